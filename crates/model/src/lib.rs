@@ -1,0 +1,20 @@
+//! The vocabulary of Halcyon: CQL types and values, keys and tokens, liveness, deletion, and the rules by
+//! which two versions of the same thing are reconciled.  No I/O, no async, no unsafe.
+#![forbid(unsafe_code)]
+
+pub mod byte_comparable;
+pub mod bytes;
+pub mod clustering;
+pub mod counter;
+pub mod reconcile;
+pub mod schema;
+pub mod time;
+pub mod token;
+pub mod types;
+pub mod value;
+
+pub use bytes::{Cursor, DecodeError, DecodeResult};
+pub use clustering::{BoundKind, Clusterings};
+pub use time::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
+pub use token::{DecoratedKey, Partitioner, Token};
+pub use types::CqlType;

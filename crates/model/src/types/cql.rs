@@ -1,0 +1,264 @@
+//! The CQL spelling of types, parsed: `map<text, frozen<list<int>>>`, `frozen<address>`, `vector<float, 3>`.
+//!
+//! `frozen<>` follows Cassandra: a collection inside a non-frozen collection must be frozen, as must a user type; a
+//! tuple freezes what it holds; `frozen<>` of a native type is refused.
+
+use super::{CqlType, MAX_DEPTH, TypeError, UserType};
+
+/// Finds a user type of the keyspace by its exact name.
+pub type UserTypes<'a> = &'a dyn Fn(&str) -> Option<UserType>;
+
+impl CqlType {
+    /// Parses the CQL spelling. `user_types` resolves the names of user types (lower-cased unless quoted; a keyspace
+    /// in front is dropped, since user types never cross keyspaces).
+    pub fn parse_cql(text: &str, user_types: UserTypes<'_>) -> Result<CqlType, TypeError> {
+        if text.eq_ignore_ascii_case("empty") {
+            return Ok(CqlType::Empty);
+        }
+        let mut parser = Parser { text, at: 0, user_types };
+        let parsed = parser.cql_type(0)?;
+        if let Some(c) = parser.peek() {
+            return Err(parser.error(format!("end expected, found '{c}'")));
+        }
+        check(&parsed, false)
+            .map_err(|rule| TypeError::NotAllowed(format!("{rule}: {}", text.trim())))?;
+        Ok(parsed)
+    }
+
+    /// Levels of types, this one included.
+    fn depth(&self) -> usize {
+        1 + self.children().iter().map(|child| child.depth()).max().unwrap_or(0)
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    user_types: UserTypes<'a>,
+}
+
+enum Name<'a> {
+    Plain(&'a str),
+    Quoted(String),
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next character that is not white space.
+    fn peek(&mut self) -> Option<char> {
+        let trimmed = self.rest().trim_start();
+        self.at = self.text.len() - trimmed.len();
+        trimmed.chars().next()
+    }
+
+    fn error(&self, what: impl Into<String>) -> TypeError {
+        TypeError::Syntax { text: self.text.to_owned(), at: self.at, what: what.into() }
+    }
+
+    fn expect(&mut self, c: char) -> Result<(), TypeError> {
+        match self.peek() {
+            Some(found) if found == c => {
+                self.at += c.len_utf8();
+                Ok(())
+            }
+            Some(found) => Err(self.error(format!("'{c}' expected, found '{found}'"))),
+            None => Err(self.error(format!("'{c}' expected, found the end"))),
+        }
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        self.expect(c).is_ok()
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.peek();
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).unwrap_or_default()
+    }
+
+    /// Text up to the closing `quote`, in which a doubled quote stands for one.
+    fn quoted(&mut self, quote: char) -> Result<String, TypeError> {
+        self.expect(quote)?;
+        let mut out = String::new();
+        loop {
+            let rest = self.rest();
+            let Some(end) = rest.find(quote) else {
+                return Err(self.error(format!("closing {quote} expected")));
+            };
+            out.push_str(rest.get(..end).unwrap_or_default());
+            self.at += end + 1;
+            if !self.rest().starts_with(quote) {
+                return Ok(out);
+            }
+            out.push(quote);
+            self.at += 1;
+        }
+    }
+
+    fn name(&mut self) -> Result<Name<'a>, TypeError> {
+        if self.peek() == Some('"') {
+            return Ok(Name::Quoted(self.quoted('"')?));
+        }
+        match self.word() {
+            "" => Err(self.error("type name expected")),
+            word => Ok(Name::Plain(word)),
+        }
+    }
+
+    fn cql_type(&mut self, depth: usize) -> Result<CqlType, TypeError> {
+        if depth > MAX_DEPTH {
+            return Err(self.error(format!("types nest deeper than {MAX_DEPTH}")));
+        }
+        if self.peek() == Some('\'') {
+            return CqlType::parse(&self.quoted('\'')?);
+        }
+        match self.name()? {
+            Name::Plain(word) => {
+                let lower = word.to_ascii_lowercase();
+                if self.peek() == Some('<') {
+                    return self.generic(&lower, depth);
+                }
+                match native(&lower) {
+                    Some(native) if self.peek() != Some('.') => Ok(native),
+                    _ => self.user_type(lower, depth),
+                }
+            }
+            Name::Quoted(name) => self.user_type(name, depth),
+        }
+    }
+
+    fn generic(&mut self, name: &str, depth: usize) -> Result<CqlType, TypeError> {
+        self.expect('<')?;
+        let inner = depth + 1;
+        let parsed = match name {
+            "frozen" => frozen(self.cql_type(inner)?)?,
+            "list" => CqlType::List(Box::new(self.cql_type(inner)?)),
+            "set" => CqlType::Set(Box::new(self.cql_type(inner)?)),
+            "map" => {
+                let key = self.cql_type(inner)?;
+                self.expect(',')?;
+                CqlType::Map(Box::new(key), Box::new(self.cql_type(inner)?))
+            }
+            "tuple" => {
+                let mut fields = vec![self.tuple_field(inner)?];
+                while self.eat(',') {
+                    fields.push(self.tuple_field(inner)?);
+                }
+                CqlType::Tuple(fields)
+            }
+            "vector" => self.vector(inner)?,
+            other => return Err(TypeError::Unknown(other.to_owned())),
+        };
+        self.expect('>')?;
+        Ok(parsed)
+    }
+
+    fn tuple_field(&mut self, depth: usize) -> Result<CqlType, TypeError> {
+        match self.cql_type(depth)? {
+            CqlType::Counter => {
+                Err(TypeError::NotAllowed("Counters are not allowed inside tuples".into()))
+            }
+            field => Ok(field.implied_frozen()),
+        }
+    }
+
+    fn vector(&mut self, depth: usize) -> Result<CqlType, TypeError> {
+        let element = self.cql_type(depth)?;
+        self.expect(',')?;
+        match self.word().parse::<i32>().ok().and_then(|n| u32::try_from(n).ok()) {
+            Some(n) if n > 0 => Ok(CqlType::Vector(Box::new(element), n)),
+            _ => Err(self.error("vector dimension expected (1 or more)")),
+        }
+    }
+
+    fn user_type(&mut self, mut name: String, depth: usize) -> Result<CqlType, TypeError> {
+        if self.eat('.') {
+            name = match self.name()? {
+                Name::Plain(word) => word.to_ascii_lowercase(),
+                Name::Quoted(name) => name,
+            };
+        }
+        let Some(found) = (self.user_types)(&name) else {
+            return Err(TypeError::Unknown(name));
+        };
+        let found = CqlType::Udt(Box::new(found));
+        if depth + found.depth() > MAX_DEPTH {
+            return Err(self.error(format!("types nest deeper than {MAX_DEPTH}")));
+        }
+        Ok(found)
+    }
+}
+
+fn frozen(inner: CqlType) -> Result<CqlType, TypeError> {
+    match inner {
+        CqlType::Frozen(_) | CqlType::Tuple(_) | CqlType::Vector(..) => Ok(inner),
+        inner if inner.is_multi_cell() => Ok(inner.freeze()),
+        other => Err(TypeError::NotAllowed(format!(
+            "frozen<> is only allowed on collections, tuples, and user-defined types (got {})",
+            other.cql_name()
+        ))),
+    }
+}
+
+/// What may stand in a collection. Counters may (super columns), except as map keys.
+fn check(cql_type: &CqlType, frozen: bool) -> Result<(), &'static str> {
+    let multi_cell = |element: &CqlType| match element {
+        CqlType::Udt(_) if !frozen => Err("Non-frozen UDTs are not allowed inside collections"),
+        element if !frozen && element.is_multi_cell() => {
+            Err("Non-frozen collections are not allowed inside collections")
+        }
+        _ => Ok(()),
+    };
+    match cql_type {
+        CqlType::Set(e) if **e == CqlType::Duration => {
+            return Err("Durations are not allowed inside sets");
+        }
+        CqlType::Map(k, _) if **k == CqlType::Counter => {
+            return Err("Counters are not allowed inside collections");
+        }
+        CqlType::Map(k, _) if **k == CqlType::Duration => {
+            return Err("Durations are not allowed as map keys");
+        }
+        CqlType::List(e) | CqlType::Set(e) => multi_cell(e)?,
+        CqlType::Map(k, v) => {
+            multi_cell(v)?;
+            multi_cell(k)?;
+        }
+        // Its fields were checked when it was created.
+        CqlType::Udt(_) => return Ok(()),
+        _ => {}
+    }
+    let frozen = frozen || matches!(cql_type, CqlType::Frozen(_) | CqlType::Tuple(_));
+    cql_type.children().into_iter().try_for_each(|child| check(child, frozen))
+}
+
+fn native(name: &str) -> Option<CqlType> {
+    Some(match name {
+        "ascii" => CqlType::Ascii,
+        "bigint" => CqlType::BigInt,
+        "blob" => CqlType::Blob,
+        "boolean" => CqlType::Boolean,
+        "counter" => CqlType::Counter,
+        "date" => CqlType::Date,
+        "decimal" => CqlType::Decimal,
+        "double" => CqlType::Double,
+        "duration" => CqlType::Duration,
+        "float" => CqlType::Float,
+        "inet" => CqlType::Inet,
+        "int" => CqlType::Int,
+        "smallint" => CqlType::SmallInt,
+        "text" | "varchar" => CqlType::Text,
+        "time" => CqlType::Time,
+        "timestamp" => CqlType::Timestamp,
+        "timeuuid" => CqlType::TimeUuid,
+        "tinyint" => CqlType::TinyInt,
+        "uuid" => CqlType::Uuid,
+        "varint" => CqlType::Varint,
+        _ => return None,
+    })
+}

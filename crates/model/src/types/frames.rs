@@ -1,0 +1,44 @@
+//! How values of composed types frame what is inside them.  Each function takes one piece from the front of
+//! `rest`; `None` means that the bytes end or lie there, and leaves `rest` where it was.
+
+use crate::bytes::Cursor;
+
+/// `i32` count at the head of a frozen collection.
+pub(crate) fn take_count(rest: &mut &[u8]) -> Option<i32> {
+    let (head, tail) = rest.split_first_chunk::<4>()?;
+    *rest = tail;
+    Some(i32::from_be_bytes(*head))
+}
+
+/// `i32` length and bytes; a negative length is null (`Some(None)`).
+#[expect(clippy::option_option, reason = "outer: framing is sound; inner: null")]
+pub(crate) fn take_framed<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    let (head, tail) = rest.split_first_chunk::<4>()?;
+    let Ok(len) = usize::try_from(i32::from_be_bytes(*head)) else {
+        *rest = tail;
+        return Some(None);
+    };
+    let (value, tail) = tail.split_at_checked(len)?;
+    *rest = tail;
+    Some(Some(value))
+}
+
+/// One element of a vector whose elements have `fixed_len` bytes, or a `uvint` length in front.
+pub(crate) fn take_vector_element<'a>(
+    rest: &mut &'a [u8],
+    fixed_len: Option<u32>,
+) -> Option<&'a [u8]> {
+    if fixed_len == Some(0) {
+        // Elements of no bytes tell nothing, and there may be two thousand million of them.
+        return None;
+    }
+    if let Some(len) = fixed_len {
+        let (value, tail) = rest.split_at_checked(len as usize)?;
+        *rest = tail;
+        return Some(value);
+    }
+    let mut cursor = Cursor::new(rest);
+    let value = cursor.vbytes().ok()?;
+    *rest = cursor.rest();
+    Some(value)
+}

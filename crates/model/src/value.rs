@@ -1,0 +1,33 @@
+//! Values rendered as Cassandra renders them, in its three ways:
+//!
+//! | function | Cassandra | used for |
+//! |---|---|---|
+//! | `to_json_string` | `AbstractType.toJSONString` | sstabledump's clusterings and cell values; SELECT JSON |
+//! | `to_string` | `AbstractType.getString` | sstabledump's partition keys and paths; messages |
+//! | `to_cql_literal` | `CQL3Type.toCQLLiteral` | statements |
+//!
+//! Where Cassandra would throw (bytes that are not a value of the type), the bytes are shown as hex: `"0x…"` in JSON,
+//! `0x…` as a literal, plain hex as a string.  A reader of damaged data still sees what is there.
+
+mod calendar;
+mod java_float;
+mod json;
+mod literal;
+mod number;
+mod plain;
+
+#[cfg(test)]
+mod tests;
+
+pub use calendar::{date_string, timestamp_iso_string, timestamp_json_string};
+pub use java_float::{double_to_string, float_to_string};
+pub use json::{quote_json, to_json_string};
+pub use literal::to_cql_literal;
+pub use plain::to_string;
+
+/// Lower-case hex, without a prefix.
+pub fn hex(v: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(*DIGITS.get(usize::from(nibble)).unwrap_or(&b'0'));
+    v.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
+}

@@ -1,0 +1,125 @@
+//! Values of every type against what Cassandra's own classes made of them (testdata/README.md).
+
+use super::*;
+use crate::byte_comparable;
+use crate::types::CqlType;
+
+fn unhex(text: &str) -> Vec<u8> {
+    let nibble = |i: usize| text.get(i..i + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    (0..text.len() / 2).map(|i| nibble(2 * i).expect("hex")).collect()
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        out.push(match (c, c == '\\') {
+            (_, true) => match chars.next() {
+                Some('t') => '\t',
+                Some('n') => '\n',
+                Some('r') => '\r',
+                _ => '\\',
+            },
+            (c, false) => c,
+        });
+    }
+    out
+}
+
+const MARSHAL: &str = "org.apache.cassandra.db.marshal.";
+
+/// Checks a table; returns the number of compared results and the differences.
+fn check(table: &str) -> (usize, Vec<String>) {
+    let mut cql_type = CqlType::Blob;
+    let mut previous: Option<Vec<u8>> = None;
+    let (mut compared, mut differences) = (0, Vec::new());
+    for line in table.lines() {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let cell = |i: usize| cells.get(i).copied().unwrap_or("!");
+        let value = unhex(if cell(0) == "V" { cell(1) } else { "" });
+        let ours: Vec<(&str, String)> = match cell(0) {
+            "T" => {
+                cql_type = CqlType::parse(&cell(1).replace('~', MARSHAL)).expect(line);
+                previous = None;
+                // Not where CQL has no name of its own for the type.
+                if !cell(2).starts_with("~Reversed")
+                    && cell(2) != "~DateType"
+                    && !cell(3).starts_with('\'')
+                {
+                    let udt = |_: &str| match cql_type.thawed() {
+                        CqlType::Udt(udt) => Some((**udt).clone()),
+                        _ => None,
+                    };
+                    assert_eq!(CqlType::parse_cql(cell(3), &udt).as_ref(), Ok(&cql_type), "{line}");
+                }
+                vec![
+                    ("", String::new()),
+                    ("class", cql_type.to_string().replace(MARSHAL, "~")),
+                    ("cql", cql_type.cql_name()),
+                ]
+            }
+            "V" => {
+                let mut comparable = Vec::new();
+                let has_bytes = byte_comparable::encode(&cql_type, &value, &mut comparable);
+                let order = previous.as_ref().map(|p| cql_type.compare(p, &value) as i8);
+                vec![
+                    ("", String::new()),
+                    ("validate", cql_type.validate(&value).err().unwrap_or_else(|| "ok".into())),
+                    ("json", to_json_string(&cql_type, &value)),
+                    ("string", to_string(&cql_type, &value)),
+                    ("literal", to_cql_literal(&cql_type, &value)),
+                    ("comparable", if has_bytes { hex(&comparable) } else { "-".into() }),
+                    ("order", order.map_or("!".into(), |order| order.to_string())),
+                ]
+            }
+            _ => continue,
+        };
+        for (i, (name, ours)) in ours.iter().enumerate().skip(1) {
+            let theirs = cell(i + 1);
+            if theirs == "!" {
+                continue;
+            }
+            compared += 1;
+            if *ours != unescape(theirs) {
+                differences.push(format!(
+                    "{cql_type} {name} {}: theirs {theirs:?}, ours {ours:?}",
+                    cell(1)
+                ));
+            }
+        }
+        if cell(0) == "V" && cell(2) == "ok" {
+            previous = Some(value);
+        }
+    }
+    (compared, differences)
+}
+
+#[test]
+fn values_are_rendered_encoded_and_ordered_as_in_cassandra() {
+    // A larger table, freshly made, can be put in the place of the kept one.
+    let table = match std::env::var("HALCYON_VALUES") {
+        Ok(path) => std::fs::read_to_string(path).expect("readable table"),
+        Err(_) => include_str!("../../testdata/values.tsv").to_owned(),
+    };
+    let (compared, differences) = check(&table);
+    let shown: Vec<_> = differences.iter().take(40).collect();
+    assert!(differences.is_empty(), "{} of {compared}: {shown:#?}", differences.len());
+    assert!(compared > 1000);
+    println!("{compared} results compared");
+}
+
+/// Digits that JDK 17 gives and that differ from the shortest ones, and the borders of the three forms.
+#[test]
+fn floating_point_numbers_are_javas() {
+    assert_eq!(double_to_string(2.0e-3), "0.002");
+    assert_eq!(double_to_string(1.0e23), "9.999999999999999E22");
+    assert_eq!(double_to_string(2.2250738585072014e-308), "2.2250738585072014E-308");
+    assert_eq!(double_to_string(4.9e-324), "4.9E-324");
+    assert_eq!(double_to_string(9_999_999.0), "9999999.0");
+    assert_eq!(double_to_string(1.0e7), "1.0E7");
+    assert_eq!(double_to_string(-0.0), "-0.0");
+    assert_eq!(float_to_string(0.001), "0.001");
+    assert_eq!(float_to_string(9.999e-4), "9.999E-4");
+    assert_eq!(float_to_string(f32::MIN_POSITIVE), "1.17549435E-38");
+    assert_eq!(float_to_string(f32::NEG_INFINITY), "-Infinity");
+}

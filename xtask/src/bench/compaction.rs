@@ -1,0 +1,335 @@
+//! `cargo x bench compaction`: major compaction of the same SSTables, by Halcyon and by Cassandra, in turn.
+//!
+//! 1. Programs are built, inputs made (or found), nodes started: everything that is not to be timed.
+//! 2. For each compressor, round after round: each contender compacts once, page cache dropped before (A B C A B C, so that a
+//!    change of the machine's mood meets all).
+//! 3. The bounds of this compressor: the codec alone, the device alone, on the same files.
+//! 4. One run of Halcyon under `perf`, if that is there: what bounds it.
+//! 5. On the first compressor: Halcyon with other buffers.
+//! 6. All outputs must hold the same partitions, rows and cells. Then table, plot and records are written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::cassandra::{self, Cassandra};
+use super::dataset::{Codec, DataSet};
+use super::halcyon::{self, Buffers, Place};
+use super::machine::{self, drop_page_cache};
+use super::programs::Programs;
+use super::record::{Bounds, Contender, Record, Run, Spread};
+use super::{plot, profile, report};
+use crate::{Result, call, repository};
+
+/// Raw bytes that the codec's bound is measured on: enough for a steady rate.
+const CODEC_SAMPLE: u64 = 512 << 20;
+const TINY_SIZE: u64 = 4 << 20;
+const DEFAULT_OUT: &str = "bench/compaction";
+
+#[derive(clap::Args, Clone)]
+pub(crate) struct Arguments {
+    /// Uncompressed bytes of the inputs
+    #[arg(long, default_value = "4GiB", value_parser = parse_size)]
+    size: u64,
+    #[arg(long, default_value_t = 24)]
+    sstables: u32,
+    /// Times that each mode of Halcyon runs, on the first compressor
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// Times that each mode of Cassandra runs, on the first compressor
+    #[arg(long, default_value_t = 2)]
+    cassandra_rounds: u32,
+    /// Times that everything runs on the other compressors
+    #[arg(long, default_value_t = 1)]
+    other_rounds: u32,
+    #[arg(long, value_delimiter = ',', default_value = "halcyon,5.0.9,6.0-alpha2")]
+    peers: Vec<String>,
+    /// Only these of: direct, uncached, standard (Halcyon), buffered, direct-reads, direct (Cassandra)
+    #[arg(long, value_delimiter = ',')]
+    modes: Vec<String>,
+    #[arg(long, value_delimiter = ',', default_value = "lz4-4,lz4-16,zstd-16")]
+    compressors: Vec<Codec>,
+    /// Also Halcyon with 256 KiB against 1 MiB, read-ahead 1, 2 and 4 deep, this many times each
+    #[arg(long, default_value_t = 0)]
+    buffer_rounds: u32,
+    /// Where records, table and plot go [default: bench/compaction; of a tiny run: among the data]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Where inputs are kept and runs write: on the device to be measured
+    #[arg(long, default_value = "bench/data")]
+    data: PathBuf,
+    /// A few MiB, Halcyon only, dev build: does it still work?
+    #[arg(long)]
+    tiny: bool,
+}
+
+fn parse_size(text: &str) -> std::result::Result<u64, String> {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let found = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
+    let (number, shift) = found.ok_or("a size expected, such as 512MiB or 4GiB")?;
+    number.parse::<u64>().map(|n| n << shift).map_err(|e| format!("{text}: {e}"))
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let mut arguments = arguments.clone();
+    if arguments.tiny {
+        arguments.size = TINY_SIZE;
+        (arguments.rounds, arguments.other_rounds) = (1, 1);
+        arguments.peers = vec!["halcyon".to_owned()];
+        arguments.buffer_rounds = 0;
+    }
+    arguments.data = repository().join(&arguments.data);
+    let mut out = repository().join(DEFAULT_OUT);
+    if arguments.tiny {
+        // Data made anew each time, and nobody's results overwritten.
+        arguments.data.push("tiny");
+        if arguments.data.exists() {
+            fs::remove_dir_all(&arguments.data)?;
+        }
+        out = arguments.data.join("out");
+    }
+    if let Some(named) = &arguments.out {
+        out = repository().join(named);
+    }
+    for folder in [&arguments.data, &out] {
+        fs::create_dir_all(folder)?;
+    }
+    if !arguments.tiny && !drop_page_cache() {
+        eprintln!(
+            "bench: the page cache cannot be dropped between runs; be root to compare them cold"
+        );
+    }
+    let mut bench = Bench::prepare(arguments, out)?;
+    let codecs = bench.arguments.compressors.clone();
+    for codec in &codecs {
+        bench.codec(codec)?;
+        bench.write()?;
+    }
+    if let Some(first) = codecs.first() {
+        bench.buffers(first)?;
+    }
+    bench.write()?;
+    println!("{}", report::markdown(&bench.record));
+    eprintln!("bench: written to {}", bench.out.display());
+    bench.check_content()
+}
+
+struct Bench {
+    arguments: Arguments,
+    out: PathBuf,
+    programs: Programs,
+    halcyon: Vec<Contender>,
+    cassandra: Vec<Cassandra>,
+    record: Record,
+}
+
+fn contenders(arguments: &Arguments) -> Vec<Contender> {
+    let all = [
+        ("halcyon", "direct"),
+        ("halcyon", "uncached"),
+        ("halcyon", "standard"),
+        ("5.0.9", "buffered"),
+        ("6.0-alpha2", "buffered"),
+        ("6.0-alpha2", "direct-reads"),
+        ("6.0-alpha2", "direct"),
+    ];
+    let wanted = |list: &[String], word: &str| list.iter().any(|listed| listed == word);
+    all.into_iter()
+        .filter(|(peer, _)| wanted(&arguments.peers, peer))
+        .filter(|(_, mode)| arguments.modes.is_empty() || wanted(&arguments.modes, mode))
+        .map(|(peer, mode)| Contender::new(peer, mode))
+        .collect()
+}
+
+impl Bench {
+    fn prepare(arguments: Arguments, out: PathBuf) -> Result<Bench> {
+        let programs = Programs::build(arguments.tiny)?;
+        let all = contenders(&arguments);
+        let (halcyon, rivals): (Vec<_>, Vec<_>) = all.into_iter().partition(Contender::is_halcyon);
+        for codec in &arguments.compressors {
+            open_set(&programs, &arguments, codec)?;
+        }
+        if !rivals.is_empty() {
+            eprintln!("bench: starting {} nodes of Cassandra", rivals.len());
+        }
+        let mut cassandra = Vec::new();
+        for (number, rival) in (0u16..).zip(&rivals) {
+            cassandra.push(cassandra::start(rival, &arguments.data, number)?);
+        }
+        let record = Record {
+            machine: machine::describe(),
+            runs: Vec::new(),
+            bounds: Vec::new(),
+            buffer_runs: Vec::new(),
+            profiles: Vec::new(),
+        };
+        Ok(Bench { arguments, out, programs, halcyon, cassandra, record })
+    }
+
+    fn place(&self) -> Place {
+        Place { scratch: self.arguments.data.join("scratch"), cold: !self.arguments.tiny }
+    }
+
+    fn codec(&mut self, codec: &Codec) -> Result<()> {
+        let set = open_set(&self.programs, &self.arguments, codec)?;
+        let place = self.place();
+        let Arguments { rounds, cassandra_rounds, other_rounds, .. } = self.arguments;
+        let is_first = self.arguments.compressors.first() == Some(codec);
+        let (rounds, cassandra_rounds) =
+            if is_first { (rounds, cassandra_rounds) } else { (other_rounds, other_rounds) };
+        for round in 0..rounds.max(cassandra_rounds) {
+            for contender in self.halcyon.iter().filter(|_| round < rounds) {
+                let run = halcyon::run(&self.programs, &set, contender, Buffers::DEFAULT, &place)?;
+                say(&run);
+                self.record.runs.push(run);
+            }
+            for node in self.cassandra.iter_mut().filter(|_| round < cassandra_rounds) {
+                match node.run(&self.programs, &set) {
+                    Ok(run) => {
+                        say(&run);
+                        self.record.runs.push(run);
+                    }
+                    // One rival less is still a result.
+                    Err(error) => eprintln!("bench: {}: {error}", node.contender.name()),
+                }
+            }
+        }
+        let bounds = self.bounds(&set)?;
+        self.record.bounds.push(bounds);
+        self.profile(&set, &place);
+        Ok(())
+    }
+
+    /// One more run, of the first of Halcyon's modes; without `perf` there is none.
+    fn profile(&mut self, set: &DataSet, place: &Place) {
+        let Some(contender) = self.halcyon.first() else { return };
+        if self.arguments.tiny || !profile::is_available() {
+            return;
+        }
+        match halcyon::profile(&self.programs, set, contender, place) {
+            Ok(shares) => self.record.profiles.push((set.codec.0.clone(), shares)),
+            Err(error) => eprintln!("bench: no profile: {error}"),
+        }
+    }
+
+    /// Best of the rounds: a bound is what can be had.
+    fn bounds(&self, set: &DataSet) -> Result<Bounds> {
+        let outputs = |name: &str| {
+            let runs = self.record.runs.iter().filter(|run| run.codec == set.codec.0);
+            Spread::of(runs.map(|run| run.content[name].as_f64().unwrap_or(0.0))).median
+        };
+        // Raw bytes written for each one read.
+        let share = outputs("data_bytes") / set.data_bytes().max(1) as f64;
+        let folder = set.folder.display().to_string();
+        let scratch = self.arguments.data.join("device.scratch").display().to_string();
+        let sample = CODEC_SAMPLE.to_string();
+        let write = (outputs("file_bytes") as u64).to_string();
+        let (mut codec, mut codec_rate) = (Value::Null, 0.0);
+        let (mut device, mut device_rate) = (Value::Null, 0.0);
+        for _ in 0..self.arguments.rounds.max(1) {
+            let measured = self.programs.measure(&["codec", &folder, "--bytes", &sample])?;
+            let rate = |name: &str| measured[name].as_f64().unwrap_or(f64::NAN);
+            let both = 1.0 / (1.0 / rate("read_side") + share / rate("write_side"));
+            if both > codec_rate {
+                (codec, codec_rate) = (measured, both);
+            }
+            if !self.arguments.tiny {
+                drop_page_cache();
+            }
+            let arguments = ["device", &folder, "--write", &write, "--output", &scratch];
+            let moved = self.programs.measure(&arguments)?;
+            let seconds = moved["seconds"].as_f64().unwrap_or(f64::INFINITY);
+            let rate = set.data_bytes() as f64 / 1_048_576.0 / seconds;
+            if rate > device_rate {
+                (device, device_rate) = (moved, rate);
+            }
+        }
+        let details = serde_json::json!({ "codec": codec, "device": device });
+        Ok(Bounds { codec: set.codec.0.clone(), codec_rate, device_rate, details })
+    }
+
+    /// 256 KiB against 1 MiB: read-ahead by size and depth, writes by size.
+    fn buffers(&mut self, codec: &Codec) -> Result<()> {
+        /// So much that no stream has to do with less than it asks for.
+        const BUDGET: u64 = 1 << 30;
+        const SIZES: [u64; 2] = [256 << 10, 1 << 20];
+        let set = open_set(&self.programs, &self.arguments, codec)?;
+        let direct = Contender::new("halcyon", "direct");
+        let place = self.place();
+        for _ in 0..self.arguments.buffer_rounds {
+            for read_size in SIZES {
+                for read_depth in [1, 2, 4] {
+                    for write_size in SIZES {
+                        let buffers = Buffers { read_size, read_depth, write_size, budget: BUDGET };
+                        let run = halcyon::run(&self.programs, &set, &direct, buffers, &place)?;
+                        say(&run);
+                        self.record.buffer_runs.push(run);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self) -> Result<()> {
+        let out = &self.out;
+        let records = format!("{:#}\n", self.record.to_json());
+        fs::write(out.join("records.json"), records)?;
+        fs::write(out.join(report::FILE), report::markdown(&self.record))?;
+        fs::write(out.join("plot.svg"), plot::svg(&self.record))?;
+        if self.arguments.tiny {
+            return Ok(());
+        }
+        if let Err(error) = draw_png(out) {
+            eprintln!("bench: no plot.png: {error}");
+        }
+        Ok(())
+    }
+
+    /// Whoever compacted, the same is left. A release that loses rows must not win a race.
+    fn check_content(&self) -> Result<()> {
+        for codec in self.record.codecs() {
+            let contenders = self.record.contenders(&codec);
+            let keys = contenders.iter().filter_map(|(contender, runs)| {
+                Some((contender.name(), runs.first()?.content_key()))
+            });
+            let keys: Vec<(String, [u64; 3])> = keys.collect();
+            let differs = keys.iter().any(|(_, key)| Some(key) != keys.first().map(|(_, key)| key));
+            if differs {
+                let shown = format!("{codec}: outputs differ (partitions, rows, cells): {keys:?}");
+                return Err(shown.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open_set(programs: &Programs, arguments: &Arguments, codec: &Codec) -> Result<DataSet> {
+    DataSet::open(programs, &arguments.data, codec, arguments.size, arguments.sstables)
+}
+
+fn say(run: &Run) {
+    let buffers = run.buffers.as_deref().unwrap_or_default();
+    eprintln!(
+        "bench: {:8} {:34} {:18} {:7.2} s {:6.0} MiB/s {:6.2} CPU s/GiB {:5} MiB{}  load {:.1}",
+        run.codec,
+        run.contender.name(),
+        buffers,
+        run.cost.seconds,
+        run.rate(),
+        run.cpu_per_gib(),
+        run.cost.peak_memory >> 20,
+        if run.was_cold { "" } else { "  (page cache not dropped)" },
+        machine::load(),
+    );
+}
+
+/// By a package of its own, so that nothing else has to build a rasterizer.
+fn draw_png(out: &Path) -> Result<()> {
+    let manifest = repository().join("bench/png/Cargo.toml");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["run", "--quiet", "--release", "--manifest-path"]).arg(manifest).arg("--");
+    call(cargo.arg(out.join("plot.svg")).arg(out.join("plot.png")))
+}

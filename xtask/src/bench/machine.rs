@@ -1,0 +1,113 @@
+//! The machine: what it is, what passes its page cache and its block device.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::{Result, repository};
+
+/// Lines of /proc/meminfo, in KiB.
+pub(super) fn meminfo() -> BTreeMap<String, u64> {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let lines = text.lines().filter_map(|line| {
+        let (name, rest) = line.split_once(':')?;
+        Some((name.to_owned(), rest.split_whitespace().next()?.parse().ok()?))
+    });
+    lines.collect()
+}
+
+/// Bytes moved at a block device since the machine's start.
+#[derive(Clone, Copy, Default)]
+pub(super) struct DeviceBytes {
+    pub(super) read: u64,
+    pub(super) written: u64,
+}
+
+/// The block device that a folder lies on, if /sys shows it.
+pub(super) struct Device {
+    stat: PathBuf,
+}
+
+impl Device {
+    pub(super) fn of(folder: &Path) -> Result<Device> {
+        let number = fs::metadata(folder)?.dev();
+        let major = (number >> 8) & 0xfff;
+        let minor = (number & 0xff) | ((number >> 12) & 0xfff00);
+        Ok(Device { stat: PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat")) })
+    }
+
+    /// Zero for what is no block device, such as a tmpfs or an overlay.
+    pub(super) fn bytes(&self) -> DeviceBytes {
+        const SECTOR: u64 = 512;
+        let text = fs::read_to_string(&self.stat).unwrap_or_default();
+        let fields: Vec<u64> =
+            text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+        let sectors = |at: usize| fields.get(at).copied().unwrap_or(0) * SECTOR;
+        DeviceBytes { read: sectors(2), written: sectors(6) }
+    }
+}
+
+/// Empties the page cache. `false` where that is not allowed.
+pub(super) fn drop_page_cache() -> bool {
+    let _ = Command::new("sync").status();
+    fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
+}
+
+/// Bytes of these files that the page cache holds; none where `fincore` is missing.
+pub(super) fn cached_bytes(files: &[PathBuf]) -> Option<u64> {
+    if files.is_empty() {
+        return Some(0);
+    }
+    let columns = ["--bytes", "--noheadings", "--raw", "--output", "RES"];
+    let output = Command::new("fincore").args(columns).args(files).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.lines().filter_map(|line| line.trim().parse::<u64>().ok()).sum())
+}
+
+/// All files below a folder.
+pub(super) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+    }
+    files
+}
+
+fn first_line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().to_owned()
+}
+
+/// What a record says about where it was taken.
+pub(super) fn describe() -> Value {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(repository()).output();
+        output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default()
+    };
+    json!({
+        "commit": git(&["rev-parse", "--short=12", "HEAD"]),
+        "uncommitted": !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty(),
+        "taken_at": taken_at(),
+        "cpu": model.map(|(_, model)| model),
+        "cores": std::thread::available_parallelism().map_or(0, usize::from),
+        "memory_mib": meminfo().get("MemTotal").map(|kib| kib / 1024),
+        "kernel": first_line("/proc/sys/kernel/osrelease"),
+    })
+}
+
+fn taken_at() -> String {
+    let output = Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]).output();
+    output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+/// Runnable processes over the last minute: above zero before a run, somebody else is busy.
+pub(super) fn load() -> f64 {
+    let line = first_line("/proc/loadavg");
+    line.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}

@@ -1,0 +1,215 @@
+//! What a piece of work cost: a process is watched while it lasts, and the machine's counters before, while and after.
+//!
+//! 1. `Watch::start` resets the process's high-water mark of memory and notes the counters.
+//! 2. A thread looks every few milliseconds at the mark and at the page cache.
+//! 3. `Watch::stop` takes the differences.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use super::machine::{Device, DeviceBytes, meminfo};
+use crate::Result;
+
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// A JVM has a hundred threads: they are looked at less often.
+const LOOKS_PER_LOOK_AT_THREADS: u32 = 10;
+
+/// What was measured, in seconds and bytes.
+#[derive(Clone, Default)]
+pub(super) struct Cost {
+    pub(super) seconds: f64,
+    pub(super) cpu_seconds: f64,
+    pub(super) peak_memory: u64,
+    pub(super) device_read: u64,
+    pub(super) device_written: u64,
+    /// Growth of the machine's page cache at its highest, and at the end.
+    pub(super) cache_peak: i64,
+    pub(super) cache_after: i64,
+    pub(super) active_file_after: i64,
+    pub(super) dirty_peak: i64,
+    /// CPU seconds of the threads that had most: what the work waits for is a thread as busy as the clock.
+    pub(super) threads: Vec<(String, f64)>,
+}
+
+/// User and system time.
+#[derive(Clone, Copy)]
+enum CpuOf {
+    /// Of a process that lives on.
+    Process(u32),
+    /// Of all children of this program that have ended.
+    EndedChildren,
+}
+
+impl CpuOf {
+    fn seconds(self) -> f64 {
+        let (path, first) = match self {
+            CpuOf::Process(pid) => (format!("/proc/{pid}/stat"), 11),
+            CpuOf::EndedChildren => ("/proc/self/stat".to_owned(), 13),
+        };
+        cpu_of_stat(Path::new(&path), first).unwrap_or(0.0)
+    }
+}
+
+/// Two neighbouring fields of a `stat` file, counted from behind the name, which, in parentheses, may contain anything.
+fn cpu_of_stat(path: &Path, first: usize) -> Option<f64> {
+    /// `USER_HZ`, the unit of /proc on every Linux.
+    const TICKS: f64 = 100.0;
+    let text = fs::read_to_string(path).ok()?;
+    let (_, fields) = text.rsplit_once(')')?;
+    let ticks = fields.split_whitespace().skip(first).take(2);
+    Some(ticks.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS)
+}
+
+/// CPU seconds by thread id, with the thread's name.
+type Threads = BTreeMap<u32, (String, f64)>;
+
+fn look_at_threads(pid: u32, threads: &mut Threads) {
+    for entry in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+        let id = entry.file_name().to_string_lossy().parse::<u32>();
+        let (Ok(id), Some(cpu)) = (id, cpu_of_stat(&entry.path().join("stat"), 11)) else {
+            continue;
+        };
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        threads.insert(id, (name.trim_end().to_owned(), cpu));
+    }
+}
+
+/// The busiest threads, by what they used since `before`.
+fn busiest(before: &Threads, after: Threads) -> Vec<(String, f64)> {
+    const SHOWN: usize = 6;
+    let used = after
+        .into_iter()
+        .map(|(id, (name, cpu))| (name, cpu - before.get(&id).map_or(0.0, |(_, before)| *before)));
+    let mut used: Vec<(String, f64)> = used.filter(|(_, cpu)| *cpu > 0.0).collect();
+    used.sort_by(|a, b| b.1.total_cmp(&a.1));
+    used.truncate(SHOWN);
+    used
+}
+
+#[derive(Default)]
+struct Peaks {
+    memory: u64,
+    cache: u64,
+    dirty: u64,
+    threads: Vec<(String, f64)>,
+}
+
+pub(super) struct Watch {
+    cpu_of: CpuOf,
+    device: Device,
+    began: Instant,
+    cpu_before: f64,
+    device_before: DeviceBytes,
+    cache_before: PageCache,
+    done: Arc<AtomicBool>,
+    looking: JoinHandle<Peaks>,
+}
+
+/// Bytes.
+#[derive(Clone, Copy)]
+struct PageCache {
+    cached: u64,
+    active_file: u64,
+    dirty: u64,
+}
+
+impl PageCache {
+    fn now() -> PageCache {
+        let lines = meminfo();
+        let bytes = |name: &str| lines.get(name).copied().unwrap_or(0) * 1024;
+        PageCache {
+            cached: bytes("Cached"),
+            active_file: bytes("Active(file)"),
+            dirty: bytes("Dirty") + bytes("Writeback"),
+        }
+    }
+}
+
+impl Watch {
+    /// Watches a process that was there before and stays.
+    pub(super) fn process(pid: u32, folder: &Path) -> Result<Watch> {
+        // Resets VmHWM to what it is now.
+        let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
+        Watch::start(CpuOf::Process(pid), pid, folder)
+    }
+
+    /// Watches a process that was just started and that the caller will wait for before `stop`.
+    pub(super) fn child(pid: u32, folder: &Path) -> Result<Watch> {
+        Watch::start(CpuOf::EndedChildren, pid, folder)
+    }
+
+    fn start(cpu_of: CpuOf, pid: u32, folder: &Path) -> Result<Watch> {
+        let device = Device::of(folder)?;
+        let done = Arc::new(AtomicBool::new(false));
+        let looking = {
+            let done = done.clone();
+            std::thread::spawn(move || look(pid, &done))
+        };
+        Ok(Watch {
+            cpu_of,
+            device_before: device.bytes(),
+            device,
+            cache_before: PageCache::now(),
+            done,
+            looking,
+            cpu_before: cpu_of.seconds(),
+            began: Instant::now(),
+        })
+    }
+
+    pub(super) fn stop(self) -> Result<Cost> {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let cpu_seconds = self.cpu_of.seconds() - self.cpu_before;
+        let after = PageCache::now();
+        let device = self.device.bytes();
+        self.done.store(true, Ordering::Relaxed);
+        let peaks = self.looking.join().map_err(|_| "the watching thread panicked")?;
+        let before = self.cache_before;
+        let growth = |after: u64, before: u64| after as i64 - before as i64;
+        Ok(Cost {
+            seconds,
+            cpu_seconds,
+            peak_memory: peaks.memory,
+            device_read: device.read - self.device_before.read,
+            device_written: device.written - self.device_before.written,
+            cache_peak: growth(peaks.cache.max(after.cached), before.cached),
+            cache_after: growth(after.cached, before.cached),
+            active_file_after: growth(after.active_file, before.active_file),
+            dirty_peak: growth(peaks.dirty, before.dirty),
+            threads: peaks.threads,
+        })
+    }
+}
+
+fn look(pid: u32, done: &AtomicBool) -> Peaks {
+    let mut peaks = Peaks::default();
+    let (mut before, mut threads) = (Threads::new(), Threads::new());
+    look_at_threads(pid, &mut before);
+    let mut looks = 0u32;
+    while !done.load(Ordering::Relaxed) {
+        peaks.memory = peaks.memory.max(high_water_mark(pid));
+        let cache = PageCache::now();
+        peaks.cache = peaks.cache.max(cache.cached);
+        peaks.dirty = peaks.dirty.max(cache.dirty);
+        if looks.is_multiple_of(LOOKS_PER_LOOK_AT_THREADS) {
+            look_at_threads(pid, &mut threads);
+        }
+        looks += 1;
+        sleep(LOOK_EVERY);
+    }
+    peaks.threads = busiest(&before, threads);
+    peaks
+}
+
+/// `VmHWM`; zero once the process has ended.
+fn high_water_mark(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}

@@ -1,0 +1,61 @@
+//! `cargo x e2e`: the binary against golden files and against Cassandra, by pytest.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::oracle::{self, Oracle, Version};
+use crate::{Result, bounded, call, python, repository};
+
+const MINUTES: u32 = 25;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only what needs no JVM: the golden files
+    #[arg(long)]
+    golden_only: bool,
+    /// Passed to pytest, e.g. -k 'deletions and oa'
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pytest: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    call(Command::new("cargo").args(["build", "--workspace", "--bins"]).current_dir(repository()))?;
+    call(&mut pytest(!arguments.golden_only, &arguments.pytest)?)
+}
+
+/// The pytest command; with `oracle`, both releases of Cassandra are fetched for it.
+pub(crate) fn pytest(oracle: bool, arguments: &[String]) -> Result<Command> {
+    let mut command = bounded(MINUTES, python::interpreter()?);
+    command
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--maxfail=200", "-c", "pytest.ini"])
+        .current_dir(repository().join("e2e"));
+    // With '=', for pytest takes other existing paths to be tests.
+    command.arg(option("--halcyon", &binary()));
+    command.arg(option("--xtask", &own_program()?));
+    if oracle {
+        for version in Version::ALL {
+            Oracle::open(version)?;
+        }
+        command.arg(option("--oracle", &std::path::absolute(oracle::home())?));
+    }
+    command.args(arguments);
+    Ok(command)
+}
+
+fn option(name: &str, path: &Path) -> String {
+    format!("{name}={}", path.display())
+}
+
+/// This program's file. A build meanwhile may have replaced it; the system marks the path of a running program then.
+pub(crate) fn own_program() -> Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let text = own.to_string_lossy();
+    Ok(text.strip_suffix(" (deleted)").map_or_else(|| own.clone(), PathBuf::from))
+}
+
+/// The dev build of the binary, in the target folder in which this program lies, too.
+fn binary() -> PathBuf {
+    let built =
+        own_program().ok().and_then(|own| own.parent().map(|folder| folder.join("halcyon")));
+    built.unwrap_or_else(|| repository().join("target/debug/halcyon"))
+}

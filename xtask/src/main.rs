@@ -1,0 +1,185 @@
+//! `cargo x`: the one door for every chore.
+
+mod bench;
+mod corpus;
+mod e2e;
+mod oracle;
+mod python;
+mod suite;
+mod tidy;
+
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::{Parser, Subcommand};
+use oracle::{Format, Node, Oracle, StartOptions, Version};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+#[derive(Parser)]
+#[command(name = "cargo x", about = "The one door for every chore of this repository")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Apache Cassandra, the oracle: fetch, start, stop, offline tools
+    #[command(subcommand)]
+    Oracle(OracleVerb),
+    /// Experiments against Apache Cassandra, on this machine, in one run
+    #[command(subcommand)]
+    Bench(bench::Experiment),
+    /// Let Cassandra write a corpus that covers every data feature, in each SSTable version
+    Corpus(corpus::Arguments),
+    /// Everything that must pass: format, clippy, tidy, cargo test, golden files, the oracle
+    Test {
+        /// Leave Cassandra out: no JVM, no network
+        #[arg(long)]
+        no_oracle: bool,
+    },
+    /// The binary against golden files and against Cassandra
+    E2e(e2e::Arguments),
+    /// The rules of CONTRIBUTING.md that a machine can check
+    Tidy,
+}
+
+#[derive(Subcommand)]
+enum OracleVerb {
+    /// Fetch a release (both when none is named) from Maven Central
+    Fetch { version: Option<Version> },
+    /// Start a node and leave it running; prints pid and ports as JSON
+    Start {
+        version: Version,
+        /// The SSTable version to write [default: the newest BIG one of the release]
+        #[arg(long)]
+        format: Option<Format>,
+        /// Where its configuration, data and log go [default: .oracle/nodes/<format>, emptied]
+        #[arg(long)]
+        dir: Option<PathBuf>,
+        /// Native port; storage and JMX take the two after it [default: free ones from 19042]
+        #[arg(long)]
+        port: Option<u16>,
+        #[arg(long, default_value = "768m")]
+        heap: String,
+        /// A further line of cassandra.yaml, as often as needed
+        #[arg(long = "set")]
+        settings: Vec<String>,
+    },
+    /// Stop the node of one directory, or all that `start` left running
+    Stop {
+        #[arg(long)]
+        dir: Option<PathBuf>,
+    },
+    /// Run nodetool against a node that `start` left running
+    Nodetool {
+        version: Version,
+        /// The JMX port that `start` printed
+        jmx_port: u16,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Run one of Cassandra's offline tools
+    Tool {
+        version: Version,
+        /// The directory of a stopped node, whose schema and data `verify` and `scrub` need
+        #[arg(long)]
+        dir: Option<PathBuf>,
+        tool: Tool,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Tool {
+    Sstabledump,
+    Verify,
+    Metadata,
+    Scrub,
+}
+
+impl Tool {
+    fn class(self) -> &'static str {
+        match self {
+            Tool::Sstabledump => "SSTableExport",
+            Tool::Verify => "StandaloneVerifier",
+            Tool::Metadata => "SSTableMetadataViewer",
+            Tool::Scrub => "StandaloneScrubber",
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().chore {
+        Chore::Oracle(verb) => run_oracle(verb),
+        Chore::Bench(experiment) => bench::run(&experiment),
+        Chore::Corpus(arguments) => corpus::run(&arguments),
+        Chore::Test { no_oracle } => return suite::run(!no_oracle),
+        Chore::E2e(arguments) => e2e::run(&arguments),
+        Chore::Tidy => tidy::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo x: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_oracle(verb: OracleVerb) -> Result<()> {
+    match verb {
+        OracleVerb::Fetch { version: Some(version) } => oracle::fetch(version),
+        OracleVerb::Fetch { version: None } => Version::ALL.into_iter().try_for_each(oracle::fetch),
+        OracleVerb::Start { version, format, dir, port, heap, settings } => {
+            let newest = if version == Version::V5 { Format::Oa } else { Format::Pa };
+            let format = format.unwrap_or(newest);
+            let options = StartOptions { format, dir, port, heap, settings };
+            let node = Node::start(&Oracle::open(version)?, &options)?;
+            println!("{:#}", node.describe());
+            node.detach();
+            Ok(())
+        }
+        OracleVerb::Stop { dir } => {
+            println!("{} stopped", oracle::stop_recorded(dir.as_deref())?);
+            Ok(())
+        }
+        OracleVerb::Nodetool { version, jmx_port, arguments } => {
+            call(&mut Oracle::open(version)?.nodetool(jmx_port, &arguments))
+        }
+        OracleVerb::Tool { version, dir, tool, arguments } => {
+            let oracle = Oracle::open(version)?;
+            let properties =
+                dir.map_or_else(|| Ok(Vec::new()), |dir| oracle::offline_properties(&dir))?;
+            call(&mut oracle.tool(&properties, tool.class(), &arguments))
+        }
+    }
+}
+
+/// The root of the repository.
+fn repository() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+/// A command that is interrupted, so that it can clean up, when it takes too long.
+fn bounded(minutes: u32, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    if std::io::stdin().is_terminal() {
+        // Else Ctrl-C would not reach the command.
+        command.arg("--foreground");
+    }
+    command.args(["--signal=INT", "--kill-after=120"]).arg(format!("{minutes}m")).arg(program);
+    command
+}
+
+/// Runs a command; its failure is an error that names it.
+fn call(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().map_err(|error| format!("cannot run {program}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{program} failed: {status}").into()) }
+}

@@ -1,0 +1,119 @@
+//! `cargo x test`: everything that must pass, in the order of what fails soonest.
+//!
+//! Each step runs even if an earlier one failed; the last line adds up all tests, a step that has no tests
+//! of its own (format, clippy, tidy) counting as one.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::{Result, bounded, repository, tidy};
+
+const STEP_MINUTES: u32 = 20;
+
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+}
+
+pub(crate) fn run(oracle: bool) -> ExitCode {
+    let mut tally = Tally::default();
+    tally.step("format", &mut cargo(&["fmt", "--all", "--check"]));
+    tally.step(
+        "clippy",
+        &mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+    );
+    tally.check("tidy", tidy::run());
+    tally.step("cargo test", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
+    tally.step("binary", &mut cargo(&["build", "--workspace", "--bins"]));
+    match crate::e2e::own_program() {
+        Ok(own) => {
+            let mut tiny = bounded(STEP_MINUTES, own);
+            tally.step("bench", tiny.args(["bench", "compaction", "--tiny"]));
+        }
+        Err(error) => tally.check("bench", Err(error)),
+    }
+    match crate::e2e::pytest(oracle, &[]) {
+        Ok(mut pytest) => tally.step("e2e", &mut pytest),
+        Err(error) => tally.check("e2e", Err(error)),
+    }
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = bounded(STEP_MINUTES, "cargo");
+    command.args(arguments).current_dir(repository());
+    command
+}
+
+impl Tally {
+    /// Runs a command, shows what it prints, and adds the tests that it reports.
+    fn step(&mut self, name: &str, command: &mut Command) {
+        println!("== {name}");
+        let before = self.passed + self.failed;
+        let failed_before = self.failed;
+        let done = self.run_and_count(command);
+        let failure_counted = self.failed > failed_before;
+        match done {
+            Ok(true) if self.passed + self.failed > before => {}
+            Ok(false) if failure_counted => {}
+            Ok(true) => self.passed += 1,
+            Ok(false) => self.failed += 1,
+            Err(error) => self.check(name, Err(error)),
+        }
+    }
+
+    fn check(&mut self, name: &str, done: Result<()>) {
+        match done {
+            Ok(()) => self.passed += 1,
+            Err(error) => {
+                eprintln!("{name}: {error}");
+                self.failed += 1;
+            }
+        }
+    }
+
+    fn run_and_count(&mut self, command: &mut Command) -> Result<bool> {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
+            let line = line?;
+            println!("{line}");
+            self.count(&line);
+        }
+        Ok(child.wait()?.success())
+    }
+
+    /// `test result: ok. 3 passed; 0 failed; …` of cargo, `3 passed, 1 failed in 2.1s` of pytest.
+    fn count(&mut self, line: &str) {
+        let of_pytest =
+            line.starts_with(|letter: char| letter.is_ascii_digit()) && line.contains(" in ");
+        let summary = line.strip_prefix("test result:").or(of_pytest.then_some(line));
+        let Some(summary) = summary else { return };
+        let words: Vec<&str> = summary.split_whitespace().collect();
+        for pair in words.windows(2) {
+            let Ok(number) = pair[0].parse::<u64>() else { continue };
+            match pair[1].trim_end_matches([',', ';']) {
+                "passed" => self.passed += number,
+                "failed" | "error" | "errors" => self.failed += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_are_counted() {
+        let mut tally = Tally::default();
+        tally.count(
+            "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out",
+        );
+        tally.count("2 failed, 10 passed, 1 error in 3.21s");
+        tally.count("I see 7 passed by");
+        assert_eq!((tally.passed, tally.failed), (13, 4));
+    }
+}

@@ -1,0 +1,17 @@
+//! `cargo x tidy`: the rules of CONTRIBUTING.md that a machine can check.
+
+mod floors;
+mod mask;
+mod sources;
+
+use crate::Result;
+
+pub(crate) fn run() -> Result<()> {
+    let mut findings = floors::check()?;
+    findings.extend(sources::check()?);
+    findings.sort();
+    for finding in &findings {
+        eprintln!("tidy: {finding}");
+    }
+    if findings.is_empty() { Ok(()) } else { Err(format!("{} findings", findings.len()).into()) }
+}

@@ -1,0 +1,457 @@
+//! The door to storage: one handle, real or simulated, that any thread may hold.
+
+use std::{
+    collections::HashMap,
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    buffer::{BufferPool, Patience},
+    clock::Clock,
+    engine::{self, EngineChoice, EngineReport},
+    error::{Error, Operation, Result},
+    file::{File, Handle, ReadFile},
+    histogram::{Histograms, PurposeStats},
+    mode::{AccessMode, ModeChoice, Purpose},
+    probe::{self, Abilities},
+    reader::{SequentialReader, StreamOptions},
+    real,
+    sim::SimDisk,
+    writer::{SequentialWriter, WriteOptions},
+};
+
+/// How a real disk is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskOptions {
+    /// Bytes of all I/O buffers together (`io_buffer_budget`).
+    pub buffer_budget: usize,
+    /// How long one may wait for a buffer while none is given back.
+    pub buffer_patience: Duration,
+    /// `None`: `HALCYON_IO_ENGINE`, else `auto`. Holds for the whole process.
+    pub engine: Option<EngineChoice>,
+}
+
+impl Default for DiskOptions {
+    fn default() -> DiskOptions {
+        DiskOptions {
+            buffer_budget: 64 << 20,
+            buffer_patience: Duration::from_secs(2),
+            engine: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirEntry {
+    pub name: String,
+    pub is_dir: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStat {
+    pub len: u64,
+    /// Milliseconds since 1970.
+    pub modified_ms: i64,
+    pub is_dir: bool,
+}
+
+/// Holds a directory against other processes.
+#[derive(Debug)]
+#[must_use = "the directory is free again when this is dropped"]
+pub struct DirLock(#[expect(dead_code, reason = "held, never read")] Option<std::fs::File>);
+
+/// A handle to storage; clones are the same disk.
+#[derive(Clone)]
+pub struct Disk(Arc<Inner>);
+
+struct Inner {
+    backend: Backend,
+    buffers: BufferPool,
+    histograms: Arc<Histograms>,
+    clock: Clock,
+    engine: EngineReport,
+}
+
+enum Backend {
+    Real { abilities: Mutex<HashMap<u64, Abilities>> },
+    Simulated(SimDisk),
+}
+
+impl Disk {
+    /// The machine's own disks. Look at [`Disk::engine`] once: it may have something to log, or
+    /// refuse.
+    pub fn real(options: DiskOptions) -> Disk {
+        if let Some(choice) = options.engine {
+            engine::configure(choice);
+        }
+        let (choice, misunderstood) = engine::choice_in_force();
+        let mut report = EngineReport::of(choice);
+        if let Some(misunderstood) = misunderstood {
+            report.warning = Some(match report.warning {
+                Some(warning) => format!("{misunderstood}; {warning}"),
+                None => misunderstood,
+            });
+        }
+        let patience = Patience::Time(options.buffer_patience);
+        Disk(Arc::new(Inner {
+            backend: Backend::Real { abilities: Mutex::default() },
+            buffers: BufferPool::with_budget(options.buffer_budget, patience),
+            histograms: Arc::new(Histograms::empty()),
+            clock: Clock::system(),
+            engine: report,
+        }))
+    }
+
+    /// A disk in memory that can crash, tear, fail, fill up and flip bits; the same seed does so in
+    /// the same way.
+    pub fn simulated(seed: u64) -> (Disk, SimDisk) {
+        let simulated = SimDisk::empty(seed);
+        (Disk::on_simulated(&simulated, DiskOptions::default()), simulated)
+    }
+
+    /// Another handle, with buffers and counters of its own, to a simulated disk.
+    pub fn on_simulated(simulated: &SimDisk, options: DiskOptions) -> Disk {
+        Disk(Arc::new(Inner {
+            backend: Backend::Simulated(simulated.clone()),
+            buffers: BufferPool::with_budget(options.buffer_budget, Patience::Turns(1000)),
+            histograms: Arc::new(Histograms::empty()),
+            clock: simulated.clock().clock(),
+            engine: EngineReport::of(EngineChoice::Pool),
+        }))
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// Which engine runs, and what is to be logged about it.
+    pub fn engine(&self) -> &EngineReport {
+        &self.0.engine
+    }
+
+    pub fn buffers(&self) -> &BufferPool {
+        &self.0.buffers
+    }
+
+    pub fn histograms(&self) -> Vec<PurposeStats> {
+        self.0.histograms.snapshot()
+    }
+
+    pub(crate) fn counters(&self) -> &Arc<Histograms> {
+        &self.0.histograms
+    }
+
+    /// What `mode` means for reading in a directory. Blocks for a few system calls the first time
+    /// that a device is asked about.
+    pub fn resolve_mode(&self, dir: &Path, mode: AccessMode) -> Result<ModeChoice> {
+        self.choose(dir, mode, false)
+    }
+
+    /// As [`Disk::resolve_mode`], for writing: heeds the kernels whose direct writes corrupt ext4.
+    pub fn resolve_write_mode(&self, dir: &Path, mode: AccessMode) -> Result<ModeChoice> {
+        self.choose(dir, mode, true)
+    }
+
+    fn choose(&self, dir: &Path, mode: AccessMode, writing: bool) -> Result<ModeChoice> {
+        let abilities = match &self.0.backend {
+            Backend::Simulated(simulated) => simulated.abilities(),
+            Backend::Real { .. } if mode == AccessMode::Standard => Abilities::unasked(),
+            Backend::Real { abilities } => {
+                let on_error = |e| Error::on_name(e, dir, Operation::Probe);
+                let device = real::device_of(dir).map_err(on_error)?;
+                let known = abilities.lock().unwrap_or_else(PoisonError::into_inner);
+                match known.get(&device).cloned() {
+                    Some(known) => known,
+                    None => {
+                        drop(known);
+                        let found = probe::probe(dir).map_err(on_error)?;
+                        let mut known = abilities.lock().unwrap_or_else(PoisonError::into_inner);
+                        known.entry(device).or_insert(found).clone()
+                    }
+                }
+            }
+        };
+        abilities.choose(dir, mode, writing)
+    }
+
+    async fn open_file(
+        &self,
+        path: &Path,
+        asked: AccessMode,
+        purpose: Purpose,
+    ) -> Result<(File, u64)> {
+        let (handle, len, mut choice) = match &self.0.backend {
+            Backend::Simulated(simulated) => {
+                let choice = simulated.abilities().choose(path, asked, false)?;
+                let opened = simulated.open(path);
+                let (handle, len) = opened.map_err(|e| Error::on_name(e, path, Operation::Open))?;
+                (Handle::Simulated(handle), len, choice)
+            }
+            Backend::Real { .. } => {
+                let (disk, owned) = (self.clone(), path.to_path_buf());
+                let opened = engine::on_pool(move || {
+                    disk.real_file(&owned, asked, Operation::Open, real::open_read)
+                });
+                let ((fd, len), choice) = opened.await?;
+                (Handle::Real(Arc::new(fd)), len, choice)
+            }
+        };
+        // Pages that a user read may be wanted again.
+        choice.drop_behind &= purpose != Purpose::UserRead;
+        Ok((File::opened(self.clone(), path, purpose, choice, handle), len))
+    }
+
+    /// Opens or creates a file in the mode that its directory gives; if that is direct by `auto` and
+    /// this one file refuses (encrypted and compressed ones may), in standard mode. Blocks.
+    fn real_file<T>(
+        &self,
+        path: &Path,
+        asked: AccessMode,
+        operation: Operation,
+        open: impl Fn(&Path, bool) -> io::Result<T>,
+    ) -> Result<(T, ModeChoice)> {
+        let creating = operation == Operation::Create;
+        let choice = self.choose(&parent_of(path), asked, creating).map_err(|e| match e {
+            // The name that was asked for says more than its directory's.
+            Error::NotFound { .. } => Error::NotFound { path: path.to_path_buf(), operation },
+            other => other,
+        })?;
+        let direct = choice.mode == AccessMode::Direct;
+        let refused = match open(path, direct) {
+            Ok(opened) => return Ok((opened, choice)),
+            Err(e) if direct && e.raw_os_error() == Some(libc::EINVAL) => e,
+            Err(e) => return Err(Error::on_name(e, path, operation)),
+        };
+        if creating {
+            // The file was created before O_DIRECT was refused for it.
+            let _ = real::remove(path);
+        }
+        let why = "this file refuses O_DIRECT, although its directory does not";
+        if asked == AccessMode::Direct {
+            return Err(Error::Unsupported {
+                path: path.to_path_buf(),
+                operation,
+                why: format!("{why} ({refused})"),
+                cure: "set the access mode to `auto`".to_owned(),
+            });
+        }
+        let opened = open(path, false).map_err(|e| Error::on_name(e, path, operation))?;
+        Ok((opened, ModeChoice::last_resort(why)))
+    }
+
+    /// Opens a file for random reads.
+    pub async fn open(&self, path: &Path, mode: AccessMode, purpose: Purpose) -> Result<ReadFile> {
+        let (file, len) = self.open_file(path, mode, purpose).await?;
+        Ok(ReadFile::opened(file, len))
+    }
+
+    /// Opens a file to be read from front to back.
+    pub async fn open_sequential(
+        &self,
+        path: &Path,
+        mode: AccessMode,
+        purpose: Purpose,
+        options: StreamOptions,
+    ) -> Result<SequentialReader> {
+        let (file, len) = self.open_file(path, mode, purpose).await?;
+        Ok(SequentialReader::opened(file, len, options))
+    }
+
+    /// Creates a file, which must not exist, to be written from front to back. `expected_len` is
+    /// preallocated; zero means unknown.
+    pub async fn create(
+        &self,
+        path: &Path,
+        mode: AccessMode,
+        purpose: Purpose,
+        expected_len: u64,
+    ) -> Result<SequentialWriter> {
+        let options = WriteOptions { expected_len, ..WriteOptions::default() };
+        self.create_with(path, mode, purpose, options).await
+    }
+
+    pub async fn create_with(
+        &self,
+        path: &Path,
+        mode: AccessMode,
+        purpose: Purpose,
+        options: WriteOptions,
+    ) -> Result<SequentialWriter> {
+        let (handle, choice) = match &self.0.backend {
+            Backend::Simulated(simulated) => {
+                let choice = simulated.abilities().choose(path, mode, true)?;
+                let created = simulated.create(path);
+                let handle = created.map_err(|e| Error::on_name(e, path, Operation::Create))?;
+                (Handle::Simulated(handle), choice)
+            }
+            Backend::Real { .. } => {
+                let (disk, owned) = (self.clone(), path.to_path_buf());
+                let created = engine::on_pool(move || {
+                    disk.real_file(&owned, mode, Operation::Create, real::create)
+                });
+                let (fd, choice) = created.await?;
+                (Handle::Real(Arc::new(fd)), choice)
+            }
+        };
+        let file = File::opened(self.clone(), path, purpose, choice, handle);
+        if options.expected_len > 0
+            && let Err(e) = file.preallocate(options.expected_len).await
+        {
+            // Nothing was written, so nothing may stay behind.
+            let _ = self.remove(path).await;
+            return Err(e);
+        }
+        Ok(SequentialWriter::created(file, options))
+    }
+
+    /// A whole small file; larger than `max_len` is an error.
+    pub async fn read(&self, path: &Path, max_len: u64) -> Result<Vec<u8>> {
+        let real = move |path: &Path| real::read_bounded(path, max_len);
+        let bounded =
+            self.on_name(path, Operation::Read, real, |s| s.read_bounded(path, max_len)).await?;
+        bounded.map_err(|len| Error::TooLarge { path: path.to_path_buf(), len, max: max_len })
+    }
+
+    /// Creates a small file, which must not exist, and syncs it. Its directory entry is the caller's
+    /// to sync.
+    pub async fn write_new(&self, path: &Path, bytes: &[u8], purpose: Purpose) -> Result<()> {
+        let started = self.0.clock.now();
+        let owned = bytes.to_vec();
+        let real = move |path: &Path| real::write_new(path, &owned);
+        let written = self.on_bytes(path, bytes.len(), real, |s| s.write_new(path, bytes)).await;
+        self.count_whole(purpose, started, bytes.len(), written.is_ok());
+        written
+    }
+
+    /// Appends to a small file, created if it is not there, and syncs its data.
+    pub async fn append_sync(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let owned = bytes.to_vec();
+        let real = move |path: &Path| real::append_sync(path, &owned);
+        self.on_bytes(path, bytes.len(), real, |s| s.append_sync(path, bytes)).await
+    }
+
+    fn count_whole(&self, purpose: Purpose, started: crate::clock::Instant, len: usize, ok: bool) {
+        let took = (self.0.clock.now() - started).as_nanos() as u64;
+        let outcome = if ok { Ok(len) } else { Err(()) };
+        self.0.histograms.observed(purpose, outcome, crate::histogram::Seen::After(took));
+    }
+
+    /// The entries of a directory, sorted by name.
+    pub async fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
+        self.on_name(dir, Operation::List, real::list, |s| s.list(dir)).await
+    }
+
+    pub async fn stat(&self, path: &Path) -> Result<FileStat> {
+        self.on_name(path, Operation::Stat, real::stat, |s| s.stat(path)).await
+    }
+
+    pub async fn exists(&self, path: &Path) -> Result<bool> {
+        match self.stat(path).await {
+            Ok(_) => Ok(true),
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Removes a file or an empty directory.
+    pub async fn remove(&self, path: &Path) -> Result<()> {
+        self.on_name(path, Operation::Remove, real::remove, |s| s.remove(path)).await
+    }
+
+    /// Renames a file; replaces what is there.
+    pub async fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let target = to.to_path_buf();
+        let real = move |from: &Path| real::rename(from, &target);
+        self.on_name(from, Operation::Rename, real, |s| s.rename(from, to)).await
+    }
+
+    pub async fn hard_link(&self, original: &Path, link: &Path) -> Result<()> {
+        let target = link.to_path_buf();
+        let real = move |original: &Path| real::hard_link(original, &target);
+        self.on_name(original, Operation::HardLink, real, |s| s.hard_link(original, link)).await
+    }
+
+    pub async fn create_dir_all(&self, dir: &Path) -> Result<()> {
+        self.on_name(dir, Operation::CreateDir, real::create_dir_all, |s| s.create_dir_all(dir))
+            .await
+    }
+
+    /// Makes what was created, renamed and removed in a directory durable.
+    pub async fn sync_dir(&self, dir: &Path) -> Result<()> {
+        self.on_name(dir, Operation::SyncDir, real::sync_dir, |s| s.sync_dir(dir)).await
+    }
+
+    /// Takes a directory for this process (an advisory lock on it) until the lock is dropped; [`Error::Busy`] if another has it.
+    /// A simulated directory has one process only.
+    pub async fn lock_dir(&self, dir: &Path) -> Result<DirLock> {
+        let real = |dir: &Path| real::lock_dir(dir).map(|file| DirLock(Some(file)));
+        self.on_name(dir, Operation::Lock, real, |_| Ok(DirLock(None))).await
+    }
+
+    /// Bytes that may still be written in a directory.
+    pub async fn free_space(&self, dir: &Path) -> Result<u64> {
+        self.on_name(dir, Operation::FreeSpace, real::free_space, |s| s.free_space(dir)).await
+    }
+
+    async fn on_real<T: Send + 'static>(
+        &self,
+        path: &Path,
+        call: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let path: PathBuf = path.to_path_buf();
+        engine::on_pool(move || call(&path)).await
+    }
+
+    async fn on_name<T: Send + 'static>(
+        &self,
+        path: &Path,
+        operation: Operation,
+        real: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+        simulated: impl FnOnce(&SimDisk) -> io::Result<T>,
+    ) -> Result<T> {
+        match &self.0.backend {
+            Backend::Real { .. } => self.on_real(path, real).await,
+            Backend::Simulated(disk) => simulated(disk),
+        }
+        .map_err(|e| Error::on_name(e, path, operation))
+    }
+
+    async fn on_bytes(
+        &self,
+        path: &Path,
+        len: usize,
+        real: impl FnOnce(&Path) -> io::Result<()> + Send + 'static,
+        simulated: impl FnOnce(&SimDisk) -> io::Result<()>,
+    ) -> Result<()> {
+        match &self.0.backend {
+            Backend::Real { .. } => self.on_real(path, real).await,
+            Backend::Simulated(disk) => simulated(disk),
+        }
+        .map_err(|e| Error::from_io(e, path, Operation::Write, 0, len as u64))
+    }
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match &self.0.backend {
+            Backend::Real { .. } => "real",
+            Backend::Simulated(_) => "simulated",
+        };
+        write!(f, "Disk({kind}, {:?})", self.0.buffers)
+    }
+}
+
+/// The directory of a path; a bare name is in the current one.
+pub(crate) fn parent_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) => parent.to_path_buf(),
+        None => PathBuf::from("/"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

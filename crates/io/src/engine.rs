@@ -1,0 +1,304 @@
+//! The runtime: one per thread, on a ring or on a pool of threads.
+//!
+//! 1. [`EngineChoice`] comes from `DiskOptions`, else from `HALCYON_IO_ENGINE`, else it is `auto`.
+//! 2. `auto` tries a ring. Where the kernel or a container forbids one it falls back to the pool,
+//!    loudly: the report holds one warning with the cause and the cure. `uring` refuses instead.
+//! 3. Each thread that calls [`block_on`] gets its own runtime; all share one pool of threads.
+//! 4. `block_on` returns only when the kernel holds none of this thread's buffers any more: a
+//!    dropped read must not write into memory that somebody else has been given.
+//!
+//! compio enters the ring only when the outermost future yields. A read-ahead that waits for that
+//! would start after the computing it should overlap, so [`enter_ring`] hands over what is queued
+//! at once, without waiting.
+
+use std::{
+    cell::{Cell, OnceCell},
+    fmt, io,
+    rc::Rc,
+    str::FromStr,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use compio::{
+    driver::{AsyncifyPool, DriverType, ProactorBuilder},
+    runtime::{Runtime, RuntimeBuilder},
+};
+
+/// What the operator asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    #[default]
+    Auto,
+    Uring,
+    Pool,
+}
+
+/// What runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// io_uring.
+    Uring,
+    /// pread and pwrite on a pool of threads.
+    Pool,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Engine::Uring => "uring",
+            Engine::Pool => "pool",
+        })
+    }
+}
+
+impl fmt::Display for EngineChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineChoice::Auto => "auto",
+            EngineChoice::Uring => "uring",
+            EngineChoice::Pool => "pool",
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an I/O engine; use auto, uring or pool")]
+pub struct UnknownEngine(pub String);
+
+impl FromStr for EngineChoice {
+    type Err = UnknownEngine;
+
+    fn from_str(word: &str) -> Result<EngineChoice, UnknownEngine> {
+        match word {
+            "auto" => Ok(EngineChoice::Auto),
+            "uring" => Ok(EngineChoice::Uring),
+            "pool" => Ok(EngineChoice::Pool),
+            other => Err(UnknownEngine(other.to_owned())),
+        }
+    }
+}
+
+/// Which engine runs and what there is to say about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineReport {
+    pub choice: EngineChoice,
+    pub engine: Engine,
+    /// To be logged once: `auto` fell back, or the environment's word was not understood.
+    pub warning: Option<String>,
+    /// The choice cannot be had: refuse to start.
+    pub refusal: Option<String>,
+}
+
+impl EngineReport {
+    pub(crate) fn of(choice: EngineChoice) -> EngineReport {
+        let ring = match choice {
+            EngineChoice::Pool => None,
+            EngineChoice::Auto | EngineChoice::Uring => ring_refusal(),
+        };
+        let (engine, warning, refusal) = match (choice, ring) {
+            (EngineChoice::Pool, _) => (Engine::Pool, None, None),
+            (_, None) => (Engine::Uring, None, None),
+            (EngineChoice::Auto, Some(cause)) => {
+                let text = format!(
+                    "io_uring is not available, falling back to a pool of threads, which costs \
+                     several times the CPU per I/O: {cause}"
+                );
+                (Engine::Pool, Some(text), None)
+            }
+            (_, Some(cause)) => {
+                let text = format!("engine `uring` was asked for but is not available: {cause}");
+                (Engine::Uring, None, Some(text))
+            }
+        };
+        EngineReport { choice, engine, warning, refusal }
+    }
+}
+
+/// Why the kernel gives no ring, with the cure; `None` if it gives one.
+pub(crate) fn ring_refusal() -> Option<String> {
+    let refusal = io_uring::IoUring::new(2).err()?;
+    let cure = match refusal.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "a container's seccomp profile or the sysctl kernel.io_uring_disabled forbids it; allow \
+             the system calls io_uring_setup, io_uring_enter and io_uring_register in the profile \
+             (Docker: --security-opt seccomp=<profile>; Kubernetes: seccompProfile Localhost), and \
+             set kernel.io_uring_disabled=0"
+        }
+        Some(libc::ENOSYS) => {
+            "the kernel was built without it, is older than 5.6, or a sandbox hides it; use a newer \
+             kernel or allow io_uring_setup, io_uring_enter and io_uring_register"
+        }
+        Some(libc::ENOMEM) => {
+            "the locked-memory limit is too low; raise it (ulimit -l, LimitMEMLOCK=)"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "no file descriptors are left; raise the limit (ulimit -n, LimitNOFILE=)"
+        }
+        _ => "set the I/O engine to `pool` to run without it",
+    };
+    Some(format!("io_uring_setup said `{refusal}`: {cure}"))
+}
+
+/// 0: nobody configured; else 1 + the choice.
+static CONFIGURED: AtomicU8 = AtomicU8::new(0);
+
+/// Sets what runtimes made from now on use. Runtimes that threads already have stay.
+pub(crate) fn configure(choice: EngineChoice) {
+    CONFIGURED.store(1 + choice as u8, SeqCst);
+}
+
+/// The choice in force, and a warning if the environment's word was not understood.
+pub(crate) fn choice_in_force() -> (EngineChoice, Option<String>) {
+    match CONFIGURED.load(SeqCst) {
+        1 => (EngineChoice::Auto, None),
+        2 => (EngineChoice::Uring, None),
+        3 => (EngineChoice::Pool, None),
+        _ => match std::env::var("HALCYON_IO_ENGINE") {
+            Err(_) => (EngineChoice::Auto, None),
+            Ok(word) => match word.parse() {
+                Ok(choice) => (choice, None),
+                Err(unknown) => (EngineChoice::Auto, Some(format!("HALCYON_IO_ENGINE: {unknown}"))),
+            },
+        },
+    }
+}
+
+/// Enough for what one thread keeps in flight; small enough for an 8 MiB locked-memory limit.
+const RING_ENTRIES: u32 = 256;
+/// When all are busy, whoever wants one more spins; so there are more than streams in flight.
+const POOL_THREADS: usize = 128;
+
+/// A thread's runtime and how many of its operations the kernel holds buffers of.
+#[derive(Clone)]
+pub(crate) struct ThreadRuntime {
+    runtime: Runtime,
+    pub(crate) engine: Engine,
+    pub(crate) in_kernel: Arc<AtomicUsize>,
+    running: Rc<Cell<bool>>,
+}
+
+thread_local! {
+    static RUNTIME: OnceCell<ThreadRuntime> = const { OnceCell::new() };
+    static ENTERED: Cell<Option<*const ThreadRuntime>> = const { Cell::new(None) };
+}
+
+impl ThreadRuntime {
+    fn build(choice: EngineChoice) -> io::Result<ThreadRuntime> {
+        let report = EngineReport::of(choice);
+        if let Some(refusal) = report.refusal {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, refusal));
+        }
+        let runtime = match report.engine {
+            Engine::Pool => build_runtime(DriverType::Poll, false)?,
+            // Kernels before 5.19 do not know cooperative task running.
+            Engine::Uring => build_runtime(DriverType::IoUring, true)
+                .or_else(|_| build_runtime(DriverType::IoUring, false))?,
+        };
+        Ok(ThreadRuntime {
+            runtime,
+            engine: report.engine,
+            in_kernel: Arc::default(),
+            running: Rc::default(),
+        })
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        assert!(!self.running.replace(true), "block_on inside block_on: await the future instead");
+        let _drained = Drained(self, ENTERED.replace(Some(self)));
+        self.runtime.block_on(future)
+    }
+
+    /// Runs the driver until the kernel holds no buffer of this thread.
+    fn drain(&self) {
+        self.runtime.enter(|| {
+            while self.in_kernel.load(SeqCst) > 0 {
+                self.runtime.run();
+                self.runtime.poll_with(Some(Duration::from_millis(1)));
+            }
+            self.runtime.run();
+        });
+    }
+}
+
+/// Drains when `block_on` ends, by return or by panic.
+struct Drained<'a>(&'a ThreadRuntime, Option<*const ThreadRuntime>);
+
+impl Drop for Drained<'_> {
+    fn drop(&mut self) {
+        self.0.drain();
+        ENTERED.set(self.1);
+        self.0.running.set(false);
+    }
+}
+
+fn build_runtime(driver: DriverType, cooperative: bool) -> io::Result<Runtime> {
+    static POOL: OnceLock<AsyncifyPool> = OnceLock::new();
+    let pool = POOL.get_or_init(|| AsyncifyPool::new(POOL_THREADS, Duration::from_secs(60)));
+    let mut proactor = ProactorBuilder::new();
+    proactor
+        .driver_type(driver)
+        .capacity(RING_ENTRIES)
+        .coop_taskrun(cooperative)
+        .taskrun_flag(cooperative)
+        .reuse_thread_pool(pool.clone());
+    RuntimeBuilder::new().with_proactor(proactor).build()
+}
+
+/// Runs a future on this thread's runtime, made on first use with the configured engine.
+///
+/// # Panics
+/// If the engine cannot be had; `startup::check` says so first, with the cure.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = RUNTIME.with(|cell| {
+        cell.get_or_init(|| {
+            let (choice, _) = choice_in_force();
+            ThreadRuntime::build(choice).unwrap_or_else(|e| panic!("no I/O runtime: {e}"))
+        })
+        .clone()
+    });
+    runtime.block_on(future)
+}
+
+/// Runs a future on a runtime of its own with the given engine: for tests and measurements.
+pub fn block_on_engine<F: Future>(choice: EngineChoice, future: F) -> io::Result<F::Output> {
+    Ok(ThreadRuntime::build(choice)?.block_on(future))
+}
+
+/// Calls `with` on the runtime that is running on this thread, if one is.
+pub(crate) fn with_entered<T>(with: impl FnOnce(&ThreadRuntime) -> T) -> Option<T> {
+    // SAFETY: the pointer is set by `block_on` from a reference that lives until `Drained` resets
+    // it, on the same thread.
+    ENTERED.get().map(|entered| with(unsafe { &*entered }))
+}
+
+impl ThreadRuntime {
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+}
+
+/// Hands all queued operations to the kernel now, without waiting for any.
+pub(crate) fn enter_ring() {
+    with_entered(|entered| {
+        // `flush` clears the wake-up mark; put it back if it was set, or a wake-up is lost.
+        if entered.engine == Engine::Uring && entered.runtime.flush() {
+            entered.runtime.waker().wake();
+        }
+    });
+}
+
+/// Runs a blocking call on the pool of threads.
+///
+/// # Panics
+/// Outside `block_on`; and resumes the panic of the call.
+pub(crate) async fn on_pool<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
+    use compio::runtime::ResumeUnwind;
+    let Some(handle) = with_entered(|entered| entered.runtime.spawn_blocking(call)) else {
+        panic!("an I/O future was polled outside halcyon_io::block_on");
+    };
+    handle.await.resume_unwind().expect("a blocking call is never cancelled")
+}

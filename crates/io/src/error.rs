@@ -1,0 +1,134 @@
+//! One error enum, its variants sorted by what the reader should do about them.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What was being done when an error happened; also what the simulated disk matches faults on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operation {
+    Open,
+    Create,
+    Read,
+    Write,
+    Sync,
+    Truncate,
+    Preallocate,
+    Stat,
+    List,
+    Remove,
+    Rename,
+    HardLink,
+    CreateDir,
+    SyncDir,
+    FreeSpace,
+    Lock,
+    Probe,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::Open => "open",
+            Operation::Create => "create",
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Sync => "sync",
+            Operation::Truncate => "truncate",
+            Operation::Preallocate => "preallocate",
+            Operation::Stat => "stat",
+            Operation::List => "list",
+            Operation::Remove => "remove",
+            Operation::Rename => "rename",
+            Operation::HardLink => "hard link",
+            Operation::CreateDir => "create directory",
+            Operation::SyncDir => "sync directory",
+            Operation::FreeSpace => "free space",
+            Operation::Lock => "lock",
+            Operation::Probe => "probe",
+        })
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    // ---- look again at the name ----
+    #[error("{operation} {}: no such file or directory", path.display())]
+    NotFound { path: PathBuf, operation: Operation },
+    #[error("{operation} {}: already exists", path.display())]
+    AlreadyExists { path: PathBuf, operation: Operation },
+
+    #[error("{}: another process is at work in it; wait until it is done, or stop it", path.display())]
+    Busy { path: PathBuf, operation: Operation },
+
+    // ---- make room, or ask for less ----
+    #[error("{operation} {} at offset {offset}: no space left on the device (needed {needed} bytes); free space or add a data directory", path.display())]
+    NoSpace { path: PathBuf, operation: Operation, offset: u64, needed: u64 },
+    #[error("{} is {len} bytes, more than the {max} bytes that were allowed for it", path.display())]
+    TooLarge { path: PathBuf, len: u64, max: u64 },
+    #[error(
+        "no buffer of {asked} bytes: {held} of the {budget} bytes of the I/O buffer budget are held, {why}; raise `io_buffer_budget`"
+    )]
+    BufferBudget { asked: u64, held: u64, budget: u64, why: String },
+
+    // ---- change a setting or a permission ----
+    #[error("{operation} {}: permission denied; give the user that runs this process access to it", path.display())]
+    Denied { path: PathBuf, operation: Operation },
+    #[error("{operation} {}: {why}; {cure}", path.display())]
+    Unsupported { path: PathBuf, operation: Operation, why: String, cure: String },
+
+    // ---- restore the data, or replace the device ----
+    #[error("{operation} {} at offset {offset}: wanted {wanted} bytes, the file gave {got}: it is shorter than it was when opened", path.display())]
+    ShortRead { path: PathBuf, operation: Operation, offset: u64, wanted: u64, got: u64 },
+    #[error("{operation} {} at offset {offset}: {source}", path.display())]
+    Device { path: PathBuf, operation: Operation, offset: u64, source: io::Error },
+
+    // ---- only the simulated disk ----
+    #[error("{operation} {}: the simulated machine has crashed", path.display())]
+    Crashed { path: PathBuf, operation: Operation },
+}
+
+impl Error {
+    /// Sorts an operating system error; `needed` is only used when the device is full.
+    pub(crate) fn from_io(
+        source: io::Error,
+        path: &Path,
+        operation: Operation,
+        offset: u64,
+        needed: u64,
+    ) -> Error {
+        let path = path.to_path_buf();
+        match (source.kind(), source.raw_os_error()) {
+            (_, Some(SIMULATED_CRASH)) => Error::Crashed { path, operation },
+            (io::ErrorKind::NotFound, _) => Error::NotFound { path, operation },
+            (io::ErrorKind::AlreadyExists, _) => Error::AlreadyExists { path, operation },
+            (io::ErrorKind::WouldBlock, _) if operation == Operation::Lock => {
+                Error::Busy { path, operation }
+            }
+            (io::ErrorKind::PermissionDenied, _) => Error::Denied { path, operation },
+            (_, Some(libc::ENOSPC | libc::EDQUOT)) => {
+                Error::NoSpace { path, operation, offset, needed }
+            }
+            _ => Error::Device { path, operation, offset, source },
+        }
+    }
+
+    /// As `from_io`, for operations on a name rather than on bytes.
+    pub(crate) fn on_name(source: io::Error, path: &Path, operation: Operation) -> Error {
+        Error::from_io(source, path, operation, 0, 0)
+    }
+
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Error::NotFound { .. })
+    }
+
+    pub fn is_no_space(&self) -> bool {
+        matches!(self, Error::NoSpace { .. })
+    }
+}
+
+/// The errno by which the simulated disk says that the machine is down: none that Linux uses.
+pub(crate) const SIMULATED_CRASH: i32 = 0x7fff_c4a5;

@@ -1,0 +1,173 @@
+//! Latency, bytes and queue depth of every I/O, by purpose.
+//!
+//! 1. An operation counts itself in when it is submitted and out when it completes.
+//! 2. Its latency lands in a bucket of a power of two of nanoseconds: bucket `b` holds latencies in
+//!    `[2^b, 2^(b+1))`.
+//! 3. All counters are relaxed atomics: an I/O touches four of them, and it costs microseconds.
+//!
+//! A read-ahead or write-behind operation may finish while its thread computes. On a ring nobody
+//! sees when, so its latency is unknown; such operations are counted as `overlapped`, not in the
+//! buckets: a number made of the thread's own computing would be a lie about the device.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::mode::Purpose;
+
+pub const BUCKETS: usize = 48;
+
+/// A copy of the counters of one purpose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PurposeStats {
+    pub purpose: Purpose,
+    pub operations: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    /// Operations that were done before anyone asked; they are not in `latency`.
+    pub overlapped: u64,
+    /// `latency[b]` operations took `[2^b, 2^(b+1))` nanoseconds from submission to completion.
+    pub latency: [u64; BUCKETS],
+    pub queue_depth: u64,
+    pub queue_depth_max: u64,
+}
+
+impl PurposeStats {
+    /// The upper edge, in nanoseconds, of the bucket in which the quantile (0..=1) falls.
+    pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
+        let total: u64 = self.latency.iter().sum();
+        if total == 0 {
+            return None;
+        }
+        let rank = ((total as f64 * quantile).ceil() as u64).clamp(1, total);
+        let mut seen = 0;
+        for (bucket, count) in self.latency.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                return Some(1u64 << (bucket + 1));
+            }
+        }
+        None
+    }
+}
+
+#[derive(Debug)]
+struct Counters {
+    operations: AtomicU64,
+    bytes: AtomicU64,
+    errors: AtomicU64,
+    overlapped: AtomicU64,
+    latency: [AtomicU64; BUCKETS],
+    depth: AtomicU64,
+    depth_max: AtomicU64,
+}
+
+/// The counters of all purposes of one disk.
+#[derive(Debug)]
+pub(crate) struct Histograms {
+    purposes: [Counters; Purpose::ALL.len()],
+}
+
+impl Histograms {
+    pub(crate) fn empty() -> Histograms {
+        Histograms {
+            purposes: std::array::from_fn(|_| Counters {
+                operations: AtomicU64::new(0),
+                bytes: AtomicU64::new(0),
+                errors: AtomicU64::new(0),
+                overlapped: AtomicU64::new(0),
+                latency: std::array::from_fn(|_| AtomicU64::new(0)),
+                depth: AtomicU64::new(0),
+                depth_max: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    pub(crate) fn submitted(&self, purpose: Purpose) {
+        let counters = &self.purposes[purpose as usize];
+        let depth = counters.depth.fetch_add(1, Relaxed) + 1;
+        if depth > counters.depth_max.load(Relaxed) {
+            counters.depth_max.fetch_max(depth, Relaxed);
+        }
+    }
+
+    /// The kernel is done; counted apart from `observed`, because a dropped reader never observes.
+    pub(crate) fn completed(&self, purpose: Purpose) {
+        self.purposes[purpose as usize].depth.fetch_sub(1, Relaxed);
+    }
+
+    pub(crate) fn observed(&self, purpose: Purpose, outcome: Result<usize, ()>, seen: Seen) {
+        let counters = &self.purposes[purpose as usize];
+        counters.operations.fetch_add(1, Relaxed);
+        match outcome {
+            Ok(bytes) => counters.bytes.fetch_add(bytes as u64, Relaxed),
+            Err(()) => counters.errors.fetch_add(1, Relaxed),
+        };
+        match seen {
+            Seen::Overlapped => counters.overlapped.fetch_add(1, Relaxed),
+            Seen::After(ns) => counters.latency[bucket(ns)].fetch_add(1, Relaxed),
+        };
+    }
+
+    pub(crate) fn snapshot(&self) -> Vec<PurposeStats> {
+        Purpose::ALL
+            .iter()
+            .map(|&purpose| {
+                let counters = &self.purposes[purpose as usize];
+                PurposeStats {
+                    purpose,
+                    operations: counters.operations.load(Relaxed),
+                    bytes: counters.bytes.load(Relaxed),
+                    errors: counters.errors.load(Relaxed),
+                    overlapped: counters.overlapped.load(Relaxed),
+                    latency: std::array::from_fn(|b| counters.latency[b].load(Relaxed)),
+                    queue_depth: counters.depth.load(Relaxed),
+                    queue_depth_max: counters.depth_max.load(Relaxed),
+                }
+            })
+            .collect()
+    }
+}
+
+/// When a completion was seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Seen {
+    /// Done before anyone looked, at an unknown time.
+    Overlapped,
+    /// This many nanoseconds after submission.
+    After(u64),
+}
+
+fn bucket(ns: u64) -> usize {
+    (63 - ns.max(1).leading_zeros() as usize).min(BUCKETS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that bucket edges are powers of two and that nothing falls outside the array.
+    #[test]
+    fn bucket_edges() {
+        assert_eq!(bucket(0), 0);
+        assert_eq!(bucket(1), 0);
+        assert_eq!(bucket(2), 1);
+        assert_eq!(bucket(1023), 9);
+        assert_eq!(bucket(1024), 10);
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    /// Proves that a quantile names the upper edge of its bucket.
+    #[test]
+    fn quantiles() {
+        let histograms = Histograms::empty();
+        for _ in 0..99 {
+            histograms.observed(Purpose::UserRead, Ok(10), Seen::After(1000));
+        }
+        histograms.observed(Purpose::UserRead, Ok(10), Seen::After(1_000_000));
+        histograms.observed(Purpose::UserRead, Ok(10), Seen::Overlapped);
+        let stats = &histograms.snapshot()[0];
+        assert_eq!((stats.operations, stats.bytes, stats.overlapped), (101, 1010, 1));
+        assert_eq!(stats.quantile_ns(0.5), Some(1024));
+        assert_eq!(stats.quantile_ns(0.999), Some(1 << 20));
+        assert_eq!(histograms.snapshot()[1].quantile_ns(0.5), None);
+    }
+}

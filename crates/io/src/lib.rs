@@ -1,0 +1,47 @@
+//! Everything that is not deterministic enters Halcyon here: disks, time, randomness, threads.
+//!
+//! ```text
+//!                        Disk  (real or simulated)
+//!          ┌───────────────┼────────────────────┬──────────────┐
+//!      ReadFile     SequentialReader     SequentialWriter    names: list, rename, sync_dir …
+//!          └───────────────┼────────────────────┘
+//!                        File ── queue(region, AlignedBuf) ──► InFlight
+//!                 ┌────────┴─────────┐
+//!              region               sim
+//!        (ring or thread pool)   (in memory)
+//! ```
+//!
+//! Only this crate names the runtime, `libc`, the file system and the system clock.
+
+mod buffer;
+pub mod clock;
+mod disk;
+mod engine;
+mod error;
+mod file;
+mod histogram;
+mod mode;
+pub mod pacing;
+mod probe;
+pub mod random;
+mod reader;
+mod real;
+mod region;
+mod sim;
+pub mod startup;
+mod thread;
+mod writer;
+
+pub use buffer::{AlignedBuf, BUFFER_ALIGNMENT, BufferPool};
+pub use clock::{Clock, SimClock};
+pub use disk::{DirEntry, DirLock, Disk, DiskOptions, FileStat};
+pub use engine::{Engine, EngineChoice, EngineReport, UnknownEngine, block_on, block_on_engine};
+pub use error::{Error, Operation, Result};
+pub use file::{AlignedRead, ReadFile};
+pub use histogram::{BUCKETS, PurposeStats};
+pub use mode::{AccessMode, Alignment, ModeChoice, Purpose, UnknownAccessMode};
+pub use random::Random;
+pub use reader::{SequentialReader, StreamOptions};
+pub use sim::{Fault, FaultRule, SimDisk, SimSnapshot};
+pub use thread::{ThreadPriority, core_count, pin_to_core, spawn_thread};
+pub use writer::{SequentialWriter, WriteOptions};

@@ -1,0 +1,95 @@
+//! A ceiling on bytes per second, shared by whoever holds it.
+//!
+//! Each taker reserves its bytes on a line of time, at once, and then sleeps until its turn; so
+//! takers are served in order, none is woken in vain, and an idle limiter saves up no more than a
+//! short burst.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use crate::clock::Clock;
+
+/// Unused time that may be used later.
+const BURST: Duration = Duration::from_millis(50);
+
+/// Clones share one ceiling.
+#[derive(Debug, Clone)]
+pub struct RateLimiter(Arc<Line>);
+
+#[derive(Debug)]
+struct Line {
+    clock: Clock,
+    /// Bytes per second; zero: unlimited.
+    rate: AtomicU64,
+    /// Up to which nanosecond the line is taken.
+    taken_to: Mutex<u64>,
+}
+
+impl RateLimiter {
+    /// `None`: unlimited.
+    pub fn bytes_per_second(clock: Clock, rate: Option<u64>) -> RateLimiter {
+        let rate = AtomicU64::new(rate.unwrap_or(0));
+        RateLimiter(Arc::new(Line { clock, rate, taken_to: Mutex::new(0) }))
+    }
+
+    pub fn unlimited() -> RateLimiter {
+        RateLimiter::bytes_per_second(Clock::system(), None)
+    }
+
+    pub fn rate(&self) -> Option<u64> {
+        Some(self.0.rate.load(Relaxed)).filter(|rate| *rate > 0)
+    }
+
+    /// Holds for bytes acquired from now on.
+    pub fn set_rate(&self, rate: Option<u64>) {
+        self.0.rate.store(rate.unwrap_or(0), Relaxed);
+    }
+
+    /// Waits until `bytes` more may pass.
+    pub async fn acquire(&self, bytes: u64) {
+        let Some(rate) = self.rate() else { return };
+        let now = self.0.clock.now().as_nanos();
+        let cost = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
+        let turn = {
+            let mut taken_to = self.0.taken_to.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = (*taken_to).max(now.saturating_sub(BURST.as_nanos() as u64));
+            *taken_to = turn.saturating_add(u64::try_from(cost).unwrap_or(u64::MAX));
+            turn
+        };
+        if turn > now {
+            self.0.clock.sleep(Duration::from_nanos(turn - now)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{block_on, clock::SimClock};
+
+    /// Proves, in simulated time, that the ceiling holds and that none means none.
+    #[test]
+    fn ceiling() {
+        let simulated = SimClock::started();
+        simulated.advance(Duration::from_secs(1));
+        let clock = simulated.clock();
+        let limiter = RateLimiter::bytes_per_second(clock.clone(), Some(1_000_000));
+        let started = clock.now();
+        block_on(async {
+            for _ in 0..100 {
+                limiter.acquire(100_000).await;
+            }
+        });
+        let took = clock.now() - started;
+        assert!(took > Duration::from_millis(9_800) && took < Duration::from_millis(10_000));
+        limiter.set_rate(None);
+        let started = clock.now();
+        block_on(limiter.acquire(u64::MAX));
+        assert_eq!(clock.now(), started);
+    }
+}

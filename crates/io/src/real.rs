@@ -1,0 +1,197 @@
+//! The system calls of the real disk, each blocking; they run on the pool of threads.
+
+use std::{
+    ffi::CString,
+    fs, io,
+    mem::MaybeUninit,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::{ffi::OsStrExt, fs::MetadataExt, fs::OpenOptionsExt},
+    },
+    path::Path,
+};
+
+use crate::disk::{DirEntry, FileStat};
+
+fn check(code: libc::c_int) -> io::Result<libc::c_int> {
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code) }
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the path contains a zero byte"))
+}
+
+pub(crate) fn open_read(path: &Path, direct: bool) -> io::Result<(OwnedFd, u64)> {
+    let flags = if direct { libc::O_DIRECT } else { 0 };
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::from_raw_os_error(libc::EISDIR));
+    }
+    Ok((file.into(), metadata.len()))
+}
+
+pub(crate) fn create(path: &Path, direct: bool) -> io::Result<OwnedFd> {
+    let flags = if direct { libc::O_DIRECT } else { 0 };
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .custom_flags(flags)
+        .open(path)?;
+    Ok(file.into())
+}
+
+/// Reserves blocks without changing the length. A file system that cannot is no error.
+pub(crate) fn preallocate(file: &OwnedFd, len: u64) -> io::Result<()> {
+    let len = libc::off_t::try_from(len).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    // SAFETY: the descriptor is open.
+    let code = unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, len) };
+    match check(code) {
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+/// Sets the length and gives back the blocks beyond it.
+pub(crate) fn truncate(file: &OwnedFd, len: u64) -> io::Result<()> {
+    let len = libc::off_t::try_from(len).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    // SAFETY: the descriptor is open.
+    check(unsafe { libc::ftruncate(file.as_raw_fd(), len) }).map(|_| ())
+}
+
+pub(crate) fn sync_data(file: &OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor is open.
+    check(unsafe { libc::fdatasync(file.as_raw_fd()) }).map(|_| ())
+}
+
+/// Writes a range back to the device, waits for it, and drops its pages.
+pub(crate) fn write_back_and_drop(file: &OwnedFd, offset: u64, len: u64) -> io::Result<()> {
+    let how = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: the descriptor is open.
+    check(unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, len as i64, how) })?;
+    drop_pages(file, offset, len);
+    Ok(())
+}
+
+/// A length of 0 is the whole file. Small components are read and written whole, once: their pages would only push others
+/// out of the cache. Advice only: a file system that ignores it is no error.
+pub(crate) fn drop_pages(file: &impl AsRawFd, offset: u64, len: u64) {
+    let advice = libc::POSIX_FADV_DONTNEED;
+    // SAFETY: the descriptor is open.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), offset as i64, len as i64, advice) };
+}
+
+pub(crate) fn read_bounded(path: &Path, max_len: u64) -> io::Result<Result<Vec<u8>, u64>> {
+    use std::io::Read;
+    let file = fs::File::open(path)?;
+    let len = file.metadata()?.len();
+    if len > max_len {
+        return Ok(Err(len));
+    }
+    // One byte more than allowed, so that a file that grows meanwhile is noticed.
+    let mut bytes = Vec::with_capacity(len as usize);
+    (&file).take(max_len.saturating_add(1)).read_to_end(&mut bytes)?;
+    drop_pages(&file, 0, 0);
+    Ok(if bytes.len() as u64 > max_len { Err(bytes.len() as u64) } else { Ok(bytes) })
+}
+
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    drop_pages(&file, 0, 0);
+    Ok(())
+}
+
+pub(crate) fn append_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write;
+    let mut file = fs::OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_data()
+}
+
+pub(crate) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let is_dir = match entry.file_type()? {
+            kind if kind.is_symlink() => fs::metadata(entry.path()).is_ok_and(|m| m.is_dir()),
+            kind => kind.is_dir(),
+        };
+        // A name that is not UTF-8 cannot be one of ours or Cassandra's.
+        if let Ok(name) = entry.file_name().into_string() {
+            entries.push(DirEntry { name, is_dir });
+        }
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+pub(crate) fn stat(path: &Path) -> io::Result<FileStat> {
+    let metadata = fs::metadata(path)?;
+    let modified_ms = metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000;
+    Ok(FileStat { len: metadata.len(), modified_ms, is_dir: metadata.is_dir() })
+}
+
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.raw_os_error() == Some(libc::EISDIR) => fs::remove_dir(path),
+        other => other,
+    }
+}
+
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
+pub(crate) fn hard_link(original: &Path, link: &Path) -> io::Result<()> {
+    fs::hard_link(original, link)
+}
+
+pub(crate) fn create_dir_all(dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir)
+}
+
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    fs::File::open(dir)?.sync_all()
+}
+
+/// Takes a directory for this process, until what is returned is dropped.
+pub(crate) fn lock_dir(dir: &Path) -> io::Result<fs::File> {
+    let file = fs::File::open(dir)?;
+    file.try_lock()?;
+    Ok(file)
+}
+
+/// Bytes that an unprivileged process may still write.
+pub(crate) fn free_space(dir: &Path) -> io::Result<u64> {
+    let path = c_path(dir)?;
+    let mut stat = MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the path is zero-terminated, and `stat` is a writable statvfs; zeroes are valid.
+    let stat = unsafe {
+        check(libc::statvfs(path.as_ptr(), stat.as_mut_ptr()))?;
+        stat.assume_init()
+    };
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// The magic number of the file system that holds the path.
+pub(crate) fn file_system(path: &Path) -> io::Result<i64> {
+    let path = c_path(path)?;
+    let mut stat = MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the path is zero-terminated, and `stat` is a writable statfs; zeroes are valid.
+    let stat = unsafe {
+        check(libc::statfs(path.as_ptr(), stat.as_mut_ptr()))?;
+        stat.assume_init()
+    };
+    Ok(stat.f_type)
+}
+
+pub(crate) fn device_of(path: &Path) -> io::Result<u64> {
+    Ok(fs::metadata(path)?.dev())
+}

@@ -1,0 +1,321 @@
+//! The one operation that moves bytes: a read or a write of a region of a file, on either engine.
+//!
+//! 1. On a ring it is one submission entry, with `rw_flags` (`RWF_DONTCACHE`) that compio's own
+//!    operations do not offer; on the pool it is one `preadv2` or `pwritev2`.
+//! 2. The operation owns its file and its buffer until the kernel is done with both, whatever
+//!    happens to the future that waits for it.
+//! 3. An [`InFlight`] that is dropped early is not cancelled: the operation runs to its end in the
+//!    background, and then its buffer goes back to the pool.
+
+use std::{
+    future::poll_fn,
+    io, mem,
+    os::fd::{AsRawFd, OwnedFd},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use compio::{
+    BufResult,
+    driver::{Decision, Extra, IourOpCode, OpEntry, PollOpCode},
+    runtime::Submit,
+};
+
+use crate::{
+    buffer::AlignedBuf,
+    clock::{Clock, Instant},
+    engine::{self, Engine},
+    histogram::{Histograms, Seen},
+    mode::Purpose,
+};
+
+/// Which bytes of the buffer meet which bytes of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) offset: u64,
+    /// First byte in the buffer.
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// One operation moves at most this much; longer regions come back short and are gone on with.
+const OPERATION_BYTES_MAX: usize = 1 << 30;
+
+/// Taking in a completion that is already there costs less than this.
+const SEEN_AT_ONCE: Duration = Duration::from_micros(10);
+
+/// Where an operation is counted.
+#[derive(Debug, Clone)]
+pub(crate) struct Meter {
+    pub(crate) histograms: Arc<Histograms>,
+    pub(crate) purpose: Purpose,
+}
+
+struct RegionIo {
+    file: Arc<OwnedFd>,
+    buffer: Option<AlignedBuf>,
+    region: Region,
+    direction: Direction,
+    flags: i32,
+    completed: Option<Instant>,
+    counted: Counted,
+}
+
+/// Counts an operation in; counts it out exactly once.
+struct Counted {
+    meter: Meter,
+    in_kernel: Arc<AtomicUsize>,
+    inside: bool,
+}
+
+impl Counted {
+    fn enter(meter: Meter, in_kernel: Arc<AtomicUsize>) -> Counted {
+        in_kernel.fetch_add(1, SeqCst);
+        meter.histograms.submitted(meter.purpose);
+        Counted { meter, in_kernel, inside: true }
+    }
+
+    fn leave(&mut self) {
+        if mem::take(&mut self.inside) {
+            self.meter.histograms.completed(self.meter.purpose);
+            self.in_kernel.fetch_sub(1, SeqCst);
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl RegionIo {
+    /// The bytes of the buffer that take part. Bounds are checked when the operation is made.
+    fn bytes(&mut self) -> (*mut u8, u32) {
+        let Region { start, len, .. } = self.region;
+        match &mut self.buffer {
+            Some(buffer) => {
+                let len = len.min(OPERATION_BYTES_MAX);
+                (buffer[start..start + len].as_mut_ptr(), len as u32)
+            }
+            None => (std::ptr::null_mut(), 0),
+        }
+    }
+
+    fn call(&mut self) -> io::Result<usize> {
+        let (base, len) = self.bytes();
+        let vector = libc::iovec { iov_base: base.cast(), iov_len: len as usize };
+        let (fd, offset) = (self.file.as_raw_fd(), self.region.offset as libc::off_t);
+        let done = loop {
+            // SAFETY: the vector names `len` bytes of a buffer that `self` owns exclusively, and
+            // the descriptor is open for as long as `self.file` lives.
+            let done = unsafe {
+                match self.direction {
+                    Direction::Read => libc::preadv2(fd, &vector, 1, offset, self.flags),
+                    Direction::Write => libc::pwritev2(fd, &vector, 1, offset, self.flags),
+                }
+            };
+            if done >= 0 {
+                break Ok(done as usize);
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                break Err(error);
+            }
+        };
+        self.completed = Some(Clock::system().now());
+        done
+    }
+
+    fn complete(&mut self) {
+        self.completed.get_or_insert_with(|| Clock::system().now());
+        self.counted.leave();
+    }
+}
+
+// SAFETY: the entry's pointer is into a heap allocation that `self.buffer` owns and does not move;
+// compio keeps `self` until the operation has completed.
+unsafe impl IourOpCode for RegionIo {
+    type Control = ();
+
+    fn create_entry(&mut self, (): &mut ()) -> OpEntry {
+        let fd = io_uring::types::Fd(self.file.as_raw_fd());
+        let (base, len) = self.bytes();
+        let (offset, flags) = (self.region.offset, self.flags);
+        match self.direction {
+            Direction::Read => {
+                io_uring::opcode::Read::new(fd, base, len).offset(offset).rw_flags(flags).build()
+            }
+            Direction::Write => {
+                io_uring::opcode::Write::new(fd, base, len).offset(offset).rw_flags(flags).build()
+            }
+        }
+        .into()
+    }
+
+    fn call_blocking(&mut self, (): &mut ()) -> io::Result<usize> {
+        self.call()
+    }
+
+    unsafe fn set_result(&mut self, (): &mut (), _: &io::Result<usize>, _: &Extra) {
+        self.complete();
+    }
+}
+
+// SAFETY: `pre_submit` never waits for a descriptor, so there is no `op_type` to agree with.
+unsafe impl PollOpCode for RegionIo {
+    type Control = ();
+
+    fn pre_submit(&mut self, (): &mut ()) -> io::Result<Decision> {
+        Ok(Decision::Blocking)
+    }
+
+    fn operate(&mut self, (): &mut ()) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.call())
+    }
+
+    unsafe fn set_result(&mut self, (): &mut (), _: &io::Result<usize>, _: &Extra) {
+        self.complete();
+    }
+}
+
+/// A finished operation: how many bytes, and the buffer back.
+pub(crate) type Finished = (io::Result<usize>, AlignedBuf);
+
+/// An operation that the kernel has. Dropping it lets the operation run to its end.
+pub(crate) struct InFlight {
+    state: State,
+    meter: Meter,
+    submitted: Instant,
+}
+
+enum State {
+    Ring { waiting: Submit<RegionIo>, engine: Engine },
+    Done(Finished, Seen),
+    Taken,
+}
+
+impl InFlight {
+    /// Queues an operation on this thread's runtime. It starts when the thread next waits, or at
+    /// [`engine::enter_ring`].
+    ///
+    /// # Panics
+    /// Outside `block_on`, and if the region is outside the buffer.
+    pub(crate) fn queue(
+        file: Arc<OwnedFd>,
+        direction: Direction,
+        flags: i32,
+        region: Region,
+        buffer: AlignedBuf,
+        meter: Meter,
+    ) -> InFlight {
+        assert!(region.start + region.len <= buffer.len());
+        let submitted = Clock::system().now();
+        let queued = engine::with_entered(|entered| {
+            let operation = RegionIo {
+                file,
+                buffer: Some(buffer),
+                region,
+                direction,
+                flags,
+                completed: None,
+                counted: Counted::enter(meter.clone(), entered.in_kernel.clone()),
+            };
+            (entered.runtime().submit(operation), entered.engine)
+        });
+        let Some((waiting, engine)) = queued else {
+            panic!("an I/O future was polled outside halcyon_io::block_on");
+        };
+        let mut this = InFlight { state: State::Ring { waiting, engine }, meter, submitted };
+        // compio submits at the first poll; the waker is replaced when someone waits.
+        let _ = this.poll_finished(&mut Context::from_waker(Waker::noop()));
+        this
+    }
+
+    /// An operation that a simulated disk has already done.
+    pub(crate) fn done(finished: Finished, meter: Meter) -> InFlight {
+        meter.histograms.submitted(meter.purpose);
+        meter.histograms.completed(meter.purpose);
+        let submitted = Clock::system().now();
+        InFlight { state: State::Done(finished, Seen::After(1)), meter, submitted }
+    }
+
+    /// Waits for an operation that was queued just now: its latency is the device's. Dropped, it
+    /// can be called again.
+    pub(crate) async fn finish(&mut self) -> Finished {
+        poll_fn(|cx| self.poll_finished(cx)).await;
+        self.take_finished()
+    }
+
+    /// Waits for an operation that ran while the thread did other things. On a ring, one whose end
+    /// is seen as soon as it is asked for ended at an unknown time before.
+    pub(crate) async fn finish_overlapped(&mut self) -> Finished {
+        let on_ring = matches!(self.state, State::Ring { engine: Engine::Uring, .. });
+        let asked = Clock::system().now();
+        poll_fn(|cx| self.poll_finished(cx)).await;
+        if let State::Done(_, seen @ Seen::After(_)) = &mut self.state
+            && let Seen::After(nanos) = *seen
+            && on_ring
+            && self.submitted + Duration::from_nanos(nanos) - asked < SEEN_AT_ONCE
+        {
+            *seen = Seen::Overlapped;
+        }
+        self.take_finished()
+    }
+
+    fn poll_finished(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let State::Ring { waiting, .. } = &mut self.state else { return Poll::Ready(()) };
+        let Poll::Ready(BufResult(outcome, mut operation)) = Pin::new(waiting).poll(cx) else {
+            return Poll::Pending;
+        };
+        operation.complete();
+        let completed = operation.completed.unwrap_or(self.submitted);
+        let nanos = (completed - self.submitted).as_nanos() as u64;
+        let buffer = operation.buffer.take().expect("an operation keeps its buffer to its end");
+        self.state = State::Done((outcome, buffer), Seen::After(nanos));
+        Poll::Ready(())
+    }
+
+    fn take_finished(&mut self) -> Finished {
+        match mem::replace(&mut self.state, State::Taken) {
+            State::Done(finished, seen) => {
+                let outcome = finished.0.as_ref().map(|done| *done).map_err(|_| ());
+                self.meter.histograms.observed(self.meter.purpose, outcome, seen);
+                finished
+            }
+            _ => unreachable!("taken once, after it was polled to its end"),
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let State::Ring { waiting, .. } = mem::replace(&mut self.state, State::Taken) {
+            // Outside `block_on` nothing is in the kernel: it drained before it returned.
+            engine::with_entered(|entered| entered.runtime().spawn(waiting).detach());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a queued operation can be handed to another thread of the pool.
+    #[test]
+    fn operations_may_cross_threads() {
+        fn is_send<T: Send>() {}
+        is_send::<RegionIo>();
+    }
+}

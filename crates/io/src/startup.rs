@@ -1,0 +1,299 @@
+//! What to check about the machine before serving from it: each finding with its evidence and its
+//! cure.
+
+use std::{fmt, fs, path::Path};
+
+use crate::{
+    disk::Disk,
+    engine::{self, EngineChoice},
+    error::Result,
+    mode::AccessMode,
+    real,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth a line in the log.
+    Note,
+    /// Works, but slower or riskier than it could.
+    Warning,
+    /// Do not start.
+    Refusal,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub severity: Severity,
+    /// What was found, with the evidence.
+    pub text: String,
+    /// Empty where there is nothing to cure.
+    pub cure: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Refusal => "refusal",
+        };
+        write!(f, "{severity}: {}", self.text)?;
+        if self.cure.is_empty() { Ok(()) } else { write!(f, "; {}", self.cure) }
+    }
+}
+
+fn finding(severity: Severity, text: String, cure: &str) -> Finding {
+    Finding { severity, text, cure: cure.to_owned() }
+}
+
+/// All checks for the directories that data will be in. Blocks for a few system calls.
+pub fn check(disk: &Disk, directories: &[&Path]) -> Vec<Finding> {
+    let mut findings = vec![check_engine(disk)];
+    findings.extend(check_locked_memory());
+    findings.extend(check_open_files());
+    for directory in directories {
+        findings.extend(check_directory(disk, directory));
+    }
+    findings
+}
+
+fn check_engine(disk: &Disk) -> Finding {
+    let report = disk.engine();
+    match (&report.refusal, &report.warning) {
+        (Some(refusal), _) => finding(
+            Severity::Refusal,
+            refusal.clone(),
+            "or set the I/O engine (HALCYON_IO_ENGINE) to `auto` or `pool`",
+        ),
+        (None, Some(warning)) => finding(Severity::Warning, warning.clone(), ""),
+        (None, None) => {
+            let why = match report.choice {
+                EngineChoice::Pool => "as asked",
+                _ => "io_uring is available",
+            };
+            finding(Severity::Note, format!("I/O engine {}: {why}", report.engine), "")
+        }
+    }
+}
+
+/// Rings of kernels before 5.12 are charged to the locked-memory limit.
+const LOCKED_MEMORY_MIN: u64 = 8 << 20;
+const OPEN_FILES_MIN: u64 = 100_000;
+
+fn limit_of(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is a live, writable local.
+    (unsafe { libc::getrlimit(resource, &mut limit) } == 0).then_some(limit.rlim_cur)
+}
+
+fn check_locked_memory() -> Option<Finding> {
+    let limit = limit_of(libc::RLIMIT_MEMLOCK)?;
+    if limit >= LOCKED_MEMORY_MIN || engine::ring_refusal().is_some() {
+        return None;
+    }
+    Some(finding(
+        Severity::Warning,
+        format!(
+            "the locked-memory limit is {limit} bytes, less than the {LOCKED_MEMORY_MIN} that the \
+             rings of many threads may need on kernels before 5.12"
+        ),
+        "raise it (ulimit -l unlimited, LimitMEMLOCK=infinity)",
+    ))
+}
+
+fn check_open_files() -> Option<Finding> {
+    let limit = limit_of(libc::RLIMIT_NOFILE)?;
+    (limit < OPEN_FILES_MIN).then(|| {
+        finding(
+            Severity::Warning,
+            format!("only {limit} files may be open; every SSTable has several"),
+            "raise the limit to 100000 or more (ulimit -n, LimitNOFILE=)",
+        )
+    })
+}
+
+/// File system, alignment, kernel, device: what a directory's data will meet.
+fn check_directory(disk: &Disk, directory: &Path) -> Vec<Finding> {
+    let mut findings = vec![
+        check_mode("reads", directory, disk.resolve_mode(directory, AccessMode::Auto)),
+        check_mode("writes", directory, disk.resolve_write_mode(directory, AccessMode::Auto)),
+    ];
+    if let Ok(magic) = real::file_system(directory)
+        && magic == crate::probe::EXT4
+        && let Some(text) = KernelVersion::running().ext4_direct_write_corruption()
+    {
+        let cure = "boot kernel 6.1.66 or later, or another series";
+        findings.push(finding(Severity::Warning, text, cure));
+    }
+    findings.extend(check_device(directory));
+    findings
+}
+
+fn check_mode(what: &str, directory: &Path, choice: Result<crate::mode::ModeChoice>) -> Finding {
+    match choice {
+        Err(e) => finding(Severity::Refusal, format!("{}: {e}", directory.display()), ""),
+        Ok(choice) => {
+            let text = format!("{}: {what} {}: {}", directory.display(), choice.mode, choice.why);
+            match choice.mode {
+                AccessMode::Direct => finding(Severity::Note, text, ""),
+                _ => finding(
+                    Severity::Warning,
+                    text,
+                    "put the directory on ext4, XFS or btrfs on a block device, so that background \
+                     I/O stays out of the page cache",
+                ),
+            }
+        }
+    }
+}
+
+const READ_AHEAD_KIB_MAX: u64 = 128;
+
+/// The device's read-ahead and scheduler, from sysfs. A directory without a block device of its own
+/// has neither.
+fn check_device(directory: &Path) -> Vec<Finding> {
+    let Some(queue) = queue_of(directory) else { return Vec::new() };
+    let mut findings = Vec::new();
+    let setting = |name: &str| fs::read_to_string(queue.join(name)).ok();
+    if let Some(read_ahead) =
+        setting("read_ahead_kb").and_then(|text| text.trim().parse::<u64>().ok())
+        && read_ahead > READ_AHEAD_KIB_MAX
+    {
+        findings.push(finding(
+            Severity::Warning,
+            format!(
+                "{}: its device reads {read_ahead} KiB ahead ({}): a buffered read of one chunk \
+                 fetches that much",
+                directory.display(),
+                queue.join("read_ahead_kb").display()
+            ),
+            "set it to 8 (blockdev --setra 16), or read in direct mode",
+        ));
+    }
+    let rotational = setting("rotational").is_some_and(|text| text.trim() == "1");
+    if let Some(scheduler) = setting("scheduler").as_deref().and_then(active_scheduler)
+        && !rotational
+        && !matches!(scheduler, "none" | "mq-deadline" | "kyber")
+    {
+        findings.push(finding(
+            Severity::Warning,
+            format!(
+                "{}: its device is not rotating and schedules with {scheduler} ({})",
+                directory.display(),
+                queue.join("scheduler").display()
+            ),
+            "choose none or mq-deadline: echo none > that file, or a udev rule",
+        ));
+    }
+    findings
+}
+
+/// The `queue` directory of the block device (of the whole disk, for a partition) below a directory.
+fn queue_of(directory: &Path) -> Option<std::path::PathBuf> {
+    let device = real::device_of(directory).ok()?;
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    let block = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    [block.join("queue"), block.parent()?.join("queue")].into_iter().find(|queue| queue.is_dir())
+}
+
+/// The word in brackets: `none [mq-deadline] kyber`.
+fn active_scheduler(text: &str) -> Option<&str> {
+    text.split_once('[')?.1.split_once(']').map(|(word, _)| word)
+}
+
+/// The kernel's version as the running kernel tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelVersion {
+    pub release: String,
+    /// Upstream's major, minor and patch.
+    pub number: Option<(u32, u32, u32)>,
+}
+
+impl KernelVersion {
+    pub fn running() -> KernelVersion {
+        // SAFETY: utsname is plain bytes, for which zeroes are valid.
+        let mut name: libc::utsname = unsafe { std::mem::zeroed() };
+        // SAFETY: `name` is a live, writable local.
+        if unsafe { libc::uname(&mut name) } != 0 {
+            return KernelVersion { release: String::new(), number: None };
+        }
+        let text = |field: &[libc::c_char]| -> String {
+            field.iter().take_while(|c| **c != 0).map(|c| *c as u8 as char).collect()
+        };
+        KernelVersion::parse(&text(&name.release), &text(&name.version))
+    }
+
+    /// Debian's release (`6.1.0-14-amd64`) hides upstream's patch number; its build text
+    /// (`#1 SMP Debian 6.1.64-1 (2023-11-30)`) has it.
+    pub fn parse(release: &str, build: &str) -> KernelVersion {
+        let from_build = build
+            .split_once("Debian ")
+            .and_then(|(_, rest)| rest.split(|c: char| c == '-' || c.is_whitespace()).next())
+            .and_then(three_numbers);
+        KernelVersion {
+            release: release.to_owned(),
+            number: from_build.or_else(|| three_numbers(release)),
+        }
+    }
+
+    /// 6.1.64 and 6.1.65 lose the file position of a direct append on ext4 and so overwrite data
+    /// (Debian bug 1057843).
+    pub(crate) fn ext4_direct_write_corruption(&self) -> Option<String> {
+        match self.number {
+            Some((6, 1, patch @ (64 | 65))) => Some(format!(
+                "kernel 6.1.{patch} ({}) corrupts ext4 files that are written with direct I/O \
+                 (Debian bug 1057843)",
+                self.release
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn three_numbers(text: &str) -> Option<(u32, u32, u32)> {
+    let mut numbers =
+        text.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    Some((numbers.next()?, numbers.next()?, numbers.next().unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the corrupting kernels are recognised as upstream and as Debian name them.
+    #[test]
+    fn corrupting_kernels() {
+        let corrupts = |release, build| {
+            KernelVersion::parse(release, build).ext4_direct_write_corruption().is_some()
+        };
+        assert!(corrupts("6.1.64", "#1 SMP PREEMPT_DYNAMIC"));
+        assert!(corrupts("6.1.0-14-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.64-1 (2023-11-30)"));
+        assert!(corrupts("6.1.65-generic", ""));
+        assert!(!corrupts("6.1.0-15-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.66-1 (2023-12-09)"));
+        assert!(!corrupts("6.1.66", ""));
+        assert!(!corrupts("6.6.64", ""));
+        assert!(!corrupts("strange", ""));
+    }
+
+    /// Proves that the scheduler in force is read, not the first one.
+    #[test]
+    fn scheduler_in_brackets() {
+        assert_eq!(active_scheduler("none [mq-deadline] kyber bfq\n"), Some("mq-deadline"));
+        assert_eq!(active_scheduler("none"), None);
+    }
+
+    /// Proves that the checks run on this machine and that every warning has a cure.
+    #[test]
+    fn checks_run_here() {
+        let disk = Disk::real(crate::DiskOptions::default());
+        let here = std::env::temp_dir();
+        let findings = check(&disk, &[&here]);
+        assert!(findings.len() >= 3);
+        for finding in findings {
+            eprintln!("{finding}");
+            assert!(finding.severity == Severity::Note || finding.to_string().contains("; "));
+        }
+        let gone = check(&disk, &[Path::new("/no/such/directory")]);
+        assert!(gone.iter().any(|finding| finding.severity == Severity::Refusal));
+    }
+}

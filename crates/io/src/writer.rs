@@ -1,0 +1,248 @@
+//! Writes a file from front to back, behind its producer.
+//!
+//! 1. The producer's bytes are copied into a buffer. A full buffer is given its file offset, is
+//!    handed to the kernel at once, and the producer goes on in the next one.
+//! 2. Up to `depth` writes are in flight. Only the first buffer is waited for: if the budget has no
+//!    more, the writer waits for its own writes instead.
+//! 3. A write that fails in the background is reported by the next `write` or `finish`; from then on
+//!    the writer refuses.
+//! 4. `finish` writes the tail, in direct mode padded with zeros to the alignment, waits for
+//!    everything, cuts the file to its length (which also gives back what was preallocated too
+//!    much), and syncs data and length.
+//!
+//! Offsets are reserved before anything is awaited, so no two writes can claim the same bytes.
+//! A writer that is dropped leaves an unfinished file behind; `abandon` deletes it.
+//!
+//! Not `Send`: what is in flight belongs to its thread's ring.
+
+use std::{collections::VecDeque, io, path::Path};
+
+use crate::{
+    buffer::{AlignedBuf, Tenure},
+    engine,
+    error::{Error, Operation, Result},
+    file::File,
+    mode::ModeChoice,
+    region::{Direction, InFlight, Region},
+};
+
+/// How a sequential writer buffers and what it may prepare for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Bytes of one write; rounded up to 4 KiB.
+    pub buffer_size: usize,
+    /// Writes in flight.
+    pub depth: usize,
+    /// Preallocated; zero if unknown.
+    pub expected_len: u64,
+}
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions { buffer_size: 1 << 20, depth: 2, expected_len: 0 }
+    }
+}
+
+const PAGE: usize = crate::buffer::BUFFER_ALIGNMENT;
+/// Where standard mode is the last resort, this much is written back and dropped at a time.
+const DROP_STEP: u64 = 8 << 20;
+
+pub struct SequentialWriter {
+    file: File,
+    size: usize,
+    depth: usize,
+    current: Option<AlignedBuf>,
+    filled: usize,
+    /// File offset at which the current buffer will be written.
+    reserved: u64,
+    pending: VecDeque<Pending>,
+    spare: Vec<AlignedBuf>,
+    dropped_to: u64,
+    failed: Option<String>,
+}
+
+struct Pending {
+    write: InFlight,
+    region: Region,
+}
+
+impl SequentialWriter {
+    pub(crate) fn created(file: File, options: WriteOptions) -> SequentialWriter {
+        SequentialWriter {
+            file,
+            size: options.buffer_size.clamp(1, 1 << 30).next_multiple_of(PAGE),
+            depth: options.depth.max(1),
+            current: None,
+            filled: 0,
+            reserved: 0,
+            pending: VecDeque::new(),
+            spare: Vec::new(),
+            dropped_to: 0,
+            failed: None,
+        }
+    }
+
+    /// How many bytes have been written to it: the file offset of the next byte.
+    pub fn position(&self) -> u64 {
+        self.reserved + self.filled as u64
+    }
+
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The mode that the file is written in, and why.
+    pub fn mode(&self) -> &ModeChoice {
+        self.file.choice()
+    }
+
+    /// Takes all the bytes. Dropped early, it has taken those up to [`SequentialWriter::position`].
+    pub async fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.refuse_after_failure()?;
+        while !bytes.is_empty() {
+            if self.current.is_none() {
+                self.current = Some(self.next_buffer().await?);
+            }
+            let Some(current) = &mut self.current else { unreachable!("it was just set") };
+            let (now, later) = bytes.split_at(bytes.len().min(self.size - self.filled));
+            current[self.filled..self.filled + now.len()].copy_from_slice(now);
+            self.filled += now.len();
+            bytes = later;
+            if self.filled == self.size {
+                self.queue_current(self.size);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything on the device; returns the file's length. Its directory entry is the caller's to
+    /// sync, and after an error the file is the caller's to remove.
+    pub async fn finish(mut self) -> Result<u64> {
+        self.refuse_after_failure()?;
+        let len = self.position();
+        if let Some(current) = &mut self.current {
+            let padded = self.filled.next_multiple_of(self.file.alignment() as usize);
+            current[self.filled..padded].fill(0);
+            if padded > 0 {
+                self.queue_current(padded);
+            }
+        }
+        while !self.pending.is_empty() {
+            self.settle_oldest().await?;
+        }
+        self.file.truncate(len).await?;
+        self.file.sync_data().await?;
+        if self.file.choice().drop_behind {
+            self.file.drop_pages(0, 0);
+        }
+        Ok(len)
+    }
+
+    /// Closes and deletes the file.
+    pub async fn abandon(mut self) {
+        while let Some(Pending { mut write, .. }) = self.pending.pop_front() {
+            let _ = write.finish_overlapped().await;
+        }
+        // Whoever abandons a file can do nothing about one that does not go away; start-up
+        // removes it.
+        let _ = self.file.disk().clone().remove(self.file.path()).await;
+    }
+
+    /// Gives the current buffer its offset and hands it to the kernel.
+    fn queue_current(&mut self, len: usize) {
+        let Some(buffer) = self.current.take() else { return };
+        let region = Region { offset: self.reserved, start: 0, len };
+        self.reserved += len as u64;
+        self.filled = 0;
+        let write = self.file.queue(Direction::Write, region, buffer);
+        self.pending.push_back(Pending { write, region });
+        engine::enter_ring();
+    }
+
+    async fn next_buffer(&mut self) -> Result<AlignedBuf> {
+        while self.pending.len() >= self.depth {
+            self.settle_oldest().await?;
+        }
+        loop {
+            if let Some(buffer) = self.spare.pop() {
+                return Ok(buffer);
+            }
+            let pool = self.file.disk().buffers();
+            if self.pending.is_empty() {
+                return pool.take_or_wait(self.size, Tenure::Stream).await;
+            }
+            if let Some(buffer) = pool.take_further(self.size) {
+                return Ok(buffer);
+            }
+            self.settle_oldest().await?;
+        }
+    }
+
+    /// Waits for the oldest write in flight and keeps its buffer.
+    async fn settle_oldest(&mut self) -> Result<()> {
+        let Some(Pending { write, region }) = self.pending.front_mut() else { return Ok(()) };
+        let region = *region;
+        // Popped only when it is done: whoever drops this future must not lose the outcome.
+        let (mut outcome, mut buffer) = write.finish_overlapped().await;
+        self.pending.pop_front();
+        let mut done = 0;
+        loop {
+            match outcome {
+                Ok(0) => {
+                    let source = io::Error::from(io::ErrorKind::WriteZero);
+                    return Err(self.fail(source, region));
+                }
+                Ok(count) => done += count,
+                Err(source) => return Err(self.fail(source, region)),
+            }
+            if done >= region.len {
+                break;
+            }
+            // Short writes are rare (a signal, a nearly full device); go on from a boundary.
+            let resume = done - done % self.file.alignment() as usize;
+            let rest = Region {
+                offset: region.offset + resume as u64,
+                start: resume,
+                len: region.len - resume,
+            };
+            done = resume;
+            self.failed = Some("the rest of a short write was not waited for".to_owned());
+            (outcome, buffer) = self.file.queue(Direction::Write, rest, buffer).finish().await;
+        }
+        self.failed = None;
+        self.spare.push(buffer);
+        self.drop_behind(region.offset + region.len as u64).await
+    }
+
+    fn fail(&mut self, source: io::Error, region: Region) -> Error {
+        let error = self.file.error(source, Operation::Write, region);
+        self.failed = Some(error.to_string());
+        error
+    }
+
+    fn refuse_after_failure(&self) -> Result<()> {
+        match &self.failed {
+            None => Ok(()),
+            Some(earlier) => {
+                let source = io::Error::other(format!("an earlier write failed: {earlier}"));
+                let region = Region { offset: self.position(), start: 0, len: 0 };
+                Err(self.file.error(source, Operation::Write, region))
+            }
+        }
+    }
+
+    async fn drop_behind(&mut self, written_to: u64) -> Result<()> {
+        if self.file.choice().drop_behind && written_to >= self.dropped_to + DROP_STEP {
+            let (from, len) = (self.dropped_to, written_to - self.dropped_to);
+            self.dropped_to = written_to;
+            self.file.write_back_and_drop(from, len).await?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for SequentialWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SequentialWriter({:?} at {})", self.file, self.position())
+    }
+}

@@ -1,0 +1,265 @@
+//! Fragments: the pieces of which a stream of partitions is made, and the trait that yields them.
+//!
+//! A row is one run of `bytes` and small fixed-size descriptions (`Cell`) that point into it, so that a row can be
+//! read from a window of a file, compared, purged and written again without a copy or an allocation per cell.
+
+use halcyon_model::clustering::Position;
+use halcyon_model::{BoundKind, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
+
+/// A run of bytes inside its row's `bytes`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    pub start: u32,
+    pub len: u32,
+}
+
+impl Span {
+    #[inline]
+    pub fn of(self, bytes: &[u8]) -> &[u8] {
+        let start = self.start as usize;
+        bytes.get(start..start + self.len as usize).unwrap_or_default()
+    }
+}
+
+/// One cell. Tombstone: a deletion time and no TTL. Expiring: a TTL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// Index in the static or regular columns of the stream's layout.
+    pub column: u16,
+    pub ttl: i32,
+    pub timestamp: i64,
+    pub local_deletion_time: u32,
+    pub path: Span,
+    pub value: Span,
+}
+
+impl Cell {
+    #[inline]
+    pub fn is_tombstone(&self) -> bool {
+        self.local_deletion_time != NO_DELETION_TIME && self.ttl == NO_TTL
+    }
+
+    #[inline]
+    pub fn is_expiring(&self) -> bool {
+        self.ttl != NO_TTL
+    }
+
+    /// `Cell.isLive`: no deletion time, or expiring and not expired yet.
+    #[inline]
+    pub fn is_live(&self, now: u32) -> bool {
+        self.local_deletion_time == NO_DELETION_TIME
+            || (self.is_expiring() && now < self.local_deletion_time)
+    }
+}
+
+/// Deletion of a whole collection or UDT column; never live in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ComplexDeletion {
+    pub column: u16,
+    pub time: DeletionTime,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowDeletion {
+    pub time: DeletionTime,
+    /// Legacy materialized views: void if the row has a newer liveness.
+    pub shadowable: bool,
+}
+
+impl RowDeletion {
+    pub const LIVE: RowDeletion = RowDeletion { time: DeletionTime::LIVE, shadowable: false };
+}
+
+/// Everything of a row but its bytes: reused from row to row.
+#[derive(Debug, Clone)]
+pub struct RowParts {
+    pub clustering: Span,
+    pub liveness: Liveness,
+    pub deletion: RowDeletion,
+    /// By column, then path.
+    pub cells: Vec<Cell>,
+    /// By column.
+    pub complex_deletions: Vec<ComplexDeletion>,
+}
+
+impl RowParts {
+    pub fn empty() -> RowParts {
+        RowParts {
+            clustering: Span::default(),
+            liveness: Liveness::EMPTY,
+            deletion: RowDeletion::LIVE,
+            cells: Vec::new(),
+            complex_deletions: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub fn clear(&mut self) {
+        self.clustering = Span::default();
+        self.liveness = Liveness::EMPTY;
+        self.deletion = RowDeletion::LIVE;
+        self.cells.clear();
+        self.complex_deletions.clear();
+    }
+
+    #[inline]
+    pub fn over<'a>(&'a self, bytes: &'a [u8]) -> Row<'a> {
+        Row {
+            bytes,
+            clustering: self.clustering.of(bytes),
+            liveness: self.liveness,
+            deletion: self.deletion,
+            cells: &self.cells,
+            complex_deletions: &self.complex_deletions,
+        }
+    }
+}
+
+/// A row with its own bytes.
+#[derive(Debug, Clone)]
+pub struct RowBuf {
+    pub bytes: Vec<u8>,
+    pub parts: RowParts,
+}
+
+impl RowBuf {
+    pub fn new() -> RowBuf {
+        RowBuf { bytes: Vec::new(), parts: RowParts::empty() }
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.parts.clear();
+    }
+
+    /// Copies bytes in and tells where they lie.
+    #[inline]
+    pub fn store(&mut self, bytes: &[u8]) -> Span {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(bytes);
+        Span { start, len: bytes.len() as u32 }
+    }
+
+    pub fn copy_from(&mut self, row: Row<'_>) {
+        self.clear();
+        self.bytes.extend_from_slice(row.bytes);
+        self.parts.clustering = row.clustering_span();
+        self.parts.liveness = row.liveness;
+        self.parts.deletion = row.deletion;
+        self.parts.cells.extend_from_slice(row.cells);
+        self.parts.complex_deletions.extend_from_slice(row.complex_deletions);
+    }
+
+    pub fn row(&self) -> Row<'_> {
+        self.parts.over(&self.bytes)
+    }
+}
+
+impl Default for RowBuf {
+    fn default() -> Self {
+        RowBuf::new()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// What the spans of `cells` point into.
+    pub bytes: &'a [u8],
+    /// Serialized clustering; lies inside `bytes`.
+    pub clustering: &'a [u8],
+    pub liveness: Liveness,
+    pub deletion: RowDeletion,
+    pub cells: &'a [Cell],
+    pub complex_deletions: &'a [ComplexDeletion],
+}
+
+impl<'a> Row<'a> {
+    pub fn is_empty(&self) -> bool {
+        self.liveness.is_empty()
+            && self.deletion.time.is_live()
+            && self.cells.is_empty()
+            && self.complex_deletions.is_empty()
+    }
+
+    pub fn position(&self, clustering_columns: usize) -> Position<'a> {
+        Position {
+            kind: BoundKind::Clustering,
+            count: clustering_columns,
+            serialized: self.clustering,
+        }
+    }
+
+    /// Earliest second from which a purge could change the row; `u32::MAX` if never.
+    pub fn min_local_deletion_time(&self) -> u32 {
+        let mut min = self.deletion.time.local_deletion_time;
+        if self.liveness.is_expiring() {
+            min = min.min(self.liveness.local_expiration_time);
+        }
+        let complex = self.complex_deletions.iter().map(|d| d.time.local_deletion_time);
+        let cells = self.cells.iter().map(|c| c.local_deletion_time);
+        complex.chain(cells).fold(min, u32::min)
+    }
+
+    fn clustering_span(&self) -> Span {
+        let start = self.clustering.as_ptr() as usize - self.bytes.as_ptr() as usize;
+        Span { start: start as u32, len: self.clustering.len() as u32 }
+    }
+}
+
+/// A range tombstone bound (one deletion) or boundary (two).
+#[derive(Debug, Clone, Copy)]
+pub struct Marker<'a> {
+    pub position: Position<'a>,
+    /// The deletion that ends here.
+    pub close: Option<DeletionTime>,
+    /// The deletion that begins here.
+    pub open: Option<DeletionTime>,
+}
+
+/// A partition key with everything that is derived from its bytes once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionKey {
+    pub token: i64,
+    /// Both halves of the key's Murmur3 hash, for Bloom filter and BTI hash byte.
+    pub hashes: (i64, i64),
+    pub bytes: Vec<u8>,
+}
+
+impl PartitionKey {
+    pub fn empty() -> PartitionKey {
+        PartitionKey { token: i64::MIN, hashes: (0, 0), bytes: Vec::new() }
+    }
+
+    pub fn copy_from(&mut self, other: &PartitionKey) {
+        self.token = other.token;
+        self.hashes = other.hashes;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&other.bytes);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct PartitionStart<'a> {
+    pub key: &'a PartitionKey,
+    pub deletion: DeletionTime,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Fragment<'a> {
+    Start(PartitionStart<'a>),
+    Static(Row<'a>),
+    Row(Row<'a>),
+    Marker(Marker<'a>),
+    End,
+}
+
+/// A source of fragments that follow the grammar of this crate.
+pub trait FragmentStream {
+    type Error;
+
+    /// Moves to the next fragment; `false` at the end of the stream. After an error the stream is over.
+    async fn advance(&mut self) -> Result<bool, Self::Error>;
+
+    /// The fragment that the last `advance` reached. Calling it before one, or after the end, gives `End`.
+    fn fragment(&self) -> Fragment<'_>;
+}

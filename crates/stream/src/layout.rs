@@ -1,0 +1,184 @@
+//! The columns of a stream: what a merge needs to know to compare and reconcile rows.
+//!
+//! Static and regular columns are two lists in on-disk order: all simple columns by name, then all complex ones
+//! by name.  Cells name their column by its index in the list of their row's kind.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use halcyon_model::{Clusterings, CqlType, Partitioner};
+
+use crate::fragment::PartitionKey;
+
+/// How the cells of a column behave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnShape {
+    Simple,
+    Counter,
+    /// Many cells, ordered by a path of this type (list: timeuuid; set: element; map: key; UDT: field index).
+    Complex {
+        path_type: CqlType,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    pub name: Vec<u8>,
+    pub cql_type: CqlType,
+    pub shape: ColumnShape,
+}
+
+impl Column {
+    pub fn new(name: Vec<u8>, cql_type: CqlType) -> Column {
+        let shape = match &cql_type {
+            CqlType::Counter => ColumnShape::Counter,
+            CqlType::List(_) => ColumnShape::Complex { path_type: CqlType::TimeUuid },
+            CqlType::Set(element) => ColumnShape::Complex { path_type: (**element).clone() },
+            CqlType::Map(key, _) => ColumnShape::Complex { path_type: (**key).clone() },
+            CqlType::Udt(_) => ColumnShape::Complex { path_type: CqlType::SmallInt },
+            _ => ColumnShape::Simple,
+        };
+        Column { name, cql_type, shape }
+    }
+
+    pub fn is_complex(&self) -> bool {
+        matches!(self.shape, ColumnShape::Complex { .. })
+    }
+
+    /// On-disk order: simple before complex, then by name.
+    pub fn compare(&self, other: &Column) -> Ordering {
+        (self.is_complex(), &self.name).cmp(&(other.is_complex(), &other.name))
+    }
+}
+
+/// Which of the two column lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statics {
+    Static,
+    Regular,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    pub partitioner: Partitioner,
+    pub key_type: CqlType,
+    pub clusterings: Clusterings,
+    pub clustering_types: Vec<CqlType>,
+    pub statics: Vec<Column>,
+    pub regulars: Vec<Column>,
+}
+
+/// Two inputs that cannot be parts of one table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LayoutError(pub String);
+
+impl Layout {
+    pub fn columns(&self, which: Statics) -> &[Column] {
+        match which {
+            Statics::Static => &self.statics,
+            Statics::Regular => &self.regulars,
+        }
+    }
+
+    /// The layout that can hold the rows of all inputs (`SerializationHeader.make`). Of two types of a column, that of the
+    /// later input wins where their cells are framed alike; inputs are given oldest first.
+    pub fn union<'a>(
+        inputs: impl IntoIterator<Item = &'a Arc<Layout>>,
+    ) -> Result<Arc<Layout>, LayoutError> {
+        let mut inputs = inputs.into_iter();
+        let Some(first) = inputs.next() else {
+            return Err(LayoutError("no input to merge".into()));
+        };
+        let mut union = Layout::clone(first);
+        for input in inputs {
+            if input.as_ref() == &union {
+                continue;
+            }
+            if input.partitioner != union.partitioner {
+                return Err(LayoutError("inputs were written with different partitioners".into()));
+            }
+            check_same_clusterings(&union, input)?;
+            union.key_type = input.key_type.clone();
+            union.clustering_types = input.clustering_types.clone();
+            union.clusterings = input.clusterings.clone();
+            union.statics = union_columns(&union.statics, &input.statics)?;
+            union.regulars = union_columns(&union.regulars, &input.regulars)?;
+        }
+        Ok(Arc::new(union))
+    }
+
+    /// For each column of `part`, its index here. Both lists have the same order, so the mapping is increasing.
+    pub fn mapping(&self, which: Statics, part: &Layout) -> Option<Vec<u16>> {
+        let mine = self.columns(which);
+        let index = |column: &Column| {
+            let at = mine.iter().position(|c| c.name == column.name)?;
+            let same_shape = mine.get(at)?.is_complex() == column.is_complex();
+            same_shape.then(|| u16::try_from(at).ok()).flatten()
+        };
+        part.columns(which).iter().map(index).collect()
+    }
+}
+
+fn check_same_clusterings(a: &Layout, b: &Layout) -> Result<(), LayoutError> {
+    let framing = |l: &Layout| -> Vec<(Option<u32>, bool)> {
+        l.clustering_types
+            .iter()
+            .map(|t| (t.fixed_len(), matches!(t, CqlType::Reversed(_))))
+            .collect()
+    };
+    if framing(a) == framing(b) {
+        return Ok(());
+    }
+    Err(LayoutError("inputs have different clustering columns: not of one table".into()))
+}
+
+fn union_columns(a: &[Column], b: &[Column]) -> Result<Vec<Column>, LayoutError> {
+    let mut by_name: BTreeMap<&[u8], &Column> = a.iter().map(|c| (c.name.as_slice(), c)).collect();
+    for column in b {
+        let Some(known) = by_name.insert(&column.name, column) else { continue };
+        let name = String::from_utf8_lossy(&column.name);
+        if known.is_complex() != column.is_complex() {
+            return Err(LayoutError(format!(
+                "column {name} is a multi-cell collection in one input and a single value in another"
+            )));
+        }
+        if known.cql_type.fixed_len() != column.cql_type.fixed_len()
+            || (known.shape == ColumnShape::Counter) != (column.shape == ColumnShape::Counter)
+        {
+            return Err(LayoutError(format!(
+                "column {name} has types in two inputs whose values are stored differently"
+            )));
+        }
+        if field_count(known) > field_count(column) {
+            by_name.insert(&column.name, known);
+        }
+    }
+    let mut columns: Vec<Column> = by_name.into_values().cloned().collect();
+    columns.sort_by(Column::compare);
+    Ok(columns)
+}
+
+/// A user type only ever gains fields, so the one with more is the newer.
+fn field_count(column: &Column) -> usize {
+    match &column.cql_type {
+        CqlType::Udt(udt) => udt.fields.len(),
+        CqlType::Frozen(inner) => match inner.as_ref() {
+            CqlType::Udt(udt) => udt.fields.len(),
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+impl Layout {
+    /// Order of two partitions.
+    #[inline]
+    pub fn compare_keys(&self, a: &PartitionKey, b: &PartitionKey) -> Ordering {
+        match &self.partitioner {
+            Partitioner::Murmur3 => a.token.cmp(&b.token).then_with(|| a.bytes.cmp(&b.bytes)),
+            other => other.compare(&a.bytes, &b.bytes),
+        }
+    }
+}

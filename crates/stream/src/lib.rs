@@ -1,0 +1,28 @@
+//! The river: everything that moves rows in order (memtable, SSTable, merge, compaction, read, dump) speaks one
+//! `FragmentStream`.
+//!
+//! Grammar, per partition, partitions in the partitioner's order:
+//! ```text
+//! partition := Start  [Static]  (Row | Marker)*  End
+//! ```
+//! Rows and markers come in strictly increasing clustering position; markers open, close or switch range
+//! tombstones, never nest, and every one that opens is closed before `End`.
+#![forbid(unsafe_code)]
+#![allow(async_fn_in_trait, reason = "streams stay on one thread and are never boxed")]
+
+mod fragment;
+mod layout;
+mod merge;
+mod merge_row;
+mod purge;
+mod validate;
+
+pub use fragment::{
+    Cell, ComplexDeletion, Fragment, FragmentStream, Marker, PartitionKey, PartitionStart, Row,
+    RowBuf, RowDeletion, RowParts, Span,
+};
+pub use layout::{Column, ColumnShape, Layout, LayoutError, Statics};
+pub use merge::Merge;
+pub use merge_row::{MergeError, RowMerger};
+pub use purge::{Purge, PurgeRule, PurgeStats};
+pub use validate::{GrammarError, Validator};

@@ -1,0 +1,161 @@
+//! Checks the grammar of a stream as it goes by: order of partitions, of positions, and the balance of range tombstones.
+//! Whoever writes fragments somewhere asks this first, so that no disorder gets into a file.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use halcyon_model::clustering::Position;
+use halcyon_model::{BoundKind, DeletionTime};
+
+use crate::fragment::{Fragment, Marker, PartitionKey};
+use crate::layout::Layout;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct GrammarError(pub String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Between,
+    AfterStart,
+    InRows,
+}
+
+pub struct Validator {
+    layout: Arc<Layout>,
+    place: Place,
+    key: PartitionKey,
+    any_partition: bool,
+    kind: BoundKind,
+    count: usize,
+    serialized: Vec<u8>,
+    any_position: bool,
+    open: Option<DeletionTime>,
+}
+
+fn fail(what: impl Into<String>) -> Result<(), GrammarError> {
+    Err(GrammarError(what.into()))
+}
+
+impl Validator {
+    pub fn new(layout: Arc<Layout>) -> Validator {
+        Validator {
+            layout,
+            place: Place::Between,
+            key: PartitionKey::empty(),
+            any_partition: false,
+            kind: BoundKind::Clustering,
+            count: 0,
+            serialized: Vec::new(),
+            any_position: false,
+            open: None,
+        }
+    }
+
+    /// Takes note of the next fragment, or says why it cannot come here.
+    #[inline]
+    pub fn check(&mut self, fragment: Fragment<'_>) -> Result<(), GrammarError> {
+        match fragment {
+            Fragment::Start(start) => self.start(start.key),
+            Fragment::Static(_) => {
+                if self.place != Place::AfterStart {
+                    return fail("static row not directly after the partition's start");
+                }
+                self.place = Place::InRows;
+                Ok(())
+            }
+            Fragment::Row(row) => self.position(row.position(self.layout.clusterings.len())),
+            Fragment::Marker(marker) => {
+                self.position(marker.position)?;
+                self.marker(marker)
+            }
+            Fragment::End => {
+                if self.place == Place::Between {
+                    return fail("partition end without a start");
+                }
+                if self.open.is_some() {
+                    return fail("partition ends with an open range tombstone");
+                }
+                self.place = Place::Between;
+                Ok(())
+            }
+        }
+    }
+
+    /// The last row or marker of the current partition.
+    pub fn last_position(&self) -> Option<Position<'_>> {
+        let serialized = &self.serialized;
+        self.any_position.then_some(Position { kind: self.kind, count: self.count, serialized })
+    }
+
+    fn start(&mut self, key: &PartitionKey) -> Result<(), GrammarError> {
+        if self.place != Place::Between {
+            return fail("partition starts before the previous one ended");
+        }
+        if self.any_partition && self.layout.compare_keys(&self.key, key) != Ordering::Less {
+            return fail(format!(
+                "partition {} (token {}) comes after {} (token {}), not in order",
+                hex(&key.bytes),
+                key.token,
+                hex(&self.key.bytes),
+                self.key.token
+            ));
+        }
+        self.key.copy_from(key);
+        self.any_partition = true;
+        self.any_position = false;
+        self.place = Place::AfterStart;
+        Ok(())
+    }
+
+    #[inline]
+    fn position(&mut self, position: Position<'_>) -> Result<(), GrammarError> {
+        if self.place == Place::Between {
+            return fail("row outside of a partition");
+        }
+        self.place = Place::InRows;
+        if let Some(last) = self.last_position()
+            && self.layout.clusterings.compare(last, position) != Ordering::Less
+        {
+            return fail(format!(
+                "rows out of order in partition {}: clustering {} after {}",
+                hex(&self.key.bytes),
+                hex(position.serialized),
+                hex(&self.serialized)
+            ));
+        }
+        self.any_position = true;
+        self.kind = position.kind;
+        self.count = position.count;
+        self.serialized.clear();
+        self.serialized.extend_from_slice(position.serialized);
+        Ok(())
+    }
+
+    fn marker(&mut self, marker: Marker<'_>) -> Result<(), GrammarError> {
+        let kind = marker.position.kind;
+        if kind.closes() != marker.close.is_some() || kind.opens() != marker.open.is_some() {
+            return fail(format!("range tombstone marker {kind:?} with deletions of another kind"));
+        }
+        if self.open.is_some() != marker.close.is_some() {
+            return fail(match self.open {
+                Some(_) => "range tombstone opens inside another",
+                None => "range tombstone closes that was not open",
+            });
+        }
+        if self.open != marker.close {
+            return fail("range tombstone closes with another deletion than it opened with");
+        }
+        self.open = marker.open;
+        Ok(())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const SHOWN: usize = 64;
+    let mut text: String = bytes.iter().take(SHOWN).map(|b| format!("{b:02x}")).collect();
+    if bytes.len() > SHOWN {
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,116 @@
+//! Merge and purge, rule by rule, from `data/*.txt`: a command, its input, `----`, and what must come out. With
+//! `HALCYON_REWRITE=1` the expectations are written anew, to be reviewed as a diff.
+//!
+//! ```text
+//! # comment                 merge
+//! purge gc=10 now=20 elsewhere=5 [strict]
+//! stream text, `with` between sources
+//! ----
+//! stream text
+//! ```
+
+mod text;
+
+use std::path::Path;
+
+use halcyon_stream::{FragmentStream, Merge, PartitionKey, Purge, PurgeRule};
+use text::{TextStream, layout, spell};
+
+struct Rule {
+    gc_before: u32,
+    now: u32,
+    elsewhere: i64,
+    strict: bool,
+}
+
+impl PurgeRule for Rule {
+    fn gc_before(&self) -> u32 {
+        self.gc_before
+    }
+    fn now(&self) -> u32 {
+        self.now
+    }
+    fn strict_liveness(&self) -> bool {
+        self.strict
+    }
+    fn min_timestamp_elsewhere(&mut self, _: &PartitionKey) -> i64 {
+        self.elsewhere
+    }
+}
+
+fn rule(command: &str) -> Option<Rule> {
+    let mut words = command.split_whitespace();
+    if words.next() != Some("purge") {
+        return None;
+    }
+    let mut rule = Rule { gc_before: 0, now: 0, elsewhere: i64::MAX, strict: false };
+    for word in words {
+        match word.split_once('=') {
+            Some(("gc", value)) => rule.gc_before = value.parse().expect("gc"),
+            Some(("now", value)) => rule.now = value.parse().expect("now"),
+            Some(("elsewhere", value)) => rule.elsewhere = value.parse().expect("elsewhere"),
+            _ => rule.strict = true,
+        }
+    }
+    Some(rule)
+}
+
+fn answer(command: &str, input: &str) -> String {
+    let sources = input.split("\nwith\n").map(TextStream::parse).collect();
+    let merge = Merge::new(layout(), sources);
+    let spelled = match rule(command) {
+        Some(rule) => spell(Purge::new(merge, rule)),
+        None => spell(merge),
+    };
+    spelled.unwrap_or_else(|e| format!("error: {e}\n"))
+}
+
+/// Answers every block of a file; with sources in the opposite order too, where nothing but the order of ties could change.
+fn answers(text: &str) -> String {
+    let mut out = Vec::new();
+    for block in text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
+        let (question, _) = block.split_once("----").unwrap_or((block, ""));
+        let lines: Vec<&str> = question.lines().collect();
+        let start = lines.iter().position(|line| !line.starts_with('#'));
+        let Some(start) = start else {
+            out.push(format!("{block}\n"));
+            continue;
+        };
+        let (command, input) = (lines[start], lines[start + 1..].join("\n"));
+        let found = answer(command, &input);
+        let backwards: Vec<&str> = input.split("\nwith\n").collect();
+        let backwards = backwards.into_iter().rev().collect::<Vec<_>>().join("\nwith\n");
+        assert_eq!(found, answer(command, &backwards), "in the opposite order:\n{block}");
+        out.push(format!("{}----\n{found}", question));
+    }
+    out.join("\n")
+}
+
+#[test]
+fn rules() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let mut files: Vec<_> =
+        std::fs::read_dir(dir).expect("data").map(|e| e.expect("entry").path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let found = answers(&text);
+        if std::env::var_os("HALCYON_REWRITE").is_some() {
+            std::fs::write(&file, &found).expect("writable");
+            continue;
+        }
+        for (i, (a, b)) in text.lines().zip(found.lines()).enumerate() {
+            assert_eq!(a, b, "{}:{}", file.display(), i + 1);
+        }
+        assert_eq!(text.len(), found.len(), "{}", file.display());
+    }
+}
+
+/// A stream that has ended stays ended, whatever is asked of it.
+#[test]
+fn nothing_to_merge() {
+    let mut merge: Merge<TextStream> = Merge::new(layout(), Vec::new());
+    assert_eq!(text::now(merge.advance()), Ok(false));
+    assert_eq!(spell(Merge::new(layout(), vec![TextStream::parse("")])).expect("merges"), "");
+}

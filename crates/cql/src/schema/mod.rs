@@ -1,0 +1,74 @@
+//! The tables that a script makes: what its statements leave behind when all have run.
+//!
+//! ```text
+//!  CREATE TYPE … ─┐
+//!  CREATE TABLE … ├─► drafts (types as text) ─► at the end: types resolved, columns in file order ─► TableSchema
+//!  ALTER … DROP … ┘
+//! ```
+//!
+//! Statements apply in order, as a server would apply them; a script that a server would refuse is refused
+//! here, with the place.  Statements that do not shape tables are listed in `notes`.
+
+mod apply;
+mod draft;
+mod edit;
+mod options;
+mod types;
+
+use std::collections::BTreeMap;
+
+use halcyon_model::schema::TableSchema;
+
+pub use draft::{ColumnDraft, DraftError, DroppedDraft, TableDraft};
+pub use types::{FieldTexts, UserTypeCatalog};
+
+use crate::error::{Error, Result};
+use crate::lexer::Place;
+use crate::parser::parse_statements;
+
+/// Something in the text that is worth a word but is no error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub place: Place,
+    pub text: String,
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {} {}", self.place, self.text)
+    }
+}
+
+/// Keyspaces with their tables, by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Schema {
+    tables: BTreeMap<(String, String), TableSchema>,
+    pub notes: Vec<Note>,
+}
+
+impl Schema {
+    /// Runs a script. Tables named without a keyspace belong to the one in `USE`, or else to `keyspace`.
+    pub fn parse(text: &str, keyspace: &str) -> Result<Schema> {
+        let mut drafts = apply::Drafts::new(keyspace);
+        for statement in parse_statements(text)? {
+            drafts.apply(statement)?;
+        }
+        drafts.finish()
+    }
+
+    pub fn table(&self, keyspace: &str, name: &str) -> Option<&TableSchema> {
+        self.tables.get(&(keyspace.to_owned(), name.to_owned()))
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &TableSchema> {
+        self.tables.values()
+    }
+
+    pub fn insert(&mut self, table: TableSchema) {
+        self.tables.insert((table.keyspace.clone(), table.name.clone()), table);
+    }
+}
+
+fn invalid(place: Place, what: impl Into<String>) -> Error {
+    Error::Invalid { place, what: what.into() }
+}

@@ -1,0 +1,5 @@
+mod cassandra;
+mod damage;
+mod partitions;
+mod rows;
+mod tries;

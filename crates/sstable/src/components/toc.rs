@@ -1,0 +1,73 @@
+//! TOC.txt: one component name per line, sorted, itself included.
+//!
+//! The list also names custom components (`SAI+…`, `SI_…`) that this program leaves alone, so it is kept as strings.
+
+use halcyon_model::{Cursor, DecodeError, DecodeResult};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Toc {
+    /// Component names, as in file names after the format.
+    pub names: Vec<String>,
+}
+
+impl Toc {
+    pub fn new(names: impl IntoIterator<Item = String>) -> Toc {
+        let mut names: Vec<String> = names.into_iter().collect();
+        names.sort_unstable();
+        names.dedup();
+        Toc { names }
+    }
+
+    pub fn contains(&self, name: impl std::fmt::Display) -> bool {
+        let name = name.to_string();
+        self.names.contains(&name)
+    }
+
+    /// Blank lines and carriage returns are tolerated.
+    pub fn decode(cursor: &mut Cursor<'_>) -> DecodeResult<Toc> {
+        let mut names = Vec::new();
+        while cursor.remaining() > 0 {
+            let offset = cursor.offset();
+            let rest = cursor.rest();
+            let length = rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |at| at + 1);
+            let line = std::str::from_utf8(cursor.take(length)?)
+                .map_err(|_| DecodeError { offset, what: "line is not UTF-8".into() })?;
+            let name = line.trim();
+            if name.contains('/') || name.contains('\0') {
+                return Err(DecodeError {
+                    offset,
+                    what: format!("not a component name: {name:?}"),
+                });
+            }
+            cursor.note(|| format!("component {name}"));
+            if !name.is_empty() {
+                names.push(name.to_string());
+            }
+        }
+        Ok(Toc { names })
+    }
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for name in &self.names {
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_round_trip_sorted() {
+        let toc = Toc::new(["TOC.txt", "Data.db", "SAI+aa+ColumnComplete.db"].map(String::from));
+        let mut bytes = Vec::new();
+        toc.encode(&mut bytes);
+        assert_eq!(bytes, b"Data.db\nSAI+aa+ColumnComplete.db\nTOC.txt\n");
+        assert_eq!(Toc::decode(&mut Cursor::new(&bytes)), Ok(toc));
+        let lax = Toc::decode(&mut Cursor::new(b"Data.db\r\n\nTOC.txt")).expect("tolerated");
+        assert!(lax.contains("TOC.txt") && lax.contains(crate::Component::Data));
+        assert!(Toc::decode(&mut Cursor::new(b"../x\n")).is_err());
+    }
+}

@@ -1,0 +1,10 @@
+//! Data.db: the grammar of partitions, rows and cells; chunks and their compression; the scanner and the writer.
+mod bases;
+pub(crate) mod chunk_read;
+pub(crate) mod chunk_write;
+pub(crate) mod compress;
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod scanner;
+
+pub use bases::Bases;

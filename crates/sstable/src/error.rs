@@ -1,0 +1,40 @@
+//! Errors of this crate, sorted by what the reader should do.
+
+use std::path::PathBuf;
+
+use halcyon_model::DecodeError;
+
+use crate::Component;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Restore the file from a backup or another replica, or scrub the SSTable with Cassandra.
+    #[error("{}: {component} is corrupt at offset {offset}: {what}", path.display())]
+    Corrupt { path: PathBuf, component: Component, offset: u64, what: String },
+    /// A component that the SSTable cannot be read without is not there.
+    #[error("{}: {component} is missing: {why}", path.display())]
+    Missing { path: PathBuf, component: Component, why: String },
+    /// The files are sound, but not for this program; the message says what would help.
+    #[error("{}: {what}", path.display())]
+    Unsupported { path: PathBuf, what: String },
+    /// What was asked cannot be done; the request must change.
+    #[error("{0}")]
+    Invalid(String),
+    #[error(transparent)]
+    Io(#[from] halcyon_io::Error),
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Puts a decoding error into its place.
+    pub fn corrupt(path: impl Into<PathBuf>, component: Component, error: DecodeError) -> Error {
+        Error::Corrupt { path: path.into(), component, offset: error.offset, what: error.what }
+    }
+}
+
+impl From<halcyon_stream::MergeError> for Error {
+    fn from(error: halcyon_stream::MergeError) -> Error {
+        Error::Invalid(error.to_string())
+    }
+}

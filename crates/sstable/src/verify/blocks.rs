@@ -1,0 +1,305 @@
+//! A partition's row index against its rows as they go by.
+//!
+//! ```text
+//!   rows     r0 r1 r2 │ r3 r4 │ r5 ⏹          blocks begin where a row begins, and follow one another
+//!   blocks   0        │ 1     │ 2             first, last, open range tombstone are those of the rows
+//! ```
+//!
+//! BIG says where each block begins and ends, by its first and last clustering and by its bytes.  BTI says where each begins,
+//! by a separator that lies above the last clustering before it and not above its first.
+//! 6.0's cursor compaction leaves the end flag out of the last block's width.
+
+use halcyon_model::byte_comparable::encode_position;
+use halcyon_model::clustering::Position;
+use halcyon_model::{BoundKind, Clusterings, DeletionTime};
+
+use super::indexed::IndexedRows;
+use super::report::VerifyReport;
+use crate::big::PromotedIndex;
+use crate::bti::{RowPayload, TrieCursor};
+use crate::lookup::{IndexFile, IndexFiles};
+use crate::{Component, Result};
+
+/// A position with its own bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PositionBuf {
+    kind: BoundKind,
+    count: usize,
+    serialized: Vec<u8>,
+}
+
+impl PositionBuf {
+    pub(super) fn of(position: Position<'_>) -> PositionBuf {
+        let Position { kind, count, serialized } = position;
+        PositionBuf { kind, count, serialized: serialized.to_vec() }
+    }
+
+    fn position(&self) -> Position<'_> {
+        Position { kind: self.kind, count: self.count, serialized: &self.serialized }
+    }
+}
+
+/// What an index says of one block; offsets are relative to the partition's start.
+struct Said {
+    offset: u64,
+    open_at_start: Option<DeletionTime>,
+    big: Option<BigBlock>,
+    separator: Option<Vec<u8>>,
+}
+
+struct BigBlock {
+    first: PositionBuf,
+    last: PositionBuf,
+    width: u64,
+    open_at_end: Option<DeletionTime>,
+}
+
+enum Blocks<'i> {
+    Big {
+        index: PromotedIndex<'i, IndexFile>,
+        next: usize,
+        open: Option<DeletionTime>,
+    },
+    Bti {
+        cursor: TrieCursor<'i, IndexFile, RowPayload>,
+        rows: &'i IndexFile,
+        started: bool,
+        /// Blocks to come, and the entry of the partition's end.
+        left: u64,
+    },
+}
+
+pub(super) struct BlockCheck<'i> {
+    blocks: Blocks<'i>,
+    clusterings: &'i Clusterings,
+    component: Component,
+    /// Of the partition in the data, for messages.
+    partition: u64,
+    current: Option<Said>,
+    upcoming: Option<Said>,
+    last: Option<PositionBuf>,
+}
+
+/// What stands before the rows of a partition.
+pub(super) struct Header {
+    pub(super) partition: u64,
+    pub(super) deletion: DeletionTime,
+}
+
+impl<'i> BlockCheck<'i> {
+    /// `None` if the partition has no row index.
+    pub(super) async fn open(
+        files: &'i IndexFiles,
+        rows: IndexedRows,
+        clusterings: &'i Clusterings,
+        (version_is_oa_or_later, header): (bool, Header),
+        report: &mut VerifyReport,
+    ) -> Result<Option<BlockCheck<'i>>> {
+        let (blocks, deletion, component) = match (files, rows) {
+            (IndexFiles::Big { index }, IndexedRows::Promoted(range)) => {
+                let oa = version_is_oa_or_later;
+                let promoted = PromotedIndex::open(oa, clusterings, index, &range).await?;
+                let deletion = promoted.layout.deletion;
+                let blocks = Blocks::Big { index: promoted, next: 0, open: None };
+                (blocks, deletion, Component::Index)
+            }
+            (IndexFiles::Bti { rows, .. }, IndexedRows::Entry(entry)) => {
+                let left = entry.blocks.saturating_add(1);
+                let cursor = entry.cursor(rows);
+                let blocks = Blocks::Bti { cursor, rows, started: false, left };
+                (blocks, entry.deletion, Component::Rows)
+            }
+            _ => return Ok(None),
+        };
+        if deletion != header.deletion {
+            let what = format!("another deletion than the partition at {}", header.partition);
+            report.error(component, None, what);
+        }
+        let partition = header.partition;
+        let (current, upcoming, last) = (None, None, None);
+        let mut check =
+            BlockCheck { blocks, clusterings, component, partition, current, upcoming, last };
+        check.upcoming = check.read().await?;
+        Ok(Some(check))
+    }
+
+    async fn read(&mut self) -> Result<Option<Said>> {
+        match &mut self.blocks {
+            Blocks::Big { index, next, open } => {
+                if *next >= index.len() {
+                    return Ok(None);
+                }
+                let open_at_start = *open;
+                let said = index.block(*next, |info| Said {
+                    offset: info.offset,
+                    open_at_start,
+                    big: Some(BigBlock {
+                        first: PositionBuf::of(info.first),
+                        last: PositionBuf::of(info.last),
+                        width: info.width,
+                        open_at_end: info.open_at_end,
+                    }),
+                    separator: None,
+                });
+                let said = said.await?;
+                *next += 1;
+                *open = said.big.as_ref().and_then(|big| big.open_at_end);
+                Ok(Some(said))
+            }
+            Blocks::Bti { cursor, rows, started, left } => {
+                let payload = if *started { cursor.next().await? } else { cursor.first().await? };
+                *started = true;
+                let Some(payload) = payload else { return Ok(None) };
+                *left = left.checked_sub(1).ok_or_else(|| {
+                    rows.corrupt_at(payload.offset, "more blocks in a trie than its entry says")
+                })?;
+                let mut separator = Vec::new();
+                cursor.key(&mut separator);
+                Ok(Some(Said {
+                    offset: payload.offset,
+                    open_at_start: payload.open,
+                    big: None,
+                    separator: Some(separator),
+                }))
+            }
+        }
+    }
+
+    fn error(&self, what: &str, report: &mut VerifyReport) {
+        let what = format!("row index of the partition at {}: {what}", self.partition);
+        report.error(self.component, None, what);
+    }
+
+    /// A row or marker at `offset`; `open` is the range tombstone that is open before it.
+    pub(super) async fn unfiltered(
+        &mut self,
+        offset: u64,
+        position: Position<'_>,
+        open: Option<DeletionTime>,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
+        while let Some(said) = self.upcoming.take_if(|said| said.offset <= offset) {
+            if said.offset < offset {
+                self.error(&format!("no row begins at {}", said.offset), report);
+            } else {
+                self.close(offset, open, false, report);
+                self.begin(&said, position, open, report);
+                self.current = Some(said);
+            }
+            self.upcoming = self.read().await?;
+        }
+        if self.current.is_none() && self.last.is_none() {
+            self.error(&format!("the row at {offset} is in no block"), report);
+        }
+        match &mut self.last {
+            Some(last) => {
+                last.kind = position.kind;
+                last.count = position.count;
+                last.serialized.clear();
+                last.serialized.extend_from_slice(position.serialized);
+            }
+            None => self.last = Some(PositionBuf::of(position)),
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &self,
+        said: &Said,
+        position: Position<'_>,
+        open: Option<DeletionTime>,
+        report: &mut VerifyReport,
+    ) {
+        let at = said.offset;
+        if said.open_at_start != open {
+            self.error(&format!("another open range tombstone at {at}"), report);
+        }
+        if let Some(big) = &said.big
+            && big.first != PositionBuf::of(position)
+        {
+            self.error(&format!("another first clustering at {at}"), report);
+        }
+        if let Some(separator) = &said.separator {
+            self.separates(at, separator, Some(position), report);
+        }
+    }
+
+    fn separates(
+        &self,
+        at: u64,
+        separator: &[u8],
+        first: Option<Position<'_>>,
+        report: &mut VerifyReport,
+    ) {
+        let mut comparable = Vec::new();
+        let last_is_above = self.last.as_ref().is_some_and(|last| {
+            encode_position(self.clusterings, last.position(), &mut comparable);
+            comparable.as_slice() >= separator
+        });
+        let first_is_below = first.is_some_and(|first| {
+            comparable.clear();
+            encode_position(self.clusterings, first, &mut comparable);
+            comparable.as_slice() < separator
+        });
+        if last_is_above || first_is_below {
+            self.error(&format!("separator at {at} does not separate the rows"), report);
+        }
+    }
+
+    /// The current block ended before `end`.
+    fn close(
+        &mut self,
+        end: u64,
+        open: Option<DeletionTime>,
+        is_last: bool,
+        report: &mut VerifyReport,
+    ) {
+        let Some(Said { offset, big: Some(big), .. }) = self.current.take() else { return };
+        let said_end = offset.saturating_add(big.width);
+        if said_end != end && !(is_last && said_end == end + 1) {
+            self.error(
+                &format!("block at {offset} is said to end at {said_end}, not {end}"),
+                report,
+            );
+        }
+        if self.last.as_ref().is_some_and(|last| *last != big.last) {
+            self.error(&format!("another last clustering of the block at {offset}"), report);
+        }
+        if big.open_at_end != open {
+            self.error(&format!("another open range tombstone behind {offset}"), report);
+        }
+    }
+
+    /// The end-of-partition flag is at `end`.
+    pub(super) async fn end(&mut self, end: u64, report: &mut VerifyReport) -> Result<()> {
+        self.close(end, None, true, report);
+        if self.component == Component::Rows {
+            match self.upcoming.take() {
+                Some(Said { offset, separator: Some(separator), .. }) if offset == end => {
+                    self.separates(offset, &separator, None, report);
+                    self.upcoming = self.read().await?;
+                }
+                other => {
+                    self.error("no entry of the partition's end", report);
+                    self.upcoming = other;
+                }
+            }
+        }
+        if let Some(said) = &self.upcoming {
+            self.error(&format!("no row begins at {}", said.offset), report);
+        }
+        let bti = matches!(&self.blocks, Blocks::Bti { left, .. } if *left > 0);
+        if bti {
+            self.error("fewer blocks than it says", report);
+        }
+        Ok(())
+    }
+
+    /// Bytes from the partition's start to its first row.
+    pub(super) fn header_length(&self) -> Option<u64> {
+        match &self.blocks {
+            Blocks::Big { index, .. } => Some(index.layout.header_length),
+            Blocks::Bti { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The components as files: which are there, which should be, and whether each small one can be decoded.
+
+use halcyon_io::Disk;
+use halcyon_model::{Cursor, DecodeResult};
+
+use super::report::VerifyReport;
+use crate::components::compression_info::CompressionInfo;
+use crate::components::crc::{ChunkCrcs, DEFAULT_CRC_CHUNK_SIZE};
+use crate::components::digest::Digest;
+use crate::components::filter::Filter;
+use crate::components::listing::{self, ListedSSTable};
+use crate::components::statistics::Statistics;
+use crate::components::summary::Summary;
+use crate::components::toc::Toc;
+use crate::data::compress::Decompressor;
+use crate::{Component, Descriptor};
+
+/// No small component is larger.
+const MAX_COMPONENT: u64 = 3 << 30;
+
+/// What is there and sound; the rest has been reported.
+pub(super) struct Files {
+    pub(super) listed: ListedSSTable,
+    pub(super) compression: Option<CompressionInfo>,
+    pub(super) checksums: Option<ChunkCrcs>,
+    pub(super) filter: Option<Filter>,
+    pub(super) summary: Option<Summary>,
+    pub(super) digest: Option<Digest>,
+}
+
+struct Reader<'a> {
+    disk: &'a Disk,
+    listed: &'a ListedSSTable,
+    report: &'a mut VerifyReport,
+}
+
+/// `None` if there is nothing to verify.
+pub(super) async fn check(
+    disk: &Disk,
+    descriptor: &Descriptor,
+    report: &mut VerifyReport,
+) -> Option<Files> {
+    let listed = list(disk, descriptor, report).await?;
+    check_present(&listed, report);
+    let version = descriptor.version;
+    let data = disk.stat(&descriptor.component_path(Component::Data)).await;
+    let data_length = data.map_or(0, |stat| stat.len);
+    if listed.has(Component::Data) && data_length == 0 {
+        report.error(Component::Data, None, "the file is empty");
+    }
+    let mut reader = Reader { disk, listed: &listed, report };
+    let toc = reader.read(Component::Toc, Toc::decode).await;
+    reader.read(Component::Statistics, |c| Statistics::decode(c, version)).await;
+    let files = Files {
+        compression: reader
+            .read(Component::CompressionInfo, |c| CompressionInfo::decode(c, version, data_length))
+            .await,
+        checksums: reader.read(Component::Crc, ChunkCrcs::decode).await,
+        filter: reader.read(Component::Filter, |c| Filter::decode(c, version)).await,
+        summary: reader.read(Component::Summary, Summary::decode).await,
+        digest: reader.read(Component::Digest, Digest::decode).await,
+        listed: listed.clone(),
+    };
+    if let Some(toc) = toc {
+        check_toc(&toc, &listed, report);
+    }
+    if let Some(info) = &files.compression {
+        check_compression(info, report);
+    }
+    if let Some(crcs) = &files.checksums {
+        check_crc(crcs, data_length, report);
+    }
+    Some(files)
+}
+
+async fn list(
+    disk: &Disk,
+    descriptor: &Descriptor,
+    report: &mut VerifyReport,
+) -> Option<ListedSSTable> {
+    if let Err(what) = descriptor.version.readable() {
+        report.error(Component::Data, None, what);
+        return None;
+    }
+    let entries = match disk.list(&descriptor.directory).await {
+        Ok(entries) => entries,
+        Err(error) => {
+            report.error(Component::Data, None, error.to_string());
+            return None;
+        }
+    };
+    let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
+    let listing = listing::group(&descriptor.directory, names);
+    let listed = listing.sstables.into_iter().find(|listed| listed.descriptor == *descriptor);
+    if listed.is_none() {
+        report.error(Component::Data, None, "missing: no file of this SSTable is there");
+    }
+    listed
+}
+
+fn check_present(listed: &ListedSSTable, report: &mut VerifyReport) {
+    let format = listed.descriptor.version.format;
+    for component in Component::of_format(format) {
+        if listed.has(*component) {
+            continue;
+        }
+        match component {
+            // Which of the two it has says whether it is compressed; a table may ask for no filter.
+            Component::CompressionInfo | Component::Crc | Component::Filter => {}
+            required if required.is_required(format) => {
+                report.error(*required, None, "missing: the SSTable cannot be opened without it");
+            }
+            other => report.warning(*other, None, "missing"),
+        }
+    }
+    match (listed.has(Component::CompressionInfo), listed.has(Component::Crc)) {
+        (true, true) => {
+            let what = "there beside CompressionInfo.db, though compressed data has no use for it";
+            report.warning(Component::Crc, None, what);
+        }
+        (false, false) => {
+            let what = "missing, and so is CompressionInfo.db: nothing guards the data";
+            report.warning(Component::Crc, None, what);
+        }
+        _ => {}
+    }
+}
+
+fn check_toc(toc: &Toc, listed: &ListedSSTable, report: &mut VerifyReport) {
+    for name in &toc.names {
+        let component: Option<Component> = name.parse().ok();
+        let there = match component {
+            Some(component) => listed.has(component) || listed.extra.contains(name),
+            None => listed.extra.contains(name),
+        };
+        if there {
+            continue;
+        }
+        let what = format!("lists {name}, which is not there");
+        let format = listed.descriptor.version.format;
+        match component {
+            Some(Component::CompressionInfo) => report.error(Component::Toc, None, what),
+            Some(c) if c.is_required(format) => report.error(Component::Toc, None, what),
+            _ => report.warning(Component::Toc, None, what),
+        }
+    }
+    let components = listed.components.iter().map(ToString::to_string);
+    for name in components.chain(listed.extra.iter().cloned()) {
+        if !toc.contains(&name) {
+            report.warning(Component::Toc, None, format!("does not list {name}, which is there"));
+        }
+    }
+    if !toc.names.is_sorted_by(|a, b| a < b) {
+        report.warning(Component::Toc, None, "names are not in order");
+    }
+}
+
+fn check_compression(info: &CompressionInfo, report: &mut VerifyReport) {
+    let component = Component::CompressionInfo;
+    let dictionary = info.dictionary.as_ref().map(|dictionary| dictionary.bytes.as_slice());
+    if let Err(what) = Decompressor::new(&info.compressor, dictionary) {
+        report.error(component, None, what);
+    }
+    match info.offsets.get(0) {
+        Some(0) => {}
+        other => report.error(component, None, format!("the first chunk is at {other:?}, not 0")),
+    }
+    // Cassandra's compactions may leave one chunk more, which holds nothing.
+    let expected = info.data_length.div_ceil(u64::from(info.chunk_length));
+    let found = info.chunk_count() as u64;
+    if found > expected.saturating_add(1) {
+        report.error(component, None, format!("{found} chunks, {expected} are enough"));
+    }
+}
+
+fn check_crc(crcs: &ChunkCrcs, data_length: u64, report: &mut VerifyReport) {
+    if crcs.chunk_size != DEFAULT_CRC_CHUNK_SIZE {
+        let what = format!("chunks of {} bytes; Cassandra's have 65536", crcs.chunk_size);
+        report.warning(Component::Crc, 0, what);
+    }
+    let expected = data_length.div_ceil(u64::from(crcs.chunk_size.max(1)));
+    let found = crcs.crcs.len() as u64;
+    // Compactions write one more, of nothing, which is 0.
+    let trailing = found == expected + 1 && crcs.crcs.last() == Some(&0);
+    if found != expected && !trailing {
+        let what = format!("{found} checksums for {expected} chunks of Data.db");
+        report.error(Component::Crc, None, what);
+    }
+}
+
+impl Reader<'_> {
+    /// Decodes a component that is there.
+    async fn read<T>(
+        &mut self,
+        component: Component,
+        decode: impl FnOnce(&mut Cursor<'_>) -> DecodeResult<T>,
+    ) -> Option<T> {
+        if !self.listed.has(component) {
+            return None;
+        }
+        let path = self.listed.descriptor.component_path(component);
+        let bytes = match self.disk.read(&path, MAX_COMPONENT).await {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.report.error(component, None, error.to_string());
+                return None;
+            }
+        };
+        let mut cursor = Cursor::new(&bytes);
+        match decode(&mut cursor) {
+            Ok(decoded) => {
+                if cursor.remaining() > 0 {
+                    let what = format!("{} bytes follow the end", cursor.remaining());
+                    self.report.warning(component, cursor.offset(), what);
+                }
+                Some(decoded)
+            }
+            Err(error) => {
+                self.report.error(component, error.offset, error.what);
+                None
+            }
+        }
+    }
+}

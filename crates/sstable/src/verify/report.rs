@@ -1,0 +1,116 @@
+//! What a verification found.
+
+use std::fmt;
+
+use crate::{Component, Error};
+
+/// More findings than this are only counted.
+const MAX_FINDINGS: usize = 1000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Reads answer rightly; what differs is a hint, a statistic, or something that is made again when missing.
+    Warning,
+    /// Data is lost, or reads fail or go wrong.
+    Error,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub component: Component,
+    /// In the component; in the uncompressed data where it is about rows of Data.db.
+    pub offset: Option<u64>,
+    pub severity: Severity,
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        match self.offset {
+            Some(offset) => {
+                write!(f, "{severity}: {} at offset {offset}: {}", self.component, self.what)
+            }
+            None => write!(f, "{severity}: {}: {}", self.component, self.what),
+        }
+    }
+}
+
+/// How much was looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Of Data.db, as stored.
+    pub bytes: u64,
+    /// Checksums of chunks.
+    pub chunks: u64,
+    pub partitions: u64,
+    /// Static rows included.
+    pub rows: u64,
+    pub cells: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    pub findings: Vec<Finding>,
+    /// Findings beyond those that are listed.
+    pub omitted: u64,
+    pub checked: Checked,
+}
+
+impl VerifyReport {
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// Whether data is lost, or reads fail or go wrong.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    pub(super) fn error(
+        &mut self,
+        component: Component,
+        offset: impl Into<Option<u64>>,
+        what: impl Into<String>,
+    ) {
+        self.add(Severity::Error, component, offset.into(), what.into());
+    }
+
+    pub(super) fn warning(
+        &mut self,
+        component: Component,
+        offset: impl Into<Option<u64>>,
+        what: impl Into<String>,
+    ) {
+        self.add(Severity::Warning, component, offset.into(), what.into());
+    }
+
+    /// What stopped the reading of `component`; the error knows better if it names another.
+    pub(super) fn failed(&mut self, component: Component, error: &Error) {
+        match error {
+            Error::Corrupt { component, offset, what, .. } => {
+                self.error(*component, *offset, what.clone());
+            }
+            Error::Missing { component, why, .. } => {
+                self.error(*component, None, format!("missing: {why}"));
+            }
+            other => self.error(component, None, other.to_string()),
+        }
+    }
+
+    /// The same is not said twice: several checks may meet one damage.
+    fn add(&mut self, severity: Severity, component: Component, offset: Option<u64>, what: String) {
+        let finding = Finding { component, offset, severity, what };
+        if self.findings.contains(&finding) {
+            return;
+        }
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(finding);
+        } else {
+            self.omitted += 1;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What the fuzz targets call, over golden files with random changes, for a few seconds.
+
+#[path = "../../../fuzz/src/components.rs"]
+#[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
+mod components;
+#[path = "../../../fuzz/src/mutation.rs"]
+#[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
+mod mutation;
+#[path = "../../../fuzz/src/rows.rs"]
+#[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
+mod rows;
+
+use std::path::Path;
+
+use mutation::Mutator;
+
+/// The files of the corpus with this ending, one of each version and table where there are many.
+fn samples(ending: &str) -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    let mut paths = Vec::new();
+    let tables = ["wide_asc", "statics", "compressed_lz4_4", "columns_75", "uncompressed"];
+    for version in ["nb", "oa", "pa", "da", "ea"] {
+        for table in tables {
+            let dir = root.join(version).join(table).join("sstables");
+            let entries = std::fs::read_dir(dir).expect("golden files").flatten();
+            paths.extend(
+                entries.map(|e| e.path()).filter(|p| p.to_string_lossy().ends_with(ending)),
+            );
+        }
+    }
+    paths.sort();
+    paths.into_iter().map(|path| std::fs::read(path).expect("readable")).collect()
+}
+
+fn try_mutations(ending: &str, rounds: u64, target: fn(&[u8])) {
+    let samples = samples(ending);
+    assert!(!samples.is_empty(), "no {ending}");
+    samples.iter().for_each(|bytes| target(bytes));
+    for seed in 0..rounds {
+        let mut mutator = Mutator::new(seed);
+        let bytes = mutator.change_one_of(&samples);
+        eprintln!("{ending}, seed {seed}, {} bytes", bytes.len());
+        target(&bytes);
+    }
+}
+
+#[test]
+fn components_of_random_bytes() {
+    try_mutations("-Statistics.db", 12_000, components::statistics);
+    try_mutations("-CompressionInfo.db", 30_000, components::compression_info);
+    try_mutations("-Summary.db", 30_000, components::summary);
+    try_mutations("-Filter.db", 30_000, components::filter);
+    try_mutations("-Index.db", 30_000, components::index_entries);
+    try_mutations("-Partitions.db", 30_000, components::partitions_trie);
+    try_mutations("-Rows.db", 30_000, |bytes| components::rows_trie(&[bytes, &[0, 0]].concat()));
+    try_mutations("-TOC.txt", 20_000, components::toc);
+    try_mutations("-CRC.db", 20_000, components::crc);
+}
+
+#[test]
+fn rows_of_random_bytes() {
+    let samples = |(i, table): (usize, &&str)| {
+        [&[i as u8], rows::Header::load(table).rows.as_slice()].concat()
+    };
+    let samples: Vec<Vec<u8>> = rows::TABLES.iter().enumerate().map(samples).collect();
+    for seed in 0..40_000 {
+        let bytes = Mutator::new(seed).change_one_of(&samples);
+        eprintln!("seed {seed}");
+        rows::rows(&bytes);
+    }
+}

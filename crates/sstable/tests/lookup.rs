@@ -1,0 +1,136 @@
+//! Finds every key of every SSTable that Cassandra wrote, and no other.
+//!
+//! Runs over `testdata/`, or over the folder that `HALCYON_CORPUS` names.
+
+use std::path::{Path, PathBuf};
+
+use halcyon_io::{AccessMode, Disk, DiskOptions, Purpose, block_on};
+use halcyon_sstable::components::listing;
+use halcyon_sstable::{Component, Descriptor, Format, OpenOptions, SSTable, ScanOptions};
+use halcyon_stream::{Fragment, FragmentStream};
+
+fn corpus() -> PathBuf {
+    std::env::var_os("HALCYON_CORPUS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata"), PathBuf::from)
+}
+
+fn sstables_below(dir: &Path, found: &mut Vec<Descriptor>) {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir).expect("readable folder").flatten() {
+        if entry.path().is_dir() {
+            sstables_below(&entry.path(), found);
+        } else {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found.extend(listing::group(dir, names).sstables.into_iter().map(|s| s.descriptor));
+}
+
+async fn open(disk: &Disk, descriptor: &Descriptor) -> SSTable {
+    let opened = SSTable::open(disk, descriptor, OpenOptions::default()).await;
+    opened.unwrap_or_else(|e| panic!("{descriptor}: {e}"))
+}
+
+/// Keys and positions as Data.db has them.
+async fn partitions(disk: &Disk, sstable: &SSTable) -> Vec<(Vec<u8>, u64)> {
+    let mut scan = sstable.scan(disk, ScanOptions::default()).await.expect("scans");
+    let mut found = Vec::new();
+    while scan.advance().await.expect("sound") {
+        if let Fragment::Start(start) = scan.fragment() {
+            found.push((start.key.bytes.clone(), scan.partition_position()));
+        }
+    }
+    found
+}
+
+/// Neighbours of a key in many orders, none of which is likely to be a key too.
+fn strangers(key: &[u8]) -> Vec<Vec<u8>> {
+    let mut changed = key.to_vec();
+    if let Some(last) = changed.last_mut() {
+        *last ^= 0x55;
+    }
+    let longer = [key, &[0]].concat();
+    let shorter = key.get(..key.len().saturating_sub(1)).unwrap_or_default().to_vec();
+    vec![changed, longer, shorter]
+}
+
+#[test]
+fn every_key_is_found_and_no_other() {
+    let mut descriptors = Vec::new();
+    sstables_below(&corpus(), &mut descriptors);
+    assert!(descriptors.len() > 20, "golden files are missing");
+    let disk = Disk::real(DiskOptions::default());
+    let (mut keys, mut absent) = (0, 0);
+    block_on(async {
+        for descriptor in &descriptors {
+            let sstable = open(&disk, descriptor).await;
+            let partitions = partitions(&disk, &sstable).await;
+            let mut lookup = sstable.lookup(&disk, AccessMode::Standard).await.expect("opens");
+            for (key, position) in &partitions {
+                assert_eq!(lookup.find(key).await.expect("sound"), Some(*position), "{descriptor}");
+                for stranger in strangers(key) {
+                    let expected = partitions.iter().find(|(key, _)| *key == stranger);
+                    let found = lookup.find(&stranger).await.expect("sound");
+                    assert_eq!(found, expected.map(|(_, position)| *position), "{descriptor}");
+                    absent += u32::from(found.is_none());
+                }
+                keys += 1;
+            }
+            let (key, position) = partitions.first().expect("partitions");
+            assert_eq!(sstable.find(&disk, key).await.expect("sound"), Some(*position));
+            let index = sstable.index(&disk, AccessMode::Auto, Purpose::Scan).await.expect("opens");
+            let mut walk = index.keys().await.expect("opens");
+            for (key, position) in &partitions {
+                let entry = walk.next().await.expect("sound").expect("as many as partitions");
+                assert_eq!((entry.key, entry.data_position), (&key[..], *position));
+            }
+            assert_eq!(walk.next().await.expect("sound"), None, "{descriptor}");
+        }
+    });
+    assert!(keys > 2000 && absent > 5000, "{keys} keys, {absent} absent");
+}
+
+/// An SSTable without its filter and summary, with a damaged summary, and without its index.
+#[test]
+fn shortcuts_may_be_missing() {
+    let source = corpus().join("oa/strings/sstables");
+    let mut descriptors = Vec::new();
+    sstables_below(&source, &mut descriptors);
+    let descriptor = descriptors.first().expect("an SSTable");
+    assert_eq!(descriptor.version.format, Format::Big);
+    let (disk, simulated) = Disk::simulated(1);
+    block_on(async {
+        for entry in std::fs::read_dir(&source).expect("folder").flatten() {
+            let bytes = std::fs::read(entry.path()).expect("readable");
+            let path = Path::new("/t").join(entry.file_name());
+            disk.create_dir_all(Path::new("/t")).await.expect("creates");
+            disk.write_new(&path, &bytes, Purpose::Flush).await.expect("writes");
+        }
+        let descriptor = Descriptor { directory: "/t".into(), ..descriptor.clone() };
+        let sstable = open(&disk, &descriptor).await;
+        let partitions = partitions(&disk, &sstable).await;
+        let check = async || {
+            let sstable = open(&disk, &descriptor).await;
+            for (key, position) in &partitions {
+                assert_eq!(sstable.find(&disk, key).await.expect("sound"), Some(*position));
+            }
+            assert_eq!(sstable.find(&disk, b"nowhere").await.expect("sound"), None);
+        };
+        let summary = descriptor.component_path(Component::Summary);
+        let length = disk.stat(&summary).await.expect("there").len;
+        // Every byte of the summary, in turn: keys, positions, everything.
+        for offset in 0..length {
+            simulated.flip(&summary, offset, 3);
+            check().await;
+            simulated.flip(&summary, offset, 3);
+        }
+        for gone in [Component::Summary, Component::Filter] {
+            disk.remove(&descriptor.component_path(gone)).await.expect("removes");
+            check().await;
+        }
+        disk.remove(&descriptor.component_path(Component::Index)).await.expect("removes");
+        let sstable = open(&disk, &descriptor).await;
+        let error = sstable.find(&disk, b"nowhere").await.expect_err("no index");
+        assert!(error.to_string().contains("Index.db is missing"), "{error}");
+    });
+}

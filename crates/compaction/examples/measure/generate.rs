@@ -1,0 +1,298 @@
+//! The data set: the same rows for every compressor, whatever the machine.
+//!
+//! ```sql
+//! CREATE TABLE … (device bigint, at bigint, amount int, body text, digest blob, kind text, rate double,
+//!                 PRIMARY KEY (device, at))
+//! ```
+//! 1. A partition's number decides everything about it. Half of the partitions lie in one SSTable, the others in 2–4.
+//! 2. Each SSTable has 2–6 rows of about 1 KiB of its own in a partition, at clusterings that no other one uses. Later SSTables also
+//!    touch some of the first one's rows: two columns overwritten, one deleted, or the row deleted.
+//! 3. One row in ten has a TTL, some of them long over; a later copy of a partition deletes it first, one time in 32; one in 16
+//!    of those that lie in one SSTable ends with a range tombstone. What is deleted was so either before 2024 (purged by everybody) or after 2040 (kept by everybody), so that
+//!    the result does not depend on the hour.
+//!
+//! The SSTables differ only by chance in size, as after flushes of one memtable size.
+
+use std::sync::Arc;
+
+use halcyon_io::{AccessMode, Disk, Purpose, Random};
+use halcyon_model::clustering::{ClusteringValue, Position};
+use halcyon_model::token::{murmur3_hash, token_of_hash};
+use halcyon_model::{
+    BoundKind, Clusterings, CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Partitioner,
+};
+use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::{
+    Bases, Compression, Descriptor, SSTableId, SSTableWriter, Version, WriterOptions,
+};
+use halcyon_stream::{
+    Cell, Column, Fragment, Layout, Marker, PartitionKey, PartitionStart, RowBuf, RowDeletion,
+};
+
+use crate::{Result, Words, payload};
+
+/// 2023-11-14, in seconds; past every grace.
+const LONG_AGO: u32 = 1_700_000_000;
+/// 2043-01-24: before it, nobody purges.
+const FAR_OFF: u32 = 2_305_000_000;
+const TTL: i32 = 86_400;
+const WRITTEN: i64 = 1_690_000_000_000_000;
+/// Between the clusterings of one SSTable of a partition and the next.
+const STRIDE: i64 = 1000;
+/// What a partition takes in all its SSTables together: two copies on average, of four rows.
+const BYTES_PER_PARTITION: u64 = 2 * 4 * 1040;
+
+const AMOUNT: u16 = 0;
+const BODY: u16 = 1;
+const DIGEST: u16 = 2;
+const KIND: u16 = 3;
+const RATE: u16 = 4;
+
+fn layout() -> Layout {
+    let columns = [
+        ("amount", CqlType::Int),
+        ("body", CqlType::Text),
+        ("digest", CqlType::Blob),
+        ("kind", CqlType::Text),
+        ("rate", CqlType::Double),
+    ];
+    let regulars = columns.map(|(name, cql_type)| Column::new(name.into(), cql_type));
+    Layout {
+        partitioner: Partitioner::Murmur3,
+        key_type: CqlType::BigInt,
+        clusterings: Clusterings::new(&[CqlType::BigInt]),
+        clustering_types: vec![CqlType::BigInt],
+        statics: Vec::new(),
+        regulars: regulars.into(),
+    }
+}
+
+/// A partition and where it is.
+struct Partition {
+    key: PartitionKey,
+    seed: u64,
+    /// In how many SSTables.
+    copies: u64,
+}
+
+impl Partition {
+    fn numbered(number: u64) -> Partition {
+        let bytes = (number as i64).to_be_bytes().to_vec();
+        let hashes = murmur3_hash(&bytes);
+        let token = token_of_hash(hashes.0).0;
+        let seed = Random::seeded(number).next_u64();
+        let copies = if seed & 1 == 0 { 1 } else { 2 + (seed >> 1) % 3 };
+        Partition { key: PartitionKey { token, hashes, bytes }, seed, copies }
+    }
+
+    /// Which copy an SSTable holds: 0 is the first one.
+    fn copy_in(&self, sstable: u64, sstables: u64) -> Option<u64> {
+        let first = (self.seed >> 8) % sstables;
+        let step = 1 + (self.seed >> 24) % (sstables / 4).max(1);
+        (0..self.copies.min(sstables)).find(|copy| (first + copy * step) % sstables == sstable)
+    }
+
+    fn own_rows(&self, copy: u64) -> u64 {
+        2 + (self.seed >> (40 + 4 * copy)) % 5
+    }
+}
+
+pub(crate) async fn run(disk: &Disk, words: &Words) -> Result<String> {
+    let bytes = words.number("bytes", 64 << 20)?;
+    let sstables = words.number("sstables", 24)?;
+    let compression = words.compression()?;
+    let count = (bytes / BYTES_PER_PARTITION).max(64);
+    let mut partitions: Vec<Partition> = (0..count).map(Partition::numbered).collect();
+    partitions.sort_by(|a, b| (a.key.token, &a.key.bytes).cmp(&(b.key.token, &b.key.bytes)));
+    disk.create_dir_all(&words.directory).await?;
+    let (mut data, mut stored) = (0, 0);
+    for sstable in 0..sstables {
+        let descriptor = Descriptor::new(
+            &words.directory,
+            Version::OA,
+            SSTableId::Sequence(u32::try_from(sstable + 1)?),
+        );
+        let mut fill = Fill::new(disk, descriptor, &compression, sstable, count / 8).await?;
+        for partition in &partitions {
+            if let Some(copy) = partition.copy_in(sstable, sstables) {
+                fill.partition(partition, copy).await?;
+            }
+        }
+        let (raw, file) = fill.seal().await?;
+        data += raw;
+        stored += file;
+    }
+    Ok(format!(
+        r#"{{"sstables":{sstables},"partitions":{count},"data_bytes":{data},"file_bytes":{stored}}}"#
+    ))
+}
+
+/// Fills one SSTable.
+struct Fill {
+    layout: Arc<Layout>,
+    writer: SSTableWriter,
+    sstable: u64,
+    row: RowBuf,
+}
+
+impl Fill {
+    async fn new(
+        disk: &Disk,
+        descriptor: Descriptor,
+        compression: &Compression,
+        sstable: u64,
+        estimated_keys: u64,
+    ) -> Result<Fill> {
+        let layout = Arc::new(layout());
+        let options = WriterOptions {
+            mode: AccessMode::Auto,
+            purpose: Purpose::Flush,
+            buffer_size: 1 << 20,
+            expected_length: 0,
+            compression: Some(compression.clone()),
+            estimated_keys,
+            min_index_interval: 128,
+            column_index_size: None,
+            own_thread: true,
+            provenance: Provenance::new(layout.partitioner.class_name(), 0.01),
+        };
+        let bases =
+            Bases { timestamp: WRITTEN, local_deletion_time: i64::from(LONG_AGO), ttl: TTL };
+        let writer =
+            SSTableWriter::create(disk, descriptor, layout.clone(), bases, options).await?;
+        Ok(Fill { layout, writer, sstable, row: RowBuf::new() })
+    }
+
+    async fn seal(self) -> Result<(u64, u64)> {
+        let data = self.writer.data_position();
+        Ok((data, self.writer.seal().await?.file_length))
+    }
+
+    /// µs; the later the SSTable, the newer.
+    fn timestamp(&self, row: u64) -> i64 {
+        WRITTEN + (self.sstable * 3_600_000_000 + row) as i64
+    }
+
+    async fn partition(&mut self, partition: &Partition, copy: u64) -> Result<()> {
+        let mut random = Random::seeded(partition.seed ^ (self.sstable + 1) << 32);
+        let is_deleted = copy > 0 && random.chance(1, 32);
+        let deletion = if is_deleted {
+            draw_deletion(&mut random, self.timestamp(0) - 1)
+        } else {
+            DeletionTime::LIVE
+        };
+        let key = &partition.key;
+        self.writer.append(Fragment::Start(PartitionStart { key, deletion }))?;
+        if copy > 0 {
+            for i in 0..partition.own_rows(0) {
+                if random.chance(1, 4) {
+                    self.touch(&mut random, i)?;
+                }
+            }
+        }
+        for i in 0..partition.own_rows(copy) {
+            self.own_row(&mut random, copy as i64 * STRIDE + i as i64 * 10, i)?;
+        }
+        if partition.copies == 1 && random.chance(1, 16) {
+            let deletion = draw_deletion(&mut random, self.timestamp(99));
+            self.range(5 * STRIDE, 6 * STRIDE, deletion)?;
+        }
+        self.writer.append(Fragment::End)?;
+        if self.writer.wants_drain() {
+            self.writer.drain().await?;
+        }
+        Ok(())
+    }
+
+    fn begin_row(&mut self, at: i64) {
+        self.row.clear();
+        let value = at.to_be_bytes();
+        self.layout.clusterings.write(&[ClusteringValue::Bytes(&value)], &mut self.row.bytes);
+        self.row.parts.clustering.len = self.row.bytes.len() as u32;
+    }
+
+    /// A row of some other SSTable: changed or deleted.
+    fn touch(&mut self, random: &mut Random, i: u64) -> Result<()> {
+        self.begin_row(i as i64 * 10);
+        let timestamp = self.timestamp(i);
+        match random.below(8) {
+            0 => {
+                let time = draw_deletion(random, timestamp);
+                self.row.parts.deletion = RowDeletion { time, shadowable: false };
+            }
+            1 => {
+                let time = draw_deletion(random, timestamp).local_deletion_time;
+                self.cell(DIGEST, timestamp, (NO_TTL, time), |_| {});
+            }
+            _ => {
+                let amount = random.next_u64() as u32;
+                self.cell(AMOUNT, timestamp, NEVER, |to| to.extend(amount.to_be_bytes()));
+                self.cell(BODY, timestamp, NEVER, |to| payload::document(random, 420, to));
+            }
+        }
+        self.writer.append(Fragment::Row(self.row.row()))?;
+        Ok(())
+    }
+
+    /// A whole row of about 1 KiB.
+    fn own_row(&mut self, random: &mut Random, at: i64, i: u64) -> Result<()> {
+        self.begin_row(at);
+        let timestamp = self.timestamp(i);
+        let life = match random.below(40) {
+            0..3 => (TTL, FAR_OFF),
+            3 => (TTL, LONG_AGO),
+            _ => NEVER,
+        };
+        self.row.parts.liveness =
+            Liveness { timestamp, ttl: life.0, local_expiration_time: life.1 };
+        let (amount, rate) = (random.next_u64() as u32 % 100_000, random.below(1000) as f64 / 8.0);
+        self.cell(AMOUNT, timestamp, life, |to| to.extend(amount.to_be_bytes()));
+        self.cell(BODY, timestamp, life, |to| payload::document(random, 740, to));
+        self.cell(DIGEST, timestamp, life, |to| payload::noise(random, 224, to));
+        self.cell(KIND, timestamp, life, |to| to.extend(payload::word(random).as_bytes()));
+        self.cell(RATE, timestamp, life, |to| to.extend(rate.to_be_bytes()));
+        self.writer.append(Fragment::Row(self.row.row()))?;
+        Ok(())
+    }
+
+    fn cell(
+        &mut self,
+        column: u16,
+        timestamp: i64,
+        (ttl, local_deletion_time): (i32, u32),
+        value: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let start = self.row.bytes.len();
+        value(&mut self.row.bytes);
+        let value = halcyon_stream::Span {
+            start: start as u32,
+            len: (self.row.bytes.len() - start) as u32,
+        };
+        let path = halcyon_stream::Span::default();
+        let cell = Cell { column, ttl, timestamp, local_deletion_time, path, value };
+        self.row.parts.cells.push(cell);
+    }
+
+    fn range(&mut self, from: i64, to: i64, deletion: DeletionTime) -> Result<()> {
+        let ends = [(BoundKind::InclStart, from), (BoundKind::InclEnd, to)];
+        for (kind, at) in ends {
+            let mut serialized = Vec::new();
+            let value = at.to_be_bytes();
+            self.layout.clusterings.write(&[ClusteringValue::Bytes(&value)], &mut serialized);
+            let position = Position { kind, count: 1, serialized: &serialized };
+            let is_start = kind == BoundKind::InclStart;
+            let (close, open) =
+                if is_start { (None, Some(deletion)) } else { (Some(deletion), None) };
+            self.writer.append(Fragment::Marker(Marker { position, close, open }))?;
+        }
+        Ok(())
+    }
+}
+
+/// Of a cell that stays.
+const NEVER: (i32, u32) = (NO_TTL, NO_DELETION_TIME);
+
+fn draw_deletion(random: &mut Random, timestamp: i64) -> DeletionTime {
+    let local_deletion_time = if random.chance(1, 2) { LONG_AGO } else { FAR_OFF };
+    DeletionTime { marked_for_delete_at: timestamp, local_deletion_time }
+}

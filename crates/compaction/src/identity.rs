@@ -1,0 +1,110 @@
+//! What outputs take over from their inputs: names, bases of their deltas, repair state, commit-log positions.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use halcyon_io::{Disk, Random};
+use halcyon_model::{NO_DELETION_TIME, NO_TIMESTAMP};
+use halcyon_sstable::components::listing;
+use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::components::statistics::stats::CommitLogPosition;
+use halcyon_sstable::{Bases, SSTable, SSTableId};
+
+use crate::Result;
+
+/// Inputs by the age of their newest data: of two equal cells the later input's is taken.
+pub(crate) fn oldest_first(inputs: &[Arc<SSTable>]) -> impl Iterator<Item = &Arc<SSTable>> {
+    let mut sorted: Vec<&Arc<SSTable>> = inputs.iter().collect();
+    sorted.sort_by_key(|i| (i.statistics().stats.max_timestamp, i.descriptor().clone()));
+    sorted.into_iter()
+}
+
+fn fresh_uuid_id(disk: &Disk) -> SSTableId {
+    let nanos = u64::try_from(disk.clock().unix_micros()).unwrap_or(0).saturating_mul(1000);
+    SSTableId::fresh(nanos, Random::from_system().next_u64())
+}
+
+/// A timeuuid as text.
+pub(crate) fn transaction_id(disk: &Disk) -> String {
+    let uuid = u128::from_be_bytes(fresh_uuid_id(disk).to_uuid().unwrap_or_default());
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        uuid >> 96,
+        uuid >> 80 & 0xffff,
+        uuid >> 64 & 0xffff,
+        uuid >> 48 & 0xffff,
+        uuid & 0xffff_ffff_ffff
+    )
+}
+
+/// An identifier of the kind that the inputs have, unused in the output's folder and in those of the inputs.
+pub(crate) async fn fresh_id(
+    disk: &Disk,
+    inputs: &[Arc<SSTable>],
+    output: &Path,
+) -> Result<SSTableId> {
+    if inputs.iter().any(|i| matches!(i.descriptor().id, SSTableId::Uuid(_))) {
+        return Ok(fresh_uuid_id(disk));
+    }
+    // SSTables that are left out lie beside the inputs, and may one day be moved beside the outputs.
+    let mut folders: Vec<&Path> =
+        inputs.iter().map(|i| i.descriptor().directory.as_path()).collect();
+    folders.push(output);
+    folders.sort_unstable();
+    folders.dedup();
+    let mut ids = Vec::new();
+    for folder in folders {
+        let entries = disk.list(folder).await?;
+        let listed = listing::group(folder, entries.iter().map(|entry| &entry.name));
+        ids.extend(listed.sstables.into_iter().map(|s| s.descriptor.id));
+    }
+    let highest = ids.into_iter().filter_map(|id| match id {
+        SSTableId::Sequence(n) => Some(n),
+        SSTableId::Uuid(_) => None,
+    });
+    Ok(SSTableId::Sequence(highest.max().map_or(1, |n| n.saturating_add(1))))
+}
+
+/// Minima of the inputs (`SerializationHeader.make`); the epochs where there is nothing of a kind.
+pub(crate) fn bases(inputs: &[Arc<SSTable>]) -> Bases {
+    let stats = || inputs.iter().map(|i| &i.statistics().stats);
+    let timestamps = stats().map(|s| s.min_timestamp).filter(|t| *t != NO_TIMESTAMP);
+    let times = stats().map(|s| s.min_local_deletion_time).filter(|t| *t != NO_DELETION_TIME);
+    Bases {
+        timestamp: timestamps.min().unwrap_or(Bases::NONE.timestamp),
+        local_deletion_time: times.min().map_or(Bases::NONE.local_deletion_time, i64::from),
+        ttl: stats().map(|s| s.min_ttl).min().unwrap_or(Bases::NONE.ttl),
+    }
+}
+
+/// Repair state and commit-log positions. Inputs of a compaction agree on pending repair and transience.
+pub(crate) fn inherit(provenance: &mut Provenance, inputs: &[Arc<SSTable>]) {
+    let stats = || inputs.iter().map(|i| &i.statistics().stats);
+    provenance.repaired_at = stats().map(|s| s.repaired_at).min().unwrap_or(0);
+    provenance.level = stats().map(|s| s.level).min().unwrap_or(0);
+    if let Some(first) = stats().next() {
+        provenance.pending_repair = first.pending_repair;
+        provenance.is_transient = first.is_transient;
+        let same_host = stats().all(|s| s.originating_host_id == first.originating_host_id);
+        if same_host {
+            provenance.originating_host_id = first.originating_host_id;
+            provenance.commit_log_intervals =
+                union(stats().flat_map(|s| s.commit_log_intervals.iter().copied()).collect());
+        }
+    }
+}
+
+type Interval = (CommitLogPosition, CommitLogPosition);
+
+/// Sorts intervals and joins those that touch.
+fn union(mut intervals: Vec<Interval>) -> Vec<Interval> {
+    intervals.sort_unstable();
+    let mut joined: Vec<Interval> = Vec::with_capacity(intervals.len());
+    for (start, end) in intervals {
+        match joined.last_mut() {
+            Some((_, last)) if start <= *last => *last = end.max(*last),
+            _ => joined.push((start, end)),
+        }
+    }
+    joined
+}

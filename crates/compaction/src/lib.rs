@@ -1,0 +1,17 @@
+//! Compaction: merging SSTables into fewer, with what is deleted and past its grace gone.
+#![forbid(unsafe_code)]
+
+mod claim;
+mod error;
+mod identity;
+mod overlap;
+mod plan;
+mod progress;
+mod run;
+pub mod txn_log;
+
+pub use claim::{Claim, claim};
+pub use error::{Error, Result};
+pub use plan::{Group, group_inputs};
+pub use progress::{Progress, Snapshot};
+pub use run::{Outcome, Settings, Task, run};

@@ -1,0 +1,82 @@
+//! What may be purged (`CompactionController`): a deletion that is past its grace and older than everything that SSTables outside
+//! of the compaction could hold for the partition.
+
+use std::sync::Arc;
+
+use halcyon_io::Disk;
+use halcyon_model::token::{murmur3_hash, token_of_hash};
+use halcyon_sstable::SSTable;
+use halcyon_sstable::components::filter::Filter;
+use halcyon_stream::{Layout, PartitionKey, PurgeRule};
+
+use crate::Result;
+
+/// An SSTable that is not compacted now.
+struct Elsewhere {
+    min_timestamp: i64,
+    /// First and last key, where its version tells.
+    range: Option<(PartitionKey, PartitionKey)>,
+    filter: Filter,
+}
+
+pub(crate) struct Overlaps {
+    gc_before: u32,
+    now: u32,
+    strict_liveness: bool,
+    layout: Arc<Layout>,
+    elsewhere: Vec<Elsewhere>,
+}
+
+impl Overlaps {
+    pub(crate) async fn load(
+        disk: &Disk,
+        elsewhere: &[Arc<SSTable>],
+        layout: Arc<Layout>,
+        (gc_before, now): (u32, u32),
+        strict_liveness: bool,
+    ) -> Result<Overlaps> {
+        let mut loaded = Vec::with_capacity(elsewhere.len());
+        for sstable in elsewhere {
+            let stats = &sstable.statistics().stats;
+            let keys = stats.first_key.as_deref().zip(stats.last_key.as_deref());
+            loaded.push(Elsewhere {
+                min_timestamp: stats.min_timestamp,
+                range: keys.map(|(first, last)| (partition_key(first), partition_key(last))),
+                filter: sstable.filter(disk).await?,
+            });
+        }
+        Ok(Overlaps { gc_before, now, strict_liveness, layout, elsewhere: loaded })
+    }
+}
+
+fn partition_key(bytes: &[u8]) -> PartitionKey {
+    let hashes = murmur3_hash(bytes);
+    let token = if bytes.is_empty() { i64::MIN } else { token_of_hash(hashes.0).0 };
+    PartitionKey { token, hashes, bytes: bytes.to_vec() }
+}
+
+impl PurgeRule for Overlaps {
+    fn gc_before(&self) -> u32 {
+        self.gc_before
+    }
+
+    fn now(&self) -> u32 {
+        self.now
+    }
+
+    fn strict_liveness(&self) -> bool {
+        self.strict_liveness
+    }
+
+    fn min_timestamp_elsewhere(&mut self, key: &PartitionKey) -> i64 {
+        let may_hold = |other: &&Elsewhere| {
+            let in_range = other.range.as_ref().is_none_or(|(first, last)| {
+                self.layout.compare_keys(first, key).is_le()
+                    && self.layout.compare_keys(key, last).is_le()
+            });
+            in_range && other.filter.may_contain(key.hashes)
+        };
+        let holders = self.elsewhere.iter().filter(may_hold);
+        holders.map(|other| other.min_timestamp).min().unwrap_or(i64::MAX)
+    }
+}

@@ -1,0 +1,361 @@
+//! Runs one compaction.
+//!
+//! ```text
+//!   inputs ─ scan ─┐
+//!   inputs ─ scan ─┼─▶ merge ─▶ purge ─▶ writer ─▶ output ( ─▶ next output at the split size )
+//!   inputs ─ scan ─┘
+//! ```
+//! 1. Whether there is room for the outputs is checked before anything is written.
+//! 2. A transaction log is begun; each output is ADDed to it before its first file exists.
+//! 3. The stream is written; between batches the compaction is throttled, reports its progress, and looks whether it is to stop.
+//! 4. When all outputs are sealed and durable, the inputs are REMOVEd (unless they are kept) and the transaction commits;
+//!    only then are inputs deleted.  On any error the outputs are deleted and the inputs are as they were.
+//!
+//! Memory: per input a window and its read-ahead buffers, which shrink when there are many inputs; two batches and buffers for the
+//! output; the Bloom filter, index samples and chunk offsets of the output.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use halcyon_io::pacing::RateLimiter;
+use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
+use halcyon_sstable::components::statistics::cardinality::Cardinality;
+use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::{
+    Compression, Descriptor, SSTable, SSTableScanner, SSTableWriter, ScanOptions, Version,
+    WriterOptions,
+};
+use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
+
+use crate::identity;
+use crate::overlap::Overlaps;
+use crate::progress::{Progress, Snapshot};
+use crate::txn_log::Transaction;
+use crate::{Error, Group, Result};
+
+/// How to compact; the same for all groups of a table.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where outputs go; the first input's folder if not given.
+    pub output: Option<PathBuf>,
+    /// Leave the inputs alone instead of replacing them.
+    pub keep_inputs: bool,
+    pub version: Version,
+    /// `None`: uncompressed.
+    pub compression: Option<Compression>,
+    pub bloom_filter_fp_chance: f64,
+    pub min_index_interval: u32,
+    pub column_index_size: Option<u64>,
+    /// Seconds: tombstones made before it may be purged. 0 purges nothing.
+    pub gc_before: u32,
+    /// Seconds: what counts as expired.
+    pub now: u32,
+    /// Materialized views.
+    pub strict_liveness: bool,
+    /// Bytes of Data.db after which the next partition begins another output.
+    pub split_size: Option<u64>,
+    pub read_mode: AccessMode,
+    pub write_mode: AccessMode,
+    pub read_ahead: StreamOptions,
+    /// Bytes in all read-ahead buffers together; with many inputs each gets less.
+    pub read_ahead_budget: usize,
+    pub write_buffer: usize,
+    /// Ceiling on stored bytes read per second.
+    pub limiter: RateLimiter,
+    /// Compress and write on a second thread.
+    pub own_thread: bool,
+}
+
+/// One compaction: what to merge, and what else the table has.
+pub type Task = Group;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    pub inputs: usize,
+    pub outputs: Vec<Descriptor>,
+    /// Uncompressed.
+    pub data_read: u64,
+    pub data_written: u64,
+    /// As stored.
+    pub file_read: u64,
+    pub file_written: u64,
+    pub partitions_written: u64,
+    /// `[n]`: partitions that were found in exactly n inputs.
+    pub merged_partitions: Vec<u64>,
+    pub purged: PurgeStats,
+}
+
+/// Runs the compaction. Its outputs are live when this returns.
+pub async fn run(
+    disk: &Disk,
+    task: &Task,
+    settings: &Settings,
+    progress: &Progress,
+) -> Result<Outcome> {
+    let Some(first) = task.inputs.first() else { return Ok(Outcome::default()) };
+    let output = settings.output.clone().unwrap_or_else(|| first.descriptor().directory.clone());
+    check_space(disk, task, &output).await?;
+    let mut directories = vec![output.clone()];
+    if !settings.keep_inputs {
+        directories.extend(task.inputs.iter().map(|i| i.descriptor().directory.clone()));
+    }
+    let id = identity::transaction_id(disk);
+    let mut transaction =
+        Transaction::begin(disk, directories, "compaction", &id, settings.version).await?;
+    let result = match Compaction::new(disk, task, settings, progress, output) {
+        Ok(mut compaction) => compaction.run(&mut transaction).await,
+        Err(e) => Err(e),
+    };
+    let replaced = match result {
+        Ok(outcome) => replace(&mut transaction, task, settings).await.map(|()| outcome),
+        Err(e) => Err(e),
+    };
+    match replaced {
+        Ok(outcome) => {
+            transaction.commit().await?;
+            Ok(outcome)
+        }
+        Err(e) => {
+            // Where even the cleaning fails, the log stays and the next start finishes it.
+            let _ = transaction.abort().await;
+            Err(e)
+        }
+    }
+}
+
+/// Puts down that the inputs are to go.
+async fn replace(transaction: &mut Transaction, task: &Task, settings: &Settings) -> Result<()> {
+    if !settings.keep_inputs {
+        for input in &task.inputs {
+            transaction.remove(input.descriptor()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Outputs are at most as large as the inputs together, give or take the compressor.
+async fn check_space(disk: &Disk, task: &Task, output: &std::path::Path) -> Result<()> {
+    let needed: u64 = task.inputs.iter().map(|i| i.file_length() + i.file_length() / 16).sum();
+    let free = disk.free_space(output).await?;
+    if free < needed {
+        return Err(Error::NoSpace { directory: output.to_path_buf(), needed, free });
+    }
+    Ok(())
+}
+
+struct Compaction<'a> {
+    disk: &'a Disk,
+    task: &'a Task,
+    settings: &'a Settings,
+    progress: &'a Progress,
+    base: Snapshot,
+    output: PathBuf,
+    layout: Arc<Layout>,
+    outcome: Outcome,
+    /// Stored bytes that the limiter has been asked for.
+    paid: u64,
+}
+
+type Stream = Purge<Merge<SSTableScanner>, Overlaps>;
+
+impl<'a> Compaction<'a> {
+    fn new(
+        disk: &'a Disk,
+        task: &'a Task,
+        settings: &'a Settings,
+        progress: &'a Progress,
+        output: PathBuf,
+    ) -> Result<Compaction<'a>> {
+        let layout = Layout::union(identity::oldest_first(&task.inputs).map(|i| i.layout()))?;
+        progress.add_total(task.inputs.iter().map(|i| i.data_length()).sum());
+        Ok(Compaction {
+            disk,
+            task,
+            settings,
+            progress,
+            base: progress.snapshot(),
+            output,
+            layout,
+            outcome: Outcome { inputs: task.inputs.len(), ..Outcome::default() },
+            paid: 0,
+        })
+    }
+
+    async fn run(&mut self, transaction: &mut Transaction) -> Result<Outcome> {
+        let mut stream = self.stream().await?;
+        let mut writer: Option<SSTableWriter> = None;
+        let written = self.pump(&mut stream, &mut writer, transaction).await;
+        match (written, writer) {
+            (Ok(()), Some(writer)) => self.seal(writer).await?,
+            (Ok(()), None) => {}
+            (Err(e), writer) => {
+                if let Some(writer) = writer {
+                    writer.abandon().await;
+                }
+                return Err(e);
+            }
+        }
+        self.report(&stream, None);
+        let outcome = &mut self.outcome;
+        outcome.data_read = self.task.inputs.iter().map(|i| i.data_length()).sum();
+        outcome.file_read = self.task.inputs.iter().map(|i| i.file_length()).sum();
+        outcome.merged_partitions = stream.inner().counts().to_vec();
+        outcome.purged = stream.stats();
+        Ok(std::mem::take(outcome))
+    }
+
+    async fn stream(&self) -> Result<Stream> {
+        let Settings { read_ahead, read_ahead_budget, .. } = *self.settings;
+        let buffers = self.task.inputs.len() * (read_ahead.depth + 1);
+        let share = (read_ahead_budget / buffers).max(64 * 1024);
+        let stream = StreamOptions { buffer_size: read_ahead.buffer_size.min(share), ..read_ahead };
+        let mut scanners = Vec::with_capacity(self.task.inputs.len());
+        for input in identity::oldest_first(&self.task.inputs) {
+            let options = ScanOptions {
+                mode: self.settings.read_mode,
+                purpose: Purpose::CompactionRead,
+                stream,
+                layout: Some(self.layout.clone()),
+                verify_checksums: true,
+            };
+            scanners.push(input.scan(self.disk, options).await?);
+        }
+        let merge = Merge::new(self.layout.clone(), scanners);
+        let rule = Overlaps::load(
+            self.disk,
+            &self.task.elsewhere,
+            self.layout.clone(),
+            (self.settings.gc_before, self.settings.now),
+            self.settings.strict_liveness,
+        )
+        .await?;
+        Ok(Purge::new(merge, rule))
+    }
+
+    /// Moves the stream into outputs.
+    async fn pump(
+        &mut self,
+        stream: &mut Stream,
+        output: &mut Option<SSTableWriter>,
+        transaction: &mut Transaction,
+    ) -> Result<()> {
+        /// Fragments after which to look up, even if little is written.
+        const PATIENCE: u32 = 4096;
+        let mut unattended = 0;
+        while stream.advance().await? {
+            if matches!(stream.fragment(), Fragment::Start(_)) {
+                self.stop_if_cancelled()?;
+                self.outcome.partitions_written += 1;
+                if self.is_full(output.as_ref())
+                    && let Some(full) = output.take()
+                {
+                    self.seal(full).await?;
+                }
+                if output.is_none() {
+                    *output = Some(self.create(transaction).await?);
+                }
+            }
+            let Some(writer) = output.as_mut() else { continue };
+            writer.append(stream.fragment())?;
+            unattended += 1;
+            if writer.wants_drain() || unattended == PATIENCE {
+                unattended = 0;
+                writer.drain().await?;
+                self.report(stream, output.as_ref());
+                self.pause(stream).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_full(&self, writer: Option<&SSTableWriter>) -> bool {
+        let size = writer.map_or(0, SSTableWriter::file_position);
+        self.settings.split_size.is_some_and(|split| size >= split)
+    }
+
+    fn report(&self, stream: &Stream, writer: Option<&SSTableWriter>) {
+        let read = stream.inner().sources().iter().map(|s| s.progress().0).sum();
+        let run = Snapshot {
+            data_read: read,
+            data_total: 0,
+            data_written: self.outcome.data_written
+                + writer.map_or(0, SSTableWriter::data_position),
+            file_written: self.outcome.file_written
+                + writer.map_or(0, SSTableWriter::file_position),
+            partitions: self.outcome.partitions_written,
+        };
+        self.progress.set(self.base, run);
+    }
+
+    fn stop_if_cancelled(&self) -> Result<()> {
+        if self.progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Throttles, and stops if asked to.
+    async fn pause(&mut self, stream: &Stream) -> Result<()> {
+        self.stop_if_cancelled()?;
+        if self.settings.limiter.rate().is_none() {
+            return Ok(());
+        }
+        let inputs = identity::oldest_first(&self.task.inputs);
+        let stored = inputs.zip(stream.inner().sources()).map(|(input, scanner)| {
+            let (read, all) = scanner.progress();
+            (u128::from(read) * u128::from(input.file_length()) / u128::from(all.max(1))) as u64
+        });
+        let stored: u64 = stored.sum();
+        self.settings.limiter.acquire(stored.saturating_sub(self.paid)).await;
+        self.paid = self.paid.max(stored);
+        Ok(())
+    }
+
+    async fn create(&self, transaction: &mut Transaction) -> Result<SSTableWriter> {
+        let Settings { version, .. } = *self.settings;
+        let inputs = &self.task.inputs;
+        let id = identity::fresh_id(self.disk, inputs, &self.output).await?;
+        let descriptor = Descriptor::new(&self.output, version, id);
+        transaction.add(&descriptor).await?;
+        let expected: u64 = inputs.iter().map(|i| i.file_length()).sum();
+        let options = WriterOptions {
+            mode: self.settings.write_mode,
+            purpose: Purpose::CompactionWrite,
+            buffer_size: self.settings.write_buffer,
+            expected_length: expected.min(self.settings.split_size.unwrap_or(u64::MAX)),
+            compression: self.settings.compression.clone(),
+            estimated_keys: estimated_keys(inputs),
+            min_index_interval: self.settings.min_index_interval,
+            column_index_size: self.settings.column_index_size,
+            own_thread: self.settings.own_thread,
+            provenance: self.provenance(),
+        };
+        let bases = identity::bases(inputs);
+        let layout = self.layout.clone();
+        Ok(SSTableWriter::create(self.disk, descriptor, layout, bases, options).await?)
+    }
+
+    fn provenance(&self) -> Provenance {
+        let class = self.layout.partitioner.class_name();
+        let mut provenance = Provenance::new(class, self.settings.bloom_filter_fp_chance);
+        identity::inherit(&mut provenance, &self.task.inputs);
+        provenance
+    }
+
+    async fn seal(&mut self, writer: SSTableWriter) -> Result<()> {
+        self.outcome.data_written += writer.data_position();
+        let sealed = writer.seal().await?;
+        self.outcome.file_written += sealed.file_length;
+        self.outcome.outputs.push(sealed.descriptor);
+        Ok(())
+    }
+}
+
+/// Distinct keys of all inputs: the union of their sketches, or the sum of what each estimates.
+fn estimated_keys(inputs: &[Arc<SSTable>]) -> u64 {
+    let mut union = Cardinality::default();
+    for input in inputs {
+        match input.statistics().compaction.as_ref().map(|c| c.cardinality()) {
+            Some(Ok(sketch)) if sketch.estimate() > 0 => union.merge(&sketch),
+            _ => return inputs.iter().map(|i| i.estimated_keys()).sum(),
+        }
+    }
+    union.estimate().max(1)
+}

@@ -1,0 +1,163 @@
+//! A transaction while it runs: its log is written ahead of every step.
+//!
+//! A record must reach every replica, but for the last one a single replica is enough, as it decides for all
+//! (`LogReplicaSet.append`). When a record could not be written, nothing is appended any more: what follows a torn line is torn too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use halcyon_io::Disk;
+use halcyon_sstable::{Descriptor, Format};
+
+use super::recovery::{delete, remove_log};
+use super::replicas::find;
+use super::{Record, RecordType};
+use crate::Result;
+
+/// A running transaction: its log in every directory that it touches.
+pub struct Transaction {
+    disk: Disk,
+    /// Log files by directory.
+    logs: BTreeMap<PathBuf, PathBuf>,
+    added: Vec<Descriptor>,
+    removed: Vec<Descriptor>,
+    /// Replicas that lack a record.
+    short: BTreeSet<PathBuf>,
+}
+
+impl Transaction {
+    /// Creates the logs, durable as names. `id` is a timeuuid as text.
+    pub async fn begin(
+        disk: &Disk,
+        directories: impl IntoIterator<Item = PathBuf>,
+        operation: &str,
+        id: &str,
+        version: halcyon_sstable::Version,
+    ) -> Result<Transaction> {
+        let version_part = match version.format {
+            Format::Big => version.to_string(),
+            Format::Bti => format!("bti-{version}"),
+        };
+        let name = format!("{version_part}_txn_{operation}_{id}.log");
+        let log_in = |directory: PathBuf| {
+            let directory = absolute(&directory);
+            (directory.clone(), directory.join(&name))
+        };
+        let transaction = Transaction {
+            disk: disk.clone(),
+            logs: directories.into_iter().map(log_in).collect(),
+            added: Vec::new(),
+            removed: Vec::new(),
+            short: BTreeSet::new(),
+        };
+        if let Err(e) = transaction.create_logs().await {
+            for path in transaction.logs.values() {
+                // An empty log does nothing, so one that cannot be removed does no harm.
+                let _ = remove_log(disk, path).await;
+            }
+            return Err(e);
+        }
+        Ok(transaction)
+    }
+
+    async fn create_logs(&self) -> Result<()> {
+        for (directory, path) in &self.logs {
+            self.disk.append_sync(path, &[]).await?;
+            self.disk.sync_dir(directory).await?;
+        }
+        Ok(())
+    }
+
+    async fn append(&mut self, record: &Record) -> Result<()> {
+        let mut failed = Ok(());
+        for path in self.logs.values() {
+            let appended = self.disk.append_sync(path, record.to_line().as_bytes()).await;
+            if appended.is_err() {
+                self.short.insert(path.clone());
+                failed = failed.and(appended);
+            }
+        }
+        // One in a directory that no record names is not found from the others.
+        let decides = |(directory, path): (&PathBuf, &PathBuf)| {
+            !self.short.contains(path) && self.mentions(directory)
+        };
+        if record.record_type.is_final() && self.logs.iter().any(decides) {
+            return Ok(());
+        }
+        Ok(failed?)
+    }
+
+    fn mentions(&self, directory: &Path) -> bool {
+        let mut all = self.added.iter().chain(&self.removed);
+        all.any(|descriptor| absolute(&descriptor.directory) == directory)
+    }
+
+    /// Before the first file of `descriptor` is created.
+    pub async fn add(&mut self, descriptor: &Descriptor) -> Result<()> {
+        let prefix = absolute_prefix(descriptor);
+        self.append(&Record { record_type: RecordType::Add, prefix, update_time_ms: 0, files: 0 })
+            .await?;
+        self.added.push(descriptor.clone());
+        Ok(())
+    }
+
+    /// Once everything that was added is durable.
+    pub async fn remove(&mut self, descriptor: &Descriptor) -> Result<()> {
+        let found = find(&self.disk, &descriptor.directory, &descriptor.file_prefix()).await?;
+        self.append(&Record {
+            record_type: RecordType::Remove,
+            prefix: absolute_prefix(descriptor),
+            update_time_ms: found.newest_ms,
+            files: found.paths.len() as i32,
+        })
+        .await?;
+        self.removed.push(descriptor.clone());
+        Ok(())
+    }
+
+    /// The point of no return, then the deletion of what was replaced. After an error the log stays, and recovery decides by what
+    /// of it has reached the disk.
+    pub async fn commit(mut self) -> Result<()> {
+        self.append(&Record::last(RecordType::Commit)).await?;
+        self.finish(&self.removed).await
+    }
+
+    /// Undoes the transaction: deletes what was added.
+    pub async fn abort(mut self) -> Result<()> {
+        // The record only says so earlier: without it, recovery does the same.
+        let mut appended = Ok(());
+        if self.short.is_empty() {
+            appended = self.append(&Record::last(RecordType::Abort)).await;
+        }
+        self.finish(&self.added).await.and(appended)
+    }
+
+    async fn finish(&self, dead: &[Descriptor]) -> Result<()> {
+        for descriptor in dead {
+            let found = find(&self.disk, &descriptor.directory, &descriptor.file_prefix()).await?;
+            delete(&self.disk, found).await?;
+        }
+        for directory in self.logs.keys() {
+            self.disk.sync_dir(directory).await?;
+        }
+        // What decides goes last, as in recovery.
+        let mut logs: Vec<(&PathBuf, &PathBuf)> = self.logs.iter().collect();
+        logs.sort_by_key(|(directory, path)| {
+            (!self.short.contains(*path), self.mentions(directory))
+        });
+        for (_, path) in logs {
+            remove_log(&self.disk, path).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Without the working directory's help; links stay.
+pub(super) fn absolute(directory: &Path) -> PathBuf {
+    std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf())
+}
+
+fn absolute_prefix(descriptor: &Descriptor) -> String {
+    let prefix = absolute(&descriptor.directory).join(descriptor.file_prefix());
+    prefix.to_string_lossy().into_owned()
+}

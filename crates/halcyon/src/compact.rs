@@ -1,0 +1,288 @@
+//! `halcyon compact`: a major compaction of the tables that the paths name.
+//!
+//! 0. The folders to write to are taken, and cleaned of what an earlier compaction that was cut short left.
+//! 1. Folders become tables; each is compacted by itself, repaired and unrepaired SSTables apart.
+//! 2. What the command line leaves open comes from the schema, then from the inputs (`settings`).
+//! 3. The engine works on this thread; another draws the bar (`watch`).
+//! 4. At the end: what became of what, and how long the device took for it (`summary`).
+
+mod settings;
+mod summary;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use halcyon_compaction::{Claim, Error, Outcome, Progress, Settings, group_inputs};
+use halcyon_io::startup::{self, Severity};
+use halcyon_io::{AccessMode, Disk, DiskOptions, block_on};
+use halcyon_model::schema::TableSchema;
+use halcyon_sstable::components::listing::ListedSSTable;
+use halcyon_sstable::{OpenOptions, SSTable};
+
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+use crate::paths::{self, Folder};
+use crate::schema_source::{self, SchemaArgs};
+use crate::units::{parse_duration, parse_instant, parse_rate, parse_size};
+use settings::{CompressionArg, FormatArg, VersionArg};
+use summary::Summary;
+
+/// Merge the SSTables of tables into fewer, without what is deleted or expired and past its grace
+#[derive(Debug, Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Examples:
+  halcyon compact data/ks/t-…/                                   one table, in place
+  halcyon compact data/ks/t-…/ --output /tmp/out --dry-run       what would be done
+  halcyon compact data/ks/t-…/ --access direct --throughput 128MiB/s
+  halcyon compact snapshot/ --output new/ --schema schema.cql --format bti --compression ZstdCompressor,compression_level=6
+  halcyon compact data/ks/t-…/ --gc-grace 10d --split-size 10GiB --json
+
+Cassandra must not be running on the folders that are compacted in place: stop it, or write elsewhere with --output.
+Outputs become live at once and together, through Cassandra's own transaction log; until then the inputs are
+untouched, whatever happens. Tombstones are purged only if they are older than gc_grace_seconds and no SSTable that
+is left out could hold what they delete; without a schema or --gc-grace nothing is purged."
+)]
+pub(crate) struct CompactArgs {
+    /// Folders of tables or keyspaces, data directories, or single Data.db files
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Write there and keep the inputs; several tables get folders of their own in it [default: replace the inputs]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Leave the inputs where they are, although the outputs are beside them
+    #[arg(long)]
+    keep_inputs: bool,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The kind of SSTable to write [default: that of the inputs]
+    #[arg(long, value_enum)]
+    format: Option<FormatArg>,
+    /// The version to write: nb (Cassandra 4), oa, da (5.0), pa, ea (6.0) [default: the newest of the inputs]
+    #[arg(long, value_enum)]
+    version: Option<VersionArg>,
+    /// How files pass the page cache, read and written: auto, direct, uncached, standard
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    access: AccessMode,
+    /// As --access, for reading only
+    #[arg(long, value_name = "MODE")]
+    read_access: Option<AccessMode>,
+    /// As --access, for writing only
+    #[arg(long, value_name = "MODE")]
+    write_access: Option<AccessMode>,
+    /// Read at most so much a second; 0MiB/s is without limit
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    throughput: Option<u64>,
+    /// Tombstones made before this moment may be purged: seconds since 1970 or an instant
+    #[arg(long, value_name = "INSTANT", value_parser = parse_instant, conflicts_with = "gc_grace")]
+    gc_before: Option<u32>,
+    /// Tombstones older than this may be purged: 864000, 10d [default: gc_grace_seconds of the schema]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    gc_grace: Option<std::time::Duration>,
+    /// The moment that decides what has expired: seconds since 1970 or an instant [default: now]
+    #[arg(long, value_name = "INSTANT", value_parser = parse_instant)]
+    now: Option<u32>,
+    /// Begin another output after so much compressed data
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    split_size: Option<u64>,
+    /// CLASS[,option=value…], or `none` [default: that of the schema, else of the inputs]
+    #[arg(long, value_name = "CLASS[,OPTION=VALUE…]")]
+    compression: Option<CompressionArg>,
+    /// Uncompressed bytes of one compressed chunk: 4KiB, 16KiB …
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    chunk_length: Option<u64>,
+    /// Bytes of one read
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "256KiB")]
+    buffer_size: u64,
+    /// Reads in flight for each input
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    read_ahead: usize,
+    /// Bytes of one write
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "1MiB")]
+    write_buffer_size: u64,
+    /// Bytes of all I/O buffers together
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64MiB")]
+    buffer_budget: u64,
+    /// Print the summary as JSON, and no progress
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    schema: SchemaArgs,
+}
+
+impl CompactArgs {
+    pub(crate) fn disk_options(&self) -> DiskOptions {
+        let buffer_budget = usize::try_from(self.buffer_budget).unwrap_or(usize::MAX);
+        DiskOptions { buffer_budget, ..DiskOptions::default() }
+    }
+}
+
+pub(crate) fn run(args: &CompactArgs, disk: &Disk, console: Console) -> Result<()> {
+    if args.dry_run {
+        let tables = block_on(prepare(args, disk, console))?;
+        return summary::plan(&tables, args.json);
+    }
+    let _claim = block_on(claim_folders(args, disk, console))?;
+    let tables = block_on(prepare(args, disk, console))?;
+    let progress = Progress::default();
+    stop_on_signals(&progress)?;
+    let total = tables.iter().flat_map(|t| &t.inputs).map(|i| i.data_length()).sum();
+    let watch = watch::Watch::start(&progress, console, total, !args.json);
+    let began = disk.clock().now();
+    let compacted = block_on(compact_all(disk, &tables, &progress));
+    watch.stop();
+    let took = disk.clock().now().saturating_since(began);
+    let summary = Summary { outcomes: &compacted?, took, io: disk.histograms() };
+    summary.print(args.json)
+}
+
+/// Takes the folders that will be written to, cleans up after a compaction that was cut short there, and looks whether the
+/// machine is fit.
+async fn claim_folders(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Claim> {
+    let folders = match &args.output {
+        Some(output) => {
+            disk.create_dir_all(output).await?;
+            vec![output.clone()]
+        }
+        None => paths::find(disk, &args.paths).await?.into_iter().map(|f| f.directory).collect(),
+    };
+    let places: Vec<&std::path::Path> = folders.iter().map(PathBuf::as_path).collect();
+    for finding in startup::check(disk, &places) {
+        match finding.severity {
+            Severity::Refusal => return Err(Failure::Unreadable(finding.to_string())),
+            Severity::Warning | Severity::Note => console.detail(finding),
+        }
+    }
+    let claim = halcyon_compaction::claim(disk, &folders).await.map_err(unattributed)?;
+    for prefix in &claim.recovered {
+        console.warn(format_args!("{prefix}*: deleted, left by a transaction that was cut short"));
+    }
+    Ok(claim)
+}
+
+/// SIGINT, SIGTERM and SIGHUP stop at the next batch, with everything as it was; a second signal ends the process at once.
+fn stop_on_signals(progress: &Progress) -> Result<()> {
+    let progress = progress.clone();
+    let handler = move || {
+        if progress.is_cancelled() {
+            std::process::exit(130);
+        }
+        progress.cancel();
+    };
+    ctrlc::set_handler(handler).map_err(|e| Failure::Unreadable(format!("signal handler: {e}")))
+}
+
+/// A table with everything that its compaction needs.
+struct Table {
+    folder: Folder,
+    inputs: Vec<Arc<SSTable>>,
+    elsewhere: Vec<Arc<SSTable>>,
+    settings: Settings,
+    /// What was decided, and why, for people.
+    reasons: Vec<String>,
+}
+
+async fn prepare(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Vec<Table>> {
+    let folders = paths::find(disk, &args.paths).await?;
+    let several = folders.len() > 1;
+    let mut tables = Vec::new();
+    for mut folder in folders {
+        folder.left_out.iter().for_each(|why| console.warn(why));
+        if let Some(dead) = folder.not_live.first() {
+            return Err(Failure::usage(format!(
+                "{dead}: a transaction log says that it is not live; compacting it would bring back what was replaced"
+            )));
+        }
+        if folder.sstables.is_empty() {
+            continue;
+        }
+        let schema = schema_source::of_folder(disk, &args.schema, &folder, console).await?;
+        if let Some(schema) = &schema {
+            // The path may not say which table it is; the schema does.
+            folder.table.keyspace.get_or_insert_with(|| schema.keyspace.clone());
+            folder.table.table.get_or_insert_with(|| schema.name.clone());
+        }
+        let inputs = open_all(disk, &folder.sstables, schema.as_ref()).await?;
+        let elsewhere = open_all(disk, &folder.elsewhere, schema.as_ref()).await?;
+        warn_of_extras(&folder, console);
+        let chosen = settings::choose(args, disk, &inputs, schema.as_deref())?;
+        let (mut settings, reasons) = chosen;
+        reasons
+            .iter()
+            .for_each(|reason| console.detail(format_args!("{}: {reason}", folder.table)));
+        if let Some(output) = &args.output {
+            settings.output = Some(output_folder(output, &folder, several));
+        }
+        tables.push(Table { folder, inputs, elsewhere, settings, reasons });
+    }
+    Ok(tables)
+}
+
+fn output_folder(output: &std::path::Path, folder: &Folder, several: bool) -> PathBuf {
+    if !several {
+        return output.to_path_buf();
+    }
+    let keyspace = folder.table.keyspace.as_deref().unwrap_or("keyspace");
+    let table = folder.directory.file_name().unwrap_or_default();
+    output.join(keyspace).join(table)
+}
+
+async fn open_all(
+    disk: &Disk,
+    listed: &[ListedSSTable],
+    schema: Option<&Arc<TableSchema>>,
+) -> Result<Vec<Arc<SSTable>>> {
+    let mut opened = Vec::with_capacity(listed.len());
+    for one in listed {
+        let options = OpenOptions { schema: schema.cloned() };
+        opened.push(Arc::new(SSTable::open_listed(disk, one, options).await?));
+    }
+    Ok(opened)
+}
+
+fn warn_of_extras(folder: &Folder, console: Console) {
+    let extra = folder.sstables.iter().flat_map(|s| &s.extra).next();
+    if let Some(extra) = extra {
+        console.warn(format_args!(
+            "{}: has index files ({extra} …); the outputs have none, and Cassandra rebuilds its index when it opens them",
+            folder.table
+        ));
+    }
+}
+
+/// One table's name with what its groups became.
+type Compacted = (String, Vec<Outcome>);
+
+async fn compact_all(disk: &Disk, tables: &[Table], progress: &Progress) -> Result<Vec<Compacted>> {
+    let mut all = Vec::new();
+    for table in tables {
+        if let Some(output) = &table.settings.output {
+            disk.create_dir_all(output).await?;
+        }
+        let mut outcomes = Vec::new();
+        for task in group_inputs(&table.inputs, &table.elsewhere) {
+            let outcome = halcyon_compaction::run(disk, &task, &table.settings, progress).await;
+            outcomes.push(outcome.map_err(|e| failure(&table.folder, e))?);
+        }
+        all.push((table.folder.table.to_string(), outcomes));
+    }
+    Ok(all)
+}
+
+fn failure(folder: &Folder, error: Error) -> Failure {
+    match error {
+        Error::Invalid(what) => Failure::usage(format!("{}: {what}", folder.table)),
+        other => unattributed(other),
+    }
+}
+
+fn unattributed(error: Error) -> Failure {
+    match error {
+        Error::SSTable(error) => Failure::from(error),
+        Error::Io(error) => Failure::from(error),
+        other => Failure::Unreadable(other.to_string()),
+    }
+}

@@ -1,0 +1,52 @@
+//! Words for the person at the terminal, on standard error: standard output is the answer's alone.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Console {
+    pub(crate) verbosity: Verbosity,
+}
+
+impl Console {
+    /// Worth knowing, always.
+    pub(crate) fn warn(&self, text: impl std::fmt::Display) {
+        if self.verbosity > Verbosity::Quiet {
+            eprintln!("warning: {text}");
+        }
+    }
+
+    /// For those who asked for more.
+    pub(crate) fn detail(&self, text: impl std::fmt::Display) {
+        if self.verbosity == Verbosity::Verbose {
+            eprintln!("{text}");
+        }
+    }
+
+    /// A bar with rate and ETA; seen only on a terminal and only if wanted.
+    pub(crate) fn progress(&self, what: &str, bytes: u64, wanted: bool) -> ProgressBar {
+        let target = if wanted && self.verbosity > Verbosity::Quiet {
+            // Draws nothing where standard error is no terminal.
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(bytes), target);
+        let template = "{prefix:.bold} {wide_bar} {percent:>3}% {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} eta {eta}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸ "));
+        }
+        bar.set_prefix(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+}

@@ -1,0 +1,77 @@
+//! What stops a command, sorted by the exit code that a script can act on.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | done; the files are sound |
+//! | 1 | a problem was found in the files |
+//! | 2 | the command line is wrong |
+//! | 3 | something could not be read or written |
+
+use std::fmt::Display;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The files are damaged. Restore them, or scrub them with Cassandra.
+    #[error("{0}")]
+    Problem(String),
+    /// Ask in another way; the message says how.
+    #[error("{0}")]
+    Usage(String),
+    /// Missing, unsupported, or refused by the system.
+    #[error("{0}")]
+    Unreadable(String),
+    /// Whoever read the output has read enough (`| head`).
+    #[error("nobody reads the output any more")]
+    OutputClosed,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Problem(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Unreadable(_) => 3,
+            Failure::OutputClosed => 0,
+        })
+    }
+
+    pub(crate) fn usage(what: impl Into<String>) -> Failure {
+        Failure::Usage(what.into())
+    }
+
+    pub(crate) fn unreadable(path: &Path, what: impl Display) -> Failure {
+        Failure::Unreadable(format!("{}: {what}", path.display()))
+    }
+}
+
+impl From<halcyon_io::Error> for Failure {
+    fn from(error: halcyon_io::Error) -> Failure {
+        Failure::Unreadable(error.to_string())
+    }
+}
+
+impl From<halcyon_sstable::Error> for Failure {
+    fn from(error: halcyon_sstable::Error) -> Failure {
+        use halcyon_sstable::Error;
+        let text = error.to_string();
+        match error {
+            Error::Corrupt { .. } => Failure::Problem(text),
+            Error::Invalid(_) => Failure::Usage(text),
+            _ => Failure::Unreadable(text),
+        }
+    }
+}
+
+/// Errors of writing the answer.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::Unreadable(format!("standard output: {error}")),
+        }
+    }
+}

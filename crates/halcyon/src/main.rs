@@ -1,0 +1,103 @@
+//! `halcyon`: reads, verifies, dumps and compacts Apache Cassandra's SSTables.
+//!
+//! This file only chooses the verb; each verb has a file of its own.
+
+mod bars;
+mod compact;
+mod console;
+mod describe;
+mod dump;
+mod failure;
+mod paths;
+mod schema_source;
+mod units;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use halcyon_io::{Disk, DiskOptions, block_on};
+
+use console::{Console, Verbosity};
+use failure::Failure;
+
+/// Apache Cassandra's SSTables, read, verified, dumped and compacted, offline.
+#[derive(Debug, Parser)]
+#[command(
+    name = "halcyon",
+    version,
+    arg_required_else_help = true,
+    after_help = "Exit codes: 0 done, 1 a problem was found in the files, 2 wrong command line, 3 cannot read or write.\n\
+        `halcyon help VERB` and `halcyon VERB --help` show examples."
+)]
+struct Cli {
+    #[command(flatten)]
+    talk: Talk,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Args)]
+struct Talk {
+    /// Say more, on standard error: which I/O engine and access mode run and why, where the schema comes from
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// Say nothing but the answer and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Look into SSTables: describe, dump, verify
+    #[command(subcommand)]
+    Sstable(SSTableVerb),
+    Compact(compact::CompactArgs),
+}
+
+#[derive(Debug, Subcommand)]
+enum SSTableVerb {
+    Describe(describe::DescribeArgs),
+    Dump(dump::DumpArgs),
+    Verify(verify::VerifyArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let verbosity = match (cli.talk.quiet, cli.talk.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Normal,
+    };
+    let console = Console { verbosity };
+    match run(&cli.verb, console) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !matches!(failure, Failure::OutputClosed) {
+                eprintln!("halcyon: {failure}");
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(verb: &Verb, console: Console) -> failure::Result<()> {
+    let options = match verb {
+        Verb::Compact(args) => args.disk_options(),
+        Verb::Sstable(_) => DiskOptions::default(),
+    };
+    let disk = Disk::real(options);
+    if let Some(refusal) = &disk.engine().refusal {
+        return Err(Failure::Unreadable(refusal.clone()));
+    }
+    if let Some(warning) = &disk.engine().warning {
+        console.detail(warning);
+    }
+    console.detail(format_args!("I/O engine: {}", disk.engine().engine));
+    match verb {
+        Verb::Compact(args) => compact::run(args, &disk, console),
+        Verb::Sstable(SSTableVerb::Describe(args)) => block_on(describe::run(args, &disk, console)),
+        Verb::Sstable(SSTableVerb::Dump(args)) => block_on(dump::run(args, &disk, console)),
+        Verb::Sstable(SSTableVerb::Verify(args)) => block_on(verify::run(args, &disk, console)),
+    }
+}

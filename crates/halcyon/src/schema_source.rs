@@ -1,0 +1,181 @@
+//! Where a table's schema comes from.
+//!
+//! 1. `--schema FILE.cql`: the statements in it.
+//! 2. Else the `system_schema` tables of the data directory that the SSTable lies in (`system_tables`).
+//! 3. Else what the SSTable's own header says: types without names of key columns, which get those that Cassandra's
+//!    offline tools give (`PartitionKey`, `clustering`, `clustering1`, …).
+
+mod system_tables;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use halcyon_cql::Schema;
+use halcyon_io::Disk;
+use halcyon_model::schema::{ColumnDef, TableOptions, TableSchema};
+use halcyon_model::token::key_component_types;
+use halcyon_sstable::components::statistics::Statistics;
+use halcyon_sstable::components::statistics::header::HeaderColumn;
+
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+use crate::paths::{Folder, TableName};
+
+/// Far above any schema that people write.
+const MAX_SCHEMA_FILE: u64 = 64 << 20;
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// CREATE statements of the table, as DESCRIBE or a snapshot's schema.cql has them [default: the system_schema
+    /// tables of the data directory that PATH lies in]
+    #[arg(long, value_name = "FILE.cql")]
+    pub(crate) schema: Option<PathBuf>,
+    /// Which table of the schema, where the folder's name does not say
+    #[arg(long, value_name = "[KEYSPACE.]TABLE")]
+    pub(crate) table: Option<String>,
+}
+
+impl SchemaArgs {
+    /// The table that a folder's path means, or `--table` says.
+    fn wanted(&self, folder: &TableName) -> TableName {
+        let Some(given) = &self.table else { return folder.clone() };
+        let (keyspace, table) = match given.split_once('.') {
+            Some((keyspace, table)) => (Some(keyspace.to_owned()), table),
+            None => (None, given.as_str()),
+        };
+        TableName {
+            keyspace: keyspace.or_else(|| folder.keyspace.clone()),
+            table: Some(table.to_owned()),
+            id: None,
+            ..folder.clone()
+        }
+    }
+}
+
+/// The schema of the table in a folder; `None` if nothing but its SSTables' headers says anything.
+pub(crate) async fn of_folder(
+    disk: &Disk,
+    args: &SchemaArgs,
+    folder: &Folder,
+    console: Console,
+) -> Result<Option<Arc<TableSchema>>> {
+    if folder.table.index.is_some() {
+        // The table of an index is nowhere in a schema.
+        return Ok(None);
+    }
+    let wanted = args.wanted(&folder.table);
+    if let Some(path) = &args.schema {
+        return from_file(disk, path, &wanted, console).await.map(Some);
+    }
+    let TableName {
+        keyspace: Some(keyspace), table: Some(table), data_directory: Some(data), ..
+    } = &wanted
+    else {
+        console.detail(format_args!(
+            "{}: not in a data directory, and no --schema: key columns get neutral names",
+            folder.directory.display()
+        ));
+        return Ok(None);
+    };
+    let found = system_tables::read(disk, data, keyspace, table).await?;
+    match &found {
+        Some(_) => console.detail(format_args!(
+            "schema of {}: from the system_schema tables in {}",
+            folder.table,
+            data.display()
+        )),
+        None => console.detail(format_args!(
+            "{}: no system_schema tables in {} know it, and no --schema: key columns get neutral names",
+            folder.table,
+            data.display()
+        )),
+    }
+    Ok(found.map(Arc::new))
+}
+
+async fn from_file(
+    disk: &Disk,
+    path: &std::path::Path,
+    table: &TableName,
+    console: Console,
+) -> Result<Arc<TableSchema>> {
+    let bytes = disk.read(path, MAX_SCHEMA_FILE).await?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{}: not UTF-8 text", path.display())))?;
+    let keyspace = table.keyspace.as_deref().unwrap_or("keyspace");
+    let schema = Schema::parse(&text, keyspace)
+        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    for note in &schema.notes {
+        console.detail(format_args!("{}: {note}", path.display()));
+    }
+    choose(&schema, table).map_err(|what| Failure::usage(format!("{}: {what}", path.display())))
+}
+
+/// The table of the schema that a folder's path (or, if that says nothing, the script's being about one table) means.
+fn choose(schema: &Schema, wanted: &TableName) -> std::result::Result<Arc<TableSchema>, String> {
+    let all: Vec<&TableSchema> = schema.tables().collect();
+    let names =
+        || all.iter().map(|t| format!("{}.{}", t.keyspace, t.name)).collect::<Vec<_>>().join(", ");
+    let by_id = wanted.id.and_then(|id| all.iter().find(|t| t.id == Some(id)));
+    let by_name = || {
+        let table = wanted.table.as_deref()?;
+        let same = |t: &&&TableSchema| {
+            t.name == table
+                && wanted.keyspace.as_ref().is_none_or(|keyspace| t.keyspace == *keyspace)
+        };
+        all.iter().find(same)
+    };
+    if let Some(found) = by_id.or_else(by_name) {
+        return Ok(Arc::new((**found).clone()));
+    }
+    match (all.as_slice(), &wanted.table) {
+        ([], _) => Err("no CREATE TABLE in it".to_owned()),
+        ([only], None) => Ok(Arc::new((*only).clone())),
+        (_, None) => Err(format!(
+            "it has several tables ({}), and the folder's name does not say which one the SSTables are of; say it \
+             with --table",
+            names()
+        )),
+        (_, Some(_)) => Err(format!("it has no table {wanted}; it has {}", names())),
+    }
+}
+
+/// A schema from an SSTable's header, with the names that Cassandra's offline tools use.
+pub(crate) fn neutral(statistics: &Statistics, table: &TableName) -> TableSchema {
+    let header = &statistics.header;
+    let numbered = |name: &str, i: usize| match i {
+        0 => name.to_owned(),
+        i => format!("{name}{i}"),
+    };
+    let key = key_component_types(header.key_type.cql());
+    let columns = |list: &[HeaderColumn]| -> Vec<ColumnDef> {
+        list.iter()
+            .map(|c| ColumnDef {
+                name: String::from_utf8_lossy(&c.name).into_owned(),
+                cql_type: c.column_type.cql().clone(),
+            })
+            .collect()
+    };
+    let named = |i: usize, name: &str, cql_type: &halcyon_model::CqlType| ColumnDef {
+        name: numbered(name, i),
+        cql_type: cql_type.clone(),
+    };
+    TableSchema {
+        keyspace: table.keyspace.clone().unwrap_or_else(|| "keyspace".to_owned()),
+        name: table.table.clone().unwrap_or_else(|| "table".to_owned()),
+        id: table.id,
+        partition_key: key.iter().enumerate().map(|(i, t)| named(i, "PartitionKey", t)).collect(),
+        clustering: header
+            .clustering_types
+            .iter()
+            .enumerate()
+            .map(|(i, t)| named(i, "clustering", t.cql()))
+            .collect(),
+        statics: columns(&header.static_columns),
+        regulars: columns(&header.regular_columns),
+        dropped: Vec::new(),
+        options: TableOptions::default(),
+        is_view: false,
+    }
+}

@@ -1,0 +1,74 @@
+//! A schema is the same whether it comes from DESCRIBE's text or from the `system_schema` tables of a data directory.
+
+mod place;
+
+use std::path::{Path, PathBuf};
+
+use place::{halcyon, text};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn dumped(extra: &[&str]) -> String {
+    let shop = data("data_directory/shop");
+    let arguments = ["sstable", "dump", "--format", "cql", shop.to_str().expect("UTF-8")];
+    let output = halcyon(&[&arguments, extra].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn system_tables_say_what_describe_says() {
+    let schema = data("shop.cql");
+    let from_tables = dumped(&[]);
+    let from_text = dumped(&["--schema", schema.to_str().expect("UTF-8")]);
+    assert_eq!(from_tables, from_text);
+    for said in [
+        "INSERT INTO shop.by_v (v, k) VALUES (2, 1)",
+        "INSERT INTO shop.orders (shop_id, day, seq, item, amount) VALUES (1, '2024-02-29', 50554d6e",
+        "who.\"Home\" = {street: 'Main', zip: 1, country: 'X'}",
+    ] {
+        assert!(from_tables.contains(said), "{said}\n{from_tables}");
+    }
+    // Dropped at a time after they were written; `back` is there again, without its old value.
+    assert!(!from_tables.contains("gone") && !from_tables.contains("back"), "{from_tables}");
+}
+
+#[test]
+fn options_of_the_table_decide_what_a_compaction_does() {
+    let orders = data("data_directory/shop/orders-b04f69c0e54311f18846d97fde274ca9");
+    let output = halcyon(&["compact", "--dry-run", orders.to_str().expect("UTF-8")]);
+    let said = text(&output.stdout);
+    assert!(said.contains("ZstdCompressor with 4.0 KiB chunks: as the schema says"), "{said}");
+    assert!(said.contains("gc_grace_seconds of the schema"), "{said}");
+}
+
+/// Without any schema, key columns are called what Cassandra's offline tools call them.
+#[test]
+fn neutral_names() {
+    let table = place::golden("oa", "clusterings_35").join("sstables");
+    let output = halcyon(&["sstable", "dump", "--format", "cql", table.to_str().expect("UTF-8")]);
+    let said = text(&output.stdout);
+    assert!(said.contains("(\"PartitionKey\", clustering, clustering1, clustering2,"), "{said}");
+}
+
+#[test]
+fn a_schema_that_does_not_fit_is_refused() {
+    let schema = data("shop.cql");
+    let schema = schema.to_str().expect("UTF-8");
+    let table = place::golden("oa", "deletions").join("sstables");
+    let table = table.to_str().expect("UTF-8");
+    let dump = ["sstable", "dump", "--format", "cql", table, "--schema", schema];
+    let ambiguous = halcyon(&dump);
+    assert_eq!(ambiguous.status.code(), Some(2));
+    assert!(text(&ambiguous.stderr).contains("--table"), "{}", text(&ambiguous.stderr));
+    let foreign = halcyon(&[&dump[..], &["--table", "shop.orders"]].concat());
+    assert_eq!(foreign.status.code(), Some(2), "{}", text(&foreign.stderr));
+    let unknown = halcyon(&[&dump[..], &["--table", "shop.nothing"]].concat());
+    assert!(
+        text(&unknown.stderr).contains("it has no table shop.nothing"),
+        "{}",
+        text(&unknown.stderr)
+    );
+}

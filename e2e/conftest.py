@@ -1,0 +1,65 @@
+"""
+What the tests run against: the binary, golden tables, and a node per release of Cassandra.
+
+Without --oracle every test that needs Cassandra is skipped, aloud. A missing binary is a failure, not a skip.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from cases import Binary, RELEASES
+from oracle.node import Node
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser):
+    parser.addoption("--halcyon", type=Path, default=REPOSITORY / "target/debug/halcyon", help="the binary to test")
+    parser.addoption("--xtask", type=Path, help="the program behind `cargo x`, which starts and stops nodes")
+    parser.addoption("--oracle", type=Path, help="the folder that `cargo x oracle fetch` filled")
+
+
+def pytest_collection_modifyitems(items):
+    """By release, so that each node is started once: first what needs none, then 5.0.9, then 6.0."""
+    releases = sorted(set(RELEASES.values()))
+
+    def place(item):
+        name = item.callspec.id if hasattr(item, "callspec") else ""
+        return next((i for i, release in enumerate(releases, 1) if name.startswith(release)), 0)
+
+    items.sort(key=place)
+
+
+@pytest.fixture(scope="session")
+def halcyon(request):
+    return Binary(request.config.getoption("--halcyon"))
+
+
+@pytest.fixture(scope="session")
+def nodes(request, tmp_path_factory):
+    """One node at a time: asking for another release stops the one that runs."""
+    options = request.config.option
+    if options.oracle is None:
+        pytest.skip("needs Cassandra: run by `cargo x e2e`, or pass --oracle and --xtask")
+    running = _OneNode(options, tmp_path_factory)
+    yield running
+    running.close()
+
+
+class _OneNode:
+    def __init__(self, options, tmp_path_factory):
+        self._options = options
+        self._folders = tmp_path_factory
+        self._node = None
+
+    def get(self, release):
+        if self._node is None or self._node.release != release:
+            self.close()
+            self._node = Node(self._options.xtask, self._options.oracle, release, self._folders.mktemp("node"))
+        return self._node
+
+    def close(self):
+        if self._node is not None:
+            self._node.close()
+            self._node = None

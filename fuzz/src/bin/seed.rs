@@ -1,0 +1,53 @@
+//! Fills `corpus/<target>/` with the components that Cassandra wrote, for the fuzzer to begin with.
+
+use std::path::{Path, PathBuf};
+
+use halcyon_fuzz::rows::{Header, TABLES};
+
+fn put(target: &str, bytes: &[u8]) {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+    std::fs::create_dir_all(&dir).expect("corpus");
+    // FNV-1a: the same seed twice is one file.
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    std::fs::write(dir.join(format!("{hash:016x}")), bytes).expect("written");
+}
+
+fn files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).expect("readable").flatten() {
+        if entry.path().is_dir() { files(&entry.path(), found) } else { found.push(entry.path()) }
+    }
+}
+
+fn main() {
+    let mut all = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata"), &mut all);
+    let targets = [
+        ("-Statistics.db", "statistics"),
+        ("-CompressionInfo.db", "compression_info"),
+        ("-Summary.db", "summary"),
+        ("-Filter.db", "filter"),
+        ("-Index.db", "index_entries"),
+        ("-Partitions.db", "partitions_trie"),
+        ("-TOC.txt", "toc"),
+        ("-CRC.db", "crc"),
+        ("schema.cql", "schema"),
+    ];
+    for path in all {
+        let name = path.to_string_lossy();
+        for (_, target) in targets.iter().filter(|(end, _)| name.ends_with(end)) {
+            put(target, &std::fs::read(&path).expect("readable"));
+        }
+        if name.ends_with("-Rows.db") {
+            let mut bytes = std::fs::read(&path).expect("readable");
+            bytes.extend([0, 0]);
+            put("rows_trie", &bytes);
+        }
+    }
+    for (i, table) in TABLES.iter().enumerate() {
+        put("rows", &[&[i as u8], Header::load(table).rows.as_slice()].concat());
+    }
+    put("txn_log", b"ADD:[/d/oa-2-big-,0,8][3585343934]\nCOMMIT:[,0,0][2613697770]\n");
+    put("cql_type", b"org.apache.cassandra.db.marshal.MapType(org.apache.cassandra.db.marshal.Int32Type,org.apache.cassandra.db.marshal.UTF8Type)");
+}

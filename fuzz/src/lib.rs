@@ -1,0 +1,11 @@
+//! What the fuzz targets call: each takes any bytes, and must neither panic nor hang nor take memory without bound.
+//!
+//! ```text
+//! cargo run --bin seed                        fills corpus/ from testdata/
+//! cargo +nightly fuzz run statistics          one target, from its seeds
+//! ```
+//! The tests `fuzz_smoke` of `sstable` and `compaction` include the same files, so that every test run tries them briefly.
+pub mod components;
+pub mod mutation;
+pub mod rows;
+pub mod text;

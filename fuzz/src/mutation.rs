@@ -1,0 +1,47 @@
+//! Random changes of bytes, for test runs without a fuzzer.
+
+pub struct Mutator(u64);
+
+impl Mutator {
+    pub fn new(seed: u64) -> Mutator {
+        Mutator(seed)
+    }
+
+    /// SplitMix64.
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+
+    pub fn change_one_of(&mut self, samples: &[Vec<u8>]) -> Vec<u8> {
+        let choice = self.below(samples.len());
+        let mut bytes = samples[choice].clone();
+        for _ in 0..1 + self.below(4) {
+            self.change(&mut bytes, samples);
+        }
+        bytes
+    }
+
+    fn change(&mut self, bytes: &mut Vec<u8>, samples: &[Vec<u8>]) {
+        let at = self.below(bytes.len());
+        let to = (at + 1 + self.below(16)).min(bytes.len());
+        match self.below(7) {
+            _ if bytes.is_empty() => bytes.push(self.below(256) as u8),
+            0 => bytes.truncate(at),
+            1 => drop(bytes.drain(at..to)),
+            2 => bytes.insert(at, self.below(256) as u8),
+            3 => bytes[at..to].fill([0, 0x7f, 0x80, 0xff][self.below(4)]),
+            4 => {
+                let other = &samples[self.below(samples.len())];
+                let from = self.below(other.len());
+                let end = (from + 1 + self.below(64)).min(other.len());
+                let piece: Vec<u8> = other[from.min(end)..end].to_vec();
+                bytes.splice(at..to, piece);
+            }
+            _ => bytes[at] ^= 1 << self.below(8),
+        }
+    }
+}

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use halcyon_io::Disk;
-use halcyon_model::token::{murmur3_hash, token_of_hash};
 use halcyon_sstable::SSTable;
 use halcyon_sstable::components::filter::Filter;
 use halcyon_stream::{Layout, PartitionKey, PurgeRule};
@@ -41,18 +40,12 @@ impl Overlaps {
             let keys = stats.first_key.as_deref().zip(stats.last_key.as_deref());
             loaded.push(Elsewhere {
                 min_timestamp: stats.min_timestamp,
-                range: keys.map(|(first, last)| (partition_key(first), partition_key(last))),
+                range: keys.map(|(first, last)| (PartitionKey::of(first), PartitionKey::of(last))),
                 filter: sstable.filter(disk).await?,
             });
         }
         Ok(Overlaps { gc_before, now, strict_liveness, layout, elsewhere: loaded })
     }
-}
-
-fn partition_key(bytes: &[u8]) -> PartitionKey {
-    let hashes = murmur3_hash(bytes);
-    let token = if bytes.is_empty() { i64::MIN } else { token_of_hash(hashes.0).0 };
-    PartitionKey { token, hashes, bytes: bytes.to_vec() }
 }
 
 impl PurgeRule for Overlaps {

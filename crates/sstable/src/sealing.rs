@@ -1,6 +1,5 @@
 //! The last step of writing an SSTable: the components that are known only when all data is written.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use halcyon_io::Disk;
@@ -65,11 +64,7 @@ pub(crate) async fn write_components(parts: Parts<'_>) -> Result<()> {
         let path = descriptor.component_path(*component);
         disk.write_new(&path, bytes, options.purpose).await?;
     }
-    sync(disk, &descriptor.directory).await
-}
-
-async fn sync(disk: &Disk, directory: &Path) -> Result<()> {
-    Ok(disk.sync_dir(directory).await?)
+    Ok(disk.sync_dir(&descriptor.directory).await?)
 }
 
 fn statistics(

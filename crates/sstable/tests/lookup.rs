@@ -2,29 +2,15 @@
 //!
 //! Runs over `testdata/`, or over the folder that `HALCYON_CORPUS` names.
 
-use std::path::{Path, PathBuf};
+mod corpus;
+
+use std::path::Path;
 
 use halcyon_io::{AccessMode, Disk, DiskOptions, Purpose, block_on};
-use halcyon_sstable::components::listing;
 use halcyon_sstable::{Component, Descriptor, Format, OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{Fragment, FragmentStream};
 
-fn corpus() -> PathBuf {
-    std::env::var_os("HALCYON_CORPUS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata"), PathBuf::from)
-}
-
-fn sstables_below(dir: &Path, found: &mut Vec<Descriptor>) {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(dir).expect("readable folder").flatten() {
-        if entry.path().is_dir() {
-            sstables_below(&entry.path(), found);
-        } else {
-            names.push(entry.file_name().to_string_lossy().into_owned());
-        }
-    }
-    found.extend(listing::group(dir, names).sstables.into_iter().map(|s| s.descriptor));
-}
+use corpus::{corpus, sstables_below};
 
 async fn open(disk: &Disk, descriptor: &Descriptor) -> SSTable {
     let opened = SSTable::open(disk, descriptor, OpenOptions::default()).await;

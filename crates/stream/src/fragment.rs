@@ -4,6 +4,7 @@
 //! read from a window of a file, compared, purged and written again without a copy or an allocation per cell.
 
 use halcyon_model::clustering::Position;
+use halcyon_model::token::{murmur3_hash, token_of_hash};
 use halcyon_model::{BoundKind, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 
 /// A run of bytes inside its row's `bytes`.
@@ -200,7 +201,7 @@ impl<'a> Row<'a> {
         complex.chain(cells).fold(min, u32::min)
     }
 
-    fn clustering_span(&self) -> Span {
+    pub(crate) fn clustering_span(&self) -> Span {
         let start = self.clustering.as_ptr() as usize - self.bytes.as_ptr() as usize;
         Span { start: start as u32, len: self.clustering.len() as u32 }
     }
@@ -228,6 +229,22 @@ pub struct PartitionKey {
 impl PartitionKey {
     pub fn empty() -> PartitionKey {
         PartitionKey { token: i64::MIN, hashes: (0, 0), bytes: Vec::new() }
+    }
+
+    /// A key of Murmur3Partitioner; other partitioners compare its bytes.
+    pub fn of(bytes: &[u8]) -> PartitionKey {
+        let mut key = PartitionKey::empty();
+        key.set(bytes);
+        key
+    }
+
+    /// Becomes the key with these bytes.
+    #[inline]
+    pub fn set(&mut self, bytes: &[u8]) {
+        self.hashes = murmur3_hash(bytes);
+        self.token = if bytes.is_empty() { i64::MIN } else { token_of_hash(self.hashes.0).0 };
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
     }
 
     pub fn copy_from(&mut self, other: &PartitionKey) {

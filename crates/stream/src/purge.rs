@@ -114,8 +114,7 @@ impl<R: PurgeRule> Judge<'_, R> {
     fn row(&mut self, row: Row<'_>, out: &mut RowParts) -> bool {
         let now = self.rule.now();
         out.clear();
-        let start = row.clustering.as_ptr() as usize - row.bytes.as_ptr() as usize;
-        out.clustering = Span { start: start as u32, len: row.clustering.len() as u32 };
+        out.clustering = row.clustering_span();
         let expired = row.liveness.is_expiring() && now >= row.liveness.local_expiration_time;
         if !(expired && self.purges(row.liveness.timestamp, row.liveness.local_expiration_time)) {
             out.liveness = row.liveness;

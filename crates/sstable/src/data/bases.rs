@@ -5,6 +5,8 @@ use halcyon_model::bytes::Put;
 use halcyon_model::time::{EXPIRED_LIVENESS_TTL, INVALID_DELETION_TIME, NO_TIMESTAMP};
 use halcyon_model::{Cursor, DecodeResult, DeletionTime, NO_DELETION_TIME};
 
+use crate::components::statistics::header::{DELETION_TIME_EPOCH, TIMESTAMP_EPOCH};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bases {
     pub timestamp: i64,
@@ -15,7 +17,7 @@ pub struct Bases {
 impl Bases {
     /// Where nothing of a kind is known: 2015-09-22T00:00:00Z, no TTL.
     pub const NONE: Bases =
-        Bases { timestamp: 1_442_880_000_000_000, local_deletion_time: 1_442_880_000, ttl: 0 };
+        Bases { timestamp: TIMESTAMP_EPOCH, local_deletion_time: DELETION_TIME_EPOCH, ttl: 0 };
 
     #[inline]
     pub(crate) fn read_timestamp(&self, cursor: &mut Cursor<'_>) -> DecodeResult<i64> {

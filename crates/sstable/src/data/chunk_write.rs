@@ -19,15 +19,13 @@ use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, ThreadPriority, Wr
 
 use super::compress::{Compressor, CompressorKind};
 use crate::components::compression_info::{ChunkOffsets, CompressionInfo};
-use crate::components::crc::ChunkCrcs;
+use crate::components::crc::{ChunkCrcs, DEFAULT_CRC_CHUNK_SIZE};
 use crate::{Error, Result};
 
 /// Bytes of one batch; a multiple of every chunk length up to it.
 const BATCH: usize = 256 * 1024;
 /// Batches between the two threads: enough to bridge a slow write on one side, a slow read on the other.
 const IN_FLIGHT: usize = 16;
-/// Chunk of CRC.db for uncompressed data.
-pub(crate) const CRC_CHUNK: u32 = 64 * 1024;
 
 /// How Data.db is to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +95,7 @@ impl ChunkEncoder {
             compressor,
             output: vec![0; bound + 4],
             offsets: ChunkOffsets::default(),
-            checksums: ChunkCrcs { chunk_size: CRC_CHUNK, crcs: Vec::new() },
+            checksums: ChunkCrcs { chunk_size: DEFAULT_CRC_CHUNK_SIZE, crcs: Vec::new() },
             digest: crc32fast::Hasher::new(),
             data_length: 0,
             payload_length: 0,
@@ -108,7 +106,7 @@ impl ChunkEncoder {
     async fn encode(&mut self, batch: &[u8]) -> Result<()> {
         self.data_length += batch.len() as u64;
         let Some(compression) = self.target.compression.clone() else {
-            for chunk in batch.chunks(CRC_CHUNK as usize) {
+            for chunk in batch.chunks(DEFAULT_CRC_CHUNK_SIZE as usize) {
                 let crc = crc32fast::hash(chunk);
                 self.checksums.crcs.push(crc);
                 self.digest
@@ -205,7 +203,8 @@ enum Stage {
 
 impl DataWriter {
     pub(crate) async fn create(target: DataTarget, own_thread: bool) -> Result<DataWriter> {
-        let chunk = target.compression.as_ref().map_or(CRC_CHUNK, |c| c.chunk_length) as usize;
+        let chunk =
+            target.compression.as_ref().map_or(DEFAULT_CRC_CHUNK_SIZE, |c| c.chunk_length) as usize;
         let batch_length = BATCH.next_multiple_of(chunk);
         let encoder = if own_thread {
             start_thread(target)

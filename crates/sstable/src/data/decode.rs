@@ -14,9 +14,7 @@ use halcyon_model::{
     BoundKind, Clusterings, Cursor, DecodeError, DecodeResult, DeletionTime, Liveness,
     NO_DELETION_TIME, NO_TTL,
 };
-use halcyon_stream::{
-    Cell, ColumnShape, ComplexDeletion, Layout, RowDeletion, RowParts, Span, Statics,
-};
+use halcyon_stream::{Cell, ComplexDeletion, Layout, RowDeletion, RowParts, Span, Statics};
 
 use super::bases::{Bases, checked_expiration};
 
@@ -114,11 +112,6 @@ impl RowDecoder {
                     .collect(),
             )
         };
-        debug_assert!(
-            file.columns(Statics::Regular)
-                .iter()
-                .all(|c| c.shape != ColumnShape::Counter || !c.is_complex())
-        );
         Some(RowDecoder {
             bases,
             unsigned_deletion_times,

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use halcyon_model::clustering::Position;
-use halcyon_model::token::{murmur3_hash, token_of_hash};
 use halcyon_model::{BoundKind, Cursor, DeletionTime};
 use halcyon_stream::{
     Fragment, FragmentStream, Layout, Marker, PartitionKey, PartitionStart, RowParts, Span,
@@ -125,10 +124,7 @@ impl SSTableScanner {
             .sbytes()
             .and_then(|key| Ok((key, read_deletion_time(self.uint_deletion_time, &mut cursor)?)));
         let (key, deletion) = decoded.map_err(|e| self.data.corrupt(e.offset, e.what))?;
-        self.key.bytes.clear();
-        self.key.bytes.extend_from_slice(key);
-        self.key.hashes = murmur3_hash(key);
-        self.key.token = if key.is_empty() { i64::MIN } else { token_of_hash(self.key.hashes.0).0 };
+        self.key.set(key);
         self.deletion = deletion;
         self.current = cursor.index();
         self.partition_position = position;

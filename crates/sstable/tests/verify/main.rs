@@ -1,6 +1,8 @@
 //! What Cassandra wrote verifies without a finding; what is damaged does not.
 
 mod copy;
+#[path = "../corpus/mod.rs"]
+mod corpus;
 mod damage;
 mod statistics;
 
@@ -8,23 +10,12 @@ use std::path::{Path, PathBuf};
 
 use halcyon_io::{Disk, DiskOptions, block_on};
 use halcyon_sstable::Descriptor;
-use halcyon_sstable::components::listing;
 use halcyon_sstable::verify::{Step, VerifyOptions, VerifyReport, verify};
+
+use corpus::{corpus, sstables_below};
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
-}
-
-fn sstables_below(dir: &Path, found: &mut Vec<Descriptor>) {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(dir).expect("readable folder").flatten() {
-        if entry.path().is_dir() {
-            sstables_below(&entry.path(), found);
-        } else {
-            names.push(entry.file_name().to_string_lossy().into_owned());
-        }
-    }
-    found.extend(listing::group(dir, names).sstables.into_iter().map(|s| s.descriptor));
 }
 
 async fn run(disk: &Disk, descriptor: &Descriptor, extended: bool) -> VerifyReport {
@@ -35,7 +26,7 @@ async fn run(disk: &Disk, descriptor: &Descriptor, extended: bool) -> VerifyRepo
 /// Over `testdata/`, or over the folder that `HALCYON_CORPUS` names.
 #[test]
 fn what_cassandra_wrote_is_sound() {
-    let corpus = std::env::var_os("HALCYON_CORPUS").map_or_else(testdata, PathBuf::from);
+    let corpus = corpus();
     let mut descriptors = Vec::new();
     sstables_below(&corpus, &mut descriptors);
     assert!(descriptors.len() > 20, "golden files are missing");

@@ -145,18 +145,6 @@ impl MetadataCollector {
         self.update_local_deletion_time(local_deletion_time);
     }
 
-    /// `n` cells that neither expire nor are tombstones, with timestamps between two.
-    #[inline]
-    pub fn live_cells(&mut self, n: u64, min_timestamp: i64, max_timestamp: i64) {
-        if n > 0 {
-            self.cells_in_partition += n;
-            self.update_timestamp(min_timestamp);
-            self.update_timestamp(max_timestamp);
-            self.update_ttl(NO_TTL);
-            self.update_local_deletion_time(NO_DELETION_TIME);
-        }
-    }
-
     #[inline]
     pub fn liveness(&mut self, liveness: &Liveness) {
         if !liveness.is_empty() {
@@ -228,11 +216,6 @@ impl MetadataCollector {
                 last.extend_from_slice(key);
             }
         }
-    }
-
-    /// Distinct keys so far, estimated.
-    pub fn cardinality(&self) -> &Cardinality {
-        &self.cardinality
     }
 
     /// Statistics to be encoded in any version that is written. `header` is the one that the data was written with.

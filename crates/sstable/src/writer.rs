@@ -12,9 +12,11 @@ use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, Purpose, WriteOptions};
 use halcyon_model::clustering::Position;
+use halcyon_model::counter::CounterContext;
 use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{
-    Fragment, Layout, Marker, PartitionKey, PartitionStart, Row, RowParts, Statics, Validator,
+    Column, ColumnShape, Fragment, Layout, Marker, PartitionKey, PartitionStart, Row, RowParts,
+    Statics, Validator,
 };
 
 use crate::components::statistics::collector::{MetadataCollector, Provenance};
@@ -69,6 +71,7 @@ pub struct SSTableWriter {
     disk: Disk,
     descriptor: Descriptor,
     layout: Arc<Layout>,
+    has_counters: bool,
     options: WriterOptions,
     data: DataWriter,
     index: IndexFiles,
@@ -124,6 +127,11 @@ impl SSTableWriter {
             stats: MetadataCollector::new(layout.clusterings.clone()),
             disk: disk.clone(),
             descriptor,
+            has_counters: layout
+                .statics
+                .iter()
+                .chain(&layout.regulars)
+                .any(|column| column.shape == ColumnShape::Counter),
             layout,
             options,
             data,
@@ -178,7 +186,7 @@ impl SSTableWriter {
             Fragment::Static(row) => {
                 self.check_legacy_times(row)?;
                 self.encoder.row(Statics::Static, row, 0, self.data.buffer());
-                collect_row(&mut self.stats, row);
+                self.collect(Statics::Static, row);
                 self.close_header();
                 Ok(())
             }
@@ -262,8 +270,16 @@ impl SSTableWriter {
         self.note_first(position);
         self.encoder.row(Statics::Regular, row, at - self.previous, self.data.buffer());
         self.previous = at;
-        collect_row(&mut self.stats, row);
+        self.collect(Statics::Regular, row);
         self.maybe_close_block()
+    }
+
+    #[inline]
+    fn collect(&mut self, which: Statics, row: Row<'_>) {
+        collect_row(&mut self.stats, row);
+        if self.has_counters && has_legacy_shards(self.layout.columns(which), row) {
+            self.stats.legacy_counter_shards();
+        }
     }
 
     fn marker(&mut self, marker: Marker<'_>) -> Result<()> {
@@ -382,4 +398,15 @@ pub(crate) fn collect_row(stats: &mut MetadataCollector, row: Row<'_>) {
         last = Some(cell.column);
     }
     stats.row(columns_set);
+}
+
+/// Whether a counter of the row still has shards from before 2.1 (`CounterCells.hasLegacyShards`).
+fn has_legacy_shards(columns: &[Column], row: Row<'_>) -> bool {
+    row.cells.iter().any(|cell| {
+        let column = columns.get(usize::from(cell.column));
+        column.is_some_and(|column| column.shape == ColumnShape::Counter)
+            && !cell.is_tombstone()
+            && CounterContext::decode(cell.value.of(row.bytes))
+                .is_ok_and(|context| context.has_legacy_shards())
+    })
 }

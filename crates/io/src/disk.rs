@@ -61,7 +61,17 @@ pub struct FileStat {
 /// Holds a directory against other processes.
 #[derive(Debug)]
 #[must_use = "the directory is free again when this is dropped"]
-pub struct DirLock(#[expect(dead_code, reason = "held, never read")] Option<std::fs::File>);
+pub struct DirLock(Option<std::fs::File>);
+
+impl Drop for DirLock {
+    /// Closing alone is not enough: a child process that another thread is just starting shares the open file until it
+    /// executes its program, and with it the lock. An error leaves it to the close.
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            let _ = file.unlock();
+        }
+    }
+}
 
 /// A handle to storage; clones are the same disk.
 #[derive(Clone)]

@@ -272,6 +272,16 @@ fn a_directory_is_taken_by_one_at_a_time() {
         assert!(matches!(busy, Error::Busy { .. }), "{busy}");
         drop(taken);
         drop(disk.lock_dir(&dir).await.expect("free again"));
+        // A process that starts meanwhile has a share in every open file for a moment.
+        let starting = std::thread::spawn(|| {
+            for _ in 0..50 {
+                let _ = Command::new("true").status();
+            }
+        });
+        while !starting.is_finished() {
+            drop(disk.lock_dir(&dir).await.expect("free again"));
+        }
+        starting.join().expect("starts processes");
     });
     fs::remove_dir_all(&dir).expect("temporary folder goes");
 }

@@ -206,9 +206,7 @@ impl<'a> Compaction<'a> {
 
     async fn stream(&self) -> Result<Stream> {
         let Settings { read_ahead, read_ahead_budget, .. } = *self.settings;
-        let buffers = self.task.inputs.len() * (read_ahead.depth + 1);
-        let share = (read_ahead_budget / buffers).max(64 * 1024);
-        let stream = StreamOptions { buffer_size: read_ahead.buffer_size.min(share), ..read_ahead };
+        let stream = read_ahead.within(read_ahead_budget, self.task.inputs.len());
         let mut scanners = Vec::with_capacity(self.task.inputs.len());
         for input in identity::oldest_first(&self.task.inputs) {
             let options = ScanOptions {
@@ -243,7 +241,8 @@ impl<'a> Compaction<'a> {
         const PATIENCE: u32 = 4096;
         let mut unattended = 0;
         while stream.advance().await? {
-            if matches!(stream.fragment(), Fragment::Start(_)) {
+            let fragment = stream.fragment();
+            if matches!(fragment, Fragment::Start(_)) {
                 self.stop_if_cancelled()?;
                 self.outcome.partitions_written += 1;
                 if self.is_full(output.as_ref())
@@ -256,7 +255,7 @@ impl<'a> Compaction<'a> {
                 }
             }
             let Some(writer) = output.as_mut() else { continue };
-            writer.append(stream.fragment())?;
+            writer.append(fragment)?;
             unattended += 1;
             if writer.wants_drain() || unattended == PATIENCE {
                 unattended = 0;

@@ -104,7 +104,7 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "1MiB")]
     write_buffer_size: u64,
     /// Bytes of all I/O buffers together
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "96MiB")]
     buffer_budget: u64,
     /// Print the summary as JSON, and no progress
     #[arg(long)]

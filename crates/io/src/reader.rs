@@ -46,6 +46,16 @@ impl Default for StreamOptions {
     }
 }
 
+impl StreamOptions {
+    /// With buffers so small that this many readers hold at most `budget` bytes together, as far
+    /// as reads of 64 KiB allow it.
+    pub fn within(self, budget: usize, readers: usize) -> StreamOptions {
+        let buffers = readers.max(1) * (self.depth.max(1) + 1);
+        let largest = (budget / buffers).saturating_sub(HEADROOM_MAX).max(64 * 1024);
+        StreamOptions { buffer_size: self.buffer_size.min(largest), ..self }
+    }
+}
+
 const PAGE: usize = crate::buffer::BUFFER_ALIGNMENT;
 /// A chunk of 64 KiB, Cassandra's largest by default, with its checksum, fits in the headroom.
 const HEADROOM_MAX: usize = 64 * 1024 + PAGE;

@@ -26,7 +26,7 @@ pub(super) struct Buffers {
 
 impl Buffers {
     pub(super) const DEFAULT: Buffers =
-        Buffers { read_size: 256 << 10, read_depth: 2, write_size: 1 << 20, budget: 64 << 20 };
+        Buffers { read_size: 256 << 10, read_depth: 2, write_size: 1 << 20, budget: 96 << 20 };
 
     pub(super) fn name(self) -> String {
         let (read, write) = (self.read_size >> 10, self.write_size >> 10);

@@ -258,7 +258,9 @@ pub(super) fn choose(
             buffer_size: size(args.buffer_size),
             depth: args.read_ahead.max(1),
         },
-        read_ahead_budget: size(args.buffer_budget / 2),
+        // What streams can do without gets three eighths (`io::buffer`). The writer takes its share of them last, and
+        // without it each write would be waited for.
+        read_ahead_budget: size(args.buffer_budget / 4),
         write_buffer: size(args.write_buffer_size),
         limiter: RateLimiter::bytes_per_second(
             disk.clock().clone(),

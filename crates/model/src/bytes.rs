@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// `take` for a length that came from the bytes themselves.
-    #[inline]
+    #[inline(always)]
     pub fn take_u64(&mut self, n: u64) -> DecodeResult<&'a [u8]> {
         if n > self.remaining() as u64 {
             return Err(self.short(n));
@@ -201,6 +201,7 @@ impl<'a> Cursor<'a> {
         self.uvint_near_end(first, extra)
     }
 
+    #[cold]
     fn uvint_near_end(&mut self, first: u8, extra: usize) -> DecodeResult<u64> {
         let bytes = self.take(1 + extra)?;
         let head = if extra >= 7 { 0 } else { u64::from(first) & (0x7f >> extra) };
@@ -247,7 +248,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// uvint length, bytes.
-    #[inline]
+    #[inline(always)]
     pub fn vbytes(&mut self) -> DecodeResult<&'a [u8]> {
         let n = self.uvint()?;
         self.take_u64(n)
@@ -335,6 +336,23 @@ impl Put for Vec<u8> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
+    }
+
+    #[inline]
+    fn put_u8(&mut self, v: u8) {
+        self.push(v);
+    }
+
+    #[inline]
+    fn put_uvint(&mut self, v: u64) {
+        if v < 0x80 {
+            return self.push(v as u8);
+        }
+        let (bytes, n) = encode_uvint(v);
+        let end = self.len() + n;
+        // All nine, then cut: a copy of constant length is a few instructions, another one a call.
+        self.extend_from_slice(&bytes);
+        self.truncate(end);
     }
 }
 

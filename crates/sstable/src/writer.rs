@@ -392,8 +392,8 @@ pub(crate) fn collect_row(stats: &mut MetadataCollector, row: Row<'_>) {
     }
     let mut columns_set = 0;
     let mut last = None;
+    stats.cells(row.cells.iter().map(|c| (c.timestamp, c.ttl, c.local_deletion_time)));
     for cell in row.cells {
-        stats.cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
         columns_set += u64::from(last != Some(cell.column));
         last = Some(cell.column);
     }

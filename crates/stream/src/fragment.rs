@@ -175,6 +175,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.liveness.is_empty()
             && self.deletion.time.is_live()
@@ -182,6 +183,7 @@ impl<'a> Row<'a> {
             && self.complex_deletions.is_empty()
     }
 
+    #[inline]
     pub fn position(&self, clustering_columns: usize) -> Position<'a> {
         Position {
             kind: BoundKind::Clustering,
@@ -191,6 +193,7 @@ impl<'a> Row<'a> {
     }
 
     /// Earliest second from which a purge could change the row; `u32::MAX` if never.
+    #[inline]
     pub fn min_local_deletion_time(&self) -> u32 {
         let mut min = self.deletion.time.local_deletion_time;
         if self.liveness.is_expiring() {

@@ -356,6 +356,7 @@ where
         }
     }
 
+    #[inline]
     fn fragment(&self) -> Fragment<'_> {
         match self.reached {
             Reached::Nothing | Reached::End => Fragment::End,

@@ -176,6 +176,7 @@ impl<R: PurgeRule> Judge<'_, R> {
 
 impl<S: FragmentStream, R: PurgeRule> Purge<S, R> {
     /// Looks at the inner fragment; false if it is purged.
+    #[inline]
     fn judge(&mut self) -> bool {
         let Purge { inner, rule, key, parts, elsewhere, stats, .. } = self;
         let now = rule.now();
@@ -255,6 +256,7 @@ impl<S: FragmentStream, R: PurgeRule> FragmentStream for Purge<S, R> {
         }
     }
 
+    #[inline]
     fn fragment(&self) -> Fragment<'_> {
         match self.reached {
             Reached::Inner => self.inner.fragment(),

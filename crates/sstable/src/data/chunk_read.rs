@@ -21,8 +21,9 @@ use crate::components::compression_info::{CHUNK_CRC_LENGTH, CompressionInfo};
 use crate::components::crc::ChunkCrcs;
 use crate::{Component, Error, Result};
 
-/// Bytes that are decompressed at a time: small enough to stay in a core's cache until the rows are written again.
-const WINDOW: usize = 128 * 1024;
+/// Bytes that are decompressed at a time: so small that the windows of dozens of inputs stay in a core's second-level cache
+/// until their rows are written again.
+const WINDOW: usize = 16 * 1024;
 /// A row larger than this is taken for corruption: twice Cassandra's largest value, `max_value_size`, and more.
 pub(crate) const MAX_ROW: u64 = 1 << 30;
 
@@ -172,9 +173,8 @@ impl DataReader {
                 let Some(crc) = rest.first_chunk::<4>() else {
                     return Err(corrupt(chunk.offset, format!("file ends within chunk {index}")));
                 };
-                let stored_crc = u32::from_be_bytes(*crc);
                 if *verify_checksums {
-                    check(payload, stored_crc)
+                    check(payload, *crc)
                         .map_err(|what| corrupt(chunk.offset, format!("chunk {index}: {what}")))?;
                 }
                 let output = free(window, *end, length);
@@ -213,8 +213,9 @@ impl DataReader {
     }
 }
 
-fn check(payload: &[u8], stored: u32) -> std::result::Result<(), String> {
+fn check(payload: &[u8], stored: [u8; 4]) -> std::result::Result<(), String> {
     let actual = crc32fast::hash(payload);
+    let stored = u32::from_be_bytes(stored);
     if actual == stored {
         return Ok(());
     }

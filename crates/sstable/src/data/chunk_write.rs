@@ -120,15 +120,14 @@ impl ChunkEncoder {
             self.offsets.push(self.writer.position()).map_err(Error::Invalid)?;
             let length = self.payload(chunk, &compression)?;
             let crc = crc32fast::hash(self.output.get(..length).unwrap_or_default());
-            // The digest of the payload is known; combining is cheaper than a second pass over it.
-            self.digest.combine(&crc32fast::Hasher::new_with_initial_len(crc, length as u64));
-            let word = crc.to_be_bytes();
-            self.digest.update(&word);
             if let Some(slot) = self.output.get_mut(length..length + 4) {
-                slot.copy_from_slice(&word);
+                slot.copy_from_slice(&crc.to_be_bytes());
             }
             self.payload_length += length as u64;
-            self.writer.write(self.output.get(..length + 4).unwrap_or_default()).await?;
+            let stored = self.output.get(..length + 4).unwrap_or_default();
+            // A second pass over bytes in the first-level cache is cheaper than combining two sums.
+            self.digest.update(stored);
+            self.writer.write(stored).await?;
         }
         Ok(())
     }

@@ -281,7 +281,7 @@ impl RowDecoder {
         Ok(Liveness { timestamp, ttl, local_expiration_time: checked_expiration(seconds, ttl) })
     }
 
-    #[inline]
+    #[inline(always)]
     fn column(
         &self,
         column: &FileColumn,
@@ -309,7 +309,7 @@ impl RowDecoder {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn cell(
         &self,
         column: &FileColumn,

@@ -168,6 +168,14 @@ impl RowEncoder {
         let columns = self.out_columns(which);
         let mut cells = row.cells;
         let mut deletions = row.complex_deletions;
+        // Simple columns come first.
+        while let Some((cell, rest)) = cells.split_first()
+            && let Some(&column) = columns.get(usize::from(cell.column))
+            && !column.complex
+        {
+            self.cell(row, cell, column, body);
+            cells = rest;
+        }
         loop {
             let next_cell = cells.first().map(|c| c.column);
             let next_deletion = deletions.first().map(|d| d.column);
@@ -177,13 +185,6 @@ impl RowEncoder {
                 (None, None) => return,
             };
             let Some(&column) = columns.get(usize::from(index)) else { return };
-            if !column.complex {
-                if let Some((cell, rest)) = cells.split_first() {
-                    self.cell(row, cell, column, body);
-                    cells = rest;
-                }
-                continue;
-            }
             let deletion = deletions.first().filter(|d| d.column == index);
             if deletion.is_some() {
                 deletions = deletions.get(1..).unwrap_or_default();

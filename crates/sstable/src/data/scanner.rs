@@ -224,6 +224,7 @@ impl FragmentStream for SSTableScanner {
         stepped
     }
 
+    #[inline]
     fn fragment(&self) -> Fragment<'_> {
         let bytes = self.data.available().get(..self.current).unwrap_or_default();
         match self.state {

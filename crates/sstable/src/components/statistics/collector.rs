@@ -3,7 +3,7 @@
 //! The writer reports:
 //!
 //! 1. each partition deletion, range tombstone, row and complex deletion to `deletion` (`partition_deletion` for the
-//!    first kind), each row's liveness to `liveness`, each cell to `cell`;
+//!    first kind), each row's liveness to `liveness`, its cells to `cells`;
 //! 2. each row, and each static row that is not empty, to `row`;
 //! 3. for each partition its first and last unfiltered, static row left out, to `cover`;
 //! 4. the end of each partition to `end_partition`.
@@ -136,13 +136,23 @@ impl MetadataCollector {
         }
     }
 
-    /// Any cell: each element of a collection is one, and so is a tombstone.
+    /// The cells of a row, each with timestamp, TTL and local deletion time. Each element of a collection is one, and so is
+    /// a tombstone.
     #[inline]
-    pub fn cell(&mut self, timestamp: i64, ttl: i32, local_deletion_time: u32) {
-        self.cells_in_partition += 1;
-        self.update_timestamp(timestamp);
-        self.update_ttl(ttl);
-        self.update_local_deletion_time(local_deletion_time);
+    pub fn cells(&mut self, cells: impl Iterator<Item = (i64, i32, u32)>) {
+        // In registers until the row is through.
+        let (mut timestamps, mut ttls) = (self.timestamps, self.ttls);
+        let mut times = self.local_deletion_times;
+        for (timestamp, ttl, local_deletion_time) in cells {
+            self.cells_in_partition += 1;
+            timestamps.update(timestamp);
+            ttls.update(ttl);
+            times.update(local_deletion_time);
+            if local_deletion_time != NO_DELETION_TIME {
+                self.tombstones.add(local_deletion_time);
+            }
+        }
+        (self.timestamps, self.ttls, self.local_deletion_times) = (timestamps, ttls, times);
     }
 
     #[inline]

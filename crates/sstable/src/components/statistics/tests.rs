@@ -38,8 +38,7 @@ fn sample() -> Statistics {
     let header = header();
     let mut collector = MetadataCollector::new(header.clusterings());
     collector.liveness(&Liveness { timestamp: 50, ..Liveness::EMPTY });
-    collector.cell(60, 0, u32::MAX);
-    collector.cell(55, 100, 1_700_000_100);
+    collector.cells([(60, 0, u32::MAX), (55, 100, 1_700_000_100)].into_iter());
     collector.row(2);
     collector.cover(position(BoundKind::Clustering, 2, b"\0\x01m\0\0\0\x07"));
     collector.end_partition(&[0, 0, 0, 1], 60);

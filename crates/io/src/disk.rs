@@ -271,7 +271,7 @@ impl Disk {
     }
 
     /// Creates a file, which must not exist, to be written from front to back. `expected_len` is
-    /// preallocated; zero means unknown.
+    /// preallocated, and the file so long until it is finished; zero means unknown.
     pub async fn create(
         &self,
         path: &Path,

@@ -43,11 +43,14 @@ pub(crate) fn create(path: &Path, direct: bool) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Reserves blocks without changing the length. A file system that cannot is no error.
+/// Makes the file so long, of reserved blocks that read as zeros. A file system that cannot is no error.
+///
+/// The length is set too because ext4 gives a write beyond it to a worker thread and makes it wait
+/// for all others; one inside it goes to the device from the ring, beside them.
 pub(crate) fn preallocate(file: &OwnedFd, len: u64) -> io::Result<()> {
     let len = libc::off_t::try_from(len).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
     // SAFETY: the descriptor is open.
-    let code = unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, len) };
+    let code = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, len) };
     match check(code) {
         Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => Ok(()),
         other => other.map(|_| ()),

@@ -39,7 +39,6 @@ pub(super) struct SimFile {
     durable: Vec<u8>,
     /// Sectors in which the two differ.
     dirty: BTreeSet<usize>,
-    reserved: u64,
     handles: u64,
     pub(super) modified_ms: i64,
 }
@@ -152,15 +151,14 @@ impl State {
     /// Bytes of all files that have a name or are open.
     pub(super) fn used(&self) -> u64 {
         let counts = |(id, file): (&u64, &SimFile)| {
-            (file.handles > 0 || self.names.live_mention(*id))
-                .then(|| file.reserved.max(file.live.len() as u64))
+            (file.handles > 0 || self.names.live_mention(*id)).then_some(file.live.len() as u64)
         };
         self.files.iter().filter_map(counts).sum()
     }
 
     fn room_for(&self, id: u64, len: u64) -> io::Result<()> {
         let file = self.file(id)?;
-        let grows = len.saturating_sub(file.reserved.max(file.live.len() as u64));
+        let grows = len.saturating_sub(file.live.len() as u64);
         match self.capacity {
             Some(capacity) if grows > 0 && self.used() + grows > capacity => {
                 Err(io::Error::from_raw_os_error(libc::ENOSPC))
@@ -193,10 +191,8 @@ impl State {
     }
 
     pub(super) fn preallocate(&mut self, id: u64, len: u64) -> io::Result<()> {
-        self.room_for(id, len)?;
-        let file = self.file_mut(id)?;
-        file.reserved = file.reserved.max(len);
-        Ok(())
+        let length = self.file(id)?.live.len() as u64;
+        self.truncate(id, len.max(length))
     }
 
     pub(super) fn truncate(&mut self, id: u64, len: u64) -> io::Result<()> {
@@ -206,7 +202,6 @@ impl State {
         let from = len.min(file.live.len()) / SECTOR;
         let to = len.max(file.live.len()).div_ceil(SECTOR);
         file.live.resize(len, 0);
-        file.reserved = 0;
         file.dirty.extend(from..to);
         Ok(())
     }
@@ -263,7 +258,6 @@ impl SimFile {
         }
         self.live.clone_from(&self.durable);
         self.dirty.clear();
-        self.reserved = 0;
         self.handles = 0;
     }
 }

@@ -91,6 +91,20 @@ impl BoundKind {
         if self.side() == Ordering::Less { BoundKind::InclStart } else { BoundKind::ExclStart }
     }
 
+    /// The same place seen by somebody who walks backwards: the other side of its prefix, and what opened now closes.
+    #[must_use]
+    pub fn reversed(self) -> BoundKind {
+        match self {
+            BoundKind::InclStart => BoundKind::InclEnd,
+            BoundKind::InclEnd => BoundKind::InclStart,
+            BoundKind::ExclStart => BoundKind::ExclEnd,
+            BoundKind::ExclEnd => BoundKind::ExclStart,
+            BoundKind::ExclEndInclStart => BoundKind::InclEndExclStart,
+            BoundKind::InclEndExclStart => BoundKind::ExclEndInclStart,
+            BoundKind::Static | BoundKind::Clustering => self,
+        }
+    }
+
     /// The boundary at the same position.
     pub fn as_boundary(self) -> BoundKind {
         if self.side() == Ordering::Less {

@@ -11,7 +11,7 @@ pub struct ColumnDef {
     pub cql_type: CqlType,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ColumnKind {
     PartitionKey,
     Clustering,

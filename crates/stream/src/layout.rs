@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use halcyon_model::schema::{ColumnDef, TableSchema};
 use halcyon_model::{Clusterings, CqlType, Partitioner};
 
 use crate::fragment::PartitionKey;
@@ -75,6 +76,45 @@ pub struct Layout {
 pub struct LayoutError(pub String);
 
 impl Layout {
+    /// The layout of a table under Murmur3Partitioner; its columns stand in the schema's order, which is that on disk.
+    pub fn of_table(schema: &TableSchema) -> Layout {
+        let columns = |defs: &[ColumnDef]| {
+            let column =
+                |def: &ColumnDef| Column::new(def.name.clone().into_bytes(), def.cql_type.clone());
+            defs.iter().map(column).collect()
+        };
+        let types =
+            |defs: &[ColumnDef]| defs.iter().map(|def| def.cql_type.clone()).collect::<Vec<_>>();
+        let key_type = match schema.partition_key.as_slice() {
+            [single] => single.cql_type.clone(),
+            several => CqlType::Composite(types(several)),
+        };
+        let clustering_types = types(&schema.clustering);
+        Layout {
+            partitioner: Partitioner::Murmur3,
+            key_type,
+            clusterings: Clusterings::new(&clustering_types),
+            clustering_types,
+            statics: columns(&schema.statics),
+            regulars: columns(&schema.regulars),
+        }
+    }
+
+    /// The layout of reversed reads: every clustering column in the opposite order. Serialized clusterings are the same.
+    #[must_use]
+    pub fn reversed(&self) -> Layout {
+        let flip = |cql_type: &CqlType| match cql_type {
+            CqlType::Reversed(base) => (**base).clone(),
+            other => CqlType::Reversed(Box::new(other.clone())),
+        };
+        let clustering_types: Vec<CqlType> = self.clustering_types.iter().map(flip).collect();
+        Layout {
+            clusterings: Clusterings::new(&clustering_types),
+            clustering_types,
+            ..self.clone()
+        }
+    }
+
     pub fn columns(&self, which: Statics) -> &[Column] {
         match which {
             Statics::Static => &self.statics,

@@ -14,7 +14,10 @@ mod fragment;
 mod layout;
 mod merge;
 mod merge_row;
+mod mutation;
 mod purge;
+mod slice_filter;
+mod slices;
 mod validate;
 
 pub use fragment::{
@@ -24,5 +27,8 @@ pub use fragment::{
 pub use layout::{Column, ColumnShape, Layout, LayoutError, Statics};
 pub use merge::Merge;
 pub use merge_row::{MergeError, RowMerger};
+pub use mutation::{BoundBuf, Mutation, RangeTombstone, TableId};
 pub use purge::{Purge, PurgeRule, PurgeStats};
+pub use slice_filter::{SeekRows, SliceFilter};
+pub use slices::{Slice, Slices};
 pub use validate::{GrammarError, Validator};

@@ -34,16 +34,8 @@ struct Measured {
     cpu_seconds: f64,
 }
 
-/// User and system time of the whole process, io workers and pool threads included.
 fn cpu_seconds() -> f64 {
-    // SAFETY: rusage is plain numbers, for which zeroes are valid; it is a live, writable local.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    clock::process_cpu_time().as_secs_f64()
 }
 
 async fn write(disk: &Disk, path: &Path, cell: Cell, len: u64) -> Result<()> {

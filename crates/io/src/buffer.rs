@@ -166,6 +166,16 @@ impl BufferPool {
         BufferPool(Arc::new(Shared { budget, patience, state: Mutex::default() }))
     }
 
+    /// A pool without a ceiling, for an owner that bounds what it takes by itself and may never wait.
+    pub fn unbounded() -> BufferPool {
+        BufferPool::with_budget(isize::MAX as usize, Patience::Turns(0))
+    }
+
+    /// A buffer of at least `len` bytes if there is room now; what it holds is of any earlier use.
+    pub fn try_take(&self, len: usize) -> Option<AlignedBuf> {
+        self.take_if_free(len, Tenure::Short)
+    }
+
     pub fn budget(&self) -> usize {
         self.0.budget
     }

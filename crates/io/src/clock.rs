@@ -167,6 +167,20 @@ fn system_unix() -> Duration {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 
+/// User and system time of the whole process so far, worker threads included: what measurements divide by.
+pub fn process_cpu_time() -> Duration {
+    // SAFETY: rusage is plain numbers, for which zeroes are valid; it is a live, writable local.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let time = |time: libc::timeval| {
+        Duration::new(time.tv_sec.max(0) as u64, (time.tv_usec.max(0) as u32) * 1000)
+    };
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use crate::{
+    block::BlockFile,
     buffer::{BufferPool, Patience},
     clock::Clock,
     engine::{self, EngineChoice, EngineReport},
@@ -133,6 +134,11 @@ impl Disk {
         }))
     }
 
+    /// Whether it is one in memory, whose users keep to one thread so that a seed gives one history.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self.0.backend, Backend::Simulated(_))
+    }
+
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
@@ -203,7 +209,7 @@ impl Disk {
             Backend::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
                 let opened = engine::on_pool(move || {
-                    disk.real_file(&owned, asked, Operation::Open, real::open_read)
+                    disk.real_file(&owned, asked, Operation::Open, false, real::open_read)
                 });
                 let ((fd, len), choice) = opened.await?;
                 (Handle::Real(Arc::new(fd)), len, choice)
@@ -221,10 +227,10 @@ impl Disk {
         path: &Path,
         asked: AccessMode,
         operation: Operation,
+        writing: bool,
         open: impl Fn(&Path, bool) -> io::Result<T>,
     ) -> Result<(T, ModeChoice)> {
-        let creating = operation == Operation::Create;
-        let choice = self.choose(&parent_of(path), asked, creating).map_err(|e| match e {
+        let choice = self.choose(&parent_of(path), asked, writing).map_err(|e| match e {
             // The name that was asked for says more than its directory's.
             Error::NotFound { .. } => Error::NotFound { path: path.to_path_buf(), operation },
             other => other,
@@ -235,7 +241,7 @@ impl Disk {
             Err(e) if direct && e.raw_os_error() == Some(libc::EINVAL) => e,
             Err(e) => return Err(Error::on_name(e, path, operation)),
         };
-        if creating {
+        if operation == Operation::Create {
             // The file was created before O_DIRECT was refused for it.
             let _ = real::remove(path);
         }
@@ -290,6 +296,67 @@ impl Disk {
         purpose: Purpose,
         options: WriteOptions,
     ) -> Result<SequentialWriter> {
+        let file = self.create_file(path, mode, purpose).await?;
+        if options.expected_len > 0
+            && let Err(e) = file.preallocate(options.expected_len).await
+        {
+            // Nothing was written, so nothing may stay behind.
+            let _ = self.remove(path).await;
+            return Err(e);
+        }
+        Ok(SequentialWriter::created(file, options))
+    }
+
+    /// Creates a file, which must not exist, of `len` zeros (a multiple of 4096), to be written in durable blocks. Its
+    /// bytes are durable when this returns; its name is the caller's to sync.
+    pub async fn create_blocks(
+        &self,
+        path: &Path,
+        mode: AccessMode,
+        purpose: Purpose,
+        len: u64,
+    ) -> Result<BlockFile> {
+        let blocks = BlockFile::opened(self.create_file(path, mode, purpose).await?);
+        let filled = match blocks.check_len(len) {
+            Ok(()) => blocks.fill(len).await,
+            refused => refused,
+        };
+        match filled {
+            Ok(()) => Ok(blocks),
+            Err(e) => {
+                let _ = self.remove(path).await;
+                Err(e)
+            }
+        }
+    }
+
+    /// Opens a file that `create_blocks` made.
+    pub async fn open_blocks(
+        &self,
+        path: &Path,
+        mode: AccessMode,
+        purpose: Purpose,
+    ) -> Result<BlockFile> {
+        let (handle, choice) = match &self.0.backend {
+            Backend::Simulated(simulated) => {
+                let choice = simulated.abilities().choose(path, mode, true)?;
+                let opened = simulated.open(path);
+                let (handle, _) = opened.map_err(|e| Error::on_name(e, path, Operation::Open))?;
+                (Handle::Simulated(handle), choice)
+            }
+            Backend::Real { .. } => {
+                let (disk, owned) = (self.clone(), path.to_path_buf());
+                let opened = engine::on_pool(move || {
+                    disk.real_file(&owned, mode, Operation::Open, true, real::open_write)
+                });
+                let (fd, choice) = opened.await?;
+                (Handle::Real(Arc::new(fd)), choice)
+            }
+        };
+        Ok(BlockFile::opened(File::opened(self.clone(), path, purpose, choice, handle)))
+    }
+
+    async fn create_file(&self, path: &Path, mode: AccessMode, purpose: Purpose) -> Result<File> {
         let (handle, choice) = match &self.0.backend {
             Backend::Simulated(simulated) => {
                 let choice = simulated.abilities().choose(path, mode, true)?;
@@ -300,21 +367,13 @@ impl Disk {
             Backend::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
                 let created = engine::on_pool(move || {
-                    disk.real_file(&owned, mode, Operation::Create, real::create)
+                    disk.real_file(&owned, mode, Operation::Create, true, real::create)
                 });
                 let (fd, choice) = created.await?;
                 (Handle::Real(Arc::new(fd)), choice)
             }
         };
-        let file = File::opened(self.clone(), path, purpose, choice, handle);
-        if options.expected_len > 0
-            && let Err(e) = file.preallocate(options.expected_len).await
-        {
-            // Nothing was written, so nothing may stay behind.
-            let _ = self.remove(path).await;
-            return Err(e);
-        }
-        Ok(SequentialWriter::created(file, options))
+        Ok(File::opened(self.clone(), path, purpose, choice, handle))
     }
 
     /// A whole small file; larger than `max_len` is an error.

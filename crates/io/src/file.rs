@@ -76,10 +76,13 @@ impl File {
         let meter = Meter { histograms: self.0.disk.counters().clone(), purpose: self.0.purpose };
         match &self.0.handle {
             Handle::Real(file) => {
-                let flags = match self.0.choice.mode {
+                let mut flags = match self.0.choice.mode {
                     AccessMode::Uncached => libc::RWF_DONTCACHE,
                     _ => 0,
                 };
+                if direction == Direction::DurableWrite {
+                    flags |= libc::RWF_DSYNC;
+                }
                 InFlight::queue(file.clone(), direction, flags, region, buffer, meter)
             }
             Handle::Simulated(file) => {

@@ -13,6 +13,7 @@
 //!
 //! Only this crate names the runtime, `libc`, the file system and the system clock.
 
+mod block;
 mod buffer;
 pub mod clock;
 mod disk;
@@ -20,6 +21,7 @@ mod engine;
 mod error;
 mod file;
 mod histogram;
+mod mesh;
 mod mode;
 pub mod pacing;
 mod probe;
@@ -27,11 +29,16 @@ pub mod random;
 mod reader;
 mod real;
 mod region;
+pub mod resources;
+mod signals;
 mod sim;
+mod socket;
 pub mod startup;
+mod task;
 mod thread;
 mod writer;
 
+pub use block::BlockFile;
 pub use buffer::{AlignedBuf, BUFFER_ALIGNMENT, BufferPool};
 pub use clock::{Clock, SimClock};
 pub use disk::{DirEntry, DirLock, Disk, DiskOptions, FileStat};
@@ -39,9 +46,13 @@ pub use engine::{Engine, EngineChoice, EngineReport, UnknownEngine, block_on, bl
 pub use error::{Error, Operation, Result};
 pub use file::{AlignedRead, ReadFile};
 pub use histogram::{BUCKETS, PurposeStats};
+pub use mesh::{Gone, Inbox, Mesh};
 pub use mode::{AccessMode, Alignment, ModeChoice, Purpose, UnknownAccessMode};
 pub use random::Random;
 pub use reader::{SequentialReader, StreamOptions};
+pub use signals::{Signal, Signals};
 pub use sim::{Fault, FaultRule, SimDisk, SimSnapshot};
+pub use socket::{DetachedSocket, Listener, Socket};
+pub use task::{Task, spawn};
 pub use thread::{ThreadPriority, core_count, pin_to_core, spawn_thread};
 pub use writer::{SequentialWriter, WriteOptions};

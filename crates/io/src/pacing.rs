@@ -4,6 +4,8 @@
 //! takers are served in order, none is woken in vain, and an idle limiter saves up no more than a
 //! short burst.
 
+mod latency;
+
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,6 +15,8 @@ use std::{
 };
 
 use crate::clock::Clock;
+
+pub use latency::{LatencyController, LatencyKeeper, Sample};
 
 /// Unused time that may be used later.
 const BURST: Duration = Duration::from_millis(50);
@@ -28,13 +32,20 @@ struct Line {
     rate: AtomicU64,
     /// Up to which nanosecond the line is taken.
     taken_to: Mutex<u64>,
+    /// Bytes acquired so far, while there was a rate.
+    taken: AtomicU64,
 }
 
 impl RateLimiter {
     /// `None`: unlimited.
     pub fn bytes_per_second(clock: Clock, rate: Option<u64>) -> RateLimiter {
         let rate = AtomicU64::new(rate.unwrap_or(0));
-        RateLimiter(Arc::new(Line { clock, rate, taken_to: Mutex::new(0) }))
+        RateLimiter(Arc::new(Line {
+            clock,
+            rate,
+            taken_to: Mutex::new(0),
+            taken: AtomicU64::new(0),
+        }))
     }
 
     pub fn unlimited() -> RateLimiter {
@@ -50,9 +61,15 @@ impl RateLimiter {
         self.0.rate.store(rate.unwrap_or(0), Relaxed);
     }
 
+    /// Bytes acquired so far under a rate.
+    pub fn taken(&self) -> u64 {
+        self.0.taken.load(Relaxed)
+    }
+
     /// Waits until `bytes` more may pass.
     pub async fn acquire(&self, bytes: u64) {
         let Some(rate) = self.rate() else { return };
+        self.0.taken.fetch_add(bytes, Relaxed);
         let now = self.0.clock.now().as_nanos();
         let cost = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
         let turn = {

@@ -43,6 +43,12 @@ pub(crate) fn create(path: &Path, direct: bool) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+pub(crate) fn open_write(path: &Path, direct: bool) -> io::Result<OwnedFd> {
+    let flags = if direct { libc::O_DIRECT } else { 0 };
+    let file = fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
+    Ok(file.into())
+}
+
 /// Makes the file so long, of reserved blocks that read as zeros. A file system that cannot is no error.
 ///
 /// The length is set too because ext4 gives a write beyond it to a worker thread and makes it wait

@@ -1,6 +1,6 @@
 //! The one operation that moves bytes: a read or a write of a region of a file, on either engine.
 //!
-//! 1. On a ring it is one submission entry, with `rw_flags` (`RWF_DONTCACHE`) that compio's own
+//! 1. On a ring it is one submission entry, with `rw_flags` (`RWF_DONTCACHE`, `RWF_DSYNC`) that compio's own
 //!    operations do not offer; on the pool it is one `preadv2` or `pwritev2`.
 //! 2. The operation owns its file and its buffer until the kernel is done with both, whatever
 //!    happens to the future that waits for it.
@@ -47,6 +47,8 @@ pub(crate) struct Region {
 pub(crate) enum Direction {
     Read,
     Write,
+    /// With `RWF_DSYNC`: durable when it completes.
+    DurableWrite,
 }
 
 /// One operation moves at most this much; longer regions come back short and are gone on with.
@@ -123,7 +125,9 @@ impl RegionIo {
             let done = unsafe {
                 match self.direction {
                     Direction::Read => libc::preadv2(fd, &vector, 1, offset, self.flags),
-                    Direction::Write => libc::pwritev2(fd, &vector, 1, offset, self.flags),
+                    Direction::Write | Direction::DurableWrite => {
+                        libc::pwritev2(fd, &vector, 1, offset, self.flags)
+                    }
                 }
             };
             if done >= 0 {
@@ -157,7 +161,7 @@ unsafe impl IourOpCode for RegionIo {
             Direction::Read => {
                 io_uring::opcode::Read::new(fd, base, len).offset(offset).rw_flags(flags).build()
             }
-            Direction::Write => {
+            Direction::Write | Direction::DurableWrite => {
                 io_uring::opcode::Write::new(fd, base, len).offset(offset).rw_flags(flags).build()
             }
         }

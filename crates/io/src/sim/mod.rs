@@ -295,6 +295,11 @@ impl Handle {
             match direction {
                 Direction::Read => self.read(offset, bytes),
                 Direction::Write => self.write(offset, bytes).map(|()| len),
+                // Two operations: a crash between them leaves the write torn.
+                Direction::DurableWrite => self
+                    .write(offset, bytes)
+                    .and_then(|()| self.sync_range(offset, len))
+                    .map(|()| len),
             }
         };
         (outcome, buffer)
@@ -321,6 +326,10 @@ impl Handle {
 
     pub(crate) fn truncate(&self, len: u64) -> io::Result<()> {
         self.run(Operation::Truncate, |state| state.truncate(self.id, len))
+    }
+
+    fn sync_range(&self, offset: u64, len: usize) -> io::Result<()> {
+        self.run(Operation::Sync, |state| state.sync_range(self.id, offset, len))
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {

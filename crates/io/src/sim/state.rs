@@ -211,6 +211,12 @@ impl State {
         Ok(())
     }
 
+    pub(super) fn sync_range(&mut self, id: u64, offset: u64, len: usize) -> io::Result<()> {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        self.file_mut(id)?.sync_range(from, from.saturating_add(len));
+        Ok(())
+    }
+
     pub(super) fn flip(&mut self, path: &Path, offset: u64, bit: u8) -> bool {
         let Ok(id) = self.names.file_at(path) else { return false };
         let Some(file) = self.files.get_mut(&id) else { return false };
@@ -240,6 +246,17 @@ impl SimFile {
         for index in std::mem::take(&mut self.dirty) {
             let place = sector(index, self.live.len());
             self.durable[place.clone()].copy_from_slice(&self.live[place]);
+        }
+    }
+
+    /// As a durable write does: its own sectors and the length, nothing else.
+    fn sync_range(&mut self, from: usize, to: usize) {
+        self.durable.resize(self.live.len(), 0);
+        for index in from / SECTOR..to.div_ceil(SECTOR) {
+            if self.dirty.remove(&index) {
+                let place = sector(index, self.live.len());
+                self.durable[place.clone()].copy_from_slice(&self.live[place]);
+            }
         }
     }
 

@@ -1,0 +1,160 @@
+//! A file of fixed length whose blocks are written at chosen places, each durable when its write returns.
+//!
+//! 1. `create_blocks` reserves the file's blocks, writes zeros over all of them and syncs: a later write then changes no
+//!    metadata, neither a length nor an extent that was never written, and needs no journal commit of the file system.
+//! 2. A write is one operation with `RWF_DSYNC`. Where that flag is unknown, the file remembers so, and a write is followed
+//!    by fdatasync.
+//! 3. Offsets and lengths are multiples of [`BlockFile::block`]. Nothing is read or written around them, so bytes that were
+//!    durable once are never touched again by a write beside them.
+
+use std::{
+    fmt, io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use crate::{
+    buffer::{AlignedBuf, BUFFER_ALIGNMENT},
+    error::{Error, Operation, Result},
+    file::File,
+    mode::{AccessMode, ModeChoice},
+    region::{Direction, Region},
+};
+
+/// A file for durable writes of aligned blocks; clones are the same open file.
+#[derive(Clone)]
+pub struct BlockFile {
+    file: File,
+    no_dsync: Arc<AtomicBool>,
+}
+
+/// Zeros are written this many bytes at a time: small enough that other writes get in between.
+const ZEROS: u64 = 512 << 10;
+
+impl BlockFile {
+    pub(crate) fn opened(file: File) -> BlockFile {
+        BlockFile { file, no_dsync: Arc::default() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The mode that the file is written in, and why.
+    pub fn mode(&self) -> &ModeChoice {
+        self.file.choice()
+    }
+
+    /// What offsets and lengths are multiples of. Through the page cache it is a page: a smaller write would make the
+    /// kernel write the bytes beside it again.
+    pub fn block(&self) -> usize {
+        match self.file.choice().mode {
+            AccessMode::Direct => self.file.alignment() as usize,
+            _ => BUFFER_ALIGNMENT,
+        }
+    }
+
+    /// Writes the first `len` bytes of the buffer; they are durable when this returns. The buffer comes back.
+    pub async fn write_durable(
+        &self,
+        offset: u64,
+        buffer: AlignedBuf,
+        len: usize,
+    ) -> (Result<()>, AlignedBuf) {
+        let region = Region { offset, start: 0, len };
+        if !self.no_dsync.load(Relaxed) {
+            let (outcome, buffer) = self.write(Direction::DurableWrite, region, buffer).await;
+            match outcome {
+                Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                    self.no_dsync.store(true, Relaxed);
+                    return self.write_then_sync(region, buffer).await;
+                }
+                outcome => return (self.named(outcome, region), buffer),
+            }
+        }
+        self.write_then_sync(region, buffer).await
+    }
+
+    async fn write_then_sync(
+        &self,
+        region: Region,
+        buffer: AlignedBuf,
+    ) -> (Result<()>, AlignedBuf) {
+        let (outcome, buffer) = self.write(Direction::Write, region, buffer).await;
+        match self.named(outcome, region) {
+            Ok(()) => (self.file.sync_data().await, buffer),
+            Err(e) => (Err(e), buffer),
+        }
+    }
+
+    fn named(&self, outcome: io::Result<()>, region: Region) -> Result<()> {
+        outcome.map_err(|e| self.file.error(e, Operation::Write, region))
+    }
+
+    /// Short writes are rare (a signal, a nearly full device); they go on from a boundary.
+    async fn write(
+        &self,
+        direction: Direction,
+        region: Region,
+        mut buffer: AlignedBuf,
+    ) -> (io::Result<()>, AlignedBuf) {
+        let mut done = 0;
+        while done < region.len {
+            let rest = Region {
+                offset: region.offset + done as u64,
+                start: region.start + done,
+                len: region.len - done,
+            };
+            let (outcome, returned) = self.file.queue(direction, rest, buffer).finish().await;
+            buffer = returned;
+            match outcome {
+                Ok(count) if count >= rest.len => break,
+                Ok(count) if count >= self.block() => done += count - count % self.block(),
+                Ok(_) => return (Err(io::Error::from(io::ErrorKind::WriteZero)), buffer),
+                Err(e) => return (Err(e), buffer),
+            }
+        }
+        (Ok(()), buffer)
+    }
+
+    /// Gives a new file its length: zeros, written and synced.
+    pub(crate) async fn fill(&self, len: u64) -> Result<()> {
+        self.file.preallocate(len).await?;
+        let pool = self.file.disk().buffers();
+        let mut buffer = pool.take_or_wait(ZEROS as usize, crate::buffer::Tenure::Short).await?;
+        buffer.fill(0);
+        let mut offset = 0;
+        while offset < len {
+            let region = Region { offset, start: 0, len: (len - offset).min(ZEROS) as usize };
+            let (outcome, returned) = self.write(Direction::Write, region, buffer).await;
+            buffer = returned;
+            self.named(outcome, region)?;
+            offset += region.len as u64;
+        }
+        self.file.sync_data().await?;
+        self.file.drop_pages(0, 0);
+        Ok(())
+    }
+
+    /// Says that a length does not fit the file's blocks.
+    pub(crate) fn check_len(&self, len: u64) -> Result<()> {
+        if len.is_multiple_of(BUFFER_ALIGNMENT as u64) {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            path: self.path().to_path_buf(),
+            operation: Operation::Create,
+            why: format!("a file of blocks cannot be {len} bytes long"),
+            cure: format!("use a multiple of {BUFFER_ALIGNMENT}"),
+        })
+    }
+}
+
+impl fmt::Debug for BlockFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlockFile({:?})", self.file)
+    }
+}

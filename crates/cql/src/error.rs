@@ -5,20 +5,42 @@ use crate::lexer::Place;
 /// Fix the text at the place that is named, and try again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The text is no CQL.
-    #[error("line {place} {expected} expected, found {found}{hint}")]
-    Syntax { place: Place, expected: String, found: String, hint: String },
+    /// `SyntaxException`: the text is no CQL. The message is Cassandra's, the place usually in it.
+    #[error("{message}")]
+    Syntax { place: Place, message: String },
     /// The text is CQL, but what it says cannot be.
     #[error("line {place} {what}")]
     Invalid { place: Place, what: String },
+    /// `InvalidRequestException`: the message is Cassandra's.
+    #[error("{0}")]
+    InvalidRequest(String),
+    /// `ConfigurationException`.
+    #[error("{0}")]
+    Configuration(String),
+    /// `AlreadyExistsException`; `table` is empty for a keyspace.
+    #[error("{message}")]
+    AlreadyExists { keyspace: String, table: String, message: String },
+    /// `UnauthorizedException`.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// `FunctionExecutionException`; `function` is its full name, `arguments` the names of its types.
+    #[error("{message}")]
+    FunctionFailure { function: String, arguments: Vec<String>, message: String },
+    #[error("not supported yet: {0}")]
+    NotSupportedYet(String),
 }
 
 impl Error {
     pub fn place(&self) -> Place {
         match self {
             Error::Syntax { place, .. } | Error::Invalid { place, .. } => *place,
+            _ => Place { line: 1, column: 0 },
         }
+    }
+
+    pub fn invalid_request(message: impl Into<String>) -> Error {
+        Error::InvalidRequest(message.into())
     }
 }
 
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

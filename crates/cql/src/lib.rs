@@ -9,9 +9,11 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod catalog;
 mod error;
 pub mod lexer;
 mod parser;
+pub mod plan;
 pub mod schema;
 
 #[cfg(test)]
@@ -19,5 +21,5 @@ mod tests;
 
 pub use error::{Error, Result};
 pub use lexer::Place;
-pub use parser::parse_statements;
+pub use parser::{parse_statement, parse_statements};
 pub use schema::Schema;

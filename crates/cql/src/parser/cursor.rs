@@ -1,20 +1,51 @@
 //! A place in the tokens, and the small steps that every rule of the grammar is made of.
+//!
+//! Errors speak as Cassandra's do, so a rule says not only what it expected but also where the choice was made that
+//! nothing fitted (`no_viable`): Cassandra's parser looks ahead, and shows the token from which it looked.
 
+use super::diagnosis::{self, Sight};
+use super::words;
 use crate::ast::{Name, QualifiedName};
 use crate::error::{Error, Result};
 use crate::lexer::{Place, Token, TokenKind};
 
 pub(super) struct Cursor<'a> {
+    text: &'a str,
     tokens: &'a [Token<'a>],
     at: usize,
     end: Token<'a>,
+    /// The furthest token that was looked at.
+    fetched: std::cell::Cell<usize>,
+    /// Bind markers met so far.
+    pub(super) markers: u16,
+    /// Nesting of what is being parsed.
+    depth: usize,
+    /// Scripts may say what newer versions of Cassandra say.
+    pub(super) is_script: bool,
+}
+
+/// Where to go back to.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    at: usize,
+    markers: u16,
+    depth: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// `tokens` as the lexer gives them: `End` last.
-    pub(super) fn new(tokens: &'a [Token<'a>]) -> Cursor<'a> {
+    pub(super) fn new(text: &'a str, tokens: &'a [Token<'a>]) -> Cursor<'a> {
         let place = tokens.last().map_or(Place { line: 1, column: 0 }, |token| token.place);
-        Cursor { tokens, at: 0, end: Token { kind: TokenKind::End, text: "", place } }
+        Cursor {
+            text,
+            tokens,
+            at: 0,
+            end: Token { kind: TokenKind::End, text: "", place },
+            fetched: std::cell::Cell::new(0),
+            markers: 0,
+            depth: 0,
+            is_script: false,
+        }
     }
 
     pub(super) fn peek(&self) -> Token<'a> {
@@ -22,12 +53,14 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn peek_ahead(&self, ahead: usize) -> Token<'a> {
-        self.tokens.get(self.at.saturating_add(ahead)).copied().unwrap_or(self.end)
+        let at = self.at.saturating_add(ahead).min(self.tokens.len().saturating_sub(1));
+        self.fetched.set(self.fetched.get().max(at));
+        self.tokens.get(at).copied().unwrap_or(self.end)
     }
 
     pub(super) fn next(&mut self) -> Token<'a> {
         let token = self.peek();
-        if self.at < self.tokens.len() {
+        if self.at + 1 < self.tokens.len() {
             self.at += 1;
         }
         token
@@ -39,6 +72,40 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn at_end(&self) -> bool {
         self.peek().kind == TokenKind::End
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark { at: self.at, markers: self.markers, depth: self.depth }
+    }
+
+    pub(super) fn reset(&mut self, mark: Mark) {
+        self.at = mark.at;
+        self.markers = mark.markers;
+        self.depth = mark.depth;
+    }
+
+    /// Tries a rule; steps back if it does not fit.
+    pub(super) fn attempt<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Option<T> {
+        let mark = self.mark();
+        match rule(self) {
+            Ok(found) => Some(found),
+            Err(_) => {
+                self.reset(mark);
+                None
+            }
+        }
+    }
+
+    /// Runs a rule one level deeper; nesting is bounded so that no text can exhaust the stack.
+    pub(super) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= super::MAX_NESTING {
+            let what = format!("terms and types nest deeper than {}", super::MAX_NESTING);
+            return Err(Error::Invalid { place: self.place(), what });
+        }
+        self.depth += 1;
+        let found = rule(self);
+        self.depth -= 1;
+        found
     }
 
     pub(super) fn is_word(&self, word: &str) -> bool {
@@ -75,52 +142,138 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// A keyword; `K_TABLE` has another name than its word.
     pub(super) fn expect_word(&mut self, word: &str) -> Result<()> {
-        if self.eat_word(word) { Ok(()) } else { Err(self.expected(word.to_ascii_uppercase())) }
+        if self.eat_word(word) {
+            return Ok(());
+        }
+        Err(self.mismatched(&format!("K_{}", word.to_ascii_uppercase())))
+    }
+
+    pub(super) fn expect_words(&mut self, words: &[&str]) -> Result<()> {
+        words.iter().try_for_each(|word| self.expect_word(word))
     }
 
     pub(super) fn expect_symbol(&mut self, symbol: &str) -> Result<()> {
-        if self.eat_symbol(symbol) { Ok(()) } else { Err(self.expected(format!("'{symbol}'"))) }
+        if self.eat_symbol(symbol) {
+            return Ok(());
+        }
+        Err(self.mismatched(&format!("'{symbol}'")))
     }
 
-    /// The error that something else should stand here.
-    pub(super) fn expected(&self, expected: impl Into<String>) -> Error {
-        self.expected_hint(expected, "")
+    /// A token of a kind that Cassandra's grammar calls `name`.
+    pub(super) fn expect_kind(&mut self, kind: TokenKind, name: &str) -> Result<Token<'a>> {
+        if self.peek().kind == kind {
+            return Ok(self.next());
+        }
+        Err(self.mismatched(name))
     }
 
-    pub(super) fn expected_hint(&self, expected: impl Into<String>, hint: &str) -> Error {
-        let token = self.peek();
-        let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
-        Error::Syntax { place: token.place, expected: expected.into(), found: show(token), hint }
+    pub(super) fn expect_end(&mut self) -> Result<()> {
+        if self.at_end() { Ok(()) } else { Err(self.mismatched("EOF")) }
     }
 
-    /// A name: a word or a quoted name.
-    pub(super) fn name(&mut self, what: &str) -> Result<Name> {
-        let token = self.peek();
+    fn sight(&self, ahead: usize) -> Sight {
+        self.peek_ahead(ahead);
+        Sight { decision: self.at, failing: self.at + ahead, fetched: self.fetched.get() }
+    }
+
+    /// The error that only one thing could have stood here.
+    pub(super) fn mismatched(&self, expected: &str) -> Error {
+        diagnosis::mismatched(self.text, self.tokens, &self.sight(0), expected)
+    }
+
+    /// The error that nothing known begins like this.
+    pub(super) fn no_viable(&self) -> Error {
+        self.no_viable_ahead(0)
+    }
+
+    /// The error that what begins here cannot go on with the token so far ahead.
+    pub(super) fn no_viable_ahead(&self, ahead: usize) -> Error {
+        diagnosis::no_viable(self.text, self.tokens, &self.sight(ahead))
+    }
+
+    /// An error that Cassandra tells without a place.
+    pub(super) fn refused(&self, message: impl Into<String>) -> Error {
+        Error::Syntax { place: self.place(), message: message.into() }
+    }
+
+    /// Whether an unquoted or quoted name stands so far ahead.
+    pub(super) fn is_name_ahead(&self, ahead: usize) -> bool {
+        let token = self.peek_ahead(ahead);
         match token.kind {
-            TokenKind::Word | TokenKind::QuotedName => {
-                self.next();
-                Ok(Name { place: token.place, text: token.value().into_owned() })
-            }
-            _ => Err(self.expected(what)),
+            TokenKind::Word => !words::is_reserved(token.text),
+            TokenKind::QuotedName => token.text != "\"\"",
+            _ => false,
         }
     }
 
-    pub(super) fn qualified_name(&mut self, what: &str) -> Result<QualifiedName> {
-        let first = self.name(what)?;
+    /// A name: a word that is not reserved, or a quoted name.
+    pub(super) fn name(&mut self) -> Result<Name> {
+        if !self.is_name_ahead(0) {
+            return Err(self.no_viable());
+        }
+        let token = self.next();
+        Ok(Name { place: token.place, text: token.value().into_owned() })
+    }
+
+    /// A column: a name, or `""` of tables that came from Thrift.
+    pub(super) fn column(&mut self) -> Result<Name> {
+        let token = self.peek();
+        if token.kind == TokenKind::QuotedName && token.text == "\"\"" {
+            self.next();
+            return Ok(Name { place: token.place, text: String::new() });
+        }
+        self.name()
+    }
+
+    pub(super) fn is_column_ahead(&self, ahead: usize) -> bool {
+        self.is_name_ahead(ahead) || self.peek_ahead(ahead).text == "\"\""
+    }
+
+    /// A name of what no marker may stand for.
+    pub(super) fn definite_name(&mut self, what: &str) -> Result<Name> {
+        if self.is_symbol("?") {
+            return Err(self.refused(format!("Bind variables cannot be used for {what} names")));
+        }
+        self.name()
+    }
+
+    /// `[keyspace.]table`
+    pub(super) fn table_name(&mut self) -> Result<QualifiedName> {
+        self.qualified("table")
+    }
+
+    pub(super) fn qualified(&mut self, what: &str) -> Result<QualifiedName> {
+        if self.is_name_ahead(0)
+            && !self.peek_ahead(1).is_symbol(".")
+            && !follows_table_name(&self.peek_ahead(1))
+        {
+            return Err(self.no_viable_ahead(1));
+        }
+        let first = self.definite_name(what)?;
         if !self.eat_symbol(".") {
+            self.peek_ahead(1);
             return Ok(QualifiedName { place: first.place, keyspace: None, name: first.text });
         }
-        let name = self.name(what)?;
+        let name = self.definite_name(what)?;
         Ok(QualifiedName { place: first.place, keyspace: Some(first.text), name: name.text })
     }
 
-    pub(super) fn eat_if_not_exists(&mut self) -> bool {
-        self.eat_words(&["if", "not", "exists"])
+    pub(super) fn if_not_exists(&mut self) -> Result<bool> {
+        self.if_words(&["not", "exists"])
     }
 
-    pub(super) fn eat_if_exists(&mut self) -> bool {
-        self.eat_words(&["if", "exists"])
+    pub(super) fn if_exists(&mut self) -> Result<bool> {
+        self.if_words(&["exists"])
+    }
+
+    fn if_words(&mut self, words: &[&str]) -> Result<bool> {
+        if !self.eat_word("if") {
+            return Ok(false);
+        }
+        self.expect_words(words)?;
+        Ok(true)
     }
 
     /// `item, item, …` up to something that is no comma.
@@ -141,7 +294,7 @@ impl<'a> Cursor<'a> {
         let mut depth = 1usize;
         while depth > 0 {
             if self.at_end() {
-                return Err(self.expected("')'"));
+                return Err(self.mismatched("')'"));
             }
             if self.is_symbol("(") {
                 depth += 1;
@@ -152,24 +305,64 @@ impl<'a> Cursor<'a> {
         }
         Ok(())
     }
+
+    /// `USING TIMEOUT 2000ms`, which drivers that see our shards (`SCYLLA_SHARD`) put behind their questions about the schema.
+    /// Looks without being seen: Cassandra's messages show how far its own parser looked.
+    pub(super) fn is_timeout(&self) -> bool {
+        match self.tokens.get(self.at..) {
+            Some([using, timeout, duration, ..]) => {
+                using.is_word("using")
+                    && timeout.is_word("timeout")
+                    && duration.kind == TokenKind::Duration
+            }
+            _ => false,
+        }
+    }
+
+    /// Those questions are answered at once, so there is nothing to time.
+    pub(super) fn skip_timeout(&mut self) {
+        if self.is_timeout() {
+            for _ in 0..3 {
+                self.next();
+            }
+        }
+    }
+
+    /// Whether the token here touches the one before it.
+    pub(super) fn touches_next(&self) -> bool {
+        let (here, next) = (self.peek(), self.peek_ahead(1));
+        here.text.as_ptr() as usize + here.text.len() == next.text.as_ptr() as usize
+    }
 }
 
-/// A token as an error message names it.
-fn show(token: Token<'_>) -> String {
-    const LONGEST: usize = 40;
-    let shown = |text: &str| match text.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
-        None => text.to_owned(),
-    };
+/// What may come after the name of a table in any statement; Cassandra looks one token ahead for the `.`.
+fn follows_table_name(token: &Token<'_>) -> bool {
+    const WORDS: [&str; 21] = [
+        "where",
+        "group",
+        "order",
+        "per",
+        "limit",
+        "allow",
+        "using",
+        "set",
+        "json",
+        "with",
+        "as",
+        "primary",
+        "add",
+        "alter",
+        "drop",
+        "rename",
+        "to",
+        "from",
+        "of",
+        "norecursive",
+        "on",
+    ];
     match token.kind {
-        TokenKind::End => "the end of the text".to_owned(),
-        TokenKind::String => shown(token.text),
-        TokenKind::Unterminated if token.text.starts_with("/*") => {
-            "a comment that is never closed".to_owned()
-        }
-        TokenKind::Unterminated => {
-            format!("a quote that is never closed: {}", shown(token.text).trim_end())
-        }
-        _ => format!("'{}'", shown(token.text)),
+        TokenKind::End => true,
+        TokenKind::Symbol => matches!(token.text, ";" | "("),
+        _ => WORDS.iter().any(|word| token.is_word(word)),
     }
 }

@@ -1,188 +1,277 @@
-//! Tokens to statements, by recursive descent: one function per rule of the grammar.
+//! Tokens to statements, by recursive descent: one function per rule of Cassandra's grammar.
 //!
-//! 1. The first words choose the rule.  Statements that do not shape tables are stepped over to their `;`.
-//! 2. A rule consumes exactly its statement; what follows must be `;` or the end.
+//! 1. The first words choose the rule. A rule consumes exactly its statement.
+//! 2. A statement that a client sends must be all of its text (`parse_statement`). A script is many, in which those
+//!    that do not shape tables are stepped over (`parse_statements`).
 //! 3. Nesting is bounded (`MAX_NESTING`), so no text can exhaust the stack.
 
 mod cursor;
+mod definitions;
+mod describe;
+mod diagnosis;
+mod modify;
 mod properties;
+mod relation;
+mod role;
+mod script;
+mod select;
 mod table;
+mod term;
+#[cfg(test)]
+mod tests;
 mod types;
+mod words;
 
 use cursor::Cursor;
 
-use crate::ast::{Statement, StatementKind};
-use crate::error::{Error, Result};
+use crate::ast::{Modification, Statement, StatementKind};
+use crate::error::Result;
 use crate::lexer::{Token, TokenKind, tokens};
+
+pub use script::parse_statements;
 
 /// Deepest nesting of types and literals.
 pub(crate) const MAX_NESTING: usize = 100;
 
-/// Parses a script: statements, each closed by `;` (the last one may go without).
-pub fn parse_statements(text: &str) -> Result<Vec<Statement>> {
-    let tokens = tokens(text);
-    let mut cursor = Cursor::new(&tokens);
-    let mut statements = Vec::new();
-    loop {
-        while cursor.eat_symbol(";") {}
-        if cursor.at_end() {
-            return Ok(statements);
+/// Parses one statement, which may be closed by `;`. Errors are Cassandra's, word for word where that is feasible.
+pub fn parse_statement(text: &str) -> Result<Statement> {
+    let all = tokens(text);
+    // Cassandra's lexer complains of a character and goes on without it; the first complaint counts.
+    let is_bad = |token: &&Token<'_>| {
+        matches!(token.kind, TokenKind::Unknown | TokenKind::Unterminated) || token.is_symbol("|")
+    };
+    let bad = all.iter().find(is_bad);
+    let good: Vec<Token<'_>>;
+    let tokens = match bad {
+        None => &all,
+        Some(_) => {
+            good = all.iter().filter(|token| !is_bad(token)).copied().collect();
+            &good
         }
-        let place = cursor.place();
-        let kind = statement(&mut cursor)?;
-        let closed = cursor.at_end() || cursor.eat_symbol(";");
-        if !closed && !matches!(kind, StatementKind::Skipped { .. }) {
-            return Err(cursor.expected("';'"));
-        }
-        statements.push(Statement { place, kind });
+    };
+    let parsed = parse_one(text, tokens);
+    let lexical = match bad {
+        Some(token) => Some((token.place, diagnosis::bad_token(text, token))),
+        None => diagnosis::open_comment(text, &all).map(|error| (error.place(), error)),
+    };
+    match (parsed, lexical) {
+        (Err(error), Some((place, _))) if error.place() < place => Err(error),
+        (_, Some((_, error))) => Err(error),
+        (parsed, None) => parsed,
     }
+}
+
+fn parse_one(text: &str, tokens: &[Token<'_>]) -> Result<Statement> {
+    let mut cursor = Cursor::new(text, tokens);
+    let place = cursor.place();
+    let kind = statement(&mut cursor)?;
+    while cursor.eat_symbol(";") {}
+    cursor.expect_end()?;
+    Ok(Statement { place, kind })
 }
 
 fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let token = cursor.peek();
     if token.kind != TokenKind::Word {
-        return Err(cursor.expected_hint("a statement", "such as CREATE TABLE"));
+        return Err(cursor.no_viable());
     }
     match token.text.to_ascii_lowercase().as_str() {
+        "select" => Ok(StatementKind::Select(select::select(cursor)?)),
+        "insert" => Ok(StatementKind::Modification(modify::insert(cursor)?)),
+        "update" => Ok(StatementKind::Modification(Modification::Update(modify::update(cursor)?))),
+        "delete" => Ok(StatementKind::Modification(Modification::Delete(modify::delete(cursor)?))),
+        "begin" => Ok(StatementKind::Batch(modify::batch(cursor)?)),
         "use" => {
             cursor.next();
-            Ok(StatementKind::Use { keyspace: cursor.name("a keyspace name")?.text })
+            Ok(StatementKind::Use { keyspace: cursor.definite_name("keyspace")?.text })
+        }
+        "truncate" => {
+            cursor.next();
+            if !cursor.eat_word("table") {
+                cursor.eat_word("columnfamily");
+            }
+            Ok(StatementKind::Truncate { name: cursor.table_name()? })
         }
         "create" => create(cursor),
         "alter" => alter(cursor),
         "drop" => drop_statement(cursor),
-        "begin" => Ok(skip_batch(cursor)),
-        word if SHELL_WORDS.contains(&word) => Ok(skip_line(cursor)),
-        _ => Ok(skip(cursor)),
+        "grant" | "revoke" => role::grant(cursor),
+        "list" => list(cursor),
+        "add" => role::add_identity(cursor),
+        "describe" | "desc" => describe::describe(cursor),
+        _ => Err(cursor.no_viable()),
     }
+}
+
+/// `SCHEMA` is another word for it that 5.0's lexer has lost.
+fn is_keyspace(cursor: &Cursor<'_>, ahead: usize) -> bool {
+    let token = cursor.peek_ahead(ahead);
+    token.is_word("keyspace") || (cursor.is_script && token.is_word("schema"))
+}
+
+fn list(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
+    let next = cursor.peek_ahead(1);
+    const WORDS: [&str; 13] = [
+        "roles",
+        "users",
+        "all",
+        "create",
+        "alter",
+        "drop",
+        "select",
+        "modify",
+        "authorize",
+        "describe",
+        "execute",
+        "unmask",
+        "select_masked",
+    ];
+    if WORDS.iter().any(|word| next.is_word(word)) {
+        return role::list(cursor);
+    }
+    Err(cursor.no_viable_ahead(1))
 }
 
 fn create(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let kind = cursor.peek_ahead(1);
     let is = |words: &[&str]| words.iter().any(|word| kind.is_word(word));
-    if is(&["keyspace", "schema"]) {
-        cursor.next();
-        cursor.next();
-        let if_not_exists = cursor.eat_if_not_exists();
-        let name = cursor.name("a keyspace name")?;
-        let options = properties::options(cursor)?;
-        Ok(StatementKind::CreateKeyspace { name, if_not_exists, options })
-    } else if is(&["type"]) {
-        types::create_type(cursor)
-    } else if is(&["table", "columnfamily"]) {
-        table::create_table(cursor)
-    } else if is(&["materialized"]) {
-        table::create_view(cursor)
-    } else {
-        Ok(skip(cursor))
+    if is(&["or"]) {
+        return create_or_replace(cursor);
     }
+    let rule: fn(&mut Cursor<'_>) -> Result<StatementKind> = if is_keyspace(cursor, 1) {
+        create_keyspace
+    } else if is(&["type"]) {
+        types::create_type
+    } else if is(&["table", "columnfamily"]) {
+        table::create_table
+    } else if is(&["materialized"]) {
+        table::create_view
+    } else if is(&["index", "custom"]) {
+        definitions::create_index
+    } else if is(&["function"]) {
+        |cursor| definitions::create_function(cursor, false)
+    } else if is(&["aggregate"]) {
+        |cursor| definitions::create_aggregate(cursor, false)
+    } else if is(&["trigger"]) {
+        definitions::create_trigger
+    } else if is(&["role", "user"]) {
+        role::create_role
+    } else {
+        return Err(cursor.no_viable_ahead(1));
+    };
+    cursor.next();
+    rule(cursor)
+}
+
+fn create_or_replace(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
+    if !cursor.peek_ahead(2).is_word("replace") {
+        return Err(cursor.no_viable_ahead(2));
+    }
+    let kind = cursor.peek_ahead(3);
+    let is_function = kind.is_word("function");
+    if !is_function && !kind.is_word("aggregate") {
+        return Err(cursor.no_viable_ahead(3));
+    }
+    (0..3).for_each(|_| {
+        cursor.next();
+    });
+    match is_function {
+        true => definitions::create_function(cursor, true),
+        false => definitions::create_aggregate(cursor, true),
+    }
+}
+
+fn create_keyspace(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
+    cursor.next();
+    let if_not_exists = cursor.if_not_exists()?;
+    let name = cursor.definite_name("keyspace")?;
+    if cursor.is_script && !cursor.is_word("with") {
+        return Ok(StatementKind::CreateKeyspace { name, if_not_exists, options: Vec::new() });
+    }
+    cursor.expect_word("with")?;
+    let options = properties::options(cursor)?;
+    Ok(StatementKind::CreateKeyspace { name, if_not_exists, options })
+}
+
+fn alter_keyspace(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
+    cursor.next();
+    let if_exists = cursor.if_exists()?;
+    let name = cursor.definite_name("keyspace")?;
+    cursor.expect_word("with")?;
+    let options = properties::options(cursor)?;
+    Ok(StatementKind::AlterKeyspace { name, if_exists, options })
+}
+
+fn alter_view(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
+    cursor.expect_words(&["materialized", "view"])?;
+    let if_exists = cursor.if_exists()?;
+    let name = cursor.table_name()?;
+    cursor.expect_word("with")?;
+    let options = properties::options(cursor)?;
+    Ok(StatementKind::AlterView { name, if_exists, options })
 }
 
 fn alter(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let kind = cursor.peek_ahead(1);
-    if kind.is_word("type") {
-        types::alter_type(cursor)
-    } else if kind.is_word("table") || kind.is_word("columnfamily") {
-        table::alter_table(cursor)
+    let is = |words: &[&str]| words.iter().any(|word| kind.is_word(word));
+    let rule: fn(&mut Cursor<'_>) -> Result<StatementKind> = if is(&["type"]) {
+        types::alter_type
+    } else if is(&["table", "columnfamily"]) {
+        table::alter_table
+    } else if is_keyspace(cursor, 1) {
+        alter_keyspace
+    } else if is(&["materialized"]) {
+        alter_view
+    } else if is(&["role", "user"]) {
+        role::alter_role
     } else {
-        Ok(skip(cursor))
-    }
+        return Err(cursor.no_viable_ahead(1));
+    };
+    cursor.next();
+    rule(cursor)
 }
 
 fn drop_statement(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let kind = cursor.peek_ahead(1);
-    let words = match kind.text.to_ascii_lowercase().as_str() {
-        "keyspace" | "schema" | "type" | "table" | "columnfamily" => 2,
-        "materialized" => 3,
-        _ => return Ok(skip(cursor)),
+    let word = kind.text.to_ascii_lowercase();
+    let rule: fn(&mut Cursor<'_>) -> Result<StatementKind> = match word.as_str() {
+        "function" | "aggregate" => definitions::drop_function,
+        "trigger" => definitions::drop_trigger,
+        "role" | "user" => role::drop_role,
+        "identity" => role::drop_identity,
+        "schema" if cursor.is_script => drop_named,
+        "keyspace" | "type" | "table" | "columnfamily" | "index" | "materialized" => drop_named,
+        _ => return Err(cursor.no_viable_ahead(1)),
     };
-    (0..words).for_each(|_| {
-        cursor.next();
-    });
-    let if_exists = cursor.eat_if_exists();
-    if kind.is_word("keyspace") || kind.is_word("schema") {
-        let name = cursor.name("a keyspace name")?;
-        return Ok(StatementKind::DropKeyspace { name, if_exists });
-    }
-    let what = if kind.is_word("type") { "a type name" } else { "a table name" };
-    let name = cursor.qualified_name(what)?;
-    Ok(match words {
-        3 => StatementKind::DropView { name, if_exists },
-        _ if kind.is_word("type") => StatementKind::DropType { name, if_exists },
-        _ => StatementKind::DropTable { name, if_exists },
-    })
-}
-
-/// Commands of `cqlsh`, which end with their line.
-const SHELL_WORDS: [&str; 21] = [
-    "capture",
-    "clear",
-    "cls",
-    "consistency",
-    "copy",
-    "debug",
-    "desc",
-    "describe",
-    "elapsed",
-    "exit",
-    "expand",
-    "help",
-    "history",
-    "login",
-    "paging",
-    "quit",
-    "serial",
-    "show",
-    "source",
-    "tracing",
-    "unicode",
-];
-
-/// The first words of what is stepped over.
-fn first_words(cursor: &Cursor<'_>) -> String {
-    let words: Vec<String> = (0..2)
-        .map(|i| cursor.peek_ahead(i))
-        .take_while(|token| token.kind == TokenKind::Word)
-        .map(|token| token.text.to_ascii_uppercase())
-        .collect();
-    words.join(" ")
-}
-
-fn skip(cursor: &mut Cursor<'_>) -> StatementKind {
-    let what = first_words(cursor);
-    while !cursor.at_end() && !cursor.is_symbol(";") {
-        cursor.next();
-    }
-    StatementKind::Skipped { what }
-}
-
-/// `BEGIN … BATCH a; b; APPLY BATCH`: the inner `;` do not end it.
-fn skip_batch(cursor: &mut Cursor<'_>) -> StatementKind {
-    let what = first_words(cursor);
-    while !cursor.at_end() && !cursor.eat_words(&["apply", "batch"]) {
-        cursor.next();
-    }
-    StatementKind::Skipped { what }
-}
-
-fn skip_line(cursor: &mut Cursor<'_>) -> StatementKind {
-    let what = first_words(cursor);
-    let line = cursor.place().line;
-    while !cursor.at_end() && !cursor.is_symbol(";") && cursor.place().line == line {
-        cursor.next();
-    }
-    StatementKind::Skipped { what }
-}
-
-/// A whole number in some range.
-fn integer<T: std::str::FromStr>(cursor: &mut Cursor<'_>, what: &str) -> Result<T> {
-    let token: Token<'_> = cursor.peek();
-    if token.kind != TokenKind::Integer {
-        return Err(cursor.expected(what));
+    if kind.kind != TokenKind::Word {
+        return Err(cursor.no_viable_ahead(1));
     }
     cursor.next();
-    token.text.parse().map_err(|_| Error::Invalid {
-        place: token.place,
-        what: format!("{} is out of range for {what}", token.text),
+    rule(cursor)
+}
+
+/// What is dropped by its name alone.
+fn drop_named(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
+    let kind = cursor.next();
+    if kind.is_word("materialized") {
+        cursor.expect_word("view")?;
+    }
+    let if_exists = cursor.if_exists()?;
+    if kind.is_word("keyspace") || kind.is_word("schema") {
+        let name = cursor.definite_name("keyspace")?;
+        return Ok(StatementKind::DropKeyspace { name, if_exists });
+    }
+    if kind.is_word("type") {
+        let name = types::type_name(cursor)?;
+        return Ok(StatementKind::DropType { name, if_exists });
+    }
+    if kind.is_word("index") {
+        let name = cursor.qualified("index")?;
+        return Ok(StatementKind::DropIndex { name, if_exists });
+    }
+    let name = cursor.table_name()?;
+    Ok(match kind.is_word("materialized") {
+        true => StatementKind::DropView { name, if_exists },
+        false => StatementKind::DropTable { name, if_exists },
     })
 }

@@ -1,7 +1,9 @@
 //! `WITH …`: options, clustering order, compact storage.
 
 use super::cursor::Cursor;
-use crate::ast::{Name, OptionValue, Properties, TableOption};
+use super::term::{constant, map};
+use super::words;
+use crate::ast::{LiteralKind, Name, OptionValue, Properties, RawTerm, TableOption};
 use crate::error::Result;
 use crate::lexer::TokenKind;
 
@@ -12,14 +14,19 @@ pub(super) fn properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
         return Ok(properties);
     }
     loop {
-        if cursor.eat_words(&["clustering", "order", "by"]) {
+        let is_option = cursor.peek_ahead(1).is_symbol("=");
+        if cursor.is_word("clustering") && !is_option {
+            cursor.next();
+            cursor.expect_words(&["order", "by"])?;
             cursor.expect_symbol("(")?;
-            properties.clustering_order = cursor.list(ordering)?;
+            properties.clustering_order.extend(cursor.list(ordering)?);
             cursor.expect_symbol(")")?;
-        } else if cursor.eat_words(&["compact", "storage"]) {
+        } else if cursor.is_word("compact") && cursor.peek_ahead(1).is_word("storage") {
+            cursor.next();
+            cursor.next();
             properties.compact_storage = true;
         } else {
-            properties.options.push(option(cursor)?);
+            push(cursor, &mut properties.options)?;
         }
         if !cursor.eat_word("and") {
             return Ok(properties);
@@ -27,78 +34,138 @@ pub(super) fn properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
     }
 }
 
-/// Nothing, or `WITH option AND option …`.
+/// `option AND option …`
 pub(super) fn options(cursor: &mut Cursor<'_>) -> Result<Vec<TableOption>> {
     let mut options = Vec::new();
-    if !cursor.eat_word("with") {
-        return Ok(options);
-    }
     loop {
-        options.push(option(cursor)?);
+        push(cursor, &mut options)?;
         if !cursor.eat_word("and") {
             return Ok(options);
         }
     }
 }
 
-fn ordering(cursor: &mut Cursor<'_>) -> Result<(Name, bool)> {
-    let name = cursor.name("a clustering column")?;
-    let descending = if cursor.eat_word("desc") {
-        true
-    } else if cursor.eat_word("asc") {
-        false
-    } else {
-        return Err(cursor.expected("ASC or DESC"));
-    };
-    Ok((name, descending))
+fn push(cursor: &mut Cursor<'_>, options: &mut Vec<TableOption>) -> Result<()> {
+    let option = option(cursor)?;
+    if options.iter().any(|known| known.name.text == option.name.text) {
+        let what = format!("Multiple definitions for property '{}'", option.name.text);
+        return Err(cursor.refused(what));
+    }
+    options.push(option);
+    Ok(())
 }
 
-fn option(cursor: &mut Cursor<'_>) -> Result<TableOption> {
-    let name = cursor.name("an option name")?;
-    cursor.expect_symbol("=")?;
-    let value = if cursor.eat_symbol("{") {
-        OptionValue::Map(map(cursor)?)
+fn ordering(cursor: &mut Cursor<'_>) -> Result<(Name, bool)> {
+    let name = cursor.name()?;
+    if cursor.eat_word("desc") {
+        Ok((name, true))
+    } else if cursor.eat_word("asc") {
+        Ok((name, false))
     } else {
-        OptionValue::Simple(simple(cursor, "a value")?)
+        Err(cursor.no_viable())
+    }
+}
+
+/// Cassandra looks at the name, the `=` and what begins the value before it chooses the rule.
+fn option(cursor: &mut Cursor<'_>) -> Result<TableOption> {
+    if !cursor.is_name_ahead(0) {
+        return Err(cursor.no_viable());
+    }
+    if !cursor.peek_ahead(1).is_symbol("=") {
+        return Err(cursor.no_viable_ahead(1));
+    }
+    let value = cursor.peek_ahead(2);
+    let fits = match value.kind {
+        TokenKind::Word => is_value_word(value.text) || cursor.is_script,
+        TokenKind::Symbol => value.text == "{" || value.text == "-",
+        TokenKind::QuotedName | TokenKind::Unknown | TokenKind::Unterminated | TokenKind::End => {
+            false
+        }
+        _ => true,
+    };
+    if !fits {
+        return Err(cursor.no_viable_ahead(2));
+    }
+    let name = cursor.name()?;
+    cursor.next();
+    let value = if cursor.is_symbol("{") {
+        OptionValue::Map(option_map(cursor)?)
+    } else {
+        OptionValue::Simple(simple(cursor)?)
     };
     Ok(TableOption { name, value })
 }
 
-/// What follows `{`.
-fn map(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
-    if cursor.eat_symbol("}") {
-        return Ok(Vec::new());
-    }
-    let entries = cursor.list(|cursor| {
-        let key = simple(cursor, "a key in quotes")?;
-        if cursor.is_symbol(",") || cursor.is_symbol("}") {
-            // A set: its elements are keys without values.
-            return Ok((key, String::new()));
-        }
-        cursor.expect_symbol(":")?;
-        Ok((key, simple(cursor, "a value")?))
-    })?;
-    cursor.expect_symbol("}")?;
-    Ok(entries)
+/// Keywords that are no names stand for themselves; other words are refused, since they would have to be quoted.
+fn is_value_word(word: &str) -> bool {
+    ["true", "false", "nan", "infinity"].iter().any(|known| word.eq_ignore_ascii_case(known))
+        || words::is_unreserved_keyword(word)
 }
 
-fn simple(cursor: &mut Cursor<'_>, what: &str) -> Result<String> {
-    let token = cursor.peek();
-    match token.kind {
-        TokenKind::String
-        | TokenKind::Integer
-        | TokenKind::Float
-        | TokenKind::Blob
-        | TokenKind::Uuid
-        | TokenKind::Duration
-        | TokenKind::Word => {
-            cursor.next();
-            Ok(match token.kind {
-                // NaN, true: as written.
-                TokenKind::Word => token.text.to_owned(),
-                _ => token.value().into_owned(),
-            })
+fn simple(cursor: &mut Cursor<'_>) -> Result<String> {
+    if let Some(RawTerm::Literal { text, .. }) = constant(cursor) {
+        return Ok(text);
+    }
+    match cursor.peek().kind {
+        TokenKind::Word => Ok(cursor.next().text.to_owned()),
+        _ => Err(cursor.no_viable()),
+    }
+}
+
+/// A map whose keys and values are literals (`convertPropertyMap`).
+pub(super) fn option_map(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (key, value) in map(cursor)? {
+        let unbound = |term: &RawTerm| match term {
+            RawTerm::Bind { .. } => " (bind variables are not supported in DDL queries)",
+            _ => "",
+        };
+        let RawTerm::Literal { text: name, .. } = &key else {
+            let what = format!("Invalid property name: {}{}", spell(&key), unbound(&key));
+            return Err(cursor.refused(what));
+        };
+        let RawTerm::Literal { text, .. } = &value else {
+            let what = format!(
+                "Invalid property value: {} for property: {}{}",
+                spell(&value),
+                spell(&key),
+                unbound(&value)
+            );
+            return Err(cursor.refused(what));
+        };
+        if found.iter().any(|(known, _)| known == name) {
+            return Err(cursor.refused(format!("Multiple definition for property {name}")));
         }
-        _ => Err(cursor.expected(what)),
+        found.push((name.clone(), text.clone()));
+    }
+    Ok(found)
+}
+
+/// A term as messages show it (`Term.Raw.getText`).
+fn spell(term: &RawTerm) -> String {
+    let all = |terms: &[RawTerm]| terms.iter().map(spell).collect::<Vec<_>>().join(", ");
+    match term {
+        RawTerm::Null => "NULL".to_owned(),
+        RawTerm::Literal { kind: LiteralKind::String, text } => format!("'{text}'"),
+        RawTerm::Literal { text, .. } => text.clone(),
+        RawTerm::Bind { name: None, .. } => "?".to_owned(),
+        RawTerm::Bind { name: Some(name), .. } => format!(":{name}"),
+        RawTerm::List(terms) => format!("[{}]", all(terms)),
+        RawTerm::Set(terms) => format!("{{{}}}", all(terms)),
+        RawTerm::Tuple(terms) => format!("({})", all(terms)),
+        RawTerm::Map(entries) => {
+            let pairs: Vec<String> =
+                entries.iter().map(|(k, v)| format!("{}: {}", spell(k), spell(v))).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+        RawTerm::UserType(fields) => {
+            let pairs: Vec<String> =
+                fields.iter().map(|(k, v)| format!("{}: {}", k.text, spell(v))).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+        RawTerm::Call { name, arguments } => format!("{}({})", name.name, all(arguments)),
+        RawTerm::TypeHint { to, term } => format!("({}){}", to.text, spell(term)),
+        RawTerm::Negate(term) => format!("-{}", spell(term)),
+        RawTerm::Arithmetic { left, right, .. } => format!("{} + {}", spell(left), spell(right)),
     }
 }

@@ -1,69 +1,85 @@
-//! Tables and materialized views.
+//! Tables and materialized views. Each rule begins after CREATE, ALTER or DROP.
 
 use super::cursor::Cursor;
-use super::integer;
 use super::properties::{options, properties};
+use super::relation::relations;
+use super::select::selectors;
 use super::types::{renames, type_text};
 use crate::ast::{
-    ColumnText, CreateTable, CreateView, Name, PrimaryKey, StatementKind, TableChange,
+    ColumnText, CreateTable, CreateView, Name, PrimaryKey, RawSelector, Selection, StatementKind,
+    TableChange,
 };
 use crate::error::{Error, Result};
+use crate::lexer::TokenKind;
 
-/// `CREATE TABLE [IF NOT EXISTS] name ( column, …, PRIMARY KEY (…) ) [WITH …]`
+/// `TABLE [IF NOT EXISTS] name ( column, …, PRIMARY KEY (…) ) [WITH …]`
 pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
-    cursor.expect_word("create")?;
     cursor.next();
-    let if_not_exists = cursor.eat_if_not_exists();
-    let name = cursor.qualified_name("a table name")?;
+    let if_not_exists = cursor.if_not_exists()?;
+    let name = cursor.table_name()?;
     cursor.expect_symbol("(")?;
-    let mut columns = Vec::new();
-    let mut primary_key: Option<PrimaryKey> = None;
-    loop {
-        let place = cursor.place();
-        let key = if cursor.eat_words(&["primary", "key"]) {
-            Some(primary_key_list(cursor)?)
-        } else {
-            let (column, is_key) = column(cursor)?;
-            let key = is_key.then(|| PrimaryKey {
-                partition_key: vec![column.name.clone()],
-                clustering: Vec::new(),
-            });
-            columns.push(column);
-            key
-        };
-        if key.is_some() && primary_key.is_some() {
-            let what = "the table has a primary key already".to_owned();
-            return Err(Error::Invalid { place, what });
-        }
-        primary_key = primary_key.or(key);
-        if !cursor.eat_symbol(",") {
-            break;
-        }
-    }
-    if !cursor.is_symbol(")") {
-        return Err(cursor.expected("',' or ')'"));
-    }
-    let closing = cursor.next().place;
-    let properties = properties(cursor)?;
-    let Some(primary_key) = primary_key else {
-        let what = format!("table {} has no PRIMARY KEY", name.name);
-        return Err(Error::Invalid { place: closing, what });
+    let mut table = CreateTable {
+        name,
+        if_not_exists,
+        columns: Vec::new(),
+        primary_keys: Vec::new(),
+        properties: Default::default(),
     };
-    let table = CreateTable { name, if_not_exists, columns, primary_key, properties };
+    definition(cursor, &mut table)?;
+    while cursor.eat_symbol(",") {
+        if cursor.is_name_ahead(0) || cursor.is_word("primary") {
+            definition(cursor, &mut table)?;
+        }
+    }
+    let closing = cursor.place();
+    cursor.expect_symbol(")")?;
+    table.properties = properties(cursor)?;
+    if cursor.is_script && table.primary_keys.is_empty() {
+        let what = format!("table {} has no PRIMARY KEY", table.name.name);
+        return Err(Error::Invalid { place: closing, what });
+    }
     Ok(StatementKind::CreateTable(table))
 }
 
-/// `name type [STATIC] [MASKED WITH …] [CHECK …] [PRIMARY KEY]`; true if it is the primary key.
-fn column(cursor: &mut Cursor<'_>) -> Result<(ColumnText, bool)> {
-    let name = cursor.name("a column name or PRIMARY KEY")?;
+/// A column, or `PRIMARY KEY ( … )`.
+fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
+    let place = cursor.place();
+    let key = if cursor.eat_word("primary") {
+        cursor.expect_word("key")?;
+        primary_key_list(cursor)?
+    } else {
+        let column = column(cursor)?;
+        let name = column.name.clone();
+        table.columns.push(column);
+        if !cursor.eat_word("primary") {
+            return Ok(());
+        }
+        cursor.expect_word("key")?;
+        PrimaryKey { partition_key: vec![name], clustering: Vec::new() }
+    };
+    if cursor.is_script && !table.primary_keys.is_empty() {
+        let what = "the table has a primary key already".to_owned();
+        return Err(Error::Invalid { place, what });
+    }
+    table.primary_keys.push(key);
+    Ok(())
+}
+
+/// `name type [STATIC] [MASKED WITH …]`; in scripts also `[CHECK …]`.
+fn column(cursor: &mut Cursor<'_>) -> Result<ColumnText> {
+    let name = cursor.name()?;
     let column_type = type_text(cursor)?;
     let is_static = cursor.eat_word("static");
-    if cursor.eat_words(&["masked", "with"]) {
+    let is_masked = cursor.is_word("masked");
+    if is_masked {
         mask(cursor)?;
     }
-    if cursor.eat_word("check") {
+    if cursor.is_script && cursor.eat_word("check") {
         // Constraints say nothing about files.
         while !cursor.at_end() && ![",", ")", ";"].iter().any(|s| cursor.is_symbol(s)) {
+            if cursor.is_word("primary") {
+                break;
+            }
             if cursor.is_symbol("(") {
                 cursor.skip_parenthesised()?
             } else {
@@ -71,95 +87,105 @@ fn column(cursor: &mut Cursor<'_>) -> Result<(ColumnText, bool)> {
             }
         }
     }
-    let is_key = cursor.eat_words(&["primary", "key"]);
-    Ok((ColumnText { name, column_type, is_static }, is_key))
+    Ok(ColumnText { name, column_type, is_static, is_masked })
 }
 
-/// `DEFAULT`, or a function with its arguments.
+/// `MASKED WITH DEFAULT`, or a function with its arguments.
 fn mask(cursor: &mut Cursor<'_>) -> Result<()> {
-    if cursor.eat_word("default") {
+    cursor.expect_words(&["masked", "with"])?;
+    if cursor.is_word("default") && !cursor.peek_ahead(1).is_symbol("(") {
+        cursor.next();
         return Ok(());
     }
-    cursor.qualified_name("a masking function")?;
-    cursor.skip_parenthesised()
+    super::term::function_name(cursor)?;
+    if cursor.is_script {
+        return cursor.skip_parenthesised();
+    }
+    cursor.expect_symbol("(")?;
+    if !cursor.is_symbol(")") {
+        cursor.list(super::term::term)?;
+    }
+    cursor.expect_symbol(")")
 }
 
 /// `( (a, b), c, d )` after `PRIMARY KEY`.
 fn primary_key_list(cursor: &mut Cursor<'_>) -> Result<PrimaryKey> {
-    let column = |cursor: &mut Cursor<'_>| cursor.name("a column name");
     cursor.expect_symbol("(")?;
     let partition_key = if cursor.eat_symbol("(") {
-        let columns = cursor.list(column)?;
+        let columns = cursor.list(Cursor::name)?;
         cursor.expect_symbol(")")?;
         columns
     } else {
-        vec![column(cursor)?]
+        vec![cursor.name()?]
     };
-    let clustering = if cursor.eat_symbol(",") { cursor.list(column)? } else { Vec::new() };
+    let clustering = if cursor.eat_symbol(",") { cursor.list(Cursor::name)? } else { Vec::new() };
     cursor.expect_symbol(")")?;
     Ok(PrimaryKey { partition_key, clustering })
 }
 
-/// `CREATE MATERIALIZED VIEW [IF NOT EXISTS] name AS SELECT … FROM base WHERE … PRIMARY KEY (…) [WITH …]`
+/// `MATERIALIZED VIEW [IF NOT EXISTS] name AS SELECT … FROM base WHERE … PRIMARY KEY (…) [WITH …]`
 pub(super) fn create_view(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
-    cursor.expect_word("create")?;
-    cursor.expect_word("materialized")?;
-    cursor.expect_word("view")?;
-    let if_not_exists = cursor.eat_if_not_exists();
-    let name = cursor.qualified_name("a view name")?;
-    cursor.expect_word("as")?;
-    cursor.expect_word("select")?;
-    let columns = if cursor.eat_symbol("*") {
-        None
-    } else {
-        Some(cursor.list(|cursor| cursor.name("a column name"))?)
+    cursor.expect_words(&["materialized", "view"])?;
+    let if_not_exists = cursor.if_not_exists()?;
+    let name = cursor.table_name()?;
+    cursor.expect_words(&["as", "select"])?;
+    let columns = match selectors(cursor)? {
+        Selection::All => None,
+        Selection::Items(items) => {
+            let columns = items.into_iter().filter_map(|item| match item.selector {
+                RawSelector::Column(name) => Some(name),
+                _ => None,
+            });
+            Some(columns.collect())
+        }
     };
     cursor.expect_word("from")?;
-    let base = cursor.qualified_name("a table name")?;
+    let base = cursor.table_name()?;
     // The condition decides which rows the view has, not what they look like.
-    while !cursor.eat_words(&["primary", "key"]) {
-        if cursor.at_end() || cursor.is_symbol(";") {
-            return Err(cursor.expected("PRIMARY KEY"));
-        }
-        cursor.next();
+    if cursor.eat_word("where") {
+        relations(cursor)?;
     }
+    cursor.expect_words(&["primary", "key"])?;
     let primary_key = primary_key_list(cursor)?;
     let properties = properties(cursor)?;
+    if properties.compact_storage {
+        return Err(
+            cursor.refused("COMPACT STORAGE tables are not allowed starting with version 4.0")
+        );
+    }
     let view = CreateView { name, if_not_exists, columns, base, primary_key, properties };
     Ok(StatementKind::CreateView(view))
 }
 
-/// `ALTER TABLE [IF EXISTS] name ADD … | DROP … | RENAME … | ALTER … | WITH …`
+/// `TABLE [IF EXISTS] name ADD … | DROP … | RENAME … | ALTER … | WITH …`
 pub(super) fn alter_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
-    cursor.expect_word("alter")?;
     cursor.next();
-    let if_exists = cursor.eat_if_exists();
-    let name = cursor.qualified_name("a table name")?;
+    let if_exists = cursor.if_exists()?;
+    let name = cursor.table_name()?;
     let change = if cursor.eat_word("add") {
-        let if_not_exists = cursor.eat_if_not_exists();
-        let columns = parenthesised_or_bare(cursor, |cursor| Ok(column(cursor)?.0))?;
-        TableChange::Add { if_not_exists, columns }
+        let if_not_exists = cursor.if_not_exists()?;
+        TableChange::Add { if_not_exists, columns: parenthesised_or_bare(cursor, column)? }
     } else if cursor.eat_word("drop") {
         drop_columns(cursor)?
     } else if cursor.eat_word("rename") {
-        let if_exists = cursor.eat_if_exists();
+        let if_exists = cursor.if_exists()?;
         TableChange::Rename { if_exists, renames: renames(cursor)? }
-    } else if cursor.eat_word("alter") {
+    } else if cursor.is_word("alter") {
         alter_column(cursor)?
-    } else if cursor.is_word("with") {
+    } else if cursor.eat_word("with") {
         TableChange::Options(options(cursor)?)
     } else {
-        return Err(cursor.expected("ADD, DROP, RENAME, ALTER or WITH"));
+        return Err(cursor.no_viable());
     };
     Ok(StatementKind::AlterTable { name, if_exists, change })
 }
 
 fn parenthesised_or_bare<T>(
     cursor: &mut Cursor<'_>,
-    item: impl FnMut(&mut Cursor<'_>) -> Result<T>,
+    mut item: impl FnMut(&mut Cursor<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     if !cursor.eat_symbol("(") {
-        return cursor.list(item);
+        return if cursor.is_script { cursor.list(item) } else { Ok(vec![item(cursor)?]) };
     }
     let items = cursor.list(item)?;
     cursor.expect_symbol(")")?;
@@ -167,35 +193,54 @@ fn parenthesised_or_bare<T>(
 }
 
 fn drop_columns(cursor: &mut Cursor<'_>) -> Result<TableChange> {
-    if cursor.eat_words(&["compact", "storage"]) {
-        return Ok(TableChange::Other);
+    if cursor.is_word("compact") && cursor.peek_ahead(1).is_word("storage") {
+        cursor.next();
+        cursor.next();
+        return Ok(TableChange::DropCompactStorage);
     }
-    let if_exists = cursor.eat_if_exists();
-    let columns: Vec<Name> = parenthesised_or_bare(cursor, |cursor| cursor.name("a column name"))?;
-    let timestamp = if cursor.eat_words(&["using", "timestamp"]) {
-        Some(integer(cursor, "a timestamp in microseconds")?)
-    } else {
-        None
-    };
+    let if_exists = cursor.if_exists()?;
+    let columns: Vec<Name> = parenthesised_or_bare(cursor, |cursor| cursor.name())?;
+    let mut timestamp = None;
+    if cursor.eat_word("using") {
+        cursor.expect_word("timestamp")?;
+        let token = cursor.expect_kind(TokenKind::Integer, "INTEGER")?;
+        let parsed: i64 = token.text.parse().map_err(|_| Error::Invalid {
+            place: token.place,
+            what: format!("{} is out of range for a timestamp in microseconds", token.text),
+        })?;
+        timestamp = Some(parsed);
+    }
     Ok(TableChange::Drop { if_exists, columns, timestamp })
 }
 
 fn alter_column(cursor: &mut Cursor<'_>) -> Result<TableChange> {
-    cursor.eat_if_exists();
-    let name = cursor.name("a column name")?;
-    if cursor.eat_word("type") {
+    let column = if cursor.peek_ahead(1).is_word("if") { None } else { Some(2) };
+    if let Some(ahead) = column {
+        let next = cursor.peek_ahead(ahead);
+        let fits = ["type", "masked", "drop", "check"].iter().any(|word| next.is_word(word));
+        if cursor.is_column_ahead(1) && !fits {
+            return Err(cursor.no_viable_ahead(ahead));
+        }
+    }
+    cursor.next();
+    cursor.if_exists()?;
+    let name = cursor.column()?;
+    if column.is_some() && cursor.eat_word("type") {
         return Ok(TableChange::Retype { name, to: type_text(cursor)? });
     }
-    if cursor.eat_words(&["masked", "with"]) {
+    if cursor.is_word("masked") {
         mask(cursor)?;
     } else if cursor.eat_word("drop") {
-        cursor.name("MASKED or CHECK")?;
-    } else if cursor.eat_word("check") {
+        if !(cursor.is_script && cursor.eat_word("check")) {
+            cursor.expect_word("masked")?;
+        }
+    } else if cursor.is_script && cursor.eat_word("check") {
         while !cursor.at_end() && !cursor.is_symbol(";") {
             cursor.next();
         }
+        return Ok(TableChange::Constraint);
     } else {
-        return Err(cursor.expected("TYPE, MASKED WITH or DROP MASKED"));
+        return Err(cursor.no_viable());
     }
-    Ok(TableChange::Other)
+    Ok(TableChange::Mask)
 }

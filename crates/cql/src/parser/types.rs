@@ -2,49 +2,60 @@
 
 use super::MAX_NESTING;
 use super::cursor::Cursor;
-use crate::ast::{CreateType, Name, StatementKind, TypeChange, TypeText};
+use super::words;
+use crate::ast::{CreateType, Name, QualifiedName, StatementKind, TypeChange, TypeText};
 use crate::error::{Error, Result};
-use crate::lexer::TokenKind;
+use crate::lexer::{Token, TokenKind};
+use halcyon_model::CqlType;
 
-/// `CREATE TYPE [IF NOT EXISTS] name ( field type, … )`
+/// What follows `CREATE`: `TYPE [IF NOT EXISTS] name ( field type, … )`
 pub(super) fn create_type(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
-    cursor.expect_word("create")?;
-    cursor.expect_word("type")?;
-    let if_not_exists = cursor.eat_if_not_exists();
-    let name = cursor.qualified_name("a type name")?;
+    cursor.next();
+    let if_not_exists = cursor.if_not_exists()?;
+    let name = type_name(cursor)?;
     cursor.expect_symbol("(")?;
-    let fields = cursor.list(field)?;
+    let mut fields = vec![field(cursor)?];
+    while cursor.eat_symbol(",") {
+        if cursor.is_name_ahead(0) {
+            fields.push(field(cursor)?);
+        }
+    }
     cursor.expect_symbol(")")?;
     Ok(StatementKind::CreateType(CreateType { name, if_not_exists, fields }))
 }
 
-/// `ALTER TYPE [IF EXISTS] name ADD … | RENAME … | ALTER …`
+/// What follows `ALTER`: `TYPE [IF EXISTS] name ADD … | RENAME … | ALTER …`
 pub(super) fn alter_type(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
-    cursor.expect_word("alter")?;
-    cursor.expect_word("type")?;
-    let type_must_not_exist = cursor.eat_if_exists();
-    let name = cursor.qualified_name("a type name")?;
+    cursor.next();
+    let if_exists = cursor.if_exists()?;
+    let name = type_name(cursor)?;
     let change = if cursor.eat_word("add") {
-        let if_not_exists = cursor.eat_if_not_exists();
-        TypeChange::Add { if_not_exists, fields: cursor.list(field)? }
+        let if_not_exists = cursor.if_not_exists()?;
+        let mut fields = vec![field(cursor)?];
+        while cursor.is_script && cursor.eat_symbol(",") {
+            fields.push(field(cursor)?);
+        }
+        TypeChange::Add { if_not_exists, fields }
     } else if cursor.eat_word("rename") {
-        let if_exists = cursor.eat_if_exists();
+        let if_exists = cursor.if_exists()?;
         TypeChange::Rename { if_exists, renames: renames(cursor)? }
+    } else if cursor.eat_word("alter") {
+        let field = cursor.name()?;
+        cursor.expect_word("type")?;
+        TypeChange::Retype { field, to: type_text(cursor)? }
     } else {
-        return Err(
-            cursor.expected_hint("ADD or RENAME", "fields of a type cannot change otherwise")
-        );
+        return Err(cursor.no_viable());
     };
-    Ok(StatementKind::AlterType { name, if_exists: type_must_not_exist, change })
+    Ok(StatementKind::AlterType { name, if_exists, change })
 }
 
 /// `a TO b AND c TO d`
 pub(super) fn renames(cursor: &mut Cursor<'_>) -> Result<Vec<(Name, Name)>> {
     let mut renames = Vec::new();
     loop {
-        let from = cursor.name("a name")?;
+        let from = cursor.name()?;
         cursor.expect_word("to")?;
-        renames.push((from, cursor.name("a name")?));
+        renames.push((from, cursor.name()?));
         if !cursor.eat_word("and") {
             return Ok(renames);
         }
@@ -52,8 +63,51 @@ pub(super) fn renames(cursor: &mut Cursor<'_>) -> Result<Vec<(Name, Name)>> {
 }
 
 fn field(cursor: &mut Cursor<'_>) -> Result<(Name, TypeText)> {
-    let name = cursor.name("a field name")?;
+    let name = cursor.name()?;
     Ok((name, type_text(cursor)?))
+}
+
+/// Keywords that name no user type, though they are names elsewhere.
+fn names_no_type(token: &Token<'_>) -> bool {
+    token.kind == TokenKind::Word
+        && (words::is_native_type(token.text)
+            || (words::names_no_function(token.text) && !token.is_word("key"))
+            || token.is_word("count"))
+}
+
+/// `[keyspace.]type`
+pub(super) fn type_name(cursor: &mut Cursor<'_>) -> Result<QualifiedName> {
+    let first = cursor.peek();
+    let place = first.place;
+    let is_qualified = cursor.peek_ahead(1).is_symbol(".");
+    let keyspace = if is_qualified || (cursor.is_name_ahead(0) && names_no_type(&first)) {
+        let keyspace = cursor.name()?;
+        cursor.expect_symbol(".")?;
+        Some(keyspace.text)
+    } else {
+        None
+    };
+    let token = cursor.peek();
+    if !cursor.is_name_ahead(0) || names_no_type(&token) {
+        return Err(cursor.no_viable());
+    }
+    const RESERVED: [&str; 6] = ["byte", "complex", "enum", "interval", "macaddr", "bitstring"];
+    if token.kind == TokenKind::Word && RESERVED.contains(&token.text) {
+        let what = format!("Invalid (reserved) user type name {}", token.text);
+        return Err(cursor.refused(what));
+    }
+    let name = cursor.name()?.text;
+    Ok(QualifiedName { place, keyspace, name })
+}
+
+/// One of the native types: what CAST takes.
+pub(super) fn native_type(cursor: &mut Cursor<'_>) -> Result<TypeText> {
+    let token = cursor.peek();
+    if token.kind != TokenKind::Word || !words::is_native_type(token.text) {
+        return Err(cursor.no_viable());
+    }
+    cursor.next();
+    Ok(TypeText { place: token.place, text: token.text.to_ascii_lowercase() })
 }
 
 /// A type, with one blank after each comma and none elsewhere.
@@ -70,40 +124,122 @@ fn push_type(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Result
         return Err(Error::Invalid { place: cursor.place(), what });
     }
     let token = cursor.peek();
-    match token.kind {
-        TokenKind::String => {
-            // A Java class name in quotes.
-            cursor.next();
-            text.push_str(token.text);
-            return Ok(());
-        }
-        // Only a vector's dimension; the type parser refuses it elsewhere.
-        TokenKind::Integer if depth > 0 => {
-            cursor.next();
-            text.push_str(token.text);
-            return Ok(());
-        }
-        TokenKind::Word | TokenKind::QuotedName => {
-            cursor.next();
-            text.push_str(token.text);
-        }
-        _ => return Err(cursor.expected("a type")),
+    if token.kind == TokenKind::String {
+        return push_class(cursor, text);
     }
-    if cursor.eat_symbol(".") {
+    if !cursor.is_name_ahead(0) && !token.is_word("set") {
+        return Err(cursor.no_viable());
+    }
+    let is_generic = cursor.peek_ahead(1).is_symbol("<")
+        && ["map", "list", "set", "tuple", "vector", "frozen"].iter().any(|w| token.is_word(w));
+    if is_generic || token.is_word("set") {
+        return push_generic(cursor, text, depth);
+    }
+    if token.kind == TokenKind::Word && words::is_native_type(token.text) {
+        if !cursor.peek_ahead(1).is_symbol(".") {
+            check_end(cursor)?;
+            text.push_str(cursor.next().text);
+            return Ok(());
+        }
+    } else if cursor.is_name_ahead(0) && !cursor.peek_ahead(1).is_symbol(".") {
+        check_end(cursor)?;
+    }
+    let first = cursor.peek().text;
+    let named = type_name(cursor)?;
+    text.push_str(first);
+    if named.keyspace.is_some() {
         text.push('.');
-        let token = cursor.peek();
-        cursor.name("a type name")?;
-        text.push_str(token.text);
+        text.push_str(&halcyon_model::types::quote_identifier_if_needed(&named.name));
     }
-    if cursor.eat_symbol("<") {
-        text.push('<');
+    Ok(())
+}
+
+/// A Java class name in quotes.
+fn push_class(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {
+    let token = cursor.peek();
+    let class = token.value();
+    match CqlType::parse(&class) {
+        Ok(CqlType::Custom(unknown)) if !cursor.is_script && !unknown.contains('(') => {
+            let full = if unknown.contains('.') {
+                unknown
+            } else {
+                format!("org.apache.cassandra.db.marshal.{unknown}")
+            };
+            return Err(cursor.refused(format!(
+                "Error setting type {class}: Unable to find abstract-type class '{full}'"
+            )));
+        }
+        Err(error) if !cursor.is_script => {
+            return Err(cursor.refused(format!("Cannot parse type {class}: {error}")));
+        }
+        _ => {}
+    }
+    text.push_str(cursor.next().text);
+    Ok(())
+}
+
+fn push_generic(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Result<()> {
+    let word = cursor.next();
+    text.push_str(&word.text.to_ascii_lowercase());
+    cursor.expect_symbol("<")?;
+    text.push('<');
+    let inner = cursor.peek();
+    let is_native = inner.kind == TokenKind::Word
+        && words::is_native_type(inner.text)
+        && !cursor.peek_ahead(1).is_symbol(".");
+    push_type(cursor, text, depth + 1)?;
+    if word.is_word("frozen") && is_native && !cursor.is_script {
+        return Err(cursor.refused(format!(
+            "frozen<> is only allowed on collections, tuples, and user-defined types (got {})",
+            inner.text.to_ascii_lowercase()
+        )));
+    }
+    if word.is_word("map") {
+        push_comma(cursor, text)?;
         push_type(cursor, text, depth + 1)?;
-        while cursor.eat_symbol(",") {
-            text.push_str(", ");
+    } else if word.is_word("vector") {
+        push_comma(cursor, text)?;
+        text.push_str(cursor.expect_kind(TokenKind::Integer, "INTEGER")?.text);
+    } else if word.is_word("tuple") {
+        while cursor.is_symbol(",") {
+            push_comma(cursor, text)?;
             push_type(cursor, text, depth + 1)?;
         }
-        cursor.expect_symbol(">")?;
-        text.push('>');
     }
+    cursor.expect_symbol(">")?;
+    text.push('>');
+    Ok(())
+}
+
+fn push_comma(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {
+    cursor.expect_symbol(",")?;
+    text.push_str(", ");
+    Ok(())
+}
+
+/// Cassandra looks one token ahead of a type's name, for the `.`, and refuses what can never follow a type.
+fn check_end(cursor: &Cursor<'_>) -> Result<()> {
+    const WORDS: [&str; 9] = [
+        "static",
+        "masked",
+        "primary",
+        "language",
+        "sfunc",
+        "stype",
+        "finalfunc",
+        "initcond",
+        "to",
+    ];
+    let next = cursor.peek_ahead(1);
+    let fits = match next.kind {
+        TokenKind::End => true,
+        TokenKind::Symbol => matches!(next.text, ";" | ")" | "," | ">"),
+        _ => WORDS.iter().any(|word| next.is_word(word)),
+    };
+    let is_constraint = cursor.is_script && next.is_word("check");
+    if !fits && !is_constraint {
+        return Err(cursor.no_viable_ahead(1));
+    }
+    cursor.peek_ahead(2);
     Ok(())
 }

@@ -71,14 +71,12 @@ impl Drafts {
                 self.alter_table(&name, if_exists, change)?;
             }
             StatementKind::DropTable { name, if_exists }
-            | StatementKind::DropView { name, if_exists } => {
-                if self.tables.remove(&self.key(&name)).is_none() && !if_exists {
-                    return Err(self.no_table(&name));
-                }
-            }
+            | StatementKind::DropView { name, if_exists } => self.drop_table(&name, if_exists)?,
             StatementKind::Skipped { what } => {
                 self.note(statement.place, format!("{what}: skipped, it shapes no table"));
             }
+            // Neither rows nor what stands beside tables shape them.
+            _ => {}
         }
         Ok(())
     }
@@ -89,6 +87,13 @@ impl Drafts {
             name.place,
             format!("table {keyspace}.{table} does not exist (nothing above creates it)"),
         )
+    }
+
+    fn drop_table(&mut self, name: &QualifiedName, if_exists: bool) -> Result<()> {
+        match self.tables.remove(&self.key(name)) {
+            None if !if_exists => Err(self.no_table(name)),
+            _ => Ok(()),
+        }
     }
 
     fn create_type(&mut self, create: CreateType) -> Result<()> {
@@ -139,6 +144,9 @@ impl Drafts {
                 }
                 Ok(())
             }
+            TypeChange::Retype { field, .. } => {
+                Err(invalid(field.place, "fields of a type cannot change their types"))
+            }
         }
     }
 
@@ -164,7 +172,9 @@ impl Drafts {
         let (keyspace, name) = self.key(&create.name);
         let mut draft = TableDraft::new(&keyspace, &name);
         add_columns(&mut draft, create.columns, false)?;
-        set_primary_key(&mut draft, &create.primary_key)?;
+        for key in &create.primary_keys {
+            set_primary_key(&mut draft, key)?;
+        }
         set_properties(&mut draft, &create.properties)?;
         self.insert_table(&create.name, create.if_not_exists, draft)
     }
@@ -251,7 +261,7 @@ impl Drafts {
                 draft.id = options::apply(&mut draft.options, option)?.or(draft.id);
                 Ok(())
             }),
-            TableChange::Other => Ok(()),
+            TableChange::DropCompactStorage | TableChange::Mask | TableChange::Constraint => Ok(()),
         }
     }
 

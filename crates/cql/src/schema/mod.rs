@@ -10,9 +10,14 @@
 //! here, with the place.  Statements that do not shape tables are listed in `notes`.
 
 mod apply;
+pub mod change;
+pub mod describe;
 mod draft;
 mod edit;
+mod local;
 mod options;
+pub mod rows;
+mod system;
 mod types;
 
 use std::collections::BTreeMap;
@@ -20,6 +25,11 @@ use std::collections::BTreeMap;
 use halcyon_model::schema::TableSchema;
 
 pub use draft::{ColumnDraft, DraftError, DroppedDraft, TableDraft};
+pub use local::{
+    CQL_VERSION, DATA_CENTER, LocalNode, NATIVE_PROTOCOL_VERSION, PARTITIONER, RACK,
+    RELEASE_VERSION, local_row, schema_version_row,
+};
+pub use system::{is_local, is_replicated_system, is_virtual, system_tables};
 pub use types::{FieldTexts, UserTypeCatalog};
 
 use crate::error::{Error, Result};

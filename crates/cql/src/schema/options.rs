@@ -29,6 +29,48 @@ pub(super) fn apply(options: &mut TableOptions, option: &TableOption) -> Result<
     Ok(None)
 }
 
+/// Sets what was left out to Cassandra's defaults, so that every option says what is in force.
+pub(crate) fn complete(options: &mut TableOptions) {
+    let entries = |all: &[(&str, &str)]| {
+        all.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    };
+    options.gc_grace_seconds.get_or_insert(864_000);
+    options.bloom_filter_fp_chance.get_or_insert(0.01);
+    options.crc_check_chance.get_or_insert(1.0);
+    options.min_index_interval.get_or_insert(128);
+    options.max_index_interval.get_or_insert(2048);
+    options.compression.get_or_insert_with(|| {
+        entries(&[
+            ("chunk_length_in_kb", "16"),
+            ("class", "org.apache.cassandra.io.compress.LZ4Compressor"),
+        ])
+    });
+    options.compaction.get_or_insert_with(|| {
+        entries(&[
+            ("class", "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy"),
+            ("max_threshold", "32"),
+            ("min_threshold", "4"),
+        ])
+    });
+    options
+        .caching
+        .get_or_insert_with(|| entries(&[("keys", "ALL"), ("rows_per_partition", "NONE")]));
+    const OTHER: [(&str, &str); 9] = [
+        ("additional_write_policy", "99p"),
+        ("allow_auto_snapshot", "true"),
+        ("cdc", "false"),
+        ("extensions", "{}"),
+        ("incremental_backups", "true"),
+        ("memtable", "default"),
+        ("memtable_flush_period_in_ms", "0"),
+        ("read_repair", "BLOCKING"),
+        ("speculative_retry", "99p"),
+    ];
+    for (name, value) in OTHER {
+        options.other.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    }
+}
+
 fn invalid(option: &TableOption, what: impl std::fmt::Display) -> Error {
     Error::Invalid {
         place: option.name.place,

@@ -56,6 +56,13 @@ impl UserTypeCatalog {
         Ok((UserType { keyspace, name: name.as_bytes().to_vec(), fields }, parts))
     }
 
+    /// Every type that was given, or why it is none.
+    pub fn all(&self) -> impl Iterator<Item = (&str, Result<&UserType, &TypeError>)> {
+        self.resolved
+            .iter()
+            .map(|(name, found)| (name.as_str(), found.as_ref().map(|(user_type, _)| user_type)))
+    }
+
     /// Parses a type of the keyspace from its CQL.
     pub fn parse(&self, text: &str) -> Result<CqlType, TypeError> {
         self.parse_counted(text).map(|(cql_type, _)| cql_type)

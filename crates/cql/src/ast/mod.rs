@@ -1,5 +1,27 @@
 //! What CQL text says, before anything is looked up.
 
+mod auth;
+mod definitions;
+mod describe;
+mod modify;
+mod select;
+mod term;
+
+pub use auth::{AuthStatement, Permission, Resource, RoleOptions};
+pub use definitions::{
+    CreateAggregate, CreateFunction, CreateIndex, CreateTrigger, IndexTarget, IndexTargetKind,
+};
+pub use describe::{Describe, DescribeTarget};
+pub use modify::{
+    Assignment, Batch, BatchKind, CellTarget, Change, Condition, Conditions, Delete, Insert,
+    InsertJson, Modification, Update, Using,
+};
+pub use select::{
+    Operator, OrderBy, RawSelector, Relation, RelationTarget, RelationValue, Select, SelectItem,
+    Selection,
+};
+pub use term::{ArithmeticOperator, LiteralKind, RawTerm};
+
 use crate::lexer::Place;
 
 /// A name with an optional keyspace: `ks.t`.
@@ -44,6 +66,11 @@ pub enum StatementKind {
         name: Name,
         if_exists: bool,
     },
+    AlterKeyspace {
+        name: Name,
+        if_exists: bool,
+        options: Vec<TableOption>,
+    },
     CreateType(CreateType),
     AlterType {
         name: QualifiedName,
@@ -69,6 +96,43 @@ pub enum StatementKind {
         name: QualifiedName,
         if_exists: bool,
     },
+    AlterView {
+        name: QualifiedName,
+        if_exists: bool,
+        options: Vec<TableOption>,
+    },
+    CreateIndex(CreateIndex),
+    DropIndex {
+        name: QualifiedName,
+        if_exists: bool,
+    },
+    CreateFunction(CreateFunction),
+    DropFunction {
+        name: QualifiedName,
+        if_exists: bool,
+        /// `None` if no types were given.
+        arguments: Option<Vec<TypeText>>,
+    },
+    CreateAggregate(CreateAggregate),
+    DropAggregate {
+        name: QualifiedName,
+        if_exists: bool,
+        arguments: Option<Vec<TypeText>>,
+    },
+    CreateTrigger(CreateTrigger),
+    DropTrigger {
+        name: Name,
+        table: QualifiedName,
+        if_exists: bool,
+    },
+    Auth(AuthStatement),
+    Describe(Describe),
+    Select(Select),
+    Modification(Modification),
+    Batch(Batch),
+    Truncate {
+        name: QualifiedName,
+    },
     /// Says nothing about the shape of tables; `what` are its first words.
     Skipped {
         what: String,
@@ -84,8 +148,19 @@ pub struct CreateType {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeChange {
-    Add { if_not_exists: bool, fields: Vec<(Name, TypeText)> },
-    Rename { if_exists: bool, renames: Vec<(Name, Name)> },
+    Add {
+        if_not_exists: bool,
+        fields: Vec<(Name, TypeText)>,
+    },
+    Rename {
+        if_exists: bool,
+        renames: Vec<(Name, Name)>,
+    },
+    /// Cassandra refuses it since 3.0.
+    Retype {
+        field: Name,
+        to: TypeText,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +168,7 @@ pub struct ColumnText {
     pub name: Name,
     pub column_type: TypeText,
     pub is_static: bool,
+    pub is_masked: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -106,7 +182,8 @@ pub struct CreateTable {
     pub name: QualifiedName,
     pub if_not_exists: bool,
     pub columns: Vec<ColumnText>,
-    pub primary_key: PrimaryKey,
+    /// As often as the text says so; only one makes sense.
+    pub primary_keys: Vec<PrimaryKey>,
     pub properties: Properties,
 }
 
@@ -142,8 +219,11 @@ pub enum TableChange {
         to: TypeText,
     },
     Options(Vec<TableOption>),
-    /// Masks and constraints: nothing that files hold.
-    Other,
+    DropCompactStorage,
+    /// `MASKED WITH …` or `DROP MASKED`: nothing that files hold.
+    Mask,
+    /// `CHECK …` of newer versions: nothing that files hold.
+    Constraint,
 }
 
 /// What follows `WITH`.

@@ -1,0 +1,36 @@
+//! DESCRIBE.
+
+use super::QualifiedName;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Describe {
+    pub target: DescribeTarget,
+    /// `WITH INTERNALS`
+    pub internals: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DescribeTarget {
+    Cluster,
+    Schema {
+        full: bool,
+    },
+    Keyspaces,
+    /// No name: the one in force. `only`: without what is in it.
+    Keyspace {
+        name: Option<String>,
+        only: bool,
+    },
+    Tables,
+    Table(QualifiedName),
+    Index(QualifiedName),
+    View(QualifiedName),
+    Types,
+    Type(QualifiedName),
+    Functions,
+    Function(QualifiedName),
+    Aggregates,
+    Aggregate(QualifiedName),
+    /// A keyspace, or whatever else has the name.
+    Generic(QualifiedName),
+}

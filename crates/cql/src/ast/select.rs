@@ -1,0 +1,151 @@
+//! SELECT, and the relations of every WHERE.
+
+use std::fmt;
+
+use super::term::ArithmeticOperator;
+use super::{Name, QualifiedName, RawTerm, TypeText};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Select {
+    pub json: bool,
+    pub distinct: bool,
+    pub selection: Selection,
+    pub table: QualifiedName,
+    pub relations: Vec<Relation>,
+    pub group_by: Vec<RawSelector>,
+    /// True is descending.
+    pub order_by: Vec<OrderBy>,
+    pub per_partition_limit: Option<RawTerm>,
+    pub limit: Option<RawTerm>,
+    pub allow_filtering: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderBy {
+    pub column: Name,
+    pub descending: bool,
+    /// `ORDER BY v ANN OF [...]`
+    pub ann_of: Option<RawTerm>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// `*`
+    All,
+    Items(Vec<SelectItem>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectItem {
+    pub selector: RawSelector,
+    pub alias: Option<Name>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawSelector {
+    Column(Name),
+    /// `count(*)` and `count(1)`.
+    CountRows,
+    WriteTime(Box<RawSelector>),
+    MaxWriteTime(Box<RawSelector>),
+    Ttl(Box<RawSelector>),
+    Call {
+        name: QualifiedName,
+        arguments: Vec<RawSelector>,
+    },
+    Cast {
+        selector: Box<RawSelector>,
+        to: TypeText,
+    },
+    Field {
+        selector: Box<RawSelector>,
+        field: Name,
+    },
+    Element {
+        selector: Box<RawSelector>,
+        key: RawTerm,
+    },
+    Slice {
+        selector: Box<RawSelector>,
+        from: Option<RawTerm>,
+        to: Option<RawTerm>,
+    },
+    /// A literal or a bind marker.
+    Term(RawTerm),
+    TypeHint {
+        to: TypeText,
+        selector: Box<RawSelector>,
+    },
+    List(Vec<RawSelector>),
+    Set(Vec<RawSelector>),
+    Map(Vec<(RawSelector, RawSelector)>),
+    UserType(Vec<(Name, RawSelector)>),
+    Tuple(Vec<RawSelector>),
+    Arithmetic {
+        operator: ArithmeticOperator,
+        left: Box<RawSelector>,
+        right: Box<RawSelector>,
+    },
+    Negate(Box<RawSelector>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    In,
+    Contains,
+    ContainsKey,
+    Like,
+    IsNot,
+    /// `:` of the SAI analyzer.
+    Matches,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RelationTarget {
+    Column(Name),
+    /// `m[k]`
+    Element(Name, RawTerm),
+    /// `(a, b)`
+    Columns(Vec<Name>),
+    Token(Vec<Name>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RelationValue {
+    One(RawTerm),
+    /// `IN (a, b)`
+    Many(Vec<RawTerm>),
+}
+
+/// One condition of a WHERE. `IN ?` has `One` marker, `IS NOT NULL` has `One(Null)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    pub target: RelationTarget,
+    pub operator: Operator,
+    pub value: RelationValue,
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operator::Equal => "=",
+            Operator::NotEqual => "!=",
+            Operator::Less => "<",
+            Operator::LessOrEqual => "<=",
+            Operator::Greater => ">",
+            Operator::GreaterOrEqual => ">=",
+            Operator::In => "IN",
+            Operator::Contains => "CONTAINS",
+            Operator::ContainsKey => "CONTAINS KEY",
+            Operator::Like => "LIKE",
+            Operator::IsNot => "IS NOT",
+            Operator::Matches => ":",
+        })
+    }
+}

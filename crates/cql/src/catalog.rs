@@ -1,0 +1,118 @@
+//! The catalog: an immutable snapshot of all keyspaces, tables and types, that statements are prepared against.
+//!
+//! A schema change makes a new catalog; whoever holds an old one goes on with it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
+use halcyon_model::types::UserType;
+use halcyon_stream::{Layout, TableId};
+
+use crate::error::Result;
+use crate::schema::rows::{self, SchemaRows};
+
+/// Which kind of table, as far as statements behave differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableKind {
+    Regular,
+    View,
+    /// No storage: rows are made when asked (`system_views`, `system_virtual_schema`).
+    Virtual,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    pub id: TableId,
+    pub kind: TableKind,
+    pub schema: TableSchema,
+    /// Statics and regulars stand in it at the same indexes as in `schema`.
+    pub layout: Arc<Layout>,
+}
+
+/// Where a column stands: its kind, and its index among the columns of that kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnRef {
+    pub kind: ColumnKind,
+    pub index: u16,
+}
+
+impl Table {
+    pub fn new(id: TableId, kind: TableKind, schema: TableSchema) -> Table {
+        let layout = Arc::new(Layout::of_table(&schema));
+        Table { id, kind, schema, layout }
+    }
+
+    /// The columns of one kind.
+    pub fn columns(&self, kind: ColumnKind) -> &[ColumnDef] {
+        match kind {
+            ColumnKind::PartitionKey => &self.schema.partition_key,
+            ColumnKind::Clustering => &self.schema.clustering,
+            ColumnKind::Static => &self.schema.statics,
+            ColumnKind::Regular => &self.schema.regulars,
+        }
+    }
+
+    pub fn column(&self, at: ColumnRef) -> Option<&ColumnDef> {
+        self.columns(at.kind).get(usize::from(at.index))
+    }
+
+    pub fn find_column(&self, name: &str) -> Option<ColumnRef> {
+        let kinds = [
+            ColumnKind::PartitionKey,
+            ColumnKind::Clustering,
+            ColumnKind::Static,
+            ColumnKind::Regular,
+        ];
+        kinds.into_iter().find_map(|kind| {
+            let index = self.columns(kind).iter().position(|column| column.name == name)?;
+            Some(ColumnRef { kind, index: u16::try_from(index).ok()? })
+        })
+    }
+
+    pub fn is_counter(&self) -> bool {
+        self.schema.regulars.iter().chain(&self.schema.statics).any(|c| c.cql_type.is_counter())
+    }
+
+    /// `keyspace.table`, as messages name it.
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.schema.keyspace, self.schema.name)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Keyspace {
+    pub name: String,
+    /// `class` is one of its keys.
+    pub replication: BTreeMap<String, String>,
+    pub durable_writes: bool,
+    pub is_virtual: bool,
+    pub tables: BTreeMap<String, Arc<Table>>,
+    pub types: BTreeMap<String, Arc<UserType>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Catalog {
+    /// `system.local.schema_version`.
+    pub version: [u8; 16],
+    pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
+}
+
+impl Catalog {
+    /// The catalog that the live rows of `system_schema` mean, with the system's own keyspaces.
+    pub fn from_rows(rows: &SchemaRows) -> Result<Catalog> {
+        rows::catalog(rows)
+    }
+
+    pub fn keyspace(&self, name: &str) -> Option<&Arc<Keyspace>> {
+        self.keyspaces.get(name)
+    }
+
+    pub fn table(&self, keyspace: &str, name: &str) -> Option<&Arc<Table>> {
+        self.keyspaces.get(keyspace)?.tables.get(name)
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.keyspaces.values().flat_map(|keyspace| keyspace.tables.values())
+    }
+}

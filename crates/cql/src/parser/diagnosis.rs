@@ -1,0 +1,228 @@
+//! What a syntax error says, in the words of Cassandra's parser, which ANTLR generates:
+//!
+//! ```text
+//!  line 1:9 mismatched input 'FORM' expecting K_FROM (SELECT * [FORM]...)
+//!       │   │                                         └ the text around the token where the choice was made
+//!       │   └ what was met, and what was expected if that was one thing
+//!       └ where the token that fits nothing stands; "0:-1" is the end of the text
+//! ```
+//!
+//! The text shown reaches from ten tokens before to two after, blanks counted as tokens; never beyond the last token
+//! that had to be read to find the error, and is left out if that is the end.
+
+use std::fmt::Write as _;
+
+use crate::error::Error;
+use crate::lexer::{Place, Token, TokenKind};
+
+const TOKENS_BEFORE: usize = 10;
+const TOKENS_AFTER: usize = 2;
+
+/// Where an error is told from: indexes of tokens.
+pub(super) struct Sight {
+    /// Where the parser had to choose.
+    pub(super) decision: usize,
+    /// What it could not go on with.
+    pub(super) failing: usize,
+    /// The furthest token that it has looked at.
+    pub(super) fetched: usize,
+}
+
+pub(super) fn no_viable(text: &str, tokens: &[Token<'_>], sight: &Sight) -> Error {
+    let (place, shown) = head(tokens, sight.failing);
+    let message = format!("no viable alternative at input '{shown}'");
+    error(text, tokens, sight, place, &message)
+}
+
+pub(super) fn mismatched(text: &str, tokens: &[Token<'_>], sight: &Sight, expected: &str) -> Error {
+    let (place, shown) = head(tokens, sight.failing);
+    let message = format!("mismatched input '{shown}' expecting {expected}");
+    error(text, tokens, sight, place, &message)
+}
+
+/// The place and text of a token as messages tell them.
+fn head(tokens: &[Token<'_>], at: usize) -> (Option<Place>, String) {
+    match tokens.get(at) {
+        Some(token) if token.kind != TokenKind::End => (Some(token.place), shown(token)),
+        _ => (None, "<EOF>".to_owned()),
+    }
+}
+
+/// A token's text as Cassandra's lexer keeps it: without quotes, unless nothing would be left.
+fn shown(token: &Token<'_>) -> String {
+    match token.kind {
+        TokenKind::QuotedName if token.text == "\"\"" => token.text.to_owned(),
+        TokenKind::QuotedName | TokenKind::String => token.value().into_owned(),
+        _ => token.text.to_owned(),
+    }
+}
+
+fn error(
+    text: &str,
+    tokens: &[Token<'_>],
+    sight: &Sight,
+    place: Option<Place>,
+    what: &str,
+) -> Error {
+    let mut message = match place {
+        Some(place) => format!("line {place} {what}"),
+        None => format!("line 0:-1 {what}"),
+    };
+    if let Some(snippet) = snippet(text, tokens, sight) {
+        let _ = write!(message, " ({snippet})");
+    }
+    let end = tokens.last().map_or(Place { line: 1, column: 0 }, |token| token.place);
+    Error::Syntax { place: place.unwrap_or(end), message }
+}
+
+/// A token, or the blanks or the comment between two.
+struct Piece {
+    place: Place,
+    /// Characters of its text.
+    length: usize,
+    is_end: bool,
+}
+
+impl Piece {
+    fn line(&self) -> usize {
+        self.place.line as usize - 1
+    }
+
+    fn column(&self) -> usize {
+        self.place.column as usize
+    }
+
+    fn end_column(&self) -> usize {
+        self.column() + self.length
+    }
+}
+
+/// All pieces of the text, and for each of the tokens its index among them.
+fn pieces(text: &str, tokens: &[Token<'_>]) -> (Vec<Piece>, Vec<usize>) {
+    let mut pieces = Vec::new();
+    let mut indexes = Vec::with_capacity(tokens.len());
+    let mut at = 0usize;
+    let mut place = Place { line: 1, column: 0 };
+    for token in tokens {
+        let start = offset(text, token);
+        while at < start {
+            let gap = text.get(at..start).unwrap_or_default();
+            let length = hidden_length(gap);
+            let hidden = gap.get(..length).unwrap_or_default();
+            pieces.push(Piece { place, length: utf16(hidden), is_end: false });
+            place = advance(place, hidden);
+            at += length;
+        }
+        indexes.push(pieces.len());
+        let is_end = token.kind == TokenKind::End;
+        pieces.push(Piece { place, length: utf16(&shown(token)), is_end });
+        place = advance(place, token.text);
+        at = start + token.text.len();
+    }
+    (pieces, indexes)
+}
+
+fn offset(text: &str, token: &Token<'_>) -> usize {
+    match token.kind {
+        TokenKind::End => text.len(),
+        _ => (token.text.as_ptr() as usize).saturating_sub(text.as_ptr() as usize),
+    }
+}
+
+fn utf16(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+fn advance(place: Place, over: &str) -> Place {
+    match over.rsplit_once('\n') {
+        None => Place { column: place.column + utf16(over) as u32, ..place },
+        Some((_, last)) => {
+            let lines = over.matches('\n').count() as u32;
+            Place { line: place.line + lines, column: utf16(last) as u32 }
+        }
+    }
+}
+
+/// Length of the run of blanks, or of the comment, at the start of a gap between tokens.
+fn hidden_length(gap: &str) -> usize {
+    let whole = gap.len();
+    let length = if gap.starts_with("--") || gap.starts_with("//") {
+        gap.find(['\n', '\r']).map_or(whole, |end| end + 1)
+    } else if gap.starts_with("/*") {
+        gap.get(2..).and_then(|rest| rest.find("*/")).map_or(whole, |end| end + 4)
+    } else {
+        gap.find(['-', '/']).unwrap_or(whole)
+    };
+    length.max(1).min(whole)
+}
+
+fn snippet(text: &str, tokens: &[Token<'_>], sight: &Sight) -> Option<String> {
+    let (pieces, indexes) = pieces(text, tokens);
+    let index = *indexes.get(sight.decision)?;
+    let fetched = *indexes.get(sight.fetched.max(sight.decision))?;
+    let from = pieces.get(index.saturating_sub(TOKENS_BEFORE))?;
+    let to = pieces.get((index + TOKENS_AFTER).min(fetched))?;
+    let offending = pieces.get(index)?;
+    if from.is_end || to.is_end || offending.is_end {
+        return None;
+    }
+    let mut lines: Vec<Vec<u16>> =
+        text.trim_end_matches('\n').split('\n').map(|line| line.encode_utf16().collect()).collect();
+    let shows_start = from.place == Place { line: 1, column: 0 };
+    let shows_end = to.line() + 1 == lines.len() && to.end_column() == lines.last()?.len();
+    lines.get_mut(to.line())?.truncate(to.end_column());
+    let marked = lines.get_mut(offending.line())?;
+    marked.insert(offending.end_column().min(marked.len()), u16::from(b']'));
+    marked.insert(offending.column().min(marked.len()), u16::from(b'['));
+    let first = lines.get_mut(from.line())?;
+    first.drain(..from.column().min(first.len()));
+    let mut shown = String::new();
+    shown.push_str(if shows_start { "" } else { "..." });
+    for line in lines.get(from.line()..=to.line())? {
+        shown.push_str(&String::from_utf16_lossy(line));
+    }
+    shown.push_str(if shows_end { "" } else { "..." });
+    Some(shown)
+}
+
+/// What Cassandra's lexer says of a character that begins no token and of a quote or comment that never closes.
+pub(super) fn bad_token(text: &str, token: &Token<'_>) -> Error {
+    let end = advance(Place { line: 1, column: 0 }, text);
+    let eof = |expected: &str| (end, format!("mismatched character '<EOF>' expecting {expected}"));
+    let (place, what) = match token.kind {
+        TokenKind::Unterminated if token.text.starts_with('\'') => eof("'''"),
+        TokenKind::Unterminated if token.text.starts_with('"') => eof("'\"'"),
+        TokenKind::Unterminated if token.text.starts_with("$$") => {
+            let last = text.chars().next_back().unwrap_or('$');
+            let place = Place { column: end.column.saturating_sub(1), ..end };
+            (place, format!("mismatched character '{last}' expecting '$'"))
+        }
+        TokenKind::Unterminated => eof("'*'"),
+        _ if token.text == "!" => {
+            let next = text.get(offset(text, token) + 1..).and_then(|rest| rest.chars().next());
+            let next = next.map_or("<EOF>".to_owned(), String::from);
+            let place = Place { column: token.place.column + 1, ..token.place };
+            (place, format!("mismatched character '{next}' expecting '='"))
+        }
+        _ => (token.place, format!("no viable alternative at character '{}'", token.text)),
+    };
+    Error::Syntax { place, message: format!("line {place} {what}") }
+}
+
+/// Cassandra wants a `--` comment closed by the end of its line, even on the last one.
+pub(super) fn open_comment(text: &str, tokens: &[Token<'_>]) -> Option<Error> {
+    let last = tokens.iter().rev().find(|token| token.kind != TokenKind::End);
+    let mut at = last.map_or(0, |token| offset(text, token) + token.text.len());
+    while at < text.len() {
+        let gap = text.get(at..)?;
+        let length = hidden_length(gap);
+        let is_line = gap.starts_with("--") || gap.starts_with("//");
+        if is_line && !gap.get(..length)?.ends_with(['\n', '\r']) {
+            let place = advance(Place { line: 1, column: 0 }, text);
+            let message = format!("line {place} mismatched character '<EOF>' expecting set null");
+            return Some(Error::Syntax { place, message });
+        }
+        at += length;
+    }
+    None
+}

@@ -1,0 +1,300 @@
+//! Terms: what may stand where a value is expected.
+
+use super::cursor::Cursor;
+use super::types::{native_type, type_text};
+use super::words;
+use crate::ast::{ArithmeticOperator, LiteralKind, QualifiedName, RawTerm};
+use crate::error::Result;
+use crate::lexer::{Token, TokenKind};
+
+/// A term; what comes after it must be able to.
+pub(super) fn term(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    let term = cursor.deeper(addition)?;
+    if cursor.is_symbol("}") {
+        cursor.peek_ahead(1);
+    }
+    if !follows_term(&cursor.peek()) && !cursor.is_timeout() {
+        return Err(cursor.no_viable());
+    }
+    Ok(term)
+}
+
+/// Cassandra decides by one table for all terms whether one has ended.
+fn follows_term(token: &Token<'_>) -> bool {
+    const WORDS: [&str; 16] = [
+        "and", "if", "where", "group", "order", "per", "limit", "allow", "asc", "desc", "primary",
+        "insert", "update", "delete", "apply", "with",
+    ];
+    match token.kind {
+        TokenKind::End => true,
+        TokenKind::Symbol => matches!(token.text, ";" | ")" | "," | "]" | "}" | ":" | ".." | "+"),
+        _ => WORDS.iter().any(|word| token.is_word(word)),
+    }
+}
+
+fn addition(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    let mut left = multiplication(cursor)?;
+    loop {
+        // `SET l = [1] + l`: the column after the sign is the assignment's, not the term's.
+        let is_prepend = cursor.is_symbol("+")
+            && cursor.is_column_ahead(1)
+            && !cursor.peek_ahead(2).is_symbol("(")
+            && !cursor.peek_ahead(2).is_symbol(".");
+        let operator = if is_prepend {
+            return Ok(left);
+        } else if cursor.eat_symbol("+") {
+            ArithmeticOperator::Add
+        } else if cursor.eat_symbol("-") {
+            ArithmeticOperator::Subtract
+        } else {
+            return Ok(left);
+        };
+        left = operation(operator, left, multiplication(cursor)?);
+    }
+}
+
+fn multiplication(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    let mut left = group(cursor)?;
+    while let Some(operator) = multiplicative(cursor) {
+        left = operation(operator, left, group(cursor)?);
+    }
+    Ok(left)
+}
+
+pub(super) fn multiplicative(cursor: &mut Cursor<'_>) -> Option<ArithmeticOperator> {
+    let operator = match cursor.peek().text {
+        "*" => ArithmeticOperator::Multiply,
+        "/" => ArithmeticOperator::Divide,
+        "%" => ArithmeticOperator::Modulo,
+        _ => return None,
+    };
+    cursor.next();
+    Some(operator)
+}
+
+fn operation(operator: ArithmeticOperator, left: RawTerm, right: RawTerm) -> RawTerm {
+    RawTerm::Arithmetic { operator, left: Box::new(left), right: Box::new(right) }
+}
+
+fn group(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    if let Some(literal) = negative_word(cursor) {
+        return Ok(literal);
+    }
+    if cursor.eat_symbol("-") {
+        return Ok(RawTerm::Negate(Box::new(simple(cursor)?)));
+    }
+    simple(cursor)
+}
+
+/// `-NaN` and `-Infinity` are one token each.
+pub(super) fn negative_word(cursor: &mut Cursor<'_>) -> Option<RawTerm> {
+    if !cursor.is_symbol("-") || !cursor.touches_next() {
+        return None;
+    }
+    let text = match cursor.peek_ahead(1) {
+        next if next.is_word("nan") => "NaN",
+        next if next.is_word("infinity") => "-Infinity",
+        _ => return None,
+    };
+    cursor.next();
+    cursor.next();
+    Some(RawTerm::Literal { kind: LiteralKind::Float, text: text.to_owned() })
+}
+
+/// A literal that is one token.
+pub(super) fn constant(cursor: &mut Cursor<'_>) -> Option<RawTerm> {
+    let token = cursor.peek();
+    let (kind, text) = match token.kind {
+        TokenKind::String => (LiteralKind::String, token.value().into_owned()),
+        TokenKind::Integer => (LiteralKind::Integer, token.text.to_owned()),
+        TokenKind::Float => (LiteralKind::Float, token.text.to_owned()),
+        TokenKind::Uuid => (LiteralKind::Uuid, token.text.to_owned()),
+        TokenKind::Blob => (LiteralKind::Hex, token.text.to_owned()),
+        TokenKind::Duration => (LiteralKind::Duration, token.text.to_owned()),
+        TokenKind::Word if token.is_word("true") || token.is_word("false") => {
+            (LiteralKind::Boolean, token.text.to_owned())
+        }
+        TokenKind::Word if token.is_word("nan") => (LiteralKind::Float, "NaN".to_owned()),
+        TokenKind::Word if token.is_word("infinity") => (LiteralKind::Float, "Infinity".to_owned()),
+        _ => return negative_word(cursor),
+    };
+    cursor.next();
+    Some(RawTerm::Literal { kind, text })
+}
+
+/// `?` or `:name`
+pub(super) fn marker(cursor: &mut Cursor<'_>) -> Result<Option<RawTerm>> {
+    let name = if cursor.eat_symbol("?") {
+        None
+    } else if cursor.eat_symbol(":") {
+        Some(cursor.name()?.text)
+    } else {
+        return Ok(None);
+    };
+    let index = cursor.markers;
+    cursor.markers = match index.checked_add(1) {
+        Some(next) => next,
+        None => return Err(cursor.refused("Too many markers(?). 65535 markers max is allowed")),
+    };
+    Ok(Some(RawTerm::Bind { index, name }))
+}
+
+/// A whole number or a marker: what LIMIT and USING take.
+pub(super) fn whole_number(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    if let Some(marker) = marker(cursor)? {
+        return Ok(marker);
+    }
+    match cursor.peek().kind {
+        TokenKind::Integer => constant(cursor).ok_or_else(|| cursor.no_viable()),
+        _ => Err(cursor.no_viable()),
+    }
+}
+
+fn simple(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    cursor.deeper(|cursor| {
+        if let Some(literal) = constant(cursor) {
+            return Ok(literal);
+        }
+        if let Some(marker) = marker(cursor)? {
+            return Ok(marker);
+        }
+        let token = cursor.peek();
+        match token.text {
+            "[" => list(cursor),
+            "{" => braces(cursor),
+            "(" => parentheses(cursor),
+            _ if token.is_word("null") => {
+                cursor.next();
+                Ok(RawTerm::Null)
+            }
+            _ if token.is_word("cast") && cursor.peek_ahead(1).is_symbol("(") => cast(cursor),
+            _ => call(cursor),
+        }
+    })
+}
+
+fn list(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    cursor.expect_symbol("[")?;
+    let terms = if cursor.is_symbol("]") { Vec::new() } else { cursor.list(term)? };
+    cursor.expect_symbol("]")?;
+    Ok(RawTerm::List(terms))
+}
+
+/// A set, a map or a user type.
+fn braces(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    cursor.expect_symbol("{")?;
+    if cursor.eat_symbol("}") {
+        return Ok(RawTerm::Set(Vec::new()));
+    }
+    if cursor.is_name_ahead(0) && cursor.peek_ahead(1).is_symbol(":") {
+        let fields = cursor.list(|cursor| {
+            let field = cursor.name()?;
+            cursor.expect_symbol(":")?;
+            Ok((field, term(cursor)?))
+        })?;
+        cursor.expect_symbol("}")?;
+        return Ok(RawTerm::UserType(fields));
+    }
+    let first = term(cursor)?;
+    let found = if cursor.eat_symbol(":") {
+        let mut entries = vec![(first, term(cursor)?)];
+        while cursor.eat_symbol(",") {
+            entries.push(entry(cursor)?);
+        }
+        RawTerm::Map(entries)
+    } else {
+        let mut terms = vec![first];
+        while cursor.eat_symbol(",") {
+            terms.push(term(cursor)?);
+        }
+        RawTerm::Set(terms)
+    };
+    cursor.expect_symbol("}")?;
+    Ok(found)
+}
+
+fn entry(cursor: &mut Cursor<'_>) -> Result<(RawTerm, RawTerm)> {
+    let key = term(cursor)?;
+    cursor.expect_symbol(":")?;
+    Ok((key, term(cursor)?))
+}
+
+/// `{ key: value, … }` where nothing but a map may stand.
+pub(super) fn map(cursor: &mut Cursor<'_>) -> Result<Vec<(RawTerm, RawTerm)>> {
+    cursor.expect_symbol("{")?;
+    let entries = if cursor.is_symbol("}") { Vec::new() } else { cursor.list(entry)? };
+    cursor.expect_symbol("}")?;
+    Ok(entries)
+}
+
+/// A tuple, or a type in front of a term.
+fn parentheses(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    if cursor.peek_ahead(1).kind != TokenKind::String {
+        let hint = cursor.attempt(|cursor| {
+            cursor.expect_symbol("(")?;
+            let to = type_text(cursor)?;
+            cursor.expect_symbol(")")?;
+            Ok(to)
+        });
+        if let Some(to) = hint {
+            return Ok(RawTerm::TypeHint { to, term: Box::new(simple(cursor)?) });
+        }
+    }
+    tuple(cursor)
+}
+
+pub(super) fn tuple(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    cursor.expect_symbol("(")?;
+    let terms = cursor.list(term)?;
+    cursor.expect_symbol(")")?;
+    Ok(RawTerm::Tuple(terms))
+}
+
+/// `CAST(term AS type)` is a call of the function that casts to the type.
+fn cast(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    let place = cursor.next().place;
+    cursor.expect_symbol("(")?;
+    let argument = simple(cursor)?;
+    cursor.expect_word("as")?;
+    let to = native_type(cursor)?;
+    cursor.expect_symbol(")")?;
+    let name = format!("cast_as_{}", if to.text == "varchar" { "text" } else { &to.text });
+    let name = QualifiedName { place, keyspace: None, name };
+    Ok(RawTerm::Call { name, arguments: vec![argument] })
+}
+
+/// `[keyspace.]function`
+pub(super) fn function_name(cursor: &mut Cursor<'_>) -> Result<QualifiedName> {
+    let place = cursor.place();
+    let keyspace = if cursor.is_name_ahead(0) && cursor.peek_ahead(1).is_symbol(".") {
+        let keyspace = cursor.name()?;
+        cursor.next();
+        Some(keyspace.text)
+    } else {
+        None
+    };
+    Ok(QualifiedName { place, keyspace, name: allowed_function_name(cursor)? })
+}
+
+pub(super) fn allowed_function_name(cursor: &mut Cursor<'_>) -> Result<String> {
+    let token = cursor.peek();
+    let is_allowed = token.is_word("token")
+        || (cursor.is_name_ahead(0)
+            && !(token.kind == TokenKind::Word && words::names_no_function(token.text)));
+    if !is_allowed {
+        return Err(cursor.no_viable());
+    }
+    Ok(cursor.next().value().into_owned())
+}
+
+fn call(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    let is_name = cursor.is_name_ahead(0);
+    if is_name && !["(", "."].iter().any(|symbol| cursor.peek_ahead(1).is_symbol(symbol)) {
+        return Err(cursor.no_viable_ahead(1));
+    }
+    let name = function_name(cursor)?;
+    cursor.expect_symbol("(")?;
+    let arguments = if cursor.is_symbol(")") { Vec::new() } else { cursor.list(term)? };
+    cursor.expect_symbol(")")?;
+    Ok(RawTerm::Call { name, arguments })
+}

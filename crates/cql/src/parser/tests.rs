@@ -1,0 +1,65 @@
+//! What the parser refuses, against what Cassandra 5.0.9 said of the same texts.
+
+use std::path::Path;
+
+use super::parse_statement;
+
+/// `tests/data/*.txt`: a text, `----`, and Cassandra's error (2000 is a syntax error; what else it says, it says
+/// after it has parsed the text), ended by `====`.
+fn recorded(name: &str) -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    let text = std::fs::read_to_string(path).expect("readable");
+    let cases = text.split("\n====\n").filter(|case| !case.is_empty());
+    let halves = cases.map(|case| case.split_once("\n----\n").expect("text and answer"));
+    halves.map(|(text, answer)| (text.to_owned(), answer.to_owned())).collect()
+}
+
+/// Proves that errors are Cassandra's, word for word.
+#[test]
+fn syntax_errors_are_cassandras() {
+    let mut wrong = Vec::new();
+    for (text, expected) in recorded("syntax.txt").into_iter().chain(recorded("grammar.txt")) {
+        let found = match parse_statement(&text) {
+            Ok(_) => "accepted".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let expected = expected.strip_prefix("2000 ").unwrap_or("accepted");
+        if found != expected {
+            wrong.push(format!("{text:?}\n  Cassandra: {expected}\n  here:      {found}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Proves that what drivers that see shards ask of the schema is taken as without the timeout.
+#[test]
+fn a_timeout_is_stepped_over() {
+    let plain = parse_statement("SELECT * FROM system.local WHERE key='local'");
+    let timed =
+        parse_statement("SELECT * FROM system.local WHERE key='local' USING TIMEOUT 2000ms");
+    assert_eq!(plain.expect("CQL").kind, timed.expect("CQL").kind);
+    assert!(parse_statement("SELECT * FROM t USING TIMEOUT 2000").is_err());
+}
+
+/// Proves that no text, however it is cut or nested, makes the parser panic, run away or exhaust the stack.
+#[test]
+fn any_text_is_survived() {
+    for (text, _) in recorded("grammar.txt") {
+        for (cut, _) in text.char_indices() {
+            let _ = parse_statement(&text[..cut]);
+            let _ = parse_statement(&text[cut..]);
+        }
+    }
+    let bombs = [
+        "(", "[", "{", "f(", "-", "- ", "(int)", "a[", "{a:", "{1:", "(a,", "CAST(", "((", "a + (",
+    ];
+    for bomb in bombs {
+        let deep = bomb.repeat(20_000);
+        assert!(parse_statement(&format!("SELECT {deep}")).is_err(), "{bomb}");
+        assert!(parse_statement(&format!("SELECT * FROM t WHERE a = {deep}")).is_err(), "{bomb}");
+        assert!(parse_statement(&format!("SELECT * FROM t WHERE {deep}")).is_err(), "{bomb}");
+        assert!(parse_statement(&format!("INSERT INTO t (a) VALUES ({deep}")).is_err(), "{bomb}");
+    }
+    let types = format!("CREATE TABLE t (k {}int", "list<".repeat(20_000));
+    assert!(parse_statement(&types).is_err());
+}

@@ -1,0 +1,110 @@
+//! Functions of collections: keys, values, size, and aggregates of the elements.
+
+use halcyon_model::CqlType;
+use halcyon_model::bytes::Put;
+
+use super::natives::{Aggregate, Scalar, inferred, native};
+use super::{Accumulator, Argument, Body, Function, math};
+use crate::error::{Error, Result};
+use crate::plan::term::collection_elements;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collections {
+    MapKeys,
+    MapValues,
+    Count,
+    Min,
+    Max,
+    Sum,
+    Avg,
+}
+
+/// The function of that name for the type of its argument.
+pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Option<Function>> {
+    let (which, what) = match name {
+        "map_keys" => (Collections::MapKeys, "map"),
+        "map_values" => (Collections::MapValues, "map"),
+        "collection_count" => (Collections::Count, "collection"),
+        "collection_min" => (Collections::Min, "set or list"),
+        "collection_max" => (Collections::Max, "set or list"),
+        "collection_sum" => (Collections::Sum, "numeric set or list"),
+        "collection_avg" => (Collections::Avg, "numeric set or list"),
+        _ => return Ok(None),
+    };
+    if arguments.len() != 1 {
+        return Err(Error::InvalidRequest(format!(
+            "Invalid number of arguments for function system.{name}({what})"
+        )));
+    }
+    let Some(of) = inferred(name, arguments, 0, what)? else { return Ok(None) };
+    let returns = returned(which, of.thawed()).ok_or_else(|| {
+        let shown = arguments.first().map(|argument| argument.text()).unwrap_or_default();
+        let article = if what.starts_with("set") || what.starts_with(['m', 'c', 'n']) { "a" } else { "an" };
+        Error::InvalidRequest(format!(
+            "Function system.{name} requires {article} {what} argument, but found argument {shown} of type {}",
+            of.cql_name()
+        ))
+    })?;
+    Ok(Some(native(name, vec![of], returns, Scalar::Collections(which))))
+}
+
+fn returned(which: Collections, of: &CqlType) -> Option<CqlType> {
+    Some(match (which, of) {
+        (Collections::MapKeys, CqlType::Map(key, _)) => CqlType::Set(key.clone()),
+        (Collections::MapValues, CqlType::Map(_, value)) => CqlType::List(value.clone()),
+        (Collections::Count, CqlType::Map(..) | CqlType::Set(_) | CqlType::List(_)) => CqlType::Int,
+        (Collections::Min | Collections::Max, CqlType::Set(element) | CqlType::List(element)) => {
+            (**element).clone()
+        }
+        (Collections::Sum | Collections::Avg, CqlType::Set(element) | CqlType::List(element))
+            if math::is_number(element) =>
+        {
+            (**element).clone()
+        }
+        _ => return None,
+    })
+}
+
+impl Collections {
+    pub(super) fn call(
+        self,
+        function: &Function,
+        arguments: &[Option<&[u8]>],
+    ) -> Result<Option<Vec<u8>>> {
+        let Some(Some(value)) = arguments.first() else { return Ok(None) };
+        let elements = collection_elements(value);
+        let is_map =
+            matches!(function.arguments.first().map(CqlType::thawed), Some(CqlType::Map(..)));
+        let half = |from: usize| {
+            let mut out = Vec::new();
+            out.put_i32(i32::try_from(elements.len() / 2).unwrap_or(i32::MAX));
+            for element in elements.iter().skip(from).step_by(2) {
+                out.put_ibytes(element.unwrap_or_default());
+            }
+            out
+        };
+        let aggregate = match self {
+            Collections::MapKeys => return Ok(Some(half(0))),
+            Collections::MapValues => return Ok(Some(half(1))),
+            Collections::Count => {
+                let count = if is_map { elements.len() / 2 } else { elements.len() };
+                let count = i32::try_from(count).unwrap_or(i32::MAX);
+                return Ok(Some(count.to_be_bytes().to_vec()));
+            }
+            Collections::Min => Aggregate::Min,
+            Collections::Max => Aggregate::Max,
+            Collections::Sum => Aggregate::Sum,
+            Collections::Avg => Aggregate::Avg,
+        };
+        let of_elements = Function {
+            arguments: vec![function.returns.clone()],
+            body: Body::Aggregate(aggregate),
+            ..function.clone()
+        };
+        let mut accumulator = Accumulator::new(&of_elements);
+        for element in elements {
+            accumulator.add(element)?;
+        }
+        accumulator.result()
+    }
+}

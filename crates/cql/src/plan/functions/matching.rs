@@ -1,0 +1,91 @@
+//! Whether a value of one type may stand where another is expected (`AssignmentTestable`).
+
+use halcyon_model::CqlType;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    Exact,
+    /// Could be taken for it: a literal, a marker, a type whose every value is one of the other.
+    Weak,
+    No,
+}
+
+/// An argument of a call while its overload is not chosen yet.
+pub trait Argument {
+    fn matches(&self, receiver: &CqlType) -> Match;
+
+    /// The type that it has whatever receives it; `None` for markers and literals that fit several.
+    fn exact_type(&self) -> Option<CqlType>;
+
+    /// The type that it would have where nothing else decides.
+    fn compatible_type(&self) -> Option<CqlType> {
+        self.exact_type()
+    }
+
+    /// As messages show it.
+    fn text(&self) -> String;
+
+    /// Of a list that is written out: its elements.
+    fn list_len(&self) -> Option<usize> {
+        None
+    }
+
+    fn is_marker(&self) -> bool {
+        false
+    }
+}
+
+impl Match {
+    pub fn is_assignable(self) -> bool {
+        self != Match::No
+    }
+
+    /// The weaker of two.
+    #[must_use]
+    pub fn and(self, other: Match) -> Match {
+        match (self, other) {
+            (Match::No, _) | (_, Match::No) => Match::No,
+            (Match::Weak, _) | (_, Match::Weak) => Match::Weak,
+            _ => Match::Exact,
+        }
+    }
+}
+
+/// `AbstractType.testAssignment`: a value of type `from` where `to` is expected.
+pub fn assignable(from: &CqlType, to: &CqlType) -> Match {
+    let (from, to) = (from.thawed(), to.thawed());
+    if from == to || from.clone().freeze() == to.clone().freeze() {
+        Match::Exact
+    } else if value_compatible(from, to) {
+        Match::Weak
+    } else {
+        Match::No
+    }
+}
+
+/// Every value of `from` is one of `to` (`isValueCompatibleWith`).
+fn value_compatible(from: &CqlType, to: &CqlType) -> bool {
+    use CqlType as T;
+    match (from.thawed(), to.thawed()) {
+        (from, to) if from == to => true,
+        (_, T::Blob)
+        | (T::Ascii, T::Text)
+        | (T::TimeUuid, T::Uuid)
+        | (T::Timestamp | T::LegacyTimestamp, T::BigInt)
+        | (T::BigInt, T::Timestamp | T::Time)
+        | (T::Int | T::BigInt | T::Timestamp, T::Varint)
+        | (T::Int, T::Date) => true,
+        (T::List(a), T::List(b)) | (T::Set(a), T::Set(b)) => value_compatible(a, b),
+        (T::Map(k, v), T::Map(l, w)) => value_compatible(k, l) && value_compatible(v, w),
+        (T::Tuple(a), T::Tuple(b)) => {
+            a.len() <= b.len() && a.iter().zip(b).all(|(a, b)| value_compatible(a, b))
+        }
+        (T::Udt(a), T::Udt(b)) => {
+            a.name == b.name
+                && a.keyspace == b.keyspace
+                && a.fields.len() <= b.fields.len()
+                && a.fields.iter().zip(&b.fields).all(|(a, b)| value_compatible(&a.1, &b.1))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,122 @@
+//! Functions: which one a call means, and what it gives.
+//!
+//! 1. `natives::candidates` lists the overloads of a name that could take the arguments.
+//! 2. `resolve` picks one as Cassandra does: an exact match of types, else the only one that the arguments can be
+//!    assigned to; its messages are Cassandra's.
+//! 3. `Function::call` runs on serialized values. Aggregates have no `call`: `query` feeds them rows.
+//!
+//! Operators (`+`, `-x`) are functions too, named as `operator_name` says.
+
+mod accumulate;
+mod calendar;
+mod collections;
+mod masking;
+mod matching;
+mod math;
+mod natives;
+mod number;
+mod resolve;
+mod time;
+mod vectors;
+
+use halcyon_model::CqlType;
+
+use super::{ColumnSpec, Execution};
+use crate::catalog::{Catalog, Table};
+use crate::error::Result;
+
+pub use accumulate::Accumulator;
+pub use collections::Collections;
+pub use masking::Mask;
+pub use matching::{Argument, Match, assignable};
+pub use math::Math;
+pub use natives::{Aggregate, Scalar};
+pub(crate) use natives::{cast, count_rows};
+pub use resolve::{operator_name, resolve};
+pub use time::Time;
+pub use vectors::Similarity;
+
+/// Where a call stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    pub catalog: &'a Catalog,
+    /// The keyspace of the statement.
+    pub keyspace: &'a str,
+    /// The statement's table: `token()` takes its partition key.
+    pub table: Option<&'a Table>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    Scalar(Scalar),
+    Aggregate(Aggregate),
+}
+
+/// One overload of a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// `system` for native ones.
+    pub keyspace: String,
+    pub name: String,
+    pub arguments: Vec<CqlType>,
+    pub returns: CqlType,
+    pub body: Body,
+}
+
+impl Function {
+    pub fn is_aggregate(&self) -> bool {
+        matches!(self.body, Body::Aggregate(_))
+    }
+
+    /// Whether equal arguments always give an equal result.
+    pub fn is_pure(&self) -> bool {
+        !matches!(&self.body, Body::Scalar(scalar) if !scalar.is_pure())
+    }
+
+    /// What receives argument `index` of a call: `arg0(system.now)`.
+    pub fn argument_spec(&self, index: usize, keyspace: &str, table: &str) -> Option<ColumnSpec> {
+        Some(ColumnSpec {
+            keyspace: keyspace.to_owned(),
+            table: table.to_owned(),
+            name: format!("arg{index}({}.{})", self.keyspace, self.name),
+            cql_type: self.arguments.get(index)?.clone(),
+        })
+    }
+
+    /// The result for serialized arguments; `None` is null. An aggregate gives null.
+    pub fn call(
+        &self,
+        arguments: &[Option<&[u8]>],
+        execution: &Execution<'_>,
+    ) -> Result<Option<Vec<u8>>> {
+        match &self.body {
+            Body::Scalar(scalar) => scalar.call(self, arguments, execution),
+            Body::Aggregate(_) => Ok(None),
+        }
+    }
+
+    /// `system.now : () -> timeuuid`
+    pub fn signature(&self) -> String {
+        let arguments: Vec<String> = self.arguments.iter().map(CqlType::cql_name).collect();
+        let name = if self.name.starts_with('_') {
+            format!("{}.\"{}\"", self.keyspace, self.name)
+        } else {
+            self.full_name()
+        };
+        format!("{name} : ({}) -> {}", arguments.join(", "), self.returns.cql_name())
+    }
+
+    /// Whether a greater argument never gives a smaller result: only such may round the groups of a GROUP BY.
+    pub fn is_monotonic(&self) -> bool {
+        matches!(self.body, Body::Scalar(Scalar::Time(Time::Floor)))
+    }
+
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.keyspace, self.name)
+    }
+}
+
+/// The name of the casts to a type.
+fn cast_name(to: &CqlType) -> String {
+    format!("cast_as_{}", to.cql_name())
+}

@@ -1,0 +1,435 @@
+//! The native functions: names, overloads, and what runs them.
+
+use halcyon_model::CqlType;
+use halcyon_model::token::{join_key, murmur3_token};
+use halcyon_model::value::{hex, to_json_string, to_string};
+
+use super::collections::{self, Collections};
+use super::masking::{self, Mask};
+use super::matching::Argument;
+use super::math::{self, Math};
+use super::time::Time;
+use super::vectors::{self, Similarity};
+use super::{Body, Function, Scope, cast_name};
+use crate::ast::ArithmeticOperator;
+use crate::error::{Error, Result};
+use crate::plan::Execution;
+
+/// What a scalar function does; its types are those of its `Function`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scalar {
+    Uuid,
+    Now,
+    Token,
+    /// A value as its bytes, or as they are.
+    Same,
+    FromBlob,
+    Convert,
+    ToText,
+    ToJson,
+    Time(Time),
+    Math(Math),
+    Collections(Collections),
+    Mask(Mask),
+    Similarity(Similarity),
+}
+
+/// What an aggregate gathers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aggregate {
+    /// `count(*)`
+    CountRows,
+    /// `count(c)`
+    Count,
+    Min,
+    Max,
+    Sum,
+    Avg,
+}
+
+impl Scalar {
+    pub(super) fn is_pure(&self) -> bool {
+        !matches!(
+            self,
+            Scalar::Uuid
+                | Scalar::Now
+                | Scalar::Time(Time::CurrentTimestamp | Time::CurrentDate | Time::CurrentTime)
+        )
+    }
+
+    pub(super) fn call(
+        &self,
+        function: &Function,
+        arguments: &[Option<&[u8]>],
+        execution: &Execution<'_>,
+    ) -> Result<Option<Vec<u8>>> {
+        match self {
+            Scalar::Uuid => return Ok(Some(execution.entropy.random_uuid().to_vec())),
+            Scalar::Now => {
+                return Ok(Some(execution.entropy.time_uuid(execution.now_micros).to_vec()));
+            }
+            Scalar::Time(time) => return time.call(function, arguments, execution),
+            Scalar::Math(math) => return math.call(function, arguments),
+            Scalar::Collections(collections) => return collections.call(function, arguments),
+            Scalar::Mask(mask) => return mask.call(function, arguments),
+            Scalar::Similarity(similarity) => return similarity.call(function, arguments),
+            Scalar::Token => return Ok(token(arguments)),
+            _ => {}
+        }
+        let Some(of) = function.arguments.first() else { return Ok(None) };
+        if *self == Scalar::ToJson {
+            let text = arguments.first().copied().flatten();
+            return Ok(Some(text.map_or("null".into(), |v| to_json_string(of, v)).into_bytes()));
+        }
+        let Some(Some(value)) = arguments.first() else { return Ok(None) };
+        match self {
+            Scalar::FromBlob => match function.returns.validate(value) {
+                Ok(()) => Ok(Some(value.to_vec())),
+                Err(_) => Err(Error::InvalidRequest(format!(
+                    "In call to function {}, value 0x{} is not a valid binary representation for type {}",
+                    function.full_name(),
+                    hex(value),
+                    function.returns.cql_name()
+                ))),
+            },
+            Scalar::Convert => Ok(math::convert(of, &function.returns, value)),
+            Scalar::ToText if value.is_empty() => Ok(None),
+            Scalar::ToText => {
+                let of = if of.is_counter() { &CqlType::BigInt } else { of };
+                Ok(Some(to_string(of, value).into_bytes()))
+            }
+            _ => Ok(Some(value.to_vec())),
+        }
+    }
+}
+
+fn token(arguments: &[Option<&[u8]>]) -> Option<Vec<u8>> {
+    let parts: Option<Vec<&[u8]>> = arguments.iter().copied().collect();
+    let key = join_key(&parts?)?;
+    (!key.is_empty()).then(|| murmur3_token(&key).0.to_be_bytes().to_vec())
+}
+
+pub(super) fn native(
+    name: &str,
+    arguments: Vec<CqlType>,
+    returns: CqlType,
+    scalar: Scalar,
+) -> Function {
+    Function {
+        keyspace: "system".into(),
+        name: name.into(),
+        arguments,
+        returns,
+        body: Body::Scalar(scalar),
+    }
+}
+
+fn aggregate(
+    name: &str,
+    arguments: Vec<CqlType>,
+    returns: CqlType,
+    aggregate: Aggregate,
+) -> Function {
+    Function { body: Body::Aggregate(aggregate), ..native(name, arguments, returns, Scalar::Now) }
+}
+
+/// `count(*)`, which has no name that a statement could call.
+pub(crate) fn count_rows() -> Function {
+    aggregate("countRows", vec![], CqlType::BigInt, Aggregate::CountRows)
+}
+
+pub(super) const NUMBERS: [CqlType; 9] = [
+    CqlType::TinyInt,
+    CqlType::SmallInt,
+    CqlType::Int,
+    CqlType::BigInt,
+    CqlType::Float,
+    CqlType::Double,
+    CqlType::Decimal,
+    CqlType::Varint,
+    CqlType::Counter,
+];
+
+const NATIVE_TYPES: [CqlType; 19] = [
+    CqlType::Ascii,
+    CqlType::BigInt,
+    CqlType::Boolean,
+    CqlType::Counter,
+    CqlType::Date,
+    CqlType::Decimal,
+    CqlType::Double,
+    CqlType::Duration,
+    CqlType::Float,
+    CqlType::Inet,
+    CqlType::Int,
+    CqlType::SmallInt,
+    CqlType::Text,
+    CqlType::Time,
+    CqlType::Timestamp,
+    CqlType::TimeUuid,
+    CqlType::TinyInt,
+    CqlType::Uuid,
+    CqlType::Varint,
+];
+
+/// All overloads of a name that could be meant.
+pub(super) fn candidates(
+    name: &str,
+    arguments: &[&dyn Argument],
+    scope: &Scope<'_>,
+    receiver: Option<&CqlType>,
+) -> Result<Vec<Function>> {
+    let one = |returns: CqlType, scalar: Scalar| vec![native(name, vec![], returns, scalar)];
+    Ok(match name {
+        "uuid" => one(CqlType::Uuid, Scalar::Uuid),
+        "now" | "currenttimeuuid" | "current_timeuuid" => one(CqlType::TimeUuid, Scalar::Now),
+        "currenttimestamp" | "current_timestamp" => {
+            one(CqlType::Timestamp, Scalar::Time(Time::CurrentTimestamp))
+        }
+        "currentdate" | "current_date" => one(CqlType::Date, Scalar::Time(Time::CurrentDate)),
+        "currenttime" | "current_time" => one(CqlType::Time, Scalar::Time(Time::CurrentTime)),
+        "token" => {
+            let Some(table) = scope.table else { return Ok(Vec::new()) };
+            let key = table.schema.partition_key.iter().map(|column| column.cql_type.clone());
+            vec![native(name, key.collect(), CqlType::BigInt, Scalar::Token)]
+        }
+        "count" | "min" | "max" | "sum" | "avg" => aggregates(name, arguments)?,
+        "tojson" | "to_json" => {
+            let of = inferred(name, arguments, 0, "any")?;
+            of.map(|of| vec![native(name, vec![of], CqlType::Text, Scalar::ToJson)])
+                .unwrap_or_default()
+        }
+        "fromjson" | "from_json" if receiver.is_none() => {
+            return Err(Error::InvalidRequest(format!(
+                "{name}() cannot be used in the selection clause of a SELECT statement"
+            )));
+        }
+        "fromjson" | "from_json" => return Err(Error::NotSupportedYet(format!("{name}()"))),
+        _ => several(name, arguments)?,
+    })
+}
+
+fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
+    let found = time_functions(name);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let found = math_functions(name);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    if let Some(function) = blob_function(name) {
+        return Ok(vec![function]);
+    }
+    if let Some(function) = collections::candidate(name, arguments)? {
+        return Ok(vec![function]);
+    }
+    if let Some(function) = masking::candidate(name, arguments)? {
+        return Ok(vec![function]);
+    }
+    Ok(vectors::candidate(name, arguments)?.into_iter().collect())
+}
+
+/// The type of an argument that may have any.
+pub(super) fn inferred(
+    name: &str,
+    arguments: &[&dyn Argument],
+    index: usize,
+    what: &str,
+) -> Result<Option<CqlType>> {
+    let Some(argument) = arguments.get(index) else { return Ok(None) };
+    if let Some(cql_type) = argument.compatible_type() {
+        return Ok(Some(cql_type));
+    }
+    Err(Error::InvalidRequest(format!(
+        "Cannot infer type of argument {} in call to function system.{name}({what}): use type casts to disambiguate",
+        argument.text()
+    )))
+}
+
+fn aggregates(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
+    let which = match name {
+        "count" => Aggregate::Count,
+        "min" => Aggregate::Min,
+        "max" => Aggregate::Max,
+        "sum" => Aggregate::Sum,
+        _ => Aggregate::Avg,
+    };
+    if matches!(which, Aggregate::Sum | Aggregate::Avg) {
+        let of = |number: CqlType| aggregate(name, vec![number.clone()], number, which);
+        return Ok(NUMBERS.into_iter().map(of).collect());
+    }
+    let of = match arguments {
+        [_] => inferred(name, arguments, 0, "any")?.unwrap_or(CqlType::Blob),
+        _ => CqlType::Blob,
+    };
+    let returns = if which == Aggregate::Count { CqlType::BigInt } else { of.clone() };
+    Ok(vec![aggregate(name, vec![of], returns, which)])
+}
+
+fn time_functions(name: &str) -> Vec<Function> {
+    let (from, returns, time): (&[CqlType], CqlType, Time) = match name {
+        "mintimeuuid" | "min_timeuuid" => {
+            (&[CqlType::Timestamp], CqlType::TimeUuid, Time::MinTimeUuid)
+        }
+        "maxtimeuuid" | "max_timeuuid" => {
+            (&[CqlType::Timestamp], CqlType::TimeUuid, Time::MaxTimeUuid)
+        }
+        "todate" | "to_date" => {
+            (&[CqlType::TimeUuid, CqlType::Timestamp], CqlType::Date, Time::ToDate)
+        }
+        "totimestamp" | "to_timestamp" => {
+            (&[CqlType::Date, CqlType::TimeUuid], CqlType::Timestamp, Time::ToTimestamp)
+        }
+        "tounixtimestamp" | "to_unix_timestamp" => {
+            (&[CqlType::TimeUuid, CqlType::Timestamp, CqlType::Date], CqlType::BigInt, Time::ToUnix)
+        }
+        "floor" => return floor_functions(),
+        _ => return Vec::new(),
+    };
+    let of = |from: &CqlType| native(name, vec![from.clone()], returns.clone(), Scalar::Time(time));
+    from.iter().map(of).collect()
+}
+
+fn floor_functions() -> Vec<Function> {
+    let pairs = [
+        (CqlType::Timestamp, CqlType::Timestamp),
+        (CqlType::TimeUuid, CqlType::Timestamp),
+        (CqlType::Date, CqlType::Date),
+    ];
+    let floor = |arguments: Vec<CqlType>, returns: CqlType| {
+        native("floor", arguments, returns, Scalar::Time(Time::Floor))
+    };
+    let mut functions: Vec<Function> = pairs
+        .into_iter()
+        .flat_map(|(of, returns)| {
+            let short = vec![of.clone(), CqlType::Duration];
+            let long = vec![of, CqlType::Duration, returns.clone()];
+            [floor(short, returns.clone()), floor(long, returns)]
+        })
+        .collect();
+    functions.push(floor(vec![CqlType::Time, CqlType::Duration], CqlType::Time));
+    functions
+}
+
+fn math_functions(name: &str) -> Vec<Function> {
+    let math = match name {
+        "abs" => Math::Abs,
+        "exp" => Math::Exp,
+        "log" => Math::Log,
+        "log10" => Math::Log10,
+        "round" => Math::Round,
+        "_negate" => Math::Negate,
+        _ => return operations(name),
+    };
+    let of = |number: CqlType| native(name, vec![number.clone()], number, Scalar::Math(math));
+    NUMBERS.into_iter().map(of).collect()
+}
+
+fn operations(name: &str) -> Vec<Function> {
+    let operator = match name {
+        "_add" => ArithmeticOperator::Add,
+        "_substract" => ArithmeticOperator::Subtract,
+        "_multiply" => ArithmeticOperator::Multiply,
+        "_divide" => ArithmeticOperator::Divide,
+        "_modulo" => ArithmeticOperator::Modulo,
+        _ => return Vec::new(),
+    };
+    let scalar = Scalar::Math(Math::Operator(operator));
+    let of = |left: &CqlType, right: &CqlType, returns: CqlType| {
+        native(name, vec![left.clone(), right.clone()], returns, scalar.clone())
+    };
+    let mut functions: Vec<Function> = Vec::new();
+    for left in &NUMBERS {
+        for right in &NUMBERS {
+            functions
+                .extend(math::result_type(left, right).map(|returns| of(left, right, returns)));
+        }
+    }
+    if matches!(operator, ArithmeticOperator::Add | ArithmeticOperator::Subtract) {
+        for time in [CqlType::Timestamp, CqlType::Date] {
+            functions.push(of(&time, &CqlType::Duration, time.clone()));
+        }
+    }
+    if operator == ArithmeticOperator::Add {
+        let (text, ascii) = (CqlType::Text, CqlType::Ascii);
+        for (left, right, returns) in [
+            (&text, &text, &text),
+            (&ascii, &ascii, &ascii),
+            (&text, &ascii, &text),
+            (&ascii, &text, &text),
+        ] {
+            functions.push(of(left, right, returns.clone()));
+        }
+    }
+    functions
+}
+
+fn blob_function(name: &str) -> Option<Function> {
+    let named = |word: &str| {
+        let word = if word == "varchar" { "text" } else { word };
+        NATIVE_TYPES.into_iter().find(|t| t.native_name() == Some(word))
+    };
+    let to = name.strip_suffix("_as_blob").or_else(|| name.strip_suffix("asblob"));
+    if let Some(cql_type) = to.and_then(named) {
+        return Some(native(name, vec![cql_type], CqlType::Blob, Scalar::Same));
+    }
+    let from = name.strip_prefix("blob_as_").or_else(|| name.strip_prefix("blobas"));
+    let cql_type = from.and_then(named)?;
+    Some(native(name, vec![CqlType::Blob], cql_type, Scalar::FromBlob))
+}
+
+/// The function behind `CAST(x AS type)`; the error is Cassandra's of a cast that there is not.
+pub(crate) fn cast(from: &CqlType, to: &CqlType, shown: &str) -> Result<Function> {
+    let overloads = casts_to(to);
+    if overloads.is_empty() {
+        return Err(Error::InvalidRequest(format!("{shown} cannot be cast to {}", to.cql_name())));
+    }
+    let found = overloads.iter().find(|function| function.arguments.first() == Some(from));
+    found.cloned().ok_or_else(|| {
+        let signatures: Vec<String> = overloads.iter().map(Function::signature).collect();
+        Error::InvalidRequest(format!(
+            "Invalid call to function system.{}, none of its type signatures match (known type signatures: {})",
+            cast_name(to),
+            signatures.join(", ")
+        ))
+    })
+}
+
+fn casts_to(to: &CqlType) -> Vec<Function> {
+    let name = cast_name(to);
+    let of = |scalar: Scalar| {
+        let (to, name) = (to.clone(), name.clone());
+        move |from: CqlType| native(&name, vec![from], to.clone(), scalar.clone())
+    };
+    match to {
+        CqlType::Counter => Vec::new(),
+        number if math::is_number(number) => {
+            let from = NUMBERS.into_iter().filter(|from| from != to);
+            from.map(of(Scalar::Convert)).collect()
+        }
+        CqlType::Text | CqlType::Ascii => {
+            let others = [
+                CqlType::Boolean,
+                CqlType::Ascii,
+                CqlType::Inet,
+                CqlType::Uuid,
+                CqlType::TimeUuid,
+                CqlType::Timestamp,
+                CqlType::Date,
+                CqlType::Time,
+            ];
+            let from = NUMBERS.into_iter().chain(others).filter(|from| from != to);
+            from.map(of(Scalar::ToText)).collect()
+        }
+        CqlType::Timestamp => [CqlType::TimeUuid, CqlType::Date]
+            .into_iter()
+            .map(of(Scalar::Time(Time::ToTimestamp)))
+            .collect(),
+        CqlType::Date => [CqlType::TimeUuid, CqlType::Timestamp]
+            .into_iter()
+            .map(of(Scalar::Time(Time::ToDate)))
+            .collect(),
+        _ => Vec::new(),
+    }
+}

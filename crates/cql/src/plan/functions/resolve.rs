@@ -1,0 +1,175 @@
+//! Picks the overload of a call (`FunctionResolver`).
+
+use halcyon_model::CqlType;
+
+use super::matching::{Argument, Match, assignable};
+use super::{Function, Scope, natives};
+use crate::ast::{ArithmeticOperator, QualifiedName};
+use crate::error::{Error, Result};
+
+/// The function behind an operator; `None` is negation.
+pub fn operator_name(operator: Option<ArithmeticOperator>) -> &'static str {
+    match operator {
+        Some(ArithmeticOperator::Add) => "_add",
+        Some(ArithmeticOperator::Subtract) => "_substract",
+        Some(ArithmeticOperator::Multiply) => "_multiply",
+        Some(ArithmeticOperator::Divide) => "_divide",
+        Some(ArithmeticOperator::Modulo) => "_modulo",
+        None => "_negate",
+    }
+}
+
+fn symbol(name: &str) -> Option<char> {
+    Some(match name {
+        "_add" => '+',
+        "_substract" => '-',
+        "_multiply" => '*',
+        "_divide" => '/',
+        "_modulo" => '%',
+        _ => return None,
+    })
+}
+
+/// The function that a call means; `None` if there is none of that name. `receiver` is the type that is expected.
+pub fn resolve(
+    name: &QualifiedName,
+    arguments: &[&dyn Argument],
+    scope: &Scope<'_>,
+    receiver: Option<&CqlType>,
+) -> Result<Option<Function>> {
+    if name.keyspace.as_deref().is_some_and(|keyspace| keyspace != "system") {
+        return Ok(None);
+    }
+    let candidates = natives::candidates(&name.name, arguments, scope, receiver)?;
+    match candidates.as_slice() {
+        [] => Ok(None),
+        [only] => {
+            check_arguments(only, arguments)?;
+            Ok(Some(only.clone()))
+        }
+        _ => best(name, &candidates, arguments, receiver).map(Some),
+    }
+}
+
+fn check_arguments(function: &Function, arguments: &[&dyn Argument]) -> Result<()> {
+    if arguments.len() != function.arguments.len() {
+        return Err(Error::InvalidRequest(format!(
+            "Invalid number of arguments in call to function {}: {} required but {} provided",
+            function.full_name(),
+            function.arguments.len(),
+            arguments.len()
+        )));
+    }
+    for (index, (argument, expected)) in arguments.iter().zip(&function.arguments).enumerate() {
+        if !argument.matches(expected).is_assignable() {
+            return Err(Error::InvalidRequest(format!(
+                "Type error: {} cannot be passed as argument {index} of function {} of type {}",
+                argument.text(),
+                function.full_name(),
+                expected.cql_name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn match_arguments(function: &Function, arguments: &[&dyn Argument]) -> Match {
+    if arguments.len() != function.arguments.len() {
+        return Match::No;
+    }
+    let pairs = arguments.iter().zip(&function.arguments);
+    pairs.fold(Match::Exact, |all, (argument, expected)| all.and(argument.matches(expected)))
+}
+
+/// The name as it was called.
+fn called(name: &QualifiedName) -> String {
+    match &name.keyspace {
+        Some(keyspace) => format!("{keyspace}.{}", name.name),
+        None => name.name.clone(),
+    }
+}
+
+fn best(
+    name: &QualifiedName,
+    candidates: &[Function],
+    arguments: &[&dyn Argument],
+    receiver: Option<&CqlType>,
+) -> Result<Function> {
+    let returns = |function: &&Function| {
+        receiver.is_none_or(|receiver| assignable(&function.returns, receiver).is_assignable())
+    };
+    let mut compatible = Vec::new();
+    for function in candidates.iter().filter(returns) {
+        match match_arguments(function, arguments) {
+            Match::Exact => return Ok(function.clone()),
+            Match::Weak => compatible.push(function),
+            Match::No => {}
+        }
+    }
+    match compatible.as_slice() {
+        [] => Err(none_matches(name, candidates, arguments)),
+        [only] => Ok((*only).clone()),
+        _ => ambiguous(name, &compatible, arguments, receiver),
+    }
+}
+
+fn text_of(arguments: &[&dyn Argument], index: usize) -> String {
+    arguments.get(index).map(|argument| argument.text()).unwrap_or_default()
+}
+
+fn signatures<'a>(functions: impl Iterator<Item = &'a Function>) -> String {
+    functions.map(Function::signature).collect::<Vec<_>>().join(", ")
+}
+
+fn none_matches(
+    name: &QualifiedName,
+    candidates: &[Function],
+    arguments: &[&dyn Argument],
+) -> Error {
+    let Some(first) = candidates.first() else { return Error::invalid_request("") };
+    Error::InvalidRequest(match symbol(&first.name) {
+        Some(symbol) => format!(
+            "the '{symbol}' operation is not supported between {} and {}",
+            text_of(arguments, 0),
+            text_of(arguments, 1)
+        ),
+        None => format!(
+            "Invalid call to function {}, none of its type signatures match (known type signatures: {})",
+            called(name),
+            signatures(candidates.iter())
+        ),
+    })
+}
+
+fn ambiguous(
+    name: &QualifiedName,
+    compatible: &[&Function],
+    arguments: &[&dyn Argument],
+    receiver: Option<&CqlType>,
+) -> Result<Function> {
+    let Some(first) = compatible.first() else { return Err(Error::invalid_request("")) };
+    let Some(symbol) = symbol(&first.name) else {
+        return Err(Error::InvalidRequest(if first.name == operator_name(None) {
+            "Ambiguous negation: use type casts to disambiguate".to_owned()
+        } else {
+            format!(
+                "Ambiguous call to function {} (can be matched by following signatures: {}): use type casts to disambiguate",
+                called(name),
+                signatures(compatible.iter().copied())
+            )
+        }));
+    };
+    if let Some(receiver) = receiver
+        && !arguments.iter().any(|argument| argument.is_marker())
+    {
+        let same = |function: &&&Function| function.arguments.iter().all(|t| t == receiver);
+        if let Some(function) = compatible.iter().find(same) {
+            return Ok((*function).clone());
+        }
+    }
+    Err(Error::InvalidRequest(format!(
+        "Ambiguous '{symbol}' operation with args {} and {}: use type hint to disambiguate, example '(int) ?'",
+        text_of(arguments, 0),
+        text_of(arguments, 1)
+    )))
+}

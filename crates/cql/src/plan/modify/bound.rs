@@ -1,0 +1,343 @@
+//! A modification with its values, and the mutation that it comes to.
+
+use std::sync::Arc;
+
+use halcyon_model::counter::{self, CounterContext};
+use halcyon_model::schema::ColumnKind;
+use halcyon_model::{DeletionTime, NO_TTL};
+use halcyon_stream::{BoundBuf, Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
+
+use super::conditions::BoundConditions;
+use super::current::{CurrentPartition, CurrentRow};
+use super::operation::Change;
+use super::row::{RowWriter, WriteTime};
+use super::{BatchPlan, ModifyPlan, StatementType};
+use crate::catalog::{ColumnRef, Table};
+use crate::error::{Error, Result};
+use crate::plan::term::{Bound, Term};
+use crate::plan::{Entropy, Execution};
+
+/// Twenty years.
+const MAX_TTL: i32 = 20 * 365 * 24 * 60 * 60;
+
+/// Which rows of its partitions a modification means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BoundRows {
+    /// The partition: its static row, its deletion, or its only row where there are no clustering columns.
+    Partition,
+    /// Serialized clusterings.
+    Rows(Vec<Vec<u8>>),
+    Slices(Vec<(BoundBuf, BoundBuf)>),
+}
+
+/// Owned: it can be sent to the shard that has the partition.
+#[derive(Debug, Clone)]
+pub struct BoundModification {
+    pub table: Arc<Table>,
+    pub kind: StatementType,
+    pub keys: Vec<PartitionKey>,
+    pub rows: BoundRows,
+    pub conditions: Option<BoundConditions>,
+    /// Columns whose stored values `mutation` needs.
+    pub reads: Vec<ColumnRef>,
+    pub updates_regular_rows: bool,
+    pub updates_static_row: bool,
+    pub timestamp: i64,
+    /// Part of a conditional write.
+    pub conditional: bool,
+    pub now_seconds: i32,
+    changes: Vec<(ColumnRef, Change)>,
+    ttl: i32,
+}
+
+fn refuse<T>(message: impl Into<String>) -> Result<T> {
+    Err(Error::InvalidRequest(message.into()))
+}
+
+fn bind_timestamp(term: Option<&Term>, default: i64, execution: &Execution<'_>) -> Result<i64> {
+    let Some(term) = term else { return Ok(default) };
+    match term.bind(execution)? {
+        Bound::Unset => Ok(default),
+        Bound::Null => refuse("Invalid null value of timestamp"),
+        Bound::Bytes(bytes) => match bytes.as_ref().try_into() {
+            Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
+            Err(_) => refuse("Invalid timestamp value: empty"),
+        },
+    }
+}
+
+fn bind_ttl(term: Option<&Term>, table: &Table, execution: &Execution<'_>) -> Result<i32> {
+    let default = i32::try_from(table.schema.options.default_time_to_live).unwrap_or(MAX_TTL);
+    let Some(term) = term else { return Ok(default) };
+    let ttl = match term.bind(execution)? {
+        Bound::Unset => return Ok(default),
+        Bound::Null => return Ok(NO_TTL),
+        Bound::Bytes(bytes) => match bytes.as_ref().try_into() {
+            Ok(bytes) => i32::from_be_bytes(bytes),
+            Err(_) => return Ok(NO_TTL),
+        },
+    };
+    if ttl < 0 {
+        return refuse(format!("A TTL must be greater or equal to 0, but was {ttl}"));
+    }
+    if ttl > MAX_TTL {
+        return refuse(format!("ttl is too large. requested ({ttl}) maximum ({MAX_TTL})"));
+    }
+    Ok(ttl)
+}
+
+impl BatchPlan {
+    /// The timestamp that statements without one have.
+    pub fn bind_timestamp(&self, default: i64, execution: &Execution<'_>) -> Result<i64> {
+        bind_timestamp(self.timestamp.as_ref(), default, execution)
+    }
+}
+
+impl ModifyPlan {
+    /// `default_timestamp` is that of the request.
+    pub fn bind(
+        &self,
+        default_timestamp: i64,
+        execution: &Execution<'_>,
+    ) -> Result<BoundModification> {
+        let keys = self.restrictions.bind_keys(&self.table, execution)?;
+        let rows = self.restrictions.bind_rows(&self.table, execution)?;
+        let attributes = &self.attributes;
+        let timestamp =
+            bind_timestamp(attributes.timestamp.as_ref(), default_timestamp, execution)?;
+        if timestamp == i64::MIN {
+            return refuse(format!(
+                "Out of bound timestamp, must be in [{}, {}]",
+                i64::MIN + 1,
+                i64::MAX
+            ));
+        }
+        let mut changes = Vec::with_capacity(self.operations.len());
+        for operation in &self.operations {
+            if let Some(change) = operation.bind(execution)? {
+                changes.push((operation.column, change));
+            }
+        }
+        Ok(BoundModification {
+            table: self.table.clone(),
+            kind: self.kind,
+            keys,
+            rows,
+            conditions: self.conditions.bind(execution)?,
+            reads: self.columns_read().collect(),
+            updates_regular_rows: self.updates_regular_rows(),
+            updates_static_row: self.updates_static_row(),
+            timestamp,
+            conditional: self.has_conditions(),
+            changes,
+            ttl: bind_ttl(attributes.ttl.as_ref(), &self.table, execution)?,
+            now_seconds: execution.now_seconds,
+        }
+        .with_deletion(self.operations.is_empty()))
+    }
+}
+
+impl BoundModification {
+    /// A DELETE without columns deletes whole rows, whatever is unset.
+    fn with_deletion(mut self, whole_rows: bool) -> BoundModification {
+        if self.kind == StatementType::Delete && !whole_rows && self.changes.is_empty() {
+            self.rows = BoundRows::Rows(Vec::new());
+        }
+        self
+    }
+
+    /// Whether there is no partition or row that it could change.
+    pub fn is_nothing(&self) -> bool {
+        let no_rows = match &self.rows {
+            BoundRows::Partition => false,
+            BoundRows::Rows(rows) => rows.is_empty(),
+            BoundRows::Slices(slices) => slices.is_empty(),
+        };
+        no_rows || self.keys.is_empty()
+    }
+
+    /// Whether `mutation` needs the stored rows.
+    pub fn requires_read(&self) -> bool {
+        !self.reads.is_empty() || self.table.is_counter()
+    }
+
+    /// What becomes of one of its partitions. `current` has the rows that it means if it requires a read; counters are
+    /// counted under `counter_id`.
+    pub fn mutation(
+        &self,
+        key: &PartitionKey,
+        current: &CurrentPartition,
+        counter_id: [u8; 16],
+    ) -> Result<Mutation> {
+        let table = &self.table;
+        let mut mutation = Mutation::new(table.id, table.layout.clone(), key.clone());
+        let writer = Writer { modification: self, current, counter_id, time: self.time() };
+        let deletes_rows = self.kind == StatementType::Delete && self.changes.is_empty();
+        match &self.rows {
+            BoundRows::Partition if deletes_rows => mutation.deletion = self.time().deletion(),
+            BoundRows::Partition if table.schema.clustering.is_empty() => {
+                mutation.rows.extend(writer.row(&[])?);
+            }
+            BoundRows::Partition => {}
+            BoundRows::Rows(rows) => {
+                for clustering in rows {
+                    mutation.rows.extend(writer.row(clustering)?);
+                }
+            }
+            BoundRows::Slices(slices) => {
+                let time: DeletionTime = self.time().deletion();
+                let tombstone = |(start, end): &(BoundBuf, BoundBuf)| RangeTombstone {
+                    start: start.clone(),
+                    end: end.clone(),
+                    time,
+                };
+                mutation.range_tombstones.extend(slices.iter().map(tombstone));
+            }
+        }
+        mutation.static_row = writer.static_row()?;
+        Ok(mutation)
+    }
+
+    fn time(&self) -> WriteTime {
+        WriteTime {
+            timestamp: self.timestamp,
+            ttl: self.ttl,
+            now_seconds: self.now_seconds,
+            conditional: self.conditional,
+        }
+    }
+}
+
+struct Writer<'a> {
+    modification: &'a BoundModification,
+    current: &'a CurrentPartition,
+    counter_id: [u8; 16],
+    time: WriteTime,
+}
+
+impl Writer<'_> {
+    fn static_row(&self) -> Result<Option<RowBuf>> {
+        if !self.modification.updates_static_row {
+            return Ok(None);
+        }
+        let columns = self.modification.table.layout.columns(Statics::Static);
+        let mut row = RowWriter::new(columns, &[], self.time);
+        self.changes(ColumnKind::Static, self.current.static_row.as_ref(), &mut row)?;
+        Ok(row.finish())
+    }
+
+    fn row(&self, clustering: &[u8]) -> Result<Option<RowBuf>> {
+        let modification = self.modification;
+        let columns = modification.table.layout.columns(Statics::Regular);
+        let mut row = RowWriter::new(columns, clustering, self.time);
+        match modification.kind {
+            StatementType::Insert if !modification.table.schema.options.compact_storage => {
+                row.liveness();
+            }
+            StatementType::Delete if modification.changes.is_empty() => row.delete_row(),
+            _ => {}
+        }
+        self.changes(ColumnKind::Regular, self.current.row(clustering), &mut row)?;
+        Ok(row.finish())
+    }
+
+    fn changes(
+        &self,
+        kind: ColumnKind,
+        stored: Option<&CurrentRow>,
+        row: &mut RowWriter<'_>,
+    ) -> Result<()> {
+        let changes = self.modification.changes.iter().filter(|(column, _)| column.kind == kind);
+        for (column, change) in changes {
+            self.change(*column, change, stored, row)?;
+        }
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        column: ColumnRef,
+        change: &Change,
+        stored: Option<&CurrentRow>,
+        row: &mut RowWriter<'_>,
+    ) -> Result<()> {
+        let at = column.index;
+        let put = |row: &mut RowWriter<'_>, path: &[u8], value: Option<&[u8]>| match value {
+            Some(value) => row.cell(at, path, value),
+            None => row.tombstone(at, path),
+        };
+        match change {
+            Change::Cell(value) => put(row, &[], value.as_deref()),
+            Change::Overwrite(cells) => {
+                row.delete_column(at, true);
+                cells.iter().for_each(|(path, value)| row.cell(at, path, value));
+            }
+            Change::Cells(cells) => {
+                cells.iter().for_each(|(path, value)| put(row, path, value.as_deref()));
+            }
+            Change::DeleteAll => row.delete_column(at, false),
+            Change::SetIndex { index, value } => {
+                let path = element_path(row.list(at, stored), *index, "set on")?;
+                if let Some(value) = value {
+                    put(row, &path, value.as_deref());
+                }
+            }
+            Change::DeleteIndex(index) => {
+                let path = element_path(row.list(at, stored), *index, "delete from")?;
+                row.tombstone(at, &path);
+            }
+            Change::DiscardValues(values) => {
+                let list = row.list(at, stored).into_iter();
+                for (path, _) in list.filter(|(_, value)| values.contains(value)) {
+                    row.tombstone(at, &path);
+                }
+            }
+            Change::Increment(delta) => {
+                let cell = stored.and_then(|stored| stored.cells_of(at).next());
+                let context = self.counted(cell.map(|cell| cell.value.as_slice()), *delta);
+                row.cell(at, &[], &context);
+            }
+            Change::Combine { operand, function } => {
+                let Some(left) = stored.and_then(|row| row.cells_of(at).next()) else {
+                    return Ok(());
+                };
+                let entropy = Entropy::seeded(0);
+                let execution = Execution {
+                    values: &[],
+                    now_micros: self.time.timestamp,
+                    now_seconds: self.time.now_seconds,
+                    protocol_version: 5,
+                    entropy: &entropy,
+                };
+                let arguments = [Some(left.value.as_slice()), Some(operand.as_slice())];
+                put(row, &[], function.call(&arguments, &execution)?.as_deref());
+            }
+        }
+        Ok(())
+    }
+
+    /// This node's shard of a counter, one tick later.
+    fn counted(&self, context: Option<&[u8]>, delta: i64) -> Vec<u8> {
+        let shard = context
+            .and_then(|context| CounterContext::decode(context).ok())
+            .and_then(|context| context.shards.into_iter().find(|s| s.id == self.counter_id));
+        let (clock, count) = shard.map_or((0, 0), |shard| (shard.clock, shard.count));
+        counter::global(self.counter_id, clock.wrapping_add(1), count.wrapping_add(delta))
+    }
+}
+
+/// The path of a list's element.
+fn element_path(list: Vec<(Vec<u8>, Vec<u8>)>, index: i32, doing: &str) -> Result<Vec<u8>> {
+    let size = list.len();
+    if size == 0 {
+        let (verb, preposition) = doing.split_once(' ').unwrap_or((doing, "on"));
+        return refuse(format!(
+            "Attempted to {verb} an element {preposition} a list which is null"
+        ));
+    }
+    let at = usize::try_from(index).ok();
+    match at.and_then(|at| list.into_iter().nth(at)) {
+        Some((path, _)) => Ok(path),
+        None => refuse(format!("List index {index} out of bound, list has size {size}")),
+    }
+}

@@ -1,0 +1,310 @@
+//! Restrictions with their values: partition keys, clusterings, and the slices that a deletion covers.
+
+use std::cmp::Ordering;
+
+use halcyon_model::BoundKind;
+use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::token::join_key;
+use halcyon_stream::{BoundBuf, PartitionKey};
+
+use super::bound::BoundRows;
+use super::restrictions::{Bound, Choices, Restriction, Restrictions, Test, Values};
+use crate::catalog::Table;
+use crate::error::{Error, Result};
+use crate::plan::Execution;
+use crate::plan::term::{self, Term, collection_elements, tuple_fields};
+
+const MAX_KEY: usize = u16::MAX as usize;
+
+fn refuse<T>(message: String) -> Result<T> {
+    Err(Error::InvalidRequest(message))
+}
+
+/// Values of some columns that follow each other.
+type Prefix = Vec<Vec<u8>>;
+
+fn check_length(value: &[u8]) -> Result<()> {
+    if value.len() > MAX_KEY {
+        return refuse(format!(
+            "Key length of {} is longer than maximum of {MAX_KEY}",
+            value.len()
+        ));
+    }
+    Ok(())
+}
+
+fn required(term: &Term, name: &str, execution: &Execution<'_>) -> Result<Vec<u8>> {
+    match term.bind(execution)? {
+        term::Bound::Null => refuse(format!("Invalid null value in condition for column {name}")),
+        term::Bound::Unset => refuse(format!("Invalid unset value for column {name}")),
+        term::Bound::Bytes(bytes) => Ok(bytes.into_owned()),
+    }
+}
+
+fn present(value: Option<&[u8]>, name: &str) -> Result<Vec<u8>> {
+    match value {
+        Some(value) => Ok(value.to_vec()),
+        None => refuse(format!("Invalid null value in condition for column {name}")),
+    }
+}
+
+impl Values {
+    fn bind(&self, names: &[&str], execution: &Execution<'_>) -> Result<Prefix> {
+        match self {
+            Values::Each(terms) => terms
+                .iter()
+                .zip(names)
+                .map(|(term, name)| required(term, name, execution))
+                .collect(),
+            Values::Tuple(term) => match term.bind(execution)? {
+                term::Bound::Bytes(bytes) => tuple_values(&bytes, names),
+                term::Bound::Unset => {
+                    refuse(format!("Invalid unset value for tuple ({})", names.join(",")))
+                }
+                term::Bound::Null => {
+                    refuse(format!("Invalid null value for tuple ({})", names.join(",")))
+                }
+            },
+        }
+    }
+}
+
+fn tuple_values(bytes: &[u8], names: &[&str]) -> Result<Prefix> {
+    let mut fields = tuple_fields(bytes);
+    fields.resize(names.len(), None);
+    fields.into_iter().zip(names).map(|(field, name)| present(field, name)).collect()
+}
+
+impl Choices {
+    fn bind(&self, names: &[&str], execution: &Execution<'_>) -> Result<Vec<Prefix>> {
+        let term = match self {
+            Choices::Listed(values) => {
+                return values.iter().map(|values| values.bind(names, execution)).collect();
+            }
+            Choices::Marker(term) => term,
+        };
+        let list = term.bind(execution)?;
+        let Some(bytes) = list.bytes() else {
+            let what = if list.is_unset() { "unset" } else { "null" };
+            return match (names, what) {
+                ([name], what) => refuse(format!("Invalid {what} value for column {name}")),
+                (_, "unset") => refuse(format!("Invalid unset value for in({})", names.join(","))),
+                _ => refuse("Invalid null value for IN restriction".to_owned()),
+            };
+        };
+        let elements = collection_elements(bytes);
+        match names {
+            [name] => elements.into_iter().map(|e| Ok(vec![present(e, name)?])).collect(),
+            _ => elements
+                .into_iter()
+                .map(|element| {
+                    let first = names.first().copied().unwrap_or_default();
+                    tuple_values(&present(element, first)?, names)
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Every combination of what the restrictions allow. A slice ends it.
+fn product<'r>(
+    restrictions: impl Iterator<Item = &'r Restriction>,
+    names: &[&str],
+    execution: &Execution<'_>,
+) -> Result<Vec<Prefix>> {
+    let mut prefixes: Vec<Prefix> = vec![Vec::new()];
+    for restriction in restrictions {
+        let range = restriction.first..restriction.first + restriction.len;
+        let names = names.get(range).unwrap_or_default();
+        let choices = match &restriction.test {
+            Test::Equal(values) => vec![values.bind(names, execution)?],
+            Test::In(choices) => choices.bind(names, execution)?,
+            Test::Slice { .. } => break,
+        };
+        let mut next: Vec<Prefix> = Vec::with_capacity(prefixes.len() * choices.len());
+        for prefix in &prefixes {
+            for choice in &choices {
+                let longer: Prefix = prefix.iter().chain(choice).cloned().collect();
+                if !next.contains(&longer) {
+                    next.push(longer);
+                }
+            }
+        }
+        prefixes = next;
+    }
+    prefixes.iter().flatten().try_for_each(|value| check_length(value))?;
+    Ok(prefixes)
+}
+
+impl Restrictions {
+    pub(super) fn bind_keys(
+        &self,
+        table: &Table,
+        execution: &Execution<'_>,
+    ) -> Result<Vec<PartitionKey>> {
+        let names: Vec<&str> =
+            table.schema.partition_key.iter().map(|def| def.name.as_str()).collect();
+        let mut keys = Vec::new();
+        for components in product(self.key.iter().flatten(), &names, execution)? {
+            let parts: Vec<&[u8]> = components.iter().map(Vec::as_slice).collect();
+            let Some(key) = join_key(&parts) else {
+                let length = components.iter().map(|part| part.len() + 3).sum::<usize>();
+                return refuse(format!(
+                    "Key length of {length} is longer than maximum of {MAX_KEY}"
+                ));
+            };
+            if key.is_empty() {
+                return refuse("Key may not be empty".to_owned());
+            }
+            keys.push(PartitionKey::of(&key));
+        }
+        Ok(keys)
+    }
+
+    pub(super) fn bind_rows(&self, table: &Table, execution: &Execution<'_>) -> Result<BoundRows> {
+        if !self.has_clustering() {
+            return Ok(BoundRows::Partition);
+        }
+        let names: Vec<&str> =
+            table.schema.clustering.iter().map(|def| def.name.as_str()).collect();
+        let prefixes = product(self.clustering.iter(), &names, execution)?;
+        if self.is_full_clustering(table) {
+            let rows = prefixes.iter().map(|prefix| serialize(prefix, table)).collect();
+            return Ok(BoundRows::Rows(rows));
+        }
+        let mut slices = Vec::new();
+        let last = self.clustering.last();
+        let Some(Restriction { first, test: Test::Slice { start, end }, .. }) = last else {
+            slices.extend(prefixes.iter().map(|prefix| whole(prefix, table)));
+            return Ok(BoundRows::Slices(slices));
+        };
+        let bind = |bound: &Option<Bound>| -> Result<Option<(Prefix, bool)>> {
+            let Some(bound) = bound else { return Ok(None) };
+            let names = names.get(*first..first + bound.len).unwrap_or_default();
+            let values = bound.values.bind(names, execution)?;
+            values.iter().try_for_each(|value| check_length(value))?;
+            Ok(Some((values, bound.inclusive)))
+        };
+        let (start, end) = (bind(start)?, bind(end)?);
+        for prefix in prefixes {
+            let mut slicer = Slicer { table, slices: &mut slices };
+            let limit = |bound: &'_ Option<(Prefix, bool)>| bound.clone();
+            slicer.slice(prefix, limit(&start), limit(&end));
+        }
+        let clusterings = &table.layout.clusterings;
+        slices.retain(|(start, end)| {
+            clusterings.compare(start.position(), end.position()) == Ordering::Less
+        });
+        Ok(BoundRows::Slices(slices))
+    }
+}
+
+fn serialize(values: &[Vec<u8>], table: &Table) -> Vec<u8> {
+    let values: Vec<ClusteringValue<'_>> =
+        values.iter().map(|value| ClusteringValue::Bytes(value)).collect();
+    let mut out = Vec::new();
+    table.layout.clusterings.write(&values, &mut out);
+    out
+}
+
+fn bound(kind: BoundKind, values: &[Vec<u8>], table: &Table) -> BoundBuf {
+    BoundBuf { kind, count: values.len(), serialized: serialize(values, table) }
+}
+
+/// Everything below a prefix.
+fn whole(prefix: &[Vec<u8>], table: &Table) -> (BoundBuf, BoundBuf) {
+    (bound(BoundKind::InclStart, prefix, table), bound(BoundKind::InclEnd, prefix, table))
+}
+
+/// Cuts a range of values into slices of the clustering order, in which some columns may run backwards.
+struct Slicer<'a> {
+    table: &'a Table,
+    slices: &'a mut Vec<(BoundBuf, BoundBuf)>,
+}
+
+type Limit = Option<(Prefix, bool)>;
+
+impl Slicer<'_> {
+    fn slice(&mut self, prefix: Prefix, start: Limit, end: Limit) {
+        let from = prefix.len();
+        let length = |limit: &Limit| limit.as_ref().map_or(0, |(values, _)| values.len());
+        let columns = from..from + length(&start).max(length(&end));
+        let clusterings = &self.table.layout.clusterings;
+        let reversed = columns.clone().filter(|i| clusterings.is_reversed(*i)).count();
+        if reversed == 0 {
+            self.push(&prefix, start, end);
+        } else if reversed == columns.len() {
+            self.push(&prefix, end, start);
+        } else {
+            self.cut(prefix, start, end);
+        }
+    }
+
+    /// One slice; limits are in clustering order.
+    fn push(&mut self, prefix: &[Vec<u8>], start: Limit, end: Limit) {
+        let side = |limit: Limit, inclusive: BoundKind, exclusive: BoundKind| {
+            let (values, is_inclusive) = limit.unwrap_or((Vec::new(), true));
+            let values: Prefix = prefix.iter().cloned().chain(values).collect();
+            bound(if is_inclusive { inclusive } else { exclusive }, &values, self.table)
+        };
+        let slice = (
+            side(start, BoundKind::InclStart, BoundKind::ExclStart),
+            side(end, BoundKind::InclEnd, BoundKind::ExclEnd),
+        );
+        self.slices.push(slice);
+    }
+
+    /// Directions differ: what lies strictly between the first values is one slice of one column; what equals either of
+    /// them is cut further by the values that follow.
+    fn cut(&mut self, prefix: Prefix, start: Limit, end: Limit) {
+        // A limit whose values are used up holds for all rows of the prefix, or for none.
+        let used_up =
+            |limit: &Limit| limit.as_ref().filter(|(values, _)| values.is_empty()).map(|l| l.1);
+        if used_up(&start) == Some(false) || used_up(&end) == Some(false) {
+            return;
+        }
+        let start = start.filter(|(values, _)| !values.is_empty());
+        let end = end.filter(|(values, _)| !values.is_empty());
+        if start.is_none() && end.is_none() {
+            self.slices.push(whole(&prefix, self.table));
+            return;
+        }
+        let column = prefix.len();
+        let split = |limit: Limit| -> Option<(Vec<u8>, (Prefix, bool))> {
+            let (mut values, inclusive) = limit?;
+            let first = values.remove(0);
+            Some((first, (values, inclusive)))
+        };
+        let (start, end) = (split(start), split(end));
+        if let (Some((low, _)), Some((high, _))) = (&start, &end) {
+            let compare = |a: &[u8], b: &[u8]| {
+                let cql_type = self.table.layout.clusterings.type_at(column);
+                cql_type.map_or(Ordering::Equal, |cql_type| cql_type.compare(a, b))
+            };
+            match compare(low, high) {
+                Ordering::Greater => return,
+                Ordering::Equal => {
+                    let longer = prefix.into_iter().chain([low.clone()]).collect();
+                    self.cut(longer, start.map(|s| s.1), end.map(|e| e.1));
+                    return;
+                }
+                Ordering::Less => {}
+            }
+        }
+        let open = |side: &Option<(Vec<u8>, (Prefix, bool))>| {
+            side.as_ref().map(|(value, _)| (vec![value.clone()], false))
+        };
+        let (low, high) = (open(&start), open(&end));
+        if self.table.layout.clusterings.is_reversed(column) {
+            self.push(&prefix, high, low);
+        } else {
+            self.push(&prefix, low, high);
+        }
+        if let Some((value, rest)) = start {
+            self.cut(prefix.iter().cloned().chain([value]).collect(), Some(rest), None);
+        }
+        if let Some((value, rest)) = end {
+            self.cut(prefix.into_iter().chain([value]).collect(), None, Some(rest));
+        }
+    }
+}

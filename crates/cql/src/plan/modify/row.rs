@@ -1,0 +1,172 @@
+//! Builds the rows of a mutation: cells with their time, sorted, one for each path (`UpdateParameters`).
+
+use std::cmp::Ordering;
+
+use halcyon_model::reconcile::{CellVersion, right_cell_wins};
+use halcyon_model::{CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
+use halcyon_stream::{Cell, Column, ColumnShape, ComplexDeletion, RowBuf, RowDeletion};
+
+use super::current::CurrentRow;
+
+/// What all cells of one modification share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WriteTime {
+    pub timestamp: i64,
+    pub ttl: i32,
+    pub now_seconds: i32,
+    /// A conditional write: its deletions are one microsecond older than its cells.
+    pub conditional: bool,
+}
+
+impl WriteTime {
+    /// When what is written now expires; none without a TTL.
+    fn expiration(&self) -> u32 {
+        if self.ttl == NO_TTL {
+            return NO_DELETION_TIME;
+        }
+        let at = i64::from(self.now_seconds) + i64::from(self.ttl);
+        u32::try_from(at.clamp(0, i64::from(halcyon_model::time::MAX_DELETION_TIME)))
+            .unwrap_or(NO_DELETION_TIME)
+    }
+
+    fn now(&self) -> u32 {
+        u32::try_from(self.now_seconds).unwrap_or(0)
+    }
+
+    pub(super) fn deletion(&self) -> DeletionTime {
+        let marked_for_delete_at = self.timestamp - i64::from(self.conditional);
+        DeletionTime { marked_for_delete_at, local_deletion_time: self.now() }
+    }
+}
+
+struct Pending {
+    column: u16,
+    path: Vec<u8>,
+    value: Vec<u8>,
+    ttl: i32,
+    local_deletion_time: u32,
+}
+
+pub(super) struct RowWriter<'a> {
+    columns: &'a [Column],
+    time: WriteTime,
+    row: RowBuf,
+    cells: Vec<Pending>,
+}
+
+impl<'a> RowWriter<'a> {
+    pub(super) fn new(columns: &'a [Column], clustering: &[u8], time: WriteTime) -> RowWriter<'a> {
+        let mut row = RowBuf::new();
+        row.parts.clustering = row.store(clustering);
+        RowWriter { columns, time, row, cells: Vec::new() }
+    }
+
+    /// The row exists even without cells (INSERT).
+    pub(super) fn liveness(&mut self) {
+        self.row.parts.liveness = Liveness {
+            timestamp: self.time.timestamp,
+            ttl: self.time.ttl,
+            local_expiration_time: self.time.expiration(),
+        };
+    }
+
+    pub(super) fn delete_row(&mut self) {
+        self.row.parts.deletion = RowDeletion { time: self.time.deletion(), shadowable: false };
+    }
+
+    pub(super) fn cell(&mut self, column: u16, path: &[u8], value: &[u8]) {
+        let (ttl, local_deletion_time) = (self.time.ttl, self.time.expiration());
+        self.push(column, path, value, ttl, local_deletion_time);
+    }
+
+    pub(super) fn tombstone(&mut self, column: u16, path: &[u8]) {
+        self.push(column, path, &[], NO_TTL, self.time.now());
+    }
+
+    fn push(&mut self, column: u16, path: &[u8], value: &[u8], ttl: i32, deletion: u32) {
+        self.cells.push(Pending {
+            column,
+            path: path.to_vec(),
+            value: value.to_vec(),
+            ttl,
+            local_deletion_time: deletion,
+        });
+    }
+
+    /// Deletes what a multi-cell column holds so far. A new value then stands beside the deletion, which is one
+    /// microsecond older.
+    pub(super) fn delete_column(&mut self, column: u16, overwrite: bool) {
+        let mut time = self.time.deletion();
+        if overwrite && !self.time.conditional {
+            time.marked_for_delete_at = time.marked_for_delete_at.saturating_sub(1);
+        }
+        let deletions = &mut self.row.parts.complex_deletions;
+        match deletions.iter_mut().find(|deletion| deletion.column == column) {
+            Some(deletion) => deletion.time = deletion.time.max(time),
+            None => deletions.push(ComplexDeletion { column, time }),
+        }
+    }
+
+    /// A list as it is after what was already done to it here: paths and values in order.
+    pub(super) fn list(&self, column: u16, stored: Option<&CurrentRow>) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let overwritten = self.row.parts.complex_deletions.iter().any(|d| d.column == column);
+        let stored = stored.filter(|_| !overwritten).into_iter();
+        let mut list: Vec<(Vec<u8>, Vec<u8>)> = stored
+            .flat_map(|row| row.cells_of(column))
+            .map(|cell| (cell.path.clone(), cell.value.clone()))
+            .collect();
+        for cell in self.cells.iter().filter(|cell| cell.column == column) {
+            list.retain(|(path, _)| *path != cell.path);
+            let tombstone = cell.ttl == NO_TTL && cell.local_deletion_time != NO_DELETION_TIME;
+            if !tombstone {
+                list.push((cell.path.clone(), cell.value.clone()));
+            }
+        }
+        list.sort_by(|a, b| CqlType::TimeUuid.compare(&a.0, &b.0));
+        list
+    }
+
+    /// The row; `None` if it says nothing.
+    pub(super) fn finish(mut self) -> Option<RowBuf> {
+        let columns = self.columns;
+        let compare = |a: &Pending, b: &Pending| {
+            a.column.cmp(&b.column).then_with(|| {
+                match columns.get(usize::from(a.column)).map(|column| &column.shape) {
+                    Some(ColumnShape::Complex { path_type }) => path_type.compare(&a.path, &b.path),
+                    _ => Ordering::Equal,
+                }
+            })
+        };
+        self.cells.sort_by(compare);
+        let timestamp = self.time.timestamp;
+        self.cells.dedup_by(|next, kept| {
+            let equal = compare(next, kept) == Ordering::Equal;
+            if equal && right_cell_wins(&of(kept, timestamp), &of(next, timestamp)) {
+                std::mem::swap(next, kept);
+            }
+            equal
+        });
+        self.row.parts.complex_deletions.sort_by_key(|deletion| deletion.column);
+        for cell in std::mem::take(&mut self.cells) {
+            let cell = Cell {
+                column: cell.column,
+                ttl: cell.ttl,
+                timestamp,
+                local_deletion_time: cell.local_deletion_time,
+                path: self.row.store(&cell.path),
+                value: self.row.store(&cell.value),
+            };
+            self.row.parts.cells.push(cell);
+        }
+        (!self.row.row().is_empty()).then_some(self.row)
+    }
+}
+
+fn of(cell: &Pending, timestamp: i64) -> CellVersion<'_> {
+    CellVersion {
+        timestamp,
+        ttl: cell.ttl,
+        local_deletion_time: cell.local_deletion_time,
+        value: &cell.value,
+    }
+}

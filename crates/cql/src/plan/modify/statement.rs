@@ -1,0 +1,270 @@
+//! Prepares INSERT, UPDATE and DELETE: names looked up, terms checked, in the order in which Cassandra complains.
+
+use std::sync::Arc;
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::ColumnKind;
+
+use super::conditions::{self, Conditions};
+use super::operation::{self, Operation};
+use super::restrictions::{Restrictions, Scope};
+use super::{Attributes, ModifyPlan, StatementType, find_table};
+use crate::ast::{self, Delete, Insert, Modification, Name, Update, Using};
+use crate::catalog::{Catalog, ColumnRef, Table, TableKind};
+use crate::error::{Error, Result};
+use crate::plan::term::{Preparation, Term};
+use crate::plan::{ColumnSpec, Variables};
+use halcyon_model::types::quote_identifier_if_needed;
+
+fn refuse<T>(message: impl Into<String>) -> Result<T> {
+    Err(Error::InvalidRequest(message.into()))
+}
+
+pub(super) fn prepare(
+    modification: &Modification,
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+    variables: &mut Variables,
+) -> Result<ModifyPlan> {
+    let (name, using, if_conditions) = match modification {
+        Modification::Insert(insert) => (&insert.table, &insert.using, None),
+        Modification::InsertJson(insert) => (&insert.table, &insert.using, None),
+        Modification::Update(update) => (&update.table, &update.using, Some(&update.conditions)),
+        Modification::Delete(delete) => (&delete.table, &delete.using, Some(&delete.conditions)),
+    };
+    let table = find_table(name, catalog, keyspace)?;
+    let schema = &table.schema;
+    let attributes = attributes(using, &schema.keyspace, &schema.name, catalog, variables)?;
+    let mut to = Preparation { catalog, keyspace: &schema.keyspace, variables };
+    if matches!(if_conditions, Some(ast::Conditions::All(_))) && attributes.timestamp.is_some() {
+        return refuse("Cannot provide custom timestamp for conditional updates");
+    }
+    let conditions = match (modification, if_conditions) {
+        (Modification::Insert(Insert { if_not_exists: true, .. }), _) => Conditions::NotExists,
+        (Modification::InsertJson(insert), _) if insert.if_not_exists => Conditions::NotExists,
+        (_, Some(raw)) => conditions::prepare(raw, table, &mut to)?,
+        _ => Conditions::None,
+    };
+    let mut plan = match modification {
+        Modification::Insert(statement) => insert(statement, table, conditions, &mut to)?,
+        Modification::InsertJson(_) => {
+            return Err(Error::NotSupportedYet("INSERT JSON".to_owned()));
+        }
+        Modification::Update(statement) => update(statement, table, conditions, &mut to)?,
+        Modification::Delete(statement) => delete(statement, table, conditions, &mut to)?,
+    };
+    plan.attributes = attributes;
+    validate(&plan)?;
+    Ok(plan)
+}
+
+/// The terms of USING.
+pub(super) fn attributes(
+    using: &Using,
+    keyspace: &str,
+    table: &str,
+    catalog: &Catalog,
+    variables: &mut Variables,
+) -> Result<Attributes> {
+    let mut to = Preparation { catalog, keyspace, variables };
+    let mut term = |raw: &Option<ast::RawTerm>, name: &str, cql_type| -> Result<Option<Term>> {
+        let spec = ColumnSpec {
+            keyspace: keyspace.to_owned(),
+            table: table.to_owned(),
+            name: name.to_owned(),
+            cql_type,
+        };
+        raw.as_ref().map(|raw| Term::prepare(raw, &spec, &mut to)).transpose()
+    };
+    Ok(Attributes {
+        timestamp: term(&using.timestamp, "[timestamp]", CqlType::BigInt)?,
+        ttl: term(&using.ttl, "[ttl]", CqlType::Int)?,
+    })
+}
+
+/// `ModificationStatement.validate`, and what its constructor refuses.
+fn validate(plan: &ModifyPlan) -> Result<()> {
+    let counter = plan.table.is_counter();
+    if plan.has_conditions() && counter {
+        return refuse("Conditional updates are not supported on counter tables");
+    }
+    if plan.has_conditions() && plan.attributes.timestamp.is_some() {
+        return refuse("Cannot provide custom timestamp for conditional updates");
+    }
+    if counter && plan.attributes.timestamp.is_some() {
+        return refuse("Cannot provide custom timestamp for counter updates");
+    }
+    if counter && plan.attributes.ttl.is_some() {
+        return refuse("Cannot provide custom TTL for counter updates");
+    }
+    match plan.table.kind {
+        TableKind::View => refuse("Cannot directly modify a materialized view"),
+        TableKind::Virtual => {
+            refuse(format!("Modification is not supported by table {}", plan.table.full_name()))
+        }
+        TableKind::Regular => Ok(()),
+    }
+}
+
+/// A column that the statement names.
+pub(super) fn column(table: &Table, name: &Name) -> Result<ColumnRef> {
+    match table.find_column(&name.text) {
+        Some(found) => Ok(found),
+        None => refuse(format!(
+            "Undefined column name {} in table {}",
+            quote_identifier_if_needed(&name.text),
+            table.full_name()
+        )),
+    }
+}
+
+/// The receiver that a column is.
+pub(super) fn spec_of(table: &Table, column: ColumnRef) -> ColumnSpec {
+    let (name, cql_type) = match table.column(column) {
+        Some(def) => (def.name.clone(), def.cql_type.base().clone()),
+        None => (String::new(), CqlType::Blob),
+    };
+    ColumnSpec {
+        keyspace: table.schema.keyspace.clone(),
+        table: table.schema.name.clone(),
+        name,
+        cql_type,
+    }
+}
+
+fn is_key(column: ColumnRef) -> bool {
+    matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering)
+}
+
+/// Operations and conditions that touch nothing but static columns.
+fn only_static(operations: &[Operation], conditions: &Conditions) -> bool {
+    let columns = || operations.iter().map(|op| op.column).chain(conditions.columns());
+    columns().next().is_some() && columns().all(|column| column.kind == ColumnKind::Static)
+}
+
+fn insert(
+    insert: &Insert,
+    table: &Arc<Table>,
+    conditions: Conditions,
+    to: &mut Preparation<'_>,
+) -> Result<ModifyPlan> {
+    if table.is_counter() {
+        return refuse("INSERT statements are not allowed on counter tables, use UPDATE instead");
+    }
+    if insert.columns.len() != insert.values.len() {
+        return refuse("Unmatched column names/values");
+    }
+    if insert.columns.is_empty() {
+        return refuse("No columns provided to INSERT");
+    }
+    let repeated = |i: usize, name: &Name| {
+        insert.columns.iter().take(i).any(|before| before.text == name.text)
+    };
+    if insert.columns.iter().enumerate().any(|(i, name)| repeated(i, name)) {
+        return refuse("The column names contains duplicates");
+    }
+    let mut operations = Vec::new();
+    let mut restrictions = Restrictions::new(table);
+    for (name, value) in insert.columns.iter().zip(&insert.values) {
+        let column = column(table, name)?;
+        let spec = spec_of(table, column);
+        if is_key(column) {
+            restrictions.add_equal(column, Term::prepare(value, &spec, to)?);
+        } else {
+            operations.push(operation::assign(column, value, &spec, to)?);
+        }
+    }
+    let statics = !restrictions.has_clustering() && only_static(&operations, &conditions);
+    restrictions.check(StatementType::Insert, table, statics)?;
+    Ok(ModifyPlan {
+        table: table.clone(),
+        kind: StatementType::Insert,
+        attributes: Attributes::default(),
+        operations,
+        restrictions,
+        conditions,
+    })
+}
+
+fn update(
+    update: &Update,
+    table: &Arc<Table>,
+    conditions: Conditions,
+    to: &mut Preparation<'_>,
+) -> Result<ModifyPlan> {
+    let reads = !matches!(conditions, Conditions::None);
+    let mut operations = Vec::with_capacity(update.assignments.len());
+    for assignment in &update.assignments {
+        let column = column(table, &assignment.column)?;
+        if is_key(column) {
+            return refuse(format!(
+                "PRIMARY KEY part {} found in SET part",
+                assignment.column.text
+            ));
+        }
+        let spec = spec_of(table, column);
+        operations.push(operation::prepare(&assignment.change, column, &spec, reads, to)?);
+    }
+    let statics = only_static(&operations, &conditions);
+    let scope = Scope { table, kind: StatementType::Update };
+    let restrictions = Restrictions::prepare(&update.relations, &scope, statics, to)?;
+    Ok(ModifyPlan {
+        table: table.clone(),
+        kind: StatementType::Update,
+        attributes: Attributes::default(),
+        operations,
+        restrictions,
+        conditions,
+    })
+}
+
+fn delete(
+    delete: &Delete,
+    table: &Arc<Table>,
+    conditions: Conditions,
+    to: &mut Preparation<'_>,
+) -> Result<ModifyPlan> {
+    let mut operations = Vec::with_capacity(delete.targets.len());
+    for target in &delete.targets {
+        let (ast::CellTarget::Column(name)
+        | ast::CellTarget::Element(name, _)
+        | ast::CellTarget::Field(name, _)) = target;
+        let column = column(table, name)?;
+        if is_key(column) {
+            return refuse(format!(
+                "Invalid identifier {} for deletion (should not be a PRIMARY KEY part)",
+                name.text
+            ));
+        }
+        operations.push(operation::deletion(target, column, &spec_of(table, column), to)?);
+    }
+    let statics = only_static(&operations, &conditions);
+    let scope = Scope { table, kind: StatementType::Delete };
+    let restrictions = Restrictions::prepare(&delete.relations, &scope, statics, to)?;
+    let regular = |column: ColumnRef| column.kind == ColumnKind::Regular;
+    if !matches!(conditions, Conditions::None) && !restrictions.is_whole_key(table) {
+        // Deleting whole rows counts as touching regular columns.
+        if operations.is_empty() || operations.iter().any(|op| regular(op.column)) {
+            return refuse(
+                "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to delete non static columns",
+            );
+        }
+        if conditions.columns().into_iter().any(regular) {
+            return refuse(
+                "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to use IF condition on non static columns",
+            );
+        }
+    }
+    let restricts_rows = restrictions.is_full_clustering(table);
+    if operations.iter().any(|op| regular(op.column)) && !restricts_rows {
+        return refuse("Range deletions are not supported for specific columns");
+    }
+    Ok(ModifyPlan {
+        table: table.clone(),
+        kind: StatementType::Delete,
+        attributes: Attributes::default(),
+        operations,
+        restrictions,
+        conditions,
+    })
+}

@@ -1,0 +1,374 @@
+//! Restrictions with values: partition keys or a token range, and slices.
+//!
+//! A slice of several columns of mixed order is the union of slices of one column each:
+//! `(a, b) > (1, 2)` is `a = 1 AND b > 2` or `a > 1`. Start and end are bound apart and intersected.
+
+use std::cmp::Ordering;
+
+use halcyon_model::clustering::{ClusteringValue, Position};
+use halcyon_model::token::join_key;
+use halcyon_model::{BoundKind, CqlType};
+use halcyon_stream::{BoundBuf, PartitionKey, Slice, Slices};
+
+use super::{BoundTerm, Entry, Keys, Restrictions, TupleList, TupleTerm, What};
+use crate::catalog::Table;
+use crate::error::{Error, Result};
+use crate::plan::Execution;
+use crate::plan::term::{Bound, Term};
+
+pub(super) type Tuple = Vec<Vec<u8>>;
+
+/// Tokens between two bounds, which `true` includes; `None` is open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenBounds {
+    pub start: Option<(i64, bool)>,
+    pub end: Option<(i64, bool)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BoundKeys {
+    /// In the order in which their rows are to come.
+    Partitions(Vec<PartitionKey>),
+    Range(TokenBounds),
+}
+
+pub(super) fn value(term: &Term, execution: &Execution<'_>, column: &str) -> Result<Vec<u8>> {
+    of_bound(term.bind(execution)?, column)
+}
+
+fn of_bound(bound: Bound<'_>, column: &str) -> Result<Vec<u8>> {
+    match bound {
+        Bound::Bytes(bytes) => Ok(bytes.into_owned()),
+        Bound::Null => Err(Error::InvalidRequest(format!(
+            "Invalid null value in condition for column {column}"
+        ))),
+        Bound::Unset => {
+            Err(Error::InvalidRequest(format!("Invalid unset value for column {column}")))
+        }
+    }
+}
+
+pub(super) fn column_names(table: &Table, entry: &Entry) -> Vec<String> {
+    let name = |c: &crate::catalog::ColumnRef| table.column(*c).map(|def| def.name.clone());
+    entry.columns.iter().map(|column| name(column).unwrap_or_default()).collect()
+}
+
+fn is_null(term: &TupleTerm, execution: &Execution<'_>) -> Result<bool> {
+    match term {
+        TupleTerm::Columns(terms) => match terms.as_slice() {
+            [one] => Ok(one.bind(execution)? == Bound::Null),
+            _ => Ok(false),
+        },
+        TupleTerm::Whole(_) => Ok(false),
+    }
+}
+
+fn split_tuple(bytes: &[u8], names: &[String]) -> Result<Tuple> {
+    let mut cursor = halcyon_model::Cursor::new(bytes);
+    let part = |name: &String| {
+        let null =
+            || Error::InvalidRequest(format!("Invalid null value in condition for column {name}"));
+        let len = cursor.i32().map_err(|_| null())?;
+        let len = usize::try_from(len).map_err(|_| null())?;
+        cursor.take(len).map(<[u8]>::to_vec).map_err(|_| null())
+    };
+    names.iter().map(part).collect()
+}
+
+pub(super) fn tuple(
+    term: &TupleTerm,
+    names: &[String],
+    execution: &Execution<'_>,
+) -> Result<Tuple> {
+    match term {
+        TupleTerm::Columns(terms) => {
+            let several = terms.len() > 1;
+            let value = |(term, name): (&Term, &String)| match term.bind(execution)? {
+                Bound::Null if several => {
+                    Err(Error::InvalidRequest(format!("Invalid null value for column {name}")))
+                }
+                bound => of_bound(bound, name),
+            };
+            terms.iter().zip(names).map(value).collect()
+        }
+        TupleTerm::Whole(term) => {
+            let whole = format!("({})", names.join(","));
+            split_tuple(&value(term, execution, &whole)?, names)
+        }
+    }
+}
+
+fn list_elements(bytes: &[u8], name: &str) -> Result<Vec<Vec<u8>>> {
+    let malformed = |_| Error::InvalidRequest(format!("Invalid list value for {name}"));
+    let mut cursor = halcyon_model::Cursor::new(bytes);
+    let count = cursor.i32().map_err(malformed)?;
+    let mut elements = Vec::new();
+    for _ in 0..count {
+        let len = cursor.i32().map_err(malformed)?;
+        let Ok(len) = usize::try_from(len) else {
+            return Err(Error::InvalidRequest(format!(
+                "Invalid null value in condition for column {name}"
+            )));
+        };
+        elements.push(cursor.take(len).map_err(malformed)?.to_vec());
+    }
+    Ok(elements)
+}
+
+/// The tuples of an `Equal` or an `In`.
+pub(super) fn tuples(
+    what: &What,
+    names: &[String],
+    execution: &Execution<'_>,
+) -> Result<Vec<Tuple>> {
+    match what {
+        What::Equal(term) => Ok(vec![tuple(term, names, execution)?]),
+        What::In(TupleList::Each(terms)) => {
+            terms.iter().map(|term| tuple(term, names, execution)).collect()
+        }
+        What::In(TupleList::List { term, tuples }) => {
+            let whole = names.join(",");
+            let elements = list_elements(&value(term, execution, &whole)?, &whole)?;
+            elements
+                .into_iter()
+                .map(
+                    |element| {
+                        if *tuples { split_tuple(&element, names) } else { Ok(vec![element]) }
+                    },
+                )
+                .collect()
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// All ways to take one of each list, in order.
+fn product(so_far: Vec<Tuple>, next: &[Tuple]) -> Vec<Tuple> {
+    let join = |left: &Tuple, right: &Tuple| left.iter().chain(right).cloned().collect();
+    so_far.iter().flat_map(|left| next.iter().map(move |right| join(left, right))).collect()
+}
+
+impl Restrictions {
+    pub fn bind_keys(&self, table: &Table, execution: &Execution<'_>) -> Result<Option<BoundKeys>> {
+        let token = self.bind_token(execution)?;
+        let Keys::Columns(entries) = &self.keys else {
+            return Ok(match token {
+                Some(bounds) if is_empty(&bounds) => None,
+                bounds => Some(BoundKeys::Range(bounds.unwrap_or_default())),
+            });
+        };
+        let mut keys: Vec<Tuple> = vec![Vec::new()];
+        for entry in entries {
+            let mut values = tuples(&entry.what, &column_names(table, entry), execution)?;
+            let cql_type = entry.columns.first().and_then(|column| table.column(*column));
+            if let Some(def) = cql_type {
+                let compare = |a: &Tuple, b: &Tuple| compare_first(&def.cql_type, a, b);
+                values.sort_by(compare);
+                values.dedup();
+            }
+            keys = product(keys, &values);
+        }
+        let mut bound = Vec::with_capacity(keys.len());
+        for key in &keys {
+            let parts: Vec<&[u8]> = key.iter().map(Vec::as_slice).collect();
+            let too_long = || {
+                let len: usize = parts.iter().map(|part| part.len()).sum();
+                Error::InvalidRequest(format!(
+                    "Key length of {len} is longer than maximum of 65535"
+                ))
+            };
+            let bytes = join_key(&parts).ok_or_else(too_long)?;
+            if bytes.is_empty() {
+                return Err(Error::invalid_request("Key may not be empty"));
+            }
+            let key = PartitionKey::of(&bytes);
+            if token.is_none_or(|bounds| bounds.contains(key.token)) {
+                bound.push(key);
+            }
+        }
+        Ok(Some(BoundKeys::Partitions(bound)))
+    }
+
+    fn bind_token(&self, execution: &Execution<'_>) -> Result<Option<TokenBounds>> {
+        let read = |term: &TupleTerm| -> Result<i64> {
+            let TupleTerm::Columns(terms) = term else { return Ok(i64::MIN) };
+            let bound = terms.first().map(|term| term.bind(execution)).transpose()?;
+            let bytes = bound.as_ref().and_then(Bound::bytes);
+            bytes
+                .and_then(|bytes| <[u8; 8]>::try_from(bytes).ok())
+                .map(i64::from_be_bytes)
+                .ok_or_else(|| Error::invalid_request("Invalid null token value"))
+        };
+        let bound = |bound: &Option<BoundTerm>| -> Result<Option<(i64, bool)>> {
+            bound.as_ref().map(|b| Ok((read(&b.term)?, b.inclusive))).transpose()
+        };
+        Ok(match &self.token {
+            None => None,
+            Some(What::Slice { start, end }) => {
+                Some(TokenBounds { start: bound(start)?, end: bound(end)? })
+            }
+            Some(What::Equal(term)) => {
+                let token = read(term)?;
+                Some(TokenBounds { start: Some((token, true)), end: Some((token, true)) })
+            }
+            Some(_) => None,
+        })
+    }
+
+    /// The rows that are wanted of each partition.
+    pub fn bind_slices(
+        &self,
+        table: &Table,
+        execution: &Execution<'_>,
+        reversed: bool,
+        statics: bool,
+    ) -> Result<Slices> {
+        let mut prefixes: Vec<Tuple> = vec![Vec::new()];
+        let mut slices = None;
+        for entry in &self.clustering {
+            let names = column_names(table, entry);
+            match &entry.what {
+                What::Slice { start, end } => {
+                    let bind = |bound: &Option<BoundTerm>| -> Result<Option<(Tuple, bool)>> {
+                        let Some(bound) = bound else { return Ok(None) };
+                        let names = names.get(..bound.count).unwrap_or(&names);
+                        Ok(Some((tuple(&bound.term, names, execution)?, bound.inclusive)))
+                    };
+                    // Null lies before every value, whatever the order of the column.
+                    let null = |bound: &Option<BoundTerm>| match bound {
+                        Some(bound) => is_null(&bound.term, execution),
+                        None => Ok(false),
+                    };
+                    let first = entry.columns.first().map_or(0, |c| usize::from(c.index));
+                    let descending = table.layout.clusterings.is_reversed(first);
+                    let (no_start, no_end) = (null(start)?, null(end)?);
+                    if (no_start && descending) || (no_end && !descending) {
+                        return Ok(Slices { slices: Vec::new(), reversed, statics });
+                    }
+                    let start = if no_start { None } else { bind(start)? };
+                    let end = if no_end { None } else { bind(end)? };
+                    let per_prefix = prefixes.iter();
+                    slices = Some(
+                        per_prefix
+                            .flat_map(|prefix| between(table, prefix, &start, &end))
+                            .collect::<Vec<Slice>>(),
+                    );
+                }
+                what => prefixes = product(prefixes, &tuples(what, &names, execution)?),
+            }
+        }
+        let slices = match slices {
+            Some(slices) => slices,
+            None if self.clustering.is_empty() => vec![Slice::default()],
+            None => prefixes.iter().map(|prefix| of_prefix(table, prefix)).collect(),
+        };
+        Ok(Slices { slices: in_order(table, slices), reversed, statics })
+    }
+}
+
+fn compare_first(cql_type: &CqlType, a: &Tuple, b: &Tuple) -> Ordering {
+    match (a.first(), b.first()) {
+        (Some(a), Some(b)) => cql_type.base().compare(a, b),
+        _ => Ordering::Equal,
+    }
+}
+
+impl TokenBounds {
+    pub fn contains(&self, token: i64) -> bool {
+        let after = self.start.is_none_or(|(start, inclusive)| {
+            token > start || (inclusive && token == start) || start == i64::MIN
+        });
+        let before = self.end.is_none_or(|(end, inclusive)| {
+            token < end || (inclusive && token == end) || end == i64::MIN
+        });
+        after && before
+    }
+}
+
+/// Wrapping ranges are empty; the minimum token as an end is the end of the ring.
+fn is_empty(bounds: &TokenBounds) -> bool {
+    let (Some((start, from)), Some((end, to))) = (bounds.start, bounds.end) else { return false };
+    start != i64::MIN && end != i64::MIN && (start > end || (start == end && !(from && to)))
+}
+
+fn bound(table: &Table, kind: BoundKind, values: &[Vec<u8>]) -> BoundBuf {
+    let parts: Vec<ClusteringValue<'_>> =
+        values.iter().map(|value| ClusteringValue::Bytes(value)).collect();
+    let mut serialized = Vec::new();
+    table.layout.clusterings.write(&parts, &mut serialized);
+    BoundBuf { kind, count: values.len(), serialized }
+}
+
+fn of_prefix(table: &Table, prefix: &[Vec<u8>]) -> Slice {
+    Slice {
+        start: Some(bound(table, BoundKind::InclStart, prefix)),
+        end: Some(bound(table, BoundKind::InclEnd, prefix)),
+    }
+}
+
+/// The slices above (`after`) or below the values, in the sense of CQL, within a prefix.
+fn half(
+    table: &Table,
+    prefix: &[Vec<u8>],
+    values: &[Vec<u8>],
+    inclusive: bool,
+    after: bool,
+) -> Vec<Slice> {
+    let whole = |kind: BoundKind| (!prefix.is_empty()).then(|| bound(table, kind, prefix));
+    let mut slices = Vec::with_capacity(values.len());
+    for at in 0..values.len() {
+        let fixed: Vec<Vec<u8>> =
+            prefix.iter().chain(values.iter().take(at + 1)).cloned().collect();
+        let inclusive = inclusive && at + 1 == values.len();
+        let within = fixed.get(..fixed.len() - 1).unwrap_or_default();
+        let edge = |kind: BoundKind| (!within.is_empty()).then(|| bound(table, kind, within));
+        let descending = table.layout.clusterings.is_reversed(prefix.len() + at);
+        slices.push(if after != descending {
+            let kind = if inclusive { BoundKind::InclStart } else { BoundKind::ExclStart };
+            Slice { start: Some(bound(table, kind, &fixed)), end: edge(BoundKind::InclEnd) }
+        } else {
+            let kind = if inclusive { BoundKind::InclEnd } else { BoundKind::ExclEnd };
+            Slice { start: edge(BoundKind::InclStart), end: Some(bound(table, kind, &fixed)) }
+        });
+    }
+    if slices.is_empty() {
+        slices.push(Slice { start: whole(BoundKind::InclStart), end: whole(BoundKind::InclEnd) });
+    }
+    slices
+}
+
+fn between(
+    table: &Table,
+    prefix: &[Vec<u8>],
+    start: &Option<(Tuple, bool)>,
+    end: &Option<(Tuple, bool)>,
+) -> Vec<Slice> {
+    let half = |side: &Option<(Tuple, bool)>, after| {
+        let (values, inclusive) = match side {
+            Some((values, inclusive)) => (values.as_slice(), *inclusive),
+            None => (&[] as &[Vec<u8>], true),
+        };
+        half(table, prefix, values, inclusive, after)
+    };
+    let (above, below) = (half(start, true), half(end, false));
+    let pairs = above.iter().flat_map(|a| below.iter().map(move |b| (a, b)));
+    pairs.filter_map(|(a, b)| a.intersect(b, &table.layout)).collect()
+}
+
+/// Sorts slices and joins those that overlap.
+fn in_order(table: &Table, mut slices: Vec<Slice>) -> Vec<Slice> {
+    let order = |a: Position<'_>, b: Position<'_>| table.layout.clusterings.compare(a, b);
+    slices.sort_by(|a, b| order(a.start_position(), b.start_position()));
+    let mut joined: Vec<Slice> = Vec::with_capacity(slices.len());
+    for slice in slices {
+        match joined.last_mut() {
+            Some(last) if order(slice.start_position(), last.end_position()).is_lt() => {
+                if order(last.end_position(), slice.end_position()).is_lt() {
+                    last.end = slice.end;
+                }
+            }
+            _ => joined.push(slice),
+        }
+    }
+    joined
+}

@@ -1,0 +1,145 @@
+//! Filters: what is asked of each row when keys and slices cannot choose it. A null never satisfies.
+
+use halcyon_model::{CqlType, Cursor};
+
+use super::analysis::is_collection;
+use super::bind::{Tuple, column_names, tuple, tuples, value};
+use super::{BoundTerm, Entry, Restrictions, What};
+use crate::catalog::{ColumnRef, Table};
+use crate::error::{Error, Result};
+use crate::plan::Execution;
+
+/// What must hold of a column's value (a collection's frozen form).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Test {
+    In(Vec<Vec<u8>>),
+    /// Bounds with whether they are included.
+    Between {
+        start: Option<(Vec<u8>, bool)>,
+        end: Option<(Vec<u8>, bool)>,
+    },
+    Contains(Vec<u8>),
+    ContainsKey(Vec<u8>),
+    Entry(Vec<u8>, Vec<u8>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundFilter {
+    pub column: ColumnRef,
+    pub cql_type: CqlType,
+    pub test: Test,
+}
+
+impl Restrictions {
+    pub fn bind_filters(
+        &self,
+        table: &Table,
+        execution: &Execution<'_>,
+    ) -> Result<Vec<BoundFilter>> {
+        let mut bound = Vec::new();
+        for entry in &self.filters {
+            bind_entry(table, entry, execution, &mut bound)?;
+        }
+        Ok(bound)
+    }
+}
+
+fn bind_entry(
+    table: &Table,
+    entry: &Entry,
+    execution: &Execution<'_>,
+    bound: &mut Vec<BoundFilter>,
+) -> Result<()> {
+    let names = column_names(table, entry);
+    let null = |error: Error| match error {
+        Error::InvalidRequest(message) => Error::InvalidRequest(
+            message.replace("Invalid null value in condition", "Unsupported null value"),
+        ),
+        other => other,
+    };
+    let mut add = |index: usize, test: Test| {
+        let Some(column) = entry.columns.get(index).copied() else { return };
+        let Some(def) = table.column(column) else { return };
+        bound.push(BoundFilter { column, cql_type: def.cql_type.base().clone(), test });
+    };
+    match &entry.what {
+        What::Equal(_) | What::In(_) => {
+            let all: Vec<Tuple> = tuples(&entry.what, &names, execution).map_err(null)?;
+            for index in 0..entry.columns.len() {
+                let values = all.iter().filter_map(|tuple| tuple.get(index).cloned());
+                add(index, Test::In(values.collect()));
+            }
+        }
+        What::Slice { start, end } => {
+            let side = |side: &Option<BoundTerm>| -> Result<Option<(Vec<u8>, bool)>> {
+                let Some(side) = side else { return Ok(None) };
+                let mut values = tuple(&side.term, &names, execution).map_err(null)?;
+                Ok(values.drain(..).next().map(|value| (value, side.inclusive)))
+            };
+            add(0, Test::Between { start: side(start)?, end: side(end)? });
+        }
+        What::Contains { values, keys, entries } => {
+            let name = names.first().map_or("", String::as_str);
+            for term in values {
+                add(0, Test::Contains(value(term, execution, name).map_err(null)?));
+            }
+            for term in keys {
+                add(0, Test::ContainsKey(value(term, execution, name).map_err(null)?));
+            }
+            for (key, term) in entries {
+                add(
+                    0,
+                    Test::Entry(
+                        value(key, execution, name).map_err(null)?,
+                        value(term, execution, name).map_err(null)?,
+                    ),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+impl BoundFilter {
+    /// Whether a value satisfies; it must be one of the column's type.
+    pub fn accepts(&self, value: Option<&[u8]>) -> bool {
+        let Some(value) = value else { return false };
+        match &self.test {
+            Test::In(values) => {
+                values.iter().any(|other| self.cql_type.compare(value, other).is_eq())
+            }
+            Test::Between { start, end } => {
+                let above = start.as_ref().is_none_or(|(start, inclusive)| {
+                    let order = self.cql_type.compare(value, start);
+                    order.is_gt() || (*inclusive && order.is_eq())
+                });
+                let below = end.as_ref().is_none_or(|(end, inclusive)| {
+                    let order = self.cql_type.compare(value, end);
+                    order.is_lt() || (*inclusive && order.is_eq())
+                });
+                above && below
+            }
+            Test::Contains(wanted) => self.any_element(value, |_, element| element == wanted),
+            Test::ContainsKey(wanted) => self.any_element(value, |key, _| key == wanted),
+            Test::Entry(key, wanted) => {
+                self.any_element(value, |k, element| k == key && element == wanted)
+            }
+        }
+    }
+
+    /// Whether an element (with its key, of a map) is as asked.
+    fn any_element(&self, collection: &[u8], asked: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+        debug_assert!(is_collection(&self.cql_type));
+        let is_map = matches!(self.cql_type.thawed(), CqlType::Map(..));
+        let mut cursor = Cursor::new(collection);
+        let Ok(count) = cursor.i32() else { return false };
+        for _ in 0..count {
+            let key = if is_map { cursor.ibytes().ok() } else { Some(&[] as &[u8]) };
+            let (Some(key), Ok(element)) = (key, cursor.ibytes()) else { return false };
+            if asked(key, element) {
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,127 @@
+//! Restrictions: what a WHERE leaves of a table.
+//!
+//! ```text
+//!  relations ─► relation: one entry per column or tuple ─► analysis: Restrictions ─► bind ─► keys, slices, filters
+//! ```
+//!
+//! 1. Each relation becomes an `Entry`; entries of the same columns merge, or exclude each other.
+//! 2. The analysis decides what chooses partitions, what chooses slices of their rows, and what is left to be asked of
+//!    each row, and refuses with Cassandra's messages what would need ALLOW FILTERING.
+//! 3. Bound with values, they are partition keys or a token range, `Slices`, and filters.
+
+mod analysis;
+mod bind;
+mod filter;
+mod relation;
+
+use crate::catalog::ColumnRef;
+use crate::plan::term::Term;
+
+pub use analysis::Context;
+pub use bind::{BoundKeys, TokenBounds};
+pub use filter::{BoundFilter, Test};
+pub(crate) use relation::{find as find_column, receiver};
+
+/// A value for each of some columns.
+#[derive(Debug, Clone)]
+pub enum TupleTerm {
+    Columns(Vec<Term>),
+    /// One marker for all of them: a tuple.
+    Whole(Term),
+}
+
+/// Several such tuples.
+#[derive(Debug, Clone)]
+pub enum TupleList {
+    Each(Vec<TupleTerm>),
+    /// One marker for all: a list, of tuples where `tuples` says so.
+    List {
+        term: Term,
+        tuples: bool,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct BoundTerm {
+    pub term: TupleTerm,
+    /// How many of the entry's columns it bounds.
+    pub count: usize,
+    pub inclusive: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum What {
+    Equal(TupleTerm),
+    In(TupleList),
+    Slice {
+        start: Option<BoundTerm>,
+        end: Option<BoundTerm>,
+    },
+    /// Of a collection: elements, keys, entries.
+    Contains {
+        values: Vec<Term>,
+        keys: Vec<Term>,
+        entries: Vec<(Term, Term)>,
+    },
+}
+
+/// What is asked of one column, or of several clustering columns at once.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub columns: Vec<ColumnRef>,
+    /// The tuple notation was used.
+    pub tuple: bool,
+    pub what: What,
+}
+
+#[derive(Debug, Clone)]
+pub enum Keys {
+    /// Every partition, or those that filters leave.
+    All,
+    /// For each partition key column its entry: an `Equal` or an `In`.
+    Columns(Vec<Entry>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Restrictions {
+    pub keys: Keys,
+    /// On `token(...)`: chooses the range, or some of the keys.
+    pub token: Option<What>,
+    /// Those that choose slices, in the order of the clustering columns without a gap; only the last may be a slice.
+    pub clustering: Vec<Entry>,
+    /// Asked of each row.
+    pub filters: Vec<Entry>,
+    /// More than the partitions of given keys is read.
+    pub key_range: bool,
+    /// A partition key column or the token is restricted.
+    pub key_restricted: bool,
+    pub clustering_restricted: bool,
+    pub regulars_restricted: bool,
+    /// A column that is neither in the primary key nor static is restricted, or a static one.
+    pub others_restricted: bool,
+    /// Restricted to one value each.
+    pub equal: Vec<ColumnRef>,
+}
+
+impl Restrictions {
+    /// Neither clustering nor regular columns are restricted: a partition that has only a static row counts.
+    pub fn full_partitions(&self) -> bool {
+        !self.clustering_restricted && !self.regulars_restricted
+    }
+
+    pub fn is_equal(&self, column: ColumnRef) -> bool {
+        self.equal.contains(&column)
+    }
+
+    /// The partition key is given by several values.
+    pub fn keys_in(&self) -> bool {
+        matches!(&self.keys, Keys::Columns(entries)
+            if entries.iter().any(|entry| matches!(entry.what, What::In(_))))
+    }
+}
+
+impl What {
+    pub fn is_slice(&self) -> bool {
+        matches!(self, What::Slice { .. })
+    }
+}

@@ -1,0 +1,92 @@
+//! A SELECT with its values: everything owned, so that it can move to the shard that has the data.
+
+use std::sync::Arc;
+
+use halcyon_stream::Slices;
+
+use super::SelectPlan;
+use crate::error::{Error, Result};
+use crate::plan::Execution;
+use crate::plan::restrictions::{BoundFilter, BoundKeys};
+use crate::plan::term::{Bound, Term};
+
+/// What stands for no limit. It is counted down like one, as Cassandra's paging states show it.
+pub const NO_LIMIT: u32 = i32::MAX as u32;
+
+/// How many rows may be returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub rows: u32,
+    pub per_partition: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct BoundSelect {
+    pub plan: Arc<SelectPlan>,
+    /// `None`: nothing can be found.
+    pub keys: Option<BoundKeys>,
+    pub slices: Slices,
+    /// With the index of the fetched column that each looks at.
+    pub filters: Vec<(usize, BoundFilter)>,
+    pub limits: Limits,
+    /// Values of `Selection::terms`.
+    pub terms: Vec<Option<Vec<u8>>>,
+}
+
+impl SelectPlan {
+    pub fn bind(self: &Arc<SelectPlan>, execution: &Execution<'_>) -> Result<BoundSelect> {
+        let restrictions = &self.restrictions;
+        let limits = Limits {
+            rows: limit(self.limit.as_ref(), execution, "limit")?,
+            per_partition: limit(
+                self.per_partition_limit.as_ref(),
+                execution,
+                "per_partition_limit",
+            )?,
+        };
+        let statics = !self.table.schema.statics.is_empty();
+        let slices = restrictions.bind_slices(&self.table, execution, self.reversed, statics)?;
+        // Of no rows, the keys are not even checked.
+        let keys = if slices.slices.is_empty() {
+            None
+        } else {
+            restrictions.bind_keys(&self.table, execution)?
+        };
+        let at = |filter: BoundFilter| {
+            let found = self.filter_fetch.iter().find(|(column, _)| *column == filter.column);
+            (found.map_or(usize::MAX, |(_, fetch)| *fetch), filter)
+        };
+        let filters = restrictions.bind_filters(&self.table, execution)?.into_iter().map(at);
+        let terms = self
+            .selection
+            .terms
+            .iter()
+            .map(|term| Ok(term.bind(execution)?.bytes().map(<[u8]>::to_vec)))
+            .collect::<Result<_>>()?;
+        Ok(BoundSelect {
+            plan: self.clone(),
+            keys,
+            slices,
+            filters: filters.collect(),
+            limits,
+            terms,
+        })
+    }
+}
+
+fn limit(term: Option<&Term>, execution: &Execution<'_>, name: &str) -> Result<u32> {
+    let Some(term) = term else { return Ok(NO_LIMIT) };
+    let bytes = match term.bind(execution)? {
+        Bound::Unset => return Ok(NO_LIMIT),
+        Bound::Null => {
+            return Err(Error::InvalidRequest(format!("Invalid null value of {name}")));
+        }
+        Bound::Bytes(bytes) => bytes,
+    };
+    let value = <[u8; 4]>::try_from(bytes.as_ref()).map(i32::from_be_bytes);
+    let value = value.map_err(|_| Error::InvalidRequest(format!("Invalid {name} value")))?;
+    match u32::try_from(value) {
+        Ok(limit) if limit > 0 => Ok(limit),
+        _ => Err(Error::invalid_request("LIMIT must be strictly positive")),
+    }
+}

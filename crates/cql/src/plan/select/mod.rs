@@ -1,0 +1,334 @@
+//! SELECT: its plan, and what each execution makes of it.
+//!
+//! `prepare` checks in Cassandra's order (`SelectStatement.RawStatement.prepare`): restrictions, selection, DISTINCT,
+//! GROUP BY, ORDER BY, so that the first fault that a client reads is the same.
+
+mod bind;
+mod grouping;
+mod ordering;
+
+use std::sync::Arc;
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::ColumnKind;
+
+use super::restrictions::{Context, Restrictions, find_column};
+use super::selection::{Preparing, Selection, Selector};
+use super::term::{Preparation, Term};
+use super::{ColumnSpec, Plan, Prepared, ResultColumns, Variables, find_table};
+use crate::ast::{self, RawSelector, RawTerm, SelectItem};
+use crate::catalog::{Catalog, ColumnRef, Table};
+use crate::error::{Error, Result};
+
+pub use bind::{BoundSelect, Limits, NO_LIMIT};
+pub use grouping::Grouping;
+
+#[derive(Debug, Clone)]
+pub struct SelectPlan {
+    pub table: Arc<Table>,
+    pub columns: ResultColumns,
+    /// The selectors are the columns of one JSON text, under these names, with their types.
+    pub json: Option<Vec<(String, CqlType)>>,
+    pub distinct: bool,
+    pub selection: Selection,
+    pub restrictions: Restrictions,
+    /// Rows come last to first.
+    pub reversed: bool,
+    /// Fetched columns by which rows of several partitions are sorted; `true` is descending.
+    pub sort: Vec<(usize, CqlType, bool)>,
+    /// Indexes into the fetched columns of what filters look at, one per entry of `restrictions.filters` column.
+    pub filter_fetch: Vec<(ColumnRef, usize)>,
+    pub grouping: Option<Grouping>,
+    pub limit: Option<Term>,
+    pub per_partition_limit: Option<Term>,
+}
+
+impl SelectPlan {
+    /// One row (or one per group) is made of many.
+    pub fn is_aggregate(&self) -> bool {
+        self.grouping.is_some() || self.selection.is_aggregate()
+    }
+
+    /// What is said with each execution.
+    pub fn warning(&self) -> Option<&'static str> {
+        if !self.is_aggregate() {
+            None
+        } else if !self.restrictions.key_restricted {
+            Some("Aggregation query used without partition key")
+        } else if self.restrictions.keys_in() {
+            Some("Aggregation query used on multiple partition keys (IN restriction)")
+        } else {
+            None
+        }
+    }
+
+    /// Every selector is a column as it stands.
+    pub fn is_plain(&self) -> bool {
+        let column = |selector: &Selector| matches!(selector, Selector::Column(_));
+        self.json.is_none() && !self.is_aggregate() && self.selection.selectors.iter().all(column)
+    }
+
+    /// No clustering or regular column is read: only whether a row is there, or static ones.
+    pub fn only_statics(&self) -> bool {
+        self.selection
+            .fetch
+            .iter()
+            .all(|f| matches!(f.column.kind, ColumnKind::PartitionKey | ColumnKind::Static))
+    }
+}
+
+pub fn prepare(
+    select: &ast::Select,
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+) -> Result<Prepared> {
+    let table = find_table(&select.table, catalog, keyspace)?.clone();
+    let mut variables = Variables::default();
+    let mut to = Preparation {
+        catalog,
+        keyspace: &table.schema.keyspace.clone(),
+        variables: &mut variables,
+    };
+    let items = items(select, &table);
+    let context = Context {
+        allow_filtering: select.allow_filtering,
+        only_statics: only_statics(&table, select, &items),
+    };
+    ordering::check_names(&table, &select.order_by)?;
+    let restrictions = Restrictions::prepare(&table, &select.relations, context, &mut to)?;
+    let mut preparing = Preparing::new(&table, &mut to);
+    let (selectors, specs) = selectors(&mut preparing, &items)?;
+    let mut selection = std::mem::take(&mut preparing.selection);
+    selection.selectors = selectors;
+    if select.distinct {
+        check_distinct(select, &table, &selection, &restrictions)?;
+    }
+    let grouping = grouping::prepare(select, &table, &restrictions, &mut selection, &mut to)?;
+    if select.per_partition_limit.is_some() && selection.is_aggregate() && grouping.is_none() {
+        return Err(Error::invalid_request(
+            "PER PARTITION LIMIT is not allowed with aggregate queries.",
+        ));
+    }
+    let (reversed, sort) =
+        ordering::prepare(&select.order_by, &table, &restrictions, &mut selection)?;
+    restrictions.check_filtering(&table, context)?;
+    let filter_fetch = restrictions
+        .filters
+        .iter()
+        .flat_map(|entry| entry.columns.iter())
+        .map(|column| (*column, selection.fetch(*column, false)))
+        .collect();
+    let row_limit = limit(select.limit.as_ref(), "[limit]", &table, &mut to)?;
+    let per_partition_limit =
+        limit(select.per_partition_limit.as_ref(), "[per_partition_limit]", &table, &mut to)?;
+    variables.find_partition_key(table.schema.partition_key.iter().map(|c| c.name.as_str()));
+    let (columns, json) = result_columns(select.json, &table, specs);
+    let plan = SelectPlan {
+        table,
+        columns: columns.clone(),
+        json,
+        distinct: select.distinct,
+        selection,
+        restrictions,
+        reversed,
+        sort,
+        filter_fetch,
+        grouping,
+        limit: row_limit,
+        per_partition_limit,
+    };
+    Ok(Prepared {
+        plan: Plan::Select(Arc::new(plan)),
+        variables,
+        columns: Some(columns),
+        warnings: Vec::new(),
+    })
+}
+
+/// The items that are selected; `*` is all columns: key, clustering, statics and regulars by name.
+fn items(select: &ast::Select, table: &Table) -> Vec<SelectItem> {
+    let names = |kind: ColumnKind| -> Vec<String> {
+        let mut names: Vec<String> =
+            table.columns(kind).iter().map(|column| column.name.clone()).collect();
+        if matches!(kind, ColumnKind::Static | ColumnKind::Regular) {
+            names.sort();
+        }
+        names
+    };
+    match &select.selection {
+        ast::Selection::Items(items) => items.clone(),
+        ast::Selection::All => {
+            let kinds = [
+                ColumnKind::PartitionKey,
+                ColumnKind::Clustering,
+                ColumnKind::Static,
+                ColumnKind::Regular,
+            ];
+            let item = |text: String| SelectItem {
+                selector: RawSelector::Column(ast::Name { place: select.table.place, text }),
+                alias: None,
+            };
+            kinds.into_iter().flat_map(names).map(item).collect()
+        }
+    }
+}
+
+/// Whether static columns are selected, and nothing else but the partition key.
+fn only_statics(table: &Table, select: &ast::Select, items: &[SelectItem]) -> bool {
+    if select.selection == ast::Selection::All || table.schema.statics.is_empty() {
+        return false;
+    }
+    let mut statics = false;
+    for item in items {
+        let mut all = true;
+        columns_of(&item.selector, &mut |name| match table.find_column(&name.text) {
+            Some(ColumnRef { kind: ColumnKind::Static, .. }) => statics = true,
+            Some(ColumnRef { kind: ColumnKind::PartitionKey, .. }) => {}
+            _ => all = false,
+        });
+        if !all || matches!(item.selector, RawSelector::CountRows) {
+            return false;
+        }
+    }
+    statics
+}
+
+/// Calls back with each column that a selector names.
+fn columns_of(selector: &RawSelector, found: &mut impl FnMut(&ast::Name)) {
+    match selector {
+        RawSelector::Column(name) => found(name),
+        RawSelector::CountRows | RawSelector::Term(_) => {}
+        RawSelector::WriteTime(of)
+        | RawSelector::MaxWriteTime(of)
+        | RawSelector::Ttl(of)
+        | RawSelector::Negate(of)
+        | RawSelector::Cast { selector: of, .. }
+        | RawSelector::Field { selector: of, .. }
+        | RawSelector::Element { selector: of, .. }
+        | RawSelector::Slice { selector: of, .. }
+        | RawSelector::TypeHint { selector: of, .. } => columns_of(of, found),
+        RawSelector::Call { arguments: items, .. }
+        | RawSelector::List(items)
+        | RawSelector::Set(items)
+        | RawSelector::Tuple(items) => {
+            for item in items {
+                columns_of(item, found);
+            }
+        }
+        RawSelector::Map(entries) => {
+            for (key, value) in entries {
+                columns_of(key, found);
+                columns_of(value, found);
+            }
+        }
+        RawSelector::UserType(fields) => {
+            for (_, value) in fields {
+                columns_of(value, found);
+            }
+        }
+        RawSelector::Arithmetic { left, right, .. } => {
+            columns_of(left, found);
+            columns_of(right, found);
+        }
+    }
+}
+
+fn selectors(
+    preparing: &mut Preparing<'_, '_>,
+    items: &[SelectItem],
+) -> Result<(Vec<Selector>, Vec<ColumnSpec>)> {
+    let mut selectors = Vec::with_capacity(items.len());
+    let mut specs = Vec::with_capacity(items.len());
+    for item in items {
+        let (prepared, name) = preparing.item(&item.selector)?;
+        specs.push(ColumnSpec {
+            keyspace: preparing.table.schema.keyspace.clone(),
+            table: preparing.table.schema.name.clone(),
+            name: item.alias.as_ref().map_or(name, |alias| alias.text.clone()),
+            cql_type: prepared.cql_type,
+        });
+        selectors.push(prepared.selector);
+    }
+    Ok((selectors, specs))
+}
+
+fn result_columns(
+    json: bool,
+    table: &Table,
+    specs: Vec<ColumnSpec>,
+) -> (ResultColumns, Option<Vec<(String, CqlType)>>) {
+    if !json {
+        return (specs.into(), None);
+    }
+    let text = ColumnSpec {
+        keyspace: table.schema.keyspace.clone(),
+        table: table.schema.name.clone(),
+        name: "[json]".into(),
+        cql_type: CqlType::Text,
+    };
+    ([text].into(), Some(specs.into_iter().map(|spec| (spec.name, spec.cql_type)).collect()))
+}
+
+fn limit(
+    raw: Option<&RawTerm>,
+    name: &str,
+    table: &Table,
+    to: &mut Preparation<'_>,
+) -> Result<Option<Term>> {
+    let spec = ColumnSpec {
+        keyspace: table.schema.keyspace.clone(),
+        table: table.schema.name.clone(),
+        name: name.to_owned(),
+        cql_type: CqlType::Int,
+    };
+    raw.map(|raw| Term::prepare(raw, &spec, to)).transpose()
+}
+
+fn check_distinct(
+    select: &ast::Select,
+    table: &Table,
+    selection: &Selection,
+    restrictions: &Restrictions,
+) -> Result<()> {
+    if select.per_partition_limit.is_some() {
+        return Err(Error::invalid_request(
+            "PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries",
+        ));
+    }
+    if restrictions.clustering_restricted || restrictions.regulars_restricted {
+        return Err(Error::invalid_request(
+            "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
+        ));
+    }
+    // What rows of several partitions are sorted by is requested too.
+    let sorted = select.order_by.iter().filter(|_| restrictions.keys_in());
+    let sorted: Vec<ColumnRef> =
+        sorted.filter_map(|order| table.find_column(&order.column.text)).collect();
+    let columns = || selection.fetch.iter().map(|fetch| fetch.column).chain(sorted.iter().copied());
+    let other =
+        columns().find(|c| !matches!(c.kind, ColumnKind::PartitionKey | ColumnKind::Static));
+    if let Some(other) = other {
+        return Err(Error::InvalidRequest(format!(
+            "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
+            table.column(other).map_or("", |column| column.name.as_str())
+        )));
+    }
+    if !restrictions.key_range {
+        return Ok(());
+    }
+    for column in &table.schema.partition_key {
+        let wanted = table.find_column(&column.name);
+        if !columns().any(|column| Some(column) == wanted) {
+            return Err(Error::InvalidRequest(format!(
+                "SELECT DISTINCT queries must request all the partition key columns (missing {})",
+                column.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The column that a name means (`ORDER BY`, `GROUP BY`).
+fn column(table: &Table, name: &ast::Name) -> Result<ColumnRef> {
+    find_column(table, name)
+}

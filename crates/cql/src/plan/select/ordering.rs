@@ -1,0 +1,90 @@
+//! ORDER BY: forwards, backwards, or sorted in memory where rows of several partitions are mixed.
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::ColumnKind;
+
+use super::column;
+use crate::ast::OrderBy;
+use crate::catalog::{ColumnRef, Table};
+use crate::error::{Error, Result};
+use crate::plan::restrictions::Restrictions;
+use crate::plan::selection::Selection;
+
+type Sort = Vec<(usize, CqlType, bool)>;
+
+pub(super) fn check_names(table: &Table, order_by: &[OrderBy]) -> Result<()> {
+    for order in order_by {
+        column(table, &order.column)?;
+        if order.ann_of.is_some() {
+            return Err(Error::NotSupportedYet("ORDER BY ... ANN OF".into()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether rows are read backwards, and what they are sorted by afterwards.
+pub(super) fn prepare(
+    order_by: &[OrderBy],
+    table: &Table,
+    restrictions: &Restrictions,
+    selection: &mut Selection,
+) -> Result<(bool, Sort)> {
+    if order_by.is_empty() {
+        return Ok((false, Sort::new()));
+    }
+    if restrictions.key_range {
+        return Err(Error::invalid_request(
+            "ORDER BY is only supported when the partition key is restricted by an EQ or an IN.",
+        ));
+    }
+    let mut columns: Vec<(ColumnRef, bool)> = Vec::with_capacity(order_by.len());
+    for order in order_by {
+        let column = column(table, &order.column)?;
+        columns.retain(|(other, _)| *other != column);
+        columns.push((column, order.descending));
+    }
+    let reversed = reversed(&columns, table, restrictions)?;
+    let mut sort = Sort::new();
+    if restrictions.keys_in() {
+        for (column, descending) in &columns {
+            let Some(def) = table.column(*column) else { continue };
+            let fetch = selection.fetch(*column, false);
+            sort.push((fetch, def.cql_type.base().clone(), *descending));
+        }
+    }
+    Ok((reversed, sort))
+}
+
+fn reversed(
+    columns: &[(ColumnRef, bool)],
+    table: &Table,
+    restrictions: &Restrictions,
+) -> Result<bool> {
+    let mut next = 0;
+    let mut reversed = None;
+    for (column, descending) in columns {
+        let def = table.column(*column).ok_or_else(|| Error::invalid_request("no such column"))?;
+        if column.kind != ColumnKind::Clustering {
+            return Err(Error::InvalidRequest(format!(
+                "Order by is currently only supported on the clustered columns of the PRIMARY KEY, got {}",
+                def.name
+            )));
+        }
+        while next != column.index {
+            let skipped = ColumnRef { kind: ColumnKind::Clustering, index: next };
+            if next > column.index || !restrictions.is_equal(skipped) {
+                return Err(Error::invalid_request(
+                    "Order by currently only supports the ordering of columns following their declared order in \
+                     the PRIMARY KEY",
+                ));
+            }
+            next += 1;
+        }
+        next += 1;
+        let backwards = *descending != matches!(def.cql_type, CqlType::Reversed(_));
+        if *reversed.get_or_insert(backwards) != backwards {
+            return Err(Error::invalid_request("Unsupported order by relation"));
+        }
+    }
+    Ok(reversed.unwrap_or(false))
+}

@@ -1,0 +1,172 @@
+//! Selectors are evaluated on the values of a row.
+
+use std::borrow::Cow;
+
+use halcyon_model::bytes::Put;
+use halcyon_model::{CqlType, Cursor};
+
+use super::times::time;
+use super::{RowValues, Selector};
+use crate::error::Result;
+use crate::plan::Execution;
+use crate::plan::term::sorted_collection;
+
+/// What a selector may see.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluation<'a> {
+    pub row: &'a RowValues,
+    /// Of `Selection::terms`.
+    pub terms: &'a [Option<Vec<u8>>],
+    /// Results of `Selection::aggregates`; empty while their arguments are evaluated.
+    pub aggregates: &'a [Option<Vec<u8>>],
+    pub execution: Execution<'a>,
+}
+
+type Value<'a> = Option<Cow<'a, [u8]>>;
+
+impl<'a> Evaluation<'a> {
+    pub(super) fn term(&self, index: usize) -> Option<&'a [u8]> {
+        self.terms.get(index)?.as_deref()
+    }
+
+    fn all(&self, selectors: &'a [Selector]) -> Result<Vec<Value<'a>>> {
+        selectors.iter().map(|selector| selector.evaluate(self)).collect()
+    }
+}
+
+impl Selector {
+    pub fn evaluate<'a>(&'a self, on: &Evaluation<'a>) -> Result<Value<'a>> {
+        Ok(match self {
+            Selector::Column(fetch) => on.row.value(*fetch).map(Cow::Borrowed),
+            Selector::Term(index) => on.term(*index).map(Cow::Borrowed),
+            Selector::Aggregate(index) => {
+                on.aggregates.get(*index).and_then(|value| value.as_deref()).map(Cow::Borrowed)
+            }
+            Selector::Time { fetch, kind, part, list, cql_type } => {
+                time(on, *fetch, *kind, part, *list, cql_type).map(Cow::Owned)
+            }
+            Selector::Call { function, arguments } => {
+                let values = on.all(arguments)?;
+                let values: Vec<Option<&[u8]>> =
+                    values.iter().map(|value| value.as_deref()).collect();
+                function.call(&values, &on.execution)?.map(Cow::Owned)
+            }
+            Selector::Element { of, cql_type, key } => match (of.evaluate(on)?, on.term(*key)) {
+                (Some(collection), Some(key)) => {
+                    element(&collection, cql_type, key).map(Cow::Owned)
+                }
+                _ => None,
+            },
+            Selector::Slice { of, cql_type, from, to } => {
+                let bound = |term: &Option<usize>| term.and_then(|term| on.term(term));
+                let (from, to) = (bound(from), bound(to));
+                of.evaluate(on)?
+                    .map(|collection| Cow::Owned(slice(&collection, cql_type, from, to)))
+            }
+            Selector::Field { of, index } => {
+                of.evaluate(on)?.and_then(|value| field(&value, *index)).map(Cow::Owned)
+            }
+            Selector::Collection { cql_type, items } => {
+                Some(Cow::Owned(collection(cql_type, &on.all(items)?)))
+            }
+            Selector::Tuple(items) => {
+                let mut out = Vec::new();
+                on.all(items)?.iter().for_each(|item| put_value(&mut out, item.as_deref()));
+                Some(Cow::Owned(out))
+            }
+        })
+    }
+}
+
+/// `i32` length (−1: null) and the value.
+pub(crate) fn put_value(out: &mut Vec<u8>, value: Option<&[u8]>) {
+    match value {
+        None => out.put_i32(-1),
+        Some(value) => out.put_ibytes(value),
+    }
+}
+
+/// Keys and values of a map, or the elements twice of a set.
+fn entries<'a>(
+    bytes: &'a [u8],
+    cql_type: &CqlType,
+) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+    let is_map = matches!(cql_type.thawed(), CqlType::Map(..));
+    let mut cursor = Cursor::new(bytes);
+    let count = cursor.i32().unwrap_or(0).max(0);
+    (0..count).map_while(move |_| {
+        let key = cursor.ibytes().ok()?;
+        let value = if is_map { cursor.ibytes().ok()? } else { key };
+        Some((key, value))
+    })
+}
+
+fn key_type(cql_type: &CqlType) -> Option<&CqlType> {
+    match cql_type.thawed() {
+        CqlType::Map(key, _) | CqlType::Set(key) => Some(key),
+        _ => None,
+    }
+}
+
+fn element(collection: &[u8], cql_type: &CqlType, key: &[u8]) -> Option<Vec<u8>> {
+    let key_type = key_type(cql_type)?;
+    entries(collection, cql_type)
+        .find(|(k, _)| key_type.compare(k, key).is_eq())
+        .map(|(_, value)| value.to_vec())
+}
+
+fn slice(collection: &[u8], cql_type: &CqlType, from: Option<&[u8]>, to: Option<&[u8]>) -> Vec<u8> {
+    let Some(key_type) = key_type(cql_type) else { return collection.to_vec() };
+    let is_map = matches!(cql_type.thawed(), CqlType::Map(..));
+    let mut out = vec![0; 4];
+    let mut count = 0_u32;
+    for (key, value) in entries(collection, cql_type) {
+        let above = from.is_none_or(|from| key_type.compare(key, from).is_ge());
+        if above && to.is_none_or(|to| key_type.compare(key, to).is_le()) {
+            count += 1;
+            out.put_ibytes(key);
+            if is_map {
+                out.put_ibytes(value);
+            }
+        }
+    }
+    if let Some(head) = out.first_chunk_mut::<4>() {
+        *head = count.to_be_bytes();
+    }
+    out
+}
+
+fn field(value: &[u8], index: usize) -> Option<Vec<u8>> {
+    let mut cursor = Cursor::new(value);
+    for at in 0..=index {
+        let len = usize::try_from(cursor.i32().ok()?);
+        let field = match len {
+            Ok(len) => Some(cursor.take(len).ok()?),
+            Err(_) => None,
+        };
+        if at == index {
+            return field.map(<[u8]>::to_vec);
+        }
+    }
+    None
+}
+
+fn collection(cql_type: &CqlType, items: &[Value<'_>]) -> Vec<u8> {
+    if let CqlType::Vector(element, _) = cql_type {
+        let mut out = Vec::new();
+        for item in items {
+            let item = item.as_deref().unwrap_or_default();
+            if element.fixed_len().is_some() {
+                out.put(item);
+            } else {
+                out.put_vbytes(item);
+            }
+        }
+        return out;
+    }
+    let per_element = if matches!(cql_type, CqlType::Map(..)) { 2 } else { 1 };
+    let mut out = Vec::new();
+    out.put_i32(i32::try_from(items.len() / per_element).unwrap_or(i32::MAX));
+    items.iter().for_each(|item| put_value(&mut out, item.as_deref()));
+    sorted_collection(&out, cql_type).into_owned()
+}

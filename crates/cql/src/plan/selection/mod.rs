@@ -1,0 +1,123 @@
+//! Selection: what a SELECT makes of each row that it reads.
+//!
+//! 1. `prepare` turns what is written into `Selector`s: trees over the columns that are fetched (`Fetch`), over terms
+//!    (`terms`, bound once per execution) and over aggregates.
+//! 2. Whoever reads rows fills a `RowValues` with the fetched columns, and `evaluate`s each selector on it.
+//! 3. An aggregate's arguments are evaluated on every row of a group; selectors outside of aggregates see the group's
+//!    first row.
+
+mod evaluate;
+mod names;
+mod prepare;
+mod row;
+mod times;
+
+use halcyon_model::CqlType;
+
+use crate::catalog::ColumnRef;
+use crate::plan::functions::Function;
+use crate::plan::term::Term;
+
+pub use evaluate::Evaluation;
+pub use prepare::{Item, Preparing};
+pub use row::{CellTime, RowValues};
+
+/// A column that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fetch {
+    pub column: ColumnRef,
+    /// Write times and TTLs of its cells are asked for.
+    pub times: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeKind {
+    WriteTime,
+    MaxWriteTime,
+    Ttl,
+}
+
+/// Which of a column's cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    Whole,
+    /// Indexes of terms: of one element, or from and to.
+    Element(usize),
+    Slice(Option<usize>, Option<usize>),
+    /// A field of a user type.
+    Field(u16),
+}
+
+#[derive(Debug, Clone)]
+pub enum Selector {
+    /// By its index in `Selection::fetch`.
+    Column(usize),
+    Time {
+        fetch: usize,
+        kind: TimeKind,
+        part: Part,
+        /// The column has many cells and the answer is a list.
+        list: bool,
+        cql_type: CqlType,
+    },
+    Element {
+        of: Box<Selector>,
+        cql_type: CqlType,
+        key: usize,
+    },
+    Slice {
+        of: Box<Selector>,
+        cql_type: CqlType,
+        from: Option<usize>,
+        to: Option<usize>,
+    },
+    Field {
+        of: Box<Selector>,
+        index: usize,
+    },
+    Term(usize),
+    Call {
+        function: Function,
+        arguments: Vec<Selector>,
+    },
+    Aggregate(usize),
+    /// A list, set or map of the type; a map's keys and values come in turn.
+    Collection {
+        cql_type: CqlType,
+        items: Vec<Selector>,
+    },
+    /// A tuple or user type.
+    Tuple(Vec<Selector>),
+}
+
+#[derive(Debug, Clone)]
+pub struct AggregateCall {
+    pub function: Function,
+    pub arguments: Vec<Selector>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    pub fetch: Vec<Fetch>,
+    pub selectors: Vec<Selector>,
+    pub terms: Vec<Term>,
+    pub aggregates: Vec<AggregateCall>,
+}
+
+impl Selection {
+    /// The index of a column among those that are fetched; adds it if it is not one yet.
+    pub fn fetch(&mut self, column: ColumnRef, times: bool) -> usize {
+        if let Some(index) = self.fetch.iter().position(|fetch| fetch.column == column) {
+            if let Some(fetch) = self.fetch.get_mut(index) {
+                fetch.times |= times;
+            }
+            return index;
+        }
+        self.fetch.push(Fetch { column, times });
+        self.fetch.len() - 1
+    }
+
+    pub fn is_aggregate(&self) -> bool {
+        !self.aggregates.is_empty()
+    }
+}

@@ -1,0 +1,75 @@
+//! What columns of a result are called when they have no alias.
+
+use crate::ast::{ArithmeticOperator, RawSelector, RawTerm};
+
+fn joined(items: &[RawSelector], name: impl Fn(&RawSelector) -> String) -> String {
+    items.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn bound(term: &Option<RawTerm>) -> String {
+    term.as_ref().map(RawTerm::to_string).unwrap_or_default()
+}
+
+/// How closely an operator binds.
+fn binds(operator: ArithmeticOperator) -> u8 {
+    match operator {
+        ArithmeticOperator::Add | ArithmeticOperator::Subtract => 0,
+        _ => 1,
+    }
+}
+
+/// The name of a selector. A native function is shown with its keyspace.
+pub(super) fn name(selector: &RawSelector) -> String {
+    match selector {
+        RawSelector::Column(column) => column.text.clone(),
+        RawSelector::CountRows => "count".to_owned(),
+        RawSelector::WriteTime(of) => format!("writetime({})", name(of)),
+        RawSelector::MaxWriteTime(of) => format!("maxwritetime({})", name(of)),
+        RawSelector::Ttl(of) => format!("ttl({})", name(of)),
+        RawSelector::Call { name: function, arguments } => {
+            let keyspace = function.keyspace.as_deref().unwrap_or("system");
+            if function.name == "count" && matches!(arguments.as_slice(), [RawSelector::Term(_)]) {
+                return "count".to_owned();
+            }
+            format!("{keyspace}.{}({})", function.name, joined(arguments, name))
+        }
+        RawSelector::Cast { selector, to } => {
+            format!("cast({} as {})", name(selector), to.text.to_lowercase())
+        }
+        RawSelector::Field { selector, field } => format!("{}.{}", name(selector), field.text),
+        RawSelector::Element { selector, key } => format!("{}[{key}]", name(selector)),
+        RawSelector::Slice { selector, from, to } => {
+            format!("{}[{}..{}]", name(selector), bound(from), bound(to))
+        }
+        RawSelector::Term(term) => term.to_string(),
+        RawSelector::TypeHint { to, selector } => format!("({}){}", to.text, name(selector)),
+        RawSelector::List(items) => format!("[{}]", joined(items, name)),
+        RawSelector::Set(items) => format!("{{{}}}", joined(items, name)),
+        RawSelector::Map(entries) => {
+            let entry = |(key, value): &(RawSelector, RawSelector)| {
+                format!("{}: {}", name(key), name(value))
+            };
+            format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        RawSelector::UserType(fields) => {
+            let field = |(field, value): &(crate::ast::Name, RawSelector)| {
+                format!("{}: {}", field.text, name(value))
+            };
+            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        RawSelector::Tuple(items) => format!("({})", joined(items, name)),
+        RawSelector::Arithmetic { operator, left, right } => {
+            let shown = |side: &RawSelector, right: bool| match side {
+                RawSelector::Arithmetic { operator: inner, .. }
+                    if binds(*inner) < binds(*operator)
+                        || (right && binds(*inner) == binds(*operator)) =>
+                {
+                    format!("({})", name(side))
+                }
+                _ => name(side),
+            };
+            format!("{} {operator} {}", shown(left, false), shown(right, true))
+        }
+        RawSelector::Negate(of) => format!("-{}", name(of)),
+    }
+}

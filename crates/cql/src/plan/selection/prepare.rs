@@ -1,0 +1,598 @@
+//! Selectors are made: columns looked up, functions chosen, types told.
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::ColumnKind;
+use halcyon_model::types::UserType;
+
+use super::{AggregateCall, Part, Selection, Selector, TimeKind, names};
+use crate::ast::{Name, QualifiedName, RawSelector, RawTerm};
+use crate::catalog::Table;
+use crate::error::{Error, Result};
+use crate::lexer::Place;
+use crate::plan::ColumnSpec;
+use crate::plan::functions::{
+    self, Argument, Function, Match, Scope, assignable, cast, count_rows, operator_name,
+};
+use crate::plan::restrictions::{find_column, receiver};
+use crate::plan::term::{Preparation, RawArgument, Term};
+
+/// A selector with what metadata says of it.
+#[derive(Debug, Clone)]
+pub struct Item {
+    pub selector: Selector,
+    pub cql_type: CqlType,
+}
+
+/// A selection while it is being made.
+pub struct Preparing<'a, 'b> {
+    pub table: &'a Table,
+    pub to: &'a mut Preparation<'b>,
+    pub selection: Selection,
+}
+
+/// A selector as the argument of a call.
+struct SelectorArgument<'a> {
+    raw: &'a RawSelector,
+    exact: Option<CqlType>,
+    scope: Scope<'a>,
+}
+
+impl Argument for SelectorArgument<'_> {
+    fn matches(&self, receiver: &CqlType) -> Match {
+        match (&self.exact, self.raw) {
+            (Some(exact), _) => assignable(exact, receiver),
+            (None, RawSelector::Term(raw)) => self.term(raw).matches(receiver),
+            (None, RawSelector::List(items)) => match receiver.thawed() {
+                CqlType::List(element) | CqlType::Vector(element, _) => self.all(items, element),
+                _ => Match::No,
+            },
+            (None, RawSelector::Set(items)) => match receiver.thawed() {
+                CqlType::Set(element) => self.all(items, element),
+                CqlType::Map(..) if items.is_empty() => Match::Weak,
+                _ => Match::No,
+            },
+            _ => Match::Weak,
+        }
+    }
+
+    fn exact_type(&self) -> Option<CqlType> {
+        match (&self.exact, self.raw) {
+            (Some(exact), _) => Some(exact.clone()),
+            (None, RawSelector::Term(raw)) => self.term(raw).exact_type(),
+            _ => None,
+        }
+    }
+
+    fn compatible_type(&self) -> Option<CqlType> {
+        match (&self.exact, self.raw) {
+            (None, RawSelector::Term(raw)) => self.term(raw).compatible_type(),
+            (None, RawSelector::List(items)) => {
+                self.first(items).map(|e| CqlType::List(Box::new(e)))
+            }
+            (None, RawSelector::Set(items)) => self.first(items).map(|e| CqlType::Set(Box::new(e))),
+            _ => self.exact_type(),
+        }
+    }
+
+    fn text(&self) -> String {
+        names::name(self.raw)
+    }
+
+    fn list_len(&self) -> Option<usize> {
+        match self.raw {
+            RawSelector::List(items) => Some(items.len()),
+            _ => None,
+        }
+    }
+
+    fn is_marker(&self) -> bool {
+        matches!(self.raw, RawSelector::Term(RawTerm::Bind { .. }))
+    }
+}
+
+impl<'a> SelectorArgument<'a> {
+    fn term(&self, raw: &'a RawTerm) -> RawArgument<'a> {
+        RawArgument { raw, catalog: self.scope.catalog, keyspace: self.scope.keyspace }
+    }
+
+    /// The type that the first of some literals would have.
+    fn first(&self, items: &'a [RawSelector]) -> Option<CqlType> {
+        let raw = items.first()?;
+        SelectorArgument { raw, exact: None, scope: self.scope }.compatible_type()
+    }
+
+    fn all(&self, items: &'a [RawSelector], element: &CqlType) -> Match {
+        let item = |raw| SelectorArgument { raw, exact: None, scope: self.scope };
+        items.iter().fold(Match::Weak, |all, raw| all.and(item(raw).matches(element)))
+    }
+}
+
+fn native_name(name: &str) -> QualifiedName {
+    QualifiedName {
+        place: Place { line: 1, column: 0 },
+        keyspace: Some("system".into()),
+        name: name.into(),
+    }
+}
+
+fn cannot_infer(raw: &RawSelector) -> Error {
+    Error::InvalidRequest(format!(
+        "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
+        names::name(raw)
+    ))
+}
+
+impl<'a, 'b> Preparing<'a, 'b> {
+    pub fn new(table: &'a Table, to: &'a mut Preparation<'b>) -> Preparing<'a, 'b> {
+        Preparing { table, to, selection: Selection::default() }
+    }
+
+    /// A selector of the result, with its name.
+    pub fn item(&mut self, raw: &RawSelector) -> Result<(Item, String)> {
+        if matches!(raw, RawSelector::Tuple(items) if items.len() == 1) {
+            return Err(cannot_infer(raw));
+        }
+        let item = self.selector(raw, None)?;
+        Ok((item, self.item_name(raw)?))
+    }
+
+    /// A cast to the type that a selector has already does not show.
+    fn item_name(&self, raw: &RawSelector) -> Result<String> {
+        if let RawSelector::Cast { selector, to } = raw {
+            let known = match selector.as_ref() {
+                RawSelector::Column(column) => {
+                    let column = find_column(self.table, column)?;
+                    Some(receiver(self.table, column)?.cql_type)
+                }
+                RawSelector::Cast { to, .. } => Some(self.type_named(to)?),
+                _ => None,
+            };
+            if known == Some(self.type_named(to)?) {
+                return self.item_name(selector);
+            }
+        }
+        if let RawSelector::TypeHint { to, selector } = raw
+            && let CqlType::Udt(udt) = self.type_named(to)?.thawed()
+        {
+            let name = String::from_utf8_lossy(&udt.name);
+            return Ok(format!("({}.{name}){}", udt.keyspace, names::name(selector)));
+        }
+        Ok(names::name(raw))
+    }
+
+    fn selector(&mut self, raw: &RawSelector, expected: Option<&CqlType>) -> Result<Item> {
+        match raw {
+            RawSelector::Column(name) => self.column(name),
+            RawSelector::CountRows => Ok(self.count_rows()),
+            RawSelector::WriteTime(of) => self.time(raw, of, TimeKind::WriteTime),
+            RawSelector::MaxWriteTime(of) => self.time(raw, of, TimeKind::MaxWriteTime),
+            RawSelector::Ttl(of) => self.time(raw, of, TimeKind::Ttl),
+            RawSelector::Call { name, arguments } => {
+                let counts_rows = name.name == "count"
+                    && matches!(arguments.as_slice(), [RawSelector::Term(RawTerm::Literal { .. })]);
+                if counts_rows {
+                    return Ok(self.count_rows());
+                }
+                let arguments: Vec<&RawSelector> = arguments.iter().collect();
+                self.call(name, &arguments)
+            }
+            RawSelector::Arithmetic { operator, left, right } => {
+                self.call(&native_name(operator_name(Some(*operator))), &[left, right])
+            }
+            RawSelector::Negate(of) => self.call(&native_name(operator_name(None)), &[of]),
+            RawSelector::Cast { selector, to } => {
+                let of = self.selector(selector, None)?;
+                let to = self.type_named(to)?;
+                self.cast(of, to, selector)
+            }
+            RawSelector::Field { selector, field } => self.field(selector, field),
+            RawSelector::Element { selector, key } => self.element(selector, key),
+            RawSelector::Slice { selector, from, to } => {
+                self.slice(selector, from.as_ref(), to.as_ref())
+            }
+            RawSelector::Term(term) => self.term(raw, term, expected),
+            RawSelector::TypeHint { to, selector } => {
+                let to = self.type_named(to)?;
+                self.hinted(selector, &to)
+            }
+            RawSelector::Tuple(items) if items.len() == 1 => match items.first() {
+                Some(item) => self.selector(item, expected),
+                None => Err(cannot_infer(raw)),
+            },
+            _ => self.composed(raw, expected),
+        }
+    }
+
+    fn type_named(&self, text: &crate::ast::TypeText) -> Result<CqlType> {
+        self.to.cql_type(text)
+    }
+
+    fn column(&mut self, name: &Name) -> Result<Item> {
+        let column = find_column(self.table, name)?;
+        let cql_type = receiver(self.table, column)?.cql_type;
+        let fetch = self.selection.fetch(column, false);
+        Ok(Item { selector: Selector::Column(fetch), cql_type })
+    }
+
+    /// A term that is evaluated once per execution.
+    fn add_term(&mut self, term: &RawTerm, name: &str, cql_type: CqlType) -> Result<usize> {
+        let spec = ColumnSpec {
+            keyspace: self.table.schema.keyspace.clone(),
+            table: self.table.schema.name.clone(),
+            name: name.to_owned(),
+            cql_type,
+        };
+        let term = Term::prepare(term, &spec, self.to)?;
+        self.selection.terms.push(term);
+        Ok(self.selection.terms.len() - 1)
+    }
+
+    fn term(
+        &mut self,
+        raw: &RawSelector,
+        term: &RawTerm,
+        expected: Option<&CqlType>,
+    ) -> Result<Item> {
+        let argument =
+            RawArgument { raw: term, catalog: self.to.catalog, keyspace: self.to.keyspace };
+        let cql_type = expected.cloned().or_else(|| argument.exact_type());
+        let cql_type = cql_type.ok_or_else(|| cannot_infer(raw))?;
+        let index = self.add_term(term, "[selection]", cql_type.clone())?;
+        Ok(Item { selector: Selector::Term(index), cql_type })
+    }
+
+    fn hinted(&mut self, raw: &RawSelector, to: &CqlType) -> Result<Item> {
+        let item = self.selector(raw, Some(to))?;
+        if !assignable(&item.cql_type, to).is_assignable() {
+            let shown = format!("({}){}", to.cql_name(), names::name(raw));
+            return Err(Error::InvalidRequest(format!(
+                "Cannot assign value {shown} to {shown} of type {}",
+                to.cql_name()
+            )));
+        }
+        Ok(Item { selector: item.selector, cql_type: to.clone() })
+    }
+
+    fn time(&mut self, raw: &RawSelector, of: &RawSelector, kind: TimeKind) -> Result<Item> {
+        let name = match of {
+            RawSelector::Element { selector, .. }
+            | RawSelector::Slice { selector, .. }
+            | RawSelector::Field { selector, .. } => selector.as_ref(),
+            other => other,
+        };
+        let function = match raw {
+            RawSelector::WriteTime(_) => "writetime",
+            RawSelector::MaxWriteTime(_) => "maxwritetime",
+            _ => "ttl",
+        };
+        let RawSelector::Column(name) = name else {
+            return Err(Error::InvalidRequest(format!(
+                "Cannot use selection function {function} on {}",
+                names::name(of)
+            )));
+        };
+        let column = find_column(self.table, name)?;
+        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+            return Err(Error::InvalidRequest(format!(
+                "Cannot use selection function {function} on PRIMARY KEY part {}",
+                name.text
+            )));
+        }
+        let cql_type = receiver(self.table, column)?.cql_type;
+        let part = self.part(of, &cql_type)?;
+        let many = cql_type.is_multi_cell() && matches!(part, Part::Whole | Part::Slice(..));
+        let list = many && kind != TimeKind::MaxWriteTime;
+        let fetch = self.selection.fetch(column, true);
+        let one = if kind == TimeKind::Ttl { CqlType::Int } else { CqlType::BigInt };
+        let returns = if list { CqlType::List(Box::new(one)) } else { one };
+        Ok(Item {
+            selector: Selector::Time { fetch, kind, part, list, cql_type },
+            cql_type: returns,
+        })
+    }
+
+    /// Which cells a time is asked of.
+    fn part(&mut self, of: &RawSelector, cql_type: &CqlType) -> Result<Part> {
+        Ok(match of {
+            RawSelector::Element { selector, key } => {
+                let (key_type, _) = element_types(cql_type, selector)?;
+                Part::Element(self.add_term(
+                    key,
+                    &format!("key({})", names::name(selector)),
+                    key_type,
+                )?)
+            }
+            RawSelector::Slice { selector, from, to } => {
+                let (key_type, _) = element_types(cql_type, selector)?;
+                let name = format!("key({})", names::name(selector));
+                let mut add = |term: &Option<RawTerm>| -> Result<Option<usize>> {
+                    let Some(term) = term else { return Ok(None) };
+                    self.add_term(term, &name, key_type.clone()).map(Some)
+                };
+                Part::Slice(add(from)?, add(to)?)
+            }
+            RawSelector::Field { selector, field } => {
+                let index = field_index(cql_type, selector, field)?;
+                if cql_type.is_multi_cell() {
+                    Part::Field(u16::try_from(index.0).unwrap_or(u16::MAX))
+                } else {
+                    Part::Whole
+                }
+            }
+            _ => Part::Whole,
+        })
+    }
+
+    fn field(&mut self, selector: &RawSelector, field: &Name) -> Result<Item> {
+        let of = self.selector(selector, None)?;
+        let (index, cql_type) = field_index(&of.cql_type, selector, field)?;
+        Ok(Item { selector: Selector::Field { of: Box::new(of.selector), index }, cql_type })
+    }
+
+    fn element(&mut self, selector: &RawSelector, key: &RawTerm) -> Result<Item> {
+        let of = self.selector(selector, None)?;
+        let (key_type, value_type) = element_types(&of.cql_type, selector)?;
+        let name = match of.cql_type.thawed() {
+            CqlType::Map(..) => format!("key({})", names::name(selector)),
+            _ => format!("value({})", names::name(selector)),
+        };
+        let key = self.add_term(key, &name, key_type)?;
+        let cql_type = of.cql_type.clone();
+        let selector = Selector::Element { of: Box::new(of.selector), cql_type, key };
+        Ok(Item { selector, cql_type: value_type })
+    }
+
+    fn slice(
+        &mut self,
+        selector: &RawSelector,
+        from: Option<&RawTerm>,
+        to: Option<&RawTerm>,
+    ) -> Result<Item> {
+        let of = self.selector(selector, None)?;
+        if matches!(of.cql_type.thawed(), CqlType::List(_)) {
+            return Err(Error::InvalidRequest(format!(
+                "Slice selection is only allowed on sets and maps, but {} is a list",
+                names::name(selector)
+            )));
+        }
+        let (key_type, _) = element_types(&of.cql_type, selector)?;
+        let name = format!("key({})", names::name(selector));
+        let mut add = |term: Option<&RawTerm>| -> Result<Option<usize>> {
+            term.map(|term| self.add_term(term, &name, key_type.clone())).transpose()
+        };
+        let (from, to) = (add(from)?, add(to)?);
+        let cql_type = of.cql_type.clone();
+        let of = Box::new(of.selector);
+        let selector = Selector::Slice { of, cql_type: cql_type.clone(), from, to };
+        Ok(Item { selector, cql_type })
+    }
+
+    fn call(&mut self, name: &QualifiedName, arguments: &[&RawSelector]) -> Result<Item> {
+        let aggregates = self.selection.aggregates.len();
+        let prepared = arguments
+            .iter()
+            .map(|raw| if is_literal(raw) { Ok(None) } else { self.selector(raw, None).map(Some) })
+            .collect::<Result<Vec<Option<Item>>>>()?;
+        let scope =
+            Scope { catalog: self.to.catalog, keyspace: self.to.keyspace, table: Some(self.table) };
+        let function = choose(name, arguments, &prepared, scope)?;
+        let mut selectors = Vec::with_capacity(arguments.len());
+        for ((raw, prepared), expected) in arguments.iter().zip(prepared).zip(&function.arguments) {
+            selectors.push(match prepared {
+                Some(item) => item.selector,
+                None => self.argument(raw, expected)?,
+            });
+        }
+        let cql_type = function.returns.clone();
+        if !function.is_aggregate() {
+            return Ok(Item {
+                selector: Selector::Call { function, arguments: selectors },
+                cql_type,
+            });
+        }
+        if self.selection.aggregates.len() > aggregates {
+            return Err(Error::invalid_request(
+                "aggregate functions cannot be used as arguments of aggregate functions",
+            ));
+        }
+        self.selection.aggregates.push(AggregateCall { function, arguments: selectors });
+        Ok(Item { selector: Selector::Aggregate(self.selection.aggregates.len() - 1), cql_type })
+    }
+
+    fn count_rows(&mut self) -> Item {
+        let function = count_rows();
+        let cql_type = function.returns.clone();
+        self.selection.aggregates.push(AggregateCall { function, arguments: Vec::new() });
+        Item { selector: Selector::Aggregate(self.selection.aggregates.len() - 1), cql_type }
+    }
+
+    fn argument(&mut self, raw: &RawSelector, expected: &CqlType) -> Result<Selector> {
+        if let RawSelector::Term(term) = raw {
+            return Ok(Selector::Term(self.add_term(term, "[selection]", expected.clone())?));
+        }
+        Ok(self.selector(raw, Some(expected))?.selector)
+    }
+
+    fn cast(&mut self, of: Item, to: CqlType, raw: &RawSelector) -> Result<Item> {
+        let from = of.cql_type.base().clone();
+        if from == to {
+            return Ok(of);
+        }
+        let function = cast(&from, &to, &names::name(raw))?;
+        let arguments = vec![of.selector];
+        Ok(Item { selector: Selector::Call { function, arguments }, cql_type: to })
+    }
+
+    /// Collections, tuples and user types made of selectors.
+    fn composed(&mut self, raw: &RawSelector, expected: Option<&CqlType>) -> Result<Item> {
+        let expected = expected.map(CqlType::thawed).cloned();
+        let (types, items): (Vec<CqlType>, Vec<Item>);
+        match (raw, expected) {
+            (RawSelector::List(raws), Some(CqlType::Vector(element, dimension))) => {
+                let items = self.uniform(raws.iter(), Some(&element))?;
+                Ok(collection(CqlType::Vector(element, dimension), items))
+            }
+            (RawSelector::List(raws) | RawSelector::Set(raws), expected) => {
+                let hint = match expected {
+                    Some(CqlType::List(e) | CqlType::Set(e)) => Some(*e),
+                    // The first element that has a type gives it to all.
+                    _ => match raws.iter().find(|raw| !is_literal(raw)) {
+                        Some(first) => Some(self.selector(first, None)?.cql_type),
+                        None => None,
+                    },
+                };
+                let hint = hint.ok_or_else(|| cannot_infer(raw))?;
+                items = self.uniform(raws.iter(), Some(&hint))?;
+                let element = Box::new(hint.freeze());
+                let cql_type = match raw {
+                    RawSelector::List(_) => CqlType::List(element),
+                    _ => CqlType::Set(element),
+                };
+                Ok(collection(cql_type, items))
+            }
+            (RawSelector::Map(raws), Some(CqlType::Udt(udt))) => {
+                let field = |(key, value): &(RawSelector, RawSelector)| match key {
+                    RawSelector::Column(name) => Some((name.clone(), value.clone())),
+                    _ => None,
+                };
+                let fields: Option<Vec<(Name, RawSelector)>> = raws.iter().map(field).collect();
+                let fields = fields.ok_or_else(|| cannot_infer(raw))?;
+                self.user_type(&fields, udt)
+            }
+            (RawSelector::Map(raws), expected) => {
+                let (key, value) = match expected {
+                    Some(CqlType::Map(k, v)) => (Some(*k), Some(*v)),
+                    _ => return Err(cannot_infer(raw)),
+                };
+                let keys = self.uniform(raws.iter().map(|(key, _)| key), key.as_ref())?;
+                let values = self.uniform(raws.iter().map(|(_, value)| value), value.as_ref())?;
+                let first = |hint: Option<CqlType>, items: &[Item]| {
+                    let found = hint.or_else(|| items.first().map(|item| item.cql_type.clone()));
+                    found.map(CqlType::freeze).map(Box::new).ok_or_else(|| cannot_infer(raw))
+                };
+                let cql_type = CqlType::Map(first(key, &keys)?, first(value, &values)?);
+                let in_turn = keys.into_iter().zip(values).flat_map(|(k, v)| [k, v]);
+                Ok(collection(cql_type, in_turn.collect()))
+            }
+            (RawSelector::Tuple(raws), expected) => {
+                let hints = match expected {
+                    Some(CqlType::Tuple(hints)) => hints,
+                    _ => Vec::new(),
+                };
+                items = raws
+                    .iter()
+                    .enumerate()
+                    .map(|(index, raw)| self.selector(raw, hints.get(index)))
+                    .collect::<Result<_>>()?;
+                types = items.iter().map(|item| item.cql_type.clone().freeze()).collect();
+                let selectors = items.into_iter().map(|item| item.selector).collect();
+                Ok(Item { selector: Selector::Tuple(selectors), cql_type: CqlType::Tuple(types) })
+            }
+            (RawSelector::UserType(fields), Some(CqlType::Udt(udt))) => self.user_type(fields, udt),
+            _ => Err(cannot_infer(raw)),
+        }
+    }
+
+    fn user_type(&mut self, fields: &[(Name, RawSelector)], udt: Box<UserType>) -> Result<Item> {
+        let mut selectors = Vec::with_capacity(udt.fields.len());
+        for (name, cql_type) in &udt.fields {
+            let given = fields.iter().find(|(field, _)| field.text.as_bytes() == name);
+            let null = RawSelector::Term(RawTerm::Null);
+            let raw = given.map_or(&null, |(_, raw)| raw);
+            selectors.push(self.selector(raw, Some(cql_type))?.selector);
+        }
+        Ok(Item { selector: Selector::Tuple(selectors), cql_type: CqlType::Udt(udt) })
+    }
+
+    fn uniform<'r>(
+        &mut self,
+        raws: impl Iterator<Item = &'r RawSelector>,
+        hint: Option<&CqlType>,
+    ) -> Result<Vec<Item>> {
+        raws.map(|raw| self.selector(raw, hint)).collect()
+    }
+}
+
+/// What has a type only when its receiver is known.
+fn is_literal(raw: &RawSelector) -> bool {
+    matches!(
+        raw,
+        RawSelector::Term(_)
+            | RawSelector::List(_)
+            | RawSelector::Set(_)
+            | RawSelector::Map(_)
+            | RawSelector::UserType(_)
+    )
+}
+
+fn choose(
+    name: &QualifiedName,
+    arguments: &[&RawSelector],
+    prepared: &[Option<Item>],
+    scope: Scope<'_>,
+) -> Result<Function> {
+    let wrapped: Vec<SelectorArgument<'_>> = arguments
+        .iter()
+        .zip(prepared)
+        .map(|(raw, item)| {
+            let exact = item.as_ref().map(|item| item.cql_type.clone());
+            SelectorArgument { raw, exact, scope }
+        })
+        .collect();
+    let arguments: Vec<&dyn Argument> = wrapped.iter().map(|arg| arg as &dyn Argument).collect();
+    functions::resolve(name, &arguments, &scope, None)?.ok_or_else(|| {
+        let shown = match &name.keyspace {
+            Some(keyspace) => format!("{keyspace}.{}", name.name),
+            None => name.name.clone(),
+        };
+        Error::InvalidRequest(format!("Unknown function '{shown}'"))
+    })
+}
+
+fn collection(cql_type: CqlType, items: Vec<Item>) -> Item {
+    let items = items.into_iter().map(|item| item.selector).collect();
+    let selector = Selector::Collection { cql_type: cql_type.clone(), items };
+    Item { selector, cql_type }
+}
+
+/// Types of key and value of what `[]` may be applied to.
+fn element_types(cql_type: &CqlType, selector: &RawSelector) -> Result<(CqlType, CqlType)> {
+    match cql_type.thawed() {
+        CqlType::Map(key, value) => Ok(((**key).clone(), (**value).clone())),
+        CqlType::Set(element) => Ok(((**element).clone(), (**element).clone())),
+        CqlType::List(_) => Err(Error::InvalidRequest(format!(
+            "Element selection is only allowed on sets and maps, but {} is a list",
+            names::name(selector)
+        ))),
+        _ => Err(Error::InvalidRequest(format!(
+            "Invalid element selection: {} is of type {} is not a collection",
+            names::name(selector),
+            cql_type.clone().freeze().cql_name()
+        ))),
+    }
+}
+
+fn field_index(
+    cql_type: &CqlType,
+    selector: &RawSelector,
+    field: &Name,
+) -> Result<(usize, CqlType)> {
+    let CqlType::Udt(udt) = cql_type.thawed() else {
+        return Err(Error::InvalidRequest(format!(
+            "Invalid field selection: {} of type {} is not a user type",
+            names::name(selector),
+            cql_type.cql_name()
+        )));
+    };
+    let named = |(name, _): &(Vec<u8>, CqlType)| name == field.text.as_bytes();
+    let index = udt.fields.iter().position(named).ok_or_else(|| {
+        Error::InvalidRequest(format!(
+            "{} of type {} has no field {}",
+            names::name(selector),
+            cql_type.cql_name(),
+            field.text
+        ))
+    })?;
+    let cql_type = udt.fields.get(index).map(|(_, t)| t.clone()).unwrap_or(CqlType::Blob);
+    Ok((index, cql_type))
+}

@@ -1,0 +1,174 @@
+//! Timestamps, dates and times of day as text.
+//!
+//! A timestamp is a number of milliseconds, or `yyyy-mm-dd`, then perhaps `hh:mm[:ss[.fffffffff]]` after a blank or `T`,
+//! then perhaps a zone: `Z`, `UTC`, `GMT`, `±hh`, `±hhmm`, `±hh:mm`, with or without a blank in front. Without a zone it
+//! is UTC. Days beyond the end of a month mean its last day. Names of other zones are not known.
+
+const DAY_MILLIS: i64 = 86_400_000;
+const DAY_NANOS: i64 = 86_400_000_000_000;
+
+/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    // Years begin in March, so that the leap day is the last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let shifted_month = (month + 9) % 12;
+    let day_of_year = (153 * shifted_month + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+fn days_of_month(year: i64, month: i64) -> i64 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A number of `min` to `max` digits.
+fn digits(text: &str, min: usize, max: usize) -> Option<i64> {
+    let sound = (min..=max).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if sound { text.parse().ok() } else { None }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn parse_timestamp(text: &str) -> Result<i64, String> {
+    if is_number(text) {
+        return text.parse().map_err(|_| format!("Unable to make long (for date) from: '{text}'"));
+    }
+    timestamp(text).ok_or_else(|| format!("Unable to parse a date/time from '{text}'"))
+}
+
+fn timestamp(text: &str) -> Option<i64> {
+    let (negative, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let mut parts = unsigned.splitn(3, '-');
+    let year = digits(parts.next()?, 4, 4)?;
+    let month = digits(parts.next()?, 1, 2).filter(|month| (1..=12).contains(month))?;
+    let rest = parts.next()?;
+    let (day, rest) = leading_number(rest, 2)?;
+    if !(1..=31).contains(&day) {
+        return None;
+    }
+    let (time, zone) = match rest.chars().next() {
+        Some('T') => time_and_zone(rest.get(1..)?)?,
+        Some(' ') if rest.get(1..)?.starts_with(|c: char| c.is_ascii_digit()) => {
+            time_and_zone(rest.get(1..)?)?
+        }
+        _ => (0, rest),
+    };
+    let year = if negative { -year } else { year };
+    let day = day.min(days_of_month(year, month));
+    let millis = days_from_civil(year, month, day) * DAY_MILLIS + time;
+    Some(millis - zone_offset(zone)?)
+}
+
+/// One or more digits, at most `max`.
+fn leading_number(text: &str, max: usize) -> Option<(i64, &str)> {
+    let length = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at_checked(length)?;
+    Some((digits(number, 1, max)?, rest))
+}
+
+/// Milliseconds of the day, and what follows.
+fn time_and_zone(text: &str) -> Option<(i64, &str)> {
+    let (hour, rest) = leading_number(text, 2)?;
+    let (minute, mut rest) = leading_number(rest.strip_prefix(':')?, 2)?;
+    let (mut second, mut milli) = (0, 0);
+    if let Some(after) = rest.strip_prefix(':') {
+        (second, rest) = leading_number(after, 2)?;
+        if let Some(after) = rest.strip_prefix('.') {
+            let length = after.bytes().take_while(u8::is_ascii_digit).count();
+            let (fraction, after) = after.split_at_checked(length)?;
+            let nanos = digits(&format!("{fraction:0<9}"), 9, 9).filter(|_| length > 0)?;
+            (milli, rest) = (nanos / 1_000_000, after);
+        }
+    }
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    Some((((hour * 60 + minute) * 60 + second) * 1000 + milli, rest))
+}
+
+/// Milliseconds that a zone is ahead of UTC.
+fn zone_offset(zone: &str) -> Option<i64> {
+    let zone = zone.strip_prefix(' ').unwrap_or(zone);
+    if matches!(zone, "" | "Z" | "UTC" | "GMT" | "UT") {
+        return Some(0);
+    }
+    let sign = if zone.starts_with('-') { -1 } else { 1 };
+    let offset = zone.strip_prefix(['-', '+'])?;
+    let (hours, minutes) = match offset.split_once(':') {
+        Some((hours, minutes)) => (hours, minutes),
+        None if offset.len() == 4 => offset.split_at_checked(2)?,
+        None => (offset, "00"),
+    };
+    let (hours, minutes) = (digits(hours, 2, 2)?, digits(minutes, 2, 2)?);
+    (hours <= 18 && minutes <= 59).then_some(sign * (hours * 60 + minutes) * 60_000)
+}
+
+/// Unsigned days, 2³¹ being 1970-01-01.
+pub(crate) fn parse_date(text: &str) -> Result<u32, String> {
+    if is_number(text) && !text.starts_with('+') {
+        return text
+            .parse()
+            .map_err(|_| format!("Unable to make unsigned int (for date) from: '{text}'"));
+    }
+    date(text).ok_or_else(|| format!("Unable to coerce '{text}' to a formatted date (long)"))
+}
+
+fn date(text: &str) -> Option<u32> {
+    let signed = text.starts_with(['-', '+']);
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let mut parts = unsigned.split('-');
+    let year = digits(parts.next()?, 4, if signed { 9 } else { 4 })?;
+    let (month, day) = (digits(parts.next()?, 2, 2)?, digits(parts.next()?, 2, 2)?);
+    let year = if text.starts_with('-') { -year } else { year };
+    let last = days_of_month(year, month);
+    if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=last).contains(&day) {
+        return None;
+    }
+    u32::try_from(days_from_civil(year, month, day) + (1 << 31)).ok()
+}
+
+/// Nanoseconds of the day.
+pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
+    if is_number(text) {
+        return text
+            .parse()
+            .ok()
+            .filter(|nanos| (0..DAY_NANOS).contains(nanos))
+            .ok_or_else(|| format!("Unable to make long (for time) from: '{text}'"));
+    }
+    time(text)
+        .ok_or_else(|| format!("(TimeType) Unable to coerce '{text}' to a formatted time (long)"))
+}
+
+fn time(text: &str) -> Option<i64> {
+    let (hour, rest) = leading_number(text, 2)?;
+    let (minute, rest) = leading_number(rest.strip_prefix(':')?, 2)?;
+    let (second, rest) = leading_number(rest.strip_prefix(':')?, 2)?;
+    let nanos = match rest.strip_prefix('.') {
+        Some(fraction) => {
+            digits(fraction, 1, 9)?;
+            digits(&format!("{fraction:0<9}"), 9, 9)?
+        }
+        None if rest.is_empty() => 0,
+        None => return None,
+    };
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    Some(((hour * 60 + minute) * 60 + second) * 1_000_000_000 + nanos)
+}

@@ -1,0 +1,427 @@
+//! What the socket reads becomes envelopes.
+//!
+//! ```text
+//!  feed ─► input ─┬─ bare envelopes (v3, v4, and everything before STARTUP) ──► body decompressed ─► Envelope
+//!                 └─ v5 frames ─┬─ self-contained ─► whole envelopes ──────────────────────────────► Envelope
+//!                               └─ not ─► one large envelope, gathered over frames ────────────────► Envelope
+//! ```
+//! 1. Nothing is allocated by a length that was read: bytes are gathered as they come, up to the limits.
+//! 2. A bad envelope is reported and stepped over. Where its end cannot be known, the error says that the connection has to
+//!    be closed, and nothing is decoded afterwards.
+//! 3. Two bad envelopes in a row in one frame close the connection, as `consecutive_message_errors_threshold: 1` does.
+
+use crate::compressed;
+use crate::envelope::{Envelope, Flags, HEADER, Header, Opcode, RESPONSE, ReplyTo};
+use crate::frame::{FrameHeader, Framing};
+use crate::{Compression, Error, ErrorKind, ProtocolError, Version};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// `native_transport_max_frame_size`: of an envelope with its header where there are no frames.
+    pub max_frame_size: usize,
+    /// `native_transport_max_message_size`: of a body that is spread over frames, or decompressed.
+    pub max_message_size: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { max_frame_size: 16 << 20, max_message_size: 16 << 20 }
+    }
+}
+
+/// Whose envelopes are expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Request,
+    Response,
+}
+
+#[derive(Debug)]
+pub struct Decoder {
+    limits: Limits,
+    expected: Side,
+    /// Set by STARTUP.
+    version: Option<Version>,
+    compression: Compression,
+    framing: Option<Framing>,
+    input: Vec<u8>,
+    /// Bytes of `input` that are done with.
+    read: usize,
+    skip: Option<Skip>,
+    /// The payload of a self-contained frame, and how much of it is done with.
+    contained: Vec<u8>,
+    contained_read: usize,
+    errors_in_row: u32,
+    large: Option<Large>,
+    closed: bool,
+}
+
+/// Bytes to be dropped, and what to report then.
+#[derive(Debug)]
+struct Skip {
+    left: u64,
+    report: Option<ProtocolError>,
+}
+
+/// An envelope that is gathered over frames.
+#[derive(Debug)]
+struct Large {
+    header: Header,
+    version: Version,
+    opcode: Opcode,
+    body: Vec<u8>,
+    /// Bytes of the body that have come; more than `body` has if they are dropped.
+    received: usize,
+    length: usize,
+}
+
+/// Bytes of `input` that may stay in front before they are moved away.
+const SLACK: usize = 64 * 1024;
+
+/// Memory that an idle connection may keep.
+const KEPT: usize = 256 * 1024;
+
+type Next = Result<Option<Envelope>, ProtocolError>;
+
+impl Decoder {
+    /// For a server: requests.
+    pub fn new(limits: Limits) -> Decoder {
+        Decoder {
+            limits,
+            expected: Side::Request,
+            version: None,
+            compression: Compression::None,
+            framing: None,
+            input: Vec::new(),
+            read: 0,
+            skip: None,
+            contained: Vec::new(),
+            contained_read: 0,
+            errors_in_row: 0,
+            large: None,
+            closed: false,
+        }
+    }
+
+    /// For a client: responses.
+    pub fn for_client(limits: Limits) -> Decoder {
+        Decoder { expected: Side::Response, ..Decoder::new(limits) }
+    }
+
+    /// STARTUP was accepted: what follows has this form.
+    pub fn start(&mut self, version: Version, compression: Compression) {
+        self.version = Some(version);
+        if version.is_framed() {
+            let lz4 = compression == Compression::Lz4;
+            self.framing = Some(if lz4 { Framing::Lz4 } else { Framing::Plain });
+        } else {
+            self.compression = compression;
+        }
+    }
+
+    /// Bytes as the socket gives them.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.read == self.input.len() {
+            self.input.clear();
+            self.input.shrink_to(KEPT);
+            self.read = 0;
+        } else if self.read > SLACK {
+            self.input.drain(..self.read);
+            self.read = 0;
+        }
+        if !self.closed {
+            self.input.extend_from_slice(bytes);
+        }
+    }
+
+    /// The next envelope; `None`: more bytes are needed. After an error that closes there is never another one.
+    #[allow(clippy::should_implement_trait, reason = "it is no iterator: None is not the end")]
+    pub fn next(&mut self) -> Next {
+        if self.closed {
+            return Ok(None);
+        }
+        let next = match self.framing {
+            Some(framing) => self.next_framed(framing),
+            None => self.next_bare(),
+        };
+        if next.as_ref().is_err_and(|error| error.close) {
+            self.closed = true;
+            self.input = Vec::new();
+            self.read = 0;
+        }
+        next
+    }
+
+    fn unread(&self) -> &[u8] {
+        self.input.get(self.read..).unwrap_or_default()
+    }
+
+    fn drop_unread(&mut self) {
+        self.read = self.input.len();
+    }
+
+    fn next_bare(&mut self) -> Next {
+        if let Some(skip) = &mut self.skip {
+            let dropped = skip.left.min((self.input.len() - self.read) as u64);
+            self.read += dropped as usize;
+            skip.left -= dropped;
+            if skip.left > 0 {
+                return Ok(None);
+            }
+            if let Some(report) = self.skip.take().and_then(|skip| skip.report) {
+                return Err(report);
+            }
+        }
+        let unread = self.unread();
+        let Some(&first) = unread.first() else { return Ok(None) };
+        let version = Version::from_number(first & !RESPONSE);
+        let Some(header) = unread.first_chunk::<HEADER>() else {
+            if version.is_some() {
+                return Ok(None);
+            }
+            // Without the whole header nobody knows the stream, so nobody can be answered.
+            let error = unsupported(first & !RESPONSE, 0, self.reply_version());
+            return Err(ProtocolError { reply_to: None, ..error }.closing());
+        };
+        let header = Header::read(header);
+        let Some(version) = version else {
+            let error = unsupported(first & !RESPONSE, header.stream, self.reply_version());
+            self.drop_unread();
+            return Err(error);
+        };
+        // Here, unlike in frames, the length counts as unsigned.
+        let length = header.length.cast_unsigned();
+        let total = u64::from(length) + HEADER as u64;
+        let opcode = match self.judge(header, version) {
+            Ok(opcode) => opcode,
+            Err(error) => {
+                self.skip = Some(Skip { left: total, report: None });
+                return Err(error);
+            }
+        };
+        if total > self.limits.max_frame_size as u64 {
+            self.skip = Some(Skip { left: total, report: Some(self.too_big(header, total)) });
+            return self.next_bare();
+        }
+        let Some(body) = unread.get(HEADER..HEADER + length as usize) else { return Ok(None) };
+        let envelope = self.bare_envelope(header, version, opcode, body);
+        self.read += HEADER + length as usize;
+        envelope.map(Some)
+    }
+
+    fn too_big(&self, header: Header, total: u64) -> ProtocolError {
+        let most = self.limits.max_frame_size;
+        let message =
+            format!("Request is too big: length {total} exceeds maximum allowed length {most}.");
+        let reply_to = ReplyTo::new(self.reply_version(), header.stream);
+        let error = Error::new(ErrorKind::Invalid, message);
+        ProtocolError { reply_to: Some(reply_to), error, close: false }
+    }
+
+    fn bare_envelope(
+        &self,
+        header: Header,
+        version: Version,
+        opcode: Opcode,
+        body: &[u8],
+    ) -> Result<Envelope, ProtocolError> {
+        let reply_to = ReplyTo::new(self.version.unwrap_or(version), header.stream);
+        if let Some(agreed) = self.version.filter(|agreed| *agreed != version) {
+            let message = other_version(version, "previous messages", agreed);
+            return Err(ProtocolError::envelope(reply_to, message));
+        }
+        // A body that says it is compressed when nothing was agreed stays as it is.
+        let plain = match header.flags.contains(Flags::COMPRESSED) {
+            true => compressed::decompress(body, self.compression, self.limits.max_message_size)
+                .map_err(|malformed| ProtocolError::envelope(reply_to, malformed.0))?,
+            false => None,
+        };
+        let body = plain.unwrap_or_else(|| body.to_vec());
+        Ok(Envelope { version, flags: header.flags, stream: header.stream, opcode, body })
+    }
+
+    fn next_framed(&mut self, framing: Framing) -> Next {
+        loop {
+            if self.contained_read < self.contained.len() {
+                return self.next_contained().map(Some);
+            }
+            self.contained.clear();
+            self.contained.shrink_to(KEPT);
+            self.contained_read = 0;
+            self.errors_in_row = 0;
+            let header = match FrameHeader::read(self.unread(), framing) {
+                Ok(Some(header)) => header,
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(self.on_stream(0, error.to_string()).closing()),
+            };
+            let end = self.read.saturating_add(header.frame_len(framing));
+            let Some(frame) = self.input.get(self.read..end) else { return Ok(None) };
+            let mut payload = std::mem::take(&mut self.contained);
+            let opened = header.open(frame, framing, &mut payload);
+            self.read = end;
+            if let Err(error) = opened {
+                return Err(self.on_stream(0, error.to_string()).closing());
+            }
+            if header.self_contained {
+                self.contained = payload;
+            } else if let Some(envelope) = self.gather(&payload)? {
+                return Ok(Some(envelope));
+            }
+        }
+    }
+
+    fn on_stream(&self, stream: i16, message: String) -> ProtocolError {
+        ProtocolError::envelope(ReplyTo::new(self.reply_version(), stream), message)
+    }
+
+    fn next_contained(&mut self) -> Result<Envelope, ProtocolError> {
+        let rest = self.contained.get(self.contained_read..).unwrap_or_default();
+        let Some(header) = rest.first_chunk::<HEADER>() else {
+            return Err(self.on_stream(0, undersized(rest.len())).closing());
+        };
+        let header = Header::read(header);
+        let Ok(length) = usize::try_from(header.length) else {
+            return Err(self.on_stream(header.stream, negative(header.length)).closing());
+        };
+        let judged = self.judge_framed(header);
+        let body = rest.get(HEADER..).and_then(|rest| rest.get(..length));
+        match (judged, body) {
+            (Ok((version, opcode)), Some(body)) => {
+                let body = body.to_vec();
+                self.contained_read += HEADER + length;
+                self.errors_in_row = 0;
+                let (flags, stream) = (header.flags, header.stream);
+                Ok(Envelope { version, flags, stream, opcode, body })
+            }
+            (Ok(_), None) => {
+                let message =
+                    format!("Envelope body of {length} bytes exceeds the frame that contains it");
+                Err(self.on_stream(header.stream, message).closing())
+            }
+            (Err(error), _) => {
+                self.contained_read =
+                    (self.contained_read + HEADER).saturating_add(length).min(self.contained.len());
+                self.errors_in_row += 1;
+                Err(if self.errors_in_row > 1 { error.closing() } else { error })
+            }
+        }
+    }
+
+    /// The parts of a large envelope; `None`: it is not complete.
+    fn gather(&mut self, payload: &[u8]) -> Next {
+        let (mut large, part) = match self.large.take() {
+            Some(large) => (large, payload),
+            None => self.begin_large(payload).map_err(ProtocolError::closing)?,
+        };
+        large.received = large.received.saturating_add(part.len());
+        if large.received > large.length {
+            let message = format!("Frames exceed the envelope body of {} bytes", large.length);
+            return Err(self.on_stream(large.header.stream, message).closing());
+        }
+        let most = self.limits.max_message_size;
+        if large.length <= most {
+            large.body.extend_from_slice(part);
+        }
+        if large.received < large.length {
+            self.large = Some(large);
+            return Ok(None);
+        }
+        let Large { header, version, opcode, body, length, .. } = large;
+        if length > most {
+            let message = format!(
+                "CQL Message of size {length} bytes exceeds allowed maximum of {most} bytes"
+            );
+            let error = Error::new(ErrorKind::Invalid, message);
+            let reply_to = Some(ReplyTo::new(version, header.stream));
+            return Err(ProtocolError { reply_to, error, close: false });
+        }
+        let (flags, stream) = (header.flags, header.stream);
+        Ok(Some(Envelope { version, flags, stream, opcode, body }))
+    }
+
+    fn begin_large<'p>(&self, payload: &'p [u8]) -> Result<(Large, &'p [u8]), ProtocolError> {
+        let Some((header, part)) = payload.split_first_chunk::<HEADER>() else {
+            return Err(self.on_stream(0, undersized(payload.len())));
+        };
+        let header = Header::read(header);
+        let length = usize::try_from(header.length)
+            .map_err(|_| self.on_stream(header.stream, negative(header.length)))?;
+        let (version, opcode) = self.judge_framed(header)?;
+        Ok((Large { header, version, opcode, body: Vec::new(), received: 0, length }, part))
+    }
+
+    fn judge_framed(&self, header: Header) -> Result<(Version, Opcode), ProtocolError> {
+        let number = header.version & !RESPONSE;
+        let version = Version::from_number(number)
+            .ok_or_else(|| unsupported(number, header.stream, self.reply_version()))?;
+        let opcode = self.judge(header, version)?;
+        match self.version.filter(|agreed| *agreed != version) {
+            // The words run together in Cassandra too.
+            Some(agreed) => {
+                let message = other_version(version, "previousmessages", agreed);
+                Err(self.on_stream(header.stream, message))
+            }
+            None => Ok((version, opcode)),
+        }
+    }
+
+    /// Beta flag, opcode and direction.
+    fn judge(&self, header: Header, version: Version) -> Result<Opcode, ProtocolError> {
+        let fail = |message: String| Err(self.on_stream(header.stream, message));
+        if version.is_beta() && !header.flags.contains(Flags::USE_BETA) {
+            let message = format!(
+                "Beta version of the protocol used ({version}), but USE_BETA flag is unset"
+            );
+            return Err(ProtocolError::envelope(ReplyTo::new(version, header.stream), message));
+        }
+        let Some(opcode) = Opcode::from_number(header.opcode) else {
+            return fail(format!("Unknown opcode {}", header.opcode.cast_signed()));
+        };
+        let name = |side| if side == Side::Request { "REQUEST" } else { "RESPONSE" };
+        let natural = if opcode.is_request() { Side::Request } else { Side::Response };
+        let got = if header.version & RESPONSE == 0 { Side::Request } else { Side::Response };
+        if natural != got {
+            return fail(format!(
+                "Wrong protocol direction (expected {}, got {}) for opcode {} ({opcode})",
+                name(natural),
+                name(got),
+                header.opcode
+            ));
+        }
+        if got != self.expected {
+            let (got, expected) = (name(got), name(self.expected));
+            return fail(format!("Unexpected {got} message {opcode}, expecting {expected}"));
+        }
+        Ok(opcode)
+    }
+
+    /// What is understood if the client's version is not.
+    fn reply_version(&self) -> Version {
+        self.version.unwrap_or(Version::CURRENT)
+    }
+}
+
+fn undersized(actual: usize) -> String {
+    format!("Undersized buffer supplied. Expected {HEADER}, actual {actual}")
+}
+
+fn negative(length: i32) -> String {
+    format!("Invalid value for envelope header body length field: {length}")
+}
+
+fn other_version(got: Version, previous: &str, agreed: Version) -> String {
+    format!(
+        "Invalid message version. Got {got} but {previous} on this connection had version {agreed}"
+    )
+}
+
+/// Versions 1 and 2 are answered in their own header, where the stream has one byte.
+fn unsupported(number: u8, stream: i16, reply: Version) -> ProtocolError {
+    let mut reply_to = ReplyTo::new(reply, stream);
+    if number < Version::V3.number() {
+        let [stream, _] = stream.to_be_bytes();
+        reply_to.stream = i16::from(stream.cast_signed());
+        reply_to.ancient = Some(number).filter(|number| *number > 0);
+    }
+    ProtocolError::envelope(reply_to, Version::unsupported(number))
+}

@@ -1,0 +1,47 @@
+//! Cassandra's native protocol, versions 3, 4 and 5: frames ↔ typed messages. No sockets, no clock.
+//!
+//! ```text
+//!  bytes ─► v5 outer frames (CRC24 header, CRC32 payload, LZ4) ─► envelopes ─► Request
+//!  Response ─► envelope (LZ4 or Snappy body in v3 and v4) ─► v5 outer frames ─► bytes
+//! ```
+//!
+//! A connection has one [`Decoder`] and one [`Encoder`]:
+//!
+//! 1. Give what the socket read to [`Decoder::feed`], call [`Decoder::next`] until it has no more.
+//! 2. [`Request::decode`] types an envelope's body and borrows from it. Both steps fail with a [`ProtocolError`], which knows
+//!    what to answer ([`Encoder::push_error`]) and whether the connection has to be closed afterwards.
+//! 3. [`Encoder::push`] appends a response, [`Encoder::take`] gives the bytes for the socket.
+//! 4. When STARTUP is accepted, call `start(version, compression)` of both, *before* the answer to it is pushed and the next
+//!    envelope is asked for. They know that v5 sends this one answer without frames.
+#![forbid(unsafe_code)]
+
+pub mod client;
+mod compressed;
+mod consistency;
+mod decoder;
+mod encoder;
+mod envelope;
+mod error;
+mod frame;
+mod ids;
+mod options;
+mod read;
+mod request;
+mod response;
+mod result;
+mod version;
+mod write;
+
+pub use consistency::Consistency;
+pub use decoder::{Decoder, Limits};
+pub use encoder::{Encoder, Notes};
+pub use envelope::{Envelope, Flags, Opcode, ReplyTo};
+pub use error::{Error, ErrorKind, ProtocolError};
+pub use frame::MAX_PAYLOAD;
+pub use ids::{result_metadata_id, statement_id};
+pub use request::{
+    BatchKind, BatchQuery, Body, EventType, QueryParameters, Request, Startup, Value, Values,
+};
+pub use response::{Event, Response, SchemaChange, SchemaTarget, StatusChange, TopologyChange};
+pub use result::{Column, Prepared, PreparedMetadata, Rows, RowsMetadata};
+pub use version::{Compression, Version};

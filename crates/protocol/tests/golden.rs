@@ -1,0 +1,209 @@
+//! What a real driver and a real Cassandra said to each other: understood, and written again byte for byte.
+
+mod support;
+
+use std::collections::HashMap;
+
+use halcyon_model::CqlType;
+use halcyon_protocol::client::Client;
+use halcyon_protocol::{
+    Column, Decoder, Encoder, Envelope, Flags, Opcode, ReplyTo, Request, Response, Values, Version,
+    result_metadata_id, statement_id,
+};
+use support::{CAPTURES, Session, Side, limits, parse, replay};
+
+/// Every request is understood, and our client writes the same body for it: nothing of it was lost.
+#[test]
+fn requests_of_the_driver() {
+    for name in CAPTURES {
+        let session = replay(name);
+        let mut seen = Vec::new();
+        for envelope in session.of(Side::Client) {
+            let body = Request::decode(envelope).expect("valid");
+            assert_eq!(
+                body.custom_payload.is_empty(),
+                !envelope.flags.contains(Flags::CUSTOM_PAYLOAD)
+            );
+            seen.push(envelope.opcode);
+            if body.custom_payload.is_empty() {
+                written_again(&session, envelope, &body.request);
+            }
+        }
+        if !name.contains("control") {
+            for opcode in [Opcode::Query, Opcode::Prepare, Opcode::Execute, Opcode::Batch] {
+                assert!(seen.contains(&opcode), "{name}: no {opcode}");
+            }
+        }
+    }
+}
+
+fn written_again(session: &Session, envelope: &Envelope, request: &Request<'_>) {
+    let mut client = Client::new(session.version, session.compression);
+    client.started();
+    let stream = envelope.stream;
+    match request {
+        Request::Query { text, parameters } => client.query(stream, text, parameters),
+        Request::Prepare { text, .. } => client.prepare(stream, text),
+        Request::Execute { id, result_metadata_id, parameters } => {
+            client.execute(stream, id, result_metadata_id.unwrap_or_default(), parameters);
+        }
+        Request::Batch { kind, entries, parameters } => {
+            client.batch(stream, *kind, entries, parameters);
+        }
+        _ => return,
+    }
+    let mut decoder = Decoder::new(limits());
+    decoder.start(session.version, session.compression);
+    decoder.feed(&client.take());
+    let again = decoder.next().expect("valid").expect("whole");
+    assert_eq!(&Request::decode(&again).expect("valid").request, request);
+    // The driver says that there are values, and then sends none; we do not.
+    let no_values =
+        matches!(request, Request::Execute { parameters, .. } if parameters.values.is_empty());
+    assert!(no_values || again.body == envelope.body, "{request:?}");
+}
+
+/// Every response, taken apart and encoded by us, has Cassandra's bytes; so the same holds for its packing with each
+/// compression and framing, which Cassandra and a driver understand.
+#[test]
+fn responses_of_cassandra() {
+    for name in CAPTURES {
+        let session = replay(name);
+        let mut bare = Encoder::new();
+        let mut packed = Encoder::new();
+        packed.start(session.version, session.compression);
+        packed.push(ReplyTo::new(session.version, 0), &Response::Ready, &Default::default());
+        let mut unpacked = Decoder::for_client(limits());
+        let mut expected = Vec::new();
+        for envelope in session.of(Side::Server).filter(|e| e.opcode != Opcode::Event) {
+            let (notes, body) = parse::notes(envelope);
+            let to = ReplyTo::new(envelope.version, envelope.stream);
+            parse::with_response(envelope, body, |response| {
+                bare.push(to, response, &notes);
+                packed.push(to, response, &notes);
+                let mut decoder = Decoder::for_client(limits());
+                decoder.feed(&bare.take());
+                let mine = decoder.next().expect("valid").expect("whole");
+                // Cassandra says NO_METADATA although there are no columns to leave out, we need not.
+                assert_eq!(mine.body, envelope.body, "{name}: {response:?}");
+                let flags = Flags(envelope.flags.0 & !Flags::COMPRESSED.0);
+                assert_eq!(mine.flags, flags, "{name}: {response:?}");
+            });
+            expected.push(envelope.body.clone());
+        }
+        let bytes = packed.take();
+        if !session.version.is_framed() {
+            unpacked.start(session.version, session.compression);
+        }
+        unpacked.feed(&bytes);
+        assert_eq!(unpacked.next().expect("valid").map(|e| e.opcode), Some(Opcode::Ready));
+        unpacked.start(session.version, session.compression);
+        for body in expected {
+            assert_eq!(unpacked.next().expect("valid").expect("whole").body, body);
+        }
+        assert_eq!(unpacked.next(), Ok(None));
+    }
+}
+
+/// Ids that Cassandra gave to statements, with and without a keyspace in force.
+#[test]
+fn statement_ids() {
+    for name in CAPTURES {
+        let session = replay(name);
+        for (text, response) in prepared(&session) {
+            let (_, mut body) = parse::notes(response);
+            assert_eq!(body.int(), 4);
+            let len = usize::from(body.short());
+            let id = body.take(len);
+            let qualified = text.contains("p.");
+            let keyspace = if qualified { None } else { Some("p") };
+            assert_eq!(id, statement_id(&text, keyspace), "{name}: {text}");
+        }
+    }
+}
+
+fn prepared(session: &Session) -> impl Iterator<Item = (String, &Envelope)> {
+    session.of(Side::Client).filter_map(|envelope| {
+        let text = match Request::decode(envelope).expect("valid").request {
+            Request::Prepare { text, .. } => text.to_owned(),
+            _ => return None,
+        };
+        let answer = session.of(Side::Server).find(|answer| answer.stream == envelope.stream);
+        answer.filter(|answer| answer.opcode == Opcode::Result).map(|answer| (text, answer))
+    })
+}
+
+/// The id of the columns of `SELECT * FROM p.t`, whose types are as in the schema: frozen ones and a reversed one.
+#[test]
+fn result_metadata_ids() {
+    let session = replay("driver-v5-none.txt");
+    let columns = [
+        ("k", "Int32Type"),
+        ("c", "ReversedType(org.apache.cassandra.db.marshal.TimeUUIDType)"),
+        ("s", "UTF8Type"),
+        ("a", "AsciiType"),
+        ("bi", "LongType"),
+        ("bl", "BytesType"),
+        ("bo", "BooleanType"),
+        ("da", "SimpleDateType"),
+        ("de", "DecimalType"),
+        ("do", "DoubleType"),
+        ("du", "DurationType"),
+        ("f", "FloatType"),
+        ("fli", "FrozenType(ListType(UTF8Type))"),
+        ("ine", "InetAddressType"),
+        ("li", "ListType(Int32Type)"),
+        ("m", "MapType(UTF8Type,FrozenType(ListType(Int32Type)))"),
+        ("se", "SetType(UUIDType)"),
+        ("si", "ShortType"),
+        ("ti", "TimeType"),
+        ("ts", "TimestampType"),
+        ("tu", "TupleType(Int32Type,UTF8Type)"),
+        ("ty", "ByteType"),
+        (
+            "u",
+            "FrozenType(UserType(p,61646472657373,737472656574:UTF8Type,7a697073:SetType(Int32Type)))",
+        ),
+        ("v", "VectorType(FloatType , 3)"),
+        ("va", "IntegerType"),
+    ];
+    let types: HashMap<_, _> = columns
+        .iter()
+        .map(|(name, spelled)| (*name, CqlType::parse(spelled).expect(spelled)))
+        .collect();
+    let mut found = 0;
+    for (text, answer) in prepared(&session) {
+        let (_, mut body) = parse::notes(answer);
+        body.take(4 + 2 + 16 + 2);
+        let id = body.take(16);
+        parse::metadata(&mut body, true);
+        let selected = parse::metadata(&mut body, false).columns;
+        let selected = parse::borrowed(&selected);
+        if text == "SELECT * FROM p.t WHERE k = ?" {
+            assert_eq!(selected.len(), types.len());
+            let declared: Vec<_> = selected
+                .iter()
+                .map(|column| Column { cql_type: &types[column.name], ..*column })
+                .collect();
+            assert_eq!(id, result_metadata_id(declared));
+            found += 1;
+        } else if selected.is_empty() {
+            assert_eq!(id, result_metadata_id([]));
+            found += 1;
+        }
+    }
+    assert!(found > 2);
+}
+
+/// An unset value, which the driver sends for a marker without a value.
+#[test]
+fn unset_values() {
+    let session = replay("driver-v4-none.txt");
+    let unset = session.of(Side::Client).any(|envelope| {
+        let body = Request::decode(envelope).expect("valid");
+        matches!(body.request, Request::Execute { parameters, .. }
+            if matches!(&parameters.values, Values::Positional(values) if values.contains(&halcyon_protocol::Value::Unset)))
+    });
+    assert!(unset);
+    assert_eq!(session.version, Version::V4);
+}

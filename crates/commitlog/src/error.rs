@@ -1,0 +1,49 @@
+//! Errors, sorted by what the reader should do. All are cheap to clone: every waiter of a group gets the same one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    // ---- ask for less ----
+    #[error(
+        "a record of {len} bytes is larger than the {max} bytes that half a commit log segment allows; raise `commitlog_segment_size`"
+    )]
+    RecordTooLarge { len: usize, max: usize },
+
+    // ---- make room; the log goes on when there is some ----
+    #[error("the commit log cannot grow: {0}")]
+    NoSpace(Arc<halcyon_io::Error>),
+
+    // ---- `commit_failure_policy` decides; nothing more is written ----
+    #[error(
+        "the commit log has failed and takes no more writes: {0}; restart when the device is in order, what was acknowledged will be replayed"
+    )]
+    Failed(Arc<halcyon_io::Error>),
+    #[error("the commit log is closed")]
+    Closed,
+
+    // ---- repair, or choose to lose it ----
+    #[error(
+        "commit log segment {} is corrupt at offset {offset}: {what}; restore the file from a copy, or start once with `commit_failure_policy: ignore`, which skips what is damaged and loses those writes", path.display()
+    )]
+    Corrupt { path: PathBuf, offset: u64, what: String },
+    #[error(
+        "{} is a commit log of Apache Cassandra: start Cassandra, run `nodetool drain` and stop it, then start again", .0.display()
+    )]
+    Foreign(PathBuf),
+    #[error(transparent)]
+    Io(Arc<halcyon_io::Error>),
+
+    // ---- what the visitor of a replay said ----
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<halcyon_io::Error> for Error {
+    fn from(error: halcyon_io::Error) -> Error {
+        Error::Io(Arc::new(error))
+    }
+}

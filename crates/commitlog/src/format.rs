@@ -1,0 +1,247 @@
+//! The bytes of a segment.
+//!
+//! ```text
+//! segment  := header, padded to a block │ group │ group │ … │ zeros, or what an earlier use left
+//! group    := group header (32) │ payload │ zeros up to the next block
+//! payload  := record*             as it is, or compressed if that made it smaller
+//! record   := length u32 │ CRC of the length u32 │ CRC of the body u32 │ body
+//! ```
+//!
+//! 1. A group is what one durable write made durable. It starts on a block and is padded to one, so no byte that was
+//!    acknowledged is ever written again: a torn write can hurt only records that nobody was promised.
+//! 2. Every CRC (CRC-32C) begins with the segment's id and salt, and with the place; so what an earlier use of a recycled
+//!    file left, and what a client put into a record, is never taken for a group or a record of this segment.
+//! 3. A record's place counts uncompressed bytes. Without compression that is its offset in the file; with it, the group
+//!    header says at which place its payload begins.
+//! 4. A group header names the segment that its shard filled before, and where that one ended: so a segment that lost
+//!    its end is told from one that was never filled further.
+//!
+//! All integers are big-endian.
+
+use crate::LogCompression;
+
+pub(crate) const MAGIC: [u8; 8] = *b"HALCLOG1";
+pub(crate) const SEGMENT_HEADER: usize = 48;
+pub(crate) const GROUP_HEADER: usize = 32;
+pub(crate) const RECORD_HEADER: usize = 12;
+/// Blocks are at least this, and at most 64 KiB.
+pub(crate) const BLOCK_MIN: usize = 512;
+pub(crate) const BLOCK_MAX: usize = 64 << 10;
+
+/// What stands at the front of a segment.
+///
+/// ```text
+///  0  8  magic "HALCLOG1"
+///  8  8  segment id
+/// 16  8  salt: another for every start of the log
+/// 24  4  shard
+/// 28  4  bytes of a block
+/// 32  4  bytes of the segment
+/// 36  4  compression: 0 none, 1 LZ4, 2 Snappy, 3 Deflate, 4 Zstd
+/// 40  4  zero
+/// 44  4  CRC-32C of all that
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    pub(crate) id: u64,
+    pub(crate) salt: u64,
+    pub(crate) shard: u32,
+    pub(crate) block: u32,
+    pub(crate) size: u32,
+    pub(crate) compression: LogCompression,
+}
+
+/// What stands at the front of a group.
+///
+/// ```text
+///  0  4  CRC-32C of id, salt and file offset of the group, then of the 28 bytes that follow
+///  4  4  stored: bytes of the payload
+///  8  4  raw: bytes of the records; equal to `stored` if they are not compressed
+/// 12  4  records
+/// 16  4  place of the first record
+/// 20  8  id of the segment that the shard filled before this one; 0: none
+/// 28  4  where its last group ended, padding included
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GroupHeader {
+    pub(crate) stored: u32,
+    pub(crate) raw: u32,
+    pub(crate) records: u32,
+    pub(crate) place: u32,
+    pub(crate) before: Before,
+}
+
+/// The segment that a shard filled before, and the end of its last group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Before {
+    pub(crate) segment: u64,
+    pub(crate) end: u32,
+}
+
+/// What all CRCs of a segment begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seed(u32);
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(8)?)?;
+    Some(u64::from_be_bytes(bytes.try_into().ok()?))
+}
+
+impl LogCompression {
+    const ALL: [LogCompression; 5] = [
+        LogCompression::None,
+        LogCompression::Lz4,
+        LogCompression::Snappy,
+        LogCompression::Deflate,
+        LogCompression::Zstd,
+    ];
+}
+
+impl SegmentHeader {
+    pub(crate) fn encode(&self) -> [u8; SEGMENT_HEADER] {
+        let mut bytes = [0; SEGMENT_HEADER];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..16].copy_from_slice(&self.id.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.salt.to_be_bytes());
+        let words = [self.shard, self.block, self.size, self.compression as u32];
+        for (at, word) in (24..).step_by(4).zip(words) {
+            bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
+        }
+        let crc = crc32c::crc32c(&bytes[..44]);
+        bytes[44..].copy_from_slice(&crc.to_be_bytes());
+        bytes
+    }
+
+    /// `Err` says what is wrong.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<SegmentHeader, String> {
+        let short = || "the segment is shorter than its header".to_owned();
+        let header = bytes.get(..SEGMENT_HEADER).ok_or_else(short)?;
+        if !header.starts_with(&MAGIC) {
+            return Err("it does not begin with HALCLOG1".to_owned());
+        }
+        let at = |at| word(header, at).ok_or_else(short);
+        if crc32c::crc32c(&header[..44]) != at(44)? {
+            return Err("the CRC of the segment's header is wrong".to_owned());
+        }
+        let (shard, block, size, codec) = (at(24)?, at(28)?, at(32)?, at(36)?);
+        let block_fits = (BLOCK_MIN..=BLOCK_MAX).contains(&(block as usize));
+        if !block_fits || !block.is_power_of_two() {
+            return Err(format!("the segment's header says blocks of {block} bytes"));
+        }
+        let compression = *LogCompression::ALL
+            .get(codec as usize)
+            .ok_or_else(|| format!("the segment's header says compression {codec}"))?;
+        let id = long(header, 8).ok_or_else(short)?;
+        let salt = long(header, 16).ok_or_else(short)?;
+        Ok(SegmentHeader { id, salt, shard, block, size, compression })
+    }
+
+    pub(crate) fn seed(&self) -> Seed {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.id.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.salt.to_be_bytes());
+        Seed(crc32c::crc32c(&bytes))
+    }
+
+    /// Where the first group starts.
+    pub(crate) fn first_group(&self) -> usize {
+        self.block as usize
+    }
+}
+
+impl GroupHeader {
+    pub(crate) fn encode(&self, seed: Seed, offset: u32) -> [u8; GROUP_HEADER] {
+        let mut bytes = [0; GROUP_HEADER];
+        let words = [self.stored, self.raw, self.records, self.place];
+        for (at, word) in (4..).step_by(4).zip(words) {
+            bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
+        }
+        bytes[20..28].copy_from_slice(&self.before.segment.to_be_bytes());
+        bytes[28..].copy_from_slice(&self.before.end.to_be_bytes());
+        let crc = GroupHeader::crc(seed, offset, &bytes);
+        bytes[..4].copy_from_slice(&crc.to_be_bytes());
+        bytes
+    }
+
+    fn crc(seed: Seed, offset: u32, header: &[u8]) -> u32 {
+        let placed = crc32c::crc32c_append(seed.0, &offset.to_be_bytes());
+        crc32c::crc32c_append(placed, &header[4..GROUP_HEADER])
+    }
+
+    /// The group at the start of `bytes`, if one is there.
+    pub(crate) fn decode(bytes: &[u8], seed: Seed, offset: u32) -> Option<GroupHeader> {
+        let header = bytes.get(..GROUP_HEADER)?;
+        if word(header, 0)? != GroupHeader::crc(seed, offset, header) {
+            return None;
+        }
+        let (stored, raw) = (word(header, 4)?, word(header, 8)?);
+        let (records, place) = (word(header, 12)?, word(header, 16)?);
+        let before = Before { segment: long(header, 20)?, end: word(header, 28)? };
+        Some(GroupHeader { stored, raw, records, place, before })
+    }
+}
+
+fn length_crc(seed: Seed, place: u32, length: u32) -> u32 {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&place.to_be_bytes());
+    bytes[4..].copy_from_slice(&length.to_be_bytes());
+    crc32c::crc32c_append(seed.0, &bytes)
+}
+
+/// The header of a record at `place`.
+pub(crate) fn record_header(seed: Seed, place: u32, body: &[u8]) -> [u8; RECORD_HEADER] {
+    let mut bytes = [0; RECORD_HEADER];
+    let length = body.len() as u32;
+    let length_crc = length_crc(seed, place, length);
+    let body_crc = crc32c::crc32c_append(length_crc, body);
+    for (at, word) in (0..).step_by(4).zip([length, length_crc, body_crc]) {
+        bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
+}
+
+/// What stands where a record should be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found<'a> {
+    Record(&'a [u8]),
+    /// The length can be believed, the body cannot; the next record is known.
+    BadBody {
+        length: usize,
+    },
+    BadLength,
+}
+
+/// The record at the start of `bytes`, which is at `place`.
+pub(crate) fn record_at(bytes: &[u8], seed: Seed, place: u32) -> Found<'_> {
+    let words = (word(bytes, 0), word(bytes, 4), word(bytes, 8));
+    let (Some(length), Some(crc), Some(body_crc)) = words else { return Found::BadLength };
+    if crc != length_crc(seed, place, length) {
+        return Found::BadLength;
+    }
+    let length = length as usize;
+    match bytes[RECORD_HEADER..].get(..length) {
+        None => Found::BadLength,
+        Some(body) if crc32c::crc32c_append(crc, body) == body_crc => Found::Record(body),
+        Some(_) => Found::BadBody { length },
+    }
+}
+
+/// `CommitLog-<shard>-<id>.log`.
+pub(crate) fn file_name(shard: u32, id: u64) -> String {
+    format!("CommitLog-{shard}-{id}.log")
+}
+
+/// Shard and id, if it is the name of a segment.
+pub(crate) fn parse_file_name(name: &str) -> Option<(u32, u64)> {
+    let (shard, id) = name.strip_prefix("CommitLog-")?.strip_suffix(".log")?.split_once('-')?;
+    let digits = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+    if !digits(shard) || !digits(id) {
+        return None;
+    }
+    Some((shard.parse().ok()?, id.parse().ok()?))
+}

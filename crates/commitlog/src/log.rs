@@ -1,0 +1,243 @@
+//! The door: one shard's log.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use halcyon_io::{AccessMode, Disk, Task, spawn};
+
+use crate::format::BLOCK_MIN;
+use crate::ready::keep_ready;
+use crate::signal::{Signal, Ticket};
+use crate::state::{GROUP_MAX, Shape, State};
+use crate::writer::write_groups;
+use crate::{Dirty, Error, Options, ReplayPosition, Result, SyncMode, TableId};
+
+/// Under `periodic`, writers wait when the device is this far behind; so memory is bounded.
+const BEHIND_MAX: usize = 16 * GROUP_MAX;
+/// Smaller segments would be mostly headers.
+const SEGMENT_MIN: u32 = 64 << 10;
+const PAGE: u32 = 4096;
+
+/// One shard's log; clones are the same log. Without a `close`, what has gathered is still written when the last clone is
+/// gone, as long as the thread's runtime runs.
+#[derive(Clone)]
+pub struct CommitLog(Rc<Handle>);
+
+/// A record that has its place.
+#[must_use = "a record is durable when `durable` says so"]
+pub struct Append {
+    pub position: ReplayPosition,
+    ticket: Rc<Ticket>,
+    shared: Rc<Shared>,
+}
+
+struct Handle {
+    shared: Rc<Shared>,
+    tasks: RefCell<Vec<Task<()>>>,
+}
+
+/// What the log's handles and its two tasks share.
+pub(crate) struct Shared {
+    pub(crate) disk: Disk,
+    pub(crate) directory: PathBuf,
+    pub(crate) mode: AccessMode,
+    pub(crate) sync: SyncMode,
+    pub(crate) shape: Shape,
+    pub(crate) state: RefCell<State>,
+    /// Why the last file could not be made ready.
+    pub(crate) not_ready: RefCell<Option<Error>>,
+    /// For the writer: there is a group.
+    pub(crate) work: Signal,
+    /// For whoever makes files ready: look again.
+    pub(crate) prepare: Signal,
+    /// For the writer: a file is ready, or cannot be had.
+    pub(crate) ready: Signal,
+    /// For whoever flushes: look whether space is short.
+    pub(crate) short: Signal,
+}
+
+impl CommitLog {
+    /// Opens the log of `shard` on this thread, inside `block_on`. `first_segment` is greater than every id that this
+    /// shard ever used: `ReplayReport::next_segment`.
+    pub async fn open(
+        disk: Disk,
+        options: Options,
+        shard: u32,
+        first_segment: u64,
+    ) -> Result<CommitLog> {
+        disk.create_dir_all(&options.directory).await?;
+        if let Some(parent) = options.directory.parent() {
+            disk.sync_dir(parent).await?;
+        }
+        let choice = disk.resolve_write_mode(&options.directory, options.mode)?;
+        let block = match choice.mode {
+            AccessMode::Direct => (choice.alignment.offset as usize).max(BLOCK_MIN),
+            _ => PAGE as usize,
+        };
+        let shape = Shape {
+            shard,
+            salt: salt(disk.clock().unix_micros(), first_segment),
+            block,
+            segment_size: (options.segment_size / PAGE * PAGE).max(SEGMENT_MIN),
+            total_space: options.total_space,
+            compression: options.compression,
+        };
+        let shared = Rc::new(Shared {
+            disk,
+            directory: options.directory,
+            mode: options.mode,
+            sync: options.sync,
+            shape,
+            state: RefCell::new(State::first(shape, first_segment)),
+            not_ready: RefCell::default(),
+            work: Signal::default(),
+            prepare: Signal::default(),
+            ready: Signal::default(),
+            short: Signal::default(),
+        });
+        shared.make_first().await?;
+        let tasks = vec![spawn(write_groups(shared.clone())), spawn(keep_ready(shared.clone()))];
+        Ok(CommitLog(Rc::new(Handle { shared, tasks: RefCell::new(tasks) })))
+    }
+
+    /// Reserves a place and copies the record there. Records stand in the order of the calls.
+    pub fn append(&self, record: &[u8], tables: &[TableId]) -> Result<Append> {
+        let shared = &self.0.shared;
+        let mut state = shared.state.borrow_mut();
+        let now = || shared.disk.clock().now();
+        let (position, ticket) = state.append(record, tables, now)?;
+        drop(state);
+        shared.work.raise();
+        Ok(Append { position, ticket, shared: shared.clone() })
+    }
+
+    /// Where the next record will stand, or further on: all records so far stand below.
+    pub fn position(&self) -> ReplayPosition {
+        self.0.shared.state.borrow().position()
+    }
+
+    /// The table needs no record below the position any more.
+    pub fn discard_below(&self, table: TableId, position: ReplayPosition) {
+        let shared = &self.0.shared;
+        let mut state = shared.state.borrow_mut();
+        state.discard_below(table, position);
+        if !state.free.is_empty() {
+            shared.prepare.raise();
+        }
+    }
+
+    /// Who holds the oldest segment, if anybody holds one.
+    pub fn oldest_dirty(&self) -> Option<Dirty> {
+        self.0.shared.state.borrow().oldest_dirty()
+    }
+
+    /// Whether the segments take more than `total_space` allows.
+    pub fn is_short_of_space(&self) -> bool {
+        self.0.shared.state.borrow().is_short_of_space()
+    }
+
+    /// Waits until space runs short. Flush what `oldest_dirty` names before you ask again.
+    pub async fn short_of_space(&self) {
+        poll_fn(|cx| {
+            while !self.is_short_of_space() {
+                ready!(self.0.shared.short.poll(cx));
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Everything appended so far is durable.
+    pub async fn sync(&self) -> Result<()> {
+        let last = {
+            let mut state = self.0.shared.state.borrow_mut();
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+            state.seal();
+            state.last_ticket()
+        };
+        self.0.shared.work.raise();
+        match last {
+            Some(ticket) => ticket.answered().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Everything is durable and nothing more is taken; segments that no table needs are deleted.
+    pub async fn close(&self) -> Result<()> {
+        let synced = self.sync().await;
+        let shared = &self.0.shared;
+        shared.stop();
+        for task in self.0.tasks.take() {
+            task.await;
+        }
+        synced?;
+        let unneeded = {
+            let mut state = shared.state.borrow_mut();
+            state.release_current();
+            let spares = state.spares.drain(..).map(|spare| spare.id).collect::<Vec<_>>();
+            spares.into_iter().chain(state.free.drain(..)).collect::<Vec<_>>()
+        };
+        for id in unneeded {
+            match shared.disk.remove(&shared.path(id)).await {
+                Err(e) if !e.is_not_found() => return Err(e.into()),
+                _ => {}
+            }
+        }
+        shared.disk.sync_dir(&shared.directory).await?;
+        Ok(())
+    }
+}
+
+/// Another for every start: the clock may stand still or be set back, and ids may begin anew.
+fn salt(unix_micros: i64, first_segment: u64) -> u64 {
+    (unix_micros as u64) ^ first_segment.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Shared {
+    /// Lets the tasks end when they are done.
+    fn stop(&self) {
+        self.state.borrow_mut().closing = true;
+        for signal in [&self.work, &self.prepare, &self.ready, &self.short] {
+            signal.raise();
+        }
+    }
+
+    /// Whether a record may be acknowledged now although it is not durable.
+    fn keeps_up(&self, period: Duration) -> bool {
+        let state = self.state.borrow();
+        let late = |since| self.disk.clock().now() - since > period + period / 2;
+        state.unsynced <= BEHIND_MAX && !state.unsynced_since().is_some_and(late)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+impl Append {
+    /// Returns when the record is as durable as the sync mode promises. Dropped early, the record is written all the same.
+    pub async fn durable(self) -> Result<()> {
+        let mut place = None;
+        poll_fn(|cx| {
+            if let SyncMode::Periodic { period } = self.shared.sync
+                && self.ticket.outcome().is_none()
+            {
+                if self.shared.keeps_up(period) {
+                    return Poll::Ready(Ok(()));
+                }
+                self.shared.state.borrow_mut().wanted = true;
+                self.shared.work.raise();
+            }
+            self.ticket.poll(&mut place, cx)
+        })
+        .await
+    }
+}

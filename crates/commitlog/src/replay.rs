@@ -1,0 +1,259 @@
+//! Reads what earlier starts left.
+//!
+//! 1. The directory's segments make one chain per shard, in the order of their ids. Chains are read beside each other.
+//! 2. A chain may end in a torn group: nobody was promised it. Anything else that is damaged was promised to somebody,
+//!    and so was a torn group that later segments of the same start follow, and the end that a later segment says an
+//!    earlier one had: then the replay refuses, or skips and says what it skipped.
+//! 3. Files stay until `ReplayReport::delete`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use halcyon_io::{
+    AccessMode, Disk, Purpose, StreamOptions, ThreadPriority, block_on, spawn_thread,
+};
+
+use crate::format::parse_file_name;
+use crate::scan::{Damage, Front, Scanned, front, scan};
+use crate::{Error, OnCorruption, ReplayPosition, Result};
+
+/// Larger files are no segments.
+const SEGMENT_MAX: u64 = 2 << 30;
+const READ: StreamOptions = StreamOptions { buffer_size: 1 << 20, depth: 2 };
+
+/// How to replay.
+#[derive(Debug, Clone)]
+pub struct ReplayOptions {
+    pub directory: PathBuf,
+    pub mode: AccessMode,
+    /// Shards read at once, each on a thread of its own; 1 reads on the calling thread.
+    pub threads: usize,
+    pub on_corruption: OnCorruption,
+}
+
+/// What a replay found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplayReport {
+    /// Those that have records.
+    pub segments: usize,
+    pub records: u64,
+    /// Of the records.
+    pub bytes: u64,
+    /// Sentences for the log: torn tails, what was skipped.
+    pub notes: Vec<String>,
+    /// Greater than every segment id that was found.
+    pub next_segment: u64,
+    /// All files, replayed or never used.
+    pub files: Vec<PathBuf>,
+}
+
+impl ReplayReport {
+    /// Deletes what was replayed, once it is durable elsewhere.
+    pub async fn delete(&self, disk: &Disk) -> Result<()> {
+        for file in &self.files {
+            match disk.remove(file).await {
+                Err(e) if !e.is_not_found() => return Err(e.into()),
+                _ => {}
+            }
+        }
+        match self.files.first().and_then(|file| file.parent()) {
+            Some(directory) => Ok(disk.sync_dir(directory).await?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Calls `visit` with shard, position and bytes of every record, in order for each shard; shards run beside each other.
+/// An error of the visitor ends the replay. Blocks the thread: for start-up only.
+pub async fn replay<V>(disk: &Disk, options: &ReplayOptions, visit: V) -> Result<ReplayReport>
+where
+    V: Fn(u32, ReplayPosition, &[u8]) -> Result<(), String> + Send + Sync + 'static,
+{
+    let chains = chains(disk, &options.directory).await?;
+    let mut report = ReplayReport { next_segment: 1, ..ReplayReport::default() };
+    for (shard, ids) in &chains {
+        let path = |id| options.directory.join(crate::format::file_name(*shard, id));
+        report.files.extend(ids.iter().map(|id| path(*id)));
+        report.next_segment =
+            ids.iter().fold(report.next_segment, |next, id| next.max(id.saturating_add(1)));
+    }
+    let threads = options.threads.clamp(1, chains.len().max(1));
+    let work = Arc::new(Work {
+        disk: disk.clone(),
+        options: options.clone(),
+        chains,
+        next: AtomicUsize::new(0),
+        visit,
+    });
+    let mut parts = Vec::new();
+    if threads == 1 {
+        parts.extend(work.run().await);
+    } else {
+        let started = (0..threads).map(|_| {
+            let work = work.clone();
+            let body = move || block_on(work.run());
+            spawn_thread("commitlog-replay", ThreadPriority::Normal, body)
+        });
+        for thread in started.collect::<Vec<_>>() {
+            parts.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+    }
+    parts.sort_by_key(|(chain, _)| *chain);
+    for (_, part) in parts {
+        let part = part?;
+        report.segments += part.segments;
+        report.records += part.records;
+        report.bytes += part.bytes;
+        report.notes.extend(part.notes);
+    }
+    Ok(report)
+}
+
+/// The ids of each shard's segments, in order.
+async fn chains(disk: &Disk, directory: &Path) -> Result<Vec<(u32, Vec<u64>)>> {
+    let entries = match disk.list(directory).await {
+        Err(e) if e.is_not_found() => Vec::new(),
+        entries => entries?,
+    };
+    let mut chains: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for (shard, id) in entries.iter().filter_map(|entry| parse_file_name(&entry.name)) {
+        chains.entry(shard).or_default().push(id);
+    }
+    chains.values_mut().for_each(|ids| ids.sort_unstable());
+    Ok(chains.into_iter().collect())
+}
+
+struct Work<V> {
+    disk: Disk,
+    options: ReplayOptions,
+    chains: Vec<(u32, Vec<u64>)>,
+    next: AtomicUsize,
+    visit: V,
+}
+
+/// Where a chain stands: the segment before, and how it ended.
+struct Last {
+    path: PathBuf,
+    id: u64,
+    salt: u64,
+    end: usize,
+    torn: Option<Damage>,
+}
+
+impl<V> Work<V>
+where
+    V: Fn(u32, ReplayPosition, &[u8]) -> Result<(), String>,
+{
+    /// Replays chains until there are no more, or one fails.
+    async fn run(&self) -> Vec<(usize, Result<ReplayReport>)> {
+        let mut parts = Vec::new();
+        loop {
+            let index = self.next.fetch_add(1, Relaxed);
+            let Some((shard, ids)) = self.chains.get(index) else { return parts };
+            let part = self.chain(*shard, ids).await;
+            if part.is_err() {
+                self.next.store(self.chains.len(), Relaxed);
+            }
+            parts.push((index, part));
+        }
+    }
+
+    async fn chain(&self, shard: u32, ids: &[u64]) -> Result<ReplayReport> {
+        let mut report = ReplayReport::default();
+        let mut last: Option<Last> = None;
+        for &id in ids {
+            let path = self.options.directory.join(crate::format::file_name(shard, id));
+            let bytes = self.read(&path).await?;
+            let header = match front(&bytes, shard, id) {
+                Front::Unused => continue,
+                Front::Foreign => return Err(Error::Foreign(path)),
+                Front::Damaged(what) => {
+                    self.damaged(&path, Damage { offset: 0, what }, &mut report.notes)?;
+                    continue;
+                }
+                Front::Used(header) => header,
+            };
+            let visit = |offset, record: &[u8]| {
+                let position = ReplayPosition { segment: id, offset };
+                (self.visit)(shard, position, record).map_err(Error::Refused)
+            };
+            let scanned = scan(&bytes, &header, self.options.on_corruption, visit)?;
+            drop(bytes);
+            if scanned.before.is_some()
+                && let Some(last) = last.take().filter(|last| last.salt == header.salt)
+            {
+                self.joined(last, &scanned, &mut report.notes)?;
+            }
+            for damage in &scanned.damage {
+                self.damaged(&path, damage.clone(), &mut report.notes)?;
+            }
+            report.segments += usize::from(scanned.records > 0);
+            report.records += scanned.records;
+            report.bytes += scanned.bytes;
+            if let Some(Damage { offset, what }) = &scanned.torn {
+                report.notes.push(format!(
+                    "{}: the last group, at offset {offset}, was being written when the machine stopped ({what}); \
+                     it was never acknowledged",
+                    path.display()
+                ));
+            }
+            let Scanned { end, torn, .. } = scanned;
+            if scanned.groups > 0 || torn.is_some() {
+                last = Some(Last { path, id, salt: header.salt, end, torn });
+            }
+        }
+        Ok(report)
+    }
+
+    /// A segment of the same start follows: the one before must be whole.
+    fn joined(&self, last: Last, next: &Scanned, notes: &mut Vec<String>) -> Result<()> {
+        if let Some(torn) = last.torn {
+            return self.damaged(&last.path, torn, notes);
+        }
+        match next.before {
+            Some(before) if before.segment == last.id && before.end as usize > last.end => {
+                let what = format!(
+                    "it ends here, but the segment after it says that it was filled to {}",
+                    before.end
+                );
+                self.damaged(&last.path, Damage { offset: last.end, what }, notes)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn damaged(&self, path: &Path, damage: Damage, notes: &mut Vec<String>) -> Result<()> {
+        let Damage { offset, what } = damage;
+        match self.options.on_corruption {
+            OnCorruption::Stop => {
+                Err(Error::Corrupt { path: path.to_path_buf(), offset: offset as u64, what })
+            }
+            OnCorruption::Ignore => {
+                notes
+                    .push(format!("{}: skipped damage at offset {offset}: {what}", path.display()));
+                Ok(())
+            }
+        }
+    }
+
+    async fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        let (mode, purpose) = (self.options.mode, Purpose::CommitLog);
+        let mut reader = self.disk.open_sequential(path, mode, purpose, READ).await?;
+        if reader.len() > SEGMENT_MAX {
+            let what = format!("{} bytes are no segment", reader.len());
+            return Err(Error::Corrupt { path: path.to_path_buf(), offset: 0, what });
+        }
+        let mut bytes = Vec::with_capacity(reader.len() as usize);
+        loop {
+            let got = reader.fill(1).await?;
+            if got.is_empty() {
+                return Ok(bytes);
+            }
+            let count = got.len();
+            bytes.extend_from_slice(got);
+            reader.consume(count);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Apache Cassandra's SSTables: readers for BIG `ma`…`pa` and BTI `da`, `ea`; writers for `nb`, `oa`, `pa`, `da`, `ea`.
 #![forbid(unsafe_code)]
+#![allow(async_fn_in_trait, reason = "reads stay on one thread")]
 
 pub mod big;
 pub mod bti;
@@ -8,6 +9,7 @@ mod data;
 pub mod deletion_time;
 mod error;
 mod index_files;
+pub mod live;
 mod lookup;
 pub mod row_index;
 mod sealing;

@@ -23,13 +23,13 @@ use std::cmp::Ordering;
 use halcyon_io::{AccessMode, Disk, Purpose};
 use halcyon_model::byte_comparable::encode_key;
 use halcyon_model::token::murmur3_hash;
-use halcyon_model::{Cursor, Partitioner};
+use halcyon_model::{Cursor, DecodeError, Partitioner};
 
 use crate::bti::{PartitionIndex, PartitionPayload, PartitionPosition, RowIndexEntry, TrieCursor};
 use crate::components::filter::Filter;
 use crate::components::summary::{DEFAULT_MIN_INDEX_INTERVAL, Summary, SummaryBuilder};
 use crate::row_index::IndexSource;
-use crate::{Component, Format, Result, SSTable};
+use crate::{Component, Error, Format, Result, SSTable};
 
 pub(crate) use data_key::DataKeys;
 pub(crate) use entries::{Entries, EntryHead};
@@ -80,7 +80,7 @@ pub struct Keys<'i> {
 #[expect(clippy::large_enum_variant, reason = "one of them per walk")]
 enum KeySource<'i> {
     Big {
-        entries: Entries<'i>,
+        entries: Entries<'i, IndexFile>,
     },
     Bti {
         cursor: TrieCursor<'i, IndexFile, PartitionPayload>,
@@ -177,7 +177,7 @@ impl Keys<'_> {
                         Ok(Some(KeyEntry { key, data_position }))
                     }
                     PartitionPosition::Rows(position) => {
-                        let entry = row_entry(partitions, rows, position).await?;
+                        let entry = row_entry(*partitions, *rows, position).await?;
                         *row_key = entry.key;
                         let data_position = entry.data_position;
                         Ok(Some(KeyEntry { key: row_key, data_position }))
@@ -188,22 +188,26 @@ impl Keys<'_> {
     }
 }
 
-fn check_position(index: &IndexFile, head: &EntryHead, data_length: u64) -> Result<()> {
+fn check_position<S: IndexSource<Error = Error>>(
+    index: &S,
+    head: &EntryHead,
+    data_length: u64,
+) -> Result<()> {
     if head.data_position < data_length {
         return Ok(());
     }
     let what = format!("partition at {} of {data_length} bytes of data", head.data_position);
-    Err(index.corrupt_at(head.index_position, what))
+    Err(index.corrupt(DecodeError { offset: head.index_position, what }))
 }
 
-pub(crate) async fn row_entry(
-    partitions: &IndexFile,
-    rows: &IndexFile,
+pub(crate) async fn row_entry<S: IndexSource<Error = Error>>(
+    partitions: &S,
+    rows: &S,
     position: u64,
 ) -> Result<RowIndexEntry> {
     if position >= rows.len() {
         let what = format!("entry at {position} of the {} bytes of Rows.db", rows.len());
-        return Err(partitions.corrupt_at(0, what));
+        return Err(partitions.corrupt(DecodeError { offset: 0, what }));
     }
     RowIndexEntry::read(rows, position).await
 }
@@ -217,10 +221,7 @@ impl<'a> Lookup<'a> {
     ) -> Result<Lookup<'a>> {
         let index = sstable.index(disk, mode, Purpose::UserRead).await?;
         let summary = match &index.files {
-            IndexFiles::Big { index } => match stored_summary(sstable, disk).await? {
-                Some(summary) => Some(summary),
-                None => Some(rebuilt_summary(index).await?),
-            },
+            IndexFiles::Big { index } => Some(summary_of(sstable, disk, index).await?),
             IndexFiles::Bti { .. } => None,
         };
         let data = DataKeys::open(sstable, disk, mode, Purpose::UserRead).await?;
@@ -238,7 +239,8 @@ impl<'a> Lookup<'a> {
         match &self.index.files {
             IndexFiles::Big { index } => {
                 let search = BigSearch { index, partitioner, data_length: sstable.data_length() };
-                search.find(self.summary.as_ref(), key).await
+                let entry = search.find(self.summary.as_ref(), key).await?;
+                Ok(entry.map(|entry| entry.data_position))
             }
             IndexFiles::Bti { partitions, rows, root } => {
                 let mut comparable = Vec::new();
@@ -270,23 +272,37 @@ async fn stored_summary(sstable: &SSTable, disk: &Disk) -> Result<Option<Summary
     Ok(Summary::decode(&mut Cursor::new(&bytes)).ok())
 }
 
-async fn rebuilt_summary(index: &IndexFile) -> Result<Summary> {
+/// The stored summary, or one made from Index.db.
+pub(crate) async fn summary_of(
+    sstable: &SSTable,
+    disk: &Disk,
+    index: &IndexFile,
+) -> Result<Summary> {
+    if let Some(summary) = stored_summary(sstable, disk).await? {
+        return Ok(summary);
+    }
     let mut summary = SummaryBuilder::new(DEFAULT_MIN_INDEX_INTERVAL);
     let mut entries = Entries::new(index, 0, WALK_WINDOW);
+    let mut first = None;
     while let Some(head) = entries.next().await? {
+        first.get_or_insert_with(|| entries.key.clone());
         summary.add(&entries.key, head.index_position);
     }
-    Ok(summary.finish(Vec::new(), Vec::new()))
+    Ok(summary.finish(first.unwrap_or_default(), entries.key))
 }
 
-struct BigSearch<'s> {
-    index: &'s IndexFile,
-    partitioner: &'s Partitioner,
-    data_length: u64,
+pub(crate) struct BigSearch<'s, S> {
+    pub(crate) index: &'s S,
+    pub(crate) partitioner: &'s Partitioner,
+    pub(crate) data_length: u64,
 }
 
-impl BigSearch<'_> {
-    async fn find(&self, summary: Option<&Summary>, key: &[u8]) -> Result<Option<u64>> {
+impl<S: IndexSource<Error = Error>> BigSearch<'_, S> {
+    pub(crate) async fn find(
+        &self,
+        summary: Option<&Summary>,
+        key: &[u8],
+    ) -> Result<Option<EntryHead>> {
         let floor = summary.and_then(|summary| {
             let at = summary.floor(self.partitioner, &self.partitioner.decorate(key))?;
             summary.get(at)
@@ -301,20 +317,21 @@ impl BigSearch<'_> {
     }
 
     /// Looks at the entries from `offset` on, up to the key or what lies behind it.
-    async fn scan(&self, offset: u64, key: &[u8]) -> Result<Option<u64>> {
+    async fn scan(&self, offset: u64, key: &[u8]) -> Result<Option<EntryHead>> {
         let mut entries = Entries::new(self.index, offset, LOOKUP_WINDOW);
         let mut before: Option<Vec<u8>> = None;
         while let Some(head) = entries.next().await? {
             if let Some(before) = &before
                 && self.partitioner.compare(before, &entries.key) != Ordering::Less
             {
-                return Err(self.index.corrupt_at(head.index_position, "keys are out of order"));
+                let (offset, what) = (head.index_position, "keys are out of order".into());
+                return Err(self.index.corrupt(DecodeError { offset, what }));
             }
             match self.partitioner.compare(&entries.key, key) {
                 Ordering::Less => before.get_or_insert_default().clone_from(&entries.key),
                 Ordering::Equal => {
                     check_position(self.index, &head, self.data_length)?;
-                    return Ok(Some(head.data_position));
+                    return Ok(Some(head));
                 }
                 Ordering::Greater => return Ok(None),
             }

@@ -22,6 +22,7 @@ use crate::data::chunk_read::{DataReader, Encoding};
 use crate::data::compress::Decompressor;
 use crate::data::decode::RowDecoder;
 use crate::data::scanner::SSTableScanner;
+use crate::data::window::DataWindow;
 use crate::{Component, Descriptor, Error, Result};
 
 /// No component but Data.db and the indexes is larger.
@@ -250,6 +251,16 @@ impl SSTable {
     ) -> Result<SSTableScanner> {
         let data = self.data_reader(disk, &options).await?;
         let layout = options.layout.unwrap_or_else(|| self.layout.clone());
+        self.scanner_of(data, layout, partitions)
+    }
+
+    /// Scans what a window shows; `layout` numbers the columns.
+    pub(crate) fn scanner_of<D: DataWindow>(
+        &self,
+        data: D,
+        layout: Arc<Layout>,
+        partitions: u64,
+    ) -> Result<SSTableScanner<D>> {
         let header = &self.statistics.header;
         let bases = Bases {
             timestamp: header.min_timestamp,

@@ -39,7 +39,7 @@ pub(crate) enum Encoding {
     },
 }
 
-pub(crate) struct DataReader {
+pub struct DataReader {
     path: PathBuf,
     reader: SequentialReader,
     encoding: Encoding,

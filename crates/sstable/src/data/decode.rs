@@ -14,7 +14,7 @@ use halcyon_model::{
     BoundKind, Clusterings, Cursor, DecodeError, DecodeResult, DeletionTime, Liveness,
     NO_DELETION_TIME, NO_TTL,
 };
-use halcyon_stream::{Cell, ComplexDeletion, Layout, RowDeletion, RowParts, Span, Statics};
+use halcyon_stream::{Cell, Column, ComplexDeletion, Layout, RowDeletion, RowParts, Span, Statics};
 
 use super::bases::{Bases, checked_expiration};
 
@@ -99,18 +99,24 @@ impl RowDecoder {
         dropped_at: impl Fn(&[u8]) -> Option<i64>,
     ) -> Option<RowDecoder> {
         let columns = |which| -> Option<Vec<FileColumn>> {
-            let targets = target.mapping(which, file)?;
-            let file_columns = file.columns(which).iter().zip(targets);
-            Some(
-                file_columns
-                    .map(|(column, target)| FileColumn {
-                        target,
-                        complex: column.is_complex(),
-                        fixed_len: column.cql_type.fixed_len().filter(|_| !column.is_complex()),
-                        dropped_at: dropped_at(&column.name).unwrap_or(i64::MIN),
-                    })
-                    .collect(),
-            )
+            let place = |column: &Column| {
+                let same =
+                    |c: &Column| c.name == column.name && c.is_complex() == column.is_complex();
+                let at = target.columns(which).iter().position(same);
+                let (target, dropped_at) = match (at, dropped_at(&column.name)) {
+                    (Some(at), dropped) => (u16::try_from(at).ok()?, dropped.unwrap_or(i64::MIN)),
+                    // The column is gone, and with it all of its cells.
+                    (None, Some(_)) => (u16::MAX, i64::MAX),
+                    (None, None) => return None,
+                };
+                Some(FileColumn {
+                    target,
+                    complex: column.is_complex(),
+                    fixed_len: column.cql_type.fixed_len().filter(|_| !column.is_complex()),
+                    dropped_at,
+                })
+            };
+            file.columns(which).iter().map(place).collect()
         };
         Some(RowDecoder {
             bases,

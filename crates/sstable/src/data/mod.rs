@@ -6,5 +6,7 @@ pub(crate) mod compress;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod scanner;
+mod table_compression;
+pub(crate) mod window;
 
 pub use bases::Bases;

@@ -14,6 +14,7 @@ use halcyon_stream::{
 
 use super::chunk_read::{DataReader, MAX_ROW};
 use super::decode::{Extent, RowDecoder, Unfiltered};
+use super::window::DataWindow;
 use crate::deletion_time::read_deletion_time;
 use crate::{Error, Result};
 
@@ -40,8 +41,8 @@ enum State {
     Over,
 }
 
-pub struct SSTableScanner {
-    data: DataReader,
+pub struct SSTableScanner<D = DataReader> {
+    data: D,
     decoder: RowDecoder,
     layout: Arc<Layout>,
     uint_deletion_time: bool,
@@ -57,14 +58,14 @@ pub struct SSTableScanner {
     partitions_left: u64,
 }
 
-impl SSTableScanner {
+impl<D: DataWindow> SSTableScanner<D> {
     pub(crate) fn new(
-        data: DataReader,
+        data: D,
         decoder: RowDecoder,
         layout: Arc<Layout>,
         uint_deletion_time: bool,
         partitions: u64,
-    ) -> SSTableScanner {
+    ) -> SSTableScanner<D> {
         SSTableScanner {
             data,
             decoder,
@@ -104,6 +105,18 @@ impl SSTableScanner {
     pub(crate) async fn seek(&mut self, position: u64) -> Result<()> {
         self.current = 0;
         self.state = State::Between;
+        self.data.seek(position).await
+    }
+
+    /// Where the next fragment will be read.
+    pub(crate) fn next_position(&self) -> u64 {
+        self.data.position() + self.current as u64
+    }
+
+    /// Continues with the row or marker that begins at this position, in the current partition.
+    pub(crate) async fn seek_row(&mut self, position: u64) -> Result<()> {
+        self.current = 0;
+        self.state = State::Row;
         self.data.seek(position).await
     }
 
@@ -213,7 +226,7 @@ impl SSTableScanner {
     }
 }
 
-impl FragmentStream for SSTableScanner {
+impl<D: DataWindow> FragmentStream for SSTableScanner<D> {
     type Error = Error;
 
     async fn advance(&mut self) -> Result<bool> {

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use super::index_file::{IndexBytes, IndexFile};
-use crate::Result;
 use crate::big::{EntryScan, MAX_ENTRY_HEAD, Scanned};
 use crate::row_index::{IndexSource, OrCorrupt};
+use crate::{Error, Result};
 
-pub(crate) struct Entries<'i> {
-    file: &'i IndexFile,
+pub(crate) struct Entries<'i, S: IndexSource> {
+    file: &'i S,
     scan: EntryScan,
-    window: Option<(u64, IndexBytes)>,
+    window: Option<(u64, S::Bytes)>,
     window_length: usize,
     pub(crate) key: Vec<u8>,
 }
@@ -24,14 +23,14 @@ pub(crate) struct EntryHead {
     pub(crate) promoted: Range<u64>,
 }
 
-impl<'i> Entries<'i> {
+impl<'i, S: IndexSource<Error = Error>> Entries<'i, S> {
     /// From the entry at `offset` on, reading `window_length` bytes at a time.
-    pub(crate) fn new(file: &'i IndexFile, offset: u64, window_length: usize) -> Entries<'i> {
+    pub(crate) fn new(file: &'i S, offset: u64, window_length: usize) -> Entries<'i, S> {
         let scan = EntryScan::new(offset, file.len());
         Entries { file, scan, window: None, window_length, key: Vec::new() }
     }
 
-    pub(crate) fn file(&self) -> &'i IndexFile {
+    pub(crate) fn file(&self) -> &'i S {
         self.file
     }
 

@@ -39,7 +39,7 @@ pub(super) enum IndexedRows {
 }
 
 enum Entry<'i> {
-    Big(Entries<'i>),
+    Big(Entries<'i, IndexFile>),
     Bti {
         cursor: TrieCursor<'i, IndexFile, PartitionPayload>,
         partitions: &'i IndexFile,
@@ -140,7 +140,7 @@ impl<'i> IndexWalk<'i> {
                 }
                 let entry = match payload.position {
                     PartitionPosition::Data(_) => None,
-                    PartitionPosition::Rows(at) => Some(row_entry(partitions, rows, at).await?),
+                    PartitionPosition::Rows(at) => Some(row_entry(*partitions, *rows, at).await?),
                 };
                 let data_position = match (payload.position, &entry) {
                     (PartitionPosition::Data(position), _) => position,

@@ -1,0 +1,250 @@
+//! Data.db read chunk by chunk through a shard's chunk cache.
+//!
+//! ```text
+//!   held:  one chunk of the cache, not copied              … or bytes gathered where something crosses a boundary
+//!          [ consumed │ available ]
+//! ```
+//!
+//! 1. What lies within one chunk is shown where it lies. Only what crosses a boundary is copied together.
+//! 2. A miss reads the one chunk that is needed; misses in sequence read 2, 4, 8 … chunks, up to `MAX_AHEAD` bytes,
+//!    in one I/O.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use halcyon_model::DecodeError;
+
+use super::caches::{Chunk, ReadCaches};
+use super::table::LiveSSTable;
+use crate::components::compression_info::CHUNK_CRC_LENGTH;
+use crate::data::compress::Decompressor;
+use crate::data::window::DataWindow;
+use crate::{Component, Error, Result};
+
+/// Most stored bytes of one read ahead.
+const MAX_AHEAD: u64 = 256 * 1024;
+/// Uncompressed data without CRC.db is cached in pieces of this size.
+const PLAIN_CHUNK: u64 = 4096;
+
+enum Held {
+    Chunk(Chunk),
+    Gathered(Vec<u8>),
+}
+
+pub struct CachedData {
+    live: Arc<LiveSSTable>,
+    caches: ReadCaches,
+    /// A scan: through `scan_file`, leaving nothing in the cache.
+    scan: bool,
+    held: Held,
+    start: usize,
+    /// Position in the data of `held[start]`.
+    position: u64,
+    /// Chunks read ahead, in order.
+    ahead: VecDeque<(u64, Chunk)>,
+    next_chunk: u64,
+    /// Chunks that the next miss reads.
+    stride: u64,
+}
+
+impl CachedData {
+    pub(super) fn new(live: Arc<LiveSSTable>, caches: ReadCaches, scan: bool) -> CachedData {
+        CachedData {
+            live,
+            caches,
+            scan,
+            held: Held::Gathered(Vec::new()),
+            start: 0,
+            position: 0,
+            ahead: VecDeque::new(),
+            next_chunk: u64::MAX,
+            stride: 1,
+        }
+    }
+
+    fn chunk_length(&self) -> u64 {
+        let sstable = self.live.sstable();
+        match (sstable.compression(), sstable.checksums()) {
+            (Some(info), _) => u64::from(info.chunk_length),
+            (None, Some(crcs)) => u64::from(crcs.chunk_size),
+            (None, None) => PLAIN_CHUNK,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.held {
+            Held::Chunk(chunk) => chunk,
+            Held::Gathered(bytes) => bytes,
+        }
+    }
+
+    /// Chunk `number`; `last` is the last that is known to be needed now.
+    async fn chunk(&mut self, number: u64, last: u64) -> Result<Chunk> {
+        while let Some((ahead, chunk)) = self.ahead.pop_front() {
+            if ahead == number {
+                return Ok(chunk);
+            }
+        }
+        if let Some(chunk) = self.caches.chunk(self.live.data_id(), number) {
+            return Ok(chunk);
+        }
+        self.stride = if self.next_chunk == number { self.stride * 2 } else { 1 };
+        let length = self.chunk_length();
+        let most = (MAX_AHEAD / length).max(1);
+        self.stride = self.stride.min(most);
+        let wanted = self.stride.max(last.saturating_sub(number) + 1).min(most);
+        let past = (number + wanted).min(self.data_length().div_ceil(length)).max(number + 1);
+        self.fetch(number, past).await?;
+        self.next_chunk = past;
+        match self.ahead.pop_front() {
+            Some((_, chunk)) => Ok(chunk),
+            None => Err(self.corrupt(number * length, "data ends before its last row")),
+        }
+    }
+
+    /// Reads the chunks `first..past` in one I/O and puts them into `ahead`.
+    async fn fetch(&mut self, first: u64, past: u64) -> Result<()> {
+        let length = self.chunk_length();
+        let live = self.live.clone();
+        let (start, end) = match live.sstable().compression() {
+            Some(info) => {
+                let range = |number: u64| info.chunk_range(usize::try_from(number).ok()?);
+                match (range(first), range(past - 1)) {
+                    (Some(first), Some(last)) if first.start <= last.end => (first.start, last.end),
+                    _ => return Err(self.corrupt(first * length, "data ends before its last row")),
+                }
+            }
+            None => (first * length, (past * length).min(self.data_length())),
+        };
+        let file = live.data_file(self.scan);
+        let stored =
+            file.read_at(start, usize::try_from(end - start).unwrap_or(usize::MAX)).await?;
+        self.caches.count_read(stored.len());
+        for number in first..past {
+            let chunk = self.open(number, start, &stored)?;
+            if !self.scan {
+                self.caches.keep_chunk(live.data_id(), number, chunk.clone());
+            }
+            self.ahead.push_back((number, chunk));
+        }
+        Ok(())
+    }
+
+    /// Checks and decompresses one chunk out of stored bytes that begin at `start` of the file.
+    fn open(&self, number: u64, start: u64, stored: &[u8]) -> Result<Chunk> {
+        let sstable = self.live.sstable();
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        let Some(info) = sstable.compression() else {
+            let from = (number * self.chunk_length() - start) as usize;
+            let rest = stored.get(from..).unwrap_or_default();
+            let bytes = rest.get(..self.chunk_length() as usize).unwrap_or(rest);
+            if let Some(crcs) = sstable.checksums() {
+                crcs.verify(index, bytes)
+                    .map_err(|what| self.corrupt(number * self.chunk_length(), what))?;
+            }
+            return Ok(Chunk::from(bytes));
+        };
+        let chunk = info.chunk(index).ok_or_else(|| {
+            self.corrupt(number * self.chunk_length(), format!("there is no chunk {number}"))
+        })?;
+        let corrupt = |what: String| self.corrupt(chunk.offset, format!("chunk {number}: {what}"));
+        let from = (chunk.offset - start) as usize;
+        let payload_length = chunk.payload_length as usize;
+        let stored = stored.get(from..).unwrap_or_default();
+        let (payload, rest) = stored.split_at_checked(payload_length).unwrap_or((stored, &[]));
+        let Some(crc) = rest.first_chunk::<{ CHUNK_CRC_LENGTH as usize }>() else {
+            return Err(corrupt("the file ends within it".into()));
+        };
+        let (computed, crc) = (crc32fast::hash(payload), u32::from_be_bytes(*crc));
+        if computed != crc {
+            return Err(corrupt(format!("checksum is {computed:08x}, stored is {crc:08x}")));
+        }
+        let length = chunk.data_length as usize;
+        if chunk.is_raw {
+            let raw = payload.get(..length).ok_or_else(|| corrupt("raw and too short".into()))?;
+            return Ok(Chunk::from(raw));
+        }
+        let mut opened: Chunk = std::iter::repeat_n(0, length).collect();
+        let Some(output) = std::rc::Rc::get_mut(&mut opened) else { return Ok(opened) };
+        let dictionary = info.dictionary.as_ref().map(|d| d.bytes.as_slice());
+        self.caches
+            .with_decompressor(
+                self.live.codec(),
+                || Decompressor::new(&info.compressor, dictionary),
+                |decompressor| decompressor.decompress(payload, output),
+            )
+            .map_err(corrupt)?;
+        Ok(opened)
+    }
+}
+
+impl DataWindow for CachedData {
+    fn data_length(&self) -> u64 {
+        self.live.sstable().data_length()
+    }
+
+    #[inline]
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    #[inline]
+    fn available(&self) -> &[u8] {
+        self.bytes().get(self.start..).unwrap_or_default()
+    }
+
+    #[inline]
+    fn consume(&mut self, n: usize) {
+        self.start += n;
+        self.position += n as u64;
+    }
+
+    async fn fill(&mut self, at_least: usize) -> Result<()> {
+        let wanted = (at_least as u64).min(self.remaining());
+        let mut available = self.available().len() as u64;
+        if available >= wanted {
+            return Ok(());
+        }
+        let length = self.chunk_length();
+        let last = (self.position + wanted - 1) / length;
+        if available == 0 {
+            let number = self.position / length;
+            let chunk = self.chunk(number, last).await?;
+            self.start = (self.position - number * length) as usize;
+            self.held = Held::Chunk(chunk);
+            available = self.available().len() as u64;
+        }
+        if available >= wanted {
+            return Ok(());
+        }
+        let mut gathered = self.available().to_vec();
+        while (gathered.len() as u64) < wanted {
+            let number = (self.position + gathered.len() as u64) / length;
+            let chunk = self.chunk(number, last).await?;
+            if chunk.is_empty() {
+                return Err(self.corrupt(self.position, "data ends before its last row"));
+            }
+            gathered.extend_from_slice(&chunk);
+        }
+        self.held = Held::Gathered(gathered);
+        self.start = 0;
+        Ok(())
+    }
+
+    async fn seek(&mut self, position: u64) -> Result<()> {
+        let ahead = position.wrapping_sub(self.position);
+        if ahead <= self.available().len() as u64 {
+            self.consume(ahead as usize);
+            return Ok(());
+        }
+        self.held = Held::Gathered(Vec::new());
+        self.start = 0;
+        self.position = position;
+        Ok(())
+    }
+
+    fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
+        let error = DecodeError { offset, what: what.into() };
+        Error::corrupt(self.live.data_path(), Component::Data, error)
+    }
+}

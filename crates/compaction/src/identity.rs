@@ -25,7 +25,7 @@ fn fresh_uuid_id(disk: &Disk) -> SSTableId {
 }
 
 /// A timeuuid as text.
-pub(crate) fn transaction_id(disk: &Disk) -> String {
+pub fn transaction_id(disk: &Disk) -> String {
     let uuid = u128::from_be_bytes(fresh_uuid_id(disk).to_uuid().unwrap_or_default());
     format!(
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",

@@ -24,6 +24,8 @@ pub(crate) struct Overlaps {
     strict_liveness: bool,
     layout: Arc<Layout>,
     elsewhere: Vec<Elsewhere>,
+    /// The oldest write that is in no SSTable of either kind.
+    unflushed: Option<Arc<dyn Fn() -> i64 + Send + Sync>>,
 }
 
 impl Overlaps {
@@ -44,7 +46,15 @@ impl Overlaps {
                 filter: sstable.filter(disk).await?,
             });
         }
-        Ok(Overlaps { gc_before, now, strict_liveness, layout, elsewhere: loaded })
+        let elsewhere = loaded;
+        Ok(Overlaps { gc_before, now, strict_liveness, layout, elsewhere, unflushed: None })
+    }
+
+    pub(crate) fn with_unflushed(
+        self,
+        unflushed: Option<Arc<dyn Fn() -> i64 + Send + Sync>>,
+    ) -> Overlaps {
+        Overlaps { unflushed, ..self }
     }
 }
 
@@ -70,6 +80,7 @@ impl PurgeRule for Overlaps {
             in_range && other.filter.may_contain(key.hashes)
         };
         let holders = self.elsewhere.iter().filter(may_hold);
-        holders.map(|other| other.min_timestamp).min().unwrap_or(i64::MAX)
+        let unflushed = self.unflushed.as_ref().map_or(i64::MAX, |oldest| oldest());
+        holders.map(|other| other.min_timestamp).min().unwrap_or(i64::MAX).min(unflushed)
     }
 }

@@ -22,15 +22,15 @@ use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_sstable::components::statistics::cardinality::Cardinality;
 use halcyon_sstable::components::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Compression, Descriptor, SSTable, SSTableScanner, SSTableWriter, ScanOptions, Version,
-    WriterOptions,
+    Compression, Descriptor, SSTable, SSTableId, SSTableScanner, SSTableWriter, ScanOptions,
+    Version, WriterOptions,
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
 use crate::identity;
 use crate::overlap::Overlaps;
 use crate::progress::{Progress, Snapshot};
-use crate::txn_log::Transaction;
+use crate::txn_log::{Leftovers, Transaction};
 use crate::{Error, Group, Result};
 
 /// How to compact; the same for all groups of a table.
@@ -38,6 +38,9 @@ use crate::{Error, Group, Result};
 pub struct Settings {
     /// Where outputs go; the first input's folder if not given.
     pub output: Option<PathBuf>,
+    /// Identifiers of outputs; `None`: of the kind that the inputs have, behind those in the folders. A server, which writes other
+    /// SSTables at the same time, gives them out itself.
+    pub ids: Option<Arc<dyn Fn() -> SSTableId + Send + Sync>>,
     /// Leave the inputs alone instead of replacing them.
     pub keep_inputs: bool,
     pub version: Version,
@@ -54,6 +57,13 @@ pub struct Settings {
     pub strict_liveness: bool,
     /// Bytes of Data.db after which the next partition begins another output.
     pub split_size: Option<u64>,
+    /// Tokens, ascending, at which another output begins.
+    pub split_tokens: Vec<i64>,
+    /// Of outputs; `None`: the least of the inputs.
+    pub level: Option<i32>,
+    /// The oldest write that is neither in the inputs nor in `Group::elsewhere`, such as one in a memtable; asked whenever a
+    /// deletion could be purged.
+    pub unflushed: Option<Arc<dyn Fn() -> i64 + Send + Sync>>,
     pub read_mode: AccessMode,
     pub write_mode: AccessMode,
     pub read_ahead: StreamOptions,
@@ -85,14 +95,28 @@ pub struct Outcome {
     pub purged: PurgeStats,
 }
 
-/// Runs the compaction. Its outputs are live when this returns.
+/// Runs the compaction. Its outputs are live when this returns, its inputs deleted.
 pub async fn run(
     disk: &Disk,
     task: &Task,
     settings: &Settings,
     progress: &Progress,
 ) -> Result<Outcome> {
-    let Some(first) = task.inputs.first() else { return Ok(Outcome::default()) };
+    let (outcome, leftovers) = run_and_keep(disk, task, settings, progress).await?;
+    if let Some(leftovers) = leftovers {
+        leftovers.delete().await?;
+    }
+    Ok(outcome)
+}
+
+/// As `run`, but the replaced inputs are the caller's to delete.
+pub async fn run_and_keep(
+    disk: &Disk,
+    task: &Task,
+    settings: &Settings,
+    progress: &Progress,
+) -> Result<(Outcome, Option<Leftovers>)> {
+    let Some(first) = task.inputs.first() else { return Ok((Outcome::default(), None)) };
     let output = settings.output.clone().unwrap_or_else(|| first.descriptor().directory.clone());
     check_space(disk, task, &output).await?;
     let mut directories = vec![output.clone()];
@@ -112,8 +136,8 @@ pub async fn run(
     };
     match replaced {
         Ok(outcome) => {
-            transaction.commit().await?;
-            Ok(outcome)
+            let leftovers = transaction.commit_and_keep().await?;
+            Ok((outcome, Some(leftovers)))
         }
         Err(e) => {
             // Where even the cleaning fails, the log stays and the next start finishes it.
@@ -154,6 +178,8 @@ struct Compaction<'a> {
     outcome: Outcome,
     /// Stored bytes that the limiter has been asked for.
     paid: u64,
+    /// Boundaries that are passed.
+    shard: usize,
 }
 
 type Stream = Purge<Merge<SSTableScanner>, Overlaps>;
@@ -178,6 +204,7 @@ impl<'a> Compaction<'a> {
             layout,
             outcome: Outcome { inputs: task.inputs.len(), ..Outcome::default() },
             paid: 0,
+            shard: 0,
         })
     }
 
@@ -226,7 +253,8 @@ impl<'a> Compaction<'a> {
             (self.settings.gc_before, self.settings.now),
             self.settings.strict_liveness,
         )
-        .await?;
+        .await?
+        .with_unflushed(self.settings.unflushed.clone());
         Ok(Purge::new(merge, rule))
     }
 
@@ -245,7 +273,8 @@ impl<'a> Compaction<'a> {
             if matches!(fragment, Fragment::Start(_)) {
                 self.stop_if_cancelled()?;
                 self.outcome.partitions_written += 1;
-                if self.is_full(output.as_ref())
+                let crossed = self.crosses(stream.fragment());
+                if (crossed || self.is_full(output.as_ref()))
                     && let Some(full) = output.take()
                 {
                     self.seal(full).await?;
@@ -265,6 +294,15 @@ impl<'a> Compaction<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the partition lies behind the next boundary.
+    fn crosses(&mut self, start: Fragment<'_>) -> bool {
+        let Fragment::Start(start) = start else { return false };
+        let tokens = self.settings.split_tokens.get(self.shard..).unwrap_or_default();
+        let passed = tokens.iter().take_while(|token| start.key.token >= **token).count();
+        self.shard += passed;
+        passed > 0
     }
 
     fn is_full(&self, writer: Option<&SSTableWriter>) -> bool {
@@ -310,7 +348,10 @@ impl<'a> Compaction<'a> {
     async fn create(&self, transaction: &mut Transaction) -> Result<SSTableWriter> {
         let Settings { version, .. } = *self.settings;
         let inputs = &self.task.inputs;
-        let id = identity::fresh_id(self.disk, inputs, &self.output).await?;
+        let id = match &self.settings.ids {
+            Some(ids) => ids(),
+            None => identity::fresh_id(self.disk, inputs, &self.output).await?,
+        };
         let descriptor = Descriptor::new(&self.output, version, id);
         transaction.add(&descriptor).await?;
         let expected: u64 = inputs.iter().map(|i| i.file_length()).sum();
@@ -335,6 +376,7 @@ impl<'a> Compaction<'a> {
         let class = self.layout.partitioner.class_name();
         let mut provenance = Provenance::new(class, self.settings.bloom_filter_fp_chance);
         identity::inherit(&mut provenance, &self.task.inputs);
+        provenance.level = self.settings.level.unwrap_or(provenance.level);
         provenance
     }
 

@@ -59,6 +59,7 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
     let fp = first.statistics().validation.as_ref().map_or(0.01, |v| v.bloom_filter_fp_chance);
     Settings {
         output: Some(to.to_path_buf()),
+        ids: None,
         keep_inputs: true,
         version: first.descriptor().version,
         compression: compression(first),
@@ -68,6 +69,9 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
         gc_before,
         now,
         strict_liveness: view,
+        split_tokens: Vec::new(),
+        level: None,
+        unflushed: None,
         split_size: None,
         read_mode: AccessMode::Standard,
         write_mode: AccessMode::Standard,

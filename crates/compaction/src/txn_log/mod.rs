@@ -20,7 +20,7 @@ mod transaction;
 
 pub use log::{BadLine, Log, is_log_name};
 pub use recovery::{dead_in_directory, recover};
-pub use transaction::Transaction;
+pub use transaction::{Leftovers, Transaction};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordType {

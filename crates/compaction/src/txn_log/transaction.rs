@@ -25,6 +25,16 @@ pub struct Transaction {
     short: BTreeSet<PathBuf>,
 }
 
+/// The files that a committed transaction has replaced, and its log.
+#[must_use = "the files stay until `delete`, or the next start"]
+pub struct Leftovers(Transaction);
+
+impl Leftovers {
+    pub async fn delete(self) -> Result<()> {
+        self.0.finish(&self.0.removed).await
+    }
+}
+
 impl Transaction {
     /// Creates the logs, durable as names. `id` is a timeuuid as text.
     pub async fn begin(
@@ -117,9 +127,15 @@ impl Transaction {
 
     /// The point of no return, then the deletion of what was replaced. After an error the log stays, and recovery decides by what
     /// of it has reached the disk.
-    pub async fn commit(mut self) -> Result<()> {
+    pub async fn commit(self) -> Result<()> {
+        self.commit_and_keep().await?.delete().await
+    }
+
+    /// As `commit`, but what was replaced stays until somebody deletes it: readers may still be at work in it. A start that comes
+    /// first deletes it too.
+    pub async fn commit_and_keep(mut self) -> Result<Leftovers> {
         self.append(&Record::last(RecordType::Commit)).await?;
-        self.finish(&self.removed).await
+        Ok(Leftovers(self))
     }
 
     /// Undoes the transaction: deletes what was added.

@@ -198,6 +198,7 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
     });
     Settings {
         output: None,
+        ids: None,
         keep_inputs: false,
         version: first.descriptor().version,
         compression,
@@ -207,6 +208,9 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         gc_before: 0,
         now: 0,
         strict_liveness: false,
+        split_tokens: Vec::new(),
+        level: None,
+        unflushed: None,
         split_size: None,
         read_mode: AccessMode::Standard,
         write_mode: AccessMode::Standard,

@@ -1,0 +1,256 @@
+//! Leveled: level n is one run of SSTables that do not overlap, ten times the size of level n - 1.
+//!
+//! 1. The highest level that is more than full hands one SSTable, with what it overlaps there, to the next. Each time it
+//!    goes on behind the one it handed over last.
+//! 2. Level 0 is what flushes give. It goes to level 1 with all that overlaps, once it is worth an SSTable.
+//! 3. If level 0 has grown beyond 32, it is first compacted in itself, by size.
+//! 4. A level that was not chosen for 25 times has one of its SSTables taken along, if it lies within what is compacted.
+
+use super::candidates::{Candidate, History, Moment, Output, Reason, Task, ids, total};
+use super::options::{LEVEL_MAX, Levels, Thresholds, Tiers, Tombstones};
+use super::{tiers, tombstones};
+
+/// Level 0 beyond this is compacted by size first.
+const L0_BEHIND: usize = 32;
+/// Choices after which a level starves.
+const STARVED_AFTER: u32 = 25;
+
+pub(super) struct Leveled<'a> {
+    pub(super) thresholds: Thresholds,
+    pub(super) tiers: Tiers,
+    pub(super) levels: Levels,
+    pub(super) moment: Moment<'a>,
+    /// By level, and in a level by first token.
+    manifest: Vec<Vec<&'a Candidate>>,
+}
+
+impl<'a> Leveled<'a> {
+    /// What overlaps another of its level belongs to level 0.
+    pub(super) fn manifest(
+        tables: &'a [Candidate],
+        thresholds: Thresholds,
+        tiers: Tiers,
+        levels: Levels,
+        moment: Moment<'a>,
+    ) -> Leveled<'a> {
+        let mut manifest = vec![Vec::new(); LEVEL_MAX as usize + 1];
+        let mut sorted: Vec<&Candidate> = tables.iter().collect();
+        sorted.sort_by_key(|table| (table.first, table.id));
+        for table in sorted {
+            let level = table.level.min(LEVEL_MAX) as usize;
+            let free = manifest[level].last().is_none_or(|l: &&Candidate| l.last < table.first);
+            manifest[if free { level } else { 0 }].push(table);
+        }
+        Leveled { thresholds, tiers, levels, moment, manifest }
+    }
+
+    fn level(&self, level: u32) -> &[&'a Candidate] {
+        self.manifest.get(level as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where the manifest has it, whatever its statistics say.
+    fn level_of(&self, table: &Candidate) -> u32 {
+        let said = table.level.min(LEVEL_MAX);
+        if self.level(said).iter().any(|other| other.id == table.id) { said } else { 0 }
+    }
+
+    fn is_busy(&self, table: &Candidate) -> bool {
+        self.moment.compacting.contains(&table.id)
+    }
+
+    fn max_bytes(&self, level: u32) -> f64 {
+        let size = self.levels.sstable_size as f64;
+        if level == 0 { 4.0 * size } else { (self.levels.fanout as f64).powi(level as i32) * size }
+    }
+
+    pub(super) fn pick(&self, history: &mut History) -> Option<Task> {
+        let behind = self.size_tiered_l0();
+        for level in (1..LEVEL_MAX).rev() {
+            let free: Vec<&Candidate> =
+                self.level(level).iter().copied().filter(|table| !self.is_busy(table)).collect();
+            if total(&free) as f64 / self.max_bytes(level) <= 1.001 {
+                continue;
+            }
+            if behind.is_some() {
+                return behind;
+            }
+            let chosen = self.choose_in_level(level, history.last_chosen[level as usize]);
+            if !chosen.is_empty() {
+                let next = self.next_level(&chosen);
+                let chosen = self.with_starved(next, chosen, history);
+                return Some(self.task(chosen, next, history));
+            }
+        }
+        if self.level(0).is_empty() {
+            return None;
+        }
+        let chosen = self.choose_in_level_0();
+        if chosen.is_empty() {
+            return behind;
+        }
+        let next = self.next_level(&chosen);
+        Some(self.task(chosen, next, history))
+    }
+
+    fn task(&self, chosen: Vec<&Candidate>, level: u32, history: &mut History) -> Task {
+        let lowest = chosen.iter().map(|table| self.level_of(table)).min().unwrap_or(0);
+        history.last_chosen[lowest as usize] = chosen.iter().map(|table| table.first).max();
+        let alone = chosen.len() == 1 && self.levels.single_sstable_uplevel;
+        let output = if alone {
+            Output::Relevel { level }
+        } else {
+            Output::Sized { level, max_size: self.levels.sstable_size }
+        };
+        Task { inputs: ids(&chosen), expired: vec![], reason: Reason::Compaction, output }
+    }
+
+    fn size_tiered_l0(&self) -> Option<Task> {
+        if self.level(0).len() <= L0_BEHIND {
+            return None;
+        }
+        let free: Vec<&Candidate> =
+            self.level(0).iter().copied().filter(|table| !self.is_busy(table)).collect();
+        let buckets = tiers::buckets(&free, &self.tiers);
+        let chosen = tiers::most_interesting(buckets, self.thresholds);
+        (!chosen.is_empty()).then(|| Task {
+            inputs: ids(&chosen),
+            expired: vec![],
+            reason: Reason::Compaction,
+            output: Output::Single { level: 0 },
+        })
+    }
+
+    /// One SSTable of a level and what it overlaps in the next, none of them busy.
+    fn choose_in_level(&self, level: u32, last_chosen: Option<i64>) -> Vec<&'a Candidate> {
+        let tables = self.level(level);
+        let behind = |table: &&Candidate| last_chosen.is_some_and(|last| table.first <= last);
+        let start = tables.partition_point(behind);
+        for table in tables[start..].iter().chain(&tables[..start]) {
+            let mut chosen = vec![*table];
+            let next = self.level(level + 1).iter();
+            chosen.extend(next.copied().filter(|other| other.overlaps(table.first, table.last)));
+            if !chosen.iter().any(|table| self.is_busy(table)) {
+                return chosen;
+            }
+        }
+        Vec::new()
+    }
+
+    /// The oldest SSTables of level 0 and whatever overlaps them there; if they are worth an SSTable, with what they
+    /// overlap in level 1.
+    fn choose_in_level_0(&self) -> Vec<&'a Candidate> {
+        let busy: Vec<&Candidate> =
+            self.level(0).iter().copied().filter(|table| self.is_busy(table)).collect();
+        let busy_range = span(&busy);
+        let mut remaining = self.level(0).to_vec();
+        remaining.sort_by_key(|table| (table.max_timestamp, table.id));
+        let mut chosen: Vec<&Candidate> = Vec::new();
+        for table in remaining.clone() {
+            if chosen.iter().any(|other| other.id == table.id) {
+                continue;
+            }
+            let overlapping = |other: &&&Candidate| {
+                other.id != table.id && other.overlaps(table.first, table.last)
+            };
+            let mut together = vec![table];
+            together.extend(remaining.iter().filter(overlapping));
+            if together.iter().any(|table| self.is_busy(table)) {
+                continue;
+            }
+            let wanted = |table: &&&Candidate| {
+                let known = chosen.iter().any(|other| other.id == table.id);
+                !known && busy_range.is_none_or(|(first, last)| !table.overlaps(first, last))
+            };
+            let more: Vec<&Candidate> = together.iter().filter(wanted).copied().collect();
+            chosen.extend(more);
+            remaining.retain(|other| !together.iter().any(|gone| gone.id == other.id));
+            if chosen.len() > self.thresholds.max {
+                chosen.sort_by_key(|table| (table.max_timestamp, table.id));
+                chosen.truncate(self.thresholds.max);
+                break;
+            }
+        }
+        if total(&chosen) > self.levels.sstable_size {
+            let touches = |table: &Candidate, others: &[&Candidate]| {
+                others.iter().any(|other| other.overlaps(table.first, table.last))
+            };
+            let next: Vec<&Candidate> =
+                self.level(1).iter().copied().filter(|table| touches(table, &chosen)).collect();
+            let hindered = next.iter().any(|table| self.is_busy(table))
+                || busy.iter().any(|table| touches(table, &chosen));
+            if hindered {
+                return Vec::new();
+            }
+            chosen.extend(next);
+        }
+        if chosen.len() < 2 { Vec::new() } else { chosen }
+    }
+
+    fn next_level(&self, chosen: &[&Candidate]) -> u32 {
+        let levels = || chosen.iter().map(|table| self.level_of(table));
+        let (low, high) = (levels().min().unwrap_or(0), levels().max().unwrap_or(0));
+        if low == 0 && high == 0 && total(chosen) < self.levels.sstable_size {
+            return 0;
+        }
+        let next = if low == high { high + 1 } else { high };
+        next.min(LEVEL_MAX)
+    }
+
+    fn with_starved(
+        &self,
+        target: u32,
+        mut chosen: Vec<&'a Candidate>,
+        history: &mut History,
+    ) -> Vec<&'a Candidate> {
+        history.unchosen.iter_mut().skip(1).for_each(|count| *count += 1);
+        history.unchosen[target as usize] = 0;
+        let highest = (1..=LEVEL_MAX).rev().find(|level| !self.level(*level).is_empty());
+        let Some(highest) = highest else { return chosen };
+        if history.unchosen[highest as usize] <= STARVED_AFTER {
+            return chosen;
+        }
+        let Some((first, last)) = span(&chosen).filter(|(first, last)| first != last) else {
+            return chosen;
+        };
+        let known = |table: &Candidate| chosen.iter().any(|other| other.id == table.id);
+        let within = |table: &&&Candidate| {
+            // As a range it has its end, but not its beginning.
+            table.first >= first && table.last <= last && !self.is_busy(table) && !known(table)
+        };
+        let starved = self.level(highest).iter().find(within).copied();
+        chosen.extend(starved);
+        chosen
+    }
+
+    /// The most droppable SSTable of the highest level that has one worth it.
+    pub(super) fn droppable(
+        &self,
+        options: &Tombstones,
+        all: &'a [Candidate],
+    ) -> Option<&'a Candidate> {
+        (0..=LEVEL_MAX).rev().find_map(|level| {
+            let mut tables = self.level(level).to_vec();
+            tables.sort_by(|a, b| b.droppable_ratio.total_cmp(&a.droppable_ratio));
+            tables.into_iter().find(|table| {
+                !self.is_busy(table)
+                    && tombstones::worth_dropping(options, table, all, &self.moment)
+            })
+        })
+    }
+
+    pub(super) fn estimated_tasks(&self) -> usize {
+        let size = self.levels.sstable_size.max(1) as f64;
+        let over = |level: u32| {
+            let excess = total(self.level(level)) as f64 - (self.max_bytes(level) * 1.001).floor();
+            (excess.max(0.0) / size).ceil() as usize
+        };
+        let l0 = self.level(0).len();
+        let further = if l0 > self.thresholds.max { l0 / self.thresholds.max } else { 0 };
+        (0..=LEVEL_MAX).map(over).sum::<usize>() + further
+    }
+}
+
+fn span(tables: &[&Candidate]) -> Option<(i64, i64)> {
+    let first = tables.iter().map(|table| table.first).min()?;
+    Some((first, tables.iter().map(|table| table.last).max()?))
+}

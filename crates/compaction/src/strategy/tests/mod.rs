@@ -1,0 +1,5 @@
+//! Strategies: lists of SSTables and the tasks that they give.
+
+mod asked;
+mod options;
+mod picks;

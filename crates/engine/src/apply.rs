@@ -1,0 +1,100 @@
+//! Writes.
+//!
+//! 1. Refused if the engine has stopped; held up while memtables wait for the disk.
+//! 2. The memtables are pinned and the record gets its place in the log, in one step: whoever freezes a memtable later knows
+//!    that everything before its position is in it, or on its way to it.
+//! 3. The record is durable, as `commitlog_sync` promises.
+//! 4. The mutations are applied to the pinned memtables, all in one step: no read sees a part.
+
+use std::rc::Rc;
+
+use halcyon_commitlog::Append;
+use halcyon_stream::{Mutation, TableId};
+
+use crate::memtable::Pin;
+use crate::metrics::{add, lower};
+use crate::shard::{Shard, ShardTable};
+use crate::{Error, Result};
+
+/// A mutation with the memtable that it will be applied to.
+struct Pinned {
+    table: Rc<ShardTable>,
+    pin: Pin,
+    mutation: Mutation,
+    /// To be logged (`durable_writes` of the keyspace).
+    durable: bool,
+}
+
+impl Shard {
+    /// Applies mutations of partitions that this shard owns, all of them or none after a crash; returns when they are
+    /// durable (as `commitlog_sync` promises) and visible.
+    pub async fn apply(&self, mutations: Vec<Mutation>) -> Result<()> {
+        self.engine().health.check()?;
+        self.wait_for_space().await?;
+        let mut pinned = Vec::with_capacity(mutations.len());
+        for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
+            let table = self.table_by_id(mutation.table);
+            let table =
+                table.ok_or_else(|| Error::UnknownTable(crate::store::hex(&mutation.table)))?;
+            let durable = table.store.definition.load().durable;
+            let pin = table.active().pin();
+            pinned.push(Pinned { table, pin, mutation, durable });
+        }
+        if let Some(append) = self.log_record(&pinned)? {
+            append.durable().await.map_err(|e| self.log_failed(e))?;
+        }
+        let mut grown = 0;
+        for Pinned { table, pin, mutation, .. } in pinned {
+            let by = pin.apply(mutation)?;
+            let metrics = table.metrics();
+            add(&metrics.writes, 1);
+            add(&metrics.memtable_bytes, by.max(0) as u64);
+            lower(&metrics.min_timestamp, pin.slot().with(|memtable| memtable.min_timestamp()));
+            grown += by;
+        }
+        self.note_growth(grown);
+        Ok(())
+    }
+
+    /// A log that takes no more writes stops the engine; one that lacks space goes on when there is some.
+    fn log_failed(&self, error: halcyon_commitlog::Error) -> Error {
+        if matches!(error, halcyon_commitlog::Error::Failed(_)) {
+            self.engine().health.stop(error.to_string());
+        }
+        error.into()
+    }
+
+    /// Gives the mutations a place in the log; `None` if there is nothing to log.
+    fn log_record(&self, pinned: &[Pinned]) -> Result<Option<Append>> {
+        let logged = || pinned.iter().filter(|pinned| pinned.durable).map(|p| &p.mutation);
+        let Some(first) = logged().next() else { return Ok(None) };
+        let mut tables: Vec<TableId> = vec![first.table];
+        for mutation in logged() {
+            if !tables.contains(&mutation.table) {
+                tables.push(mutation.table);
+            }
+        }
+        let mut writer = self.record.borrow_mut();
+        let record = writer.mutations(logged().count(), logged());
+        let most = self.engine().options.commitlog.segment_size as usize / 2;
+        if record.len() > most {
+            return Err(oversized(record.len(), most, pinned));
+        }
+        self.log.append(record, &tables).map(Some).map_err(|e| self.log_failed(e))
+    }
+}
+
+/// `MutationExceededMaxSizeException`.
+fn oversized(size: usize, most: usize, pinned: &[Pinned]) -> Error {
+    let key = |pinned: &Pinned| {
+        let table = pinned.table.store.table();
+        format!("{}.{}", table.schema.name, crate::store::hex(&pinned.mutation.key.bytes))
+    };
+    let keys: Vec<String> = pinned.iter().take(16).map(key).collect();
+    let keyspace = pinned.first().map(|p| p.table.store.table().schema.keyspace.clone());
+    Error::Invalid(format!(
+        "Rejected an oversized mutation ({size}/{most}) for keyspace: {}. Top keys are: {}",
+        keyspace.unwrap_or_default(),
+        keys.join(",")
+    ))
+}

@@ -1,0 +1,135 @@
+//! What all shards share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arc_swap::ArcSwap;
+use halcyon_cql::catalog::Catalog;
+use halcyon_io::{DirLock, Disk, Inbox, Mesh};
+use halcyon_stream::TableId;
+
+use crate::background::Background;
+use crate::compact::Compactions;
+use crate::health::Health;
+use crate::metrics::TableStats;
+use crate::shard::Shard;
+use crate::store::Store;
+use crate::{Error, Options, Result};
+
+pub struct Engine {
+    /// For what goes on beside the caller.
+    pub(crate) this: Weak<Engine>,
+    pub(crate) disk: Disk,
+    pub(crate) options: Options,
+    pub(crate) catalog: ArcSwap<Catalog>,
+    pub(crate) stores: ArcSwap<HashMap<TableId, Arc<Store>>>,
+    pub(crate) mesh: Mesh<Shard>,
+    /// Until the shards take them.
+    pub(crate) inboxes: Mutex<Vec<Option<Inbox<Shard>>>>,
+    pub(crate) flushers: Arc<Background>,
+    pub(crate) compactions: Compactions,
+    pub(crate) health: Health,
+    /// Of the logs that shards open.
+    pub(crate) first_segment: u64,
+    /// Held by the schema change that runs.
+    pub(crate) changing: futures_util::lock::Mutex<()>,
+    pub(crate) _locks: Vec<DirLock>,
+}
+
+impl Engine {
+    pub fn shard_count(&self) -> usize {
+        self.options.shards
+    }
+
+    /// The shard that owns a token: `((token + 2^63) * shards) >> 64`, as SCYLLA_SHARD drivers compute it.
+    pub fn owner(&self, token: i64) -> usize {
+        owner(token, self.options.shards)
+    }
+
+    /// First and last token of a shard.
+    pub fn tokens(&self, shard: usize) -> (i64, i64) {
+        tokens(shard, self.options.shards)
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    /// Jobs for other shards.
+    pub fn mesh(&self) -> &Mesh<Shard> {
+        &self.mesh
+    }
+
+    /// Why writes are refused; `None` if they are not.
+    pub fn failure(&self) -> Option<String> {
+        self.health.why()
+    }
+
+    pub(crate) fn take_inbox(&self, index: usize) -> Result<Inbox<Shard>> {
+        let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let inbox = inboxes.get_mut(index).and_then(Option::take);
+        inbox.ok_or_else(|| Error::CannotStart(format!("shard {index} is open already")))
+    }
+
+    /// Counters of all tables.
+    pub fn table_stats(&self) -> Vec<TableStats> {
+        let stores = self.stores.load();
+        let stats = |store: &Arc<Store>| {
+            let table = store.table();
+            let view = store.view.load();
+            let mut stats = TableStats {
+                keyspace: table.schema.keyspace.clone(),
+                table: table.schema.name.clone(),
+                sstables: view.sstables.len(),
+                disk_space: view.sstables.iter().map(|live| live.sstable().file_length()).sum(),
+                ..TableStats::default()
+            };
+            store.metrics.iter().for_each(|shard| stats.add(shard));
+            stats
+        };
+        let mut all: Vec<TableStats> = stores.values().map(stats).collect();
+        all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
+        all
+    }
+}
+
+pub(crate) fn owner(token: i64, shards: usize) -> usize {
+    let from_zero = (token as u64) ^ (1 << 63);
+    ((u128::from(from_zero) * shards as u128) >> 64) as usize
+}
+
+/// First and last token of a shard.
+pub(crate) fn tokens(index: usize, shards: usize) -> (i64, i64) {
+    let boundary = |index: usize| (((index as u128) << 64).div_ceil(shards as u128)) as u64;
+    let first = boundary(index) ^ (1 << 63);
+    let last = if index + 1 == shards { u64::MAX } else { boundary(index + 1) - 1 } ^ (1 << 63);
+    (first as i64, last as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the shards' token ranges are what `owner` says, without gaps.
+    #[test]
+    fn tokens_and_owner_agree() {
+        for shards in [1, 2, 3, 7, 16, 48] {
+            let mut next = i64::MIN;
+            for index in 0..shards {
+                let (first, last) = tokens(index, shards);
+                assert_eq!(first, next);
+                assert_eq!((owner(first, shards), owner(last, shards)), (index, index));
+                next = last.wrapping_add(1);
+            }
+            assert_eq!(next, i64::MIN);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Errors, sorted by what the caller should do.
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Refuse the request; the server is draining or its disk failure policy has stopped it.
+    #[error("{0}")]
+    Stopped(String),
+    /// The statement's table is gone.
+    #[error("unconfigured table {0}")]
+    UnknownTable(String),
+    /// The request must change.
+    #[error("{0}")]
+    Invalid(String),
+    /// Refuse to start; the text has the cure.
+    #[error("{0}")]
+    CannotStart(String),
+    /// The disk failure policy decides.
+    #[error(transparent)]
+    Disk(#[from] halcyon_io::Error),
+    #[error(transparent)]
+    SSTable(#[from] halcyon_sstable::Error),
+    #[error(transparent)]
+    CommitLog(#[from] halcyon_commitlog::Error),
+    #[error(transparent)]
+    Schema(#[from] halcyon_cql::Error),
+    #[error(transparent)]
+    Compaction(#[from] halcyon_compaction::Error),
+    /// What is stored cannot be merged: one version of it is corrupt.
+    #[error(transparent)]
+    Merge(#[from] halcyon_stream::MergeError),
+    #[error("a shard has stopped")]
+    Gone(#[from] halcyon_io::Gone),
+}

@@ -1,0 +1,97 @@
+//! What the node says about itself in `system.local`.
+
+use halcyon_cql::schema::rows::WriteTime;
+use halcyon_cql::schema::{LocalNode, local_row, system_tables};
+use halcyon_io::Random;
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slices};
+
+use crate::engine::Engine;
+use crate::{Error, Read, ReadTarget, Result};
+
+/// What an earlier start has written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Saved {
+    cluster_name: Option<String>,
+    host_id: Option<[u8; 16]>,
+    tokens: Vec<i64>,
+}
+
+/// As Cassandra's.
+const DEFAULT_CLUSTER_NAME: &str = "Test Cluster";
+
+impl Engine {
+    /// Writes the node's row, once the shards are open. Host id and tokens stay those that an earlier start, or the Cassandra whose
+    /// directory this was, has written; a host id of zeros means: make one. An empty cluster name means: the saved one.
+    pub async fn join(&self, node: LocalNode) -> Result<LocalNode> {
+        let saved = self.saved_node().await?;
+        let mut node = LocalNode { schema_version: self.catalog().version, ..node };
+        let name = saved.cluster_name.as_deref();
+        if node.cluster_name.is_empty() {
+            node.cluster_name = name.unwrap_or(DEFAULT_CLUSTER_NAME).to_owned();
+        } else if let Some(name) = name.filter(|name| *name != node.cluster_name) {
+            return Err(Error::CannotStart(format!(
+                "Saved cluster name {name} != configured name {}: set cluster_name to the saved one, or choose another data \
+                 directory",
+                node.cluster_name
+            )));
+        }
+        if !saved.tokens.is_empty() {
+            node.tokens = saved.tokens;
+        }
+        match saved.host_id {
+            Some(host_id) => node.host_id = host_id,
+            None if node.host_id == [0; 16] => node.host_id = random_uuid(),
+            None => {}
+        }
+        let clock = self.disk.clock();
+        let at = WriteTime {
+            micros: clock.unix_micros(),
+            seconds: u32::try_from(clock.unix_seconds()).unwrap_or(0),
+        };
+        self.persist(local_row(&node, at).into_iter().collect()).await?;
+        Ok(node)
+    }
+
+    async fn saved_node(&self) -> Result<Saved> {
+        let system = system_tables();
+        let Some(table) = system.table("system", "local").cloned() else {
+            return Ok(Saved::default());
+        };
+        let key = PartitionKey::of(b"local");
+        let owner = self.owner(key.token);
+        let read = move |shard: std::rc::Rc<crate::Shard>| async move {
+            let target = ReadTarget::Partition(key);
+            let layout = table.layout.clone();
+            let mut stream = shard.read(Read { table, target, slices: Slices::all() }).await?;
+            let mut saved = Saved::default();
+            while stream.advance().await? {
+                let Fragment::Row(row) = stream.fragment() else { continue };
+                for cell in row.cells.iter().filter(|cell| !cell.is_tombstone()) {
+                    let column = layout.regulars.get(usize::from(cell.column));
+                    let value = cell.value.of(row.bytes);
+                    match column.map_or(&[][..], |column| &column.name) {
+                        b"cluster_name" => {
+                            saved.cluster_name = String::from_utf8(value.to_vec()).ok();
+                        }
+                        b"host_id" => saved.host_id = value.try_into().ok(),
+                        b"tokens" => {
+                            let text = String::from_utf8_lossy(cell.path.of(row.bytes));
+                            saved.tokens.extend(text.parse::<i64>());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Ok(saved)
+        };
+        self.mesh.on(owner, read).await?
+    }
+}
+
+/// Version 4.
+fn random_uuid() -> [u8; 16] {
+    let mut random = Random::from_system();
+    let bits = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+    let uuid = bits & !(0xf << 76) & !(3 << 62) | 4 << 76 | 2 << 62;
+    uuid.to_be_bytes()
+}

@@ -1,0 +1,140 @@
+//! Where a partition stands in a memtable: by token, then key. Look-ups compare against keys and edges without a copy.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use halcyon_stream::PartitionKey;
+
+/// A partition's key, or a place between keys.
+pub(super) trait Place {
+    fn token(&self) -> i64;
+    /// Before or behind all keys with the token, or else at `bytes`.
+    fn side(&self) -> Ordering;
+    fn bytes(&self) -> &[u8];
+}
+
+#[derive(Debug)]
+pub(super) struct Key(pub(super) PartitionKey);
+
+/// A place between two partitions; `Less` than all that lies behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Edge {
+    BeforeToken(i64),
+    AfterToken(i64),
+    BeforeKey(PartitionKey),
+    AfterKey(PartitionKey),
+}
+
+impl Place for PartitionKey {
+    fn token(&self) -> i64 {
+        self.token
+    }
+
+    fn side(&self) -> Ordering {
+        Ordering::Equal
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Place for Edge {
+    fn token(&self) -> i64 {
+        match self {
+            Edge::BeforeToken(token) | Edge::AfterToken(token) => *token,
+            Edge::BeforeKey(key) | Edge::AfterKey(key) => key.token,
+        }
+    }
+
+    fn side(&self) -> Ordering {
+        match self {
+            Edge::BeforeToken(_) => Ordering::Less,
+            Edge::AfterToken(_) => Ordering::Greater,
+            Edge::BeforeKey(_) | Edge::AfterKey(_) => Ordering::Equal,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Edge::BeforeKey(key) | Edge::AfterKey(key) => &key.bytes,
+            _ => &[],
+        }
+    }
+}
+
+impl Edge {
+    /// Whether a partition lies behind the edge.
+    pub(crate) fn is_before(&self, key: &PartitionKey) -> bool {
+        matches!(
+            (compare(self, key), self),
+            (Ordering::Less, _) | (Ordering::Equal, Edge::BeforeKey(_))
+        )
+    }
+
+    pub(crate) fn token(&self) -> i64 {
+        Place::token(self)
+    }
+
+    /// As a bound from which a map goes on.
+    pub(super) fn bound(&self) -> Bound<&dyn Place> {
+        match self {
+            Edge::BeforeKey(key) => Bound::Included(key),
+            other => Bound::Excluded(other),
+        }
+    }
+}
+
+fn compare(a: &dyn Place, b: &dyn Place) -> Ordering {
+    a.token()
+        .cmp(&b.token())
+        .then_with(|| a.side().cmp(&b.side()))
+        .then_with(|| a.bytes().cmp(b.bytes()))
+}
+
+impl<'a> Borrow<dyn Place + 'a> for Key {
+    fn borrow(&self) -> &(dyn Place + 'a) {
+        &self.0
+    }
+}
+
+impl Ord for dyn Place + '_ {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare(self, other)
+    }
+}
+
+impl PartialOrd for dyn Place + '_ {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for dyn Place + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for dyn Place + '_ {}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        compare(&self.0, &other.0)
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key {}

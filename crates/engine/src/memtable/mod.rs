@@ -1,0 +1,128 @@
+//! Memtables: what was written since the last flush, sorted, in memory.
+//!
+//! ```text
+//!   Slot ── open:   Memtable, changed by its shard alone      BTreeMap (token, key) ─► Partition
+//!        └─ sealed: Arc<Memtable>, read by shard and flush                             rows, ranges, static row
+//! ```
+//! 1. A write pins the slot while its log record becomes durable, then changes the memtable.
+//! 2. A frozen slot takes no new pins; when the last pin is gone it is sealed, and nothing in it changes any more.
+//! 3. A read takes a snapshot of one partition at a time: it sees all of a mutation or nothing (`partition.rs`, `rows.rs`).
+//! 4. What is written to one place is merged at once by Cassandra's rules; what a deletion shadows in other places stays until
+//!    it is read.
+
+mod key;
+mod partition;
+mod ranges;
+mod rows;
+mod slot;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use halcyon_cql::catalog::Table;
+use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
+
+use crate::columns::ColumnMap;
+pub(crate) use key::Edge;
+use key::{Key, Place};
+pub(crate) use partition::Partition;
+pub(crate) use slot::{Pin, Slot};
+pub(crate) use stream::MemtableStream;
+
+/// Of one table, of one shard.
+pub(crate) struct Memtable {
+    table: Arc<Table>,
+    partitions: BTreeMap<Key, Partition>,
+    merger: RowMerger,
+    bytes: usize,
+    min_timestamp: i64,
+}
+
+impl Memtable {
+    pub(crate) fn new(table: Arc<Table>) -> Memtable {
+        let merger = RowMerger::new(table.layout.clone());
+        Memtable { table, partitions: BTreeMap::new(), merger, bytes: 0, min_timestamp: i64::MAX }
+    }
+
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The oldest write in it; `i64::MAX` if there is none.
+    pub(crate) fn min_timestamp(&self) -> i64 {
+        self.min_timestamp
+    }
+
+    pub(crate) fn partition_count(&self) -> usize {
+        self.partitions.len()
+    }
+
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
+        self.partitions.iter().map(|(key, partition)| (&key.0, partition))
+    }
+
+    pub(crate) fn partition(&self, key: &PartitionKey) -> Option<&Partition> {
+        self.partitions.get(key as &dyn Place)
+    }
+
+    /// The first partition behind an edge.
+    pub(crate) fn first_behind(&self, edge: &Edge) -> Option<(&PartitionKey, &Partition)> {
+        let mut behind = self.partitions.range::<dyn Place, _>((edge.bound(), Bound::Unbounded));
+        behind.next().map(|(key, partition)| (&key.0, partition))
+    }
+
+    /// Takes all of another memtable of the same table.
+    pub(crate) fn absorb(&mut self, other: Memtable) -> Result<(), MergeError> {
+        let (table, layout) = (self.table.id, self.table.layout.clone());
+        for (Key(key), partition) in other.partitions {
+            let mut mutation = Mutation::new(table, layout.clone(), key);
+            partition.write_to(&mut mutation);
+            self.apply(mutation)?;
+        }
+        Ok(())
+    }
+
+    /// Applies a mutation of any layout of the table: columns that the table no longer has vanish.
+    pub(crate) fn apply(&mut self, mut mutation: Mutation) -> Result<(), MergeError> {
+        let layout = &self.table.layout;
+        if !Arc::ptr_eq(&mutation.layout, layout) && mutation.layout != *layout {
+            ColumnMap::between(&mutation.layout, layout).map_mutation(&mut mutation);
+        }
+        if mutation.is_empty() {
+            return Ok(());
+        }
+        self.min_timestamp = self.min_timestamp.min(oldest(&mutation));
+        let mut grown = 0;
+        if !self.partitions.contains_key(&mutation.key as &dyn Place) {
+            grown += size_of::<Key>() + size_of::<Partition>() + mutation.key.bytes.len() + 32;
+        }
+        let key = std::mem::replace(&mut mutation.key, PartitionKey::empty());
+        let partition = self.partitions.entry(Key(key)).or_default();
+        let applied = partition.apply(mutation, &self.table.layout.clusterings, &mut self.merger);
+        self.bytes = (self.bytes + grown).saturating_add_signed(*applied.as_ref().unwrap_or(&0));
+        applied.map(drop)
+    }
+}
+
+/// The oldest write of a mutation. Deletions do not count: none can be lost when another is purged.
+fn oldest(mutation: &Mutation) -> i64 {
+    let rows = mutation.static_row.iter().chain(&mutation.rows);
+    let of_row = |row: &halcyon_stream::RowBuf| {
+        let liveness = row.parts.liveness;
+        let of_liveness = if liveness.is_empty() { i64::MAX } else { liveness.timestamp };
+        row.parts.cells.iter().fold(of_liveness, |oldest, cell| oldest.min(cell.timestamp))
+    };
+    rows.map(of_row).min().unwrap_or(i64::MAX)
+}

@@ -1,0 +1,109 @@
+//! One partition of a memtable. A clone is a snapshot: it shares everything and never changes.
+
+use std::sync::Arc;
+
+use halcyon_model::{Clusterings, DeletionTime};
+use halcyon_stream::{MergeError, Mutation, RangeTombstone, RowBuf, RowMerger, Statics};
+
+use super::ranges::Ranges;
+use super::rows::{Rows, size_of_row};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Partition {
+    pub(super) deletion: DeletionTime,
+    pub(super) static_row: Option<Arc<RowBuf>>,
+    pub(super) rows: Rows,
+    ranges: Option<Arc<Ranges>>,
+}
+
+impl Default for Partition {
+    fn default() -> Partition {
+        Partition {
+            deletion: DeletionTime::LIVE,
+            static_row: None,
+            rows: Rows::Empty,
+            ranges: None,
+        }
+    }
+}
+
+impl Partition {
+    pub(crate) fn deletion(&self) -> DeletionTime {
+        self.deletion
+    }
+
+    pub(crate) fn static_row(&self) -> Option<&RowBuf> {
+        self.static_row.as_deref()
+    }
+
+    /// In order, not overlapping.
+    pub(crate) fn ranges(&self) -> &[RangeTombstone] {
+        self.ranges.as_deref().map_or(&[], Ranges::as_slice)
+    }
+
+    /// All rows, shadowed ones too.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &RowBuf> {
+        let mut at = self.rows.first();
+        std::iter::from_fn(move || {
+            let row = self.rows.get(at)?;
+            at = self.rows.after(at);
+            Some(&**row)
+        })
+    }
+
+    /// The write that would make this partition.
+    pub(super) fn write_to(&self, mutation: &mut Mutation) {
+        mutation.deletion = self.deletion;
+        mutation.static_row = self.static_row().cloned();
+        mutation.rows = self.rows().cloned().collect();
+        mutation.range_tombstones = self.ranges().to_vec();
+    }
+
+    /// Columns are numbered as `merger`'s. Returns by how many bytes the partition has grown.
+    pub(super) fn apply(
+        &mut self,
+        mutation: Mutation,
+        clusterings: &Clusterings,
+        merger: &mut RowMerger,
+    ) -> Result<isize, MergeError> {
+        let mut grown = 0;
+        self.deletion = self.deletion.max(mutation.deletion);
+        if let Some(row) = mutation.static_row {
+            grown += self.apply_static(row, merger)?;
+        }
+        for row in mutation.rows {
+            grown += self
+                .rows
+                .upsert(clusterings, row, |old, new| merge(merger, Statics::Regular, old, new))?;
+        }
+        for range in mutation.range_tombstones {
+            let ranges = Arc::make_mut(self.ranges.get_or_insert_default());
+            grown += ranges.insert(clusterings, range);
+        }
+        Ok(grown)
+    }
+
+    fn apply_static(&mut self, row: RowBuf, merger: &mut RowMerger) -> Result<isize, MergeError> {
+        let (merged, was) = match &self.static_row {
+            Some(old) => (merge(merger, Statics::Static, old, &row)?, size_of_row(old)),
+            None => (row, 0),
+        };
+        let grown = size_of_row(&merged) - was;
+        self.static_row = Some(Arc::new(merged));
+        Ok(grown)
+    }
+}
+
+fn merge(
+    merger: &mut RowMerger,
+    which: Statics,
+    old: &RowBuf,
+    new: &RowBuf,
+) -> Result<RowBuf, MergeError> {
+    let mut merged = RowBuf::new();
+    merged.bytes.reserve_exact(old.bytes.len().max(new.bytes.len()));
+    merged.parts.cells.reserve_exact(old.parts.cells.len().max(new.parts.cells.len()));
+    let versions = [old.row(), new.row()].into_iter();
+    merger.merge(which, versions, DeletionTime::LIVE, &mut merged)?;
+    Ok(merged)
+}

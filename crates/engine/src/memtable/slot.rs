@@ -1,0 +1,107 @@
+//! A memtable's place: open, then frozen with writes still on their way to it, then sealed.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_cql::catalog::Table;
+use halcyon_stream::{MergeError, Mutation, PartitionKey};
+
+use super::{Edge, Memtable, Partition};
+use crate::signal::Signal;
+
+enum State {
+    Open(Memtable),
+    Sealed(Arc<Memtable>),
+}
+
+pub(crate) struct Slot {
+    state: RefCell<State>,
+    pins: Cell<usize>,
+    unpinned: Signal,
+}
+
+/// Keeps a slot open for a write that is on its way.
+pub(crate) struct Pin(Rc<Slot>);
+
+impl Slot {
+    pub(crate) fn new(table: Arc<Table>) -> Rc<Slot> {
+        Rc::new(Slot {
+            state: RefCell::new(State::Open(Memtable::new(table))),
+            pins: Cell::new(0),
+            unpinned: Signal::default(),
+        })
+    }
+
+    pub(crate) fn pin(self: &Rc<Slot>) -> Pin {
+        self.pins.set(self.pins.get() + 1);
+        Pin(self.clone())
+    }
+
+    /// Nothing is in it, or on its way to it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pins.get() == 0 && self.with(Memtable::is_empty)
+    }
+
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&Memtable) -> T) -> T {
+        match &*self.state.borrow() {
+            State::Open(memtable) => look(memtable),
+            State::Sealed(memtable) => look(memtable),
+        }
+    }
+
+    pub(crate) fn partition(&self, key: &PartitionKey) -> Option<Partition> {
+        self.with(|memtable| memtable.partition(key).cloned())
+    }
+
+    /// A snapshot of the first partition behind an edge.
+    pub(crate) fn first_behind(&self, edge: &Edge) -> Option<(PartitionKey, Partition)> {
+        self.with(|memtable| {
+            let (key, partition) = memtable.first_behind(edge)?;
+            Some((key.clone(), partition.clone()))
+        })
+    }
+
+    /// When the last pin is gone, the memtable for good. The slot must not be pinned any more.
+    pub(crate) async fn seal(&self) -> Arc<Memtable> {
+        while self.pins.get() > 0 {
+            self.unpinned.wait().await;
+        }
+        let mut state = self.state.borrow_mut();
+        if let State::Open(memtable) = &mut *state {
+            let empty = Memtable::new(memtable.table().clone());
+            *state = State::Sealed(Arc::new(std::mem::replace(memtable, empty)));
+        }
+        match &*state {
+            State::Sealed(memtable) => memtable.clone(),
+            State::Open(_) => unreachable!("it was just sealed"),
+        }
+    }
+}
+
+impl Pin {
+    /// Returns by how many bytes the memtable has grown.
+    pub(crate) fn apply(&self, mutation: Mutation) -> Result<isize, MergeError> {
+        match &mut *self.0.state.borrow_mut() {
+            State::Open(memtable) => {
+                let before = memtable.bytes();
+                memtable.apply(mutation)?;
+                Ok(memtable.bytes() as isize - before as isize)
+            }
+            State::Sealed(_) => unreachable!("a pinned slot is not sealed"),
+        }
+    }
+
+    pub(crate) fn slot(&self) -> &Rc<Slot> {
+        &self.0
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.0.pins.set(self.0.pins.get() - 1);
+        if self.0.pins.get() == 0 {
+            self.0.unpinned.notify();
+        }
+    }
+}

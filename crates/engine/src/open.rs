@@ -1,0 +1,329 @@
+//! The start, and the end.
+//!
+//! 1. Directories are locked; what cannot be taken over is refused, before anything is touched.
+//! 2. Transactions that were cut short are finished or undone.
+//! 3. Cassandra's own tables are opened, and with them the schema is read: from SSTables and the commit log.
+//! 4. The other tables are opened, the commit log is replayed into SSTables, and its segments are deleted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwap;
+use halcyon_compaction::txn_log;
+use halcyon_cql::catalog::{Catalog, Table};
+use halcyon_cql::schema::rows::{WriteTime, difference};
+use halcyon_cql::schema::system_tables;
+use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
+use halcyon_model::Partitioner;
+use halcyon_sstable::Compression;
+use halcyon_sstable::components::listing;
+use halcyon_sstable::live::{CacheSizes, ReadCaches};
+use halcyon_stream::TableId;
+
+use crate::background::Background;
+use crate::compact::Compactions;
+use crate::directories::{TableFolder, refuse_foreign, table_folders};
+use crate::engine::Engine;
+use crate::health::Health;
+use crate::memtable::Memtable;
+use crate::recover::replay_tables;
+use crate::schema_rows::schema_rows;
+use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
+use crate::view::{Live, View};
+use crate::{Error, Options, Result};
+
+/// Jobs that may wait for a shard, from each other thread one more.
+const INBOX: usize = 1024;
+
+/// What the start found and did; `serve` prints it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    pub sstables: usize,
+    pub segments_replayed: usize,
+    pub mutations_replayed: u64,
+    /// Records of tables that are gone.
+    pub mutations_skipped: u64,
+    /// Sentences for the log: torn tails, transactions finished, files left alone.
+    pub notes: Vec<String>,
+}
+
+/// A start on its way.
+struct Opening {
+    disk: Disk,
+    options: Options,
+    folders: Vec<TableFolder>,
+    stores: HashMap<TableId, Arc<Store>>,
+    report: RecoveryReport,
+}
+
+impl Engine {
+    /// Takes the directories, finishes transactions, opens SSTables, replays commit logs into SSTables, reads the schema.
+    /// A fresh directory gets Cassandra's system tables. Shards are opened afterwards, one on each thread.
+    pub async fn open(disk: Disk, options: Options) -> Result<(Arc<Engine>, RecoveryReport)> {
+        let locks = take(&disk, &options).await?;
+        let emptied = refuse_foreign(&disk, &options).await?;
+        let folders = table_folders(&disk, &options).await?;
+        let report = RecoveryReport::default();
+        let stores = HashMap::new();
+        let mut opening = Opening { disk, options, folders, stores, report };
+        opening.finish_transactions().await?;
+        for path in emptied {
+            opening.disk.remove(&path).await?;
+            let note = format!("{}: Cassandra's, without a write in it: removed", path.display());
+            opening.report.notes.push(note);
+        }
+        let catalog = opening.catalog().await?;
+        opening.open_tables(&catalog, |_| true).await?;
+        opening.note_orphans();
+        let tables = opening.tables();
+        let (replayed, counts, log) =
+            replay_tables(&opening.disk, &opening.options, tables).await?;
+        opening.report.segments_replayed = log.segments;
+        opening.report.mutations_replayed = counts.replayed;
+        opening.report.mutations_skipped = counts.skipped;
+        opening.report.notes.extend(log.notes.iter().cloned());
+        let disk = opening.disk.clone();
+        let (engine, report) = opening.engine(catalog, locks, log.next_segment);
+        for memtables in replayed {
+            engine.flush_replayed(memtables).await?;
+        }
+        log.delete(&disk).await?;
+        engine.install_schema().await?;
+        Ok((engine, report))
+    }
+
+    /// A fresh directory is told about Cassandra's own tables.
+    async fn install_schema(self: &Arc<Engine>) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(keyspaces) = catalog.table("system_schema", "keyspaces") else { return Ok(()) };
+        let store = self.stores.load().get(&keyspaces.id).cloned();
+        if store.is_none_or(|store| !store.view.load().sstables.is_empty()) {
+            return Ok(());
+        }
+        let clock = self.disk.clock();
+        let at = WriteTime {
+            micros: clock.unix_micros(),
+            seconds: u32::try_from(clock.unix_seconds()).unwrap_or(0),
+        };
+        let mut memtables: HashMap<TableId, Memtable> = HashMap::new();
+        for mutation in difference(&Catalog::default(), &catalog, at) {
+            let Some(table) = catalog.tables().find(|t| t.id == mutation.table) else { continue };
+            let memtable =
+                memtables.entry(table.id).or_insert_with(|| Memtable::new(table.clone()));
+            memtable.apply(mutation)?;
+        }
+        // The keyspaces come last: without them a start that was cut short here does it again.
+        let last = memtables.remove(&keyspaces.id);
+        self.flush_replayed(memtables).await?;
+        self.flush_replayed(last.into_iter().map(|m| (keyspaces.id, m)).collect()).await
+    }
+
+    /// `nodetool drain`: refuses writes from now on, flushes everything, deletes the commit log, stops compaction.
+    pub async fn drain(&self) -> Result<()> {
+        self.health.stop("the server is draining".to_owned());
+        self.compactions.stop().await;
+        self.flush(None).await?;
+        for index in 0..self.shard_count() {
+            let closed = self.mesh.on(index, |shard| async move { shard.log.close().await });
+            closed.await??;
+        }
+        self.compactions.catch_up().await;
+        self.flushers.catch_up().await;
+        Ok(())
+    }
+}
+
+/// Makes and locks the directories.
+async fn take(disk: &Disk, options: &Options) -> Result<Vec<DirLock>> {
+    if options.shards == 0 || options.data_directories.is_empty() {
+        return Err(Error::CannotStart(
+            "at least one shard and one data directory are needed".to_owned(),
+        ));
+    }
+    let log = std::slice::from_ref(&options.commitlog.directory);
+    let mut locks = Vec::new();
+    for directories in [&options.data_directories[..], log] {
+        create_directories(disk, directories).await?;
+        for directory in directories {
+            locks.push(disk.lock_dir(directory).await?);
+        }
+    }
+    Ok(locks)
+}
+
+impl Opening {
+    async fn finish_transactions(&mut self) -> Result<()> {
+        for folder in &self.folders {
+            for prefix in txn_log::recover(&self.disk, &folder.path).await? {
+                let note = format!("{prefix}: what an unfinished operation had left was removed");
+                self.report.notes.push(note);
+            }
+        }
+        Ok(())
+    }
+
+    /// The catalog as SSTables and commit log say it.
+    async fn catalog(&mut self) -> Result<Arc<Catalog>> {
+        let system = system_tables();
+        self.open_tables(&system, |table| table.schema.keyspace == "system_schema").await?;
+        let (replayed, _, _) = replay_tables(&self.disk, &self.options, self.tables()).await?;
+        let caches = ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 });
+        let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0);
+        let mut merged: HashMap<TableId, Memtable> = HashMap::new();
+        for (id, memtable) in replayed.into_iter().flatten() {
+            match merged.entry(id) {
+                std::collections::hash_map::Entry::Vacant(place) => drop(place.insert(memtable)),
+                std::collections::hash_map::Entry::Occupied(mut place) => {
+                    place.get_mut().absorb(memtable)?;
+                }
+            }
+        }
+        let rows = schema_rows(self.stores.values(), merged, &caches, now).await?;
+        let catalog = Catalog::from_rows(&rows).map_err(|e| {
+            Error::CannotStart(format!("the schema in system_schema cannot be understood: {e}"))
+        })?;
+        Ok(Arc::new(catalog))
+    }
+
+    fn tables(&self) -> HashMap<TableId, Arc<Table>> {
+        self.stores.iter().map(|(id, store)| (*id, store.table())).collect()
+    }
+
+    /// Opens what is not open yet.
+    async fn open_tables(
+        &mut self,
+        catalog: &Catalog,
+        wanted: impl Fn(&Table) -> bool,
+    ) -> Result<()> {
+        for table in catalog.tables().filter(|table| has_storage(table) && wanted(table)) {
+            let definition = Definition::of(table.clone(), catalog);
+            if let Some(store) = self.stores.get(&table.id) {
+                store.definition.store(definition);
+                continue;
+            }
+            check_options(table)?;
+            let store = self.open_table(definition).await?;
+            self.stores.insert(table.id, store);
+        }
+        Ok(())
+    }
+
+    async fn open_table(&mut self, definition: Arc<Definition>) -> Result<Arc<Store>> {
+        let mut directories = table_directories(&self.options, &definition.table);
+        let missing: Vec<_> = directories
+            .iter()
+            .filter(|path| !self.folders.iter().any(|folder| folder.path == **path))
+            .cloned()
+            .collect();
+        create_directories(&self.disk, &missing).await?;
+        // A table that was renamed on disk by hand, or made by an old version, may have other folders too.
+        let id = definition.table.id;
+        let others = self.folders.iter().filter(|folder| folder.id == id);
+        directories.extend(others.map(|folder| folder.path.clone()));
+        let mut seen = Vec::new();
+        directories.retain(|path| {
+            !seen.contains(path) && {
+                seen.push(path.clone());
+                true
+            }
+        });
+        let mut opened = Vec::new();
+        let mut ids = Vec::new();
+        for directory in &directories {
+            let entries = self.disk.list(directory).await?;
+            let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
+            let listing = listing::group(directory, names);
+            for name in &listing.temporary {
+                self.disk.remove(&directory.join(name)).await?;
+            }
+            for listed in &listing.sstables {
+                ids.push(listed.descriptor.id);
+                let mode = self.options.read_mode;
+                let live = Live::open_listed(&self.disk, listed, &definition.schema, mode).await;
+                let live = live.map_err(|e| {
+                    Error::CannotStart(format!(
+                        "{e}. Restore the files of this SSTable from a backup, or move them away, and start again"
+                    ))
+                })?;
+                if live.sstable().layout().partitioner == Partitioner::Murmur3 {
+                    opened.push(live);
+                } else {
+                    let class = live.sstable().layout().partitioner.class_name();
+                    let what = format!("{}: ordered by {class}, left alone", live.descriptor());
+                    self.report.notes.push(what);
+                }
+            }
+        }
+        self.report.sstables += opened.len();
+        let store = Store::new(definition, directories, self.options.shards);
+        store.note_ids(ids.into_iter());
+        store.view.store(Arc::new(View::of(opened)));
+        Ok(store)
+    }
+
+    /// Folders of tables that the schema does not know are nobody's business.
+    fn note_orphans(&mut self) {
+        let orphans = self.folders.iter().filter(|folder| !self.stores.contains_key(&folder.id));
+        let text = |folder: &TableFolder| {
+            format!("{}: of no table in the schema, left alone", folder.path.display())
+        };
+        let notes: Vec<String> = orphans.map(text).collect();
+        self.report.notes.extend(notes);
+    }
+
+    fn engine(
+        self,
+        catalog: Arc<Catalog>,
+        locks: Vec<DirLock>,
+        first_segment: u64,
+    ) -> (Arc<Engine>, RecoveryReport) {
+        let Opening { disk, options, stores, report, .. } = self;
+        let (mesh, inboxes) = Mesh::new(options.shards, INBOX);
+        let background = |name: &str, count: usize, priority| {
+            Arc::new(if disk.is_simulated() {
+                Background::none()
+            } else {
+                Background::threads(name, count, priority)
+            })
+        };
+        let flushers = background("flush", options.flush_writers, ThreadPriority::Batch);
+        let compactors =
+            background("compaction", options.concurrent_compactors, ThreadPriority::Idle);
+        let compactions = Compactions::new(&disk, &options, compactors);
+        let engine = Arc::new_cyclic(|this| Engine {
+            this: this.clone(),
+            catalog: ArcSwap::new(catalog),
+            stores: ArcSwap::from_pointee(stores),
+            mesh,
+            inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
+            flushers,
+            compactions,
+            health: Health::default(),
+            first_segment,
+            changing: futures_util::lock::Mutex::new(()),
+            _locks: locks,
+            disk,
+            options,
+        });
+        (engine, report)
+    }
+}
+
+/// Data that cannot be read, or would be written otherwise than asked, is refused at once.
+fn check_options(table: &Table) -> Result<()> {
+    let Some(map) = &table.schema.options.compression else { return Ok(()) };
+    let class = map.get("class").map_or("", String::as_str);
+    if class.contains("Encrypt") {
+        return Err(Error::CannotStart(format!(
+            "{} is encrypted ({class}): set its compression to LZ4Compressor and rewrite it with `nodetool upgradesstables -a`",
+            table.full_name()
+        )));
+    }
+    match Compression::of_table(map) {
+        Ok(_) => Ok(()),
+        Err(what) => Err(Error::CannotStart(format!(
+            "{}: {what}; change its compression with ALTER TABLE and rewrite it with `nodetool upgradesstables -a`",
+            table.full_name()
+        ))),
+    }
+}

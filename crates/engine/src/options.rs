@@ -1,0 +1,92 @@
+//! How a node keeps its data; `server` fills this from `cassandra.yaml`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
+use halcyon_io::AccessMode;
+use halcyon_sstable::Version;
+
+/// What an I/O error on data files does (`disk_failure_policy`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DiskFailurePolicy {
+    /// Requests are refused, the process stays.
+    #[default]
+    Stop,
+    /// Reads go on; what cannot be written is tried again.
+    BestEffort,
+    Ignore,
+    /// As `Stop`; whoever runs the engine ends the process when `Engine::failure` says why.
+    Die,
+}
+
+/// Sizes are bytes, of the whole node.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `data_file_directories`: each holds `<keyspace>/<table>-<id>/`.
+    pub data_directories: Vec<PathBuf>,
+    pub commitlog: halcyon_commitlog::Options,
+    /// What a replay does about damage that was acknowledged once (`commit_failure_policy`).
+    pub on_corruption: OnCorruption,
+    pub saved_caches_directory: PathBuf,
+    pub shards: usize,
+    /// `memtable_heap_space` + `memtable_offheap_space`.
+    pub memtable_space: u64,
+    /// `memtable_flush_writers`
+    pub flush_writers: usize,
+    pub version: Version,
+    /// `uuid_sstable_identifiers_enabled`
+    pub uuid_sstable_identifiers: bool,
+    /// `disk_access_mode`
+    pub read_mode: AccessMode,
+    pub background_read_mode: AccessMode,
+    pub background_write_mode: AccessMode,
+    pub direct_write_buffer_size: usize,
+    pub column_index_size: Option<u64>,
+    pub chunk_cache_size: u64,
+    pub key_cache_size: u64,
+    pub row_cache_size: u64,
+    pub concurrent_compactors: usize,
+    /// Bytes per second; `None`: no throttle.
+    pub compaction_throughput: Option<u64>,
+    pub compaction_latency_target: Option<Duration>,
+    pub auto_snapshot: bool,
+    pub disk_failure_policy: DiskFailurePolicy,
+}
+
+impl Options {
+    /// Everything below one directory, with the defaults of an embedded node.
+    pub fn in_directory(directory: &Path, shards: usize) -> Options {
+        Options {
+            data_directories: vec![directory.join("data")],
+            commitlog: halcyon_commitlog::Options {
+                directory: directory.join("commitlog"),
+                sync: SyncMode::Batch,
+                mode: AccessMode::Auto,
+                segment_size: 32 << 20,
+                total_space: 1 << 30,
+                compression: LogCompression::None,
+            },
+            on_corruption: OnCorruption::Stop,
+            saved_caches_directory: directory.join("saved_caches"),
+            shards,
+            memtable_space: 256 << 20,
+            flush_writers: 1,
+            version: Version::OA,
+            uuid_sstable_identifiers: true,
+            read_mode: AccessMode::Auto,
+            background_read_mode: AccessMode::Auto,
+            background_write_mode: AccessMode::Auto,
+            direct_write_buffer_size: 1 << 20,
+            column_index_size: None,
+            chunk_cache_size: 64 << 20,
+            key_cache_size: 16 << 20,
+            row_cache_size: 0,
+            concurrent_compactors: 1,
+            compaction_throughput: Some(64 << 20),
+            compaction_latency_target: None,
+            auto_snapshot: true,
+            disk_failure_policy: DiskFailurePolicy::Stop,
+        }
+    }
+}

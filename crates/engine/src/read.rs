@@ -1,0 +1,330 @@
+//! Reads: which sources can have something, and their merge.
+//!
+//! 1. The memtables are looked at first and the view is taken after them, in one step: what a flush moves between them is seen
+//!    in one of the two.
+//! 2. SSTables are left out by key range and Bloom filter, by the clusterings that they cover, and when a newer source's partition
+//!    deletion shadows everything in them.
+//! 3. One source is the stream itself, several are merged oldest first.
+
+mod source;
+mod sstable;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_model::Clusterings;
+use halcyon_sstable::live::ReadCaches;
+use halcyon_stream::{
+    Fragment, FragmentStream, Layout, Merge, PartitionKey, RowBuf, Slices, Statics,
+};
+
+use crate::columns::ColumnMap;
+use crate::memtable::{Edge, Memtable, MemtableStream, Slot};
+use crate::metrics::{TableMetrics, add};
+use crate::shard::{Shard, ShardTable};
+use crate::store::Definition;
+use crate::view::{Live, View};
+use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
+use source::{Mapped, Source};
+use sstable::Access;
+
+/// A merged stream of a table's fragments, in the layout of `Read::table` (reversed where the read is): deletions and expired
+/// cells are still in it.
+pub struct ReadStream {
+    inner: Inner,
+    /// Where `Read::table` is not the table's current definition.
+    map: Option<ColumnMap>,
+    scratch: RowBuf,
+    /// Its files stay for as long as they are read.
+    _view: Arc<View>,
+}
+
+enum Inner {
+    Nothing,
+    One(Source),
+    Merged(Box<Merge<Source>>),
+}
+
+impl Inner {
+    fn of(layout: &Arc<Layout>, mut sources: Vec<Source>) -> Inner {
+        match sources.len() {
+            0 => Inner::Nothing,
+            1 => sources.pop().map_or(Inner::Nothing, Inner::One),
+            _ => Inner::Merged(Box::new(Merge::new(layout.clone(), sources))),
+        }
+    }
+
+    async fn advance(&mut self) -> Result<bool> {
+        match self {
+            Inner::Nothing => Ok(false),
+            Inner::One(source) => source.advance().await,
+            Inner::Merged(merge) => merge.advance().await,
+        }
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        match self {
+            Inner::Nothing => Fragment::End,
+            Inner::One(source) => source.fragment(),
+            Inner::Merged(merge) => merge.fragment(),
+        }
+    }
+}
+
+/// A read on its way to its sources.
+struct Plan<'a> {
+    shard: &'a Shard,
+    table: &'a ShardTable,
+    definition: Arc<Definition>,
+    slices: Rc<Slices>,
+    view: Arc<View>,
+}
+
+impl Shard {
+    pub async fn read(&self, read: Read) -> Result<ReadStream> {
+        let table = self.table(&read.table)?;
+        let (definition, view) = table.current();
+        let forward = &definition.table.layout;
+        let slices = Rc::new(joined(read.slices, &forward.clusterings));
+        if slices.reversed && matches!(read.target, ReadTarget::Range(_)) {
+            return Err(Error::Invalid("a range of partitions is read forwards".to_owned()));
+        }
+        let layout = if slices.reversed { &definition.reversed } else { forward };
+        let map = (!Arc::ptr_eq(forward, &read.table.layout) && *forward != read.table.layout)
+            .then(|| ColumnMap::between(forward, &read.table.layout));
+        add(&table.metrics().reads, 1);
+        let plan = Plan {
+            shard: self,
+            table: &table,
+            definition: definition.clone(),
+            slices,
+            view: view.clone(),
+        };
+        let sources = match &read.target {
+            ReadTarget::Partition(key) => plan.partition(key).await?,
+            ReadTarget::Range(range) => plan.range(range).await?,
+        };
+        let inner = Inner::of(layout, sources);
+        Ok(ReadStream { inner, map, scratch: RowBuf::new(), _view: view })
+    }
+}
+
+impl Plan<'_> {
+    fn metrics(&self) -> &TableMetrics {
+        self.table.metrics()
+    }
+
+    fn layout(&self) -> &Arc<Layout> {
+        &self.definition.table.layout
+    }
+
+    fn access(&self) -> Access<'_> {
+        Access { caches: &self.shard.caches, layout: self.layout(), slices: &self.slices }
+    }
+
+    fn of_memtable(&self, layout: &Arc<Layout>, stream: MemtableStream) -> Source {
+        if Arc::ptr_eq(layout, self.layout()) || layout == self.layout() {
+            return Source::Memtable(Box::new(stream));
+        }
+        let map = ColumnMap::between(layout, self.layout());
+        Source::Mapped(Box::new(Mapped::new(stream, map)))
+    }
+
+    /// Sources of one partition, oldest first.
+    async fn partition(&self, key: &PartitionKey) -> Result<Vec<Source>> {
+        let mut memtables = Vec::new();
+        let mut newest_deletion = i64::MIN;
+        for slot in self.table.slots() {
+            let Some(partition) = slot.partition(key) else { continue };
+            newest_deletion = newest_deletion.max(partition.deletion().marked_for_delete_at);
+            let layout = slot.with(|memtable| memtable.table().layout.clone());
+            let stream = MemtableStream::of_partition(
+                layout.clone(),
+                self.slices.clone(),
+                key.clone(),
+                partition,
+            );
+            memtables.push(self.of_memtable(&layout, stream));
+        }
+        let access = self.access();
+        let mut sources = Vec::new();
+        for live in &self.view.sstables {
+            let stats = &live.sstable().statistics().stats;
+            let shadowed = newest_deletion != i64::MIN && stats.max_timestamp <= newest_deletion;
+            if shadowed || !self.may_have(live) || !live.table.may_contain(key) {
+                continue;
+            }
+            match access.partition(&live.table, key).await? {
+                Some(stream) => {
+                    add(&self.metrics().sstables_read, 1);
+                    sources.push(Source::SSTable(Box::new(stream)));
+                }
+                None => add(&self.metrics().bloom_false_positives, 1),
+            }
+        }
+        sources.append(&mut memtables);
+        Ok(sources)
+    }
+
+    /// Sources of what this shard owns of a range, oldest first.
+    async fn range(&self, range: &TokenRange) -> Result<Vec<Source>> {
+        let (behind, until) = self.edges(range);
+        let memtables: Vec<Source> = self
+            .table
+            .slots()
+            .iter()
+            .filter_map(|slot| self.memtable_range(slot, &behind, &until))
+            .collect();
+        let access = self.access();
+        let mut sources = Vec::new();
+        for live in &self.view.sstables {
+            let ends_before = !behind.is_before(live.table.last_key());
+            let first = live.table.first_key();
+            let starts_behind = until.as_ref().is_some_and(|until| until.is_before(first));
+            if ends_before || starts_behind || !self.may_have(live) {
+                continue;
+            }
+            let stream = access.range(&live.table, &behind, until.clone()).await?;
+            sources.push(Source::SSTable(Box::new(stream)));
+        }
+        sources.extend(memtables);
+        Ok(sources)
+    }
+
+    fn memtable_range(
+        &self,
+        slot: &Rc<Slot>,
+        behind: &Edge,
+        until: &Option<Edge>,
+    ) -> Option<Source> {
+        let (is_empty, layout) =
+            slot.with(|memtable| (memtable.is_empty(), memtable.table().layout.clone()));
+        // An open one may be written to while the read goes on; one that is empty now has nothing that the read must see.
+        if is_empty {
+            return None;
+        }
+        let stream = MemtableStream::of_range(
+            slot.clone(),
+            layout.clone(),
+            self.slices.clone(),
+            behind.clone(),
+            until.clone(),
+        );
+        Some(self.of_memtable(&layout, stream))
+    }
+
+    /// The range cut to the shard's own tokens.
+    fn edges(&self, range: &TokenRange) -> (Edge, Option<Edge>) {
+        let (first, last) = self.shard.tokens();
+        let own = Edge::BeforeToken(first);
+        let start = match &range.start {
+            RangeBound::Open => None,
+            RangeBound::BeforeToken(token) => Some(Edge::BeforeToken(*token)),
+            RangeBound::AfterToken(token) => Some(Edge::AfterToken(*token)),
+            RangeBound::BeforeKey(key) => Some(Edge::BeforeKey(key.clone())),
+            RangeBound::AfterKey(key) => Some(Edge::AfterKey(key.clone())),
+        };
+        let end = match &range.end {
+            RangeBound::Open => None,
+            RangeBound::BeforeToken(token) => Some(Edge::BeforeToken(*token)),
+            RangeBound::AfterToken(token) => Some(Edge::AfterToken(*token)),
+            RangeBound::BeforeKey(key) => Some(Edge::BeforeKey(key.clone())),
+            RangeBound::AfterKey(key) => Some(Edge::AfterKey(key.clone())),
+        };
+        let behind = start.filter(|edge| edge.token() >= first).unwrap_or(own);
+        let until = end.filter(|edge| edge.token() <= last).unwrap_or(Edge::AfterToken(last));
+        (behind, Some(until))
+    }
+
+    /// Whether an SSTable can have something in the slices, or something that concerns the whole partition.
+    fn may_have(&self, live: &Live) -> bool {
+        let stats = &live.sstable().statistics().stats;
+        let statics = self.slices.statics && !live.sstable().layout().statics.is_empty();
+        if statics || stats.has_partition_level_deletions || self.slices.is_all() {
+            return true;
+        }
+        if !live.descriptor().version.has_accurate_min_max() {
+            return true;
+        }
+        let clusterings = &self.layout().clusterings;
+        let covered = &stats.covered;
+        let (first, last) = (covered.start.position(), covered.end.position());
+        self.slices.slices.iter().any(|slice| {
+            let ends_before = slice
+                .end
+                .as_ref()
+                .is_some_and(|end| clusterings.compare(end.position(), first).is_le());
+            let starts_after = slice
+                .start
+                .as_ref()
+                .is_some_and(|start| clusterings.compare(last, start.position()).is_le());
+            !ends_before && !starts_after
+        })
+    }
+}
+
+/// Slices of which none touches the next.
+fn joined(mut slices: Slices, clusterings: &Clusterings) -> Slices {
+    slices.slices.dedup_by(|next, slice| {
+        let touch = match (&slice.end, &next.start) {
+            (Some(end), Some(start)) => {
+                clusterings.compare(end.position(), start.position()).is_ge()
+            }
+            _ => true,
+        };
+        if touch {
+            slice.end = next.end.take();
+        }
+        touch
+    });
+    slices
+}
+
+impl ReadStream {
+    /// Everything of a table, of all shards: for the start, when there are none.
+    pub(crate) async fn of_all(
+        definition: &Definition,
+        view: Arc<View>,
+        memtable: Option<Arc<Memtable>>,
+        caches: &ReadCaches,
+    ) -> Result<ReadStream> {
+        let layout = &definition.table.layout;
+        let access = Access { caches, layout, slices: &Slices::all() };
+        let mut sources = Vec::new();
+        for live in &view.sstables {
+            let stream = access.range(&live.table, &Edge::BeforeToken(i64::MIN), None).await?;
+            sources.push(Source::SSTable(Box::new(stream)));
+        }
+        let stream = memtable.map(MemtableStream::of_all);
+        sources.extend(stream.map(|stream| Source::Memtable(Box::new(stream))));
+        let inner = Inner::of(layout, sources);
+        Ok(ReadStream { inner, map: None, scratch: RowBuf::new(), _view: view })
+    }
+}
+
+impl FragmentStream for ReadStream {
+    type Error = Error;
+
+    async fn advance(&mut self) -> Result<bool> {
+        while self.inner.advance().await? {
+            let Some(map) = &self.map else { return Ok(true) };
+            let kept = match self.inner.fragment() {
+                Fragment::Static(row) => map.copy(Statics::Static, row, &mut self.scratch),
+                Fragment::Row(row) => map.copy(Statics::Regular, row, &mut self.scratch),
+                _ => true,
+            };
+            if kept {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        match (self.inner.fragment(), &self.map) {
+            (Fragment::Static(_), Some(_)) => Fragment::Static(self.scratch.row()),
+            (Fragment::Row(_), Some(_)) => Fragment::Row(self.scratch.row()),
+            (fragment, _) => fragment,
+        }
+    }
+}

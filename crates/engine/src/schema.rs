@@ -1,0 +1,148 @@
+//! Schema changes: one at a time, on disk first, then on all shards.
+//!
+//! 1. The rows of `system_schema` are written like any others, by the shards that own them.
+//! 2. Storage: folders for new tables; memtables of changed tables are flushed with the columns that they were written with, and
+//!    their SSTables are opened anew (a dropped column's cells vanish).
+//! 3. The catalog becomes current; each shard takes up new tables and gives up those that are gone.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use halcyon_cql::catalog::{Catalog, Table};
+use halcyon_cql::schema::rows::WriteTime;
+use halcyon_model::schema::TableSchema;
+use halcyon_stream::{Mutation, TableId};
+
+use crate::Result;
+use crate::engine::Engine;
+use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
+use crate::view::{Live, View};
+
+impl Engine {
+    /// Persists a schema change (mutations of `system_schema`), creates or drops storage, and makes the catalog current on
+    /// all shards. Changes are made one at a time.
+    pub async fn change_schema(&self, to: Arc<Catalog>, rows: Vec<Mutation>) -> Result<()> {
+        let _changing = self.changing.lock().await;
+        let at = WriteTime {
+            micros: self.disk.clock().unix_micros(),
+            seconds: u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0),
+        };
+        let version = halcyon_cql::schema::schema_version_row(to.version, at);
+        let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
+        self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
+        let wanted: HashMap<TableId, Arc<Table>> = to
+            .tables()
+            .filter(|table| has_storage(table))
+            .map(|table| (table.id, table.clone()))
+            .collect();
+        let mut stores = HashMap::clone(&self.stores.load());
+        for (id, table) in &wanted {
+            match stores.get(id) {
+                Some(store) => self.alter(store, Definition::of(table.clone(), &to)).await?,
+                None => {
+                    let definition = Definition::of(table.clone(), &to);
+                    stores.insert(*id, self.create(definition).await?);
+                }
+            }
+        }
+        let gone: Vec<Arc<Store>> =
+            stores.values().filter(|s| !wanted.contains_key(&s.id)).cloned().collect();
+        for store in &gone {
+            self.empty(store).await?;
+        }
+        stores.retain(|id, _| wanted.contains_key(id));
+        self.stores.store(Arc::new(stores));
+        self.catalog.store(to);
+        for index in 0..self.shard_count() {
+            self.mesh.on(index, |shard| async move { shard.adopt_stores() }).await?;
+        }
+        for store in gone {
+            self.discard(&store).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes rows through the shards that own them.
+    pub(crate) async fn persist(&self, rows: Vec<Mutation>) -> Result<()> {
+        let mut by_owner: Vec<Vec<Mutation>> =
+            (0..self.shard_count()).map(|_| Vec::new()).collect();
+        for row in rows {
+            if let Some(own) = by_owner.get_mut(self.owner(row.key.token)) {
+                own.push(row);
+            }
+        }
+        for (index, rows) in by_owner.into_iter().enumerate() {
+            if !rows.is_empty() {
+                self.mesh.on(index, |shard| async move { shard.apply(rows).await }).await??;
+            }
+        }
+        Ok(())
+    }
+
+    async fn create(&self, definition: Arc<Definition>) -> Result<Arc<Store>> {
+        let directories = table_directories(&self.options, &definition.table);
+        create_directories(&self.disk, &directories).await?;
+        Ok(Store::new(definition, directories, self.shard_count()))
+    }
+
+    /// A read finds at any moment SSTables that its definition can read: those that may have dropped columns are opened by the
+    /// new schema before it is current, and those that came meanwhile once more after it.
+    async fn alter(&self, store: &Arc<Store>, definition: Arc<Definition>) -> Result<()> {
+        let current = store.definition.load_full();
+        if current.durable == definition.durable && current.table == definition.table {
+            return Ok(());
+        }
+        if current.table.layout == definition.table.layout
+            && current.schema.dropped == definition.schema.dropped
+        {
+            store.definition.store(definition);
+            return Ok(());
+        }
+        self.reopen(store, &definition.schema).await?;
+        store.definition.store(definition.clone());
+        self.flush(Some(store.id)).await?;
+        self.reopen(store, &definition.schema).await
+    }
+
+    async fn reopen(&self, store: &Arc<Store>, schema: &Arc<TableSchema>) -> Result<()> {
+        let view = store.view.load_full();
+        let mut reopened = Vec::new();
+        for live in view.sstables.iter().filter(|live| !Arc::ptr_eq(&live.schema, schema)) {
+            let mode = self.options.read_mode;
+            reopened.push(Live::open(&self.disk, live.descriptor(), schema, mode).await?);
+        }
+        store.view.rcu(|current| {
+            let newer = |live: &Arc<Live>| {
+                let again = reopened.iter().find(|r| r.descriptor() == live.descriptor());
+                again.unwrap_or(live).clone()
+            };
+            Arc::new(View::of(current.sstables.iter().map(newer).collect()))
+        });
+        Ok(())
+    }
+
+    /// Nothing of a table that is to be dropped is in memory, or on its way to the disk, any more.
+    async fn empty(&self, store: &Arc<Store>) -> Result<()> {
+        let id = store.id;
+        if self.options.auto_snapshot {
+            self.flush(Some(id)).await?;
+        }
+        for index in 0..self.shard_count() {
+            self.mesh.on(index, move |shard| async move { shard.empty_table(id).await }).await??;
+        }
+        Ok(())
+    }
+
+    /// Gives up a dropped table: its part of the log, its files.
+    async fn discard(&self, store: &Arc<Store>) -> Result<()> {
+        let id = store.id;
+        for index in 0..self.shard_count() {
+            self.mesh.on(index, move |shard| async move { shard.forget_log(id) }).await?;
+        }
+        if self.options.auto_snapshot {
+            self.snapshot(store, "dropped").await?;
+        }
+        let _compacting = self.stop_compactions(store).await;
+        self.remove_sstables(store).await
+    }
+}

@@ -1,0 +1,191 @@
+//! One core's part of all tables: memtables, commit log, locks.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use halcyon_commitlog::{CommitLog, ReplayPosition};
+use halcyon_cql::catalog::Table;
+use halcyon_io::Inbox;
+use halcyon_sstable::live::{CacheSizes, CacheStats, ReadCaches};
+use halcyon_stream::TableId;
+
+use crate::engine::{Engine, tokens};
+use crate::lock::Locks;
+use crate::memtable::Slot;
+use crate::metrics::TableMetrics;
+use crate::record::RecordWriter;
+use crate::signal::Signal;
+use crate::store::{Definition, Store};
+use crate::view::View;
+use crate::{Error, Result};
+
+pub struct Shard {
+    this: Weak<Shard>,
+    engine: Arc<Engine>,
+    index: usize,
+    pub(crate) tables: RefCell<HashMap<TableId, Rc<ShardTable>>>,
+    pub(crate) locks: Locks,
+    pub(crate) caches: ReadCaches,
+    pub(crate) log: CommitLog,
+    pub(crate) record: RefCell<RecordWriter>,
+    /// Bytes in memtables that take writes, and in those that are being flushed.
+    pub(crate) active_bytes: Cell<usize>,
+    pub(crate) frozen_bytes: Cell<usize>,
+    /// A memtable's space is free again.
+    pub(crate) space: Signal,
+}
+
+/// One table's memtables on this shard.
+pub(crate) struct ShardTable {
+    pub(crate) store: Arc<Store>,
+    shard: usize,
+    active: RefCell<Rc<Slot>>,
+    /// Oldest first, each with the position in the log that everything in it lies below.
+    pub(crate) frozen: RefCell<Vec<(Rc<Slot>, ReplayPosition)>>,
+    /// Nothing may be frozen: the table is being truncated.
+    pub(crate) held: Cell<bool>,
+    /// Somebody is flushing `frozen`.
+    pub(crate) flushing: Cell<bool>,
+    /// Why the last flush failed.
+    pub(crate) failed: RefCell<Option<String>>,
+    /// A flush is over, whether well or not.
+    pub(crate) flushed: Signal,
+}
+
+impl ShardTable {
+    fn new(store: Arc<Store>, shard: usize) -> Rc<ShardTable> {
+        let active = RefCell::new(Slot::new(store.table()));
+        Rc::new(ShardTable {
+            store,
+            shard,
+            active,
+            frozen: RefCell::default(),
+            held: Cell::new(false),
+            flushing: Cell::new(false),
+            failed: RefCell::default(),
+            flushed: Signal::default(),
+        })
+    }
+
+    pub(crate) fn metrics(&self) -> &TableMetrics {
+        &self.store.metrics[self.shard]
+    }
+
+    pub(crate) fn active(&self) -> Rc<Slot> {
+        self.active.borrow().clone()
+    }
+
+    /// Definition and view, as they belong together.
+    pub(crate) fn current(&self) -> (Arc<Definition>, Arc<View>) {
+        loop {
+            let definition = self.store.definition.load_full();
+            let view = self.store.view.load_full();
+            if Arc::ptr_eq(&definition, &self.store.definition.load()) {
+                return (definition, view);
+            }
+        }
+    }
+
+    /// A new memtable takes the writes from now on; returns the one that took them.
+    pub(crate) fn replace_active(&self) -> Rc<Slot> {
+        self.active.replace(Slot::new(self.store.table()))
+    }
+
+    /// Tells compactions which writes are only in memory, and the server how much they take.
+    pub(crate) fn note_memtables(&self) {
+        let (mut oldest, mut bytes) = (i64::MAX, 0);
+        for slot in self.slots() {
+            slot.with(|memtable| {
+                oldest = oldest.min(memtable.min_timestamp());
+                bytes += memtable.bytes() as u64;
+            });
+        }
+        self.metrics().min_timestamp.store(oldest, Relaxed);
+        self.metrics().memtable_bytes.store(bytes, Relaxed);
+    }
+
+    /// All memtables, oldest first.
+    pub(crate) fn slots(&self) -> Vec<Rc<Slot>> {
+        let frozen = self.frozen.borrow();
+        let slots = frozen.iter().map(|(slot, _)| slot.clone());
+        slots.chain([self.active()]).collect()
+    }
+}
+
+/// A shard's part of the caches.
+fn cache_sizes(engine: &Engine) -> CacheSizes {
+    let options = engine.options();
+    let share = |all: u64| all / engine.shard_count() as u64;
+    CacheSizes { chunks: share(options.chunk_cache_size), keys: share(options.key_cache_size) }
+}
+
+impl Shard {
+    /// Opens shard `index` on the calling thread; the inbox is then to be served on it.
+    pub async fn open(engine: Arc<Engine>, index: usize) -> Result<(Rc<Shard>, Inbox<Shard>)> {
+        let inbox = engine.take_inbox(index)?;
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let options = engine.options.commitlog.clone();
+        let log = CommitLog::open(engine.disk.clone(), options, number, engine.first_segment);
+        let log = log.await?;
+        let shard = Rc::new_cyclic(|this| Shard {
+            this: this.clone(),
+            index,
+            tables: RefCell::default(),
+            locks: Locks::default(),
+            caches: ReadCaches::new(cache_sizes(&engine)),
+            active_bytes: Cell::new(0),
+            frozen_bytes: Cell::new(0),
+            space: Signal::default(),
+            log,
+            record: RefCell::default(),
+            engine,
+        });
+        shard.adopt_stores();
+        shard.watch_log();
+        Ok((shard, inbox))
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    pub fn cache_stats(&self) -> CacheStats {
+        self.caches.stats()
+    }
+
+    /// For what goes on beside the caller. Whoever calls a method holds the shard, so there is one.
+    pub(crate) fn handle(&self) -> Option<Rc<Shard>> {
+        self.this.upgrade()
+    }
+
+    /// First and last token that it owns.
+    pub fn tokens(&self) -> (i64, i64) {
+        tokens(self.index, self.engine.shard_count())
+    }
+
+    pub(crate) fn table(&self, table: &Table) -> Result<Rc<ShardTable>> {
+        let found = self.tables.borrow().get(&table.id).cloned();
+        found.ok_or_else(|| Error::UnknownTable(table.schema.name.clone()))
+    }
+
+    pub(crate) fn table_by_id(&self, table: TableId) -> Option<Rc<ShardTable>> {
+        self.tables.borrow().get(&table).cloned()
+    }
+
+    /// Takes up tables that are new, and gives up those that are gone.
+    pub(crate) fn adopt_stores(&self) {
+        let stores = self.engine.stores.load();
+        let mut tables = self.tables.borrow_mut();
+        tables.retain(|id, _| stores.contains_key(id));
+        for (id, store) in stores.iter() {
+            tables.entry(*id).or_insert_with(|| ShardTable::new(store.clone(), self.index));
+        }
+    }
+}

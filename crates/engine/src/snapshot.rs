@@ -1,0 +1,52 @@
+//! Snapshots: hard links to a table's files, in a folder of their own (`snapshots/<name>/`).
+
+use std::sync::Arc;
+
+use halcyon_io::Purpose;
+
+use crate::Result;
+use crate::engine::Engine;
+use crate::store::{Store, create_directories};
+
+impl Engine {
+    /// Links what a table has, before it is dropped or truncated: `<why>-<ms>-<table>`.
+    pub(crate) async fn snapshot(&self, store: &Arc<Store>, why: &str) -> Result<()> {
+        let view = store.view.load_full();
+        if view.sstables.is_empty() {
+            return Ok(());
+        }
+        let now = self.disk.clock().unix_micros();
+        let tag = format!("{why}-{}-{}", now / 1000, store.table().schema.name);
+        for directory in &store.directories {
+            let folder = directory.join("snapshots").join(&tag);
+            let mut files = Vec::new();
+            for live in &view.sstables {
+                let descriptor = live.descriptor();
+                if descriptor.directory != *directory {
+                    continue;
+                }
+                if files.is_empty() {
+                    create_directories(&self.disk, std::slice::from_ref(&folder)).await?;
+                }
+                let listed = live.sstable().listed();
+                let known = listed.components.iter().map(|c| c.file_suffix().to_owned());
+                for component in known.chain(listed.extra.iter().cloned()) {
+                    let path = descriptor.path_of(&component);
+                    let name = descriptor.file_prefix() + &component;
+                    self.disk.hard_link(&path, &folder.join(name)).await?;
+                }
+                files.push(format!(
+                    "\"{}\"",
+                    descriptor.file_name(halcyon_sstable::Component::Data)
+                ));
+            }
+            if !files.is_empty() {
+                let manifest = format!("{{\"files\":[{}]}}", files.join(","));
+                let path = folder.join("manifest.json");
+                self.disk.write_new(&path, manifest.as_bytes(), Purpose::Flush).await?;
+                self.disk.sync_dir(&folder).await?;
+            }
+        }
+        Ok(())
+    }
+}

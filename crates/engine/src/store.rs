@@ -1,0 +1,173 @@
+//! What all shards share of one table: its definition, its folders, its live SSTables.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwap;
+use halcyon_compaction::strategy::History;
+use halcyon_cql::catalog::{Catalog, Table, TableKind};
+use halcyon_io::{Disk, Random};
+use halcyon_model::schema::TableSchema;
+use halcyon_sstable::{Descriptor, SSTableId};
+use halcyon_stream::{Layout, TableId};
+
+use crate::metrics::TableMetrics;
+use crate::view::View;
+use crate::{Options, Result};
+
+/// A definition with what is derived from it once.
+pub(crate) struct Definition {
+    pub(crate) table: Arc<Table>,
+    pub(crate) schema: Arc<TableSchema>,
+    /// Of reversed reads.
+    pub(crate) reversed: Arc<Layout>,
+    /// Whether writes are logged (`durable_writes` of the keyspace).
+    pub(crate) durable: bool,
+}
+
+impl Definition {
+    pub(crate) fn of(table: Arc<Table>, catalog: &Catalog) -> Arc<Definition> {
+        let durable =
+            catalog.keyspace(&table.schema.keyspace).is_none_or(|keyspace| keyspace.durable_writes);
+        let schema = Arc::new(table.schema.clone());
+        let reversed = Arc::new(table.layout.reversed());
+        Arc::new(Definition { table, schema, reversed, durable })
+    }
+}
+
+pub(crate) struct Store {
+    pub(crate) id: TableId,
+    pub(crate) definition: ArcSwap<Definition>,
+    /// One in each data directory.
+    pub(crate) directories: Vec<PathBuf>,
+    pub(crate) view: ArcSwap<View>,
+    /// Held by what compacts or removes SSTables.
+    pub(crate) gate: Arc<futures_util::lock::Mutex<()>>,
+    /// Its compaction is asked for already.
+    pub(crate) considered: AtomicBool,
+    /// What its compaction strategy remembers.
+    pub(crate) history: Mutex<History>,
+    /// Bytes of a flushed SSTable, on average.
+    pub(crate) flush_size: AtomicU64,
+    /// By shard.
+    pub(crate) metrics: Box<[TableMetrics]>,
+    /// Of identifiers that are numbers.
+    next_sequence: AtomicU32,
+}
+
+impl Store {
+    pub(crate) fn new(
+        definition: Arc<Definition>,
+        directories: Vec<PathBuf>,
+        shards: usize,
+    ) -> Arc<Store> {
+        let seed =
+            definition.table.id.iter().fold(0, |seed: u64, byte| seed << 4 ^ u64::from(*byte));
+        Arc::new(Store {
+            id: definition.table.id,
+            definition: ArcSwap::new(definition),
+            directories,
+            view: ArcSwap::from_pointee(View::default()),
+            gate: Arc::default(),
+            considered: AtomicBool::new(false),
+            history: Mutex::new(History::new(Random::seeded(seed))),
+            flush_size: AtomicU64::new(0),
+            metrics: (0..shards).map(|_| TableMetrics::default()).collect(),
+            next_sequence: AtomicU32::new(1),
+        })
+    }
+
+    pub(crate) fn table(&self) -> Arc<Table> {
+        self.definition.load().table.clone()
+    }
+
+    /// Identifiers that are numbers go on behind these.
+    pub(crate) fn note_ids(&self, ids: impl Iterator<Item = SSTableId>) {
+        for id in ids {
+            if let SSTableId::Sequence(n) = id {
+                self.next_sequence.fetch_max(n.saturating_add(1), Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn fresh_id(&self, disk: &Disk, options: &Options) -> SSTableId {
+        if !options.uuid_sstable_identifiers {
+            return SSTableId::Sequence(self.next_sequence.fetch_add(1, Relaxed));
+        }
+        let nanos = u64::try_from(disk.clock().unix_micros()).unwrap_or(0).saturating_mul(1000);
+        SSTableId::fresh(nanos, Random::from_system().next_u64())
+    }
+
+    pub(crate) fn note_flush(&self, bytes: u64) {
+        let average = self.flush_size.load(Relaxed);
+        let next = if average == 0 { bytes } else { average - average / 4 + bytes / 4 };
+        self.flush_size.store(next, Relaxed);
+    }
+
+    /// The oldest write that is only in memory; `i64::MAX` if there is none.
+    pub(crate) fn oldest_unflushed(&self) -> i64 {
+        self.metrics.iter().map(|shard| shard.min_timestamp.load(Relaxed)).min().unwrap_or(i64::MAX)
+    }
+
+    /// The oldest write that a compaction which begins now does not know of: in memory now or when asked, or flushed meanwhile.
+    pub(crate) fn watch_unflushed(self: &Arc<Self>) -> Arc<dyn Fn() -> i64 + Send + Sync> {
+        let at_start = self.oldest_unflushed();
+        let view = self.view.load_full();
+        let known: BTreeSet<Descriptor> =
+            view.sstables.iter().map(|live| live.descriptor().clone()).collect();
+        let store = self.clone();
+        Arc::new(move || {
+            let in_memory = store.oldest_unflushed();
+            let view = store.view.load();
+            let flushed = view.sstables.iter().filter(|live| !known.contains(live.descriptor()));
+            let flushed = flushed.map(|live| live.sstable().statistics().stats.min_timestamp);
+            flushed.min().unwrap_or(i64::MAX).min(in_memory).min(at_start)
+        })
+    }
+
+    /// The folder with the most free space.
+    pub(crate) async fn roomiest(&self, disk: &Disk) -> Result<&Path> {
+        let mut best: Option<(u64, &Path)> = None;
+        for directory in &self.directories {
+            let free = match self.directories.as_slice() {
+                [_] => 0,
+                _ => disk.free_space(directory).await?,
+            };
+            if best.is_none_or(|(most, _)| free > most) {
+                best = Some((free, directory));
+            }
+        }
+        Ok(best.map_or(Path::new("."), |(_, directory)| directory))
+    }
+}
+
+/// Whether a table has rows on disk.
+pub(crate) fn has_storage(table: &Table) -> bool {
+    table.kind != TableKind::Virtual
+}
+
+pub(crate) fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `<data>/<keyspace>/<table>-<id>` in each data directory (`Directories`).
+pub(crate) fn table_directories(options: &Options, table: &Table) -> Vec<PathBuf> {
+    let folder = format!("{}-{}", table.schema.name, hex(&table.id));
+    let place = |data: &PathBuf| data.join(&table.schema.keyspace).join(&folder);
+    options.data_directories.iter().map(place).collect()
+}
+
+/// Creates directories, each durable as a name.
+pub(crate) async fn create_directories(disk: &Disk, directories: &[PathBuf]) -> Result<()> {
+    for directory in directories {
+        disk.create_dir_all(directory).await?;
+        for ancestor in directory.ancestors().skip(1).take(3) {
+            if !ancestor.as_os_str().is_empty() {
+                disk.sync_dir(ancestor).await?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,447 @@
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use halcyon_cql::catalog::{Catalog, Keyspace, Table, TableKind};
+use halcyon_io::{Disk, SimDisk, block_on, spawn};
+use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::schema::{ColumnDef, TableOptions, TableSchema};
+use halcyon_model::{BoundKind, CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
+use halcyon_stream::{
+    BoundBuf, Cell, Fragment, FragmentStream, Mutation, PartitionKey, RangeTombstone, RowBuf,
+    Slice, Slices, Span, Validator,
+};
+
+use halcyon_cql::schema::rows::{WriteTime, difference};
+
+use crate::{
+    Engine, Options, RangeBound, Read, ReadTarget, RecoveryReport, Result, Shard, TokenRange,
+};
+
+const ID: [u8; 16] = *b"0123456789abcdef";
+
+fn column(name: &str, cql_type: CqlType) -> ColumnDef {
+    ColumnDef { name: name.to_owned(), cql_type }
+}
+
+fn table() -> Arc<Table> {
+    let schema = TableSchema {
+        keyspace: "ks".into(),
+        name: "t".into(),
+        id: Some(ID),
+        partition_key: vec![column("k", CqlType::Int)],
+        clustering: vec![column("c", CqlType::Int)],
+        statics: vec![column("s", CqlType::Int)],
+        regulars: vec![column("v", CqlType::Int)],
+        dropped: Vec::new(),
+        options: TableOptions::default(),
+        is_view: false,
+    };
+    Arc::new(Table::new(ID, TableKind::Regular, schema))
+}
+
+/// What the node has now, and these tables in one keyspace beside.
+fn catalog(engine: &Engine, tables: &[Arc<Table>]) -> Arc<Catalog> {
+    let tables = tables.iter().map(|t| (t.schema.name.clone(), t.clone())).collect();
+    let keyspace = Keyspace {
+        name: "ks".into(),
+        replication: BTreeMap::from([
+            ("class".to_owned(), "org.apache.cassandra.locator.SimpleStrategy".to_owned()),
+            ("replication_factor".to_owned(), "1".to_owned()),
+        ]),
+        durable_writes: true,
+        is_virtual: false,
+        tables,
+        types: BTreeMap::new(),
+    };
+    let mut catalog = Catalog::clone(&engine.catalog());
+    catalog.keyspaces.insert("ks".to_owned(), Arc::new(keyspace));
+    Arc::new(catalog)
+}
+
+async fn change(node: &Node, tables: &[Arc<Table>]) -> Result<()> {
+    let to = catalog(&node.engine, tables);
+    let at = WriteTime { micros: node.engine.disk().clock().unix_micros(), seconds: 1_600_000_000 };
+    let rows = difference(&node.engine.catalog(), &to, at);
+    node.engine.change_schema(to, rows).await
+}
+
+fn key(k: i32) -> PartitionKey {
+    PartitionKey::of(&k.to_be_bytes())
+}
+
+fn clustering(table: &Table, c: i32) -> Vec<u8> {
+    let mut out = Vec::new();
+    table.layout.clusterings.write(&[ClusteringValue::Bytes(&c.to_be_bytes())], &mut out);
+    out
+}
+
+fn row(table: &Table, c: i32, v: i32, timestamp: i64) -> RowBuf {
+    let mut row = RowBuf::new();
+    row.parts.clustering = row.store(&clustering(table, c));
+    row.parts.liveness =
+        Liveness { timestamp, ttl: NO_TTL, local_expiration_time: NO_DELETION_TIME };
+    let value = row.store(&v.to_be_bytes());
+    row.parts.cells.push(Cell {
+        column: 0,
+        ttl: NO_TTL,
+        timestamp,
+        local_deletion_time: NO_DELETION_TIME,
+        path: Span::default(),
+        value,
+    });
+    row
+}
+
+fn insert(table: &Table, k: i32, c: i32, v: i32, timestamp: i64) -> Mutation {
+    let mut mutation = Mutation::new(table.id, table.layout.clone(), key(k));
+    mutation.rows.push(row(table, c, v, timestamp));
+    mutation
+}
+
+fn bound(table: &Table, kind: BoundKind, c: i32) -> BoundBuf {
+    BoundBuf { kind, count: 1, serialized: clustering(table, c) }
+}
+
+fn deletion(timestamp: i64) -> DeletionTime {
+    DeletionTime { marked_for_delete_at: timestamp, local_deletion_time: 1_600_000_000 }
+}
+
+/// Everything that a read yields, spelled out.
+async fn spell(shard: &Shard, read: Read) -> Vec<String> {
+    let reversed = read.slices.reversed;
+    let layout =
+        if reversed { Arc::new(read.table.layout.reversed()) } else { read.table.layout.clone() };
+    let mut validator = Validator::new(layout);
+    let mut stream = shard.read(read).await.expect("read");
+    let mut out = Vec::new();
+    while stream.advance().await.expect("advance") {
+        validator.check(stream.fragment()).expect("grammar");
+        out.push(match stream.fragment() {
+            Fragment::Start(start) => {
+                format!("{:?} {}", start.key.bytes[3], start.deletion.marked_for_delete_at.max(0))
+            }
+            Fragment::Static(row) => format!("static {:?}", row.cells.len()),
+            Fragment::Row(row) => {
+                let cells: Vec<u8> = row.cells.iter().map(|c| c.value.of(row.bytes)[3]).collect();
+                format!("row {} {cells:?}", row.clustering[4])
+            }
+            Fragment::Marker(m) => format!(
+                "{:?} {} {:?} {:?}",
+                m.position.kind,
+                m.position.serialized.get(4).copied().unwrap_or(0),
+                m.close.map(|d| d.marked_for_delete_at),
+                m.open.map(|d| d.marked_for_delete_at)
+            ),
+            Fragment::End => continue,
+        });
+    }
+    out
+}
+
+fn read(table: &Arc<Table>, k: i32, slices: Slices) -> Read {
+    Read { table: table.clone(), target: ReadTarget::Partition(key(k)), slices }
+}
+
+fn all(table: &Arc<Table>) -> Read {
+    let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
+    Read { table: table.clone(), target: ReadTarget::Range(range), slices: Slices::all() }
+}
+
+struct Node {
+    engine: Arc<Engine>,
+    shard: Rc<Shard>,
+    report: RecoveryReport,
+}
+
+async fn start(disk: Disk) -> Result<Node> {
+    let mut options = Options::in_directory(Path::new("/halcyon"), 1);
+    options.commitlog.segment_size = 64 << 10;
+    let (engine, report) = Engine::open(disk, options).await?;
+    let (shard, inbox) = Shard::open(engine.clone(), 0).await?;
+    spawn(inbox.serve(shard.clone())).detach();
+    Ok(Node { engine, shard, report })
+}
+
+/// Runs on a thread and a runtime of its own, of which nothing is left afterwards: as a process that is killed.
+fn life<T: Send + 'static, F: Future<Output = T>>(
+    sim: &SimDisk,
+    body: impl FnOnce(Disk) -> F + Send + 'static,
+) -> T {
+    let disk = Disk::on_simulated(sim, halcyon_io::DiskOptions::default());
+    let thread = std::thread::spawn(move || block_on(body(disk)));
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Proves that what is written is read, before and after a flush, forwards, backwards and in slices.
+#[test]
+fn written_is_read() {
+    block_on(async {
+        let (disk, _) = Disk::simulated(1);
+        let node = start(disk).await.expect("starts");
+        let table = table();
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        for round in 0..3 {
+            for c in 0..5 {
+                let m = insert(&table, 1, c * 10, c + round, 10 + i64::from(round));
+                node.shard.apply(vec![m]).await.expect("applied");
+            }
+            let mut m = Mutation::new(table.id, table.layout.clone(), key(1));
+            m.range_tombstones.push(RangeTombstone {
+                start: bound(&table, BoundKind::InclStart, 5),
+                end: bound(&table, BoundKind::ExclEnd, 20),
+                time: deletion(11),
+            });
+            m.range_tombstones.push(RangeTombstone {
+                start: bound(&table, BoundKind::InclStart, 15),
+                end: bound(&table, BoundKind::InclEnd, 30),
+                time: deletion(9),
+            });
+            node.shard.apply(vec![m, insert(&table, 2, 1, 7, 5)]).await.expect("applied");
+            let shadowed = if round < 2 { vec![] } else { vec!["row 10 [3]".to_owned()] };
+            let mut expected = vec!["1 0".to_owned(), format!("row 0 [{round}]")];
+            expected.push("InclStart 5 None Some(11)".into());
+            expected.extend(shadowed);
+            expected.push("ExclEndInclStart 20 Some(11) Some(9)".into());
+            expected.push(format!("row 20 [{}]", 2 + round));
+            expected.push(format!("row 30 [{}]", 3 + round));
+            expected.push("InclEnd 30 Some(9) None".into());
+            expected.push(format!("row 40 [{}]", 4 + round));
+            assert_eq!(spell(&node.shard, read(&table, 1, Slices::all())).await, expected);
+            let mut both = spell(&node.shard, all(&table)).await;
+            both.retain(|line| line.ends_with(" 0"));
+            assert_eq!(both, ["1 0", "2 0"]);
+            let slices = Slices {
+                slices: vec![Slice {
+                    start: Some(bound(&table, BoundKind::ExclStart, 12)),
+                    end: Some(bound(&table, BoundKind::ExclEnd, 30)),
+                }],
+                reversed: true,
+                statics: false,
+            };
+            assert_eq!(
+                spell(&node.shard, read(&table, 1, slices)).await,
+                [
+                    "1 0".to_owned(),
+                    "ExclStart 30 None Some(9)".into(),
+                    format!("row 20 [{}]", 2 + round),
+                    "InclEndExclStart 20 Some(9) Some(11)".into(),
+                    "ExclEnd 12 Some(11) None".into(),
+                ]
+            );
+            node.engine.flush(None).await.expect("flushed");
+        }
+        let stats = node.engine.table_stats();
+        assert_eq!(stats.iter().find(|s| s.keyspace == "ks").expect("known").sstables, 3);
+    });
+}
+
+/// Rows of the table as `(k, c) -> v`; the tests only insert.
+async fn contents(node: &Node, table: &Arc<Table>) -> BTreeMap<(i32, i32), i32> {
+    let mut stream = node.shard.read(all(table)).await.expect("read");
+    let mut rows = BTreeMap::new();
+    let int = |bytes: &[u8]| i32::from_be_bytes(bytes.try_into().expect("four bytes"));
+    let mut k = 0;
+    while stream.advance().await.expect("advance") {
+        match stream.fragment() {
+            Fragment::Start(start) => k = int(&start.key.bytes),
+            Fragment::Row(row) => {
+                let v = int(row.cells[0].value.of(row.bytes));
+                rows.insert((k, int(&row.clustering[1..])), v);
+            }
+            _ => {}
+        }
+    }
+    rows
+}
+
+fn user_table(node: &Node) -> Arc<Table> {
+    node.engine.catalog().table("ks", "t").expect("the table").clone()
+}
+
+/// Proves that what was acknowledged is there after a kill, schema and truncation too, and after a drain without a log.
+#[test]
+fn acknowledged_writes_survive() {
+    let (_, sim) = Disk::simulated(7);
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        let table = table();
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        for c in 0..10 {
+            node.shard.apply(vec![insert(&table, c % 3, c, c, 10)]).await.expect("applied");
+        }
+    });
+    sim.crash_to_synced();
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        assert!(node.report.mutations_replayed >= 10, "{:?}", node.report);
+        let table = user_table(&node);
+        assert_eq!(contents(&node, &table).await.len(), 10);
+        node.engine.truncate(table.id).await.expect("truncated");
+        assert_eq!(contents(&node, &table).await.len(), 0);
+        node.shard.apply(vec![insert(&table, 1, 1, 1, 10)]).await.expect("applied");
+    });
+    sim.crash_to_synced();
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        let table = user_table(&node);
+        assert_eq!(contents(&node, &table).await, BTreeMap::from([((1, 1), 1)]));
+        node.engine.drain().await.expect("drained");
+    });
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        assert_eq!(node.report.mutations_replayed, 0);
+        let table = user_table(&node);
+        assert_eq!(contents(&node, &table).await, BTreeMap::from([((1, 1), 1)]));
+        for round in 0..4 {
+            node.shard.apply(vec![insert(&table, 1, round, 5, 20)]).await.expect("applied");
+            node.engine.flush(Some(table.id)).await.expect("flushed");
+        }
+        node.engine.compact(table.id).await.expect("compacted");
+        assert_eq!(contents(&node, &table).await.len(), 4);
+        change(&node, &[]).await.expect("dropped");
+        assert!(node.shard.read(all(&table)).await.is_err());
+    });
+}
+
+/// One history of writes, flushes and compactions; `log` gets every acknowledged write, and before that every attempt.
+async fn history(disk: Disk, acknowledged: Arc<Mutex<Model>>) -> Result<()> {
+    let node = start(disk).await?;
+    let table = user_table(&node);
+    for step in 0..24 {
+        let (k, c, v) = (step % 2, step % 5, step);
+        acknowledged.lock().expect("lock").attempted.push((k, c, v));
+        node.shard.apply(vec![insert(&table, k, c, v, i64::from(step) + 1)]).await?;
+        acknowledged.lock().expect("lock").acknowledged.push((k, c, v));
+        if step % 7 == 6 {
+            node.engine.flush(Some(table.id)).await?;
+        }
+        if step == 15 {
+            node.engine.compact(table.id).await?;
+        }
+    }
+    node.engine.drain().await
+}
+
+#[derive(Default)]
+struct Model {
+    attempted: Vec<(i32, i32, i32)>,
+    acknowledged: Vec<(i32, i32, i32)>,
+}
+
+impl Model {
+    /// Each place has its last acknowledged value, or one that was attempted after it.
+    fn check(&self, found: &BTreeMap<(i32, i32), i32>, when: &str) {
+        for (k, c, v) in &self.acknowledged {
+            let there = found.get(&(*k, *c)).copied();
+            assert!(
+                there.is_some_and(|there| there >= *v),
+                "{when}: ({k}, {c}) = {v}, found {there:?}"
+            );
+        }
+        for ((k, c), v) in found {
+            assert!(
+                self.attempted.contains(&(*k, *c, *v)),
+                "{when}: ({k}, {c}) = {v} from nowhere"
+            );
+        }
+    }
+}
+
+/// Proves that power loss at any operation of a history loses nothing acknowledged, and that the next start succeeds.
+#[test]
+fn power_loss_anywhere() {
+    let (_, sim) = Disk::simulated(3);
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        change(&node, &[table()]).await.expect("schema");
+        node.engine.drain().await.expect("drained");
+    });
+    let begin = sim.snapshot();
+    let first = sim.ops_count();
+    life(&sim, |disk| history(disk, Arc::default())).expect("undisturbed");
+    let last = sim.ops_count();
+    let stride = ((last - first) / 60).max(1);
+    for at in (first..last).step_by(usize::try_from(stride).expect("small")) {
+        sim.restore(&begin);
+        sim.crash_at(at);
+        let model: Arc<Mutex<Model>> = Arc::default();
+        let shared = model.clone();
+        // The last operations are deletions, which may fail.
+        let _ = life(&sim, |disk| history(disk, shared));
+        sim.restart();
+        let when = format!("power lost at operation {at} of {first}..{last}");
+        life(&sim, move |disk| async move {
+            let node = start(disk).await.unwrap_or_else(|e| panic!("{when}: {e}"));
+            let table = user_table(&node);
+            let found = contents(&node, &table).await;
+            model.lock().expect("lock").check(&found, &when);
+        });
+    }
+}
+
+/// Proves that a full disk stops the writes with a reason, leaves the reads, and loses nothing.
+#[test]
+fn a_full_disk() {
+    let (_, sim) = Disk::simulated(5);
+    let breaker = sim.clone();
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        let table = table();
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        for c in 0..10 {
+            node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.expect("applied");
+        }
+        breaker.set_capacity(1);
+        assert!(node.engine.flush(Some(table.id)).await.is_err());
+        let why = node.engine.failure().expect("stopped");
+        assert!(why.contains("no space left") && why.contains("ks.t"), "{why}");
+        let refused = node.shard.apply(vec![insert(&table, 1, 1, 1, 20)]).await;
+        assert!(matches!(refused, Err(crate::Error::Stopped(_))), "{refused:?}");
+        assert_eq!(contents(&node, &table).await.len(), 10);
+        breaker.set_capacity(None);
+    });
+    sim.crash_to_synced();
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        let table = user_table(&node);
+        assert_eq!(contents(&node, &table).await.len(), 10);
+    });
+}
+
+/// Proves that conditional writes of one partition wait for each other in their order, and that one who gives up is passed over.
+#[test]
+fn locks_are_passed_on() {
+    block_on(async {
+        let (disk, _) = Disk::simulated(6);
+        let node = start(disk).await.expect("starts");
+        let order = Rc::new(std::cell::RefCell::new(Vec::new()));
+        let first = node.shard.lock(ID, &key(1)).await;
+        let other = node.shard.lock(ID, &key(2)).await;
+        let waiters: Vec<_> = (0..4)
+            .map(|n| {
+                let (shard, order) = (node.shard.clone(), order.clone());
+                spawn(async move {
+                    let _held = shard.lock(ID, &key(1)).await;
+                    order.borrow_mut().push(n);
+                })
+            })
+            .collect();
+        {
+            let key = key(1);
+            let mut impatient = std::pin::pin!(node.shard.lock(ID, &key));
+            let waker = std::task::Waker::noop();
+            let mut context = std::task::Context::from_waker(waker);
+            assert!(impatient.as_mut().poll(&mut context).is_pending());
+        }
+        drop(other);
+        drop(first);
+        for waiter in waiters {
+            waiter.await.expect("no panic");
+        }
+        assert_eq!(*order.borrow(), [0, 1, 2, 3]);
+        drop(node.shard.lock(ID, &key(1)).await);
+    });
+}

@@ -1,0 +1,137 @@
+//! Removing all data of a table.
+//!
+//! 1. With `auto_snapshot`, what it has is flushed and linked.
+//! 2. On each shard: nothing of the table is flushed from now on; its memtable is thrown away, and the log says so in a record of
+//!    its own, so that a replay throws away the same.
+//! 3. The SSTables go, in one transaction. Then flushes go on, and `system.local` remembers the truncation.
+
+use std::sync::Arc;
+
+use halcyon_compaction::txn_log::Transaction;
+use halcyon_cql::schema::system_tables;
+use halcyon_model::bytes::Put;
+use halcyon_model::{NO_DELETION_TIME, NO_TTL};
+use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
+
+use crate::engine::Engine;
+use crate::shard::Shard;
+use crate::store::Store;
+use crate::view::{Live, Obsolete, swap};
+use crate::{Error, Result};
+
+impl Engine {
+    /// Removes all data of a table, on all shards, and remembers when (`system.local.truncated_at`).
+    pub async fn truncate(&self, table: TableId) -> Result<()> {
+        self.health.check()?;
+        let store = self.stores.load().get(&table).cloned();
+        let store = store.ok_or_else(|| Error::UnknownTable(crate::store::hex(&table)))?;
+        if self.options.auto_snapshot {
+            self.flush(Some(table)).await?;
+            self.snapshot(&store, "truncated").await?;
+        }
+        let mut outcome = Ok(());
+        for index in 0..self.shard_count() {
+            let emptied =
+                self.mesh.on(index, move |shard| async move { shard.empty_table(table).await });
+            outcome = outcome.and(emptied.await?);
+        }
+        if outcome.is_ok() {
+            let _compacting = self.stop_compactions(&store).await;
+            outcome = self.remove_sstables(&store).await;
+        }
+        for index in 0..self.shard_count() {
+            self.mesh.on(index, move |shard| async move { shard.release_table(table) }).await?;
+        }
+        outcome?;
+        match self.truncation(table) {
+            Some(row) => self.persist(vec![row]).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Everything in the view goes; the files when their last reader is gone.
+    pub(crate) async fn remove_sstables(&self, store: &Arc<Store>) -> Result<()> {
+        self.remove(store, &store.view.load_full().sstables).await
+    }
+
+    /// SSTables go from the view, in one transaction.
+    pub(crate) async fn remove(&self, store: &Arc<Store>, sstables: &[Arc<Live>]) -> Result<()> {
+        if sstables.is_empty() {
+            return Ok(());
+        }
+        let id = halcyon_compaction::transaction_id(&self.disk);
+        let mut transaction = Transaction::begin(
+            &self.disk,
+            sstables.iter().map(|live| live.descriptor().directory.clone()),
+            "unknown",
+            &id,
+            self.options.version,
+        )
+        .await?;
+        for live in sstables {
+            if let Err(e) = transaction.remove(live.descriptor()).await {
+                // Where even the cleaning fails, the next start finds no COMMIT and keeps the files.
+                let _ = transaction.abort().await;
+                return Err(e.into());
+            }
+        }
+        let leftovers = transaction.commit_and_keep().await?;
+        let obsolete = Obsolete::new(leftovers, self.flushers.clone());
+        sstables.iter().for_each(|live| live.replaced_by(&obsolete));
+        swap(&store.view, sstables, &[]);
+        Ok(())
+    }
+
+    /// The entry of `system.local.truncated_at`: a position in the log, which is Cassandra's own affair, and the time.
+    fn truncation(&self, table: TableId) -> Option<Mutation> {
+        let system = system_tables();
+        let local = system.table("system", "local")?;
+        let at = local.layout.regulars.iter().position(|c| c.name == b"truncated_at")?;
+        let micros = self.disk.clock().unix_micros();
+        let mut value = Vec::new();
+        value.put_i64(-1);
+        value.put_i32(0);
+        value.put_i64(micros / 1000);
+        let mut row = RowBuf::new();
+        let (path, value) = (row.store(&table), row.store(&value));
+        row.parts.cells.push(Cell {
+            column: u16::try_from(at).ok()?,
+            ttl: NO_TTL,
+            timestamp: micros,
+            local_deletion_time: NO_DELETION_TIME,
+            path,
+            value,
+        });
+        let mut mutation =
+            Mutation::new(local.id, local.layout.clone(), PartitionKey::of(b"local"));
+        mutation.rows.push(row);
+        Some(mutation)
+    }
+}
+
+impl Shard {
+    /// Throws the table's memtable away. Nothing of it is flushed until `release_table`.
+    pub(crate) async fn empty_table(&self, id: TableId) -> Result<()> {
+        let Some(table) = self.table_by_id(id) else { return Ok(()) };
+        table.held.set(true);
+        let append = self.log.append(self.record.borrow_mut().truncated(id), &[id])?;
+        let position = append.position;
+        drop(table.replace_active());
+        append.durable().await?;
+        while !table.frozen.borrow().is_empty() && table.flushing.get() {
+            table.flushed.wait().await;
+        }
+        // What could not be flushed need not be any more.
+        drop(table.frozen.take());
+        self.recount();
+        table.note_memtables();
+        self.log.discard_below(id, position);
+        Ok(())
+    }
+
+    fn release_table(&self, id: TableId) {
+        if let Some(table) = self.table_by_id(id) {
+            table.held.set(false);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The door of this crate: prepares statements and executes them, on whichever shard owns the data.
+
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_cql::ast::BatchKind;
+use halcyon_cql::plan::{self, Entropy, Execution, Plan, ResultColumns, Value, Variables};
+use halcyon_engine::Shard;
+use halcyon_io::Random;
+use halcyon_io::clock::unix_micros;
+
+use crate::scan::Moment;
+use crate::{
+    Error, Outcome, OwnedValue, QueryOptions, Result, VirtualTables, modify, schema, select,
+};
+
+/// Who asks: what a connection remembers between requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Client {
+    /// Set by USE.
+    pub keyspace: Option<String>,
+    /// The role that has logged in.
+    pub role: Option<String>,
+}
+
+/// A statement that is ready to be executed; any thread may hold it.
+#[derive(Debug)]
+pub struct PreparedStatement {
+    pub text: String,
+    /// The keyspace in force when it was prepared.
+    pub keyspace: Option<String>,
+    pub variables: Variables,
+    /// `None` if it has no result set.
+    pub columns: Option<ResultColumns>,
+    /// Of the catalog that it was prepared against; another one asks for another preparation.
+    pub schema_version: [u8; 16],
+    pub warnings: Vec<String>,
+    pub(crate) plan: Plan,
+}
+
+/// One of a batch, with its own values in `values`.
+pub struct BatchEntry {
+    pub statement: Arc<PreparedStatement>,
+    pub values: Vec<OwnedValue>,
+}
+
+/// One per shard.
+pub struct Coordinator {
+    shard: Rc<Shard>,
+    virtual_tables: Rc<dyn VirtualTables>,
+    entropy: Entropy,
+}
+
+/// What the terms of one request see, with the values that it carries.
+pub(crate) struct Request<'a> {
+    values: Vec<Value<'a>>,
+    now_micros: i64,
+    now_seconds: i32,
+    protocol_version: u8,
+    entropy: Entropy,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn execution(&self) -> Execution<'_> {
+        Execution {
+            values: &self.values,
+            now_micros: self.now_micros,
+            now_seconds: self.now_seconds,
+            protocol_version: self.protocol_version,
+            entropy: &self.entropy,
+        }
+    }
+
+    /// What may move to another shard.
+    pub(crate) fn moment(&self, consistency: u16) -> Moment {
+        Moment {
+            now_micros: self.now_micros,
+            now_seconds: self.now_seconds,
+            protocol_version: self.protocol_version,
+            entropy: self.entropy.fork(),
+            consistency,
+        }
+    }
+}
+
+impl Coordinator {
+    pub fn new(shard: Rc<Shard>, virtual_tables: Rc<dyn VirtualTables>) -> Coordinator {
+        let mut random = Random::from_system();
+        let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+        Coordinator { shard, virtual_tables, entropy: Entropy::seeded(seed) }
+    }
+
+    pub fn shard(&self) -> &Rc<Shard> {
+        &self.shard
+    }
+
+    pub(crate) fn entropy(&self) -> &Entropy {
+        &self.entropy
+    }
+
+    pub fn virtual_tables(&self) -> &dyn VirtualTables {
+        self.virtual_tables.as_ref()
+    }
+
+    /// Finishes logged batches that a crash has cut short; returns how many. To be called once, when all shards are open and
+    /// before clients are served.
+    pub async fn replay_batches(&self) -> Result<usize> {
+        modify::replay_batches(self).await
+    }
+
+    /// Parses and prepares against the current catalog. Synchronous: nothing is awaited.
+    pub fn prepare(&self, text: &str, client: &Client) -> Result<PreparedStatement> {
+        let statement = halcyon_cql::parse_statement(text)?;
+        let catalog = self.shard.engine().catalog();
+        let prepared = plan::prepare(&statement, &catalog, client.keyspace.as_deref())?;
+        Ok(PreparedStatement {
+            text: text.to_owned(),
+            keyspace: client.keyspace.clone(),
+            variables: prepared.variables,
+            columns: prepared.columns,
+            schema_version: catalog.version,
+            warnings: prepared.warnings,
+            plan: prepared.plan,
+        })
+    }
+
+    /// Executes; prepares again by itself if the schema has changed meanwhile.
+    pub async fn execute(
+        &self,
+        statement: &Arc<PreparedStatement>,
+        options: &QueryOptions,
+        client: &Client,
+    ) -> Result<Outcome> {
+        let statement = self.up_to_date(statement)?;
+        check_value_count(&statement.variables, &options.values)?;
+        let request = self.request(&options.values, options);
+        match &statement.plan {
+            Plan::Select(plan) => select::execute_select(self, plan, &request, options).await,
+            Plan::Modification(plan) => {
+                modify::execute_modification(self, plan, &request, options).await
+            }
+            Plan::Batch(plan) => modify::execute_batch(self, plan, &request, options).await,
+            Plan::Other(statement) => {
+                schema::execute_schema(self, statement, options, client).await
+            }
+        }
+    }
+
+    /// A BATCH message (a BATCH statement in CQL text goes through `execute`).
+    pub async fn batch(
+        &self,
+        kind: BatchKind,
+        entries: &[BatchEntry],
+        options: &QueryOptions,
+        _client: &Client,
+    ) -> Result<Outcome> {
+        let mut statements = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let statement = self.up_to_date(&entry.statement)?;
+            check_value_count(&statement.variables, &entry.values)?;
+            let request = self.request(&entry.values, options);
+            statements.push((statement, request));
+        }
+        modify::execute_batch_message(self, kind, &statements, options).await
+    }
+
+    /// The statement itself, or a new preparation of its text if the schema is another one now.
+    fn up_to_date(&self, statement: &Arc<PreparedStatement>) -> Result<Arc<PreparedStatement>> {
+        if statement.schema_version == self.shard.engine().catalog().version {
+            return Ok(statement.clone());
+        }
+        let client = Client { keyspace: statement.keyspace.clone(), role: None };
+        Ok(Arc::new(self.prepare(&statement.text, &client)?))
+    }
+
+    /// What the terms of one statement see in this request.
+    pub(crate) fn request<'a>(
+        &self,
+        values: &'a [OwnedValue],
+        options: &QueryOptions,
+    ) -> Request<'a> {
+        let now_micros = unix_micros();
+        let now_seconds = now_micros.div_euclid(1_000_000);
+        let values = values.iter().map(|value| match value {
+            OwnedValue::Null => Value::Null,
+            OwnedValue::Unset => Value::Unset,
+            OwnedValue::Bytes(bytes) => Value::Bytes(bytes),
+        });
+        Request {
+            values: values.collect(),
+            now_micros,
+            now_seconds: options
+                .now_in_seconds
+                .unwrap_or_else(|| i32::try_from(now_seconds).unwrap_or(i32::MAX)),
+            protocol_version: options.protocol_version,
+            entropy: self.entropy.fork(),
+        }
+    }
+
+    /// Runs a job with the shard that owns a token: here if it is this one, else on its thread.
+    pub(crate) async fn on_owner<R, F>(
+        &self,
+        token: i64,
+        job: impl FnOnce(Rc<Shard>) -> F + Send + 'static,
+    ) -> Result<R>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R>> + 'static,
+    {
+        self.on_shard(self.shard.engine().owner(token), job).await
+    }
+
+    /// Runs a job with one shard, on its thread.
+    pub(crate) async fn on_shard<R, F>(
+        &self,
+        index: usize,
+        job: impl FnOnce(Rc<Shard>) -> F + Send + 'static,
+    ) -> Result<R>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R>> + 'static,
+    {
+        if index == self.shard.index() {
+            return job(self.shard.clone()).await;
+        }
+        let gone = |_| Error::Server("a shard has stopped".into());
+        self.shard.engine().mesh().on(index, job).await.map_err(gone)?
+    }
+}
+
+fn check_value_count(variables: &Variables, values: &[OwnedValue]) -> Result<()> {
+    if variables.specs.len() == values.len() {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "there were {} markers(?) in CQL but {} bound variables",
+        variables.specs.len(),
+        values.len()
+    )))
+}

@@ -1,0 +1,107 @@
+//! Errors, one variant for each code of the native protocol; messages are Cassandra's.
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// 0x0000: a fault of ours or of the disk.
+    #[error("{0}")]
+    Server(String),
+    /// 0x000A
+    #[error("{0}")]
+    Protocol(String),
+    /// 0x0100
+    #[error("{0}")]
+    BadCredentials(String),
+    /// 0x1000
+    #[error("Cannot achieve consistency level {consistency}")]
+    Unavailable { consistency: String, code: u16, required: i32, alive: i32 },
+    /// 0x1001
+    #[error("{0}")]
+    Overloaded(String),
+    /// 0x1002
+    #[error("{0}")]
+    IsBootstrapping(String),
+    /// 0x1003
+    #[error("{0}")]
+    Truncate(String),
+    /// 0x1100
+    #[error("Operation timed out - received only {received} responses.")]
+    WriteTimeout { consistency: u16, received: i32, required: i32, write_type: &'static str },
+    /// 0x1200
+    #[error("Operation timed out - received only {received} responses.")]
+    ReadTimeout { consistency: u16, received: i32, required: i32, data_present: bool },
+    /// 0x1300
+    #[error("{message}")]
+    ReadFailure { message: String, consistency: u16 },
+    /// 0x1400
+    #[error("{message}")]
+    FunctionFailure { message: String, keyspace: String, function: String, arguments: Vec<String> },
+    /// 0x1500
+    #[error("{message}")]
+    WriteFailure { message: String, consistency: u16, write_type: &'static str },
+    /// 0x2000
+    #[error("{0}")]
+    Syntax(String),
+    /// 0x2100
+    #[error("{0}")]
+    Unauthorized(String),
+    /// 0x2200
+    #[error("{0}")]
+    Invalid(String),
+    /// 0x2300
+    #[error("{0}")]
+    Configuration(String),
+    /// 0x2400
+    #[error("{message}")]
+    AlreadyExists { keyspace: String, table: String, message: String },
+    /// 0x2500
+    #[error("Prepared query with ID {} not found (either the query was not prepared on this host (maybe the host has \
+             been restarted?) or you have prepared too many queries and it has been evicted from the internal cache)", hex(.0))]
+    Unprepared(Vec<u8>),
+}
+
+fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl From<halcyon_cql::Error> for Error {
+    fn from(error: halcyon_cql::Error) -> Error {
+        use halcyon_cql::Error as Cql;
+        let message = error.to_string();
+        match error {
+            Cql::Syntax { .. } => Error::Syntax(message),
+            Cql::Invalid { .. } | Cql::InvalidRequest(_) | Cql::NotSupportedYet(_) => {
+                Error::Invalid(message)
+            }
+            Cql::Configuration(_) => Error::Configuration(message),
+            Cql::Unauthorized(_) => Error::Unauthorized(message),
+            Cql::FunctionFailure { function, arguments, message } => {
+                let (keyspace, function) =
+                    function.split_once('.').unwrap_or(("system", &function));
+                let (keyspace, function) = (keyspace.to_owned(), function.to_owned());
+                Error::FunctionFailure { message, keyspace, function, arguments }
+            }
+            Cql::AlreadyExists { keyspace, table, message } => {
+                Error::AlreadyExists { keyspace, table, message }
+            }
+        }
+    }
+}
+
+impl From<halcyon_engine::Error> for Error {
+    fn from(error: halcyon_engine::Error) -> Error {
+        use halcyon_engine::Error as Engine;
+        match error {
+            Engine::Stopped(why) => Error::Overloaded(why),
+            Engine::UnknownTable(_) => Error::Invalid(error.to_string()),
+            _ => Error::Server(error.to_string()),
+        }
+    }
+}
+
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Error {
+        match never {}
+    }
+}

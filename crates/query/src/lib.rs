@@ -1,0 +1,21 @@
+//! Runs a plan on the engine: paging, aggregates, conditions, batches.
+#![forbid(unsafe_code)]
+#![allow(async_fn_in_trait, reason = "everything stays on one thread")]
+
+mod aggregate;
+mod coordinator;
+mod error;
+mod live;
+mod modify;
+mod mutations;
+mod outcome;
+mod paging;
+mod scan;
+mod schema;
+mod select;
+mod virtual_tables;
+
+pub use coordinator::{BatchEntry, Client, Coordinator, PreparedStatement};
+pub use error::{Error, Result};
+pub use outcome::{Outcome, OwnedValue, QueryOptions, Rows, SchemaChange, SchemaTarget};
+pub use virtual_tables::VirtualTables;

@@ -1,0 +1,175 @@
+//! What is live of a row: a stream still has deletions and what has expired; a client sees neither.
+//!
+//! 1. A cell is dead if it is a tombstone, has expired, or lies under the deletion of its partition, range, row or
+//!    collection.
+//! 2. A row is there if its primary key was written and that is live, or if any of its cells is, of whichever column.
+//! 3. Cells of a collection or user type are put together to its frozen form, counters to their total.
+
+use halcyon_cql::plan::selection::{CellTime, RowValues};
+use halcyon_model::bytes::Put;
+use halcyon_model::{CqlType, DeletionTime, counter};
+use halcyon_stream::{Cell, Column, ColumnShape, Row};
+
+use crate::{Error, Result};
+
+/// Where a column of the layout goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    /// Index among the fetched columns.
+    pub fetch: usize,
+    pub times: bool,
+}
+
+/// The deletions that a stream is under.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub now: u32,
+    pub partition: DeletionTime,
+    /// Of the open range tombstone.
+    pub range: DeletionTime,
+    /// Dead cells, rows and markers that were read.
+    pub tombstones: u64,
+}
+
+impl Live {
+    pub(crate) fn new(now: u32) -> Live {
+        Live { now, partition: DeletionTime::LIVE, range: DeletionTime::LIVE, tombstones: 0 }
+    }
+
+    pub(crate) fn start(&mut self, deletion: DeletionTime) {
+        self.partition = deletion;
+        self.range = DeletionTime::LIVE;
+    }
+
+    pub(crate) fn marker(&mut self, open: Option<DeletionTime>) {
+        self.range = open.unwrap_or(DeletionTime::LIVE);
+        self.tombstones += 1;
+    }
+
+    /// Fills in the live values of a row; whether it is there. `targets` is by column of the layout.
+    pub(crate) fn read(
+        &mut self,
+        row: &Row<'_>,
+        columns: &[Column],
+        targets: &[Option<Target>],
+        values: &mut RowValues,
+    ) -> Result<bool> {
+        let deletion = self.partition.max(self.range).max(row.deletion.time);
+        if !row.deletion.time.is_live() {
+            self.tombstones += 1;
+        }
+        let liveness = &row.liveness;
+        let expired = liveness.is_expiring() && self.now >= liveness.local_expiration_time;
+        let mut there = !liveness.is_empty() && !expired && !deletion.deletes(liveness.timestamp);
+        let mut cells = row.cells;
+        while let Some(first) = cells.first() {
+            let count = cells.iter().take_while(|cell| cell.column == first.column).count();
+            let (of_column, rest) = cells.split_at(count);
+            cells = rest;
+            let index = usize::from(first.column);
+            let Some(column) = columns.get(index) else { continue };
+            let complex = row.complex_deletions.iter().find(|d| d.column == first.column);
+            let deletion = complex.map_or(deletion, |complex| deletion.max(complex.time));
+            let target = targets.get(index).copied().flatten();
+            there |= self.column(row, column, of_column, deletion, target, values)?;
+        }
+        Ok(there)
+    }
+
+    fn is_live(&mut self, cell: &Cell, deletion: &DeletionTime) -> bool {
+        if deletion.deletes(cell.timestamp) {
+            return false;
+        }
+        let live = cell.is_live(self.now);
+        if !live {
+            self.tombstones += 1;
+        }
+        live
+    }
+
+    /// Whether any cell of the column is live.
+    fn column(
+        &mut self,
+        row: &Row<'_>,
+        column: &Column,
+        cells: &[Cell],
+        deletion: DeletionTime,
+        target: Option<Target>,
+        values: &mut RowValues,
+    ) -> Result<bool> {
+        let Some(target) = target else {
+            let mut any = false;
+            for cell in cells {
+                any |= self.is_live(cell, &deletion);
+            }
+            return Ok(any);
+        };
+        match &column.shape {
+            ColumnShape::Simple | ColumnShape::Counter => {
+                let Some(cell) = cells.first().filter(|cell| self.is_live(cell, &deletion)) else {
+                    return Ok(false);
+                };
+                let value = cell.value.of(row.bytes);
+                if column.shape == ColumnShape::Counter {
+                    let total = counter::total(value).map_err(|error| {
+                        Error::Server(format!("a counter cell is damaged {error}"))
+                    })?;
+                    values.set(target.fetch, &total.to_be_bytes());
+                } else {
+                    values.set(target.fetch, value);
+                }
+                if target.times {
+                    values.add_time(target.fetch, self.time(cell, row, true));
+                }
+                Ok(true)
+            }
+            ColumnShape::Complex { .. } => {
+                let live: Vec<&Cell> =
+                    cells.iter().filter(|cell| self.is_live(cell, &deletion)).collect();
+                if live.is_empty() {
+                    return Ok(false);
+                }
+                values.set_with(target.fetch, |out| compose(&column.cql_type, &live, row, out));
+                if target.times {
+                    for cell in live {
+                        values.add_time(target.fetch, self.time(cell, row, false));
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    fn time(&self, cell: &Cell, row: &Row<'_>, simple: bool) -> CellTime {
+        let left = i64::from(cell.local_deletion_time) - i64::from(self.now);
+        CellTime {
+            timestamp: cell.timestamp,
+            ttl: cell.is_expiring().then(|| i32::try_from(left).unwrap_or(i32::MAX)),
+            path: if simple { Vec::new() } else { cell.path.of(row.bytes).to_vec() },
+            simple,
+        }
+    }
+}
+
+/// The frozen form of a collection or user type from its live cells.
+fn compose(cql_type: &CqlType, cells: &[&Cell], row: &Row<'_>, out: &mut Vec<u8>) {
+    if let CqlType::Udt(udt) = cql_type.thawed() {
+        for index in 0..udt.fields.len() {
+            let path = u16::try_from(index).unwrap_or(u16::MAX).to_be_bytes();
+            match cells.iter().find(|cell| cell.path.of(row.bytes) == path) {
+                Some(cell) => out.put_ibytes(cell.value.of(row.bytes)),
+                None => out.put_i32(-1),
+            }
+        }
+        return;
+    }
+    out.put_i32(i32::try_from(cells.len()).unwrap_or(i32::MAX));
+    for cell in cells {
+        if matches!(cql_type.thawed(), CqlType::Set(_) | CqlType::Map(..)) {
+            out.put_ibytes(cell.path.of(row.bytes));
+        }
+        if matches!(cql_type.thawed(), CqlType::List(_) | CqlType::Map(..)) {
+            out.put_ibytes(cell.value.of(row.bytes));
+        }
+    }
+}

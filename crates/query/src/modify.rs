@@ -1,0 +1,118 @@
+//! Executes INSERT, UPDATE, DELETE and BATCH.
+//!
+//! 1. Statements are bound where the request came in; consistency levels and batch rules are checked there.
+//! 2. What needs no stored row becomes mutations at once, which go to the shards that own their partitions.
+//! 3. Lists by index, counters (`write`) and conditions (`conditional`) are decided on the owning shard, under the
+//!    partition's lock, from read to apply.
+
+mod batch;
+mod batchlog;
+mod conditional;
+mod consistency;
+mod current;
+mod write;
+
+#[cfg(test)]
+mod recorded_tests;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use halcyon_cql::ast::BatchKind;
+use halcyon_cql::plan::Plan;
+use halcyon_cql::plan::modify::{BatchPlan, ModifyPlan};
+
+use crate::coordinator::{Coordinator, PreparedStatement, Request};
+use crate::{Error, Outcome, QueryOptions, Result};
+use consistency::Consistency;
+
+pub(crate) use batchlog::replay as replay_batches;
+
+thread_local! {
+    static LAST_MICROS: Cell<i64> = const { Cell::new(i64::MIN) };
+}
+
+/// A timestamp later than all that this thread has given: of two writes that follow each other, the later one wins.
+fn next_timestamp(now_micros: i64) -> i64 {
+    LAST_MICROS.with(|last| {
+        let next = now_micros.max(last.get().saturating_add(1));
+        last.set(next);
+        next
+    })
+}
+
+fn default_timestamp(request: &Request<'_>, options: &QueryOptions) -> i64 {
+    options.timestamp.unwrap_or_else(|| next_timestamp(request.execution().now_micros))
+}
+
+pub(crate) async fn execute_modification(
+    coordinator: &Coordinator,
+    plan: &Arc<ModifyPlan>,
+    request: &Request<'_>,
+    options: &QueryOptions,
+) -> Result<Outcome> {
+    let consistency = Consistency::new(options.consistency)?;
+    if !plan.has_conditions() {
+        consistency.check_write(&plan.table)?;
+    }
+    let timestamp = default_timestamp(request, options);
+    let bound = plan.bind(timestamp, &request.execution())?;
+    if plan.has_conditions() {
+        let statements = vec![(plan.clone(), bound)];
+        return conditional::execute(coordinator, statements, false, options).await;
+    }
+    if bound.is_nothing() {
+        return Ok(Outcome::Void);
+    }
+    let catalog = coordinator.shard().engine().catalog();
+    if !bound.reads.is_empty() {
+        consistency.check_read_before_write()?;
+    }
+    consistency.check_replicas(&catalog, &plan.table.schema.keyspace)?;
+    write::execute(coordinator, vec![bound]).await?;
+    Ok(Outcome::Void)
+}
+
+/// A BATCH statement.
+pub(crate) async fn execute_batch(
+    coordinator: &Coordinator,
+    plan: &Arc<BatchPlan>,
+    request: &Request<'_>,
+    options: &QueryOptions,
+) -> Result<Outcome> {
+    let execution = request.execution();
+    let timestamp = plan.bind_timestamp(default_timestamp(request, options), &execution)?;
+    let mut statements = Vec::with_capacity(plan.statements.len());
+    for statement in &plan.statements {
+        statements.push((statement.clone(), statement.bind(timestamp, &execution)?));
+    }
+    batch::execute(coordinator, plan.kind, statements, options).await
+}
+
+/// A BATCH message: each statement with its own values.
+pub(crate) async fn execute_batch_message(
+    coordinator: &Coordinator,
+    kind: BatchKind,
+    entries: &[(Arc<PreparedStatement>, Request<'_>)],
+    options: &QueryOptions,
+) -> Result<Outcome> {
+    let mut plans = Vec::with_capacity(entries.len());
+    for (statement, _) in entries {
+        let Plan::Modification(plan) = &statement.plan else {
+            return Err(Error::Invalid(
+                "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed."
+                    .to_owned(),
+            ));
+        };
+        plans.push(plan.clone());
+    }
+    BatchPlan { kind, timestamp: None, statements: plans.clone() }.check()?;
+    let Some((_, first)) = entries.first() else { return Ok(Outcome::Void) };
+    let timestamp = default_timestamp(first, options);
+    let mut statements = Vec::with_capacity(plans.len());
+    for (plan, (_, request)) in plans.into_iter().zip(entries) {
+        let bound = plan.bind(timestamp, &request.execution())?;
+        statements.push((plan, bound));
+    }
+    batch::execute(coordinator, kind, statements, options).await
+}

@@ -1,0 +1,372 @@
+//! Conditional writes: read, compare and apply under the partition's lock on the shard that owns it.
+//!
+//! 1. All statements mean one partition. Their conditions are gathered by row; `Target::Static` stands for the partition.
+//! 2. What Cassandra reads is read: the rows with conditions, and of them all regular (static) columns if a statement
+//!    updates regular (static) rows, else those with conditions only. A refusal shows these columns.
+//! 3. All conditions hold: the statements are applied as one mutation list, later than every earlier conditional write.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_cql::catalog::{ColumnRef, Table};
+use halcyon_cql::plan::ColumnSpec;
+use halcyon_cql::plan::modify::{
+    BoundConditions, BoundModification, BoundRows, CurrentPartition, ModifyPlan, StatementType,
+};
+use halcyon_engine::Shard;
+use halcyon_io::clock::unix_micros;
+use halcyon_model::CqlType;
+use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::schema::ColumnKind;
+use halcyon_model::token::split_key;
+use halcyon_stream::PartitionKey;
+
+use super::consistency::Consistency;
+use super::current::{self, Wanted};
+use super::next_timestamp;
+use crate::coordinator::Coordinator;
+use crate::{Error, Outcome, QueryOptions, Result, Rows};
+
+const SERIAL: u16 = 8;
+
+/// A statement with its plan.
+pub(super) type Statement = (Arc<ModifyPlan>, BoundModification);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    Static,
+    Row(Vec<u8>),
+}
+
+/// All that the owning shard needs.
+struct Request {
+    table: Arc<Table>,
+    key: PartitionKey,
+    statements: Vec<BoundModification>,
+    conditions: Vec<(Target, BoundConditions)>,
+    read_columns: Vec<ColumnRef>,
+    /// What a refusal shows, in this order.
+    shown: Vec<ColumnRef>,
+    now_seconds: i32,
+}
+
+fn refuse<T>(message: impl Into<String>) -> Result<T> {
+    Err(Error::Invalid(message.into()))
+}
+
+/// One conditional statement, or a batch with at least one.
+pub(super) async fn execute(
+    coordinator: &Coordinator,
+    statements: Vec<Statement>,
+    is_batch: bool,
+    options: &QueryOptions,
+) -> Result<Outcome> {
+    let catalog = coordinator.shard().engine().catalog();
+    let Some(request) = gather(statements, is_batch)? else { return Ok(Outcome::Void) };
+    let keyspace = &request.table.schema.keyspace;
+    Consistency::new(options.consistency)?.check_commit(&catalog, keyspace)?;
+    let serial = Consistency::new(options.serial_consistency.unwrap_or(SERIAL))?;
+    serial.check_serial(&catalog, keyspace)?;
+    let token = request.key.token;
+    let job = move |shard: Rc<Shard>| async move { compare_and_set(&shard, request).await };
+    coordinator.on_owner(token, job).await.map(Outcome::Rows)
+}
+
+/// Checks that the statements mean one partition, and sorts out what must be read.
+fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>> {
+    let mut conditions: Vec<(Target, BoundConditions)> = Vec::new();
+    let mut shown = Some(Vec::new());
+    let mut condition_columns: Vec<ColumnRef> = Vec::new();
+    let (mut regular_rows, mut static_row) = (false, false);
+    let mut bound = Vec::with_capacity(statements.len());
+    for (plan, modification) in statements {
+        check_rows(&plan)?;
+        let is_new = bound.first().is_some_and(|first: &BoundModification| {
+            first.keys.first() != modification.keys.first()
+        });
+        if is_new {
+            return refuse("Batch with conditions cannot span multiple partitions");
+        }
+        regular_rows |= modification.updates_regular_rows;
+        if let Some(found) = &modification.conditions {
+            static_row |= modification.updates_static_row;
+            condition_columns.extend(plan.condition_columns());
+            condition_columns.extend(&modification.reads);
+            add_conditions(&mut conditions, found, &modification)?;
+            match &mut shown {
+                _ if plan.has_existence_condition() => shown = None,
+                Some(shown) => shown.extend(plan.condition_columns()),
+                None => {}
+            }
+        }
+        let mut modification = modification;
+        modification.conditional = true;
+        bound.push(modification);
+    }
+    let Some(first) = bound.first() else { return Ok(None) };
+    let (table, now_seconds) = (first.table.clone(), first.now_seconds);
+    let Some(key) = first.keys.first().cloned() else { return Ok(None) };
+    let mut read_columns = condition_columns;
+    if static_row {
+        read_columns.extend(columns_of(&table, ColumnKind::Static));
+    }
+    if regular_rows {
+        read_columns.extend(columns_of(&table, ColumnKind::Regular));
+    }
+    let shown = shown_columns(&table, shown, is_batch);
+    Ok(Some(Request {
+        table,
+        key,
+        statements: bound,
+        conditions,
+        read_columns,
+        shown,
+        now_seconds,
+    }))
+}
+
+fn check_rows(plan: &ModifyPlan) -> Result<()> {
+    let what = if plan.kind == StatementType::Delete { "deletions" } else { "updates" };
+    if plan.key_is_in_relation() {
+        return refuse(format!("IN on the partition key is not supported with conditional {what}"));
+    }
+    if plan.clustering_has_in() {
+        return refuse(format!(
+            "IN on the clustering key columns is not supported with conditional {what}"
+        ));
+    }
+    Ok(())
+}
+
+fn columns_of(table: &Table, kind: ColumnKind) -> Vec<ColumnRef> {
+    let count = u16::try_from(table.columns(kind).len()).unwrap_or(u16::MAX);
+    (0..count).map(|index| ColumnRef { kind, index }).collect()
+}
+
+/// Columns of the key, then those with conditions; all columns where existence was asked.
+fn shown_columns(
+    table: &Table,
+    conditions: Option<Vec<ColumnRef>>,
+    is_batch: bool,
+) -> Vec<ColumnRef> {
+    let by_name = |kind| {
+        let mut columns = columns_of(table, kind);
+        columns.sort_by_key(|column| table.column(*column).map(|def| def.name.clone()));
+        columns
+    };
+    let mut shown = Vec::new();
+    if conditions.is_none() || is_batch {
+        shown.extend(columns_of(table, ColumnKind::PartitionKey));
+        shown.extend(columns_of(table, ColumnKind::Clustering));
+    }
+    match conditions {
+        None => {
+            shown.extend(by_name(ColumnKind::Static));
+            shown.extend(by_name(ColumnKind::Regular));
+        }
+        Some(columns) => {
+            for column in columns {
+                if !shown.contains(&column) {
+                    shown.push(column);
+                }
+            }
+        }
+    }
+    shown
+}
+
+/// The row that a conditional statement means.
+fn target(modification: &BoundModification) -> Target {
+    match &modification.rows {
+        BoundRows::Rows(rows) => match rows.first() {
+            Some(row) => Target::Row(row.clone()),
+            None => Target::Static,
+        },
+        BoundRows::Partition if modification.table.schema.clustering.is_empty() => {
+            Target::Row(Vec::new())
+        }
+        _ => Target::Static,
+    }
+}
+
+fn add_conditions(
+    all: &mut Vec<(Target, BoundConditions)>,
+    found: &BoundConditions,
+    modification: &BoundModification,
+) -> Result<()> {
+    let row = target(modification);
+    let BoundConditions::Columns(columns) = found else {
+        return add_one(all, row, found.clone());
+    };
+    // Static columns are conditions on the partition, whatever row the statement means.
+    for is_static in [false, true] {
+        let of_kind = columns.iter().filter(|c| (c.column.kind == ColumnKind::Static) == is_static);
+        let part: Vec<_> = of_kind.cloned().collect();
+        if !part.is_empty() {
+            let target = if is_static { Target::Static } else { row.clone() };
+            add_one(all, target, BoundConditions::Columns(part))?;
+        }
+    }
+    Ok(())
+}
+
+fn add_one(
+    all: &mut Vec<(Target, BoundConditions)>,
+    target: Target,
+    new: BoundConditions,
+) -> Result<()> {
+    use BoundConditions::{Columns, Exists, NotExists};
+    match (all.iter_mut().find(|(other, _)| *other == target).map(|(_, old)| old), new) {
+        (None, new) => all.push((target, new)),
+        (Some(Columns(old)), Columns(new)) => old.extend(new),
+        (Some(Exists), Exists) | (Some(NotExists), NotExists) => {}
+        (Some(_), Columns(_)) => {
+            return refuse("Cannot mix IF conditions and IF NOT EXISTS for the same row");
+        }
+        (Some(Columns(_)), Exists) => {
+            return refuse("Cannot mix IF conditions and IF EXISTS for the same row");
+        }
+        (Some(Columns(_)), NotExists) => {
+            return refuse("Cannot mix IF conditions and IF NOT EXISTS for the same row");
+        }
+        _ => {
+            return refuse("Cannot mix IF EXISTS and IF NOT EXISTS conditions for the same row");
+        }
+    }
+    Ok(())
+}
+
+async fn compare_and_set(shard: &Shard, request: Request) -> Result<Rows> {
+    let _lock = shard.lock(request.table.id, &request.key).await;
+    let rows: Vec<Vec<u8>> = request
+        .conditions
+        .iter()
+        .filter_map(|(target, _)| match target {
+            Target::Row(row) => Some(row.clone()),
+            Target::Static => None,
+        })
+        .collect();
+    let wanted =
+        Wanted { rows: (!rows.is_empty()).then_some(rows), columns: request.read_columns.clone() };
+    let (table, key) = (&request.table, &request.key);
+    let current = current::read(shard, table, key, &wanted, request.now_seconds).await?;
+    for (target, conditions) in &request.conditions {
+        if !holds(target, conditions, &current)? {
+            return Ok(refused(&request, &current));
+        }
+    }
+    let timestamp = next_timestamp(unix_micros());
+    let mut mutations = Vec::with_capacity(request.statements.len());
+    for statement in &request.statements {
+        let mut statement = statement.clone();
+        statement.timestamp = timestamp;
+        let mutation = statement.mutation(key, &current, [0; 16])?;
+        if !mutation.is_empty() {
+            mutations.push(mutation);
+        }
+    }
+    if !mutations.is_empty() {
+        shard.apply(mutations).await.map_err(Error::from)?;
+    }
+    Ok(applied(table))
+}
+
+fn holds(
+    target: &Target,
+    conditions: &BoundConditions,
+    current: &CurrentPartition,
+) -> Result<bool> {
+    let row = match target {
+        Target::Static => current.static_row.as_ref(),
+        Target::Row(clustering) => current.row(clustering),
+    };
+    match conditions {
+        BoundConditions::Exists => Ok(row.is_some()),
+        BoundConditions::NotExists => Ok(row.is_none()),
+        BoundConditions::Columns(columns) => {
+            for condition in columns {
+                if !condition.applies(row)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+    }
+}
+
+fn spec(table: &Table, name: &str, cql_type: CqlType) -> ColumnSpec {
+    ColumnSpec {
+        keyspace: table.schema.keyspace.clone(),
+        table: table.schema.name.clone(),
+        name: name.to_owned(),
+        cql_type,
+    }
+}
+
+fn push(content: &mut Vec<u8>, value: Option<&[u8]>) {
+    let length = value.map_or(-1, |value| value.len() as i32);
+    content.extend_from_slice(&length.to_be_bytes());
+    content.extend_from_slice(value.unwrap_or_default());
+}
+
+fn applied(table: &Table) -> Rows {
+    let mut content = Vec::new();
+    push(&mut content, Some(&[1]));
+    let columns = vec![spec(table, "[applied]", CqlType::Boolean)].into();
+    Rows { columns, count: 1, content, ..Rows::default() }
+}
+
+/// `[applied]` false, and the rows that were compared.
+fn refused(request: &Request, current: &CurrentPartition) -> Rows {
+    let table = &request.table;
+    let mut columns = vec![spec(table, "[applied]", CqlType::Boolean)];
+    let mut content = Vec::new();
+    let mut count = 0;
+    // Without a row there may still be static content.
+    let none = [None];
+    let rows: Vec<_> = match current.rows.as_slice() {
+        [] if current.static_row.is_some() => none.to_vec(),
+        rows => rows.iter().map(Some).collect(),
+    };
+    if rows.is_empty() {
+        push(&mut content, Some(&[0]));
+        return Rows { columns: columns.into(), count: 1, content, ..Rows::default() };
+    }
+    let defs = request.shown.iter().filter_map(|column| table.column(*column));
+    columns.extend(defs.map(|def| spec(table, &def.name, def.cql_type.base().clone())));
+    let components = split_key(&request.key.bytes, table.schema.partition_key.len());
+    for row in rows {
+        push(&mut content, Some(&[0]));
+        count += 1;
+        let clustering: Vec<ClusteringValue<'_>> = match row {
+            Some(row) => {
+                let columns = table.schema.clustering.len();
+                table.layout.clusterings.values(&row.clustering, columns).collect()
+            }
+            None => Vec::new(),
+        };
+        for column in &request.shown {
+            let at = usize::from(column.index);
+            let stored = match column.kind {
+                ColumnKind::Static => current.static_row.as_ref(),
+                _ => row,
+            };
+            match column.kind {
+                ColumnKind::PartitionKey => {
+                    push(&mut content, components.as_ref().and_then(|c| c.get(at).copied()));
+                }
+                ColumnKind::Clustering => match clustering.get(at) {
+                    Some(ClusteringValue::Bytes(bytes)) => push(&mut content, Some(bytes)),
+                    _ => push(&mut content, None),
+                },
+                ColumnKind::Static | ColumnKind::Regular => {
+                    let cql_type = table.column(*column).map(|def| def.cql_type.base());
+                    let value =
+                        stored.zip(cql_type).and_then(|(row, t)| row.value(column.index, t));
+                    push(&mut content, value.as_deref());
+                }
+            }
+        }
+    }
+    Rows { columns: columns.into(), count, content, ..Rows::default() }
+}

@@ -1,0 +1,120 @@
+//! Reads the rows that a modification looks at, without what is deleted or expired.
+
+use std::sync::Arc;
+
+use halcyon_cql::catalog::{ColumnRef, Table};
+use halcyon_cql::plan::modify::{CurrentCell, CurrentPartition, CurrentRow};
+use halcyon_engine::{Read, ReadTarget, Shard};
+use halcyon_model::schema::ColumnKind;
+use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Row, Slice, Slices};
+
+use crate::{Error, Result};
+
+/// What is wanted of a partition.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    /// Serialized clusterings; `None` is the first row that lives.
+    pub rows: Option<Vec<Vec<u8>>>,
+    /// Columns whose cells are read; the others might as well not be there.
+    pub columns: Vec<ColumnRef>,
+}
+
+impl Wanted {
+    fn slices(&self, table: &Table) -> Slices {
+        let Some(rows) = &self.rows else { return Slices::all() };
+        let count = table.schema.clustering.len();
+        if count == 0 {
+            return Slices::all();
+        }
+        let bound = |kind, row: &Vec<u8>| BoundBuf { kind, count, serialized: row.clone() };
+        let mut slices: Vec<Slice> = rows
+            .iter()
+            .map(|row| Slice {
+                start: Some(bound(BoundKind::InclStart, row)),
+                end: Some(bound(BoundKind::InclEnd, row)),
+            })
+            .collect();
+        let clusterings = &table.layout.clusterings;
+        slices.sort_by(|a, b| match (&a.start, &b.start) {
+            (Some(a), Some(b)) => clusterings.compare(a.position(), b.position()),
+            _ => std::cmp::Ordering::Equal,
+        });
+        slices.dedup();
+        Slices { slices, reversed: false, statics: true }
+    }
+
+    fn wants(&self, kind: ColumnKind, index: u16) -> bool {
+        self.columns.contains(&ColumnRef { kind, index })
+    }
+}
+
+pub(super) async fn read(
+    shard: &Shard,
+    table: &Arc<Table>,
+    key: &PartitionKey,
+    wanted: &Wanted,
+    now_seconds: i32,
+) -> Result<CurrentPartition> {
+    let read = Read {
+        table: table.clone(),
+        target: ReadTarget::Partition(key.clone()),
+        slices: wanted.slices(table),
+    };
+    let now = u32::try_from(now_seconds).unwrap_or(0);
+    let mut stream = shard.read(read).await.map_err(Error::from)?;
+    let mut partition = CurrentPartition::default();
+    let mut partition_deletion = DeletionTime::LIVE;
+    let mut range_deletion = DeletionTime::LIVE;
+    while stream.advance().await.map_err(Error::from)? {
+        match stream.fragment() {
+            Fragment::Start(start) => partition_deletion = start.deletion,
+            Fragment::Static(row) => {
+                let live = live_row(&row, ColumnKind::Static, partition_deletion, wanted, now);
+                partition.static_row = live;
+            }
+            Fragment::Row(row) => {
+                let deletion = partition_deletion.max(range_deletion);
+                partition.rows.extend(live_row(&row, ColumnKind::Regular, deletion, wanted, now));
+                if wanted.rows.is_none() && !partition.rows.is_empty() {
+                    break;
+                }
+            }
+            Fragment::Marker(marker) => {
+                range_deletion = marker.open.unwrap_or(DeletionTime::LIVE);
+            }
+            Fragment::End => {}
+        }
+    }
+    Ok(partition)
+}
+
+/// `None` if nothing of it lives.
+fn live_row(
+    row: &Row<'_>,
+    kind: ColumnKind,
+    outer: DeletionTime,
+    wanted: &Wanted,
+    now: u32,
+) -> Option<CurrentRow> {
+    let deletion = outer.max(row.deletion.time);
+    let liveness = row.liveness;
+    let alive = !liveness.is_empty()
+        && !deletion.deletes(liveness.timestamp)
+        && (!liveness.is_expiring() || now < liveness.local_expiration_time);
+    let mut cells = Vec::new();
+    for cell in row.cells {
+        let complex = row.complex_deletions.iter().find(|d| d.column == cell.column);
+        let deletion = complex.map_or(deletion, |complex| deletion.max(complex.time));
+        if wanted.wants(kind, cell.column) && cell.is_live(now) && !deletion.deletes(cell.timestamp)
+        {
+            cells.push(CurrentCell {
+                column: cell.column,
+                path: cell.path.of(row.bytes).to_vec(),
+                value: cell.value.of(row.bytes).to_vec(),
+            });
+        }
+    }
+    let exists = !cells.is_empty() || (alive && kind == ColumnKind::Regular);
+    exists.then(|| CurrentRow { clustering: row.clustering.to_vec(), cells })
+}

@@ -1,0 +1,153 @@
+//! Writes without conditions: mutations to the shards that own their partitions.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use halcyon_cql::catalog::ColumnRef;
+use halcyon_cql::plan::modify::{BoundModification, BoundRows, CurrentPartition};
+use halcyon_engine::Shard;
+use halcyon_model::schema::ColumnKind;
+use halcyon_stream::{Mutation, PartitionKey};
+
+use super::current::{self, Wanted};
+use crate::coordinator::Coordinator;
+use crate::{Error, Result};
+
+/// Nobody counts in a modification that is no counter's.
+const NO_COUNTER: [u8; 16] = [0; 16];
+
+/// Modifications that belong together only in time: each shard applies its part on its own.
+pub(super) async fn execute(
+    coordinator: &Coordinator,
+    modifications: Vec<BoundModification>,
+) -> Result<()> {
+    let mut ready = Vec::new();
+    for modification in modifications {
+        if modification.requires_read() {
+            read_and_write(coordinator, modification).await?;
+        } else {
+            ready.extend(mutations(&modification)?);
+        }
+    }
+    apply(coordinator, ready).await
+}
+
+/// The mutations of a modification that needs no stored row.
+pub(super) fn mutations(modification: &BoundModification) -> Result<Vec<Mutation>> {
+    let nothing = CurrentPartition::default();
+    let mutation = |key| Ok(modification.mutation(key, &nothing, NO_COUNTER)?);
+    modification.keys.iter().map(mutation).collect()
+}
+
+/// Applies mutations, those of one shard together.
+pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -> Result<()> {
+    apply_by_shard(coordinator, by_shard(coordinator, mutations)).await
+}
+
+pub(super) async fn apply_by_shard(
+    coordinator: &Coordinator,
+    shards: Vec<(usize, Vec<Mutation>)>,
+) -> Result<()> {
+    for (shard, mutations) in shards {
+        let job = move |shard: Rc<Shard>| async move {
+            shard.apply(mutations).await.map_err(Error::from)
+        };
+        coordinator.on_shard(shard, job).await?;
+    }
+    Ok(())
+}
+
+/// Mutations that change something, by the shard that owns their partition.
+pub(super) fn by_shard(
+    coordinator: &Coordinator,
+    mutations: Vec<Mutation>,
+) -> Vec<(usize, Vec<Mutation>)> {
+    let engine = coordinator.shard().engine();
+    let mut shards: Vec<(usize, Vec<Mutation>)> = Vec::new();
+    for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
+        let owner = engine.owner(mutation.key.token);
+        match shards.iter_mut().find(|(shard, _)| *shard == owner) {
+            Some((_, group)) => group.push(mutation),
+            None => shards.push((owner, vec![mutation])),
+        }
+    }
+    shards
+}
+
+/// Lists by index and counters: partition by partition, each read and written under its lock.
+async fn read_and_write(coordinator: &Coordinator, modification: BoundModification) -> Result<()> {
+    let counter_id = match modification.table.is_counter() {
+        true => counter_id(coordinator).await?,
+        false => NO_COUNTER,
+    };
+    for key in modification.keys.clone() {
+        let modification = modification.clone();
+        let token = key.token;
+        let job = move |shard: Rc<Shard>| async move {
+            let _lock = shard.lock(modification.table.id, &key).await;
+            let mutation = read_one(&shard, &modification, &key, counter_id).await?;
+            shard.apply(vec![mutation]).await.map_err(Error::from)
+        };
+        coordinator.on_owner(token, job).await?;
+    }
+    Ok(())
+}
+
+thread_local! {
+    static HOST_ID: Cell<Option<[u8; 16]>> = const { Cell::new(None) };
+}
+
+/// The node's host id: counters are counted under it (`CounterId.getLocalId`).
+async fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
+    if let Some(known) = HOST_ID.get() {
+        return Ok(known);
+    }
+    let missing = || Error::Server("system.local has no host_id".to_owned());
+    let catalog = coordinator.shard().engine().catalog();
+    let table = catalog.table("system", "local").cloned().ok_or_else(missing)?;
+    let column = table.find_column("host_id").ok_or_else(missing)?;
+    let key = PartitionKey::of(b"local");
+    let token = key.token;
+    let job = move |shard: Rc<Shard>| async move {
+        let wanted = Wanted { rows: Some(vec![Vec::new()]), columns: vec![column] };
+        let local = current::read(&shard, &table, &key, &wanted, 0).await?;
+        let cell = local.rows.first().and_then(|row| row.cells_of(column.index).next());
+        Ok(cell.and_then(|cell| <[u8; 16]>::try_from(cell.value.as_slice()).ok()))
+    };
+    let found = coordinator.on_owner(token, job).await?.ok_or_else(missing)?;
+    HOST_ID.set(Some(found));
+    Ok(found)
+}
+
+/// The mutation of one partition, from its stored rows. The caller holds the partition's lock.
+pub(super) async fn read_one(
+    shard: &Shard,
+    modification: &BoundModification,
+    key: &PartitionKey,
+    counter_id: [u8; 16],
+) -> Result<Mutation> {
+    let rows = match &modification.rows {
+        BoundRows::Rows(rows) => Some(rows.clone()),
+        BoundRows::Partition if modification.table.schema.clustering.is_empty() => {
+            Some(vec![Vec::new()])
+        }
+        _ => None,
+    };
+    let mut columns = modification.reads.clone();
+    if modification.table.is_counter() {
+        columns.extend(all_columns(modification, ColumnKind::Static));
+        columns.extend(all_columns(modification, ColumnKind::Regular));
+    }
+    let wanted = Wanted { rows, columns };
+    let table = &modification.table;
+    let current = current::read(shard, table, key, &wanted, modification.now_seconds).await?;
+    Ok(modification.mutation(key, &current, counter_id)?)
+}
+
+pub(super) fn all_columns(
+    modification: &BoundModification,
+    kind: ColumnKind,
+) -> impl Iterator<Item = ColumnRef> {
+    let count = modification.table.columns(kind).len();
+    (0..u16::try_from(count).unwrap_or(u16::MAX)).map(move |index| ColumnRef { kind, index })
+}

@@ -1,0 +1,122 @@
+//! Executes everything that is neither SELECT nor a modification.
+//!
+//! A schema change runs on shard 0, one at a time: it takes the catalog as it then is, makes the next one, and hands both
+//! it and the rows that say so to the engine.
+
+mod auth;
+mod describe;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use halcyon_cql::ast::{QualifiedName, Statement, StatementKind};
+use halcyon_cql::catalog::TableKind;
+use halcyon_cql::plan::find_table;
+use halcyon_cql::schema::change::{self, Change, Context, Event, Target};
+use halcyon_cql::schema::rows::{WriteTime, difference};
+use halcyon_cql::schema::{DATA_CENTER, schema_version_row, system_tables};
+use halcyon_io::clock::{unix_micros, unix_seconds};
+use halcyon_stream::PartitionKey;
+
+use crate::coordinator::{Client, Coordinator};
+use crate::{Error, Outcome, QueryOptions, Result, SchemaChange, SchemaTarget};
+
+pub(crate) async fn execute_schema(
+    coordinator: &Coordinator,
+    statement: &Statement,
+    options: &QueryOptions,
+    client: &Client,
+) -> Result<Outcome> {
+    match &statement.kind {
+        StatementKind::Use { keyspace } => {
+            if coordinator.shard().engine().catalog().keyspace(keyspace).is_none() {
+                return Err(Error::Invalid(format!("Keyspace '{keyspace}' does not exist")));
+            }
+            Ok(Outcome::SetKeyspace(keyspace.clone()))
+        }
+        StatementKind::Truncate { name } => truncate(coordinator, name, client).await,
+        StatementKind::Auth(statement) => auth::execute(statement, client),
+        StatementKind::Describe(wanted) => {
+            describe::execute(coordinator, wanted, options, client).await
+        }
+        _ => change_schema(coordinator, statement, client).await,
+    }
+}
+
+async fn truncate(
+    coordinator: &Coordinator,
+    name: &QualifiedName,
+    client: &Client,
+) -> Result<Outcome> {
+    let engine = coordinator.shard().engine();
+    let table = find_table(name, &engine.catalog(), client.keyspace.as_deref())?.clone();
+    match table.kind {
+        TableKind::Regular => {}
+        TableKind::View => {
+            let what =
+                "Cannot TRUNCATE materialized view directly; must truncate base table instead";
+            return Err(Error::Invalid(what.to_owned()));
+        }
+        TableKind::Virtual => {
+            let name = table.full_name();
+            return Err(Error::Invalid(format!("Truncation is not supported by table {name}")));
+        }
+    }
+    let truncated = engine.truncate(table.id).await;
+    truncated.map_err(|e| Error::Truncate(format!("Error during truncate: {e}")))?;
+    Ok(Outcome::Void)
+}
+
+async fn change_schema(
+    coordinator: &Coordinator,
+    statement: &Statement,
+    client: &Client,
+) -> Result<Outcome> {
+    let kind = statement.kind.clone();
+    let keyspace = client.keyspace.clone();
+    let table_id = coordinator.entropy().time_uuid(unix_micros());
+    let made = coordinator.on_shard(0, move |shard| async move {
+        let system = system_tables();
+        let turn = system.table("system_schema", "keyspaces").map(|table| table.id);
+        let _turn = shard.lock(turn.unwrap_or_default(), &PartitionKey::of(b"change")).await;
+        let catalog = shard.engine().catalog();
+        let at = WriteTime {
+            micros: later_than_all(unix_micros()),
+            seconds: u32::try_from(unix_seconds()).unwrap_or_default(),
+        };
+        let keyspace = keyspace.as_deref();
+        let context = Context { keyspace, data_center: DATA_CENTER, table_id, at };
+        let made = change::change(&catalog, &kind, &context)?;
+        if made.event.is_some() {
+            let mut rows = difference(&catalog, &made.catalog, at);
+            rows.extend(schema_version_row(made.catalog.version, at));
+            shard.engine().change_schema(Arc::new(made.catalog.clone()), rows).await?;
+        }
+        Ok(made)
+    });
+    Ok(outcome(made.await?))
+}
+
+/// What drops a table and what creates it again must not be written at one time, or the former would win.
+fn later_than_all(now: i64) -> i64 {
+    static LAST: AtomicI64 = AtomicI64::new(i64::MIN);
+    let next = |last: i64| Some(now.max(last.saturating_add(1)));
+    LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
+        .map_or(now, |last| now.max(last.saturating_add(1)))
+}
+
+fn outcome(made: Change) -> Outcome {
+    let Some(Event { change, target, keyspace, name }) = made.event else {
+        return match made.warnings.is_empty() {
+            true => Outcome::Void,
+            false => Outcome::Warned(made.warnings),
+        };
+    };
+    let target = match target {
+        Target::Keyspace => SchemaTarget::Keyspace,
+        Target::Table => SchemaTarget::Table,
+        Target::Type => SchemaTarget::Type,
+    };
+    let (arguments, warnings) = (Vec::new(), made.warnings);
+    Outcome::SchemaChange(SchemaChange { change, target, keyspace, name, arguments, warnings })
+}

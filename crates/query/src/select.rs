@@ -1,0 +1,300 @@
+//! Executes SELECT: which partitions and ranges are read, in which order, on which shards, from where a page goes on.
+//!
+//! 1. The statement is bound; a paging state says after which row to go on.
+//! 2. Keys are read one after the other, each on its owner; a range shard by shard, since shard 0 has the lowest tokens.
+//! 3. The `Scan` travels: it is handed to a shard with what it has gathered, and comes back with more.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_cql::catalog::TableKind;
+use halcyon_cql::plan::restrictions::{BoundKeys, TokenBounds};
+use halcyon_cql::plan::select::SelectPlan;
+use halcyon_engine::{RangeBound, Read, ReadTarget, Shard, TokenRange};
+use halcyon_model::BoundKind;
+use halcyon_stream::{BoundBuf, Layout, Mutation, PartitionKey, Slice, Slices};
+
+use crate::coordinator::{Coordinator, Request};
+use crate::mutations::MutationStream;
+use crate::paging::PagingState;
+use crate::scan::Scan;
+use crate::{Error, Outcome, QueryOptions, Result, Rows};
+
+/// `tombstone_warn_threshold`
+const TOMBSTONE_WARN_THRESHOLD: u64 = 1_000;
+const CONSISTENCY_ANY: u16 = 0;
+
+pub(crate) async fn execute_select(
+    coordinator: &Coordinator,
+    plan: &Arc<SelectPlan>,
+    request: &Request<'_>,
+    options: &QueryOptions,
+) -> Result<Outcome> {
+    if options.consistency == CONSISTENCY_ANY {
+        return Err(Error::Invalid("ANY ConsistencyLevel is only supported for writes".into()));
+    }
+    let layout = &plan.table.layout;
+    let state = match &options.paging_state {
+        Some(bytes) => Some(PagingState::decode(bytes, layout)?),
+        None => None,
+    };
+    let select = plan.bind(&request.execution())?;
+    let whole = plan.selection.is_aggregate() && plan.grouping.is_none();
+    let page_rows = match options.page_size.and_then(|size| u32::try_from(size).ok()) {
+        Some(size) if size > 0 && !whole => size,
+        _ => u32::MAX,
+    };
+    if !plan.sort.is_empty() && options.page_size.is_some_and(|size| size > 0) {
+        return Err(Error::Invalid(
+            "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \
+             remove the ORDER BY or the IN and sort client side, or disable paging for this query"
+                .into(),
+        ));
+    }
+    let mut scan = Scan::new(select, request.moment(options.consistency), page_rows);
+    if let Some(state) = &state {
+        scan.resume(state.remaining, state.remaining_in_partition);
+    }
+    let mut scan = read(coordinator, scan, state).await?;
+    scan.finish()?;
+    Ok(Outcome::Rows(rows(scan, plan, page_rows, whole)))
+}
+
+fn rows(scan: Scan, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
+    let mut warnings: Vec<String> = plan.warning().map(str::to_owned).into_iter().collect();
+    if scan.live.tombstones > TOMBSTONE_WARN_THRESHOLD {
+        warnings.push(format!(
+            "Read {} live rows and {} tombstone cells for query on {} (see tombstone_warn_threshold)",
+            scan.page.count,
+            scan.live.tombstones,
+            plan.table.full_name()
+        ));
+    }
+    let (single, last_key) = match &scan.select.keys {
+        Some(BoundKeys::Partitions(keys)) => {
+            (keys.len() == 1, keys.last().map(|k| k.bytes.clone()))
+        }
+        _ => (false, None),
+    };
+    let page = scan.page;
+    // The partition in which the page ended is done: after the last one nothing comes.
+    let partition_done = page.remaining_in_partition == 0
+        || plan.table.schema.clustering.is_empty()
+        || page.last.as_ref().is_some_and(|last| last.clustering.is_none());
+    let in_last_key = last_key.is_some() && page.last.as_ref().map(|l| &l.key) == last_key.as_ref();
+    let more = page.full
+        && page.remaining > 0
+        && page_rows != u32::MAX
+        && !whole
+        && !(in_last_key && partition_done);
+    let paging_state = page.last.filter(|_| more).map(|last| {
+        // Of a single partition the statement names the key.
+        let key = if single { Vec::new() } else { last.key };
+        let state = PagingState {
+            key,
+            clustering: last.clustering,
+            remaining: page.remaining,
+            remaining_in_partition: page.remaining_in_partition,
+        };
+        state.encode(&plan.table.layout)
+    });
+    Rows {
+        columns: plan.columns.clone(),
+        count: page.count,
+        content: page.content,
+        paging_state,
+        warnings,
+    }
+}
+
+async fn read(coordinator: &Coordinator, scan: Scan, state: Option<PagingState>) -> Result<Scan> {
+    match scan.select.keys.clone() {
+        None => Ok(scan),
+        Some(BoundKeys::Partitions(keys)) => read_keys(coordinator, scan, keys, state).await,
+        Some(BoundKeys::Range(bounds)) => read_range(coordinator, scan, bounds, state).await,
+    }
+}
+
+async fn read_keys(
+    coordinator: &Coordinator,
+    mut scan: Scan,
+    keys: Vec<PartitionKey>,
+    state: Option<PagingState>,
+) -> Result<Scan> {
+    let mut keys = keys.into_iter();
+    if let Some(state) = state {
+        let invalid = || Error::Protocol("Invalid value for the paging state".into());
+        let is_only = keys.len() == 1 && state.key.is_empty();
+        let key = keys.find(|key| is_only || key.bytes == state.key).ok_or_else(invalid)?;
+        scan = go_on(coordinator, scan, key, &state).await?;
+    }
+    for key in keys {
+        if scan.page.full {
+            break;
+        }
+        let slices = scan.select.slices.clone();
+        scan = read_partition(coordinator, scan, key, slices).await?;
+    }
+    Ok(scan)
+}
+
+/// Reads what is left of the partition in which the page before ended.
+async fn go_on(
+    coordinator: &Coordinator,
+    mut scan: Scan,
+    key: PartitionKey,
+    state: &PagingState,
+) -> Result<Scan> {
+    if let Some(clustering) = &state.clustering
+        && state.remaining_in_partition > 0
+    {
+        let layout = scan.select.plan.table.layout.clone();
+        let slices = after(&layout, &scan.select.slices, clustering);
+        if !slices.slices.is_empty() {
+            scan = read_partition(coordinator, scan, key, slices).await?;
+        }
+    }
+    scan.next_partitions();
+    Ok(scan)
+}
+
+async fn read_partition(
+    coordinator: &Coordinator,
+    mut scan: Scan,
+    key: PartitionKey,
+    slices: Slices,
+) -> Result<Scan> {
+    let table = scan.select.plan.table.clone();
+    if table.kind == TableKind::Virtual {
+        let mut partitions = coordinator.virtual_tables().partitions(&table).await;
+        partitions.retain(|partition| partition.key == key);
+        return take_mutations(scan, partitions, &slices).await;
+    }
+    let token = key.token;
+    let read = Read { table, target: ReadTarget::Partition(key), slices };
+    coordinator
+        .on_owner(token, move |shard| async move {
+            take_from(&shard, &mut scan, read).await?;
+            Ok(scan)
+        })
+        .await
+}
+
+async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()> {
+    let mut stream = shard.read(read).await?;
+    scan.take(&mut stream).await
+}
+
+async fn take_mutations(
+    mut scan: Scan,
+    partitions: Vec<Mutation>,
+    slices: &Slices,
+) -> Result<Scan> {
+    let mut stream = MutationStream::new(partitions, slices);
+    scan.take(&mut stream).await?;
+    Ok(scan)
+}
+
+async fn read_range(
+    coordinator: &Coordinator,
+    mut scan: Scan,
+    bounds: TokenBounds,
+    state: Option<PagingState>,
+) -> Result<Scan> {
+    let mut range = token_range(&bounds);
+    if let Some(state) = state {
+        let key = PartitionKey::of(&state.key);
+        if !bounds.contains(key.token) {
+            return Err(Error::Protocol("Invalid value for the paging state".into()));
+        }
+        range.start = RangeBound::AfterKey(key.clone());
+        scan = go_on(coordinator, scan, key, &state).await?;
+    }
+    let table = scan.select.plan.table.clone();
+    if table.kind == TableKind::Virtual {
+        return read_virtual(coordinator, scan, &range).await;
+    }
+    let engine = coordinator.shard().engine().clone();
+    let first = match &range.start {
+        RangeBound::AfterKey(key) | RangeBound::BeforeKey(key) => engine.owner(key.token),
+        RangeBound::BeforeToken(token) | RangeBound::AfterToken(token) => engine.owner(*token),
+        RangeBound::Open => 0,
+    };
+    let last = match &range.end {
+        RangeBound::BeforeToken(token) | RangeBound::AfterToken(token) => engine.owner(*token),
+        _ => engine.shard_count().saturating_sub(1),
+    };
+    for index in first..=last {
+        if scan.page.full {
+            break;
+        }
+        let read = Read {
+            table: table.clone(),
+            target: ReadTarget::Range(range.clone()),
+            slices: scan.select.slices.clone(),
+        };
+        scan = coordinator
+            .on_shard(index, move |shard| async move {
+                take_from(&shard, &mut scan, read).await?;
+                Ok(scan)
+            })
+            .await?;
+    }
+    Ok(scan)
+}
+
+async fn read_virtual(coordinator: &Coordinator, scan: Scan, range: &TokenRange) -> Result<Scan> {
+    if scan.page.full {
+        return Ok(scan);
+    }
+    let table = scan.select.plan.table.clone();
+    let mut partitions = coordinator.virtual_tables().partitions(&table).await;
+    partitions.retain(|partition| {
+        let key = &partition.key;
+        let after = match &range.start {
+            RangeBound::Open => true,
+            RangeBound::BeforeToken(token) => key.token >= *token,
+            RangeBound::AfterToken(token) => key.token > *token,
+            RangeBound::BeforeKey(start) => table.layout.compare_keys(key, start).is_ge(),
+            RangeBound::AfterKey(start) => table.layout.compare_keys(key, start).is_gt(),
+        };
+        after
+            && match &range.end {
+                RangeBound::BeforeToken(token) => key.token < *token,
+                RangeBound::AfterToken(token) => key.token <= *token,
+                _ => true,
+            }
+    });
+    let slices = scan.select.slices.clone();
+    take_mutations(scan, partitions, &slices).await
+}
+
+fn token_range(bounds: &TokenBounds) -> TokenRange {
+    let start = match bounds.start {
+        None | Some((i64::MIN, _)) => RangeBound::Open,
+        Some((token, true)) => RangeBound::BeforeToken(token),
+        Some((token, false)) => RangeBound::AfterToken(token),
+    };
+    let end = match bounds.end {
+        None | Some((i64::MIN, _)) => RangeBound::Open,
+        Some((token, true)) => RangeBound::AfterToken(token),
+        Some((token, false)) => RangeBound::BeforeToken(token),
+    };
+    TokenRange { start, end }
+}
+
+/// The slices that lie behind a row, in the direction of the read.
+fn after(layout: &Layout, slices: &Slices, clustering: &[u8]) -> Slices {
+    let bound = |kind: BoundKind| BoundBuf {
+        kind,
+        count: layout.clusterings.len(),
+        serialized: clustering.to_vec(),
+    };
+    let behind = if slices.reversed {
+        Slice { start: None, end: Some(bound(BoundKind::ExclEnd)) }
+    } else {
+        Slice { start: Some(bound(BoundKind::ExclStart)), end: None }
+    };
+    let left = slices.slices.iter().filter_map(|slice| slice.intersect(&behind, layout));
+    Slices { slices: left.collect(), ..*slices }
+}

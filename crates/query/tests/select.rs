@@ -1,0 +1,211 @@
+//! SELECT against recorded answers of Apache Cassandra 5.0.9: a node of two shards on the simulated disk runs each
+//! statement, and names, types, rows, warnings, messages and paging states must be the same.
+//!
+//! ```text
+//! % statement            is prepared: v names and types of its markers, k those of the partition key
+//! ! statement            makes what the questions are about
+//! ? statement            asked at once          @ n statement       asked in pages of n rows
+//! = name type | ...      - values in hex        w warning           x code message         ~ paging state, or end
+//! ```
+//!
+//! The order in which messages list the signatures of a function is that of a Java hash set, so it is not compared.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_cql::catalog::Table;
+use halcyon_engine::{Engine, Options, Shard};
+use halcyon_io::{Disk, block_on, spawn};
+use halcyon_model::CqlType;
+use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions, Rows, VirtualTables};
+use halcyon_stream::Mutation;
+
+struct NoVirtualTables;
+
+impl VirtualTables for NoVirtualTables {
+    fn partitions<'a>(&'a self, _: &'a Table) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+}
+
+async fn start() -> Coordinator {
+    let (disk, _) = Disk::simulated(1);
+    let options = Options::in_directory(Path::new("/halcyon"), 2);
+    let (engine, _) = Engine::open(disk, options).await.expect("opens");
+    let mut first = None;
+    for index in 0..2 {
+        let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");
+        spawn(inbox.serve(shard.clone())).detach();
+        first.get_or_insert(shard);
+    }
+    Coordinator::new(first.expect("two"), Rc::new(NoVirtualTables))
+}
+
+async fn execute(
+    node: &Coordinator,
+    text: &str,
+    page_size: Option<i32>,
+    paging_state: Option<Vec<u8>>,
+) -> Result<(Outcome, Vec<String>), Error> {
+    let client = Client::default();
+    let statement = Arc::new(node.prepare(text, &client)?);
+    let options = QueryOptions {
+        consistency: 1,
+        page_size,
+        paging_state,
+        protocol_version: 4,
+        ..QueryOptions::default()
+    };
+    let outcome = node.execute(&statement, &options, &client).await?;
+    Ok((outcome, statement.warnings.clone()))
+}
+
+fn code(error: &Error) -> &'static str {
+    match error {
+        Error::Invalid(_) => "2200",
+        Error::Syntax(_) => "2000",
+        Error::FunctionFailure { .. } => "1400",
+        Error::Protocol(_) => "000a",
+        _ => "0000",
+    }
+}
+
+fn type_text(cql_type: &CqlType) -> String {
+    match cql_type {
+        CqlType::Frozen(inner) | CqlType::Reversed(inner) => type_text(inner),
+        CqlType::List(e) => format!("list<{}>", type_text(e)),
+        CqlType::Set(e) => format!("set<{}>", type_text(e)),
+        CqlType::Map(k, v) => format!("map<{}, {}>", type_text(k), type_text(v)),
+        CqlType::Udt(udt) => format!("udt {}", String::from_utf8_lossy(&udt.name)),
+        CqlType::Tuple(types) => {
+            format!("tuple<{}>", types.iter().map(type_text).collect::<Vec<_>>().join(", "))
+        }
+        // Version 4 of the protocol has no code for it.
+        CqlType::Duration => "custom org.apache.cassandra.db.marshal.DurationType".to_owned(),
+        other => other.cql_name(),
+    }
+}
+
+/// The rows of a page, each as its values in hex.
+fn rows_text(rows: &Rows) -> Vec<String> {
+    let mut at = rows.content.as_slice();
+    let mut value = || {
+        let (len, rest) = at.split_first_chunk::<4>().expect("a length");
+        at = rest;
+        let Ok(len) = usize::try_from(i32::from_be_bytes(*len)) else { return "null".to_owned() };
+        let (bytes, rest) = at.split_at(len);
+        at = rest;
+        if bytes.is_empty() { "''".to_owned() } else { halcyon_model::value::hex(bytes) }
+    };
+    let lines: Vec<String> = (0..rows.count)
+        .map(|_| {
+            let values: Vec<String> = rows.columns.iter().map(|_| value()).collect();
+            format!("- {}", values.join(" "))
+        })
+        .collect();
+    assert!(at.is_empty(), "bytes are left");
+    lines
+}
+
+async fn ask(node: &Coordinator, text: &str, page_size: Option<i32>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut state = None;
+    loop {
+        let (rows, warnings) = match execute(node, text, page_size, state.clone()).await {
+            Ok((Outcome::Rows(rows), warnings)) => (rows, warnings),
+            Ok((other, _)) => {
+                lines.push(format!("{other:?}"));
+                return lines;
+            }
+            Err(error) => {
+                lines.push(format!("x {} {error}", code(&error)));
+                return lines;
+            }
+        };
+        if lines.is_empty() {
+            let column = |c: &halcyon_cql::plan::ColumnSpec| {
+                format!("{} {}", c.name, type_text(&c.cql_type))
+            };
+            let columns: Vec<String> = rows.columns.iter().map(column).collect();
+            lines.push(format!("= {}", columns.join(" | ")));
+        }
+        lines.extend(rows_text(&rows));
+        lines.extend(warnings.iter().chain(&rows.warnings).map(|warning| format!("w {warning}")));
+        if page_size.is_some() {
+            let shown = rows.paging_state.as_ref().map(|state| halcyon_model::value::hex(state));
+            lines.push(format!("~ {}", shown.unwrap_or_else(|| "end".to_owned())));
+        }
+        match rows.paging_state {
+            None => return lines,
+            found => state = found,
+        }
+    }
+}
+
+/// What a client learns of a statement's markers.
+fn markers(node: &Coordinator, text: &str) -> Vec<String> {
+    let statement = match node.prepare(text, &Client::default()) {
+        Ok(statement) => statement,
+        Err(error) => return vec![format!("x {} {error}", code(&error))],
+    };
+    let specs = statement.variables.specs.iter();
+    let markers: Vec<String> =
+        specs.map(|spec| format!("{} {}", spec.name, type_text(&spec.cql_type))).collect();
+    let key: Vec<String> = statement.variables.partition_key.iter().map(u16::to_string).collect();
+    let line = |mark: &str, text: String| format!("{mark} {text}").trim_end().to_owned();
+    vec![line("v", markers.join(" | ")), line("k", key.join(" "))]
+}
+
+/// What of a line is compared. Of a paging state that names no row, Cassandra's still has the row before.
+fn compared(line: &str) -> &str {
+    match line.strip_prefix("~ ") {
+        Some("end") => line,
+        Some(_) => "~ more",
+        None => line.split("signatures").next().unwrap_or(line),
+    }
+}
+
+/// Proves that answers are Cassandra's.
+#[test]
+fn answers_are_cassandras() {
+    let recorded = include_str!("data/recorded_selects.txt");
+    block_on(async {
+        let node = start().await;
+        // Counters are counted under the node's own id.
+        let host = "INSERT INTO system.local (key, host_id) VALUES ('local', 6ca5a9d1-4f6a-4d6f-8f9e-111111111111)";
+        execute(&node, host, None, None).await.expect("has an id");
+        let mut lines = recorded.lines().peekable();
+        let mut different = Vec::new();
+        while let Some(line) = lines.next() {
+            let Some((mark, text)) = line.split_once(' ') else { continue };
+            if let Some(statement) = line.strip_prefix('!') {
+                execute(&node, statement, None, None)
+                    .await
+                    .unwrap_or_else(|e| panic!("{line}: {e}"));
+                continue;
+            }
+            let page_size = mark.strip_prefix('@').map(|size| size.parse().expect("a size"));
+            let mut expected = Vec::new();
+            while let Some(answer) = lines.next_if(|l| !l.starts_with(['!', '?', '@', '%'])) {
+                expected.push(answer);
+            }
+            let found = match mark {
+                "%" => markers(&node, text),
+                _ => ask(&node, text, page_size).await,
+            };
+            let same = found.len() == expected.len()
+                && found.iter().zip(&expected).all(|(a, b)| compared(a) == compared(b));
+            if !same {
+                different.push(format!(
+                    "{line}\n  Cassandra:\n    {}\n  Halcyon:\n    {}",
+                    expected.join("\n    "),
+                    found.join("\n    ")
+                ));
+            }
+        }
+        let count = different.len();
+        assert!(different.is_empty(), "{}\n{count} answers differ", different.join("\n"));
+    });
+}

@@ -1,4 +1,4 @@
-//! `halcyon`: reads, verifies, dumps and compacts Apache Cassandra's SSTables.
+//! `halcyon`: serves CQL, and reads, verifies, dumps and compacts Apache Cassandra's SSTables.
 //!
 //! This file only chooses the verb; each verb has a file of its own.
 
@@ -10,6 +10,7 @@ mod dump;
 mod failure;
 mod paths;
 mod schema_source;
+mod serve;
 mod units;
 mod verify;
 
@@ -21,7 +22,11 @@ use halcyon_io::{Disk, DiskOptions, block_on};
 use console::{Console, Verbosity};
 use failure::Failure;
 
-/// Apache Cassandra's SSTables, read, verified, dumped and compacted, offline.
+/// What goes from shard to shard is freed on another thread than it was allocated on: the system's allocator takes a lock for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A Cassandra-compatible database: a CQL server, and commands on Apache Cassandra's SSTables, offline.
 #[derive(Debug, Parser)]
 #[command(
     name = "halcyon",
@@ -49,6 +54,7 @@ struct Talk {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Serve(serve::ServeArgs),
     /// Look into SSTables: describe, dump, verify
     #[command(subcommand)]
     Sstable(SSTableVerb),
@@ -83,6 +89,7 @@ fn main() -> ExitCode {
 
 fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     let options = match verb {
+        Verb::Serve(args) => return serve::run(args, console),
         Verb::Compact(args) => args.disk_options(),
         Verb::Sstable(_) => DiskOptions::default(),
     };
@@ -95,6 +102,8 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     }
     console.detail(format_args!("I/O engine: {}", disk.engine().engine));
     match verb {
+        // It has returned already: it sets its own disk up.
+        Verb::Serve(_) => Ok(()),
         Verb::Compact(args) => compact::run(args, &disk, console),
         Verb::Sstable(SSTableVerb::Describe(args)) => block_on(describe::run(args, &disk, console)),
         Verb::Sstable(SSTableVerb::Dump(args)) => block_on(dump::run(args, &disk, console)),

@@ -242,6 +242,7 @@ pub(super) fn choose(
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let settings = Settings {
         output: None,
+        ids: None,
         keep_inputs: args.keep_inputs || args.output.is_some(),
         version,
         compression,
@@ -251,6 +252,9 @@ pub(super) fn choose(
         gc_before,
         now,
         strict_liveness: schema.is_some_and(|s| s.is_view),
+        split_tokens: Vec::new(),
+        level: None,
+        unflushed: None,
         split_size: args.split_size.filter(|size| *size > 0),
         read_mode: args.read_access.unwrap_or(args.access),
         write_mode: args.write_access.unwrap_or(args.access),

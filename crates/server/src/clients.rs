@@ -1,0 +1,61 @@
+//! Who is connected, for `system_views.clients`: any shard may ask. A connection writes into its entry seldom, but for one
+//! counter, which only its own shard changes.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[derive(Debug, Default)]
+pub(crate) struct Clients(Mutex<BTreeMap<SocketAddr, Arc<Entry>>>);
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    requests: AtomicU64,
+    told: Mutex<Told>,
+}
+
+/// What the client has said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) protocol_version: Option<u8>,
+    pub(crate) keyspace: Option<String>,
+    /// Of STARTUP.
+    pub(crate) options: Vec<(String, String)>,
+}
+
+impl Clients {
+    pub(crate) fn enter(&self, address: SocketAddr) -> Arc<Entry> {
+        let entry = Arc::<Entry>::default();
+        self.lock().insert(address, entry.clone());
+        entry
+    }
+
+    pub(crate) fn leave(&self, address: SocketAddr) {
+        self.lock().remove(&address);
+    }
+
+    pub(crate) fn all(&self) -> Vec<(SocketAddr, u64, Told)> {
+        let clients = self.lock();
+        let entries = clients
+            .iter()
+            .map(|(address, entry)| (*address, entry.requests.load(Relaxed), entry.told().clone()));
+        entries.collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<SocketAddr, Arc<Entry>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    /// One thread writes, so no locked instruction is needed.
+    pub(crate) fn count_request(&self) {
+        self.requests.store(self.requests.load(Relaxed) + 1, Relaxed);
+    }
+
+    pub(crate) fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,319 @@
+//! One client's connection, on the shard that accepted it.
+//!
+//! ```text
+//!  socket ─► read ─► Decoder ─► permit ─┬─► STARTUP, OPTIONS, REGISTER, PREPARE: answered at once
+//!                                       └─► QUERY, EXECUTE, BATCH: a task each ─┐
+//!  socket ◄─ write ◄──────────────── Encoder ◄──────────────────────────────────┘  in the order of completion
+//! ```
+//! 1. A request takes its permit before the next one is decoded: what a client may have under way is bounded.
+//! 2. Answers gather in the encoder while a write is in flight; one write sends all of them.
+//! 3. A client that does not read its answers is not read from either, once `UNSENT_MAX` bytes wait for it.
+//! 4. Reads end by shutting the socket down, never by dropping them. Then what is under way is answered, and sent.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use halcyon_io::clock::{Instant, now};
+use halcyon_io::{Clock, Socket, spawn};
+use halcyon_protocol::{
+    Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
+    Opcode, ReplyTo, Response, SchemaChange, Version,
+};
+use halcyon_query::Client;
+
+use crate::admission::{Permit, Place};
+use crate::bell::Bell;
+use crate::clients::Entry;
+use crate::session;
+use crate::shard::ShardServer;
+
+/// Room for one read.
+const READ_MIN: usize = 16 << 10;
+const READ_MAX: usize = 256 << 10;
+/// Bytes of answers that may wait for a client that does not read them.
+const UNSENT_MAX: usize = 1 << 20;
+/// How often a client that may send no more is looked at again.
+const ROOM_CHECK: Duration = Duration::from_millis(1);
+
+/// What a client may send next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// STARTUP or OPTIONS.
+    Established,
+    Ready,
+}
+
+pub(crate) struct Connection {
+    pub(crate) peer: SocketAddr,
+    socket: Socket,
+    place: Place,
+    pub(crate) stage: Cell<Stage>,
+    pub(crate) version: Cell<Option<Version>>,
+    pub(crate) compression: Cell<Compression>,
+    pub(crate) throw_on_overload: Cell<bool>,
+    /// For `system_views.clients`.
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) events: RefCell<Vec<EventType>>,
+    /// Changed by USE; each request goes on with the one that it began with.
+    client: RefCell<Rc<Client>>,
+    encoder: RefCell<Encoder>,
+    /// There is something to send, or nothing more will come.
+    to_send: Bell,
+    sent: Bell,
+    finished: Bell,
+    in_flight: Cell<usize>,
+    /// No more requests are read.
+    ended: Cell<bool>,
+    broken: Cell<bool>,
+    last_read: Cell<Instant>,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        socket: Socket,
+        peer: SocketAddr,
+        place: Place,
+        entry: Arc<Entry>,
+    ) -> Connection {
+        Connection {
+            peer,
+            socket,
+            place,
+            stage: Cell::new(Stage::Established),
+            version: Cell::new(None),
+            compression: Cell::new(Compression::None),
+            throw_on_overload: Cell::new(false),
+            entry,
+            events: RefCell::default(),
+            client: RefCell::default(),
+            encoder: RefCell::default(),
+            to_send: Bell::default(),
+            sent: Bell::default(),
+            finished: Bell::default(),
+            in_flight: Cell::new(0),
+            ended: Cell::new(false),
+            broken: Cell::new(false),
+            last_read: Cell::new(now()),
+        }
+    }
+
+    pub(crate) fn client(&self) -> Rc<Client> {
+        self.client.borrow().clone()
+    }
+
+    pub(crate) fn use_keyspace(&self, keyspace: &str) {
+        let role = self.client.borrow().role.clone();
+        self.entry.told().keyspace = Some(keyspace.to_owned());
+        *self.client.borrow_mut() = Rc::new(Client { keyspace: Some(keyspace.to_owned()), role });
+    }
+
+    /// How long nothing has come.
+    pub(crate) fn idle(&self) -> Duration {
+        now() - self.last_read.get()
+    }
+
+    /// No more requests are read; those under way are answered.
+    pub(crate) fn finish(&self) {
+        self.socket.shut_down_reads();
+    }
+
+    pub(crate) fn close(&self) {
+        self.socket.shut_down();
+    }
+
+    pub(crate) fn answer(&self, to: ReplyTo, response: &Response<'_>, notes: &Notes) {
+        if !self.broken.get() {
+            self.encoder.borrow_mut().push(to, response, notes);
+            self.to_send.ring();
+        }
+    }
+
+    pub(crate) fn answer_error(&self, to: ReplyTo, error: Error) {
+        self.answer(to, &Response::Error(error), &Notes::default());
+    }
+
+    /// Both directions have this form from the next envelope on; the answer to STARTUP is to come.
+    fn start(&self, decoder: &mut Decoder, version: Version, compression: Compression) {
+        decoder.start(version, compression);
+        self.encoder.borrow_mut().start(version, compression);
+        self.version.set(Some(version));
+        self.compression.set(compression);
+        self.entry.told().protocol_version = Some(version.number());
+        self.stage.set(Stage::Ready);
+    }
+
+    pub(crate) fn announce(&self, change: &SchemaChange) {
+        if let Some(version) = self.version.get()
+            && self.events.borrow().contains(&EventType::SchemaChange)
+        {
+            let event = Response::Event(Event::SchemaChange(change));
+            self.answer(ReplyTo::event(version), &event, &Notes::default());
+        }
+    }
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
+    let writing = spawn(send(connection.clone()));
+    receive(&shard, &connection).await;
+    while connection.in_flight.get() > 0 {
+        connection.finished.wait().await;
+    }
+    connection.ended.set(true);
+    connection.to_send.ring();
+    writing.await;
+    connection.close();
+}
+
+/// The writer: one write for everything that has gathered.
+async fn send(connection: Rc<Connection>) {
+    loop {
+        if connection.encoder.borrow().is_empty() {
+            if connection.ended.get() {
+                return;
+            }
+            connection.to_send.wait().await;
+            continue;
+        }
+        let bytes = connection.encoder.borrow_mut().take();
+        let (outcome, bytes) = connection.socket.write(bytes).await;
+        connection.encoder.borrow_mut().reuse(bytes);
+        // After an error the client has gone: nothing of what is under way can reach it.
+        connection.broken.set(outcome.is_err());
+        connection.sent.ring();
+        if connection.broken.get() {
+            return connection.close();
+        }
+    }
+}
+
+async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
+    let transport = &shard.shared.transport;
+    let mut decoder = Decoder::new(Limits {
+        max_frame_size: transport.max_frame_size,
+        max_message_size: transport.max_frame_size,
+    });
+    let mut buffer = Vec::with_capacity(READ_MIN);
+    loop {
+        let (outcome, read) = connection.socket.read(buffer).await;
+        buffer = read;
+        if !matches!(outcome, Ok(1..)) || connection.broken.get() {
+            return;
+        }
+        connection.last_read.set(now());
+        decoder.feed(&buffer);
+        let full = buffer.len() == buffer.capacity() && buffer.capacity() < READ_MAX;
+        buffer.clear();
+        if full {
+            buffer.reserve(2 * buffer.capacity());
+        }
+        loop {
+            match decoder.next() {
+                Ok(Some(envelope)) => take_in(shard, connection, &mut decoder, envelope).await,
+                Ok(None) => break,
+                Err(error) => {
+                    shard.figures().protocol_errors.up();
+                    connection.encoder.borrow_mut().push_error(&error);
+                    connection.to_send.ring();
+                    if error.close {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn take_in(
+    shard: &Rc<ShardServer>,
+    connection: &Rc<Connection>,
+    decoder: &mut Decoder,
+    envelope: Envelope,
+) {
+    let to = envelope.reply_to();
+    connection.entry.count_request();
+    shard.figures().requests.up();
+    if let Err(message) = expected(connection.stage.get(), envelope.opcode) {
+        return connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
+    }
+    let permit = match permit(shard, connection, &envelope).await {
+        Ok(permit) => permit,
+        Err(message) => {
+            return connection.answer_error(to, Error::new(ErrorKind::Overloaded, message));
+        }
+    };
+    match envelope.opcode {
+        Opcode::Query | Opcode::Execute | Opcode::Batch => {
+            connection.in_flight.set(connection.in_flight.get() + 1);
+            shard.figures().in_flight.up();
+            let (shard, connection) = (shard.clone(), connection.clone());
+            spawn(async move {
+                let _leaving = Leaving(shard.clone(), connection.clone(), to);
+                session::execute(&shard, &connection, &envelope).await;
+                drop(permit);
+            })
+            .detach();
+        }
+        Opcode::Startup => {
+            if let Some((version, compression)) = session::startup(shard, connection, &envelope) {
+                connection.start(decoder, version, compression);
+                connection.answer(to, &Response::Ready, &Notes::default());
+            }
+        }
+        _ => session::answer_at_once(shard, connection, &envelope),
+    }
+}
+
+/// Counts a request out. If its task panics, the client is told; other requests go on.
+struct Leaving(Rc<ShardServer>, Rc<Connection>, ReplyTo);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let Leaving(shard, connection, to) = self;
+        if std::thread::panicking() {
+            let error = Error::new(ErrorKind::Server, "an internal error stopped this request");
+            connection.answer_error(*to, error);
+        }
+        connection.in_flight.set(connection.in_flight.get() - 1);
+        shard.figures().in_flight.down();
+        connection.finished.ring();
+    }
+}
+
+fn expected(stage: Stage, opcode: Opcode) -> Result<(), String> {
+    match (stage, opcode) {
+        (Stage::Established, Opcode::Startup | Opcode::Options) => Ok(()),
+        (Stage::Established, _) => {
+            Err(format!("Unexpected message {opcode}, expecting STARTUP or OPTIONS"))
+        }
+        (Stage::Ready, Opcode::Startup) => {
+            Err("Unexpected message STARTUP, the connection is already initialized".to_owned())
+        }
+        (Stage::Ready, _) => Ok(()),
+    }
+}
+
+/// Waits for room, or refuses, as the client wants it.
+async fn permit(
+    shard: &ShardServer,
+    connection: &Connection,
+    envelope: &Envelope,
+) -> Result<Permit, String> {
+    let bytes = envelope.body.len() as u64;
+    while connection.encoder.borrow().len() > UNSENT_MAX && !connection.broken.get() {
+        connection.sent.wait().await;
+    }
+    if connection.throw_on_overload.get() || shard.shared.transport.throw_on_overload {
+        return connection.place.permit_whole(bytes);
+    }
+    loop {
+        if let Some(permit) = connection.place.permit(bytes) {
+            return Ok(permit);
+        }
+        // Room is made on any shard: looking again costs less than to have every answer wake up others.
+        Clock::system().sleep(ROOM_CHECK).await;
+    }
+}

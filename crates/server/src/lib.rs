@@ -1,0 +1,30 @@
+//! Connections, sessions, routing to shards, virtual tables, settings: `halcyon serve`.
+//!
+//! ```text
+//!  Node (main thread): settings, Engine::open, signals, drain
+//!    └─ one thread a shard: ShardServer ── listener ── Connection ── session ── query::Coordinator
+//!                             └─ mesh: events and connections for other shards
+//! ```
+#![forbid(unsafe_code)]
+
+mod admission;
+mod answer;
+mod bell;
+mod clients;
+mod connection;
+mod figures;
+mod log;
+mod node;
+mod prepared;
+mod session;
+pub mod settings;
+mod shard;
+mod supported;
+mod trace;
+mod virtual_tables;
+
+#[cfg(test)]
+mod tests;
+
+pub use log::{Line, Log};
+pub use node::{Error, serve};

@@ -1,0 +1,393 @@
+//! The start and the stop of a node.
+//!
+//! 1. The directory is locked, its checks are made, the engine opens: nothing is served before recovery is done.
+//! 2. Each shard's thread opens its part and serves its inbox; when all have, the node writes its row of `system.local`, and all listen.
+//! 3. When it is to stop (SIGTERM, SIGINT): no more connections and requests; what is under way is answered; the engine drains.
+//! 4. An engine that has stopped itself (`disk_failure_policy`) is told of; with `die` the node stops too.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use halcyon_cql::schema::LocalNode;
+use halcyon_engine::{DiskFailurePolicy, Engine, RecoveryReport, Shard};
+use halcyon_io::clock::{Instant, now};
+use halcyon_io::startup::{self, Finding, Severity};
+use halcyon_io::{
+    Clock, Disk, Inbox, Listener, Mesh, ThreadPriority, block_on, pin_to_core, spawn,
+};
+use halcyon_query::Coordinator;
+
+use crate::admission::Admission;
+use crate::clients::Clients;
+use crate::figures::Figures;
+use crate::log::Log;
+use crate::prepared::PreparedStatements;
+use crate::settings::Settings;
+use crate::shard::{ShardServer, Shared};
+use crate::virtual_tables::Views;
+
+/// Why a node does not start, or did not stop well. The text has the cure.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    CannotStart(String),
+    #[error("{0}")]
+    Stopped(String),
+}
+
+/// Jobs that may wait for a shard's server.
+const INBOX: usize = 256;
+
+/// Serves until `stop` is ready; then drains. `ready` is told the address as soon as clients can connect.
+pub fn serve(
+    settings: Settings,
+    log: &Log,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let began = now();
+    let disk = Disk::real(settings.disk);
+    block_on(async {
+        let lock = take_directory(&disk, &settings).await?;
+        check_machine(&disk, &settings, log)?;
+        let address = claim(settings.transport.address, "native_transport_port").await?;
+        let opened = Engine::open(disk.clone(), settings.engine.clone()).await;
+        let (engine, report) = opened.map_err(|e| match e {
+            halcyon_engine::Error::Disk(halcyon_io::Error::Busy { path, .. }) => busy(&path),
+            e => Error::CannotStart(e.to_string()),
+        })?;
+        tell_recovery(&report, log);
+        let (shared, inboxes) = share(&settings, &disk, address, log).await;
+        let threads = start_shards(&engine, &shared, inboxes, disk.engine().engine).await?;
+        join(&engine, &settings, address).await?;
+        replay_batches(&shared, log).await?;
+        open_doors(&shared).await?;
+        tell_ready(&settings, &shared, &disk, began, log);
+        ready(address);
+        until_stopped(stop, &engine, log).await;
+        log.say(format_args!("draining: no new connections, requests under way are answered"));
+        drain(&engine, &shared, log).await?;
+        drop((shared, engine));
+        for thread in threads {
+            // It has nothing left to do; a panic was told when it happened.
+            let _ = thread.join();
+        }
+        drop(lock);
+        log.say(format_args!("drained"));
+        Ok(())
+    })
+}
+
+/// Finishes the logged batches that a crash has cut short.
+async fn replay_batches(shared: &Shared, log: &Log) -> Result<(), Error> {
+    let job = |server: Rc<ShardServer>| async move {
+        server.coordinator.replay_batches().await.map_err(|e| e.to_string())
+    };
+    match shared.mesh.on(0, job).await {
+        Ok(Ok(0)) => Ok(()),
+        Ok(Ok(batches)) => {
+            log.say(format_args!("{batches} logged batches were cut short and are finished"));
+            Ok(())
+        }
+        Ok(Err(why)) => {
+            Err(Error::CannotStart(format!("logged batches cannot be finished: {why}")))
+        }
+        Err(gone) => Err(Error::CannotStart(gone.to_string())),
+    }
+}
+
+async fn share(
+    settings: &Settings,
+    disk: &Disk,
+    address: SocketAddr,
+    log: &Log,
+) -> (Arc<Shared>, Vec<Inbox<ShardServer>>) {
+    let mut transport = settings.transport.clone();
+    transport.address = address;
+    transport.shard_aware_port = shard_aware(&transport, log).await;
+    let engine = &settings.engine;
+    let (mesh, inboxes) = Mesh::new(engine.shards, INBOX);
+    let mut io_modes = Vec::new();
+    for directory in &engine.data_directories {
+        io_modes.push((directory.clone(), "user_read", engine.read_mode, false));
+        io_modes.push((directory.clone(), "compaction_read", engine.background_read_mode, false));
+        io_modes.push((directory.clone(), "compaction_write", engine.background_write_mode, true));
+    }
+    io_modes.push((engine.commitlog.directory.clone(), "commitlog", engine.commitlog.mode, true));
+    let shared = Shared {
+        shards: engine.shards,
+        admission: Admission::new(&transport),
+        prepared: PreparedStatements::new(transport.prepared_statements_cache_size),
+        transport,
+        mesh,
+        log: log.clone(),
+        clients: Clients::default(),
+        figures: (0..engine.shards).map(|_| Figures::default()).collect(),
+        settings: settings.listed.clone(),
+        data_dir: settings.data_dir.clone(),
+        disk: disk.clone(),
+        io_modes,
+    };
+    (Arc::new(shared), inboxes)
+}
+
+/// Makes the directories. The one that holds all by default is locked; the engine locks those of the data.
+async fn take_directory(
+    disk: &Disk,
+    settings: &Settings,
+) -> Result<Option<halcyon_io::DirLock>, Error> {
+    let cannot = |what: &Path, e: halcyon_io::Error| {
+        let cure = "choose another with --data-dir or HALCYON_DATA_DIR";
+        Error::CannotStart(format!("{}: {e}; {cure}", what.display()))
+    };
+    let mut directories = vec![&settings.engine.commitlog.directory];
+    directories.push(&settings.engine.saved_caches_directory);
+    directories.push(&settings.hints_directory);
+    directories.extend(&settings.engine.data_directories);
+    for directory in &directories {
+        disk.create_dir_all(directory).await.map_err(|e| cannot(directory, e))?;
+    }
+    let common = &settings.data_dir;
+    if !directories.iter().any(|directory| directory.starts_with(common)) {
+        return Ok(None);
+    }
+    disk.lock_dir(common).await.map(Some).map_err(|e| match e {
+        halcyon_io::Error::Busy { .. } => busy(common),
+        e => cannot(common, e),
+    })
+}
+
+fn busy(directory: &Path) -> Error {
+    Error::CannotStart(format!(
+        "{}: another process is at work in this directory; stop it, or choose another with --data-dir or \
+         HALCYON_DATA_DIR",
+        directory.display()
+    ))
+}
+
+fn check_machine(disk: &Disk, settings: &Settings, log: &Log) -> Result<(), Error> {
+    let mut directories: Vec<&Path> =
+        settings.engine.data_directories.iter().map(|directory| directory.as_path()).collect();
+    directories.push(&settings.engine.commitlog.directory);
+    let mut told = Vec::new();
+    for Finding { severity, text, cure } in startup::check(disk, &directories) {
+        // Directories on one device share its findings.
+        if told.contains(&text) {
+            continue;
+        }
+        let cure = if cure.is_empty() { cure } else { format!("; {cure}") };
+        match severity {
+            Severity::Note => log.say(format_args!("{text}")),
+            Severity::Warning => log.warning(format_args!("{text}{cure}")),
+            Severity::Refusal => return Err(Error::CannotStart(format!("{text}{cure}"))),
+        }
+        told.push(text);
+    }
+    Ok(())
+}
+
+async fn claim(address: SocketAddr, setting: &str) -> Result<SocketAddr, Error> {
+    Listener::claim(address).await.map_err(|e| {
+        Error::CannotStart(format!(
+            "cannot listen on {address}: {e}; is another server running there? Stop it, or choose another port with \
+             --port or {setting}"
+        ))
+    })
+}
+
+/// All shards listen from now on: a client finds a node that is complete.
+async fn open_doors(shared: &Shared) -> Result<(), Error> {
+    for shard in 0..shared.shards {
+        let open = |server: Rc<ShardServer>| async move { server.open_doors().await };
+        let opened = shared.mesh.on(shard, open).await;
+        opened.map_err(|e| e.to_string()).flatten().map_err(Error::CannotStart)?;
+    }
+    Ok(())
+}
+
+/// Writes what the node is into `system.local`. A new node spreads its tokens evenly.
+async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Result<(), Error> {
+    let ring = |n: usize| ((2 * n as u128 + 1) << 63) / settings.num_tokens as u128;
+    let node = LocalNode {
+        cluster_name: settings.cluster_name.clone().unwrap_or_default(),
+        data_center: "datacenter1".to_owned(),
+        rack: "rack1".to_owned(),
+        host_id: [0; 16],
+        tokens: (0..settings.num_tokens).map(|n| (ring(n) as u64 ^ (1 << 63)) as i64).collect(),
+        listen_address: address.ip(),
+        listen_port: settings.storage_port,
+        broadcast_address: address.ip(),
+        rpc_address: address.ip(),
+        rpc_port: address.port(),
+        gossip_generation: i32::try_from(halcyon_io::clock::unix_seconds()).unwrap_or(i32::MAX),
+        schema_version: engine.catalog().version,
+    };
+    engine.join(node).await.map(drop).map_err(|e| Error::CannotStart(e.to_string()))
+}
+
+/// A taken shard-aware port is no reason not to start: drivers that know shards do without it.
+async fn shard_aware(transport: &crate::settings::Transport, log: &Log) -> Option<u16> {
+    let port = transport.shard_aware_port?;
+    let address = SocketAddr::new(transport.address.ip(), port);
+    match Listener::claim(address).await {
+        Ok(_) => Some(port),
+        Err(e) => {
+            log.warning(format_args!(
+                "no shard-aware port: cannot listen on {address}: {e}; set native_transport_shard_aware_port"
+            ));
+            None
+        }
+    }
+}
+
+type Started = Result<(), String>;
+
+async fn start_shards(
+    engine: &Arc<Engine>,
+    shared: &Arc<Shared>,
+    inboxes: Vec<Inbox<ShardServer>>,
+    io: halcyon_io::Engine,
+) -> Result<Vec<std::thread::JoinHandle<()>>, Error> {
+    let mut threads = Vec::new();
+    let (told, mut starts) = futures_channel::mpsc::unbounded::<Started>();
+    for (index, inbox) in inboxes.into_iter().enumerate() {
+        let (engine, shared, told) = (engine.clone(), shared.clone(), told.clone());
+        let body = move || {
+            // Threads that a pinned thread starts are pinned too, and a pool's must not be.
+            if io == halcyon_io::Engine::Uring {
+                pin_to_core(index);
+            }
+            block_on(run_shard(index, engine, shared, inbox, told));
+        };
+        threads.push(halcyon_io::spawn_thread(
+            &format!("shard-{index}"),
+            ThreadPriority::Normal,
+            body,
+        ));
+    }
+    drop(told);
+    for _ in 0..threads.len() {
+        use futures_util::StreamExt;
+        let start = starts.next().await.unwrap_or_else(|| Err("a shard's thread ended".to_owned()));
+        start.map_err(Error::CannotStart)?;
+    }
+    Ok(threads)
+}
+
+async fn run_shard(
+    index: usize,
+    engine: Arc<Engine>,
+    shared: Arc<Shared>,
+    inbox: Inbox<ShardServer>,
+    told: futures_channel::mpsc::UnboundedSender<Started>,
+) {
+    let outcome = open_shard(index, engine, &shared).await;
+    let server = match outcome {
+        Ok(server) => server,
+        Err(why) => {
+            let _ = told.unbounded_send(Err(why));
+            return;
+        }
+    };
+    if let Some(timeout) = shared.transport.idle_timeout {
+        spawn(server.clone().close_idle(timeout)).detach();
+    }
+    drop(shared);
+    let _ = told.unbounded_send(Ok(()));
+    // The inbox never ends by itself: this shard can send to it too.
+    spawn(inbox.serve(server.clone())).detach();
+    server.until_stopped().await;
+}
+
+async fn open_shard(
+    index: usize,
+    engine: Arc<Engine>,
+    shared: &Arc<Shared>,
+) -> Result<Rc<ShardServer>, String> {
+    let (shard, inbox) = Shard::open(engine, index).await.map_err(|e| e.to_string())?;
+    spawn(inbox.serve(shard.clone())).detach();
+    let views =
+        Views { shard: shard.clone(), engine: shard.engine().clone(), shared: shared.clone() };
+    let coordinator = Coordinator::new(shard, Rc::new(views));
+    let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
+    Ok(server)
+}
+
+/// How often the engine is asked whether it has failed.
+const HEALTH_CHECK: Duration = Duration::from_secs(1);
+
+/// Ends when the node is to stop, or when its engine has failed and the policy is to die.
+async fn until_stopped(stop: impl Future<Output = ()>, engine: &Engine, log: &Log) {
+    let failure = async {
+        let why = loop {
+            match engine.failure() {
+                Some(why) => break why,
+                None => Clock::system().sleep(HEALTH_CHECK).await,
+            }
+        };
+        log.warning(format_args!("the engine has stopped: {why}"));
+        if engine.options().disk_failure_policy != DiskFailurePolicy::Die {
+            std::future::pending::<()>().await;
+        }
+    };
+    futures_util::future::select(pin!(stop), pin!(failure)).await;
+}
+
+async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error> {
+    for shard in 0..shared.shards {
+        let drained =
+            shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.drain().await });
+        if drained.await.is_err() {
+            log.warning(format_args!("shard {shard} has stopped"));
+        }
+    }
+    let drained = engine.drain().await;
+    for shard in 0..shared.shards {
+        let _ = shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.stop() }).await;
+    }
+    drained.map_err(|e| Error::Stopped(format!("the drain failed: {e}")))
+}
+
+fn tell_recovery(report: &RecoveryReport, log: &Log) {
+    log.say(format_args!(
+        "recovery: {} SSTables, {} commit log segments with {} writes replayed",
+        report.sstables, report.segments_replayed, report.mutations_replayed
+    ));
+    if report.mutations_skipped > 0 {
+        let skipped = report.mutations_skipped;
+        log.say(format_args!("recovery: {skipped} writes to tables that are gone were left out"));
+    }
+    for note in &report.notes {
+        log.say(format_args!("recovery: {note}"));
+    }
+}
+
+fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant, log: &Log) {
+    if !settings.meaningless.is_empty() {
+        let names = settings.meaningless.join(", ");
+        log.say(format_args!("settings of Cassandra that mean nothing here: {names}"));
+    }
+    let mib = |bytes: u64| bytes >> 20;
+    let engine = &settings.engine;
+    log.say(format_args!(
+        "{} shards; I/O engine {}; memory: memtables {} MiB, chunk cache {} MiB, key cache {} MiB at most",
+        shared.shards,
+        disk.engine().engine,
+        mib(engine.memtable_space),
+        mib(engine.chunk_cache_size),
+        mib(engine.key_cache_size),
+    ));
+    log.say(format_args!("data is in {}", settings.data_dir.display()));
+    let address = shared.transport.address;
+    log.say(format_args!(
+        "ready after {} ms; connect with: cqlsh {} {}",
+        (now() - began).as_millis(),
+        address.ip(),
+        address.port()
+    ));
+}

@@ -1,0 +1,161 @@
+//! Prepared statements: one store for all shards, and a copy of its map on each, so that an EXECUTE takes no lock.
+//!
+//! 1. PREPARE puts a statement into the store under Cassandra's id, the MD5 of keyspace and text.
+//! 2. A shard looks into its own map first, then into the store, and keeps what it found.
+//! 3. The store is bounded by `prepared_statements_cache_size`: the statements that were used least recently go, and all shards
+//!    forget their copies (`generation`).
+//! 4. After a schema change a statement is prepared again when it is next executed. If its columns or variables are others now,
+//!    it is forgotten instead, and the client prepares it anew: what it knows of the columns would be wrong.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use halcyon_query::PreparedStatement;
+
+pub(crate) type StatementId = [u8; 16];
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) statement: Arc<PreparedStatement>,
+    pub(crate) result_metadata_id: [u8; 16],
+    /// Bytes, about.
+    size: u64,
+    last_used: AtomicU64,
+}
+
+impl Entry {
+    pub(crate) fn new(statement: Arc<PreparedStatement>) -> Entry {
+        let columns = statement.columns.iter().flat_map(|columns| columns.iter());
+        let result_metadata_id =
+            halcyon_protocol::result_metadata_id(columns.map(crate::answer::column));
+        let specs =
+            statement.variables.specs.len() + statement.columns.as_ref().map_or(0, |c| c.len());
+        let size = 1024 + 4 * statement.text.len() as u64 + 256 * specs as u64;
+        Entry { statement, result_metadata_id, size, last_used: AtomicU64::new(0) }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct PreparedStatements {
+    capacity: u64,
+    /// Grows when a copy may be stale.
+    generation: AtomicU64,
+    ticks: AtomicU64,
+    evictions: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: HashMap<StatementId, Arc<Entry>>,
+    size: u64,
+}
+
+/// Figures for `system_views.caches` and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PreparedFigures {
+    pub(crate) count: usize,
+    pub(crate) size: u64,
+    pub(crate) capacity: u64,
+    pub(crate) evictions: u64,
+}
+
+impl PreparedStatements {
+    pub(crate) fn new(capacity: u64) -> PreparedStatements {
+        PreparedStatements {
+            capacity,
+            generation: AtomicU64::new(0),
+            ticks: AtomicU64::new(1),
+            evictions: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, id: &StatementId) -> Option<Arc<Entry>> {
+        let entry = self.state().entries.get(id).cloned()?;
+        entry.last_used.store(self.ticks.fetch_add(1, Relaxed), Relaxed);
+        Some(entry)
+    }
+
+    /// Puts a statement in, in the place of an older preparation; makes room if needed.
+    pub(crate) fn put(&self, id: StatementId, entry: Entry) -> Arc<Entry> {
+        let entry = Arc::new(entry);
+        entry.last_used.store(self.ticks.fetch_add(1, Relaxed), Relaxed);
+        let mut state = self.state();
+        state.size += entry.size;
+        if let Some(older) = state.entries.insert(id, entry.clone()) {
+            state.size -= older.size;
+            self.generation.fetch_add(1, Relaxed);
+        }
+        if state.size > self.capacity {
+            self.evict(&mut state);
+        }
+        entry
+    }
+
+    /// Down to seven eighths, so that not every PREPARE has to look at all of them.
+    fn evict(&self, state: &mut State) {
+        let mut by_age: Vec<_> =
+            state.entries.iter().map(|(id, e)| (e.last_used.load(Relaxed), *id)).collect();
+        by_age.sort_unstable();
+        // The newest stays, however large it is.
+        by_age.pop();
+        for (_, id) in by_age {
+            if state.size <= self.capacity / 8 * 7 {
+                break;
+            }
+            if let Some(gone) = state.entries.remove(&id) {
+                state.size -= gone.size;
+                self.evictions.fetch_add(1, Relaxed);
+            }
+        }
+        self.generation.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn remove(&self, id: &StatementId) {
+        let mut state = self.state();
+        if let Some(gone) = state.entries.remove(id) {
+            state.size -= gone.size;
+            self.generation.fetch_add(1, Relaxed);
+        }
+    }
+
+    pub(crate) fn figures(&self) -> PreparedFigures {
+        let state = self.state();
+        PreparedFigures {
+            count: state.entries.len(),
+            size: state.size,
+            capacity: self.capacity,
+            evictions: self.evictions.load(Relaxed),
+        }
+    }
+}
+
+/// One shard's copy.
+#[derive(Debug, Default)]
+pub(crate) struct LocalStatements {
+    generation: Cell<u64>,
+    entries: RefCell<HashMap<StatementId, Arc<Entry>>>,
+}
+
+impl LocalStatements {
+    pub(crate) fn get(&self, store: &PreparedStatements, id: &StatementId) -> Option<Arc<Entry>> {
+        let generation = store.generation.load(Relaxed);
+        if self.generation.replace(generation) != generation {
+            self.entries.borrow_mut().clear();
+        }
+        if let Some(entry) = self.entries.borrow().get(id) {
+            entry.last_used.store(store.ticks.load(Relaxed), Relaxed);
+            return Some(entry.clone());
+        }
+        let entry = store.get(id)?;
+        self.entries.borrow_mut().insert(*id, entry.clone());
+        Some(entry)
+    }
+}

@@ -1,0 +1,371 @@
+//! What a request of the protocol asks of `query`, and how its outcome is told.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_cql::plan::Variables;
+use halcyon_protocol::{
+    BatchKind, BatchQuery, Body, Compression, Envelope, Error, ErrorKind, Notes, Prepared,
+    PreparedMetadata, QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup,
+    Value, Version, statement_id,
+};
+use halcyon_query::{
+    BatchEntry, Client, Error as QueryError, Outcome, OwnedValue, PreparedStatement, QueryOptions,
+    Result,
+};
+
+use crate::connection::Connection;
+use crate::prepared::{Entry, StatementId};
+use crate::shard::ShardServer;
+use crate::trace::Trace;
+use crate::{answer, supported};
+
+/// Checks a STARTUP; what both directions are to change to. Errors are answered here.
+pub(crate) fn startup(
+    shard: &ShardServer,
+    connection: &Connection,
+    envelope: &Envelope,
+) -> Option<(Version, Compression)> {
+    let to = envelope.reply_to();
+    let refuse = |message: String| {
+        connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
+        None
+    };
+    let body = match Request::decode(envelope) {
+        Ok(body) => body,
+        Err(error) => return refuse(error.to_string()),
+    };
+    let Request::Startup(startup) = body.request else { return None };
+    let version = envelope.version;
+    if version < Version::CURRENT && !shard.shared.transport.allow_older_protocols {
+        let current = Version::CURRENT;
+        return refuse(format!("Rejecting Protocol Version {version} < {current}."));
+    }
+    match startup.check(version) {
+        Ok(compression) => {
+            remember(connection, startup);
+            Some((version, compression))
+        }
+        Err(message) => refuse(message),
+    }
+}
+
+fn remember(connection: &Connection, startup: Startup) {
+    connection.throw_on_overload.set(startup.get("THROW_ON_OVERLOAD") == Some("1"));
+    connection.entry.told().options = startup.options;
+}
+
+/// OPTIONS, REGISTER, PREPARE: nothing is awaited.
+pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envelope: &Envelope) {
+    let to = envelope.reply_to();
+    let body = match Request::decode(envelope) {
+        Ok(body) => body,
+        Err(error) => return connection.answer_error(to, error.error),
+    };
+    match body.request {
+        Request::Options => {
+            let options = supported::options(&shard.shared, shard.index);
+            connection.answer(to, &Response::Supported(&options), &Notes::default());
+        }
+        Request::Register(events) => {
+            connection.events.borrow_mut().extend(events);
+            connection.answer(to, &Response::Ready, &Notes::default());
+        }
+        Request::Prepare { text, keyspace } => {
+            let client = client_in(connection, keyspace);
+            match prepare(shard, text, &client) {
+                Ok((id, entry)) => answer_prepared(connection, to, &id, &entry),
+                Err(error) => connection.answer_error(to, answer::error(error)),
+            }
+        }
+        _ => {
+            let message = format!("Unexpected message {}", envelope.opcode);
+            connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
+        }
+    }
+}
+
+/// The client, in the keyspace that a v5 message names.
+fn client_in(connection: &Connection, keyspace: Option<&str>) -> Rc<Client> {
+    let client = connection.client();
+    match keyspace {
+        None => client,
+        Some(keyspace) => {
+            Rc::new(Client { keyspace: Some(keyspace.to_owned()), role: client.role.clone() })
+        }
+    }
+}
+
+/// Prepares a statement, or finds it prepared. A text that names its keyspaces means the same everywhere, so it has one id.
+fn prepare(shard: &ShardServer, text: &str, client: &Client) -> Result<(StatementId, Arc<Entry>)> {
+    let store = &shard.shared.prepared;
+    let version = shard.coordinator.shard().engine().catalog().version;
+    let everywhere = Client { keyspace: None, role: client.role.clone() };
+    let clients = match client.keyspace {
+        Some(_) => [Some(&everywhere), Some(client)],
+        None => [Some(client), None],
+    };
+    for client in clients.into_iter().flatten() {
+        let id = statement_id(text, client.keyspace.as_deref());
+        if let Some(entry) = store.get(&id)
+            && entry.statement.schema_version == version
+        {
+            return Ok((id, entry));
+        }
+        match shard.coordinator.prepare(text, client) {
+            Ok(statement) => return Ok((id, store.put(id, Entry::new(Arc::new(statement))))),
+            Err(_) if client.keyspace.is_none() && clients[1].is_some() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(QueryError::Server("nothing to prepare".to_owned()))
+}
+
+fn answer_prepared(connection: &Connection, to: ReplyTo, id: &StatementId, entry: &Entry) {
+    let statement = &entry.statement;
+    let variables = answer::columns(&statement.variables.specs);
+    let columns = answer::columns(statement.columns.as_deref().unwrap_or_default());
+    let prepared = Prepared {
+        id,
+        result_metadata_id: entry.result_metadata_id,
+        variables: PreparedMetadata {
+            columns: &variables,
+            partition_key: &statement.variables.partition_key,
+        },
+        columns: &columns,
+    };
+    let notes = Notes { warnings: statement.warnings.clone(), ..Notes::default() };
+    connection.answer(to, &Response::Prepared(prepared), &notes);
+}
+
+/// QUERY, EXECUTE, BATCH.
+pub(crate) async fn execute(shard: &Rc<ShardServer>, connection: &Connection, envelope: &Envelope) {
+    let to = envelope.reply_to();
+    let Body { request, tracing, .. } = match Request::decode(envelope) {
+        Ok(body) => body,
+        Err(error) => return connection.answer_error(to, error.error),
+    };
+    let trace = tracing.then(|| Trace::begin(connection.peer, &request));
+    let mut asked = Asked::default();
+    let outcome = run(shard, connection, envelope.version, &request, &mut asked).await;
+    let mut notes = Notes { warnings: asked.warnings, ..Notes::default() };
+    if let Some(trace) = trace {
+        notes.tracing_id = Some(trace.id);
+        trace.write(shard, &outcome).await;
+    }
+    match outcome {
+        Ok(outcome) => tell(shard, connection, to, outcome, asked.metadata, notes).await,
+        Err(error) => connection.answer(to, &Response::Error(answer::error(error)), &notes),
+    }
+}
+
+/// What of a request decides how its outcome is told.
+#[derive(Default)]
+struct Asked {
+    warnings: Vec<String>,
+    metadata: Metadata,
+}
+
+/// Whether the client needs the columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Metadata {
+    #[default]
+    Send,
+    Skip,
+    /// v5: it knows others.
+    Changed([u8; 16]),
+}
+
+async fn run(
+    shard: &ShardServer,
+    connection: &Connection,
+    version: Version,
+    request: &Request<'_>,
+    asked: &mut Asked,
+) -> Result<Outcome> {
+    match request {
+        Request::Query { text, parameters } => {
+            shard.figures().regular_executed.up();
+            let client = client_in(connection, parameters.keyspace);
+            if parameters.page_size == Some(0) {
+                return Err(QueryError::Protocol("The page size cannot be 0".to_owned()));
+            }
+            let statement = Arc::new(shard.coordinator.prepare(text, &client)?);
+            asked.warnings.clone_from(&statement.warnings);
+            if parameters.skip_metadata {
+                asked.metadata = Metadata::Skip;
+            }
+            let options = options(parameters, &statement.variables, version);
+            if options.values.len() != statement.variables.specs.len() {
+                return Err(QueryError::Invalid("Invalid amount of bind variables".to_owned()));
+            }
+            shard.coordinator.execute(&statement, &options, &client).await
+        }
+        Request::Execute { id, result_metadata_id, parameters } => {
+            shard.figures().prepared_executed.up();
+            let entry = find(shard, id)?;
+            let statement = &entry.statement;
+            asked.warnings.clone_from(&statement.warnings);
+            asked.metadata = metadata(&entry, *result_metadata_id, parameters, version);
+            let options = options(parameters, &statement.variables, version);
+            let client = client_in(connection, statement.keyspace.as_deref());
+            shard.coordinator.execute(statement, &options, &client).await
+        }
+        Request::Batch { kind, entries, parameters } => {
+            let client = client_in(connection, parameters.keyspace);
+            batch(shard, &client, *kind, entries, parameters, version).await
+        }
+        _ => Err(QueryError::Protocol("Unsupported message".to_owned())),
+    }
+}
+
+fn metadata(
+    entry: &Entry,
+    known: Option<&[u8]>,
+    parameters: &QueryParameters<'_>,
+    version: Version,
+) -> Metadata {
+    // The rows of a conditional statement have columns that depend on its outcome.
+    if entry.statement.columns.is_none() {
+        return Metadata::Send;
+    }
+    match known {
+        Some(known) if version >= Version::V5 && known != entry.result_metadata_id => {
+            Metadata::Changed(entry.result_metadata_id)
+        }
+        _ if parameters.skip_metadata => Metadata::Skip,
+        _ => Metadata::Send,
+    }
+}
+
+/// A prepared statement by its id, prepared again if the schema has changed meanwhile.
+fn find(shard: &ShardServer, id: &[u8]) -> Result<Arc<Entry>> {
+    let unprepared = || QueryError::Unprepared(id.to_vec());
+    let key: StatementId = id.try_into().map_err(|_| unprepared())?;
+    let store = &shard.shared.prepared;
+    let local = shard.statements.get(store, &key).ok_or_else(unprepared)?;
+    let version = shard.coordinator.shard().engine().catalog().version;
+    if local.statement.schema_version == version {
+        return Ok(local);
+    }
+    // Another shard may have prepared it again already.
+    let entry = store.get(&key).ok_or_else(unprepared)?;
+    if entry.statement.schema_version == version {
+        return Ok(entry);
+    }
+    let before = &entry.statement;
+    let client = Client { keyspace: before.keyspace.clone(), role: None };
+    match shard.coordinator.prepare(&before.text, &client) {
+        Ok(now) if now.columns == before.columns && now.variables == before.variables => {
+            Ok(store.put(key, Entry::new(Arc::new(now))))
+        }
+        _ => {
+            store.remove(&key);
+            Err(unprepared())
+        }
+    }
+}
+
+async fn batch(
+    shard: &ShardServer,
+    client: &Client,
+    kind: BatchKind,
+    queries: &[(BatchQuery<'_>, Vec<Value<'_>>)],
+    parameters: &QueryParameters<'_>,
+    version: Version,
+) -> Result<Outcome> {
+    let mut entries = Vec::with_capacity(queries.len());
+    for (query, values) in queries {
+        let statement: Arc<PreparedStatement> = match query {
+            BatchQuery::Text(text) => Arc::new(shard.coordinator.prepare(text, client)?),
+            BatchQuery::Prepared(id) => find(shard, id)?.statement.clone(),
+        };
+        let markers = statement.variables.specs.len();
+        if markers != values.len() {
+            return Err(QueryError::Invalid(format!(
+                "There were {markers} markers(?) in CQL but {} bound variables",
+                values.len()
+            )));
+        }
+        entries.push(BatchEntry { statement, values: values.iter().map(owned).collect() });
+    }
+    use halcyon_cql::ast::BatchKind as Kind;
+    let kind = match kind {
+        BatchKind::Logged => Kind::Logged,
+        BatchKind::Unlogged => Kind::Unlogged,
+        BatchKind::Counter => Kind::Counter,
+    };
+    let options = options(parameters, &Variables::default(), version);
+    shard.coordinator.batch(kind, &entries, &options, client).await
+}
+
+fn owned(value: &Value<'_>) -> OwnedValue {
+    match value {
+        Value::Null => OwnedValue::Null,
+        Value::Unset => OwnedValue::Unset,
+        Value::Bytes(bytes) => OwnedValue::Bytes(bytes.to_vec()),
+    }
+}
+
+fn options(
+    parameters: &QueryParameters<'_>,
+    variables: &Variables,
+    version: Version,
+) -> QueryOptions {
+    let names = variables.specs.iter().map(|spec| spec.name.as_str());
+    QueryOptions {
+        consistency: parameters.consistency.code(),
+        serial_consistency: parameters.serial_consistency.map(|level| level.code()),
+        values: parameters.values.in_order(names).iter().map(owned).collect(),
+        page_size: parameters.page_size.filter(|size| *size > 0),
+        paging_state: parameters.paging_state.map(<[u8]>::to_vec),
+        timestamp: parameters.timestamp,
+        now_in_seconds: parameters.now_in_seconds,
+        protocol_version: version.number(),
+    }
+}
+
+async fn tell(
+    shard: &Rc<ShardServer>,
+    connection: &Connection,
+    to: ReplyTo,
+    outcome: Outcome,
+    metadata: Metadata,
+    mut notes: Notes,
+) {
+    match outcome {
+        Outcome::Void => connection.answer(to, &Response::Void, &notes),
+        Outcome::Warned(mut warnings) => {
+            notes.warnings.append(&mut warnings);
+            connection.answer(to, &Response::Void, &notes);
+        }
+        Outcome::Rows(mut rows) => {
+            notes.warnings.append(&mut rows.warnings);
+            let columns = answer::columns(&rows.columns);
+            let response = Response::Rows(Rows {
+                metadata: RowsMetadata {
+                    columns: &columns,
+                    paging_state: rows.paging_state.as_deref(),
+                    skip: metadata == Metadata::Skip,
+                    changed: match metadata {
+                        Metadata::Changed(id) => Some(id),
+                        _ => None,
+                    },
+                },
+                count: rows.count,
+                content: &rows.content,
+            });
+            connection.answer(to, &response, &notes);
+        }
+        Outcome::SetKeyspace(keyspace) => {
+            connection.use_keyspace(&keyspace);
+            connection.answer(to, &Response::SetKeyspace(&keyspace), &notes);
+        }
+        Outcome::SchemaChange(mut change) => {
+            notes.warnings.append(&mut change.warnings);
+            let change = answer::schema_change(change);
+            shard.announce_everywhere(&change).await;
+            connection.answer(to, &Response::SchemaChange(&change), &notes);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The table of all settings: names, kinds, defaults, older names.
+
+use super::value::Kind;
+
+/// One setting; the table is `keys.txt`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    /// Whether it means something to Halcyon.
+    pub(crate) used: bool,
+    pub(crate) kind: Kind,
+    pub(crate) default: Option<&'static str>,
+    /// Names of 4.0 and before, with the unit of a number that has none. A name may be older than its own unit.
+    pub(crate) older: Vec<(&'static str, Option<&'static str>)>,
+}
+
+pub(crate) fn keys() -> Vec<Key> {
+    let lines = include_str!("keys.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(parse).collect()
+}
+
+fn parse(line: &'static str) -> Option<Key> {
+    let used = line.starts_with('*');
+    let mut words = line.get(2..)?.split('\t');
+    let (name, kind, default) = (words.next()?, words.next()?, words.next()?);
+    let older = words.next().unwrap_or("").split(',').filter_map(|pair| pair.split_once('='));
+    Some(Key {
+        name,
+        used,
+        kind: Kind::of(kind),
+        default: (default != "null").then_some(default),
+        older: older.map(|(name, unit)| (name, (unit != "-").then_some(unit))).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that every line of the table is understood, that no name stands twice, and that defaults fit their kinds.
+    #[test]
+    fn the_table_is_sound() {
+        let keys = keys();
+        let lines = include_str!("keys.txt").lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(keys.len(), lines);
+        let mut names: Vec<_> = keys.iter().map(|key| key.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), lines);
+        for key in &keys {
+            if let Some(default) = key.default {
+                assert_eq!(key.kind.check(default), Ok(()), "{}", key.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Settings: Cassandra's own names, values and defaults; a user's `cassandra.yaml` starts Halcyon.
+//!
+//! 1. `keys.txt` lists every setting of Cassandra 5.0 with its kind, default and older names; Halcyon's own stand at its end.
+//! 2. [`Settings::load`] checks a file against it: unknown keys and wrong values are refused.
+//! 3. What a starred key says becomes a field here or an option of the engine; the others are listed once at start.
+
+mod error;
+mod file;
+mod keys;
+mod storage;
+mod value;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use halcyon_io::{AccessMode, DiskOptions, EngineChoice};
+
+pub use error::{Error, Result};
+use file::Node;
+use keys::Key;
+
+/// What the command line and the environment say; it goes before the file.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    pub data_dir: Option<PathBuf>,
+    pub listen: Option<String>,
+    pub port: Option<u16>,
+    pub shards: Option<usize>,
+    pub io_engine: Option<EngineChoice>,
+}
+
+/// What defaults depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// Bytes that this process may use.
+    pub memory: u64,
+    pub cores: usize,
+}
+
+/// What limits clients; names are the settings'.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transport {
+    pub address: SocketAddr,
+    /// `native_transport_shard_aware_port`; `None`: none.
+    pub shard_aware_port: Option<u16>,
+    pub max_frame_size: usize,
+    pub max_connections: Option<usize>,
+    pub max_connections_per_ip: Option<usize>,
+    pub max_request_data_in_flight: u64,
+    pub max_request_data_in_flight_per_ip: u64,
+    /// `None`: connections may be idle for ever.
+    pub idle_timeout: Option<Duration>,
+    /// Overload answers with an error although the client did not ask for that.
+    pub throw_on_overload: bool,
+    pub allow_older_protocols: bool,
+    pub prepared_statements_cache_size: u64,
+    pub trace_ttl: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `None`: what the data directory says, else the default.
+    pub cluster_name: Option<String>,
+    /// Of a node that has none yet.
+    pub num_tokens: usize,
+    pub storage_port: u16,
+    pub transport: Transport,
+    /// Holds the default directories, and the lock against a second process.
+    pub data_dir: PathBuf,
+    pub disk: DiskOptions,
+    pub engine: halcyon_engine::Options,
+    /// Directories to be made, beside the engine's.
+    pub hints_directory: PathBuf,
+    /// All settings as `system_views.settings` shows them.
+    pub listed: Vec<(String, Option<String>)>,
+    /// Keys of the file that mean nothing to Halcyon.
+    pub meaningless: Vec<&'static str>,
+}
+
+/// Values by name: of the file, else defaults.
+struct Values {
+    keys: Vec<Key>,
+    file: BTreeMap<&'static str, Node>,
+}
+
+impl Settings {
+    /// `text` is the file's.
+    pub fn load(text: Option<&str>, overrides: &Overrides, machine: Machine) -> Result<Settings> {
+        let keys = keys::keys();
+        let file = file::read(text.unwrap_or(""), &keys)?;
+        let values = Values { keys, file };
+        values.refuse_what_cannot_be()?;
+        let data_dir = values.data_dir(overrides);
+        let shards = values.shards(overrides, machine)?;
+        let settings = Settings {
+            cluster_name: values.node("cluster_name").and_then(|_| values.text("cluster_name")),
+            num_tokens: match values.integer("num_tokens")?.map(usize::try_from) {
+                Some(Ok(tokens @ 1..=1536)) => tokens,
+                _ => 16,
+            },
+            storage_port: match values.integer("storage_port")?.map(u16::try_from) {
+                Some(Ok(port)) => port,
+                _ => 7000,
+            },
+            transport: values.transport(overrides, machine)?,
+            disk: DiskOptions {
+                buffer_budget: values.bytes("io_buffer_budget")?.unwrap_or(64 << 20) as usize,
+                engine: overrides.io_engine.or(values.parsed("io_engine")),
+                ..DiskOptions::default()
+            },
+            hints_directory: values.directory("hints_directory", &data_dir, "hints"),
+            engine: values.engine(&data_dir, shards, machine)?,
+            listed: values.listed(),
+            meaningless: values.meaningless(),
+            data_dir,
+        };
+        Ok(settings)
+    }
+}
+
+impl Values {
+    fn node(&self, name: &str) -> Option<&Node> {
+        self.file.get(name)
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        match self.node(name) {
+            Some(node) => node.scalar().map(str::to_owned),
+            None => self.keys.iter().find(|key| key.name == name)?.default.map(str::to_owned),
+        }
+    }
+
+    /// Words were checked against the table.
+    fn parsed<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        self.text(name)?.to_ascii_lowercase().parse().ok()
+    }
+
+    fn wrong(&self, name: &str, allowed: &str) -> Error {
+        let value = self.node(name).map(Node::to_string).or(self.text(name)).unwrap_or_default();
+        Error::Wrong { key: name.to_owned(), value, allowed: allowed.to_owned() }
+    }
+
+    fn get<T>(&self, name: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let kind = self.keys.iter().find(|key| key.name == name).map(|key| key.kind.allowed());
+        read(&text).map(Some).ok_or_else(|| self.wrong(name, &kind.unwrap_or_default()))
+    }
+
+    fn bytes(&self, name: &str) -> Result<Option<u64>> {
+        self.get(name, value::bytes)
+    }
+
+    fn duration(&self, name: &str) -> Result<Option<Duration>> {
+        self.get(name, value::duration)
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i64>> {
+        self.get(name, |text| text.parse().ok())
+    }
+
+    fn boolean(&self, name: &str) -> Result<bool> {
+        Ok(self.get(name, value::boolean)?.unwrap_or(false))
+    }
+
+    /// `class_name` of a setting that names a class, without its package.
+    fn class(&self, name: &str) -> Option<String> {
+        let node = match self.node(name)? {
+            Node::List(items) => items.first()?,
+            node => node,
+        };
+        let class = node.scalar().or_else(|| node.get("class_name")?.scalar())?;
+        Some(class.rsplit('.').next().unwrap_or(class).to_owned())
+    }
+
+    fn mode(&self, name: &str) -> AccessMode {
+        // What Cassandra calls mmap or legacy is what it does by itself: leave it to us.
+        self.parsed(name).unwrap_or_default()
+    }
+
+    fn refuse_what_cannot_be(&self) -> Result<()> {
+        let only = [
+            ("partitioner", "Murmur3Partitioner"),
+            ("authenticator", "AllowAllAuthenticator"),
+            ("authorizer", "AllowAllAuthorizer"),
+        ];
+        for (name, class) in only {
+            if self.class(name).is_some_and(|found| found != class) {
+                return Err(self.wrong(name, &format!("{class} (others are not supported yet)")));
+            }
+        }
+        let encryption =
+            self.node("client_encryption_options").and_then(|node| node.get("enabled"));
+        if encryption.and_then(Node::scalar).and_then(value::boolean) == Some(true) {
+            let text = "client_encryption_options: TLS is not supported yet; set enabled to false";
+            return Err(Error::Refused(text.to_owned()));
+        }
+        if self.node("rpc_interface").is_some() {
+            let text = "rpc_interface is not supported; set rpc_address to the interface's address";
+            return Err(Error::Refused(text.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn data_dir(&self, overrides: &Overrides) -> PathBuf {
+        overrides.data_dir.clone().unwrap_or_else(|| PathBuf::from("halcyon-data"))
+    }
+
+    fn directory(&self, name: &str, data_dir: &Path, default: &str) -> PathBuf {
+        self.text(name).map_or_else(|| data_dir.join(default), PathBuf::from)
+    }
+
+    fn shards(&self, overrides: &Overrides, machine: Machine) -> Result<usize> {
+        let shards = match overrides.shards {
+            Some(shards) => Some(i64::try_from(shards).unwrap_or(i64::MAX)),
+            None => self.integer("shards")?,
+        };
+        match shards {
+            None => Ok(machine.cores.max(1)),
+            Some(shards @ 1..=1024) => Ok(shards as usize),
+            Some(shards) => Err(Error::Wrong {
+                key: "shards".to_owned(),
+                value: shards.to_string(),
+                allowed: "1 to 1024".to_owned(),
+            }),
+        }
+    }
+
+    fn transport(&self, overrides: &Overrides, machine: Machine) -> Result<Transport> {
+        let port = match overrides.port {
+            Some(port) => port,
+            None => self.port("native_transport_port")?.unwrap_or(9042),
+        };
+        let host = overrides.listen.clone().or(self.text("rpc_address"));
+        let limit = |limit: Option<i64>| limit.and_then(|limit| usize::try_from(limit).ok());
+        let of_memory = |share: u64| machine.memory / share;
+        Ok(Transport {
+            address: SocketAddr::new(resolve(host)?, port),
+            shard_aware_port: self.port("native_transport_shard_aware_port")?.filter(|p| *p != 0),
+            max_frame_size: self.bytes("native_transport_max_frame_size")?.unwrap_or(16 << 20)
+                as usize,
+            max_connections: limit(self.integer("native_transport_max_concurrent_connections")?),
+            max_connections_per_ip: limit(
+                self.integer("native_transport_max_concurrent_connections_per_ip")?,
+            ),
+            // Cassandra takes a tenth and a fortieth of its heap.
+            max_request_data_in_flight: self
+                .bytes("native_transport_max_request_data_in_flight")?
+                .unwrap_or(of_memory(10)),
+            max_request_data_in_flight_per_ip: self
+                .bytes("native_transport_max_request_data_in_flight_per_ip")?
+                .unwrap_or(of_memory(40)),
+            idle_timeout: self.duration("native_transport_idle_timeout")?.filter(|t| !t.is_zero()),
+            throw_on_overload: self.boolean("native_transport_throw_on_overload")?,
+            allow_older_protocols: self.boolean("native_transport_allow_older_protocols")?,
+            prepared_statements_cache_size: self
+                .bytes("prepared_statements_cache_size")?
+                .unwrap_or_else(|| of_memory(256).max(10 << 20)),
+            trace_ttl: self.duration("trace_type_query_ttl")?.unwrap_or(Duration::from_secs(86400)),
+        })
+    }
+
+    fn port(&self, name: &str) -> Result<Option<u16>> {
+        let number = self.integer(name)?;
+        number.map(u16::try_from).transpose().map_err(|_| self.wrong(name, "0 to 65535"))
+    }
+
+    fn listed(&self) -> Vec<(String, Option<String>)> {
+        let mut listed: Vec<_> = self
+            .keys
+            .iter()
+            .map(|key| {
+                let value = match self.node(key.name) {
+                    Some(node) => Some(node.to_string()),
+                    None => key.default.map(str::to_owned),
+                };
+                (key.name.to_owned(), value)
+            })
+            .collect();
+        listed.sort();
+        listed
+    }
+
+    fn meaningless(&self) -> Vec<&'static str> {
+        let unused = self.keys.iter().filter(|key| !key.used);
+        unused.map(|key| key.name).filter(|name| self.file.contains_key(name)).collect()
+    }
+}
+
+fn resolve(host: Option<String>) -> Result<IpAddr> {
+    let Some(host) = host else { return Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)) };
+    let found = (host.as_str(), 0).to_socket_addrs().ok().and_then(|found| {
+        let found: Vec<_> = found.map(|address| address.ip()).collect();
+        // `localhost` has both; drivers and cqlsh try the older first.
+        found.iter().find(|ip| ip.is_ipv4()).or(found.first()).copied()
+    });
+    found.ok_or_else(|| Error::Wrong {
+        key: "rpc_address".to_owned(),
+        value: host,
+        allowed: "an address of this machine, or a name that resolves to one".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

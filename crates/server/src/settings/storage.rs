@@ -1,0 +1,155 @@
+//! The engine's options from settings.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use halcyon_engine::{
+    CommitLogOptions, DiskFailurePolicy, LogCompression, OnCorruption, Options, SyncMode, Version,
+};
+
+use super::error::{Error, Result};
+use super::file::Node;
+use super::{Machine, Values, value};
+
+impl Values {
+    pub(super) fn engine(
+        &self,
+        data_dir: &Path,
+        shards: usize,
+        machine: Machine,
+    ) -> Result<Options> {
+        let memtable_space =
+            match (self.bytes("memtable_heap_space")?, self.bytes("memtable_offheap_space")?) {
+                (None, None) => machine.memory / 8,
+                (heap, offheap) => heap.unwrap_or(0).saturating_add(offheap.unwrap_or(0)),
+            };
+        let compactors = self.integer("concurrent_compactors")?;
+        let compactors = match compactors.map(usize::try_from) {
+            // Cassandra's rule: the smaller of disks and cores, at least 2, at most 8.
+            None => machine.cores.clamp(2, 8).min(self.data_directories(data_dir).len().max(2)),
+            Some(Ok(compactors @ 1..)) => compactors,
+            Some(_) => return Err(self.wrong("concurrent_compactors", "1 or more")),
+        };
+        Ok(Options {
+            data_directories: self.data_directories(data_dir),
+            commitlog: self.commitlog(data_dir, shards)?,
+            saved_caches_directory: self.directory(
+                "saved_caches_directory",
+                data_dir,
+                "saved_caches",
+            ),
+            shards,
+            memtable_space,
+            flush_writers: match self.integer("memtable_flush_writers")?.map(usize::try_from) {
+                Some(Ok(writers @ 1..)) => writers,
+                _ => 1,
+            },
+            uuid_sstable_identifiers: self.boolean("uuid_sstable_identifiers_enabled")?,
+            disk_failure_policy: match self.text("disk_failure_policy").as_deref() {
+                Some("best_effort") => DiskFailurePolicy::BestEffort,
+                Some("ignore") => DiskFailurePolicy::Ignore,
+                Some("die") => DiskFailurePolicy::Die,
+                _ => DiskFailurePolicy::Stop,
+            },
+            on_corruption: match self.text("commit_failure_policy").as_deref() {
+                Some("ignore") => OnCorruption::Ignore,
+                _ => OnCorruption::Stop,
+            },
+            version: self.version()?,
+            read_mode: self.mode("disk_access_mode"),
+            background_read_mode: self.mode("background_read_disk_access_mode"),
+            background_write_mode: self.mode("background_write_disk_access_mode"),
+            direct_write_buffer_size: self.bytes("direct_write_buffer_size")?.unwrap_or(1 << 20)
+                as usize,
+            column_index_size: self.bytes("column_index_size")?,
+            chunk_cache_size: self.bytes("file_cache_size")?.unwrap_or(machine.memory / 4),
+            key_cache_size: self
+                .bytes("key_cache_size")?
+                .unwrap_or_else(|| (machine.memory / 20).min(100 << 20)),
+            row_cache_size: self.bytes("row_cache_size")?.unwrap_or(0),
+            concurrent_compactors: compactors,
+            compaction_throughput: self
+                .get("compaction_throughput", value::rate)?
+                .filter(|rate| *rate != 0),
+            compaction_latency_target: self.duration("compaction_latency_target")?,
+            auto_snapshot: self.boolean("auto_snapshot")?,
+        })
+    }
+
+    fn data_directories(&self, data_dir: &Path) -> Vec<PathBuf> {
+        match self.node("data_file_directories") {
+            Some(Node::List(items)) if !items.is_empty() => {
+                items.iter().filter_map(Node::scalar).map(PathBuf::from).collect()
+            }
+            _ => vec![data_dir.join("data")],
+        }
+    }
+
+    fn commitlog(&self, data_dir: &Path, shards: usize) -> Result<CommitLogOptions> {
+        let segment = self.bytes("commitlog_segment_size")?.unwrap_or(32 << 20);
+        let segment_size = u32::try_from(segment)
+            .ok()
+            .filter(|size| (1 << 20..2 << 30).contains(size))
+            .ok_or_else(|| self.wrong("commitlog_segment_size", "1MiB to 2047MiB"))?;
+        let total = self.bytes("commitlog_total_space")?.unwrap_or(8 << 30);
+        Ok(CommitLogOptions {
+            directory: self.directory("commitlog_directory", data_dir, "commitlog"),
+            sync: self.sync_mode()?,
+            mode: self.mode("commitlog_disk_access_mode"),
+            segment_size,
+            // One that is written, one that is ready, one that is being freed.
+            total_space: (total / shards as u64).max(3 * segment),
+            compression: self.log_compression()?,
+        })
+    }
+
+    /// Durable before acknowledged, unless the file says otherwise.
+    fn sync_mode(&self) -> Result<SyncMode> {
+        let needed = |name: &str| match self.duration(name)? {
+            Some(time) if time > Duration::ZERO => Ok(time),
+            _ => Err(Error::Refused(format!("Missing value for {name}"))),
+        };
+        match self.text("commitlog_sync").map(|word| word.to_ascii_lowercase()).as_deref() {
+            Some("periodic") => Ok(SyncMode::Periodic { period: needed("commitlog_sync_period")? }),
+            Some("group") => Ok(SyncMode::Group { window: needed("commitlog_sync_group_window")? }),
+            _ => Ok(SyncMode::Batch),
+        }
+    }
+
+    fn log_compression(&self) -> Result<LogCompression> {
+        match self.class("commitlog_compression").as_deref() {
+            None => Ok(LogCompression::None),
+            Some("LZ4Compressor") => Ok(LogCompression::Lz4),
+            Some("SnappyCompressor") => Ok(LogCompression::Snappy),
+            Some("DeflateCompressor") => Ok(LogCompression::Deflate),
+            Some("ZstdCompressor") => Ok(LogCompression::Zstd),
+            Some(_) => Err(self.wrong(
+                "commitlog_compression",
+                "LZ4Compressor, SnappyCompressor, DeflateCompressor or ZstdCompressor",
+            )),
+        }
+    }
+
+    fn version(&self) -> Result<Version> {
+        let format = match self.node("sstable").map(|node| node.get("selected_format")) {
+            Some(Some(Node::Scalar(format))) => format.clone(),
+            _ => "big".to_owned(),
+        };
+        let old = self.text("storage_compatibility_mode").as_deref() == Some("CASSANDRA_4");
+        match (format.as_str(), old) {
+            ("big", false) => Ok(Version::OA),
+            ("big", true) => Ok(Version::NB),
+            ("bti", false) => Ok(Version::DA),
+            ("bti", true) => Err(Error::Refused(
+                "sstable.selected_format `bti` cannot be read by Cassandra 4; set \
+                 storage_compatibility_mode to NONE, or the format to `big`"
+                    .to_owned(),
+            )),
+            _ => Err(Error::Wrong {
+                key: "sstable.selected_format".to_owned(),
+                value: format,
+                allowed: "big or bti".to_owned(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+use super::*;
+use halcyon_engine::{SyncMode, Version};
+
+const MACHINE: Machine = Machine { memory: 8 << 30, cores: 4 };
+
+fn load(text: &str) -> Result<Settings> {
+    Settings::load(Some(text), &Overrides::default(), MACHINE)
+}
+
+/// Proves what runs without any configuration: loopback, durable writes, the newest format of 5.0.
+#[test]
+fn defaults() {
+    let settings = Settings::load(None, &Overrides::default(), MACHINE).unwrap();
+    assert_eq!(settings.transport.address.to_string(), "127.0.0.1:9042");
+    assert_eq!(settings.engine.data_directories, [PathBuf::from("halcyon-data/data")]);
+    assert_eq!(settings.engine.commitlog.directory, PathBuf::from("halcyon-data/commitlog"));
+    assert_eq!(settings.engine.commitlog.sync, SyncMode::Batch);
+    assert_eq!(settings.engine.version, Version::OA);
+    assert_eq!(settings.engine.shards, 4);
+    assert_eq!(settings.transport.max_frame_size, 16 << 20);
+    assert_eq!(settings.transport.idle_timeout, None);
+    assert!(settings.meaningless.is_empty());
+}
+
+/// Proves that what a stock installation of Cassandra 5.0 says starts, with its meaning.
+#[test]
+fn a_stock_file_is_taken() {
+    let settings = load(include_str!("stock-5.0.yaml")).unwrap();
+    assert_eq!(settings.cluster_name.as_deref(), Some("Test Cluster"));
+    let sync = SyncMode::Periodic { period: Duration::from_secs(10) };
+    assert_eq!(settings.engine.commitlog.sync, sync);
+    assert_eq!(settings.engine.version, Version::NB);
+    assert!(settings.meaningless.contains(&"hinted_handoff_enabled"));
+    assert!(!settings.meaningless.contains(&"cluster_name"));
+    let listed: BTreeMap<_, _> = settings.listed.into_iter().collect();
+    assert_eq!(listed["num_tokens"].as_deref(), Some("16"));
+    assert_eq!(listed["max_value_size"].as_deref(), Some("256MiB"));
+    assert_eq!(listed["initial_token"], None);
+}
+
+/// Proves that names of 4.0 mean what they meant there, with the unit that they name.
+#[test]
+fn older_names() {
+    let settings = load(
+        "commitlog_segment_size_in_mb: 16\ncompaction_throughput_mb_per_sec: 0\n\
+         native_transport_idle_timeout_in_ms: 1500\nkey_cache_save_period: 14400\n\
+         native_transport_max_concurrent_requests_in_bytes: -1\nenable_materialized_views: true\n",
+    )
+    .unwrap();
+    assert_eq!(settings.engine.commitlog.segment_size, 16 << 20);
+    assert_eq!(settings.engine.compaction_throughput, None);
+    assert_eq!(settings.transport.idle_timeout, Some(Duration::from_millis(1500)));
+    assert_eq!(settings.transport.max_request_data_in_flight, (8 << 30) / 10);
+    assert_eq!(settings.meaningless, ["key_cache_save_period", "materialized_views_enabled"]);
+}
+
+/// Proves that the command line goes before the file.
+#[test]
+fn the_command_line_goes_first() {
+    let overrides = Overrides {
+        data_dir: Some("/d".into()),
+        listen: Some("::1".to_owned()),
+        port: Some(7),
+        shards: Some(2),
+        io_engine: Some(EngineChoice::Pool),
+    };
+    let text = "native_transport_port: 9\nrpc_address: 127.0.0.2\nshards: 3\nio_engine: uring\n\
+                sstable:\n  selected_format: bti\n";
+    let settings = Settings::load(Some(text), &overrides, MACHINE).unwrap();
+    assert_eq!(settings.transport.address.to_string(), "[::1]:7");
+    assert_eq!(settings.engine.shards, 2);
+    assert_eq!(settings.engine.version, Version::DA);
+    assert_eq!(settings.disk.engine, Some(EngineChoice::Pool));
+    assert_eq!(settings.engine.saved_caches_directory, PathBuf::from("/d/saved_caches"));
+}
+
+/// Proves that refusals name key, value and what is allowed, in Cassandra's words where it has some.
+#[test]
+fn refusals() {
+    let cases = [
+        (
+            "foo: 1\nbar_in_ms: 2\n",
+            "Invalid yaml. Please remove properties [foo, bar_in_ms] from your cassandra.yaml",
+        ),
+        (
+            "commitlog_sync: often\n",
+            "Invalid value `often` of commitlog_sync; allowed: periodic, batch, group",
+        ),
+        (
+            "column_index_size: 64\n",
+            "Invalid value `64` of column_index_size; allowed: a size with a unit: KiB, MiB, GiB",
+        ),
+        (
+            "read_request_timeout: soon\n",
+            "Invalid value `soon` of read_request_timeout; allowed: a duration with a unit: ms, s, m, h, d",
+        ),
+        (
+            "native_transport_port: 70000\n",
+            "Invalid value `70000` of native_transport_port; allowed: 0 to 65535",
+        ),
+        ("num_tokens: [1]\n", "Invalid value `[1]` of num_tokens; allowed: a whole number"),
+        ("commitlog_sync: periodic\n", "Missing value for commitlog_sync_period"),
+        (
+            "authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator\n",
+            "Invalid value `{class_name=org.apache.cassandra.auth.PasswordAuthenticator}` of authenticator; allowed: \
+             AllowAllAuthenticator (others are not supported yet)",
+        ),
+        ("- a\n- b\n", "Invalid yaml: the file is not a mapping of keys to values"),
+        ("shards: 0\n", "Invalid value `0` of shards; allowed: 1 to 1024"),
+    ];
+    for (text, message) in cases {
+        assert_eq!(load(text).unwrap_err().to_string(), message);
+    }
+    assert!(matches!(load("a: [\n"), Err(Error::Syntax(_))));
+}
+
+/// Proves that aliases cannot make a small file fill the memory.
+#[test]
+fn aliases_are_bounded() {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..10 {
+        let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+        text += &format!("a{level}: &a{level} [{aliases}]\n");
+    }
+    assert!(matches!(load(&text), Err(Error::Syntax(_))));
+}

@@ -1,0 +1,235 @@
+//! What one shard's thread serves clients with.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use halcyon_io::{AccessMode, Clock, DetachedSocket, Disk, Listener, Mesh, Socket, spawn};
+use halcyon_protocol::SchemaChange;
+use halcyon_query::Coordinator;
+
+use crate::admission::Admission;
+use crate::bell::Bell;
+use crate::clients::Clients;
+use crate::connection::{self, Connection};
+use crate::figures::Figures;
+use crate::log::Log;
+use crate::prepared::{LocalStatements, PreparedStatements};
+use crate::settings::Transport;
+
+/// How long a drain waits for clients that do not read their answers.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What all shards share.
+pub(crate) struct Shared {
+    pub(crate) transport: Transport,
+    pub(crate) shards: usize,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) prepared: PreparedStatements,
+    pub(crate) mesh: Mesh<ShardServer>,
+    pub(crate) log: Log,
+    pub(crate) clients: Clients,
+    /// By shard.
+    pub(crate) figures: Vec<Figures>,
+    /// As `system_views.settings` shows them.
+    pub(crate) settings: Vec<(String, Option<String>)>,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) disk: Disk,
+    /// Directory, purpose, mode asked for, whether for writing.
+    pub(crate) io_modes: Vec<(PathBuf, &'static str, AccessMode, bool)>,
+}
+
+pub(crate) struct ShardServer {
+    pub(crate) index: usize,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) coordinator: Coordinator,
+    pub(crate) statements: LocalStatements,
+    connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
+    next_connection: Cell<u64>,
+    listeners: RefCell<Vec<Rc<Listener>>>,
+    /// A connection has ended.
+    left: Bell,
+    draining: Cell<bool>,
+    stopped: Bell,
+}
+
+/// Which shard takes what a listener accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doors {
+    /// The one that accepted it.
+    Any,
+    /// The client says which by its port.
+    ShardAware,
+}
+
+impl ShardServer {
+    pub(crate) fn new(index: usize, shared: Arc<Shared>, coordinator: Coordinator) -> ShardServer {
+        ShardServer {
+            index,
+            shared,
+            coordinator,
+            statements: LocalStatements::default(),
+            connections: RefCell::default(),
+            next_connection: Cell::new(0),
+            listeners: RefCell::default(),
+            left: Bell::default(),
+            draining: Cell::new(false),
+            stopped: Bell::default(),
+        }
+    }
+
+    pub(crate) fn figures(&self) -> &Figures {
+        &self.shared.figures[self.index]
+    }
+
+    pub(crate) fn connections(&self) -> Vec<Rc<Connection>> {
+        self.connections.borrow().values().cloned().collect()
+    }
+
+    pub(crate) async fn open_doors(self: Rc<Self>) -> Result<(), String> {
+        let address = self.shared.transport.address;
+        let aware = self.shared.transport.shard_aware_port;
+        let aware = aware.map(|port| (SocketAddr::new(address.ip(), port), Doors::ShardAware));
+        for (address, doors) in [Some((address, Doors::Any)), aware].into_iter().flatten() {
+            let listening = self.clone().listen(address, doors).await;
+            listening.map_err(|e| format!("cannot listen on {address}: {e}"))?;
+        }
+        Ok(())
+    }
+
+    /// Accepts until the listener is shut down.
+    async fn listen(self: Rc<Self>, address: SocketAddr, doors: Doors) -> std::io::Result<()> {
+        let listener = Rc::new(Listener::bind(address).await?);
+        self.listeners.borrow_mut().push(listener.clone());
+        spawn(async move {
+            while !self.draining.get() {
+                match listener.accept().await {
+                    Ok((socket, peer)) => self.clone().let_in(socket, peer, doors),
+                    Err(_) if self.draining.get() => return,
+                    Err(error) => {
+                        // Out of descriptors, perhaps: waiting is better than spinning.
+                        self.shared
+                            .log
+                            .warning(format_args!("cannot accept a connection: {error}"));
+                        Clock::system().sleep(Duration::from_millis(100)).await;
+                    }
+                }
+            }
+        })
+        .detach();
+        Ok(())
+    }
+
+    fn let_in(self: Rc<Self>, socket: Socket, peer: SocketAddr, doors: Doors) {
+        let wanted = usize::from(peer.port()) % self.shared.shards;
+        if doors == Doors::Any || wanted == self.index {
+            return self.adopt(socket, peer);
+        }
+        spawn(async move {
+            // A client that has gone meanwhile needs no shard.
+            if let Ok(detached) = socket.detach() {
+                let job = move |shard: Rc<ShardServer>| async move {
+                    shard.adopt_detached(detached, peer);
+                };
+                let _ = self.shared.mesh.on(wanted, job).await;
+            }
+        })
+        .detach();
+    }
+
+    fn adopt_detached(self: Rc<Self>, socket: DetachedSocket, peer: SocketAddr) {
+        if let Ok(socket) = socket.attach() {
+            self.adopt(socket, peer);
+        }
+    }
+
+    fn adopt(self: Rc<Self>, socket: Socket, peer: SocketAddr) {
+        if self.draining.get() {
+            return socket.shut_down();
+        }
+        let place = match self.shared.admission.enter(peer.ip()) {
+            Ok(place) => place,
+            Err(why) => {
+                self.shared.log.warning(format_args!("{why}"));
+                return socket.shut_down();
+            }
+        };
+        let id = self.next_connection.replace(self.next_connection.get() + 1);
+        let entry = self.shared.clients.enter(peer);
+        self.figures().connections.up();
+        let connection = Rc::new(Connection::new(socket, peer, place, entry));
+        self.connections.borrow_mut().insert(id, connection.clone());
+        spawn(async move {
+            connection::serve(self.clone(), connection).await;
+            self.connections.borrow_mut().remove(&id);
+            self.shared.clients.leave(peer);
+            self.figures().connections.down();
+            self.left.ring();
+        })
+        .detach();
+    }
+
+    /// Closes connections that have been idle for too long, for as long as the shard serves.
+    pub(crate) async fn close_idle(self: Rc<Self>, timeout: Duration) {
+        let pause = (timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
+        while !self.draining.get() {
+            Clock::system().sleep(pause).await;
+            for connection in self.connections() {
+                if connection.idle() > timeout {
+                    connection.close();
+                }
+            }
+        }
+    }
+
+    /// Tells the clients of this shard that asked for it.
+    pub(crate) fn announce(&self, change: &SchemaChange) {
+        for connection in self.connections.borrow().values() {
+            connection.announce(change);
+        }
+    }
+
+    /// Tells the clients of all shards.
+    pub(crate) async fn announce_everywhere(&self, change: &SchemaChange) {
+        self.announce(change);
+        for other in (0..self.shared.shards).filter(|other| *other != self.index) {
+            let change = change.clone();
+            let job = move |shard: Rc<ShardServer>| async move { shard.announce(&change) };
+            // A shard that has ended has no clients.
+            let _ = self.shared.mesh.on(other, job).await;
+        }
+    }
+
+    /// Accepts nothing more, and waits until what is under way is answered and all have left.
+    pub(crate) async fn drain(self: Rc<Self>) {
+        self.draining.set(true);
+        for listener in self.listeners.borrow().iter() {
+            listener.shut_down();
+        }
+        for connection in self.connections() {
+            connection.finish();
+        }
+        let server = self.clone();
+        spawn(async move {
+            Clock::system().sleep(DRAIN_PATIENCE).await;
+            server.connections().iter().for_each(|connection| connection.close());
+        })
+        .detach();
+        while !self.connections.borrow().is_empty() {
+            self.left.wait().await;
+        }
+    }
+
+    /// Nothing will be asked of this shard any more.
+    pub(crate) fn stop(&self) {
+        self.stopped.ring();
+    }
+
+    pub(crate) async fn until_stopped(&self) {
+        self.stopped.wait().await;
+    }
+}

@@ -1,0 +1,27 @@
+//! What SUPPORTED says.
+
+use halcyon_protocol::Version;
+
+use crate::shard::Shared;
+
+/// The CQL version of Cassandra 5.0.
+pub(crate) const CQL_VERSION: &str = "3.4.7";
+
+/// Cassandra's three options, and those by which drivers that know shards choose one. Other drivers look past them.
+pub(crate) fn options(shared: &Shared, shard: usize) -> Vec<(String, Vec<String>)> {
+    let one = |name: &str, value: &str| (name.to_owned(), vec![value.to_owned()]);
+    let mut options = vec![
+        ("PROTOCOL_VERSIONS".to_owned(), Version::supported()),
+        ("COMPRESSION".to_owned(), vec!["snappy".to_owned(), "lz4".to_owned()]),
+        one("CQL_VERSION", CQL_VERSION),
+        one("SCYLLA_SHARD", &shard.to_string()),
+        one("SCYLLA_NR_SHARDS", &shared.shards.to_string()),
+        one("SCYLLA_PARTITIONER", "org.apache.cassandra.dht.Murmur3Partitioner"),
+        one("SCYLLA_SHARDING_ALGORITHM", "biased-token-round-robin"),
+        one("SCYLLA_SHARDING_IGNORE_MSB", "0"),
+    ];
+    if let Some(port) = shared.transport.shard_aware_port {
+        options.push(one("SCYLLA_SHARD_AWARE_PORT", &port.to_string()));
+    }
+    options
+}

@@ -1,0 +1,73 @@
+//! Start and stop.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use halcyon_io::{Listener, block_on};
+use halcyon_protocol::client::Answer;
+use halcyon_protocol::{Compression, Version};
+
+use super::{Peer, TestNode, directory};
+
+/// Proves that a second process is refused the directory, in words that help, and that it can have it afterwards.
+#[test]
+fn one_process_a_directory() {
+    let mut node = TestNode::start("lock", "");
+    let refused = TestNode::start_in(node.directory.clone(), "").err().unwrap().to_string();
+    let expected = format!(
+        "{}: another process is at work in this directory; stop it, or choose another with --data-dir or \
+         HALCYON_DATA_DIR",
+        node.directory.display()
+    );
+    assert_eq!(refused, expected);
+    node.stop().unwrap();
+    TestNode::start_in(node.directory.clone(), "").unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Proves that a port that is taken is told with the cure.
+#[test]
+fn a_taken_port() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let directory = directory("port");
+    let mut settings = super::settings(&directory, "");
+    settings.transport.address = taken.local_addr().unwrap();
+    let log = crate::Log::new(|_| ());
+    let refused = crate::serve(settings, &log, |_| (), std::future::ready(())).unwrap_err();
+    assert!(refused.to_string().contains("is another server running there?"), "{refused}");
+    let _ = std::fs::remove_dir_all(directory);
+}
+
+/// Proves that a drain closes connections, and that the port is free when it is done.
+#[test]
+fn drain() {
+    let mut node = TestNode::start("drain", "");
+    let mut idle = node.started();
+    let mut fresh = node.connect();
+    node.stop().unwrap();
+    assert!(idle.is_closed());
+    assert!(fresh.is_closed());
+    block_on(Listener::claim(node.address)).unwrap();
+    let said = node.said.lock().unwrap();
+    assert_eq!(said.last().map(String::as_str), Some("drained"));
+}
+
+/// Proves that the port that a client connects from chooses its shard.
+#[test]
+fn shard_aware_port() {
+    let free = block_on(Listener::claim("127.0.0.1:0".parse().unwrap())).unwrap().port();
+    let node = TestNode::start("aware", &format!("native_transport_shard_aware_port: {free}\n"));
+    let address = SocketAddr::new(node.address.ip(), free);
+    let mut seen = [false; 2];
+    for _ in 0..40 {
+        let socket = TcpStream::connect(address).unwrap();
+        let shard = socket.local_addr().unwrap().port() % 2;
+        seen[usize::from(shard)] = true;
+        let mut peer = Peer::over(socket, Version::V4, Compression::None);
+        peer.client.options(0);
+        let (0, Answer::Supported(options)) = peer.answer() else { panic!() };
+        let told = options.iter().find(|(name, _)| name == "SCYLLA_SHARD").unwrap();
+        assert_eq!(told.1, [shard.to_string()]);
+        if seen == [true, true] {
+            return;
+        }
+    }
+}

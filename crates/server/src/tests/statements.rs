@@ -1,0 +1,184 @@
+//! Statements over the wire: prepared statements, keyspaces, events, virtual tables.
+
+use halcyon_protocol::client::{Answer, Page};
+use halcyon_protocol::{
+    BatchKind, BatchQuery, Compression, Consistency, QueryParameters, Value, Values, Version,
+};
+
+use super::{Peer, TestNode};
+
+const KEYSPACE: &str =
+    "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+
+fn one() -> QueryParameters<'static> {
+    QueryParameters::new(Consistency::One)
+}
+
+fn with<'a>(values: &[&'a [u8]]) -> QueryParameters<'a> {
+    let values = values.iter().map(|value| Value::Bytes(value)).collect();
+    QueryParameters { values: Values::Positional(values), ..one() }
+}
+
+impl Peer {
+    fn query(&mut self, text: &str) -> Answer {
+        self.client.query(1, text, &one());
+        self.answer().1
+    }
+
+    fn rows(&mut self, text: &str) -> Page {
+        match self.query(text) {
+            Answer::Rows(page) => page,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn prepare(&mut self, text: &str) -> (Vec<u8>, Vec<u8>) {
+        self.client.prepare(2, text);
+        match self.answer().1 {
+            Answer::Prepared { id, result_metadata_id } => {
+                (id, result_metadata_id.unwrap_or_default())
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn execute(&mut self, id: &(Vec<u8>, Vec<u8>), parameters: &QueryParameters<'_>) -> Answer {
+        self.client.execute(3, &id.0, &id.1, parameters);
+        self.answer().1
+    }
+}
+
+fn table(node: &TestNode, version: Version) -> Peer {
+    let mut peer = node.started_as(version, Compression::Lz4);
+    assert_eq!(peer.query(KEYSPACE), Answer::SchemaChange("CREATED".to_owned()));
+    peer.query("CREATE TABLE ks.t (k int PRIMARY KEY, v text)");
+    peer
+}
+
+/// Proves the way of a prepared statement: its id is for all connections; after ALTER it has to be prepared anew, and a client
+/// that knows the older columns is told of the newer ones (v5).
+#[test]
+fn prepared_statements() {
+    let node = TestNode::start("prepared", "");
+    let mut first = table(&node, Version::V5);
+    let insert = first.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)");
+    let select = first.prepare("SELECT * FROM ks.t WHERE k = ?");
+    let seven = 7i32.to_be_bytes();
+    assert_eq!(first.execute(&insert, &with(&[&seven, b"x"])), Answer::Void);
+    let mut others: Vec<Peer> =
+        (0..8).map(|_| node.started_as(Version::V5, Compression::None)).collect();
+    for other in &mut others {
+        let Answer::Rows(page) = other.execute(&select, &with(&[&seven])) else { panic!() };
+        assert_eq!(page.rows, [[Some(seven.to_vec()), Some(b"x".to_vec())]]);
+        assert_eq!(page.changed_metadata_id, None);
+    }
+    first.query("ALTER TABLE ks.t ADD w int");
+    for (other, unprepared) in others.iter_mut().zip(0..) {
+        match other.execute(&select, &with(&[&seven])) {
+            Answer::Error { code: 0x2500, .. } if unprepared == 0 => {
+                assert_ne!(other.prepare("SELECT * FROM ks.t WHERE k = ?").1, select.1);
+            }
+            Answer::Rows(page) => {
+                assert_eq!(page.columns, ["k", "v", "w"]);
+                assert!(page.changed_metadata_id.is_some_and(|id| id != select.1));
+            }
+            answer => panic!("{answer:?}"),
+        }
+    }
+    // Neither its columns nor its variables have changed.
+    assert_eq!(first.execute(&insert, &with(&[&seven, b"y"])), Answer::Void);
+    let Answer::Error { code, message, .. } = first.execute(&(vec![1; 16], vec![2; 16]), &one())
+    else {
+        panic!()
+    };
+    assert_eq!(code, 0x2500);
+    assert!(message.starts_with("Prepared query with ID 0101"), "{message}");
+}
+
+/// Proves that wrong numbers of values get the three texts that Cassandra has for them.
+#[test]
+fn wrong_numbers_of_values() {
+    let node = TestNode::start("values", "");
+    let mut peer = table(&node, Version::V4);
+    let text = "SELECT * FROM ks.t WHERE k = ?";
+    let error = |answer| match answer {
+        Answer::Error { code, message, .. } => (code, message),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(error(peer.query(text)), (0x2200, "Invalid amount of bind variables".to_owned()));
+    let id = peer.prepare(text);
+    let expected = "there were 1 markers(?) in CQL but 0 bound variables".to_owned();
+    assert_eq!(error(peer.execute(&id, &one())), (0x2200, expected));
+    let insert = "INSERT INTO ks.t (k) VALUES (?)";
+    peer.client.batch(4, BatchKind::Logged, &[(BatchQuery::Text(insert), vec![])], &one());
+    let expected = "There were 1 markers(?) in CQL but 0 bound variables".to_owned();
+    assert_eq!(error(peer.answer().1), (0x2200, expected));
+    let key = 1i32.to_be_bytes();
+    let named = Values::Named(vec![("k", Value::Bytes(&key))]);
+    peer.client.query(5, text, &QueryParameters { values: named, ..one() });
+    assert!(matches!(peer.answer().1, Answer::Rows(_)));
+}
+
+/// Proves that USE is the connection's own, and that a prepared statement keeps the keyspace that it was prepared in.
+#[test]
+fn keyspaces_in_use() {
+    let node = TestNode::start("use", "");
+    let mut peer = table(&node, Version::V4);
+    assert_eq!(peer.query("USE ks"), Answer::SetKeyspace("ks".to_owned()));
+    let unqualified = peer.prepare("SELECT * FROM t");
+    assert_eq!(peer.query("USE system"), Answer::SetKeyspace("system".to_owned()));
+    assert!(matches!(peer.execute(&unqualified, &one()), Answer::Rows(_)));
+    let mut other = node.started();
+    assert!(matches!(other.query("SELECT * FROM t"), Answer::Error { code: 0x2200, .. }));
+    // A text that names its keyspace has one id everywhere.
+    assert_eq!(peer.prepare("SELECT * FROM ks.t").0, other.prepare("SELECT * FROM ks.t").0);
+    assert_ne!(peer.prepare("SELECT * FROM local").0, unqualified.0);
+}
+
+/// Proves that a schema change is told to the connections of all shards that asked for it.
+#[test]
+fn schema_events() {
+    let node = TestNode::start("events", "");
+    let mut listening: Vec<Peer> = (0..6).map(|_| node.started()).collect();
+    for peer in &mut listening {
+        peer.client.register(9, &["SCHEMA_CHANGE", "STATUS_CHANGE"]);
+        assert_eq!(peer.answer(), (9, Answer::Ready));
+    }
+    assert!(matches!(node.started().query(KEYSPACE), Answer::SchemaChange(_)));
+    for peer in &mut listening {
+        assert_eq!(peer.answer(), (-1, Answer::Event("SCHEMA_CHANGE".to_owned())));
+    }
+}
+
+/// Proves that virtual tables have rows, that they can be asked by key, and that their schema tells of them.
+#[test]
+fn virtual_tables() {
+    let node = TestNode::start("views", "");
+    let mut peer = node.started();
+    let value = peer.rows("SELECT value FROM system_views.settings WHERE name = 'shards'");
+    assert_eq!(value.rows.len(), 1);
+    assert_eq!(peer.rows("SELECT * FROM system_views.clients").rows.len(), 1);
+    assert_eq!(peer.rows("SELECT * FROM system_views.shards").rows.len(), 2);
+    assert_eq!(peer.rows("SELECT * FROM system_views.caches").rows.len(), 4);
+    assert_eq!(peer.rows("SELECT * FROM system_views.io_operations").rows.len(), 7);
+    let tables = peer.rows("SELECT * FROM system_virtual_schema.tables");
+    assert_eq!(tables.rows.len(), 50);
+    let columns = peer.rows(
+        "SELECT column_name, type FROM system_virtual_schema.columns \
+         WHERE keyspace_name = 'system_views' AND table_name = 'settings'",
+    );
+    assert_eq!(columns.rows.len(), 2);
+}
+
+/// Proves that what was acknowledged is there after a drain and a new start.
+#[test]
+fn data_outlives_the_process() {
+    let mut node = TestNode::start("outlive", "");
+    let mut peer = table(&node, Version::V4);
+    assert_eq!(peer.query("INSERT INTO ks.t (k, v) VALUES (1, 'kept')"), Answer::Void);
+    drop(peer);
+    node.stop().unwrap();
+    let again = TestNode::start_in(node.directory.clone(), "").unwrap_or_else(|e| panic!("{e}"));
+    let page = again.started().rows("SELECT v FROM ks.t WHERE k = 1");
+    assert_eq!(page.rows, [[Some(b"kept".to_vec())]]);
+}

@@ -1,0 +1,272 @@
+//! `system_views` and `system_virtual_schema`: rows made when asked, with the columns that Cassandra 5.0 has. Tables of what
+//! Halcyon does not do (repair, streaming, indexes, permissions) are empty.
+
+mod halcyon;
+mod rows;
+mod tables;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_cql::catalog::{Catalog, Keyspace, Table};
+use halcyon_engine::{Engine, Shard};
+use halcyon_model::schema::ColumnKind;
+use halcyon_query::VirtualTables;
+use halcyon_stream::Mutation;
+
+use crate::shard::Shared;
+use crate::supported::CQL_VERSION;
+use rows::Rows;
+
+pub(crate) struct Views {
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl VirtualTables for Views {
+    fn partitions<'a>(
+        &'a self,
+        table: &'a Table,
+    ) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>> {
+        Box::pin(async {
+            let mut rows = Rows::of(table);
+            match table.schema.keyspace.as_str() {
+                "system_views" => self.fill(&table.schema.name, &mut rows).await,
+                "system_virtual_schema" => {
+                    virtual_schema(&self.engine.catalog(), &table.schema.name, &mut rows);
+                }
+                _ => {}
+            }
+            rows.finish()
+        })
+    }
+}
+
+impl Views {
+    async fn fill(&self, table: &str, rows: &mut Rows<'_>) {
+        match table {
+            "settings" => self.settings(rows),
+            "clients" => self.clients(rows),
+            "caches" => self.caches(rows).await,
+            "cql_metrics" => self.cql_metrics(rows),
+            "thread_pools" => self.thread_pools(rows),
+            "system_properties" => self.system_properties(rows),
+            "shards" => self.shards(rows),
+            "io_modes" => self.io_modes(rows),
+            "io_operations" => self.io_operations(rows),
+            "io_latency" => self.io_latency(rows),
+            _ => self.table_figures(table, rows),
+        }
+    }
+
+    fn settings(&self, rows: &mut Rows<'_>) {
+        for (name, value) in &self.shared.settings {
+            rows.row().set("name", name.as_str()).set("value", value.as_deref()).done();
+        }
+    }
+
+    fn clients(&self, rows: &mut Rows<'_>) {
+        for (address, requests, told) in self.shared.clients.all() {
+            let option = |name: &str| {
+                told.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+            };
+            let stage = if told.protocol_version.is_some() { "ready" } else { "established" };
+            rows.row()
+                .set("address", address.ip())
+                .set("port", i32::from(address.port()))
+                .set("client_options", told.options.as_slice())
+                .set("connection_stage", stage)
+                .set("driver_name", option("DRIVER_NAME"))
+                .set("driver_version", option("DRIVER_VERSION"))
+                .set("hostname", address.ip().to_string())
+                .set("keyspace_name", told.keyspace.as_deref())
+                .set("protocol_version", told.protocol_version.map(i32::from))
+                .set("request_count", requests)
+                .set("ssl_enabled", false)
+                .set("username", "anonymous")
+                .done();
+        }
+    }
+
+    /// The caches of all shards; those that a shard does not tell of any more are left out.
+    async fn caches(&self, rows: &mut Rows<'_>) {
+        let mut chunks = Cache::default();
+        let mut keys = Cache::default();
+        for shard in 0..self.shared.shards {
+            let job = |shard: Rc<Shard>| async move { shard.cache_stats() };
+            let stats = match shard == self.shard.index() {
+                true => self.shard.cache_stats(),
+                false => match self.engine.mesh().on(shard, job).await {
+                    Ok(stats) => stats,
+                    Err(_) => continue,
+                },
+            };
+            chunks.add(
+                stats.chunk_capacity,
+                stats.chunk_entries,
+                stats.chunk_bytes,
+                stats.chunk_hits,
+                stats.chunk_misses,
+            );
+            keys.add(
+                stats.key_capacity,
+                stats.key_entries,
+                stats.key_bytes,
+                stats.key_hits,
+                stats.key_misses,
+            );
+        }
+        let rows_cache =
+            Cache { capacity: self.engine.options().row_cache_size, ..Cache::default() };
+        for (name, cache) in [
+            ("chunks", chunks),
+            ("counters", Cache::default()),
+            ("keys", keys),
+            ("rows", rows_cache),
+        ] {
+            cache.show(name, rows);
+        }
+    }
+
+    fn cql_metrics(&self, rows: &mut Rows<'_>) {
+        let sum = |of: fn(&crate::figures::Figures) -> u64| -> u64 {
+            self.shared.figures.iter().map(of).sum()
+        };
+        let executed = sum(|shard| shard.prepared_executed.get());
+        let regular = sum(|shard| shard.regular_executed.get());
+        let prepared = self.shared.prepared.figures();
+        let all = executed + regular;
+        let ratio = if all == 0 { 0.0 } else { executed as f64 / all as f64 };
+        for (name, value) in [
+            ("prepared_statements_count", prepared.count as f64),
+            ("prepared_statements_evicted", prepared.evictions as f64),
+            ("prepared_statements_executed", executed as f64),
+            ("prepared_statements_ratio", ratio),
+            ("regular_statements_executed", regular as f64),
+        ] {
+            rows.row().set("name", name).set("value", value).done();
+        }
+    }
+
+    /// A shard does what many pools do in Cassandra; each is shown as one.
+    fn thread_pools(&self, rows: &mut Rows<'_>) {
+        for (index, shard) in self.shared.figures.iter().enumerate() {
+            let active = i32::try_from(shard.in_flight.get()).unwrap_or(i32::MAX);
+            rows.row()
+                .set("name", format!("Shard-{index}"))
+                .set("active_tasks", active)
+                .set("active_tasks_limit", i32::MAX)
+                .set("blocked_tasks", 0u64)
+                .set("blocked_tasks_all_time", 0u64)
+                .set("completed_tasks", shard.requests.get().saturating_sub(shard.in_flight.get()))
+                .set("pending_tasks", 0)
+                .done();
+        }
+    }
+
+    fn system_properties(&self, rows: &mut Rows<'_>) {
+        let properties = [
+            ("halcyon.version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("halcyon.data_dir", self.shared.data_dir.display().to_string()),
+            ("halcyon.io_engine", self.shared.disk.engine().engine.to_string()),
+            ("cql.version", CQL_VERSION.to_owned()),
+            ("os.name", std::env::consts::OS.to_owned()),
+            ("os.arch", std::env::consts::ARCH.to_owned()),
+        ];
+        for (name, value) in properties {
+            rows.row().set("name", name).set("value", value).done();
+        }
+    }
+}
+
+/// What virtual tables there are, as clients read it.
+fn virtual_schema(catalog: &Catalog, table: &str, rows: &mut Rows<'_>) {
+    for keyspace in catalog.keyspaces.values().filter(|keyspace| keyspace.is_virtual) {
+        match table {
+            "keyspaces" => rows.row().set("keyspace_name", keyspace.name.as_str()).done(),
+            "tables" => virtual_table_rows(keyspace, rows),
+            "columns" => keyspace.tables.values().for_each(|table| column_rows(table, rows)),
+            _ => {}
+        }
+    }
+}
+
+fn virtual_table_rows(keyspace: &Keyspace, rows: &mut Rows<'_>) {
+    for table in keyspace.tables.values() {
+        rows.row()
+            .set("keyspace_name", keyspace.name.as_str())
+            .set("table_name", table.schema.name.as_str())
+            .set("comment", comment(table))
+            .done();
+    }
+}
+
+fn comment(table: &Table) -> String {
+    table.schema.options.comment.clone()
+}
+
+fn column_rows(table: &Table, rows: &mut Rows<'_>) {
+    let kinds = [
+        (ColumnKind::PartitionKey, "partition_key"),
+        (ColumnKind::Clustering, "clustering"),
+        (ColumnKind::Static, "static"),
+        (ColumnKind::Regular, "regular"),
+    ];
+    for (kind, name) in kinds {
+        for (index, column) in table.columns(kind).iter().enumerate() {
+            let positioned = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
+            let position = if positioned { i32::try_from(index).unwrap_or(i32::MAX) } else { -1 };
+            rows.row()
+                .set("keyspace_name", table.schema.keyspace.as_str())
+                .set("table_name", table.schema.name.as_str())
+                .set("column_name", column.name.as_str())
+                .set(
+                    "clustering_order",
+                    if kind == ColumnKind::Clustering { "asc" } else { "none" },
+                )
+                .set("column_name_bytes", column.name.clone().into_bytes())
+                .set("kind", name)
+                .set("position", position)
+                .set("type", column.cql_type.cql_name())
+                .done();
+        }
+    }
+}
+
+/// Figures of one cache, over all shards.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Cache {
+    capacity: u64,
+    entries: usize,
+    bytes: u64,
+    hits: u64,
+    requests: u64,
+}
+
+impl Cache {
+    fn add(&mut self, capacity: u64, entries: usize, bytes: u64, hits: u64, misses: u64) {
+        self.capacity += capacity;
+        self.entries += entries;
+        self.bytes += bytes;
+        self.hits += hits;
+        self.requests += hits + misses;
+    }
+
+    fn show(self, name: &str, rows: &mut Rows<'_>) {
+        let ratio = (self.requests > 0).then(|| self.hits as f64 / self.requests as f64);
+        rows.row()
+            .set("name", name)
+            .set("capacity_bytes", self.capacity)
+            .set("entry_count", i32::try_from(self.entries).unwrap_or(i32::MAX))
+            .set("size_bytes", self.bytes)
+            .set("hit_count", self.hits)
+            .set("hit_ratio", ratio.unwrap_or(f64::NAN))
+            .set("request_count", self.requests)
+            .set("recent_hit_rate_per_second", 0u64)
+            .set("recent_request_rate_per_second", 0u64)
+            .done();
+    }
+}

@@ -26,12 +26,15 @@ pub(crate) fn run(oracle: bool) -> ExitCode {
     tally.check("tidy", tidy::run());
     tally.step("cargo test", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
     tally.step("binary", &mut cargo(&["build", "--workspace", "--bins"]));
-    match crate::e2e::own_program() {
-        Ok(own) => {
-            let mut tiny = bounded(STEP_MINUTES, own);
-            tally.step("bench", tiny.args(["bench", "compaction", "--tiny"]));
+    for experiment in ["compaction", "node"] {
+        match crate::e2e::own_program() {
+            Ok(own) => {
+                let mut tiny = bounded(STEP_MINUTES, own);
+                tiny.args(["bench", experiment, "--tiny"]);
+                tally.step(&format!("bench {experiment}"), &mut tiny);
+            }
+            Err(error) => tally.check("bench", Err(error)),
         }
-        Err(error) => tally.check("bench", Err(error)),
     }
     match crate::e2e::pytest(oracle, &[]) {
         Ok(mut pytest) => tally.step("e2e", &mut pytest),

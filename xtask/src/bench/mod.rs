@@ -1,42 +1,114 @@
-//! `cargo x bench`: Halcyon and Apache Cassandra at the same work, on the same files, in one run.
+//! `cargo x bench`: Halcyon and Apache Cassandra at the same work, in one run on one machine.
 //!
 //! | file | what |
 //! |---|---|
-//! | `compaction.rs` | the experiment: peers in turn, round after round |
+//! | `compaction/` | major compaction of the same files |
+//! | `node/` | a server under the same requests |
 //! | `programs.rs` | Halcyon's programs, built in release |
-//! | `dataset.rs` | the inputs: made once for each compressor, hard-linked for each run |
-//! | `halcyon.rs`, `cassandra.rs` (`cql.rs`) | the peers |
+//! | `jvm_node.rs` | a node of Cassandra, started once and frozen while it is not its turn |
+//! | `connection.rs` | one connection of the native protocol |
 //! | `process.rs`, `machine.rs` | what a run cost: CPU, memory, page cache, device |
 //! | `profile.rs` | where the time goes, by `perf` |
-//! | `record.rs` | what is kept of a run; medians and spreads |
-//! | `report.rs`, `plot.rs` | table and picture |
+//! | `contender.rs` | who runs; medians and spreads |
+//! | `chart.rs` | bars, drawn as SVG |
 
-mod cassandra;
+mod chart;
 mod compaction;
-mod cql;
-mod dataset;
-mod halcyon;
+mod connection;
+mod contender;
+mod jvm_node;
 mod machine;
-mod plot;
+mod node;
 mod process;
 mod profile;
 mod programs;
-mod record;
-mod report;
 
-#[cfg(test)]
-mod tests;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::Result;
+use serde_json::Value;
+
+use crate::{Result, call, repository};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Experiment {
     /// Major compaction: speed, CPU, page cache and memory, against Cassandra, codec and device
     Compaction(compaction::Arguments),
+    /// The server: writes and reads by requests in flight, CPU, start and memory, against Cassandra and the device
+    Node(node::Arguments),
 }
 
 pub(crate) fn run(experiment: &Experiment) -> Result<()> {
     match experiment {
         Experiment::Compaction(arguments) => compaction::run(arguments),
+        Experiment::Node(arguments) => node::run(arguments),
     }
+}
+
+/// Folders of one invocation.
+struct Places {
+    /// Where servers and runs write: on the device that is measured.
+    data: PathBuf,
+    out: PathBuf,
+    tiny: bool,
+}
+
+impl Places {
+    /// Of a tiny run both are made anew below the data, so that nobody's results are overwritten.
+    fn make(data: &Path, out: Option<&Path>, default_out: &str, tiny: bool) -> Result<Places> {
+        let mut data = repository().join(data);
+        let mut named = repository().join(out.unwrap_or(Path::new(default_out)));
+        if tiny {
+            data.push("tiny");
+            if data.exists() {
+                fs::remove_dir_all(&data)?;
+            }
+            if out.is_none() {
+                named = data.join("out");
+            }
+        }
+        for folder in [&data, &named] {
+            fs::create_dir_all(folder)?;
+        }
+        Ok(Places { data, out: named, tiny })
+    }
+
+    /// Records, table and plot.
+    fn write(&self, records: &Value, table: &str, plot: &str) -> Result<()> {
+        fs::write(self.out.join("records.json"), format!("{records:#}\n"))?;
+        fs::write(self.out.join("README.md"), table)?;
+        fs::write(self.out.join("plot.svg"), plot)?;
+        if self.tiny {
+            return Ok(());
+        }
+        if let Err(error) = draw_png(&self.out) {
+            eprintln!("bench: no plot.png: {error}");
+        }
+        Ok(())
+    }
+}
+
+/// By a package of its own, so that nothing else has to build a rasterizer.
+fn draw_png(out: &Path) -> Result<()> {
+    let manifest = repository().join("bench/png/Cargo.toml");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["run", "--quiet", "--release", "--manifest-path"]).arg(manifest).arg("--");
+    call(cargo.arg(out.join("plot.svg")).arg(out.join("plot.png")))
+}
+
+/// The sentence on commit and machine that opens a report.
+fn taken_where(machine: &Value) -> String {
+    let word = |name: &str| machine[name].as_str().unwrap_or("?").to_owned();
+    let number = |name: &str| machine[name].as_u64().unwrap_or(0);
+    format!(
+        "Commit {}{}, {}; {} × {}, {} MiB of memory, Linux {}",
+        word("commit"),
+        if machine["uncommitted"] == true { " (and uncommitted changes)" } else { "" },
+        word("taken_at"),
+        number("cores"),
+        word("cpu"),
+        number("memory_mib"),
+        word("kernel"),
+    )
 }

@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use super::machine::{Device, DeviceBytes, meminfo};
-use crate::Result;
+use crate::{Result, call};
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// A JVM has a hundred threads: they are looked at less often.
@@ -38,7 +39,7 @@ pub(super) struct Cost {
 
 /// User and system time.
 #[derive(Clone, Copy)]
-enum CpuOf {
+pub(super) enum CpuOf {
     /// Of a process that lives on.
     Process(u32),
     /// Of all children of this program that have ended.
@@ -46,7 +47,7 @@ enum CpuOf {
 }
 
 impl CpuOf {
-    fn seconds(self) -> f64 {
+    pub(super) fn seconds(self) -> f64 {
         let (path, first) = match self {
             CpuOf::Process(pid) => (format!("/proc/{pid}/stat"), 11),
             CpuOf::EndedChildren => ("/proc/self/stat".to_owned(), 13),
@@ -206,10 +207,23 @@ fn look(pid: u32, done: &AtomicBool) -> Peaks {
     peaks
 }
 
-/// `VmHWM`; zero once the process has ended.
 fn high_water_mark(pid: u32) -> u64 {
+    memory(pid, "VmHWM:")
+}
+
+/// `VmRSS`, in bytes.
+pub(super) fn resident(pid: u32) -> u64 {
+    memory(pid, "VmRSS:")
+}
+
+/// Zero once the process has ended.
+fn memory(pid: u32, name: &str) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
+}
+
+pub(super) fn signal(name: &str, pid: u32) -> Result<()> {
+    call(Command::new("kill").args([name, &pid.to_string()]))
 }

@@ -1,5 +1,6 @@
-//! Where the time of a compaction goes: one more run of Halcyon, under `perf`, that no table counts.
+//! Where the time goes: one more run of Halcyon, under `perf`, that no table counts.
 
+use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -28,9 +29,25 @@ pub(super) fn is_available() -> bool {
 
 /// Runs a command under `perf`; its samples go into a file that is gone afterwards.
 pub(super) fn of(command: &Command, samples: &Path) -> Result<Vec<Share>> {
+    let mut perf = record(samples);
+    perf.arg("--").arg(command.get_program()).args(command.get_args());
+    shares(&mut perf, samples)
+}
+
+/// Looks at a process that runs, for so many seconds.
+pub(super) fn attached(pid: u32, seconds: f64, samples: &Path) -> Result<Vec<Share>> {
+    let mut perf = record(samples);
+    perf.args(["--pid", &pid.to_string(), "--", "sleep", &seconds.to_string()]);
+    shares(&mut perf, samples)
+}
+
+fn record(samples: &Path) -> Command {
     let mut perf = Command::new("perf");
     perf.args(["record", "--event", "cpu-clock", "--freq", FREQUENCY, "--output"]).arg(samples);
-    perf.arg("--").arg(command.get_program()).args(command.get_args());
+    perf
+}
+
+fn shares(perf: &mut Command, samples: &Path) -> Result<Vec<Share>> {
     let recorded = perf.stdin(Stdio::null()).output()?;
     if !recorded.status.success() {
         return Err(String::from_utf8_lossy(&recorded.stderr).into_owned().into());
@@ -57,6 +74,17 @@ fn parse(report: &str) -> Vec<Share> {
 impl Share {
     pub(super) fn to_json(&self) -> Value {
         json!({ "percent": self.percent, "thread": self.thread, "symbol": self.symbol })
+    }
+
+    /// The largest, in Markdown.
+    pub(super) fn table(shares: &[Share]) -> String {
+        const SHOWN: usize = 14;
+        let mut text = String::from("| % of samples | thread | |\n|---|---|---|\n");
+        for Share { percent, thread, symbol } in shares.iter().take(SHOWN) {
+            let symbol = symbol.replace("[.] ", "").replace("[k] ", "k ").replace('|', "\\|");
+            let _ = writeln!(text, "| {percent:.1} | {thread} | `{symbol}` |");
+        }
+        text
     }
 }
 

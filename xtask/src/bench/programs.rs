@@ -16,12 +16,23 @@ pub(super) struct Programs {
 impl Programs {
     /// Builds them; `tiny` takes the dev build, which tests have made already.
     pub(super) fn build(tiny: bool) -> Result<Programs> {
-        let what: &[&str] = if tiny {
-            &["--workspace", "--bins", "--examples"]
-        } else {
-            let packages = ["--package", "halcyon", "--package", "halcyon-compaction"];
-            &[&packages[..], &["--release", "--bin", "halcyon", "--example", "measure"]].concat()
-        };
+        if tiny {
+            return Programs::cargo(tiny, &["--workspace", "--bins", "--examples"]);
+        }
+        let packages = ["--package", "halcyon", "--package", "halcyon-compaction"];
+        let what = ["--release", "--bin", "halcyon", "--example", "measure"];
+        Programs::cargo(tiny, &[&packages[..], &what].concat())
+    }
+
+    /// Only `halcyon`.
+    pub(super) fn build_server(tiny: bool) -> Result<Programs> {
+        match tiny {
+            true => Programs::cargo(tiny, &["--workspace", "--bins"]),
+            false => Programs::cargo(tiny, &["--package", "halcyon", "--release"]),
+        }
+    }
+
+    fn cargo(tiny: bool, what: &[&str]) -> Result<Programs> {
         let mut cargo = Command::new("cargo");
         call(cargo.args(["build", "--quiet"]).args(what).current_dir(repository()))?;
         let folder = target_folder().join(if tiny { "debug" } else { "release" });
@@ -35,6 +46,13 @@ impl Programs {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
         }
         Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// The command that serves; directory and port are to be added.
+    pub(super) fn serve(&self) -> Command {
+        let mut command = Command::new(&self.halcyon);
+        command.arg("serve");
+        command
     }
 
     /// The command that compacts; folders and flags are to be added.

@@ -7,12 +7,13 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::dataset::DataSet;
-use super::machine::{cached_bytes, drop_page_cache, files_below};
-use super::process::Watch;
-use super::profile::{self, Share};
-use super::programs::Programs;
-use super::record::{Contender, Run};
+use super::record::Run;
 use crate::Result;
+use crate::bench::contender::Contender;
+use crate::bench::machine::{cached_bytes, drop_page_cache, files_below};
+use crate::bench::process::Watch;
+use crate::bench::profile::{self, Share};
+use crate::bench::programs::Programs;
 
 /// What may be asked of a compaction besides its access mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,30 +3,18 @@
 use std::fmt::Write;
 
 use super::dataset::Codec;
-use super::profile::Share;
-use super::record::{Bounds, Contender, Record, Run, Spread};
+use super::record::{Bounds, Record, Run};
+use crate::bench::contender::{Contender, Spread};
+use crate::bench::profile::Share;
+use crate::bench::taken_where;
 
-pub(super) const FILE: &str = "README.md";
 const MIB: f64 = 1_048_576.0;
 
 pub(super) fn markdown(record: &Record) -> String {
     let mut text = String::from("# Major compaction: Halcyon and Apache Cassandra\n\n");
-    let machine = &record.machine;
-    let word = |name: &str| machine[name].as_str().unwrap_or("?").to_owned();
-    let number = |name: &str| machine[name].as_u64().unwrap_or(0);
     let engine = record.runs.first().and_then(|run| run.content["engine"].as_str());
-    let _ = writeln!(
-        text,
-        "Commit {}{}, {}; {} × {}, {} MiB of memory, Linux {}; I/O engine of Halcyon: {}.\n",
-        word("commit"),
-        if machine["uncommitted"] == true { " (and uncommitted changes)" } else { "" },
-        word("taken_at"),
-        number("cores"),
-        word("cpu"),
-        number("memory_mib"),
-        word("kernel"),
-        engine.unwrap_or("?"),
-    );
+    let taken = taken_where(&record.machine);
+    let _ = writeln!(text, "{taken}; I/O engine of Halcyon: {}.\n", engine.unwrap_or("?"));
     text += "Made by `cargo x bench compaction`. Ratios of one run are results; absolute times belong to this machine.\n\n\
              ![Speed, CPU, page cache and memory](plot.svg)\n";
     for codec in record.codecs() {
@@ -107,20 +95,8 @@ fn codec_table(record: &Record, codec: &str) -> String {
     }
     text += &verdict(&contenders, best);
     if let Some((_, shares)) = record.profiles.iter().find(|(of, _)| of == codec) {
-        text += &profile_table(shares);
-    }
-    text
-}
-
-fn profile_table(shares: &[Share]) -> String {
-    const SHOWN: usize = 14;
-    let mut text = String::from(
-        "\nWhere the time goes, by `perf` in one more run of Halcyon's first mode (`k`: in the kernel):\n\n\
-         | % of samples | thread | |\n|---|---|---|\n",
-    );
-    for Share { percent, thread, symbol } in shares.iter().take(SHOWN) {
-        let symbol = symbol.replace("[.] ", "").replace("[k] ", "k ").replace('|', "\\|");
-        let _ = writeln!(text, "| {percent:.1} | {thread} | `{symbol}` |");
+        text += "\nWhere the time goes, by `perf` in one more run of Halcyon's first mode (`k`: in the kernel):\n\n";
+        text += &Share::table(shares);
     }
     text
 }

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::machine::files_below;
-use super::programs::Programs;
 use crate::Result;
+use crate::bench::machine::files_below;
+use crate::bench::programs::Programs;
 
 /// Raised when `measure generate` makes other data.
 const GENERATION: u64 = 1;

@@ -2,36 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::process::Cost;
-use super::profile::Share;
 use crate::Result;
-
-/// A program in one of its modes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Contender {
-    /// `halcyon`, or a release of Cassandra.
-    pub(super) peer: String,
-    pub(super) mode: String,
-}
-
-impl Contender {
-    pub(super) fn new(peer: &str, mode: &str) -> Contender {
-        Contender { peer: peer.to_owned(), mode: mode.to_owned() }
-    }
-
-    pub(super) fn is_halcyon(&self) -> bool {
-        self.peer == "halcyon"
-    }
-
-    pub(super) fn name(&self) -> String {
-        let peer = if self.is_halcyon() {
-            "Halcyon".to_owned()
-        } else {
-            format!("Cassandra {}", self.peer)
-        };
-        format!("{peer} {}", self.mode)
-    }
-}
+use crate::bench::contender::Contender;
+use crate::bench::process::Cost;
+use crate::bench::profile::Share;
 
 #[derive(Clone)]
 pub(super) struct Run {
@@ -121,26 +95,6 @@ impl Run {
     }
 }
 
-/// Median, least and most.
-#[derive(Clone, Copy, Default, Debug, PartialEq)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
-}
-
-impl Spread {
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Spread {
-        let mut sorted: Vec<f64> = values.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
-        let (Some(min), Some(max)) = (sorted.first(), sorted.last()) else {
-            return Spread::default();
-        };
-        let (upper, lower) = (sorted.len() / 2, (sorted.len() - 1) / 2);
-        Spread { median: (sorted[upper] + sorted[lower]) / 2.0, min: *min, max: *max }
-    }
-}
-
 /// The two limits that no compaction of a set gets past, in MiB/s of raw rows.
 #[derive(Clone)]
 pub(super) struct Bounds {
@@ -211,10 +165,6 @@ impl Record {
                 "details": bounds.details,
             })).collect::<Vec<_>>(),
             "runs": self.runs.iter().map(Run::to_json).collect::<Vec<_>>(),
-            "profiles": self.profiles.iter().map(|(codec, shares)| json!({
-                "codec": codec,
-                "shares": shares.iter().map(Share::to_json).collect::<Vec<_>>(),
-            })).collect::<Vec<_>>(),
             "profiles": self.profiles.iter().map(|(codec, shares)| json!({
                 "codec": codec,
                 "shares": shares.iter().map(Share::to_json).collect::<Vec<_>>(),

@@ -8,20 +8,26 @@
 //! 5. On the first compressor: Halcyon with other buffers.
 //! 6. All outputs must hold the same partitions, rows and cells. Then table, plot and records are written.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod cassandra;
+mod dataset;
+mod halcyon;
+mod plot;
+mod record;
+mod report;
 
+use std::path::PathBuf;
+
+use cassandra::Cassandra;
+use dataset::{Codec, DataSet};
+use halcyon::{Buffers, Place};
+use record::{Bounds, Record, Run};
 use serde_json::Value;
 
-use super::cassandra::{self, Cassandra};
-use super::dataset::{Codec, DataSet};
-use super::halcyon::{self, Buffers, Place};
+use super::contender::{Contender, Spread};
 use super::machine::{self, drop_page_cache};
 use super::programs::Programs;
-use super::record::{Bounds, Contender, Record, Run, Spread};
-use super::{plot, profile, report};
-use crate::{Result, call, repository};
+use super::{Places, profile};
+use crate::Result;
 
 /// Raw bytes that the codec's bound is measured on: enough for a steady rate.
 const CODEC_SAMPLE: u64 = 512 << 20;
@@ -80,28 +86,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         arguments.peers = vec!["halcyon".to_owned()];
         arguments.buffer_rounds = 0;
     }
-    arguments.data = repository().join(&arguments.data);
-    let mut out = repository().join(DEFAULT_OUT);
-    if arguments.tiny {
-        // Data made anew each time, and nobody's results overwritten.
-        arguments.data.push("tiny");
-        if arguments.data.exists() {
-            fs::remove_dir_all(&arguments.data)?;
-        }
-        out = arguments.data.join("out");
-    }
-    if let Some(named) = &arguments.out {
-        out = repository().join(named);
-    }
-    for folder in [&arguments.data, &out] {
-        fs::create_dir_all(folder)?;
-    }
+    let out = arguments.out.as_deref();
+    let places = Places::make(&arguments.data, out, DEFAULT_OUT, arguments.tiny)?;
+    arguments.data.clone_from(&places.data);
     if !arguments.tiny && !drop_page_cache() {
         eprintln!(
             "bench: the page cache cannot be dropped between runs; be root to compare them cold"
         );
     }
-    let mut bench = Bench::prepare(arguments, out)?;
+    let mut bench = Bench::prepare(arguments, places)?;
     let codecs = bench.arguments.compressors.clone();
     for codec in &codecs {
         bench.codec(codec)?;
@@ -112,13 +105,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     bench.write()?;
     println!("{}", report::markdown(&bench.record));
-    eprintln!("bench: written to {}", bench.out.display());
+    eprintln!("bench: written to {}", bench.places.out.display());
     bench.check_content()
 }
 
 struct Bench {
     arguments: Arguments,
-    out: PathBuf,
+    places: Places,
     programs: Programs,
     halcyon: Vec<Contender>,
     cassandra: Vec<Cassandra>,
@@ -144,7 +137,7 @@ fn contenders(arguments: &Arguments) -> Vec<Contender> {
 }
 
 impl Bench {
-    fn prepare(arguments: Arguments, out: PathBuf) -> Result<Bench> {
+    fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
         let programs = Programs::build(arguments.tiny)?;
         let all = contenders(&arguments);
         let (halcyon, rivals): (Vec<_>, Vec<_>) = all.into_iter().partition(Contender::is_halcyon);
@@ -165,11 +158,11 @@ impl Bench {
             buffer_runs: Vec::new(),
             profiles: Vec::new(),
         };
-        Ok(Bench { arguments, out, programs, halcyon, cassandra, record })
+        Ok(Bench { arguments, places, programs, halcyon, cassandra, record })
     }
 
     fn place(&self) -> Place {
-        Place { scratch: self.arguments.data.join("scratch"), cold: !self.arguments.tiny }
+        Place { scratch: self.places.data.join("scratch"), cold: !self.arguments.tiny }
     }
 
     fn codec(&mut self, codec: &Codec) -> Result<()> {
@@ -274,18 +267,8 @@ impl Bench {
     }
 
     fn write(&self) -> Result<()> {
-        let out = &self.out;
-        let records = format!("{:#}\n", self.record.to_json());
-        fs::write(out.join("records.json"), records)?;
-        fs::write(out.join(report::FILE), report::markdown(&self.record))?;
-        fs::write(out.join("plot.svg"), plot::svg(&self.record))?;
-        if self.arguments.tiny {
-            return Ok(());
-        }
-        if let Err(error) = draw_png(out) {
-            eprintln!("bench: no plot.png: {error}");
-        }
-        Ok(())
+        let Bench { record, places, .. } = self;
+        places.write(&record.to_json(), &report::markdown(record), &plot::svg(record))
     }
 
     /// Whoever compacted, the same is left. A release that loses rows must not win a race.
@@ -324,12 +307,4 @@ fn say(run: &Run) {
         if run.was_cold { "" } else { "  (page cache not dropped)" },
         machine::load(),
     );
-}
-
-/// By a package of its own, so that nothing else has to build a rasterizer.
-fn draw_png(out: &Path) -> Result<()> {
-    let manifest = repository().join("bench/png/Cargo.toml");
-    let mut cargo = Command::new("cargo");
-    cargo.args(["run", "--quiet", "--release", "--manifest-path"]).arg(manifest).arg("--");
-    call(cargo.arg(out.join("plot.svg")).arg(out.join("plot.png")))
 }

@@ -1,0 +1,93 @@
+//! One connection of the native protocol (version 4), by crate `protocol`: a question, its answer.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
+
+use halcyon_protocol::client::{Answer, Client, Page};
+use halcyon_protocol::{Compression, Consistency, QueryParameters, Version};
+
+use crate::Result;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    pub(super) client: Client,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(super) fn open(port: u16) -> Result<Connection> {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let client = Client::new(Version::V4, Compression::None);
+        let mut connection = Connection { stream, client, buffer: vec![0; 64 << 10] };
+        connection.client.startup(0);
+        match connection.answer()? {
+            Answer::Ready => connection.client.started(),
+            other => return Err(format!("STARTUP: {other:?}").into()),
+        }
+        Ok(connection)
+    }
+
+    /// Sends what was asked.
+    pub(super) fn send(&mut self) -> Result<()> {
+        let bytes = self.client.take();
+        Ok(self.stream.write_all(&bytes)?)
+    }
+
+    /// Waits for bytes and gives them to the client.
+    pub(super) fn receive(&mut self) -> Result<()> {
+        match self.stream.read(&mut self.buffer)? {
+            0 => Err("the server closed the connection".into()),
+            length => {
+                self.client.feed(&self.buffer[..length]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends what was asked and waits for an answer; an error is an error.
+    pub(super) fn answer(&mut self) -> Result<Answer> {
+        self.send()?;
+        loop {
+            match self.client.next_answer()? {
+                Some((_, Answer::Error { code, message, .. })) => {
+                    return Err(format!("{message} (code 0x{code:04x})").into());
+                }
+                Some((_, answer)) => return Ok(answer),
+                None => self.receive()?,
+            }
+        }
+    }
+
+    pub(super) fn execute(&mut self, statement: &str) -> Result<Answer> {
+        self.client.query(0, statement, &QueryParameters::new(Consistency::One));
+        self.answer().map_err(|e| format!("{statement}: {e}").into())
+    }
+
+    pub(super) fn rows(&mut self, statement: &str) -> Result<Page> {
+        match self.execute(statement)? {
+            Answer::Rows(page) => Ok(page),
+            other => Err(format!("{statement}: {other:?}").into()),
+        }
+    }
+
+    pub(super) fn prepare(&mut self, statement: &str) -> Result<Vec<u8>> {
+        self.client.prepare(0, statement);
+        match self.answer().map_err(|e| format!("{statement}: {e}"))? {
+            Answer::Prepared { id, .. } => Ok(id),
+            other => Err(format!("{statement}: {other:?}").into()),
+        }
+    }
+
+    /// What SUPPORTED says under a name.
+    pub(super) fn option(&mut self, name: &str) -> Result<Option<String>> {
+        self.client.options(0);
+        let Answer::Supported(options) = self.answer()? else { return Ok(None) };
+        let found = options.into_iter().find(|(option, _)| option == name);
+        Ok(found.and_then(|(_, values)| values.into_iter().next()))
+    }
+}

@@ -1,0 +1,84 @@
+//! The device's own flush: what no durable write gets below.
+//!
+//! - *direct*: 4 KiB into a file that is there and was written before, `O_DIRECT | O_DSYNC`, one after the other: what a commit log
+//!   in recycled segments does;
+//! - *append*: 4 KiB appended through the page cache and `fdatasync`: what a log that grows does.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::latency::Latencies;
+use crate::Result;
+
+const BLOCK: usize = 4096;
+const FILE: usize = 32 << 20;
+const O_DSYNC: i32 = 0o10000;
+#[cfg(not(target_arch = "aarch64"))]
+const O_DIRECT: i32 = 0o40000;
+#[cfg(target_arch = "aarch64")]
+const O_DIRECT: i32 = 0o200000;
+
+#[derive(Clone, Copy)]
+pub(super) struct Flush {
+    pub(super) direct: Latencies,
+    pub(super) append: Latencies,
+}
+
+impl Flush {
+    /// So long each, in a file that is gone afterwards.
+    pub(super) fn measure(folder: &Path, time: Duration) -> Result<Flush> {
+        let path = folder.join("flush.scratch");
+        let measured = direct(&path, time).and_then(|direct| {
+            fs::remove_file(&path)?;
+            Ok(Flush { direct, append: append(&path, time)? })
+        });
+        let _ = fs::remove_file(&path);
+        measured.map_err(|e| format!("{}: {e}", path.display()).into())
+    }
+
+    pub(super) fn to_json(self) -> Value {
+        json!({ "direct": self.direct.to_json(), "append": self.append.to_json() })
+    }
+}
+
+fn direct(path: &Path, time: Duration) -> Result<Latencies> {
+    let mut file = File::create(path)?;
+    file.write_all(&vec![0; FILE])?;
+    file.sync_all()?;
+    let file = OpenOptions::new().write(true).custom_flags(O_DIRECT | O_DSYNC).open(path)?;
+    let mut room = vec![0u8; 2 * BLOCK];
+    let start = room.as_ptr().align_offset(BLOCK);
+    let block = room.get_mut(start..start + BLOCK).ok_or("memory cannot be aligned")?;
+    let mut at = 0u64;
+    repeat(time, |count| {
+        block[..4].copy_from_slice(&count.to_le_bytes());
+        file.write_all_at(block, at)?;
+        at = (at + BLOCK as u64) % FILE as u64;
+        Ok(())
+    })
+}
+
+fn append(path: &Path, time: Duration) -> Result<Latencies> {
+    let mut file = File::create(path)?;
+    let block = vec![1u8; BLOCK];
+    repeat(time, |_| {
+        file.write_all(&block)?;
+        file.sync_data()
+    })
+}
+
+fn repeat(time: Duration, mut once: impl FnMut(u32) -> std::io::Result<()>) -> Result<Latencies> {
+    let mut nanos = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < time {
+        let asked = Instant::now();
+        once(nanos.len() as u32)?;
+        nanos.push(u32::try_from(asked.elapsed().as_nanos()).unwrap_or(u32::MAX));
+    }
+    Ok(Latencies::of(nanos))
+}

@@ -1,0 +1,56 @@
+//! Quantiles.
+
+use serde_json::{Value, json};
+
+/// In microseconds.
+#[derive(Clone, Copy, Default, Debug, PartialEq)]
+pub(super) struct Latencies {
+    pub(super) count: u64,
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+    pub(super) p999: f64,
+    pub(super) max: f64,
+}
+
+impl Latencies {
+    /// Of all that were measured, in nanoseconds; nothing is put into buckets.
+    pub(super) fn of(mut nanos: Vec<u32>) -> Latencies {
+        nanos.sort_unstable();
+        let last = nanos.len().saturating_sub(1);
+        let at = |share: f64| {
+            let index = ((nanos.len() as f64 * share).ceil() as usize).saturating_sub(1);
+            nanos.get(index.min(last)).map_or(0.0, |nanos| f64::from(*nanos) / 1000.0)
+        };
+        Latencies {
+            count: nanos.len() as u64,
+            p50: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: at(1.0),
+        }
+    }
+
+    pub(super) fn to_json(self) -> Value {
+        json!({
+            "count": self.count,
+            "p50_us": self.p50,
+            "p99_us": self.p99,
+            "p99.9_us": self.p999,
+            "max_us": self.max,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_that_were_measured() {
+        let latencies = Latencies::of((1..=1000).rev().map(|n| n * 1000).collect());
+        let expected = Latencies { count: 1000, p50: 500.0, p99: 990.0, p999: 999.0, max: 1000.0 };
+        assert_eq!(latencies, expected);
+        assert_eq!(Latencies::of(vec![7000]).p999, 7.0);
+        assert_eq!(Latencies::of(Vec::new()), Latencies::default());
+    }
+}

@@ -10,12 +10,16 @@ import pytest
 
 from cases import Binary, RELEASES
 from oracle.node import Node
+from server import Server
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser):
     parser.addoption("--halcyon", type=Path, default=REPOSITORY / "target/debug/halcyon", help="the binary to test")
+    parser.addoption("--served-port", type=int, help="test the server that listens there, say Cassandra, instead of ours")
+    parser.addoption("--kills", type=int, default=4, help="how often test_crash.py kills the server")
+    parser.addoption("--seed", type=int, help="of random tests, as a failed one printed it")
     parser.addoption("--xtask", type=Path, help="the program behind `cargo x`, which starts and stops nodes")
     parser.addoption("--oracle", type=Path, help="the folder that `cargo x oracle fetch` filled")
 
@@ -34,6 +38,19 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def halcyon(request):
     return Binary(request.config.getoption("--halcyon"))
+
+
+@pytest.fixture(scope="session")
+def served(request, tmp_path_factory):
+    """One `halcyon serve` for all tests that only need a server."""
+    other = request.config.getoption("--served-port")
+    server = Server(request.config.getoption("--halcyon"), tmp_path_factory.mktemp("served"))
+    if other:
+        server.port = other
+    else:
+        server.start()
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

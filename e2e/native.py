@@ -1,0 +1,109 @@
+"""A client of the native protocol, version 4, that keeps values as the bytes that they are."""
+
+import socket
+import struct
+
+NATIVE = {
+    0x01: "ascii", 0x02: "bigint", 0x03: "blob", 0x04: "boolean", 0x05: "counter", 0x06: "decimal", 0x07: "double",
+    0x08: "float", 0x09: "int", 0x0B: "timestamp", 0x0C: "uuid", 0x0D: "text", 0x0E: "varint", 0x0F: "timeuuid",
+    0x10: "inet", 0x11: "date", 0x12: "time", 0x13: "smallint", 0x14: "tinyint",
+}
+STARTUP, QUERY = 0x01, 0x07
+ERROR, ROWS = 0x00, 2
+
+
+class Refused(Exception):
+    """An ERROR message: its code and its text."""
+
+
+class _Body:
+    def __init__(self, data):
+        self._data = data
+        self._at = 0
+
+    def take(self, count):
+        taken = self._data[self._at : self._at + count]
+        self._at += count
+        return taken
+
+    def int(self):
+        return struct.unpack(">i", self.take(4))[0]
+
+    def short(self):
+        return struct.unpack(">H", self.take(2))[0]
+
+    def string(self):
+        return self.take(self.short()).decode()
+
+    def bytes(self):
+        length = self.int()
+        return None if length < 0 else self.take(length)
+
+    def type(self):
+        kind = self.short()
+        if kind == 0x00:
+            return self.string()
+        if kind in (0x20, 0x22):
+            return ("list" if kind == 0x20 else "set", self.type())
+        if kind == 0x21:
+            return ("map", self.type(), self.type())
+        if kind == 0x30:
+            names = (self.string(), self.string())
+            return names, [(self.string(), self.type()) for _ in range(self.short())]
+        if kind == 0x31:
+            return ("tuple", [self.type() for _ in range(self.short())])
+        return NATIVE[kind]
+
+
+class Client:
+    def __init__(self, port):
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self.warnings = []
+        key, value = (struct.pack(">H", len(text)) + text for text in (b"CQL_VERSION", b"3.0.0"))
+        self._call(STARTUP, struct.pack(">H", 1) + key + value)
+
+    def close(self):
+        self._socket.close()
+
+    def query(self, text, page_size=None, paging_state=None):
+        """Columns, rows and paging state; `None` where there is no result set."""
+        flags = (0x04 if page_size else 0) | (0x08 if paging_state is not None else 0)
+        body = struct.pack(">i", len(text.encode())) + text.encode() + struct.pack(">HB", 1, flags)
+        if page_size:
+            body += struct.pack(">i", page_size)
+        if paging_state is not None:
+            body += struct.pack(">i", len(paging_state)) + paging_state
+        answer = self._call(QUERY, body)
+        if answer.int() != ROWS:
+            return None
+        flags, count = answer.int(), answer.int()
+        state = answer.bytes() if flags & 2 else None
+        if flags & 1:
+            answer.string(), answer.string()
+        columns = []
+        for _ in range(count):
+            if not flags & 1:
+                answer.string(), answer.string()
+            columns.append((answer.string(), answer.type()))
+        rows = [tuple(answer.bytes() for _ in range(count)) for _ in range(answer.int())]
+        return columns, rows, state
+
+    def _call(self, opcode, body):
+        self._socket.sendall(struct.pack(">BBhBi", 4, 0, 1, opcode, len(body)) + body)
+        _, flags, _, opcode, length = struct.unpack(">BBhBi", self._read(9))
+        answer = _Body(self._read(length))
+        if flags & 0x02:
+            answer.take(16)
+        self.warnings = [answer.string() for _ in range(answer.short())] if flags & 0x08 else []
+        if opcode == ERROR:
+            raise Refused(f"{answer.int():04x} {answer.string()}")
+        return answer
+
+    def _read(self, count):
+        data = b""
+        while len(data) < count:
+            more = self._socket.recv(count - len(data))
+            if not more:
+                raise EOFError("the server closed the connection")
+            data += more
+        return data

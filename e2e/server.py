@@ -1,0 +1,92 @@
+"""`halcyon serve` as tests start, stop, kill and ask it."""
+
+import signal
+import socket
+import subprocess
+import time
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import RoundRobinPolicy
+
+HOST = "127.0.0.1"
+START_SECONDS = 30
+DRAIN_SECONDS = 60
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """One data directory and the process that serves it, if one runs."""
+
+    def __init__(self, binary, folder, *options):
+        self.folder = folder
+        self.data = folder / "data"
+        self.port = free_port()
+        self._binary = binary
+        self._options = options
+        self._process = None
+        self._clusters = []
+
+    def start(self):
+        self.log = (self.folder / "server.log").open("ab")
+        command = [self._binary, "serve", "--data-dir", self.data, "--port", str(self.port), *self._options]
+        self._process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            if self._process.poll() is not None:
+                raise AssertionError(f"the server ended with {self._process.returncode}:\n{self.said()}")
+            with socket.socket() as probe:
+                if probe.connect_ex((HOST, self.port)) == 0:
+                    return self
+            time.sleep(0.02)
+        self.kill()
+        raise AssertionError(f"the server does not listen after {START_SECONDS} s:\n{self.said()}")
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def said(self):
+        return (self.folder / "server.log").read_text(encoding="utf-8", errors="replace")
+
+    def connect(self, protocol_version=5, **options):
+        """A session of the Python driver; closed with the server."""
+        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=30)
+        cluster = Cluster(
+            [HOST], port=self.port, protocol_version=protocol_version, connect_timeout=20,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile}, **options,
+        )
+        self._clusters.append(cluster)
+        return cluster.connect()
+
+    def stop(self):
+        """SIGTERM: drains and answers the exit status."""
+        self._disconnect()
+        self._process.send_signal(signal.SIGTERM)
+        status = self._process.wait(timeout=DRAIN_SECONDS)
+        self._process = None
+        return status
+
+    def kill_process(self):
+        """SIGKILL, with drivers still connected."""
+        self._process.kill()
+
+    def kill(self):
+        self._disconnect()
+        self.kill_process()
+        self._process.wait(timeout=DRAIN_SECONDS)
+        self._process = None
+
+    def close(self):
+        self._disconnect()
+        if self._process is not None:
+            self.kill()
+
+    def _disconnect(self):
+        for cluster in self._clusters:
+            cluster.shutdown()
+        self._clusters.clear()

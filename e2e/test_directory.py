@@ -1,0 +1,123 @@
+"""One data directory handed over: Cassandra 5.0.9 writes it and drains, Halcyon serves and changes it and drains, Cassandra opens it again."""
+
+import json
+import subprocess
+from contextlib import contextmanager
+
+import pytest
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import RoundRobinPolicy
+
+from server import Server
+
+RELEASE = "5.0.9"
+SCHEMA = (
+    "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TYPE ks.address (street text, number int)",
+    "CREATE TABLE ks.wide (k int, c int, s text static, v text, m map<text, int>, a frozen<address>, l list<int>, "
+    "PRIMARY KEY (k, c)) WITH CLUSTERING ORDER BY (c DESC)",
+    "CREATE TABLE ks.counted (k int PRIMARY KEY, n counter)",
+    "CREATE TABLE ks.gone (k int PRIMARY KEY, v int)",
+    "CREATE TABLE ks.altered (k int PRIMARY KEY, v int, w text)",
+)
+QUESTIONS = (
+    "SELECT JSON * FROM ks.wide",
+    "SELECT JSON k, c, writetime(v), ttl(v) FROM ks.wide WHERE k IN (0, 1, 2, 5) AND c > 0",
+    "SELECT JSON * FROM ks.wide WHERE k = 4 ORDER BY c ASC",
+    "SELECT JSON * FROM ks.counted",
+    "SELECT JSON * FROM ks.altered",
+    "SELECT JSON * FROM system_schema.keyspaces",
+    "SELECT JSON keyspace_name, table_name, column_name, kind, position, type, clustering_order FROM system_schema.columns "
+    "WHERE keyspace_name = 'ks'",
+    "SELECT JSON keyspace_name, table_name, id, compaction, compression, caching, comment FROM system_schema.tables WHERE keyspace_name = 'ks'",
+    "SELECT JSON * FROM system_schema.types",
+    "SELECT JSON * FROM system_schema.dropped_columns",
+    "SELECT JSON host_id, tokens, cluster_name FROM system.local",
+)
+
+
+def write(session, first, last):
+    """The same kinds of change whoever makes them."""
+    for k in range(first, last):
+        for c in range(5):
+            session.execute(
+                "INSERT INTO ks.wide (k, c, s, v, m, a, l) VALUES (%s, %s, %s, %s, %s, {street: 'st', number: %s}, %s)",
+                (k, c, f"s{k}", f"v{c}", {"x": c}, c, [c, k]),
+            )
+        session.execute("UPDATE ks.counted SET n = n + %s WHERE k = %s", (k, k % 7))
+        session.execute("INSERT INTO ks.altered (k, v) VALUES (%s, %s)", (k, k))
+    session.execute("DELETE FROM ks.wide WHERE k = %s", (first + 3,))
+    session.execute("DELETE FROM ks.wide WHERE k = %s AND c > 1 AND c < 4", (first + 4,))
+    session.execute("DELETE v FROM ks.wide WHERE k = %s AND c = 1", (first + 5,))
+    session.execute("UPDATE ks.wide USING TTL 100000 SET v = 'expires' WHERE k = %s AND c = 0", (first + 5,))
+    session.execute("UPDATE ks.wide SET m['y'] = 1, l = l + [9] WHERE k = %s AND c = 2", (first + 5,))
+
+
+def answers(session):
+    """Remaining seconds of a TTL differ between askers, that there are some does not."""
+    said = {}
+    for question in QUESTIONS:
+        rows = [json.loads(row[0]) for row in session.execute(question)]
+        for row in rows:
+            if row.get("ttl(v)") is not None:
+                row["ttl(v)"] = True
+        said[question] = rows
+    return said
+
+
+@contextmanager
+def cassandra(options, folder):
+    """Drained and stopped at the end."""
+    xtask, java = options.xtask, options.oracle / RELEASE / "java"
+    start = [xtask, "oracle", "start", RELEASE, "--format", "oa", "--dir", folder]
+    facts = json.loads(subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    try:
+        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
+        cluster = Cluster(
+            ["127.0.0.1"], port=facts["native_port"], protocol_version=5, connect_timeout=30,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        )
+        yield cluster.connect(), facts
+        cluster.shutdown()
+        tool = [java, "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), "drain"]
+        subprocess.run(tool, check=True, timeout=120)
+    finally:
+        subprocess.run([xtask, "oracle", "stop", "--dir", folder], check=True, stdout=subprocess.PIPE)
+
+
+def test_a_directory_is_handed_over_and_back(request, tmp_path):
+    options = request.config.option
+    if options.oracle is None:
+        pytest.skip("needs Cassandra: run by `cargo x e2e`, or pass --oracle and --xtask")
+    node, ours = tmp_path / "node", tmp_path / "ours"
+    ours.mkdir()
+    with cassandra(options, node) as (session, facts):
+        for statement in SCHEMA:
+            session.execute(statement)
+        write(session, 0, 20)
+        session.execute("DROP TABLE ks.gone")
+        session.execute("ALTER TABLE ks.altered DROP w")
+        session.execute("ALTER TABLE ks.altered ADD x bigint")
+        by_cassandra = answers(session)
+    server = Server(request.config.getoption("--halcyon"), ours)
+    server.data = facts["storage_dir"]
+    try:
+        session = server.start().connect()
+        taken_over = answers(session)
+        for question in QUESTIONS:
+            assert taken_over[question] == by_cassandra[question], question
+        write(session, 20, 40)
+        session.execute("ALTER TABLE ks.altered ADD y set<int>")
+        session.execute("INSERT INTO ks.altered (k, y) VALUES (100, {3, 1})")
+        session.execute("CREATE TABLE ks.ours (k int PRIMARY KEY, v vector<float, 2>)")
+        session.execute("INSERT INTO ks.ours (k, v) VALUES (1, [1.5, 2])")
+        by_halcyon = answers(session)
+        ours_row = session.execute("SELECT JSON * FROM ks.ours").one()[0]
+        assert server.stop() == 0, server.said()
+    finally:
+        server.close()
+    with cassandra(options, node) as (session, _):
+        taken_back = answers(session)
+        for question in QUESTIONS:
+            assert taken_back[question] == by_halcyon[question], question
+        assert session.execute("SELECT JSON * FROM ks.ours").one()[0] == ours_row

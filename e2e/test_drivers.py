@@ -1,0 +1,145 @@
+"""Drivers that others wrote, unchanged, against `halcyon serve`: they connect, discover the schema, prepare, page, batch."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cassandra.query import BatchStatement, SimpleStatement
+
+DRIVERS = Path(__file__).resolve().parent / "drivers"
+BUILD_SECONDS = 600
+RUN_SECONDS = 120
+
+
+def run(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, **options)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0 and "FAILED" not in said, said
+    return done.stdout
+
+
+def build(command, folder, **options):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture(scope="session")
+def go_program(programs):
+    build(["go", "build", "-o", programs / "go", "."], DRIVERS / "go")
+    return programs / "go"
+
+
+@pytest.fixture(scope="session")
+def java_classes(programs):
+    libraries = programs / "lib"
+    build(["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={libraries}"], DRIVERS / "java")
+    main = DRIVERS / "java/src/main/java/Main.java"
+    build(["javac", "-d", programs / "classes", "-cp", f"{libraries}/*", main], programs)
+    return f"{programs / 'classes'}:{libraries}/*"
+
+
+@pytest.fixture(scope="session")
+def rust_program(programs):
+    build(["cargo", "build", "-q"], DRIVERS / "rust", env={**os.environ, "CARGO_TARGET_DIR": str(programs / "rust")})
+    return programs / "rust/debug/drivers"
+
+
+@pytest.fixture(scope="session")
+def scylla_python(programs):
+    """scylla-driver is a module named `cassandra` too, so it lives in an environment of its own."""
+    folder = programs / "scylla"
+    build([sys.executable, "-m", "venv", folder], programs)
+    build([folder / "bin/pip", "install", "-q", "scylla-driver==3.29.12"], programs)
+    return folder / "bin/python"
+
+
+@pytest.mark.parametrize("version", ["3", "4"])
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+def test_gocql(served, go_program, version, compression):
+    assert "ok not applied" in run([go_program, "127.0.0.1", str(served.port), version, compression])
+
+
+@pytest.mark.parametrize("version", ["V3", "V4", "V5"])
+@pytest.mark.parametrize("compression", ["none", "lz4"])
+def test_java_driver(served, java_classes, version, compression):
+    command = ["java", "-cp", java_classes, "Main", "127.0.0.1", str(served.port), version, compression]
+    assert "ok trace can be read" in run(command)
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4", "snappy"])
+def test_rust_scylla(served, rust_program, compression):
+    assert "ok error" in run([rust_program, f"127.0.0.1:{served.port}", compression])
+
+
+def test_scylla_driver_of_python(request, served, scylla_python):
+    if request.config.getoption("--served-port"):
+        pytest.skip("Cassandra has no shards")
+    assert "ok shard aware" in run([scylla_python, DRIVERS / "scylla.py", "127.0.0.1", str(served.port)])
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize("compression", [False, "lz4", "snappy"])
+def test_cassandra_driver_of_python(served, version, compression):
+    if version == 5 and compression == "snappy":
+        pytest.skip("protocol 5 has no Snappy")
+    session = served.connect(version, compression=compression)
+    session.execute("DROP KEYSPACE IF EXISTS py_driver")
+    session.execute("CREATE KEYSPACE py_driver WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    session.set_keyspace("py_driver")
+    session.execute("CREATE TYPE address (street text, number int)")
+    session.execute("CREATE TABLE t (k int, c int, s text static, v text, a frozen<address>, l list<int>, PRIMARY KEY (k, c))")
+    table = session.cluster.metadata.keyspaces["py_driver"].tables["t"]
+    assert list(table.columns) == ["k", "c", "a", "l", "s", "v"]
+    assert "PRIMARY KEY (k, c)" in table.as_cql_query()
+    insert = session.prepare("INSERT INTO t (k, c, v, l) VALUES (?, ?, ?, ?)")
+    for c in range(300):
+        session.execute_async(insert, (1, c, f"v{c}", [c, c]))
+    session.execute(insert, (1, 300, "v300", [300, 300]))
+    select = session.prepare("SELECT c, v, l FROM t WHERE k = ?")
+    select.fetch_size = 37
+    # The last write may overtake others: wait until all are there.
+    rows = session.execute(select, (1,))
+    assert [(row.c, row.v, row.l) for row in rows][-1] == (300, "v300", [300, 300])
+    page = session.execute(SimpleStatement("SELECT c FROM t WHERE k = 1", fetch_size=10))
+    state, first = page.paging_state, page.current_rows
+    other = served.connect(version, compression=compression)
+    rest = other.execute(SimpleStatement("SELECT c FROM py_driver.t WHERE k = 1", fetch_size=10), paging_state=state)
+    assert [row.c for row in first] == list(range(10)) and rest.one().c == 10
+    batch = BatchStatement()
+    for c in range(10):
+        batch.add(insert, (2, c, "batch", None))
+    session.execute(batch)
+    assert session.execute("SELECT count(*) FROM t WHERE k = 2").one()[0] == 10
+    result = session.execute("INSERT INTO t (k, c, v) VALUES (2, 0, 'x') IF NOT EXISTS")
+    assert not result.was_applied and result.one().v == "batch"
+    trace = session.execute("SELECT * FROM t WHERE k = 2", trace=True).get_query_trace()
+    assert trace.request_type and trace.events
+
+
+def test_cqlsh(served, tmp_path):
+    """cqlsh reads the schema, describes it, pages and copies."""
+    cqlsh = Path(sys.executable).parent / "cqlsh"
+
+    def shell(text):
+        return run([cqlsh, "127.0.0.1", str(served.port), "-e", text, "--no-color"], env={**os.environ, "HOME": str(tmp_path)})
+
+    shell("CREATE KEYSPACE IF NOT EXISTS shell WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};"
+          "CREATE TABLE IF NOT EXISTS shell.t (k int PRIMARY KEY, v text, m map<text, int>)")
+    shell("INSERT INTO shell.t (k, v, m) VALUES (1, 'one', {'a': 1}); INSERT INTO shell.t (k, v) VALUES (2, 'two')")
+    assert "(2 rows)" in shell("SELECT * FROM shell.t")
+    assert "CREATE TABLE shell.t (" in shell("DESCRIBE TABLE shell.t")
+    assert "CREATE KEYSPACE shell" in shell("DESCRIBE KEYSPACE shell")
+    assert "system_schema" in shell("DESCRIBE KEYSPACES")
+    assert "Connected to" in shell("SHOW HOST")
+    copied = tmp_path / "t.csv"
+    shell(f"COPY shell.t (k, v) TO '{copied}'")
+    assert sorted(copied.read_text().split()) == ["1,one", "2,two"]
+    shell(f"TRUNCATE shell.t; COPY shell.t (k, v) FROM '{copied}'")
+    assert "(2 rows)" in shell("SELECT * FROM shell.t")

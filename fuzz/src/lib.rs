@@ -4,8 +4,10 @@
 //! cargo run --bin seed                        fills corpus/ from testdata/
 //! cargo +nightly fuzz run statistics          one target, from its seeds
 //! ```
-//! The tests `fuzz_smoke` of `sstable` and `compaction` include the same files, so that every test run tries them briefly.
+//! The tests `fuzz_smoke` of `sstable`, `compaction` and `protocol` include the same files, so that every test run tries them briefly.
+pub mod commitlog;
 pub mod components;
 pub mod mutation;
+pub mod protocol;
 pub mod rows;
 pub mod text;

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use halcyon_fuzz::protocol::form;
 use halcyon_fuzz::rows::{Header, TABLES};
+use halcyon_protocol::{Compression, Version};
 
 fn put(target: &str, bytes: &[u8]) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
@@ -20,7 +22,35 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// What a driver sent, chunk by chunk: the connection after its form, and the body of each bare envelope.
+fn recorded_connections() {
+    let forms = [
+        ("v3-none", Version::V3, Compression::None),
+        ("v3-snappy", Version::V3, Compression::Snappy),
+        ("v4-none", Version::V4, Compression::None),
+        ("v4-lz4", Version::V4, Compression::Lz4),
+        ("v4-snappy", Version::V4, Compression::Snappy),
+        ("v5-none", Version::V5, Compression::None),
+        ("v5-lz4", Version::V5, Compression::Lz4),
+    ];
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/protocol/testdata");
+    for (name, version, compression) in forms {
+        let path = testdata.join(format!("driver-{name}.txt"));
+        let text = std::fs::read_to_string(path).expect("readable");
+        for line in text.lines().filter(|line| line.starts_with('>') && line.len() < 8192) {
+            let digits: Vec<_> = line.chars().filter_map(|c| c.to_digit(16)).collect();
+            let bytes: Vec<_> = digits.chunks_exact(2).map(|d| (d[0] << 4 | d[1]) as u8).collect();
+            put("protocol_connection", &[&[form(version, compression)], &*bytes].concat());
+            if let ("v4-none", [_, flags, _, _, opcode, _, _, _, _, body @ ..]) = (name, &*bytes) {
+                put("protocol_frames", &[&[0, 5], bytes.get(1..).unwrap_or_default()].concat());
+                put("protocol_body", &[&[2, *opcode, *flags], body].concat());
+            }
+        }
+    }
+}
+
 fn main() {
+    recorded_connections();
     let mut all = Vec::new();
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata"), &mut all);
     let targets = [

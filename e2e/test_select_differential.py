@@ -7,8 +7,6 @@ second page with "Invalid value for the paging state" or an internal error.
 """
 
 import random
-import subprocess
-import time
 
 import pytest
 
@@ -191,24 +189,6 @@ def compare(seed, cassandra, halcyon, tables=4, selects=60):
     assert not different, f"seed {seed}: {len(different)} differ\n" + "\n".join(different[:10])
 
 
-@pytest.fixture(scope="module")
-def served(halcyon, tmp_path_factory):
-    """The port of a fresh `halcyon serve`."""
-    folder, port = tmp_path_factory.mktemp("served"), 19342
-    command = [halcyon.path, "serve", "--port", str(port), "--data-dir", folder / "data", "--shards", "2"]
-    with open(folder / "log", "w", encoding="utf-8") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    for _ in range(100):
-        try:
-            Client(port).close()
-            break
-        except OSError:
-            time.sleep(0.1)
-    yield port
-    process.terminate()
-    process.wait(timeout=30)
-
-
 @pytest.mark.parametrize("seed", range(5), ids=lambda seed: f"5.0.9-{seed}")
 def test_answers_are_cassandras(nodes, served, seed):
-    compare(seed, nodes.get("5.0.9").facts["native_port"], served)
+    compare(seed, nodes.get("5.0.9").facts["native_port"], served.port)

@@ -18,7 +18,7 @@ mod tests;
 pub(crate) use compare::{reorder_uuid_time, split_decimal, take_component};
 pub use cql::UserTypes;
 pub(crate) use frames::{take_count, take_framed, take_vector_element};
-pub use spell::quote_identifier_if_needed;
+pub use spell::{RESERVED_KEYWORDS, quote_identifier_if_needed};
 
 /// Deepest nesting of types that is accepted, so that no recursion over a type can exhaust the stack.
 pub const MAX_DEPTH: usize = 128;

@@ -273,6 +273,17 @@ pub enum Fragment<'a> {
     End,
 }
 
+impl<'a> Fragment<'a> {
+    /// Where a row or marker lies; `None` of what has no place among rows.
+    pub fn position(self, clustering_columns: usize) -> Option<Position<'a>> {
+        match self {
+            Fragment::Row(row) => Some(row.position(clustering_columns)),
+            Fragment::Marker(marker) => Some(marker.position),
+            _ => None,
+        }
+    }
+}
+
 /// A source of fragments that follow the grammar of this crate.
 pub trait FragmentStream {
     type Error;

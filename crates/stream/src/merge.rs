@@ -265,7 +265,10 @@ where
         consumed.clear();
         let mut smallest: Option<Position<'_>> = None;
         for (at, &source) in current.iter().enumerate() {
-            let Some(position) = position_of(sources[source].fragment(), layout) else { continue };
+            let Some(position) = sources[source].fragment().position(layout.clusterings.len())
+            else {
+                continue;
+            };
             let order = match smallest {
                 None => Ordering::Less,
                 Some(least) => layout.clusterings.compare(position, least),
@@ -320,14 +323,6 @@ fn row_of(fragment: Fragment<'_>) -> Option<Row<'_>> {
     }
 }
 
-fn position_of<'a>(fragment: Fragment<'a>, layout: &Layout) -> Option<Position<'a>> {
-    match fragment {
-        Fragment::Row(row) => Some(row.position(layout.clusterings.len())),
-        Fragment::Marker(marker) => Some(marker.position),
-        _ => None,
-    }
-}
-
 impl<S: FragmentStream> FragmentStream for Merge<S>
 where
     S::Error: From<MergeError>,
@@ -367,7 +362,8 @@ where
             Reached::Static => Fragment::Static(self.merged.row()),
             Reached::Row => Fragment::Row(self.merged.row()),
             Reached::Marker { source, kind, close, open } => {
-                let serialized = position_of(self.sources[source].fragment(), &self.layout);
+                let serialized =
+                    self.sources[source].fragment().position(self.layout.clusterings.len());
                 let (count, serialized) =
                     serialized.map_or((0, &[][..]), |p| (p.count, p.serialized));
                 Fragment::Marker(Marker {

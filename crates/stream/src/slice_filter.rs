@@ -88,12 +88,9 @@ impl<S: SeekRows> SliceFilter<S> {
 
     /// Where the held fragment lies against a bound; `None` at the end of the partition.
     fn against(&self, bound: &BoundBuf) -> Option<Ordering> {
-        let position = match self.inner.fragment() {
-            Fragment::Row(row) => row.position(self.layout.clusterings.len()),
-            Fragment::Marker(marker) => marker.position,
-            _ => return None,
-        };
-        Some(self.layout.clusterings.compare(position, bound.position()))
+        let clusterings = &self.layout.clusterings;
+        let position = self.inner.fragment().position(clusterings.len())?;
+        Some(clusterings.compare(position, bound.position()))
     }
 
     /// Shows the held fragment.

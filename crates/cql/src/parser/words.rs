@@ -1,75 +1,19 @@
 //! Words that only mean themselves: they stand for no name unless quoted.
 
-/// Sorted. Every other word, keyword or not, is a name wherever a name is expected.
-const RESERVED: [&str; 59] = [
-    "add",
-    "allow",
-    "alter",
-    "and",
-    "apply",
-    "asc",
-    "authorize",
-    "batch",
-    "begin",
-    "by",
-    "columnfamily",
-    "create",
-    "delete",
-    "desc",
-    "describe",
-    "drop",
-    "entries",
-    "execute",
-    "false",
-    "from",
-    "full",
-    "grant",
-    "if",
-    "in",
-    "index",
-    "infinity",
-    "insert",
-    "into",
-    "is",
-    "keyspace",
-    "limit",
-    "materialized",
-    "modify",
-    "nan",
-    "norecursive",
-    "not",
-    "null",
-    "of",
-    "on",
-    "or",
-    "order",
-    "primary",
-    "rename",
-    "revoke",
-    "schema",
-    "select",
-    "set",
-    "table",
-    "to",
-    "token",
-    "true",
-    "truncate",
-    "unlogged",
-    "update",
-    "use",
-    "using",
-    "view",
-    "where",
-    "with",
-];
+use halcyon_model::types::RESERVED_KEYWORDS;
 
+/// Reserved too, as literals; DESCRIBE does not quote them.
+const LITERALS: [&str; 2] = ["false", "true"];
+
+/// Every other word, keyword or not, is a name wherever a name is expected.
 pub(crate) fn is_reserved(word: &str) -> bool {
     // Compared without making a lower-case copy: names are looked at for every token of every statement.
     let compare = |known: &&str| {
         let lower = word.bytes().map(|b| b.to_ascii_lowercase());
         known.bytes().cmp(lower)
     };
-    RESERVED.binary_search_by(compare).is_ok()
+    RESERVED_KEYWORDS.binary_search_by(compare).is_ok()
+        || LITERALS.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Types with a keyword of their own.
@@ -200,8 +144,9 @@ mod tests {
     /// Proves that the table is sorted, without which the search would miss words.
     #[test]
     fn reserved_words_are_found() {
-        assert!(RESERVED.is_sorted() && UNRESERVED.is_sorted());
-        assert!(RESERVED.iter().all(|word| is_reserved(&word.to_ascii_uppercase())));
+        assert!(RESERVED_KEYWORDS.is_sorted() && UNRESERVED.is_sorted());
+        let mut reserved = RESERVED_KEYWORDS.iter().chain(&LITERALS);
+        assert!(reserved.all(|word| is_reserved(&word.to_ascii_uppercase())));
         assert!(!is_reserved("key") && !is_reserved("selects"));
     }
 }

@@ -139,8 +139,8 @@ fn push_args(out: &mut String, name: &str, args: &[&CqlType], frozen: bool) {
     out.push('>');
 }
 
-/// Words that CQL never takes as an unquoted identifier.
-const RESERVED: &[&str] = &[
+/// Sorted words that CQL quotes wherever they are identifiers (`ReservedKeywords`).
+pub const RESERVED_KEYWORDS: &[&str] = &[
     "add",
     "allow",
     "alter",
@@ -204,7 +204,7 @@ const RESERVED: &[&str] = &[
 pub fn quote_identifier_if_needed(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain && !RESERVED.contains(&name) {
+    if plain && !RESERVED_KEYWORDS.contains(&name) {
         name.to_owned()
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))

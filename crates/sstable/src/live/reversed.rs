@@ -106,12 +106,9 @@ fn reversed_bound(bound: &BoundBuf) -> BoundBuf {
 
 impl ReversedRows {
     fn against(&self, bound: &BoundBuf) -> Option<Ordering> {
-        let position = match self.inner.fragment() {
-            Fragment::Row(row) => row.position(self.layout.clusterings.len()),
-            Fragment::Marker(marker) => marker.position,
-            _ => return None,
-        };
-        Some(self.layout.clusterings.compare(position, bound.position()))
+        let clusterings = &self.layout.clusterings;
+        let position = self.inner.fragment().position(clusterings.len())?;
+        Some(clusterings.compare(position, bound.position()))
     }
 
     /// Reads forwards from `offset` of the partition what lies in the slice, up to `end` (absolute).

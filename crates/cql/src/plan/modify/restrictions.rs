@@ -278,23 +278,6 @@ impl Restrictions {
     }
 }
 
-fn operator_text(operator: Operator) -> &'static str {
-    match operator {
-        Operator::Equal => "=",
-        Operator::NotEqual => "!=",
-        Operator::Less => "<",
-        Operator::LessOrEqual => "<=",
-        Operator::Greater => ">",
-        Operator::GreaterOrEqual => ">=",
-        Operator::In => "IN",
-        Operator::Contains => "CONTAINS",
-        Operator::ContainsKey => "CONTAINS KEY",
-        Operator::Like => "LIKE",
-        Operator::IsNot => "IS NOT",
-        Operator::Matches => ":",
-    }
-}
-
 /// The columns of a relation, and how messages name them.
 fn columns_of(relation: &Relation, scope: &Scope<'_>) -> Result<(Vec<ColumnRef>, String)> {
     match &relation.target {
@@ -366,8 +349,7 @@ fn prepare_test(
             RelationValue::One(term) => Choices::Marker(Term::prepare(term, &in_spec(&specs), to)?),
         }),
         Operator::Contains | Operator::ContainsKey => {
-            let operator = operator_text(relation.operator);
-            return refuse(format!("Cannot use {} with {operator}", scope.kind));
+            return refuse(format!("Cannot use {} with {}", scope.kind, relation.operator));
         }
         Operator::IsNot => {
             return refuse(format!("Unsupported restriction: {shown} IS NOT NULL"));
@@ -380,7 +362,6 @@ fn prepare_test(
                 RelationValue::One(term) => term.to_string(),
                 RelationValue::Many(_) => String::new(),
             };
-            let operator = operator_text(operator);
             return refuse(format!(
                 "Unsupported \"{operator}\" relation: {shown} {operator} {value}"
             ));

@@ -168,26 +168,12 @@ impl DataReader {
                 let length = chunk.data_length as usize;
                 let stored = chunk.payload_length as usize + CHUNK_CRC_LENGTH as usize;
                 let bytes = reader.fill(stored).await?;
-                let (payload, rest) =
-                    bytes.split_at_checked(chunk.payload_length as usize).unwrap_or((bytes, &[]));
-                let Some(crc) = rest.first_chunk::<4>() else {
-                    return Err(corrupt(chunk.offset, format!("file ends within chunk {index}")));
-                };
-                if *verify_checksums {
-                    check(payload, *crc)
-                        .map_err(|what| corrupt(chunk.offset, format!("chunk {index}: {what}")))?;
-                }
                 let output = free(window, *end, length);
-                if chunk.is_raw {
-                    let raw = payload.get(..length).ok_or_else(|| {
-                        corrupt(chunk.offset, format!("raw chunk {index} is too short"))
-                    })?;
-                    output.copy_from_slice(raw);
-                } else {
-                    decompressor
-                        .decompress(payload, output)
-                        .map_err(|what| corrupt(chunk.offset, format!("chunk {index}: {what}")))?;
-                }
+                chunk
+                    .open(bytes, *verify_checksums, output, |payload, output| {
+                        decompressor.decompress(payload, output)
+                    })
+                    .map_err(|what| corrupt(chunk.offset, format!("chunk {index}: {what}")))?;
                 reader.consume(stored);
                 *end += length;
             }
@@ -211,15 +197,6 @@ impl DataReader {
         }
         Ok(())
     }
-}
-
-fn check(payload: &[u8], stored: [u8; 4]) -> std::result::Result<(), String> {
-    let actual = crc32fast::hash(payload);
-    let stored = u32::from_be_bytes(stored);
-    if actual == stored {
-        return Ok(());
-    }
-    Err(format!("checksum is {actual:08x}, stored is {stored:08x}"))
 }
 
 /// The `length` bytes of the window from `end`, made room for.

@@ -1,5 +1,6 @@
 //! Data.db: the grammar of partitions, rows and cells; chunks and their compression; the scanner and the writer.
 mod bases;
+mod chunk;
 pub(crate) mod chunk_read;
 pub(crate) mod chunk_write;
 pub(crate) mod compress;

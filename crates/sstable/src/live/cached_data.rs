@@ -16,7 +16,6 @@ use halcyon_model::DecodeError;
 
 use super::caches::{Chunk, ReadCaches};
 use super::table::LiveSSTable;
-use crate::components::compression_info::CHUNK_CRC_LENGTH;
 use crate::data::compress::Decompressor;
 use crate::data::window::DataWindow;
 use crate::{Component, Error, Result};
@@ -147,33 +146,19 @@ impl CachedData {
         let chunk = info.chunk(index).ok_or_else(|| {
             self.corrupt(number * self.chunk_length(), format!("there is no chunk {number}"))
         })?;
-        let corrupt = |what: String| self.corrupt(chunk.offset, format!("chunk {number}: {what}"));
-        let from = (chunk.offset - start) as usize;
-        let payload_length = chunk.payload_length as usize;
-        let stored = stored.get(from..).unwrap_or_default();
-        let (payload, rest) = stored.split_at_checked(payload_length).unwrap_or((stored, &[]));
-        let Some(crc) = rest.first_chunk::<{ CHUNK_CRC_LENGTH as usize }>() else {
-            return Err(corrupt("the file ends within it".into()));
-        };
-        let (computed, crc) = (crc32fast::hash(payload), u32::from_be_bytes(*crc));
-        if computed != crc {
-            return Err(corrupt(format!("checksum is {computed:08x}, stored is {crc:08x}")));
-        }
-        let length = chunk.data_length as usize;
-        if chunk.is_raw {
-            let raw = payload.get(..length).ok_or_else(|| corrupt("raw and too short".into()))?;
-            return Ok(Chunk::from(raw));
-        }
-        let mut opened: Chunk = std::iter::repeat_n(0, length).collect();
+        let stored = stored.get((chunk.offset - start) as usize..).unwrap_or_default();
+        let mut opened: Chunk = std::iter::repeat_n(0, chunk.data_length as usize).collect();
         let Some(output) = std::rc::Rc::get_mut(&mut opened) else { return Ok(opened) };
         let dictionary = info.dictionary.as_ref().map(|d| d.bytes.as_slice());
-        self.caches
-            .with_decompressor(
-                self.live.codec(),
-                || Decompressor::new(&info.compressor, dictionary),
-                |decompressor| decompressor.decompress(payload, output),
-            )
-            .map_err(corrupt)?;
+        chunk
+            .open(stored, true, output, |payload, output| {
+                self.caches.with_decompressor(
+                    self.live.codec(),
+                    || Decompressor::new(&info.compressor, dictionary),
+                    |decompressor| decompressor.decompress(payload, output),
+                )
+            })
+            .map_err(|what| self.corrupt(chunk.offset, format!("chunk {number}: {what}")))?;
         Ok(opened)
     }
 }

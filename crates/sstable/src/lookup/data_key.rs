@@ -121,30 +121,17 @@ impl<'a> DataKeys<'a> {
         let Some(chunk) = chunk else {
             return Err(self.corrupt(0, format!("there is no chunk {index}")));
         };
-        let corrupt = |path: &PathBuf, what: String| {
-            let what = format!("chunk {index}: {what}");
-            Error::corrupt(path, Component::Data, DecodeError { offset: chunk.offset, what })
-        };
-        let payload_length = chunk.payload_length as usize;
-        let stored =
-            self.file.read_at(chunk.offset, payload_length + CHUNK_CRC_LENGTH as usize).await?;
-        let (payload, crc) = stored.split_at_checked(payload_length).unwrap_or_default();
-        let computed = crc32fast::hash(payload);
-        if crc != computed.to_be_bytes() {
-            let what = format!("checksum is {computed:08x}, stored is {crc:02x?}");
-            return Err(corrupt(&self.path, what));
-        }
-        let length = chunk.data_length as usize;
+        let length = chunk.payload_length as usize + CHUNK_CRC_LENGTH as usize;
+        let stored = self.file.read_at(chunk.offset, length).await?;
         self.bytes.clear();
-        if chunk.is_raw {
-            let raw = payload.get(..length);
-            let raw = raw.ok_or_else(|| corrupt(&self.path, "raw and too short".into()))?;
-            self.bytes.extend_from_slice(raw);
-        } else if let Some(decompressor) = &mut self.decompressor {
-            self.bytes.resize(length, 0);
-            let decompressed = decompressor.decompress(payload, &mut self.bytes);
-            decompressed.map_err(|what| corrupt(&self.path, what))?;
-        }
+        self.bytes.resize(chunk.data_length as usize, 0);
+        let decompressor = &mut self.decompressor;
+        let opened =
+            chunk.open(&stored, true, &mut self.bytes, |payload, output| match decompressor {
+                Some(decompressor) => decompressor.decompress(payload, output),
+                None => Ok(()),
+            });
+        opened.map_err(|what| self.corrupt(chunk.offset, format!("chunk {index}: {what}")))?;
         Ok(())
     }
 }

@@ -25,12 +25,13 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """By release, so that each node is started once: first what needs none, then 5.0.9, then 6.0."""
+    """By release, so that each node is started once: first what needs none, then 5.0.9, then 6.0; last in each what stops the node."""
     releases = sorted(set(RELEASES.values()))
 
     def place(item):
         name = item.callspec.id if hasattr(item, "callspec") else ""
-        return next((i for i, release in enumerate(releases, 1) if name.startswith(release)), 0)
+        release = next((i for i, release in enumerate(releases, 1) if name.startswith(release)), 0)
+        return release, item.get_closest_marker("stops_the_node") is not None
 
     items.sort(key=place)
 

@@ -60,9 +60,10 @@ def test_cassandra_opens_our_compaction(halcyon, nodes, case, tmp_path):
         assert_answers(node, golden, folder)
 
 
+@pytest.mark.stops_the_node
 @pytest.mark.parametrize("release", sorted(set(RELEASES.values())))
 def test_standalone_verifier(nodes, release):
-    """Last, for it stops the node: what the tests above left in its tables passes offline verification."""
+    """Last of its release: what the tests above left in its tables passes offline verification."""
     node = nodes.get(release)
     node.stop()
     if not node.created:

@@ -1,9 +1,9 @@
 //! One client's connection, on the shard that accepted it.
 //!
 //! ```text
-//!  socket ─► read ─► Decoder ─► permit ─┬─► STARTUP, OPTIONS, REGISTER, PREPARE: answered at once
-//!                                       └─► QUERY, EXECUTE, BATCH: a task each ─┐
-//!  socket ◄─ write ◄──────────────── Encoder ◄──────────────────────────────────┘  in the order of completion
+//!  socket ─► read ─► Decoder ─► permit ─┬─► STARTUP, OPTIONS, REGISTER: answered at once
+//!                                       └─► QUERY, EXECUTE, BATCH, PREPARE: a task each ─┐
+//!  socket ◄─ write ◄──────────────── Encoder ◄───────────────────────────────────────────┘  in the order of completion
 //! ```
 //! 1. A request takes its permit before the next one is decoded: what a client may have under way is bounded.
 //! 2. Answers gather in the encoder while a write is in flight; one write sends all of them.
@@ -246,7 +246,7 @@ async fn take_in(
         }
     };
     match envelope.opcode {
-        Opcode::Query | Opcode::Execute | Opcode::Batch => {
+        Opcode::Query | Opcode::Execute | Opcode::Batch | Opcode::Prepare => {
             connection.in_flight.set(connection.in_flight.get() + 1);
             shard.figures().in_flight.up();
             let (shard, connection) = (shard.clone(), connection.clone());

@@ -26,6 +26,7 @@ use crate::admission::Admission;
 use crate::clients::Clients;
 use crate::figures::Figures;
 use crate::log::Log;
+use crate::persisted;
 use crate::prepared::PreparedStatements;
 use crate::settings::Settings;
 use crate::shard::{ShardServer, Shared};
@@ -66,6 +67,7 @@ pub fn serve(
         let threads = start_shards(&engine, &shared, inboxes, disk.engine().engine).await?;
         join(&engine, &settings, address).await?;
         replay_batches(&shared, log).await?;
+        load_prepared(&shared).await?;
         open_doors(&shared).await?;
         tell_ready(&settings, &shared, &disk, began, log);
         ready(address);
@@ -99,6 +101,16 @@ async fn replay_batches(shared: &Shared, log: &Log) -> Result<(), Error> {
         }
         Err(gone) => Err(Error::CannotStart(gone.to_string())),
     }
+}
+
+/// Statements that clients prepared before this start go on under their ids.
+async fn load_prepared(shared: &Shared) -> Result<(), Error> {
+    let job = |server: Rc<ShardServer>| async move {
+        spawn(persisted::tell_evictions(server.clone())).detach();
+        persisted::load(server).await.map_err(|e| e.to_string())
+    };
+    let loaded = shared.mesh.on(0, job).await;
+    loaded.map_err(|e| e.to_string()).flatten().map_err(Error::CannotStart)
 }
 
 async fn share(

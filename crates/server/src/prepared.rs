@@ -3,7 +3,7 @@
 //! 1. PREPARE puts a statement into the store under Cassandra's id, the MD5 of keyspace and text.
 //! 2. A shard looks into its own map first, then into the store, and keeps what it found.
 //! 3. The store is bounded by `prepared_statements_cache_size`: the statements that were used least recently go, and all shards
-//!    forget their copies (`generation`).
+//!    forget their copies (`generation`). Whoever put one in is told which have gone, for `system.prepared_statements`.
 //! 4. After a schema change a statement is prepared again when it is next executed. If its columns or variables are others now,
 //!    it is forgotten instead, and the client prepares it anew: what it knows of the columns would be wrong.
 
@@ -53,6 +53,15 @@ struct State {
     size: u64,
 }
 
+/// What putting a statement in has done.
+#[derive(Debug)]
+pub(crate) struct Put {
+    pub(crate) entry: Arc<Entry>,
+    /// It was not there before.
+    pub(crate) is_new: bool,
+    pub(crate) evicted: Vec<StatementId>,
+}
+
 /// Figures for `system_views.caches` and metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PreparedFigures {
@@ -84,38 +93,54 @@ impl PreparedStatements {
     }
 
     /// Puts a statement in, in the place of an older preparation; makes room if needed.
-    pub(crate) fn put(&self, id: StatementId, entry: Entry) -> Arc<Entry> {
+    pub(crate) fn put(&self, id: StatementId, entry: Entry) -> Put {
         let entry = Arc::new(entry);
         entry.last_used.store(self.ticks.fetch_add(1, Relaxed), Relaxed);
         let mut state = self.state();
         state.size += entry.size;
-        if let Some(older) = state.entries.insert(id, entry.clone()) {
+        let older = state.entries.insert(id, entry.clone());
+        let is_new = older.is_none();
+        if let Some(older) = older {
             state.size -= older.size;
             self.generation.fetch_add(1, Relaxed);
         }
-        if state.size > self.capacity {
-            self.evict(&mut state);
-        }
-        entry
+        let evicted = if state.size > self.capacity { self.evict(&mut state) } else { Vec::new() };
+        Put { entry, is_new, evicted }
     }
 
     /// Down to seven eighths, so that not every PREPARE has to look at all of them.
-    fn evict(&self, state: &mut State) {
+    fn evict(&self, state: &mut State) -> Vec<StatementId> {
         let mut by_age: Vec<_> =
             state.entries.iter().map(|(id, e)| (e.last_used.load(Relaxed), *id)).collect();
         by_age.sort_unstable();
-        // The newest stays, however large it is.
+        // The newest stays.
         by_age.pop();
+        let mut evicted = Vec::new();
         for (_, id) in by_age {
             if state.size <= self.capacity / 8 * 7 {
                 break;
             }
             if let Some(gone) = state.entries.remove(&id) {
                 state.size -= gone.size;
-                self.evictions.fetch_add(1, Relaxed);
+                evicted.push(id);
             }
         }
+        self.evictions.fetch_add(evicted.len() as u64, Relaxed);
         self.generation.fetch_add(1, Relaxed);
+        evicted
+    }
+
+    /// What would never fit is refused.
+    pub(crate) fn check_size(&self, entry: &Entry) -> Result<(), String> {
+        if entry.size <= self.capacity {
+            return Ok(());
+        }
+        let beginning: String = entry.statement.text.chars().take(200).collect();
+        Err(format!(
+            "Prepared statement of size {} bytes is larger than allowed maximum of {} MB: {beginning}...",
+            entry.size,
+            self.capacity >> 20
+        ))
     }
 
     pub(crate) fn remove(&self, id: &StatementId) {

@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::prepared::{Entry, StatementId};
 use crate::shard::ShardServer;
 use crate::trace::Trace;
-use crate::{answer, supported};
+use crate::{answer, persisted, supported};
 
 /// Checks a STARTUP; what both directions are to change to. Errors are answered here.
 pub(crate) fn startup(
@@ -55,7 +55,7 @@ fn remember(connection: &Connection, startup: Startup) {
     connection.entry.told().options = startup.options;
 }
 
-/// OPTIONS, REGISTER, PREPARE: nothing is awaited.
+/// OPTIONS, REGISTER: nothing is awaited.
 pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envelope: &Envelope) {
     let to = envelope.reply_to();
     let body = match Request::decode(envelope) {
@@ -70,13 +70,6 @@ pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envel
         Request::Register(events) => {
             connection.events.borrow_mut().extend(events);
             connection.answer(to, &Response::Ready, &Notes::default());
-        }
-        Request::Prepare { text, keyspace } => {
-            let client = client_in(connection, keyspace);
-            match prepare(shard, text, &client) {
-                Ok((id, entry)) => answer_prepared(connection, to, &id, &entry),
-                Err(error) => connection.answer_error(to, answer::error(error)),
-            }
         }
         _ => {
             let message = format!("Unexpected message {}", envelope.opcode);
@@ -97,7 +90,11 @@ fn client_in(connection: &Connection, keyspace: Option<&str>) -> Rc<Client> {
 }
 
 /// Prepares a statement, or finds it prepared. A text that names its keyspaces means the same everywhere, so it has one id.
-fn prepare(shard: &ShardServer, text: &str, client: &Client) -> Result<(StatementId, Arc<Entry>)> {
+async fn prepare(
+    shard: &Rc<ShardServer>,
+    text: &str,
+    client: &Client,
+) -> Result<(StatementId, Arc<Entry>)> {
     let store = &shard.shared.prepared;
     let version = shard.coordinator.shard().engine().catalog().version;
     let everywhere = Client { keyspace: None, role: client.role.clone() };
@@ -113,7 +110,15 @@ fn prepare(shard: &ShardServer, text: &str, client: &Client) -> Result<(Statemen
             return Ok((id, entry));
         }
         match shard.coordinator.prepare(text, client) {
-            Ok(statement) => return Ok((id, store.put(id, Entry::new(Arc::new(statement))))),
+            Ok(statement) => {
+                let entry = Entry::new(Arc::new(statement));
+                store.check_size(&entry).map_err(QueryError::Invalid)?;
+                let put = persisted::keep(shard, id, entry);
+                if put.is_new {
+                    persisted::write(shard, &id, &put.entry).await;
+                }
+                return Ok((id, put.entry));
+            }
             Err(_) if client.keyspace.is_none() && clients[1].is_some() => {}
             Err(error) => return Err(error),
         }
@@ -138,13 +143,19 @@ fn answer_prepared(connection: &Connection, to: ReplyTo, id: &StatementId, entry
     connection.answer(to, &Response::Prepared(prepared), &notes);
 }
 
-/// QUERY, EXECUTE, BATCH.
+/// PREPARE, QUERY, EXECUTE, BATCH.
 pub(crate) async fn execute(shard: &Rc<ShardServer>, connection: &Connection, envelope: &Envelope) {
     let to = envelope.reply_to();
     let Body { request, tracing, .. } = match Request::decode(envelope) {
         Ok(body) => body,
         Err(error) => return connection.answer_error(to, error.error),
     };
+    if let Request::Prepare { text, keyspace } = request {
+        return match prepare(shard, text, &client_in(connection, keyspace)).await {
+            Ok((id, entry)) => answer_prepared(connection, to, &id, &entry),
+            Err(error) => connection.answer_error(to, answer::error(error)),
+        };
+    }
     let trace = tracing.then(|| Trace::begin(connection.peer, &request));
     let mut asked = Asked::default();
     let outcome = run(shard, connection, envelope.version, &request, &mut asked).await;
@@ -177,7 +188,7 @@ enum Metadata {
 }
 
 async fn run(
-    shard: &ShardServer,
+    shard: &Rc<ShardServer>,
     connection: &Connection,
     version: Version,
     request: &Request<'_>,
@@ -239,7 +250,7 @@ fn metadata(
 }
 
 /// A prepared statement by its id, prepared again if the schema has changed meanwhile.
-fn find(shard: &ShardServer, id: &[u8]) -> Result<Arc<Entry>> {
+fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Arc<Entry>> {
     let unprepared = || QueryError::Unprepared(id.to_vec());
     let key: StatementId = id.try_into().map_err(|_| unprepared())?;
     let store = &shard.shared.prepared;
@@ -257,17 +268,18 @@ fn find(shard: &ShardServer, id: &[u8]) -> Result<Arc<Entry>> {
     let client = Client { keyspace: before.keyspace.clone(), role: None };
     match shard.coordinator.prepare(&before.text, &client) {
         Ok(now) if now.columns == before.columns && now.variables == before.variables => {
-            Ok(store.put(key, Entry::new(Arc::new(now))))
+            Ok(persisted::keep(shard, key, Entry::new(Arc::new(now))).entry)
         }
         _ => {
             store.remove(&key);
+            persisted::forget(shard, key);
             Err(unprepared())
         }
     }
 }
 
 async fn batch(
-    shard: &ShardServer,
+    shard: &Rc<ShardServer>,
     client: &Client,
     kind: BatchKind,
     queries: &[(BatchQuery<'_>, Vec<Value<'_>>)],

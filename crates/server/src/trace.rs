@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use halcyon_io::Random;
 use halcyon_io::clock::{Instant, now, unix_micros};
 use halcyon_protocol::{BatchQuery, Consistency, QueryParameters, Request};
-use halcyon_query::{Client, OwnedValue, QueryOptions, Result};
+use halcyon_query::{OwnedValue, Result};
 
+use crate::internal::{self, bytes};
 use crate::shard::ShardServer;
 
 pub(crate) struct Trace {
@@ -106,7 +106,7 @@ impl Trace {
                 bytes(format!("shard {}", shard.index).into_bytes()),
                 int(ttl),
             ];
-            insert(shard, INSERT_EVENT, values).await?;
+            internal::execute(shard, INSERT_EVENT, values).await?;
         }
         let values = vec![
             bytes(self.id),
@@ -120,7 +120,7 @@ impl Trace {
             bytes((self.started_at / 1000).to_be_bytes()),
             int(ttl),
         ];
-        insert(shard, INSERT_SESSION, values).await
+        internal::execute(shard, INSERT_SESSION, values).await.map(drop)
     }
 }
 
@@ -128,22 +128,6 @@ const INSERT_EVENT: &str = "INSERT INTO system_traces.events (session_id, event_
     source_elapsed, thread) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?";
 const INSERT_SESSION: &str = "INSERT INTO system_traces.sessions (session_id, client, command, coordinator, \
     coordinator_port, duration, parameters, request, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?";
-
-async fn insert(shard: &ShardServer, text: &str, values: Vec<OwnedValue>) -> Result<()> {
-    let client = Client::default();
-    let statement = Arc::new(shard.coordinator.prepare(text, &client)?);
-    let options = QueryOptions {
-        consistency: Consistency::One.code(),
-        values,
-        protocol_version: 5,
-        ..QueryOptions::default()
-    };
-    shard.coordinator.execute(&statement, &options, &client).await.map(drop)
-}
-
-fn bytes(value: impl AsRef<[u8]>) -> OwnedValue {
-    OwnedValue::Bytes(value.as_ref().to_vec())
-}
 
 fn int(value: i32) -> OwnedValue {
     bytes(value.to_be_bytes())

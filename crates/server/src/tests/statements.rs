@@ -95,6 +95,64 @@ fn prepared_statements() {
     assert!(message.starts_with("Prepared query with ID 0101"), "{message}");
 }
 
+/// Proves that a prepared id outlives a restart, with and without a keyspace in force, and that one whose table has gone does not.
+#[test]
+fn prepared_statements_outlive_a_restart() {
+    let mut node = TestNode::start("outlive", "");
+    let mut peer = table(&node, Version::V4);
+    peer.query("CREATE TABLE ks.gone (k int PRIMARY KEY)");
+    let insert = peer.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)");
+    peer.query("USE ks");
+    let select = peer.prepare("SELECT v FROM t WHERE k = ?");
+    let gone = peer.prepare("SELECT * FROM gone");
+    let text = "SELECT logged_keyspace, query_string FROM system.prepared_statements";
+    assert_eq!(peer.rows(text).rows.len(), 3);
+    peer.query("DROP TABLE ks.gone");
+    node.stop().unwrap();
+    let again = TestNode::start_in(node.directory.clone(), "").unwrap_or_else(|e| panic!("{e}"));
+    let mut peer = again.started();
+    let key = 7i32.to_be_bytes();
+    assert_eq!(peer.execute(&insert, &with(&[&key, b"x"])), Answer::Void);
+    let Answer::Rows(page) = peer.execute(&select, &with(&[&key])) else { panic!() };
+    assert_eq!(page.rows, [[Some(b"x".to_vec())]]);
+    assert!(matches!(peer.execute(&gone, &one()), Answer::Error { code: 0x2500, .. }));
+    let mut rows = peer.rows(text).rows;
+    rows.sort();
+    let text = |text: &str| Some(text.as_bytes().to_vec());
+    assert_eq!(
+        rows,
+        [
+            [None, text("INSERT INTO ks.t (k, v) VALUES (?, ?)")],
+            [text("ks"), text("SELECT v FROM t WHERE k = ?")],
+        ]
+    );
+    let said = again.said.lock().unwrap();
+    assert!(said.iter().any(|line| line == "preloaded 2 prepared statements"), "{said:?}");
+}
+
+/// Proves that what does not fit into `prepared_statements_cache_size` goes, from the table too, and that what never fits is
+/// refused.
+#[test]
+fn prepared_statements_are_bounded() {
+    let node = TestNode::start("bounded", "prepared_statements_cache_size: 1MiB\n");
+    let mut peer = table(&node, Version::V4);
+    let long = |n: usize| format!("SELECT v FROM ks.t WHERE k = {n} /*{}*/", "x".repeat(20 << 10));
+    let ids: Vec<_> = (0..40).map(|n| peer.prepare(&long(n))).collect();
+    assert!(matches!(peer.execute(&ids[0], &one()), Answer::Error { code: 0x2500, .. }));
+    assert!(matches!(peer.execute(&ids[39], &one()), Answer::Rows(_)));
+    let began = std::time::Instant::now();
+    while peer.rows("SELECT prepared_id FROM system.prepared_statements").rows.len() > 12 {
+        assert!(began.elapsed() < super::PATIENCE);
+    }
+    peer.client.prepare(2, &format!("SELECT v FROM ks.t /*{}*/", "x".repeat(300 << 10)));
+    let (code, message) = peer.error();
+    assert_eq!(code, 0x2200);
+    assert!(message.starts_with("Prepared statement of size "), "{message}");
+    assert!(
+        message.contains(" bytes is larger than allowed maximum of 1 MB: SELECT v FROM ks.t /*xxx")
+    );
+}
+
 /// Proves that wrong numbers of values get the three texts that Cassandra has for them.
 #[test]
 fn wrong_numbers_of_values() {

@@ -1,0 +1,110 @@
+//! `system.prepared_statements`: what is prepared outlives a restart.
+//!
+//! 1. A statement that is prepared for the first time is written there before its PREPARE is answered.
+//! 2. One that is evicted, or that the schema has made meaningless, is deleted there.
+//! 3. At start all are prepared again under the ids that they had: an EXECUTE needs no new PREPARE. Those that cannot be are deleted.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use halcyon_io::{Clock, spawn};
+use halcyon_model::{Cursor, DecodeResult};
+use halcyon_query::{Client, Error, Outcome, OwnedValue, Result};
+
+use crate::internal::{self, bytes};
+use crate::prepared::{Entry, Put, StatementId};
+use crate::shard::ShardServer;
+
+const INSERT: &str = "INSERT INTO system.prepared_statements (logged_keyspace, prepared_id, query_string) VALUES (?, ?, ?)";
+const DELETE: &str = "DELETE FROM system.prepared_statements WHERE prepared_id = ?";
+const SELECT: &str =
+    "SELECT prepared_id, logged_keyspace, query_string FROM system.prepared_statements";
+
+/// How often the log tells of evictions.
+const EVICTIONS_TOLD: Duration = Duration::from_secs(60);
+
+/// Puts a statement into the store. What had to go for it is deleted by and by.
+pub(crate) fn keep(shard: &Rc<ShardServer>, id: StatementId, entry: Entry) -> Put {
+    let put = shard.shared.prepared.put(id, entry);
+    put.evicted.iter().for_each(|gone| forget(shard, *gone));
+    put
+}
+
+/// Makes a new statement outlive a restart.
+pub(crate) async fn write(shard: &ShardServer, id: &StatementId, entry: &Entry) {
+    let statement = &entry.statement;
+    let keyspace = statement.keyspace.as_ref().map_or(OwnedValue::Null, bytes);
+    let values = vec![keyspace, bytes(id), bytes(&statement.text)];
+    // Where it cannot be written, clients prepare it again after a restart.
+    let _ = internal::execute(shard, INSERT, values).await;
+}
+
+/// Deletes a statement that is not in the store any more.
+pub(crate) fn forget(shard: &Rc<ShardServer>, id: StatementId) {
+    let shard = shard.clone();
+    spawn(async move {
+        // What stays behind is prepared at the next start, or deleted then.
+        let _ = internal::execute(&shard, DELETE, vec![bytes(id)]).await;
+    })
+    .detach();
+}
+
+/// Prepares what earlier starts had prepared.
+pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
+    let Outcome::Rows(rows) = internal::execute(&shard, SELECT, Vec::new()).await? else {
+        return Ok(());
+    };
+    let mut cursor = Cursor::new(&rows.content);
+    let mut loaded = 0;
+    for _ in 0..rows.count {
+        let [id, keyspace, text] = row(&mut cursor)
+            .map_err(|_| Error::Server("system.prepared_statements is damaged".to_owned()))?;
+        let (Some(id), Some(text)) = (id.and_then(|id| id.try_into().ok()), text) else { continue };
+        let text = String::from_utf8_lossy(text);
+        let keyspace = keyspace.map(|name| String::from_utf8_lossy(name).into_owned());
+        let client = Client { keyspace, role: None };
+        match shard.coordinator.prepare(&text, &client) {
+            Ok(statement) => {
+                keep(&shard, id, Entry::new(Arc::new(statement)));
+                loaded += 1;
+            }
+            Err(why) => {
+                let log = &shard.shared.log;
+                log.warning(format_args!("a prepared statement is removed: {text}: {why}"));
+                forget(&shard, id);
+            }
+        }
+    }
+    if loaded > 0 {
+        shard.shared.log.say(format_args!("preloaded {loaded} prepared statements"));
+    }
+    Ok(())
+}
+
+fn row<'a>(cursor: &mut Cursor<'a>) -> DecodeResult<[Option<&'a [u8]>; 3]> {
+    let mut values = [None; 3];
+    for value in &mut values {
+        if let Ok(length) = usize::try_from(cursor.i32()?) {
+            *value = Some(cursor.take(length)?);
+        }
+    }
+    Ok(values)
+}
+
+/// Tells the log of evictions, for as long as the shard serves: whoever has many prepares statements with their values in them.
+pub(crate) async fn tell_evictions(shard: Rc<ShardServer>) {
+    let mut told = 0;
+    loop {
+        Clock::system().sleep(EVICTIONS_TOLD).await;
+        let figures = shard.shared.prepared.figures();
+        if figures.evictions > told {
+            shard.shared.log.warning(format_args!(
+                "{} prepared statements discarded in the last minute because cache limit reached ({} MiB)",
+                figures.evictions - told,
+                figures.capacity >> 20
+            ));
+        }
+        told = figures.evictions;
+    }
+}

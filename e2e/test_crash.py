@@ -1,7 +1,7 @@
 """
 Kills the server under load, starts it again and checks every write that was acknowledged.
 
-Six writers go on until the connection breaks. Each notes what it attempted and what was acknowledged; an operation that
+Eight writers go on until the connection breaks. Each notes what it attempted and what was acknowledged; an operation that
 was cut off may or may not be there, everything else must be exactly as acknowledged:
 
     insert   a row for each number              every acknowledged one is there, with its value
@@ -10,6 +10,9 @@ was cut off may or may not be there, everything else must be exactly as acknowle
     counter  n = n + 1                          between acknowledged and attempted
     lwt      v = n + 1 IF v = n                 between acknowledged and attempted, each applied once
     batch    a logged batch over partitions     all of its rows or none
+    truncate rows, and all of them gone         rows before the last truncation are gone, those after it are there
+    schema   a table made, filled, altered,     the last one is there as it was acknowledged, the one before is not
+             and the one before it dropped
 """
 
 import random
@@ -28,6 +31,7 @@ TABLES = (
     "CREATE TABLE crash.counted (k int PRIMARY KEY, n counter)",
     "CREATE TABLE crash.conditional (k int PRIMARY KEY, v int)",
     "CREATE TABLE crash.batched (k int PRIMARY KEY, v int)",
+    "CREATE TABLE crash.truncated (k int PRIMARY KEY)",
 )
 PARTITIONS = 16
 BATCH = 4
@@ -148,6 +152,59 @@ class Batched(Writer):
             assert found == [number] * BATCH or (number in self.unknown and found == [None] * BATCH), f"batch {number}: {found}"
 
 
+class Truncate(Writer):
+    EVERY = 20
+
+    def __init__(self):
+        super().__init__()
+        # Numbers of truncations: of the last one that was acknowledged, and of the last one that was attempted.
+        self.truncated = self.truncating = 0
+
+    def prepare(self, session):
+        self.insert = session.prepare("INSERT INTO crash.truncated (k) VALUES (?)")
+
+    def write(self, session, number):
+        if number % self.EVERY == 0:
+            self.truncating = number
+            session.execute("TRUNCATE crash.truncated")
+            self.truncated = number
+        else:
+            session.execute(self.insert, (number,))
+
+    def check(self, session):
+        rows = {row.k for row in session.execute("SELECT k FROM crash.truncated")}
+        back = [k for k in rows if k <= self.truncated]
+        assert not back, f"rows from before truncation {self.truncated} are back: {sorted(back)[:5]}"
+        inserted = {n for n in range(self.truncating + 1, self.attempted + 1) if n % self.EVERY}
+        lost = inserted - rows - self.unknown
+        assert not lost, f"rows from after truncation {self.truncating} are gone: {sorted(lost)[:5]}"
+
+
+class Schema(Writer):
+    def prepare(self, session):
+        self.first = self.attempted + 1
+
+    def write(self, session, number):
+        session.execute(f"CREATE TABLE crash.made_{number} (k int PRIMARY KEY, v int)")
+        session.execute(f"INSERT INTO crash.made_{number} (k, v) VALUES (1, {number})")
+        session.execute(f"ALTER TABLE crash.made_{number} ADD w text")
+        if number > self.first:
+            session.execute(f"DROP TABLE crash.made_{number - 1}")
+
+    def check(self, session):
+        tables = session.execute("SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'crash'")
+        made = {int(row.table_name[5:]) for row in tables if row.table_name.startswith("made_")}
+        known, cut = self.acknowledged, self.attempted
+        assert made <= {known, cut}, f"dropped tables are back: {made}, not only {known} and {cut}"
+        if known >= self.first:
+            assert made, f"made_{known} is gone"
+        if known in made:
+            row = session.execute(f"SELECT k, v, w FROM crash.made_{known}").one()
+            assert row == (1, known, None), f"made_{known}: {row}"
+        for number in made:
+            session.execute(f"DROP TABLE crash.made_{number}")
+
+
 def test_nothing_acknowledged_is_lost(request, tmp_path):
     kills = request.config.getoption("--kills")
     seed = request.config.getoption("--seed") or random.randrange(1 << 32)
@@ -155,13 +212,16 @@ def test_nothing_acknowledged_is_lost(request, tmp_path):
     chance = random.Random(seed)
     # Small, so that flushes and recycled segments happen within seconds.
     config = tmp_path / "cassandra.yaml"
-    config.write_text("commitlog_segment_size: 1MiB\ncommitlog_total_space: 8MiB\nmemtable_heap_space: 2MiB\n")
+    config.write_text(
+        "commitlog_segment_size: 1MiB\ncommitlog_total_space: 8MiB\nmemtable_heap_space: 2MiB\n"
+        f"auto_snapshot: {chance.choice(['true', 'false'])}\n"
+    )
     server = Server(request.config.getoption("--halcyon"), tmp_path, "--config", config).start()
     try:
         session = server.connect()
         for statement in TABLES:
             session.execute(statement)
-        writers = [Insert(), Delete(), Update(), Count(), Conditional(), Batched()]
+        writers = [Insert(), Delete(), Update(), Count(), Conditional(), Batched(), Truncate(), Schema()]
         for _ in range(kills):
             session = server.connect()
             stop = threading.Event()

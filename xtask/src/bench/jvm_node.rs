@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use super::cage::Cage;
 use super::process;
 use crate::e2e::own_program;
 use crate::oracle::{Oracle, Version};
@@ -14,7 +15,6 @@ use crate::{Result, repository};
 /// The oracle's own JVM starts fast and runs slowly; this one is Cassandra's. Read by the JVM after its command line.
 const JVM: &str =
     "-XX:TieredStopAtLevel=4 -XX:-UseSerialGC -XX:+UseG1GC -XX:+ParallelRefProcEnabled";
-const HEAP: &str = "2g";
 
 /// How to start one.
 pub(super) struct Plan<'a> {
@@ -27,6 +27,8 @@ pub(super) struct Plan<'a> {
     pub(super) settings: Vec<String>,
     /// Options of the JVM beside Cassandra's.
     pub(super) jvm: &'a str,
+    pub(super) heap: &'a str,
+    pub(super) cage: Option<&'a Cage>,
 }
 
 pub(super) struct JvmNode {
@@ -84,9 +86,17 @@ impl JvmNode {
 fn start_once(plan: &Plan<'_>) -> Result<Value> {
     empty(&plan.dir)?;
     let format = if plan.version == Version::V5 { "oa" } else { "pa" };
-    let mut command = Command::new(own_program()?);
+    let program = own_program()?;
+    let mut command = plan.cage.map_or_else(
+        || Command::new(&program),
+        |cage| {
+            let mut command = cage.enter();
+            command.arg(&program);
+            command
+        },
+    );
     command.args(["oracle", "start", plan.version.name(), "--format", format]);
-    command.args(["--port", &plan.port.to_string(), "--heap", HEAP, "--dir"]).arg(&plan.dir);
+    command.args(["--port", &plan.port.to_string(), "--heap", plan.heap, "--dir"]).arg(&plan.dir);
     for line in &plan.settings {
         command.args(["--set", line]);
     }

@@ -20,34 +20,66 @@ pub(super) fn meminfo() -> BTreeMap<String, u64> {
     lines.collect()
 }
 
-/// Bytes moved at a block device since the machine's start.
-#[derive(Clone, Copy, Default)]
-pub(super) struct DeviceBytes {
-    pub(super) read: u64,
-    pub(super) written: u64,
-}
-
 /// The block device that a folder lies on, if /sys shows it.
 pub(super) struct Device {
-    stat: PathBuf,
+    pub(super) major: u64,
+    pub(super) minor: u64,
+}
+
+/// Of a block device since the machine's start, as `/sys/dev/block/*/stat` counts.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct DeviceCounters {
+    pub(super) reads: u64,
+    pub(super) bytes_read: u64,
+    /// Of all reads together, in the queue and at the device.
+    pub(super) read_ms: u64,
+    pub(super) writes: u64,
+    pub(super) bytes_written: u64,
+    pub(super) write_ms: u64,
+    /// In which anything was under way.
+    pub(super) busy_ms: u64,
 }
 
 impl Device {
     pub(super) fn of(folder: &Path) -> Result<Device> {
         let number = fs::metadata(folder)?.dev();
-        let major = (number >> 8) & 0xfff;
-        let minor = (number & 0xff) | ((number >> 12) & 0xfff00);
-        Ok(Device { stat: PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat")) })
+        Ok(Device {
+            major: (number >> 8) & 0xfff,
+            minor: (number & 0xff) | ((number >> 12) & 0xfff00),
+        })
     }
 
     /// Zero for what is no block device, such as a tmpfs or an overlay.
-    pub(super) fn bytes(&self) -> DeviceBytes {
+    pub(super) fn counters(&self) -> DeviceCounters {
         const SECTOR: u64 = 512;
-        let text = fs::read_to_string(&self.stat).unwrap_or_default();
+        let path = format!("/sys/dev/block/{}:{}/stat", self.major, self.minor);
+        let text = fs::read_to_string(path).unwrap_or_default();
         let fields: Vec<u64> =
             text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
-        let sectors = |at: usize| fields.get(at).copied().unwrap_or(0) * SECTOR;
-        DeviceBytes { read: sectors(2), written: sectors(6) }
+        let field = |at: usize| fields.get(at).copied().unwrap_or(0);
+        DeviceCounters {
+            reads: field(0),
+            bytes_read: field(2) * SECTOR,
+            read_ms: field(3),
+            writes: field(4),
+            bytes_written: field(6) * SECTOR,
+            write_ms: field(7),
+            busy_ms: field(9),
+        }
+    }
+}
+
+impl DeviceCounters {
+    pub(super) fn since(self, before: DeviceCounters) -> DeviceCounters {
+        DeviceCounters {
+            reads: self.reads - before.reads,
+            bytes_read: self.bytes_read - before.bytes_read,
+            read_ms: self.read_ms - before.read_ms,
+            writes: self.writes - before.writes,
+            bytes_written: self.bytes_written - before.bytes_written,
+            write_ms: self.write_ms - before.write_ms,
+            busy_ms: self.busy_ms - before.busy_ms,
+        }
     }
 }
 

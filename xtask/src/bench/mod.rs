@@ -5,23 +5,34 @@
 //! | `compaction/` | major compaction of the same files |
 //! | `node/` | a server under the same requests |
 //! | `programs.rs` | Halcyon's programs, built in release |
-//! | `jvm_node.rs` | a node of Cassandra, started once and frozen while it is not its turn |
+//! | `server.rs`, `jvm_node.rs`, `jmx.rs` | a server, a node of Cassandra, what is asked of it behind CQL's back |
+//! | `cage.rs` | a memory cgroup |
+//! | `dataset.rs`, `restore.rs` | SSTables that everybody is given, and how Cassandra gets them |
 //! | `connection.rs` | one connection of the native protocol |
-//! | `process.rs`, `machine.rs` | what a run cost: CPU, memory, page cache, device |
+//! | `load.rs`, `latency.rs` | the closed loop, and quantiles |
+//! | `process.rs`, `machine.rs`, `flush.rs` | what a run cost: CPU, memory, page cache, device; the device's own flush |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `contender.rs` | who runs; medians and spreads |
 //! | `chart.rs` | bars, drawn as SVG |
 
+mod cage;
 mod chart;
 mod compaction;
 mod connection;
 mod contender;
+mod dataset;
+mod flush;
+mod jmx;
 mod jvm_node;
+mod latency;
+mod load;
 mod machine;
 mod node;
 mod process;
 mod profile;
 mod programs;
+mod restore;
+mod server;
 
 use std::fs;
 use std::path::{Path, PathBuf};

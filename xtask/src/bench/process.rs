@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use super::machine::{Device, DeviceBytes, meminfo};
+use super::machine::{Device, DeviceCounters, meminfo};
 use crate::{Result, call};
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -26,8 +26,7 @@ pub(super) struct Cost {
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
     pub(super) peak_memory: u64,
-    pub(super) device_read: u64,
-    pub(super) device_written: u64,
+    pub(super) device: DeviceCounters,
     /// Growth of the machine's page cache at its highest, and at the end.
     pub(super) cache_peak: i64,
     pub(super) cache_after: i64,
@@ -105,7 +104,7 @@ pub(super) struct Watch {
     device: Device,
     began: Instant,
     cpu_before: f64,
-    device_before: DeviceBytes,
+    device_before: DeviceCounters,
     cache_before: PageCache,
     done: Arc<AtomicBool>,
     looking: JoinHandle<Peaks>,
@@ -153,7 +152,7 @@ impl Watch {
         };
         Ok(Watch {
             cpu_of,
-            device_before: device.bytes(),
+            device_before: device.counters(),
             device,
             cache_before: PageCache::now(),
             done,
@@ -167,7 +166,7 @@ impl Watch {
         let seconds = self.began.elapsed().as_secs_f64();
         let cpu_seconds = self.cpu_of.seconds() - self.cpu_before;
         let after = PageCache::now();
-        let device = self.device.bytes();
+        let device = self.device.counters().since(self.device_before);
         self.done.store(true, Ordering::Relaxed);
         let peaks = self.looking.join().map_err(|_| "the watching thread panicked")?;
         let before = self.cache_before;
@@ -176,8 +175,7 @@ impl Watch {
             seconds,
             cpu_seconds,
             peak_memory: peaks.memory,
-            device_read: device.read - self.device_before.read,
-            device_written: device.written - self.device_before.written,
+            device,
             cache_peak: growth(peaks.cache.max(after.cached), before.cached),
             cache_after: growth(after.cached, before.cached),
             active_file_after: growth(after.active_file, before.active_file),

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::cage::Cage;
 use crate::{Result, call, repository};
 
 pub(super) struct Programs {
@@ -48,9 +49,16 @@ impl Programs {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// The command that serves; directory and port are to be added.
-    pub(super) fn serve(&self) -> Command {
-        let mut command = Command::new(&self.halcyon);
+    /// The command that serves, in a cage if there is one; directory and port are to be added.
+    pub(super) fn serve(&self, cage: Option<&Cage>) -> Command {
+        let mut command = cage.map_or_else(
+            || Command::new(&self.halcyon),
+            |cage| {
+                let mut command = cage.enter();
+                command.arg(&self.halcyon);
+                command
+            },
+        );
         command.arg("serve");
         command
     }

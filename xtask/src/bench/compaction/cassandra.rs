@@ -7,30 +7,26 @@
 //!    what is timed is that call, no tool and no start.
 //! 3. Once the old files are gone, the output is looked at.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use super::dataset::DataSet;
 use super::record::Run;
 use crate::Result;
 use crate::bench::connection::Connection;
 use crate::bench::contender::Contender;
+use crate::bench::dataset::DataSet;
+use crate::bench::jmx::Jmx;
 use crate::bench::jvm_node::{JvmNode, Plan};
 use crate::bench::machine::{cached_bytes, drop_page_cache, files_below};
 use crate::bench::process::Watch;
 use crate::bench::programs::Programs;
+use crate::bench::restore::{restore, sstable_of, sstables_in, wait_until};
 use crate::oracle::{Oracle, Version};
 
 const KEYSPACE: &str = "bench";
 const FIRST_PORT: u16 = 27042;
 /// SSTables of the compaction that warms the JVM up: its compiler has seen all by the second GiB or so.
 const WARM_UP: u32 = 12;
-const OLD_FILES_GONE_WITHIN: Duration = Duration::from_secs(60);
+
 pub(super) struct Cassandra {
     pub(super) contender: Contender,
     node: JvmNode,
@@ -75,6 +71,8 @@ pub(super) fn start(contender: &Contender, home: &Path, number: u16) -> Result<C
         port: FIRST_PORT + 3 * number,
         settings: settings(contender).into_iter().map(str::to_owned).collect(),
         jvm: "",
+        heap: "2g",
+        cage: None,
     };
     let node = JvmNode::start(&plan);
     let node = node.map_err(|e| format!("{} did not start: {e}", contender.name()))?;
@@ -102,12 +100,7 @@ impl Cassandra {
 
     fn compact(&self, programs: &Programs, set: &DataSet, sstables: Option<u32>) -> Result<Run> {
         let table = set.codec.table();
-        let truncate = format!("TRUNCATE {KEYSPACE}.{table}");
-        Connection::open(self.node.native_port)?.execute(&truncate)?;
-        let folder = self.table_folder(&table)?;
-        wait_until("truncated files are gone", || sstables_in(&folder).is_empty())?;
-        set.link_into(&folder, sstables)?;
-        self.node.nodetool(&["refresh", KEYSPACE, &table])?;
+        let folder = restore(&self.node, (KEYSPACE, &table), set, sstables)?;
         let mut jmx = Jmx::connect(&Oracle::open(self.version)?, self.node.jmx_port)?;
         jmx.ask(&["no-autocompaction", KEYSPACE, &table])?;
         let was_cold = drop_page_cache();
@@ -131,77 +124,8 @@ impl Cassandra {
             data_bytes: set.data_bytes(),
             file_bytes: set.file_bytes(),
         };
+        let truncate = format!("TRUNCATE {KEYSPACE}.{table}");
         Connection::open(self.node.native_port)?.execute(&truncate)?;
         run.checked()
-    }
-
-    fn table_folder(&self, table: &str) -> Result<PathBuf> {
-        let keyspace = self.node.dir.join("data/data").join(KEYSPACE);
-        let prefix = format!("{table}-");
-        let mut entries = fs::read_dir(&keyspace)?.flatten();
-        let found = entries.find(|e| e.file_name().to_string_lossy().starts_with(&prefix));
-        Ok(found.ok_or_else(|| format!("{}: no folder of {table}", keyspace.display()))?.path())
-    }
-}
-
-/// `oa-1-big`, of a file that belongs to an SSTable.
-fn sstable_of(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?;
-    let format = ["-big-", "-bti-"].into_iter().find_map(|format| name.find(format))?;
-    name.get(..format + 4).map(str::to_owned)
-}
-
-/// SSTables of which any file is left: Cassandra deletes in the background, Data.db first.
-fn sstables_in(folder: &Path) -> BTreeSet<String> {
-    files_below(folder).iter().filter_map(|path| sstable_of(path)).collect()
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
-    let began = Instant::now();
-    while !is_so() {
-        if began.elapsed() > OLD_FILES_GONE_WITHIN {
-            return Err(format!("waited in vain until {what}").into());
-        }
-        sleep(Duration::from_millis(50));
-    }
-    Ok(())
-}
-
-/// `e2e/oracle/Jmx.java`: a line out, a line back.
-struct Jmx {
-    child: Child,
-    commands: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Jmx {
-    fn connect(oracle: &Oracle, port: u16) -> Result<Jmx> {
-        let mut command = oracle.java(&["-Xmx64m".to_owned()], "Jmx");
-        command.arg(port.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn()?;
-        let commands = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().ok_or("no answers")?);
-        Ok(Jmx { child, commands, answers })
-    }
-
-    fn ask(&mut self, fields: &[&str]) -> Result<()> {
-        let commands = self.commands.as_mut().ok_or("closed")?;
-        writeln!(commands, "{}", fields.join("\t"))?;
-        commands.flush()?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer)?;
-        match answer.trim_end() {
-            "ok" => Ok(()),
-            "" => Err(format!("the JMX client died on {fields:?}").into()),
-            other => Err(format!("{fields:?}: {other}").into()),
-        }
-    }
-}
-
-impl Drop for Jmx {
-    fn drop(&mut self) {
-        // At the end of its input it ends itself.
-        self.commands = None;
-        let _ = self.child.wait();
     }
 }

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::dataset::DataSet;
 use super::record::Run;
 use crate::Result;
 use crate::bench::contender::Contender;
+use crate::bench::dataset::DataSet;
 use crate::bench::machine::{cached_bytes, drop_page_cache, files_below};
 use crate::bench::process::Watch;
 use crate::bench::profile::{self, Share};

@@ -9,7 +9,6 @@
 //! 6. All outputs must hold the same partitions, rows and cells. Then table, plot and records are written.
 
 mod cassandra;
-mod dataset;
 mod halcyon;
 mod plot;
 mod record;
@@ -18,12 +17,12 @@ mod report;
 use std::path::PathBuf;
 
 use cassandra::Cassandra;
-use dataset::{Codec, DataSet};
 use halcyon::{Buffers, Place};
 use record::{Bounds, Record, Run};
 use serde_json::Value;
 
 use super::contender::{Contender, Spread};
+use super::dataset::{Codec, DataSet};
 use super::machine::{self, drop_page_cache};
 use super::programs::Programs;
 use super::{Places, profile};

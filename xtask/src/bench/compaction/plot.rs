@@ -1,9 +1,9 @@
 //! The picture: for each compressor a row of bar charts.
 
-use super::dataset::Codec;
 use super::record::{Record, Run};
 use crate::bench::chart::{Chart, Column, Row, Section};
 use crate::bench::contender::Spread;
+use crate::bench::dataset::Codec;
 
 struct Metric {
     column: Column,

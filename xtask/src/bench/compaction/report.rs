@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::dataset::Codec;
 use super::record::{Bounds, Record, Run};
 use crate::bench::contender::{Contender, Spread};
+use crate::bench::dataset::Codec;
 use crate::bench::profile::Share;
 use crate::bench::taken_where;
 
@@ -86,8 +86,8 @@ fn codec_table(record: &Record, codec: &str) -> String {
             100.0 * Spread::of(left).median,
             median(runs, |run| run.cost.cache_peak as f64 / MIB),
             median(runs, |run| run.cost.peak_memory as f64 / MIB),
-            median(runs, |run| run.cost.device_read as f64 / MIB),
-            median(runs, |run| run.cost.device_written as f64 / MIB),
+            median(runs, |run| run.cost.device.bytes_read as f64 / MIB),
+            median(runs, |run| run.cost.device.bytes_written as f64 / MIB),
         );
     }
     if let Some(bounds) = bounds {

@@ -9,10 +9,6 @@
 //!    cache; both read ten times as much, at random.
 //! 5. One more turn of Halcyon under `perf`, if that is there. Then table, plot and records are written.
 
-mod cage;
-mod device;
-mod latency;
-mod load;
 mod plot;
 mod record;
 mod report;
@@ -21,16 +17,17 @@ mod server;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cage::Cage;
-use device::Flush;
-use load::{Load, Request, Table, Until};
 use record::{Measured, Record, Work};
 use serde_json::json;
-use server::{Server, Sync};
+use server::Sync;
 
+use super::cage::Cage;
+use super::flush::Flush;
+use super::load::{Load, Request, Table, Until};
 use super::machine::{self, drop_page_cache};
 use super::process::CpuOf;
 use super::programs::Programs;
+use super::server::Server;
 use super::{Places, profile};
 use crate::Result;
 
@@ -102,7 +99,7 @@ struct Bench {
     arguments: Arguments,
     places: Places,
     programs: Programs,
-    servers: Vec<Server>,
+    servers: Vec<(Server, Sync)>,
     record: Record,
     seed: u64,
 }
@@ -151,23 +148,24 @@ impl Bench {
                 if dir.exists() {
                     std::fs::remove_dir_all(&dir)?;
                 }
-                let (server, seconds) = Server::halcyon(&self.programs, &dir, sync, &[])?;
-                self.started(server, seconds, true)?;
+                let (server, seconds) = server::halcyon(&self.programs, &dir, sync, &[])?;
+                self.started(server, sync, seconds, true)?;
             }
             if self.takes_part("5.0.9") {
                 let is_touched = sync == Sync::Batch;
                 let home = &self.places.data;
-                let (server, seconds) = Server::cassandra(home, sync, number, is_touched)?;
+                let (server, seconds) = server::cassandra(home, sync, number, is_touched)?;
                 // With its heap touched, neither would be Cassandra's usual.
-                self.started(server, seconds, !is_touched)?;
+                self.started(server, sync, seconds, !is_touched)?;
             }
         }
         Ok(())
     }
 
-    fn started(&mut self, server: Server, seconds: f64, counts: bool) -> Result<()> {
+    fn started(&mut self, server: Server, sync: Sync, seconds: f64, counts: bool) -> Result<()> {
         if counts {
-            let started = server.at_rest(seconds, COMES_TO_REST.min(self.turn_time()));
+            let rest = COMES_TO_REST.min(self.turn_time());
+            let started = server::at_rest(&server, seconds, rest);
             eprintln!(
                 "bench: {:28} answers after {seconds:.3} s, {} MiB at rest",
                 server.contender.name(),
@@ -176,7 +174,7 @@ impl Bench {
             self.record.starts.push((server.contender.clone(), started));
         }
         server.freeze()?;
-        self.servers.push(server);
+        self.servers.push((server, sync));
         Ok(())
     }
 
@@ -213,7 +211,7 @@ impl Bench {
         let table = table(self);
         let load = Load { until: Until::EveryKey, ..self.load(Request::Write, table, 0.0) };
         // Whoever syncs every write reads it afterwards.
-        for server in self.servers.iter().filter(|server| server.sync == Sync::Batch) {
+        for (server, _) in self.servers.iter().filter(|(_, sync)| *sync == Sync::Batch) {
             server.thaw()?;
             table.create(server.port)?;
             let figures = load.run(server.port)?;
@@ -231,14 +229,14 @@ impl Bench {
     /// A JVM's compiler has to have seen everything; Halcyon only its caches.
     fn warm_up(&mut self) -> Result<()> {
         let table = self.small();
-        for server in &self.servers {
+        for (server, sync) in &self.servers {
             let least = self.arguments.seconds;
             let long = if server.is_halcyon() { least } else { self.arguments.warm_up };
             server.thaw()?;
             table.create(server.port)?;
             for request in [Request::Write, Request::Read] {
                 // Only there everything was written.
-                if request == Request::Read && server.sync == Sync::Periodic {
+                if request == Request::Read && *sync == Sync::Periodic {
                     continue;
                 }
                 self.load(request, table, long).run(server.port)?;
@@ -257,7 +255,7 @@ impl Bench {
             shard_aware: aware,
             ..self.load(request, table, self.arguments.seconds)
         };
-        let server = self.servers.get(number).ok_or("no such server")?;
+        let (server, _) = self.servers.get(number).ok_or("no such server")?;
         let mut contender = server.contender.clone();
         if aware {
             contender.mode += SHARD_AWARE;
@@ -278,8 +276,8 @@ impl Bench {
     /// All servers that sync so, in turn, Halcyon also as drivers ask that know shards.
     fn turns(&mut self, work: Work, sync: Sync, in_flight: usize) -> Result<()> {
         for number in 0..self.servers.len() {
-            let server = &self.servers[number];
-            if server.sync != sync {
+            let (server, syncs) = &self.servers[number];
+            if *syncs != sync {
                 continue;
             }
             let knows_shards = server.is_halcyon() && work != Work::RoundTrip;
@@ -320,8 +318,9 @@ impl Bench {
 
     /// One more turn of Halcyon, under `perf`.
     fn profile(&mut self, work: Work) -> Result<()> {
-        let halcyon = self.servers.iter().find(|s| s.is_halcyon() && s.sync == Sync::Batch);
-        let Some(server) = halcyon else { return Ok(()) };
+        let is_wanted =
+            |(server, sync): &&(Server, Sync)| server.is_halcyon() && *sync == Sync::Batch;
+        let Some((server, _)) = self.servers.iter().find(is_wanted) else { return Ok(()) };
         if self.arguments.tiny || !profile::is_available() {
             return Ok(());
         }
@@ -348,13 +347,13 @@ impl Bench {
     /// Ten times as much as the cache holds, out of SSTables.
     fn device_reads(&mut self) -> Result<()> {
         // The others are of no more use, and their memory is.
-        self.servers.retain(|server| server.sync == Sync::Batch);
+        self.servers.retain(|(_, sync)| *sync == Sync::Batch);
         self.fill(Bench::large)?;
         let settings = [format!("file_cache_size: {}MiB", self.arguments.cache)];
-        for server in std::mem::take(&mut self.servers) {
-            let server = server.flushed(&self.programs, &settings)?;
+        for (server, sync) in std::mem::take(&mut self.servers) {
+            let server = server::flushed(server, sync, &self.programs, &settings)?;
             server.freeze()?;
-            self.servers.push(server);
+            self.servers.push((server, sync));
         }
         if !self.arguments.tiny && !drop_page_cache() {
             eprintln!("bench: the page cache cannot be dropped: be root");
@@ -378,16 +377,16 @@ impl Bench {
         const AT_FIRST: u64 = 64 << 20;
         let cache = self.arguments.cache << 20;
         let (mut cages, mut kept) = (Vec::new(), Vec::new());
-        for server in std::mem::take(&mut self.servers) {
+        for (server, sync) in std::mem::take(&mut self.servers) {
             if server.is_halcyon() {
-                kept.push(server);
+                kept.push((server, sync));
                 continue;
             }
             match Cage::around(server.pid, cache + AT_FIRST) {
                 Ok(cage) => {
                     self.settle(&server, &cage)?;
                     cages.push(cage);
-                    kept.push(server);
+                    kept.push((server, sync));
                 }
                 Err(error) => {
                     let why = format!("{}: no memory cgroup: {error}", server.contender.name());

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::device::Flush;
-use super::latency::Latencies;
-use super::load::Figures;
 use super::server::Started;
 use crate::bench::contender::{Contender, Spread};
+use crate::bench::flush::Flush;
+use crate::bench::latency::Latencies;
+use crate::bench::load::Figures;
 use crate::bench::profile::Share;
 
 /// What is asked of a server.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::latency::Latencies;
+use super::latency::{Latencies, nanos_since};
 use crate::Result;
 
 const BLOCK: usize = 4096;
@@ -78,7 +78,7 @@ fn repeat(time: Duration, mut once: impl FnMut(u32) -> std::io::Result<()>) -> R
     while began.elapsed() < time {
         let asked = Instant::now();
         once(nanos.len() as u32)?;
-        nanos.push(u32::try_from(asked.elapsed().as_nanos()).unwrap_or(u32::MAX));
+        nanos.push(nanos_since(asked));
     }
     Ok(Latencies::of(nanos))
 }

@@ -1,17 +1,21 @@
-//! A memory cgroup around a process that was there before, so that it has room for so much page cache and no more.
+//! A memory cgroup, of version 1 or 2: below the one that this program is in, gone when dropped.
 //!
-//! What a process holds when it is put in stays charged where it was; only what comes afterwards counts. So the limit is
-//! page cache, and whatever else the process allocates in the cage: that is looked up after a while and added.
+//! - *Around* a process that was there before: what it holds already stays charged where it was; only what comes afterwards
+//!   counts, page cache and all else.
+//! - A process *started in* it is charged for everything from its first page on, the page cache that it fills included: what an
+//!   operator's container does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::Result;
 
 pub(super) struct Cage {
     folder: PathBuf,
     parent: PathBuf,
-    pid: u32,
     names: &'static Names,
 }
 
@@ -27,9 +31,9 @@ const VERSION_1: Names =
     Names { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", page_cache: "cache" };
 const VERSION_2: Names = Names { limit: "memory.max", usage: "memory.current", page_cache: "file" };
 
-/// The cgroup that a process is in, as far as memory is concerned.
-fn group_of(pid: u32) -> Result<(PathBuf, &'static Names)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+/// The cgroup that this program is in, as far as memory is concerned.
+fn own_group() -> Result<(PathBuf, &'static Names)> {
+    let text = fs::read_to_string("/proc/self/cgroup")?;
     let fields = |line: &str| {
         let mut fields = line.splitn(3, ':').map(str::to_owned);
         Some((fields.next()?, fields.next()?, fields.next()?))
@@ -46,20 +50,26 @@ fn group_of(pid: u32) -> Result<(PathBuf, &'static Names)> {
 }
 
 impl Cage {
-    pub(super) fn around(pid: u32, limit: u64) -> Result<Cage> {
-        let (parent, names) = group_of(pid)?;
-        let folder = parent.join(format!("halcyon-bench-{pid}"));
+    pub(super) fn make(name: &str, limit: u64) -> Result<Cage> {
+        let (parent, names) = own_group()?;
+        let folder = parent.join(format!("halcyon-bench-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let cage = Cage { folder, parent, pid, names };
+        let cage = Cage { folder, parent, names };
         cage.limit(limit)?;
-        cage.put(&cage.folder)?;
         Ok(cage)
     }
 
-    fn put(&self, group: &Path) -> Result<()> {
-        let path = group.join("cgroup.procs");
-        Ok(fs::write(&path, self.pid.to_string())
-            .map_err(|e| format!("{}: {e}", path.display()))?)
+    pub(super) fn around(pid: u32, limit: u64) -> Result<Cage> {
+        let cage = Cage::make(&pid.to_string(), limit)?;
+        put(&cage.folder, &pid.to_string())?;
+        Ok(cage)
+    }
+
+    /// A command that enters the cage and then becomes the program that is its next argument, as the same process.
+    pub(super) fn enter(&self) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.folder.join("cgroup.procs"));
+        shell
     }
 
     pub(super) fn limit(&self, bytes: u64) -> Result<()> {
@@ -77,9 +87,23 @@ impl Cage {
     }
 }
 
+fn put(group: &Path, pid: &str) -> Result<()> {
+    let path = group.join("cgroup.procs");
+    Ok(fs::write(&path, pid).map_err(|e| format!("{}: {e}", path.display()))?)
+}
+
 impl Drop for Cage {
     fn drop(&mut self) {
-        let _ = self.put(&self.parent);
-        let _ = fs::remove_dir(&self.folder);
+        let inside = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
+        for pid in inside.lines() {
+            let _ = put(&self.parent, pid);
+        }
+        // A process that has just ended may be counted for a moment longer.
+        for _ in 0..50 {
+            if fs::remove_dir(&self.folder).is_ok() {
+                return;
+            }
+            sleep(Duration::from_millis(20));
+        }
     }
 }

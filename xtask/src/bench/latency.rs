@@ -1,11 +1,14 @@
 //! Quantiles.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 /// In microseconds.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub(super) struct Latencies {
     pub(super) count: u64,
+    pub(super) mean: f64,
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) p999: f64,
@@ -14,15 +17,16 @@ pub(super) struct Latencies {
 
 impl Latencies {
     /// Of all that were measured, in nanoseconds; nothing is put into buckets.
-    pub(super) fn of(mut nanos: Vec<u32>) -> Latencies {
+    pub(super) fn of(mut nanos: Vec<u64>) -> Latencies {
         nanos.sort_unstable();
         let last = nanos.len().saturating_sub(1);
         let at = |share: f64| {
             let index = ((nanos.len() as f64 * share).ceil() as usize).saturating_sub(1);
-            nanos.get(index.min(last)).map_or(0.0, |nanos| f64::from(*nanos) / 1000.0)
+            nanos.get(index.min(last)).map_or(0.0, |nanos| *nanos as f64 / 1000.0)
         };
         Latencies {
             count: nanos.len() as u64,
+            mean: nanos.iter().sum::<u64>() as f64 / 1000.0 / nanos.len().max(1) as f64,
             p50: at(0.5),
             p99: at(0.99),
             p999: at(0.999),
@@ -33,12 +37,17 @@ impl Latencies {
     pub(super) fn to_json(self) -> Value {
         json!({
             "count": self.count,
+            "mean_us": self.mean,
             "p50_us": self.p50,
             "p99_us": self.p99,
             "p99.9_us": self.p999,
             "max_us": self.max,
         })
     }
+}
+
+pub(super) fn nanos_since(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -48,7 +57,14 @@ mod tests {
     #[test]
     fn quantiles_are_values_that_were_measured() {
         let latencies = Latencies::of((1..=1000).rev().map(|n| n * 1000).collect());
-        let expected = Latencies { count: 1000, p50: 500.0, p99: 990.0, p999: 999.0, max: 1000.0 };
+        let expected = Latencies {
+            count: 1000,
+            mean: 500.5,
+            p50: 500.0,
+            p99: 990.0,
+            p999: 999.0,
+            max: 1000.0,
+        };
         assert_eq!(latencies, expected);
         assert_eq!(Latencies::of(vec![7000]).p999, 7.0);
         assert_eq!(Latencies::of(Vec::new()), Latencies::default());

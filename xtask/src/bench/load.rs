@@ -15,7 +15,7 @@ use halcyon_model::token::murmur3_token;
 use halcyon_protocol::client::Answer;
 use halcyon_protocol::{Consistency, QueryParameters, Value, Values};
 
-use super::latency::Latencies;
+use super::latency::{Latencies, nanos_since};
 use crate::Result;
 use crate::bench::connection::Connection;
 use crate::bench::process::CpuOf;
@@ -105,7 +105,7 @@ impl Load {
         }
         let own = CpuOf::Process(std::process::id());
         let (cpu_before, began) = (own.seconds(), Instant::now());
-        let ended: Vec<std::result::Result<Vec<u32>, String>> = std::thread::scope(|scope| {
+        let ended: Vec<std::result::Result<Vec<u64>, String>> = std::thread::scope(|scope| {
             // An error of any kind is passed on as its text: a boxed one may not cross threads.
             let run = |mut lane: Lane<'_>| lane.run().map_err(|e| e.to_string());
             let running: Vec<_> =
@@ -143,11 +143,11 @@ struct Lane<'a> {
     deadline: Option<Instant>,
     /// By stream, when it was asked.
     asked: Vec<Instant>,
-    nanos: Vec<u32>,
+    nanos: Vec<u64>,
 }
 
 #[derive(Clone, Copy)]
-struct Shard {
+pub(super) struct Shard {
     number: u64,
     of: u64,
 }
@@ -183,7 +183,7 @@ impl<'a> Lane<'a> {
         })
     }
 
-    fn run(&mut self) -> Result<Vec<u32>> {
+    fn run(&mut self) -> Result<Vec<u64>> {
         if let Until::Elapsed(time) = self.load.until {
             self.deadline = Some(Instant::now() + time);
         }
@@ -198,8 +198,7 @@ impl<'a> Lane<'a> {
                 check(self.load.request, &answer)?;
                 let stream = usize::try_from(stream)?;
                 let asked = self.asked.get(stream).ok_or("an answer to nothing")?;
-                let nanos = asked.elapsed().as_nanos();
-                self.nanos.push(u32::try_from(nanos).unwrap_or(u32::MAX));
+                self.nanos.push(nanos_since(*asked));
                 waiting -= 1;
                 waiting += usize::from(self.ask(stream)?);
             }
@@ -254,7 +253,7 @@ impl<'a> Lane<'a> {
 }
 
 /// A connection, on shard `number` if the server has shards and says so.
-fn open_on_shard(port: u16, number: u64) -> Result<(Connection, Option<Shard>)> {
+pub(super) fn open_on_shard(port: u16, number: u64) -> Result<(Connection, Option<Shard>)> {
     const ATTEMPTS: u32 = 200;
     for _ in 0..ATTEMPTS {
         let mut connection = Connection::open(port)?;
@@ -284,10 +283,10 @@ fn check(request: Request, answer: &Answer) -> Result<()> {
 }
 
 /// SplitMix64.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -295,7 +294,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }

@@ -1,0 +1,62 @@
+//! A set of SSTables, and nothing else, as the content of a table of a running node of Cassandra.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::dataset::DataSet;
+use super::jvm_node::JvmNode;
+use super::machine::files_below;
+use crate::Result;
+
+const OLD_FILES_GONE_WITHIN: Duration = Duration::from_secs(60);
+
+/// Empties the table, links the set's files (of its first SSTables only, if a number is given) into its folder, and lets the node open
+/// them. Answers with the folder.
+pub(super) fn restore(
+    node: &JvmNode,
+    (keyspace, table): (&str, &str),
+    set: &DataSet,
+    sstables: Option<u32>,
+) -> Result<PathBuf> {
+    Connection::open(node.native_port)?.execute(&format!("TRUNCATE {keyspace}.{table}"))?;
+    let folder = table_folder(&node.dir.join("data/data").join(keyspace), table)?;
+    wait_until("truncated files are gone", || sstables_in(&folder).is_empty())?;
+    set.link_into(&folder, sstables)?;
+    node.nodetool(&["refresh", keyspace, table])?;
+    Ok(folder)
+}
+
+/// The folder of a table in the folder of its keyspace.
+pub(super) fn table_folder(keyspace: &Path, table: &str) -> Result<PathBuf> {
+    let prefix = format!("{table}-");
+    let mut entries = fs::read_dir(keyspace)?.flatten();
+    let found = entries.find(|e| e.file_name().to_string_lossy().starts_with(&prefix));
+    Ok(found.ok_or_else(|| format!("{}: no folder of {table}", keyspace.display()))?.path())
+}
+
+/// `oa-1-big`, of a file that belongs to an SSTable.
+pub(super) fn sstable_of(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let format = ["-big-", "-bti-"].into_iter().find_map(|format| name.find(format))?;
+    name.get(..format + 4).map(str::to_owned)
+}
+
+/// SSTables of which any file is left: Cassandra deletes in the background, Data.db first.
+pub(super) fn sstables_in(folder: &Path) -> BTreeSet<String> {
+    files_below(folder).iter().filter_map(|path| sstable_of(path)).collect()
+}
+
+pub(super) fn wait_until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
+    let began = Instant::now();
+    while !is_so() {
+        if began.elapsed() > OLD_FILES_GONE_WITHIN {
+            return Err(format!("waited in vain until {what}").into());
+        }
+        sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}

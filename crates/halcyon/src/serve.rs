@@ -68,6 +68,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
             None => Failure::usage(e.to_string()),
         })?;
     let mut signals = Signals::catch()?;
+    resources::raise_open_files();
     let log = Log::new(move |line| match line {
         Line::Said(text) if console.verbosity > Verbosity::Quiet => eprintln!("{text}"),
         Line::Said(_) => {}

@@ -13,6 +13,17 @@ pub fn available_memory() -> u64 {
     }
 }
 
+/// Lets this process open as many files as it may allow itself: the usual soft limit is 1024.
+pub fn raise_open_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is a live, writable local.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0 {
+        limit.rlim_cur = limit.rlim_max;
+        // Where it is refused the start tells of the limit. SAFETY: as above.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
+    }
+}
+
 fn machine_memory() -> u64 {
     let text = read("/proc/meminfo");
     let kib = text.lines().find_map(|line| {

@@ -103,6 +103,22 @@ impl Socket {
         shut_down(self.0.as_raw_fd(), Shutdown::Read);
     }
 
+    /// The kernel asks after a peer that has been silent for long, and ends the connection if it has gone (`SO_KEEPALIVE`).
+    pub fn keep_alive(&self) -> io::Result<()> {
+        let on: libc::c_int = 1;
+        // SAFETY: the descriptor is open while `self` lives; the option is a live local of the length given.
+        let failed = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_KEEPALIVE,
+                (&raw const on).cast(),
+                size_of_val(&on) as libc::socklen_t,
+            )
+        };
+        if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
     /// A handle that another thread can attach to its own runtime. No operation may be in flight.
     pub fn detach(self) -> io::Result<DetachedSocket> {
         let fd: BorrowedFd<'_> = self.0.as_fd();

@@ -152,6 +152,12 @@ impl Decoder {
         next
     }
 
+    /// Bytes of messages that are not complete.
+    pub fn held(&self) -> usize {
+        let large = self.large.as_ref().map_or(0, |large| large.body.len());
+        self.input.len() - self.read + large
+    }
+
     fn unread(&self) -> &[u8] {
         self.input.get(self.read..).unwrap_or_default()
     }

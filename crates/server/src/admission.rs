@@ -1,14 +1,22 @@
-//! Who may come in, and how much may be under way: connections, and bytes of requests, of all clients and of each address.
+//! Who may come in, and how much may be under way: connections, requests a second, and bytes of requests, of all clients and
+//! of each address.
 //!
 //! 1. A connection takes a [`Place`] or is closed at once.
-//! 2. A request takes a [`Permit`] for its bytes before it is decoded, and holds it until it is answered.
+//! 2. A request takes a [`Permit`] for its bytes before it is decoded, and holds it until it is answered. In v5 a connection's
+//!    first bytes under way are its own (`native_transport_receive_queue_capacity`); the limits count what is above them.
 //! 3. Above a limit, clients that asked for it (THROW_ON_OVERLOAD) get Cassandra's error; the others are not read from until
-//!    there is room. A request that finds room goes in whatever its size, so that none waits for ever.
+//!    there is room, and warned. A request that finds room goes in whatever its size, so that none waits for ever.
+//! 4. Large requests that are still arriving count too: clients that send them slowly cannot fill the memory.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use halcyon_io::clock::{Instant, now};
 
 use crate::settings::Transport;
 
@@ -18,8 +26,11 @@ pub(crate) struct Admission {
     max_connections_per_ip: Option<usize>,
     max_bytes: u64,
     max_bytes_per_ip: u64,
+    receive_queue_capacity: u64,
+    rate: Option<Rate>,
     connections: AtomicUsize,
     bytes: AtomicU64,
+    arriving: AtomicU64,
     endpoints: Mutex<HashMap<IpAddr, Arc<Endpoint>>>,
 }
 
@@ -28,6 +39,7 @@ pub(crate) struct Admission {
 struct Endpoint {
     connections: AtomicUsize,
     bytes: AtomicU64,
+    arriving: AtomicU64,
 }
 
 /// A connection that is let in.
@@ -36,15 +48,22 @@ pub(crate) struct Place {
     admission: Arc<Admission>,
     address: IpAddr,
     endpoint: Arc<Endpoint>,
+    /// Bytes under way that are the connection's own.
+    own: Cell<u64>,
+    own_most: Cell<u64>,
+    arriving: Cell<u64>,
 }
 
 /// A request that is let in.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    admission: Arc<Admission>,
-    endpoint: Arc<Endpoint>,
-    bytes: u64,
+    place: Rc<Place>,
+    own: u64,
+    shared: u64,
 }
+
+/// Bytes of a request that may be arriving without being counted.
+const ARRIVING_FREE: u64 = 256 << 10;
 
 impl Admission {
     pub(crate) fn new(transport: &Transport) -> Arc<Admission> {
@@ -53,10 +72,25 @@ impl Admission {
             max_connections_per_ip: transport.max_connections_per_ip,
             max_bytes: transport.max_request_data_in_flight,
             max_bytes_per_ip: transport.max_request_data_in_flight_per_ip,
+            receive_queue_capacity: transport.receive_queue_capacity,
+            rate: transport.max_requests_per_second.map(Rate::new),
             connections: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
+            arriving: AtomicU64::new(0),
             endpoints: Mutex::default(),
         })
+    }
+
+    pub(crate) fn rate(&self) -> Option<&Rate> {
+        self.rate.as_ref()
+    }
+
+    /// What a client is told that was not read from for a while.
+    pub(crate) fn bytes_warning(&self) -> String {
+        format!(
+            "Request breached limit(s) on bytes in flight (Endpoint: {}, Global: {}) and triggered backpressure.",
+            self.max_bytes_per_ip, self.max_bytes
+        )
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -64,7 +98,7 @@ impl Admission {
     }
 
     /// `Err`: why not, for the log.
-    pub(crate) fn enter(self: &Arc<Admission>, address: IpAddr) -> Result<Place, String> {
+    pub(crate) fn enter(self: &Arc<Admission>, address: IpAddr) -> Result<Rc<Place>, String> {
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         let (all, here) = (
             self.connections() + 1,
@@ -87,55 +121,165 @@ impl Admission {
         let endpoint = endpoints.entry(address).or_default().clone();
         self.connections.fetch_add(1, Relaxed);
         endpoint.connections.fetch_add(1, Relaxed);
-        Ok(Place { admission: self.clone(), address, endpoint })
+        Ok(Rc::new(Place {
+            admission: self.clone(),
+            address,
+            endpoint,
+            own: Cell::new(0),
+            own_most: Cell::new(0),
+            arriving: Cell::new(0),
+        }))
     }
 }
 
 impl Place {
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// The connection speaks v5.
+    pub(crate) fn framed(&self) {
+        self.own_most.set(self.admission.receive_queue_capacity);
+    }
+
+    /// Of so many bytes, those that the connection's own capacity does not hold.
+    fn shared_part(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.own_most.get().saturating_sub(self.own.get()))
+    }
+
     /// A permit if there is room.
-    pub(crate) fn permit(&self, bytes: u64) -> Option<Permit> {
-        let (all, here) = (&self.admission.bytes, &self.endpoint.bytes);
-        let full = all.load(Relaxed) >= self.admission.max_bytes
-            || here.load(Relaxed) >= self.admission.max_bytes_per_ip;
-        (!full).then(|| self.take(bytes))
+    pub(crate) fn permit(self: &Rc<Self>, bytes: u64) -> Option<Permit> {
+        let shared = self.shared_part(bytes);
+        let full = || {
+            self.admission.bytes.load(Relaxed) >= self.admission.max_bytes
+                || self.endpoint.bytes.load(Relaxed) >= self.admission.max_bytes_per_ip
+        };
+        (shared == 0 || !full()).then(|| self.take(bytes, shared))
     }
 
     /// A permit if there is room for all of it.
-    pub(crate) fn permit_whole(&self, bytes: u64) -> Result<Permit, String> {
+    pub(crate) fn permit_whole(self: &Rc<Self>, bytes: u64) -> Result<Permit, String> {
+        let shared = self.shared_part(bytes);
+        if shared == 0 {
+            return Ok(self.take(bytes, 0));
+        }
         let (all, here) = (self.admission.bytes.load(Relaxed), self.endpoint.bytes.load(Relaxed));
         let (most, most_here) = (self.admission.max_bytes, self.admission.max_bytes_per_ip);
-        if all.saturating_add(bytes) > most || here.saturating_add(bytes) > most_here {
+        if all.saturating_add(shared) > most || here.saturating_add(shared) > most_here {
             // The words run together in Cassandra too.
             return Err(format!(
                 "Request breached limit on bytes in flight. (Endpoint: {here}/{most_here} bytes, Global: {all}/{most} \
                  bytes.)Server is currently in an overloaded state and cannot accept more requests."
             ));
         }
-        Ok(self.take(bytes))
+        Ok(self.take(bytes, shared))
     }
 
-    fn take(&self, bytes: u64) -> Permit {
-        self.admission.bytes.fetch_add(bytes, Relaxed);
-        self.endpoint.bytes.fetch_add(bytes, Relaxed);
-        Permit { admission: self.admission.clone(), endpoint: self.endpoint.clone(), bytes }
+    fn take(self: &Rc<Self>, bytes: u64, shared: u64) -> Permit {
+        let own = bytes - shared;
+        self.own.set(self.own.get() + own);
+        if shared > 0 {
+            self.admission.bytes.fetch_add(shared, Relaxed);
+            self.endpoint.bytes.fetch_add(shared, Relaxed);
+        }
+        Permit { place: self.clone(), own, shared }
+    }
+
+    /// So many bytes of requests that are not complete are held for the connection. Whether they may be.
+    pub(crate) fn hold_arriving(&self, bytes: u64) -> bool {
+        let bytes = bytes.saturating_sub(ARRIVING_FREE);
+        let before = self.arriving.replace(bytes);
+        if bytes == before {
+            return true;
+        }
+        // Wraps when there are fewer now.
+        let more = bytes.wrapping_sub(before);
+        let all = self.admission.arriving.fetch_add(more, Relaxed).wrapping_add(more);
+        let here = self.endpoint.arriving.fetch_add(more, Relaxed).wrapping_add(more);
+        // One may always arrive.
+        let fits = |all: u64, most: u64| all <= most || all == bytes;
+        fits(all, self.admission.max_bytes) && fits(here, self.admission.max_bytes_per_ip)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission.bytes.fetch_sub(self.bytes, Relaxed);
-        self.endpoint.bytes.fetch_sub(self.bytes, Relaxed);
+        let place = &self.place;
+        place.own.set(place.own.get().saturating_sub(self.own));
+        if self.shared > 0 {
+            place.admission.bytes.fetch_sub(self.shared, Relaxed);
+            place.endpoint.bytes.fetch_sub(self.shared, Relaxed);
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.hold_arriving(0);
         let endpoints = self.admission.endpoints.lock();
         let mut endpoints = endpoints.unwrap_or_else(PoisonError::into_inner);
         self.admission.connections.fetch_sub(1, Relaxed);
         if self.endpoint.connections.fetch_sub(1, Relaxed) == 1 {
             endpoints.remove(&self.address);
         }
+    }
+}
+
+/// `native_transport_max_requests_per_second`: a place on a line of time for each request, at even distances. What was not used
+/// in the last second may be made up for.
+#[derive(Debug)]
+pub(crate) struct Rate {
+    per_second: u64,
+    began: Instant,
+    /// Nanoseconds from `began` to the next place.
+    next: AtomicU64,
+}
+
+/// What may be made up for.
+const BURST: u64 = 1_000_000_000;
+
+impl Rate {
+    fn new(per_second: u32) -> Rate {
+        Rate { per_second: u64::from(per_second.max(1)), began: now(), next: AtomicU64::new(0) }
+    }
+
+    /// A place; how long it is until then.
+    pub(crate) fn reserve(&self) -> Duration {
+        self.reserve_at(self.elapsed())
+    }
+
+    /// Whether there is a place now; if so it is taken.
+    pub(crate) fn try_reserve(&self) -> bool {
+        let at = self.elapsed();
+        self.next.load(Relaxed) <= at && self.reserve_at(at).is_zero()
+    }
+
+    fn elapsed(&self) -> u64 {
+        u64::try_from((now() - self.began).as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn reserve_at(&self, at: u64) -> Duration {
+        let first = |next: u64| next.max(at.saturating_sub(BURST));
+        let behind = |next: u64| Some(first(next).saturating_add(BURST / self.per_second));
+        let (Ok(next) | Err(next)) = self.next.fetch_update(Relaxed, Relaxed, behind);
+        Duration::from_nanos(first(next).saturating_sub(at))
+    }
+
+    /// `OverloadedException`'s text.
+    pub(crate) fn refusal(&self) -> String {
+        format!(
+            "Request breached global limit of {} requests/second. Server is currently in an overloaded state and cannot \
+             accept more requests.",
+            self.per_second
+        )
+    }
+
+    /// What a client is told whose request had to wait.
+    pub(crate) fn warning(&self) -> String {
+        format!(
+            "Request breached global limit of {} requests/second and triggered backpressure.",
+            self.per_second
+        )
     }
 }
 
@@ -183,7 +327,7 @@ mod tests {
         // Larger than the limit, but alone.
         let large = one.permit(90).unwrap();
         assert!(one.permit(1).is_none());
-        assert!(two.permit(20).is_some_and(|permit| permit.bytes == 20));
+        assert!(two.permit(20).is_some_and(|permit| permit.shared == 20));
         assert_eq!(
             two.permit_whole(20).unwrap_err(),
             "Request breached limit on bytes in flight. (Endpoint: 0/80 bytes, Global: 90/100 bytes.)Server is \
@@ -191,5 +335,48 @@ mod tests {
         );
         drop(large);
         assert!(one.permit_whole(80).is_ok());
+    }
+
+    /// Proves that in v5 a connection's own capacity is used first, and that what is above it counts for all.
+    #[test]
+    fn a_connection_has_bytes_of_its_own() {
+        let admission = admission(
+            "native_transport_max_request_data_in_flight: 100B\nnative_transport_receive_queue_capacity: 50B\n",
+        );
+        let place = admission.enter(ip(1)).unwrap();
+        place.framed();
+        let first = place.permit_whole(40).unwrap();
+        assert_eq!((first.own, first.shared), (40, 0));
+        let second = place.permit_whole(90).unwrap();
+        assert_eq!((second.own, second.shared), (10, 80));
+        assert!(place.permit_whole(21).is_err());
+        drop(first);
+        assert_eq!(place.permit_whole(60).map(|permit| permit.shared), Ok(20));
+        drop(second);
+        assert_eq!(admission.bytes.load(Relaxed), 0);
+    }
+
+    /// Proves that large requests that arrive slowly are bounded together, but for one.
+    #[test]
+    fn what_arrives_is_bounded() {
+        let admission = admission("native_transport_max_request_data_in_flight: 1000B\n");
+        let (one, two) = (admission.enter(ip(1)).unwrap(), admission.enter(ip(2)).unwrap());
+        assert!(one.hold_arriving(ARRIVING_FREE) && one.hold_arriving(ARRIVING_FREE + 2000));
+        assert!(two.hold_arriving(ARRIVING_FREE));
+        assert!(!two.hold_arriving(ARRIVING_FREE + 1));
+        drop(one);
+        assert!(two.hold_arriving(ARRIVING_FREE + 2));
+        drop(two);
+        assert_eq!(admission.arriving.load(Relaxed), 0);
+    }
+
+    /// Proves the distances between requests, and that a quiet second may be made up for.
+    #[test]
+    fn requests_a_second() {
+        let rate = Rate::new(10);
+        let ms = |at: u64| rate.reserve_at(at * 1_000_000).as_millis();
+        assert_eq!([ms(0), ms(0), ms(50)], [0, 100, 150]);
+        let burst: Vec<u128> = (0..12).map(|_| ms(5000)).collect();
+        assert_eq!(burst, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100]);
     }
 }

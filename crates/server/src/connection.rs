@@ -7,7 +7,8 @@
 //! ```
 //! 1. A request takes its permit before the next one is decoded: what a client may have under way is bounded.
 //! 2. Answers gather in the encoder while a write is in flight; one write sends all of them.
-//! 3. A client that does not read its answers is not read from either, once `UNSENT_MAX` bytes wait for it.
+//! 3. A client that does not read its answers is not read from either, once `UNSENT_MAX` bytes wait for it; nor is one whose
+//!    requests under way would have larger answers together than `ANSWERS_MAX`, were each as large as the largest of late.
 //! 4. Reads end by shutting the socket down, never by dropping them. Then what is under way is answered, and sent.
 
 use std::cell::{Cell, RefCell};
@@ -35,6 +36,8 @@ const READ_MIN: usize = 16 << 10;
 const READ_MAX: usize = 256 << 10;
 /// Bytes of answers that may wait for a client that does not read them.
 const UNSENT_MAX: usize = 1 << 20;
+/// Bytes of answers that may wait for it or be on their way.
+const ANSWERS_MAX: usize = 16 << 20;
 /// How often a client that may send no more is looked at again.
 const ROOM_CHECK: Duration = Duration::from_millis(1);
 
@@ -49,7 +52,7 @@ pub(crate) enum Stage {
 pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     socket: Socket,
-    place: Place,
+    place: Rc<Place>,
     pub(crate) stage: Cell<Stage>,
     pub(crate) version: Cell<Option<Version>>,
     pub(crate) compression: Cell<Compression>,
@@ -62,20 +65,24 @@ pub(crate) struct Connection {
     encoder: RefCell<Encoder>,
     /// There is something to send, or nothing more will come.
     to_send: Bell,
-    sent: Bell,
-    finished: Bell,
+    /// Answers were sent, or a request is done.
+    eased: Bell,
+    /// Bytes in the write that is in flight.
+    sending: Cell<usize>,
+    /// Bytes of the largest answer of late.
+    large_answer: Cell<usize>,
     in_flight: Cell<usize>,
     /// No more requests are read.
     ended: Cell<bool>,
     broken: Cell<bool>,
-    last_read: Cell<Instant>,
+    last_active: Cell<Instant>,
 }
 
 impl Connection {
     pub(crate) fn new(
         socket: Socket,
         peer: SocketAddr,
-        place: Place,
+        place: Rc<Place>,
         entry: Arc<Entry>,
     ) -> Connection {
         Connection {
@@ -91,12 +98,13 @@ impl Connection {
             client: RefCell::default(),
             encoder: RefCell::default(),
             to_send: Bell::default(),
-            sent: Bell::default(),
-            finished: Bell::default(),
+            eased: Bell::default(),
+            sending: Cell::new(0),
+            large_answer: Cell::new(0),
             in_flight: Cell::new(0),
             ended: Cell::new(false),
             broken: Cell::new(false),
-            last_read: Cell::new(now()),
+            last_active: Cell::new(now()),
         }
     }
 
@@ -110,9 +118,23 @@ impl Connection {
         *self.client.borrow_mut() = Rc::new(Client { keyspace: Some(keyspace.to_owned()), role });
     }
 
-    /// How long nothing has come.
+    /// How long nothing has come or gone.
     pub(crate) fn idle(&self) -> Duration {
-        now() - self.last_read.get()
+        now() - self.last_active.get()
+    }
+
+    fn unsent(&self) -> usize {
+        self.sending.get() + self.encoder.borrow().len()
+    }
+
+    /// Whether no more requests should be read for now.
+    fn is_full(&self) -> bool {
+        let unsent = self.unsent();
+        let under_way = self.in_flight.get().saturating_mul(self.large_answer.get());
+        let busy = unsent > 0 || self.in_flight.get() > 0;
+        !self.broken.get()
+            && busy
+            && (unsent > UNSENT_MAX || unsent.saturating_add(under_way) > ANSWERS_MAX)
     }
 
     /// No more requests are read; those under way are answered.
@@ -126,7 +148,12 @@ impl Connection {
 
     pub(crate) fn answer(&self, to: ReplyTo, response: &Response<'_>, notes: &Notes) {
         if !self.broken.get() {
-            self.encoder.borrow_mut().push(to, response, notes);
+            let mut encoder = self.encoder.borrow_mut();
+            let before = encoder.len();
+            encoder.push(to, response, notes);
+            let bytes = encoder.len().saturating_sub(before);
+            let large = self.large_answer.get();
+            self.large_answer.set(bytes.max(large - large / 8));
             self.to_send.ring();
         }
     }
@@ -141,6 +168,9 @@ impl Connection {
         self.encoder.borrow_mut().start(version, compression);
         self.version.set(Some(version));
         self.compression.set(compression);
+        if version.is_framed() {
+            self.place.framed();
+        }
         self.entry.told().protocol_version = Some(version.number());
         self.stage.set(Stage::Ready);
     }
@@ -149,6 +179,10 @@ impl Connection {
         if let Some(version) = self.version.get()
             && self.events.borrow().contains(&EventType::SchemaChange)
         {
+            if self.unsent() > UNSENT_MAX {
+                // It would miss the event, or have ever more of them kept for it.
+                return self.close();
+            }
             let event = Response::Event(Event::SchemaChange(change));
             self.answer(ReplyTo::event(version), &event, &Notes::default());
         }
@@ -160,7 +194,7 @@ pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
     let writing = spawn(send(connection.clone()));
     receive(&shard, &connection).await;
     while connection.in_flight.get() > 0 {
-        connection.finished.wait().await;
+        connection.eased.wait().await;
     }
     connection.ended.set(true);
     connection.to_send.ring();
@@ -179,11 +213,14 @@ async fn send(connection: Rc<Connection>) {
             continue;
         }
         let bytes = connection.encoder.borrow_mut().take();
+        connection.sending.set(bytes.len());
         let (outcome, bytes) = connection.socket.write(bytes).await;
+        connection.sending.set(0);
+        connection.last_active.set(now());
         connection.encoder.borrow_mut().reuse(bytes);
         // After an error the client has gone: nothing of what is under way can reach it.
         connection.broken.set(outcome.is_err());
-        connection.sent.ring();
+        connection.eased.ring();
         if connection.broken.get() {
             return connection.close();
         }
@@ -194,7 +231,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
     let transport = &shard.shared.transport;
     let mut decoder = Decoder::new(Limits {
         max_frame_size: transport.max_frame_size,
-        max_message_size: transport.max_frame_size,
+        max_message_size: transport.max_message_size,
     });
     let mut buffer = Vec::with_capacity(READ_MIN);
     loop {
@@ -203,7 +240,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
         if !matches!(outcome, Ok(1..)) || connection.broken.get() {
             return;
         }
-        connection.last_read.set(now());
+        connection.last_active.set(now());
         decoder.feed(&buffer);
         let full = buffer.len() == buffer.capacity() && buffer.capacity() < READ_MAX;
         buffer.clear();
@@ -211,6 +248,9 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
             buffer.reserve(2 * buffer.capacity());
         }
         loop {
+            while connection.is_full() {
+                connection.eased.wait().await;
+            }
             match decoder.next() {
                 Ok(Some(envelope)) => take_in(shard, connection, &mut decoder, envelope).await,
                 Ok(None) => break,
@@ -223,6 +263,11 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
                     }
                 }
             }
+        }
+        if !connection.place.hold_arriving(decoder.held() as u64) {
+            let peer = connection.peer;
+            let why = "its request would take more memory than native_transport_max_request_data_in_flight allows";
+            return shard.shared.log.warning(format_args!("{peer} is disconnected: {why}"));
         }
     }
 }
@@ -239,7 +284,8 @@ async fn take_in(
     if let Err(message) = expected(connection.stage.get(), envelope.opcode) {
         return connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
     }
-    let permit = match permit(shard, connection, &envelope).await {
+    let mut warnings = Vec::new();
+    let permit = match permit(shard, connection, &envelope, &mut warnings).await {
         Ok(permit) => permit,
         Err(message) => {
             return connection.answer_error(to, Error::new(ErrorKind::Overloaded, message));
@@ -252,7 +298,7 @@ async fn take_in(
             let (shard, connection) = (shard.clone(), connection.clone());
             spawn(async move {
                 let _leaving = Leaving(shard.clone(), connection.clone(), to);
-                session::execute(&shard, &connection, &envelope).await;
+                session::execute(&shard, &connection, &envelope, warnings).await;
                 drop(permit);
             })
             .detach();
@@ -279,7 +325,7 @@ impl Drop for Leaving {
         }
         connection.in_flight.set(connection.in_flight.get() - 1);
         shard.figures().in_flight.down();
-        connection.finished.ring();
+        connection.eased.ring();
     }
 }
 
@@ -296,22 +342,37 @@ fn expected(stage: Stage, opcode: Opcode) -> Result<(), String> {
     }
 }
 
-/// Waits for room, or refuses, as the client wants it.
+/// Waits for room and warns, or refuses, as the client wants it.
 async fn permit(
     shard: &ShardServer,
     connection: &Connection,
     envelope: &Envelope,
+    warnings: &mut Vec<String>,
 ) -> Result<Permit, String> {
     let bytes = envelope.body.len() as u64;
-    while connection.encoder.borrow().len() > UNSENT_MAX && !connection.broken.get() {
-        connection.sent.wait().await;
-    }
+    let (place, admission) = (&connection.place, connection.place.admission());
+    // What comes before STARTUP is not limited.
+    let rate = admission.rate().filter(|_| connection.stage.get() == Stage::Ready);
     if connection.throw_on_overload.get() || shard.shared.transport.throw_on_overload {
-        return connection.place.permit_whole(bytes);
+        let permit = place.permit_whole(bytes)?;
+        return match rate {
+            Some(rate) if !rate.try_reserve() => Err(rate.refusal()),
+            _ => Ok(permit),
+        };
+    }
+    if let Some(rate) = rate {
+        let wait = rate.reserve();
+        if !wait.is_zero() {
+            warnings.push(rate.warning());
+            Clock::system().sleep(wait).await;
+        }
     }
     loop {
-        if let Some(permit) = connection.place.permit(bytes) {
+        if let Some(permit) = place.permit(bytes) {
             return Ok(permit);
+        }
+        if warnings.is_empty() {
+            warnings.push(admission.bytes_warning());
         }
         // Room is made on any shard: looking again costs less than to have every answer wake up others.
         Clock::system().sleep(ROOM_CHECK).await;

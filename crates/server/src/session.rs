@@ -144,7 +144,12 @@ fn answer_prepared(connection: &Connection, to: ReplyTo, id: &StatementId, entry
 }
 
 /// PREPARE, QUERY, EXECUTE, BATCH.
-pub(crate) async fn execute(shard: &Rc<ShardServer>, connection: &Connection, envelope: &Envelope) {
+pub(crate) async fn execute(
+    shard: &Rc<ShardServer>,
+    connection: &Connection,
+    envelope: &Envelope,
+    warnings: Vec<String>,
+) {
     let to = envelope.reply_to();
     let Body { request, tracing, .. } = match Request::decode(envelope) {
         Ok(body) => body,
@@ -160,6 +165,7 @@ pub(crate) async fn execute(shard: &Rc<ShardServer>, connection: &Connection, en
     let mut asked = Asked::default();
     let outcome = run(shard, connection, envelope.version, &request, &mut asked).await;
     let mut notes = Notes { warnings: asked.warnings, ..Notes::default() };
+    notes.warnings.extend(warnings);
     if let Some(trace) = trace {
         notes.tracing_id = Some(trace.id);
         trace.write(shard, &outcome).await;

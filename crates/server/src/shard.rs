@@ -158,6 +158,11 @@ impl ShardServer {
                 return socket.shut_down();
             }
         };
+        if self.shared.transport.keepalive
+            && let Err(error) = socket.keep_alive()
+        {
+            self.shared.log.warning(format_args!("no keepalive for {peer}: {error}"));
+        }
         let id = self.next_connection.replace(self.next_connection.get() + 1);
         let entry = self.shared.clients.enter(peer);
         self.figures().connections.up();

@@ -45,11 +45,17 @@ pub struct Transport {
     pub address: SocketAddr,
     /// `native_transport_shard_aware_port`; `None`: none.
     pub shard_aware_port: Option<u16>,
+    pub start_native_transport: bool,
     pub max_frame_size: usize,
+    pub max_message_size: usize,
     pub max_connections: Option<usize>,
     pub max_connections_per_ip: Option<usize>,
     pub max_request_data_in_flight: u64,
     pub max_request_data_in_flight_per_ip: u64,
+    pub receive_queue_capacity: u64,
+    /// `None`: no limit.
+    pub max_requests_per_second: Option<u32>,
+    pub keepalive: bool,
     /// `None`: connections may be idle for ever.
     pub idle_timeout: Option<Duration>,
     /// Overload answers with an error although the client did not ask for that.
@@ -235,11 +241,16 @@ impl Values {
         let host = overrides.listen.clone().or(self.text("rpc_address"));
         let limit = |limit: Option<i64>| limit.and_then(|limit| usize::try_from(limit).ok());
         let of_memory = |share: u64| machine.memory / share;
+        let max_frame_size =
+            self.bytes("native_transport_max_frame_size")?.unwrap_or(16 << 20) as usize;
         Ok(Transport {
             address: SocketAddr::new(resolve(host)?, port),
             shard_aware_port: self.port("native_transport_shard_aware_port")?.filter(|p| *p != 0),
-            max_frame_size: self.bytes("native_transport_max_frame_size")?.unwrap_or(16 << 20)
-                as usize,
+            start_native_transport: self.boolean("start_native_transport")?,
+            max_frame_size,
+            max_message_size: self
+                .bytes("native_transport_max_message_size")?
+                .map_or(max_frame_size, |size| usize::try_from(size).unwrap_or(usize::MAX)),
             max_connections: limit(self.integer("native_transport_max_concurrent_connections")?),
             max_connections_per_ip: limit(
                 self.integer("native_transport_max_concurrent_connections_per_ip")?,
@@ -251,6 +262,11 @@ impl Values {
             max_request_data_in_flight_per_ip: self
                 .bytes("native_transport_max_request_data_in_flight_per_ip")?
                 .unwrap_or(of_memory(40)),
+            receive_queue_capacity: self
+                .bytes("native_transport_receive_queue_capacity")?
+                .unwrap_or(1 << 20),
+            max_requests_per_second: self.requests_per_second()?,
+            keepalive: self.boolean("rpc_keepalive")?,
             idle_timeout: self.duration("native_transport_idle_timeout")?.filter(|t| !t.is_zero()),
             throw_on_overload: self.boolean("native_transport_throw_on_overload")?,
             allow_older_protocols: self.boolean("native_transport_allow_older_protocols")?,
@@ -259,6 +275,18 @@ impl Values {
                 .unwrap_or_else(|| of_memory(256).max(10 << 20)),
             trace_ttl: self.duration("trace_type_query_ttl")?.unwrap_or(Duration::from_secs(86400)),
         })
+    }
+
+    fn requests_per_second(&self) -> Result<Option<u32>> {
+        let name = "native_transport_max_requests_per_second";
+        match self.integer(name)?.map(u32::try_from) {
+            None => Ok(None),
+            Some(Ok(rate @ 1..)) => {
+                let limited = self.boolean("native_transport_rate_limiting_enabled")?;
+                Ok(Some(rate).filter(|_| limited))
+            }
+            Some(_) => Err(self.wrong(name, "1 or more")),
+        }
     }
 
     fn port(&self, name: &str) -> Result<Option<u16>> {

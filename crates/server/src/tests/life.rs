@@ -23,6 +23,13 @@ fn one_process_a_directory() {
     TestNode::start_in(node.directory.clone(), "").unwrap_or_else(|e| panic!("{e}"));
 }
 
+/// Proves that `start_native_transport: false` opens no door.
+#[test]
+fn without_doors() {
+    let node = TestNode::start("doors", "start_native_transport: false\n");
+    assert!(TcpStream::connect(node.address).is_err());
+}
+
 /// Proves that a port that is taken is told with the cure.
 #[test]
 fn a_taken_port() {

@@ -72,6 +72,91 @@ fn overload() {
     }
 }
 
+/// Proves `native_transport_max_requests_per_second`: a client that asked for it gets Cassandra's error, another one waits and
+/// is warned; without `native_transport_rate_limiting_enabled` there is no limit.
+#[test]
+fn requests_a_second() {
+    let text = "native_transport_max_requests_per_second: 2\nnative_transport_throw_on_overload: ";
+    let limited = "native_transport_rate_limiting_enabled: true\n";
+    let ask = |peer: &mut Peer, count: i16| {
+        let parameters = QueryParameters::new(Consistency::One);
+        for stream in 0..count {
+            peer.client.query(stream, "SELECT key FROM system.local", &parameters);
+        }
+        (0..count).map(|_| peer.answer().1).collect::<Vec<_>>()
+    };
+    let node = TestNode::start("rate", &format!("{text}true\n{limited}"));
+    let answers = ask(&mut node.started(), 20);
+    let refused = answers.iter().filter_map(|answer| match answer {
+        Answer::Error { code: 0x1001, message, .. } => Some(message.as_str()),
+        _ => None,
+    });
+    let expected = "Request breached global limit of 2 requests/second. Server is currently in an overloaded state and \
+                    cannot accept more requests.";
+    let refused: Vec<_> = refused.collect();
+    assert!(refused.len() >= 15 && refused.iter().all(|text| *text == expected), "{refused:?}");
+    drop(node);
+    let node = TestNode::start("rate", &format!("{text}false\n{limited}"));
+    let answers = ask(&mut node.started(), 4);
+    assert!(answers.iter().all(|answer| matches!(answer, Answer::Rows(_))), "{answers:?}");
+    drop(node);
+    let node =
+        TestNode::start("rate", text.trim_end_matches("native_transport_throw_on_overload: "));
+    assert!(ask(&mut node.started(), 100).iter().all(|answer| matches!(answer, Answer::Rows(_))));
+}
+
+/// Proves that a client that never reads its answers is not read from for ever, and that others are served meanwhile.
+#[test]
+fn a_client_that_does_not_read() {
+    let node = TestNode::start("deaf", "");
+    let mut deaf = node.started();
+    deaf.socket.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+    let mut query = halcyon_protocol::client::Client::new(Version::V4, Compression::None);
+    let parameters = QueryParameters::new(Consistency::One);
+    query.query(1, "SELECT * FROM system_schema.columns", &parameters);
+    let bytes = query.take();
+    let mut sent = 0;
+    while deaf.socket.write_all(&bytes).is_ok() {
+        sent += 1;
+        assert!(sent < 1_000_000, "the server reads on");
+    }
+    node.is_well();
+}
+
+/// Proves that bytes that are no message do not pile answers up for a client that does not read them.
+#[test]
+fn wrong_messages_without_a_reader() {
+    let node = TestNode::start("deafwrong", "");
+    let mut deaf = node.started();
+    deaf.socket.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+    let wrong = [4, 0, 0, 1, 0x7F, 0, 0, 0, 0].repeat(1000);
+    let mut sent = 0;
+    while deaf.socket.write_all(&wrong).is_ok() {
+        sent += 1;
+        assert!(sent < 100_000, "the server reads on");
+    }
+    node.is_well();
+}
+
+/// Proves that requests that never become complete are cut off where they would fill the memory, and others are served.
+#[test]
+fn large_requests_that_never_end() {
+    let node =
+        TestNode::start("slow", "native_transport_max_request_data_in_flight_per_ip: 4MiB\n");
+    let mut slow: Vec<Peer> = (0..8).map(|_| node.started()).collect();
+    let mut cut = 0;
+    for peer in &mut slow {
+        let mut bytes = vec![4, 0, 0, 1, 7];
+        bytes.extend((8u32 << 20).to_be_bytes());
+        bytes.resize(3 << 20, 0);
+        let _ = peer.socket.write_all(&bytes);
+        node.is_well();
+        let said = node.said.lock().unwrap();
+        cut = said.iter().filter(|line| line.contains("is disconnected")).count();
+    }
+    assert!(cut >= 5, "{cut}");
+}
+
 /// Proves that a connection that says nothing is closed, and one that goes on asking is not.
 #[test]
 fn idleness() {

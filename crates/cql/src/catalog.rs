@@ -17,7 +17,7 @@ use crate::schema::rows::{self, SchemaRows};
 pub enum TableKind {
     Regular,
     View,
-    /// No storage: rows are made when asked (`system_views`, `system_virtual_schema`).
+    /// No storage: rows are made when asked (`system_views`, `halcyon_views`, `system_virtual_schema`).
     Virtual,
 }
 

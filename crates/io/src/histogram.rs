@@ -136,7 +136,8 @@ pub(crate) enum Seen {
     After(u64),
 }
 
-fn bucket(ns: u64) -> usize {
+/// The bucket of a latency: its upper edge is `2^(bucket+1)`.
+pub fn bucket(ns: u64) -> usize {
     (63 - ns.max(1).leading_zeros() as usize).min(BUCKETS - 1)
 }
 

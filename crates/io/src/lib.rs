@@ -45,7 +45,7 @@ pub use disk::{DirEntry, DirLock, Disk, DiskOptions, FileStat};
 pub use engine::{Engine, EngineChoice, EngineReport, UnknownEngine, block_on, block_on_engine};
 pub use error::{Error, Operation, Result};
 pub use file::{AlignedRead, ReadFile};
-pub use histogram::{BUCKETS, PurposeStats};
+pub use histogram::{BUCKETS, PurposeStats, bucket};
 pub use mesh::{Gone, Inbox, Mesh};
 pub use mode::{AccessMode, Alignment, ModeChoice, Purpose, UnknownAccessMode};
 pub use random::Random;

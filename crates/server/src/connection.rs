@@ -296,7 +296,9 @@ async fn take_in(
             connection.in_flight.set(connection.in_flight.get() + 1);
             shard.figures().in_flight.up();
             let (shard, connection) = (shard.clone(), connection.clone());
+            let arrived = connection.last_read.get();
             spawn(async move {
+                shard.figures().waits.record(now() - arrived);
                 let _leaving = Leaving(shard.clone(), connection.clone(), to);
                 session::execute(&shard, &connection, &envelope, warnings).await;
                 drop(permit);

@@ -1,6 +1,9 @@
 //! Counters of one shard's clients; only the shard changes them, any thread reads them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use halcyon_io::{BUCKETS, bucket};
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -11,6 +14,31 @@ pub(crate) struct Figures {
     pub(crate) prepared_executed: Counter,
     pub(crate) regular_executed: Counter,
     pub(crate) protocol_errors: Counter,
+    /// From socket to statement.
+    pub(crate) waits: Waits,
+}
+
+/// How long requests waited for their statement to start: `0[b]` of them `[2^b, 2^(b+1))` nanoseconds.
+#[derive(Debug)]
+pub(crate) struct Waits([Counter; BUCKETS]);
+
+impl Default for Waits {
+    fn default() -> Waits {
+        Waits(std::array::from_fn(|_| Counter::default()))
+    }
+}
+
+impl Waits {
+    pub(crate) fn record(&self, wait: Duration) {
+        let ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        self.0[bucket(ns)].up();
+    }
+
+    /// Upper edges in nanoseconds, with their requests; empty buckets are left out.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let counted = self.0.iter().enumerate().filter(|(_, counter)| counter.get() > 0);
+        counted.map(|(bucket, counter)| (1 << (bucket + 1), counter.get()))
+    }
 }
 
 #[derive(Debug, Default)]

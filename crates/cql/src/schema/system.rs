@@ -1,4 +1,4 @@
-//! Cassandra's own keyspaces: what tables they have is in `system/*.cql`, as 5.0.9 describes them.
+//! Cassandra's own keyspaces: what tables they have is in `system/*.cql`, as 5.0.9 describes them. `halcyon_views` is Halcyon's.
 //!
 //! Options that have their defaults are left out there. A table's id is the name-based UUID of keyspace and table, as
 //! Cassandra makes it.
@@ -20,7 +20,7 @@ struct System {
 const LOCAL: (&str, Option<&str>) = ("org.apache.cassandra.locator.LocalStrategy", None);
 const SIMPLE: &str = "org.apache.cassandra.locator.SimpleStrategy";
 
-const SYSTEM: [System; 7] = [
+const SYSTEM: [System; 8] = [
     System {
         keyspace: "system",
         tables: include_str!("system/system.cql"),
@@ -58,6 +58,12 @@ const SYSTEM: [System; 7] = [
         is_virtual: true,
     },
     System {
+        keyspace: "halcyon_views",
+        tables: include_str!("system/halcyon_views.cql"),
+        replication: LOCAL,
+        is_virtual: true,
+    },
+    System {
         keyspace: "system_virtual_schema",
         tables: include_str!("system/system_virtual_schema.cql"),
         replication: LOCAL,
@@ -76,7 +82,7 @@ pub fn is_replicated_system(keyspace: &str) -> bool {
 }
 
 pub fn is_virtual(keyspace: &str) -> bool {
-    matches!(keyspace, "system_views" | "system_virtual_schema")
+    matches!(keyspace, "halcyon_views" | "system_views" | "system_virtual_schema")
 }
 
 /// The keyspaces that every node has: `system`, `system_schema`, …, `system_views`.

@@ -48,6 +48,11 @@ impl Peer {
     }
 }
 
+/// A bigint.
+fn number(value: &Option<Vec<u8>>) -> i64 {
+    i64::from_be_bytes(value.as_deref().unwrap().try_into().unwrap())
+}
+
 fn table(node: &TestNode, version: Version) -> Peer {
     let mut peer = node.started_as(version, Compression::Lz4);
     assert_eq!(peer.query(KEYSPACE), Answer::SchemaChange("CREATED".to_owned()));
@@ -216,11 +221,14 @@ fn virtual_tables() {
     let value = peer.rows("SELECT value FROM system_views.settings WHERE name = 'shards'");
     assert_eq!(value.rows.len(), 1);
     assert_eq!(peer.rows("SELECT * FROM system_views.clients").rows.len(), 1);
-    assert_eq!(peer.rows("SELECT * FROM system_views.shards").rows.len(), 2);
+    assert_eq!(peer.rows("SELECT * FROM halcyon_views.shards").rows.len(), 2);
     assert_eq!(peer.rows("SELECT * FROM system_views.caches").rows.len(), 4);
-    assert_eq!(peer.rows("SELECT * FROM system_views.io_operations").rows.len(), 7);
+    assert_eq!(peer.rows("SELECT * FROM halcyon_views.io_operations").rows.len(), 7);
     let tables = peer.rows("SELECT * FROM system_virtual_schema.tables");
-    assert_eq!(tables.rows.len(), 50);
+    assert_eq!(tables.rows.len(), 51);
+    let waits = peer.rows("SELECT requests FROM halcyon_views.request_wait").rows;
+    let waited: i64 = waits.iter().map(|row| number(&row[0])).sum();
+    assert_eq!(waited, 7);
     let columns = peer.rows(
         "SELECT column_name, type FROM system_virtual_schema.columns \
          WHERE keyspace_name = 'system_views' AND table_name = 'settings'",

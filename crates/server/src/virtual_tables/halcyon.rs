@@ -1,4 +1,4 @@
-//! Halcyon's own tables in `system_views`: shards, and how and how fast files are read and written.
+//! `halcyon_views`, Halcyon's own tables: shards, how long requests wait, how and how fast files are read and written.
 
 use halcyon_io::{AccessMode, BUCKETS};
 
@@ -6,7 +6,30 @@ use super::Views;
 use super::rows::Rows;
 
 impl Views {
-    pub(super) fn shards(&self, rows: &mut Rows<'_>) {
+    pub(super) fn fill_own(&self, table: &str, rows: &mut Rows<'_>) {
+        match table {
+            "shards" => self.shards(rows),
+            "request_wait" => self.request_wait(rows),
+            "io_modes" => self.io_modes(rows),
+            "io_operations" => self.io_operations(rows),
+            "io_latency" => self.io_latency(rows),
+            _ => {}
+        }
+    }
+
+    fn request_wait(&self, rows: &mut Rows<'_>) {
+        for (index, shard) in self.shared.figures.iter().enumerate() {
+            for (below_ns, requests) in shard.waits.buckets() {
+                rows.row()
+                    .set("shard", i32::try_from(index).unwrap_or(i32::MAX))
+                    .set("below_ns", below_ns)
+                    .set("requests", requests)
+                    .done();
+            }
+        }
+    }
+
+    fn shards(&self, rows: &mut Rows<'_>) {
         for (index, shard) in self.shared.figures.iter().enumerate() {
             let (first, last) = self.engine.tokens(index);
             rows.row()
@@ -21,7 +44,7 @@ impl Views {
         }
     }
 
-    pub(super) fn io_modes(&self, rows: &mut Rows<'_>) {
+    fn io_modes(&self, rows: &mut Rows<'_>) {
         for (directory, purpose, asked, writing) in &self.shared.io_modes {
             let disk = &self.shared.disk;
             let choice = match writing {
@@ -42,7 +65,7 @@ impl Views {
         }
     }
 
-    pub(super) fn io_operations(&self, rows: &mut Rows<'_>) {
+    fn io_operations(&self, rows: &mut Rows<'_>) {
         for stats in self.shared.disk.histograms() {
             let quantile = |at: f64| stats.quantile_ns(at);
             rows.row()
@@ -60,7 +83,7 @@ impl Views {
         }
     }
 
-    pub(super) fn io_latency(&self, rows: &mut Rows<'_>) {
+    fn io_latency(&self, rows: &mut Rows<'_>) {
         for stats in self.shared.disk.histograms() {
             for bucket in (0..BUCKETS).filter(|bucket| stats.latency[*bucket] > 0) {
                 rows.row()

@@ -1,5 +1,5 @@
 //! `system_views` and `system_virtual_schema`: rows made when asked, with the columns that Cassandra 5.0 has. Tables of what
-//! Halcyon does not do (repair, streaming, indexes, permissions) are empty.
+//! Halcyon does not do (repair, streaming, indexes, permissions) are empty. What Cassandra has not is in `halcyon_views`.
 
 mod halcyon;
 mod rows;
@@ -35,6 +35,7 @@ impl VirtualTables for Views {
             let mut rows = Rows::of(table);
             match table.schema.keyspace.as_str() {
                 "system_views" => self.fill(&table.schema.name, &mut rows).await,
+                "halcyon_views" => self.fill_own(&table.schema.name, &mut rows),
                 "system_virtual_schema" => {
                     virtual_schema(&self.engine.catalog(), &table.schema.name, &mut rows);
                 }
@@ -54,10 +55,6 @@ impl Views {
             "cql_metrics" => self.cql_metrics(rows),
             "thread_pools" => self.thread_pools(rows),
             "system_properties" => self.system_properties(rows),
-            "shards" => self.shards(rows),
-            "io_modes" => self.io_modes(rows),
-            "io_operations" => self.io_operations(rows),
-            "io_latency" => self.io_latency(rows),
             _ => self.table_figures(table, rows),
         }
     }

@@ -240,7 +240,8 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
         if !matches!(outcome, Ok(1..)) || connection.broken.get() {
             return;
         }
-        connection.last_active.set(now());
+        let arrived = now();
+        connection.last_active.set(arrived);
         decoder.feed(&buffer);
         let full = buffer.len() == buffer.capacity() && buffer.capacity() < READ_MAX;
         buffer.clear();
@@ -252,7 +253,9 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
                 connection.eased.wait().await;
             }
             match decoder.next() {
-                Ok(Some(envelope)) => take_in(shard, connection, &mut decoder, envelope).await,
+                Ok(Some(envelope)) => {
+                    take_in(shard, connection, &mut decoder, envelope, arrived).await;
+                }
                 Ok(None) => break,
                 Err(error) => {
                     shard.figures().protocol_errors.up();
@@ -277,6 +280,7 @@ async fn take_in(
     connection: &Rc<Connection>,
     decoder: &mut Decoder,
     envelope: Envelope,
+    arrived: Instant,
 ) {
     let to = envelope.reply_to();
     connection.entry.count_request();
@@ -296,7 +300,6 @@ async fn take_in(
             connection.in_flight.set(connection.in_flight.get() + 1);
             shard.figures().in_flight.up();
             let (shard, connection) = (shard.clone(), connection.clone());
-            let arrived = connection.last_read.get();
             spawn(async move {
                 shard.figures().waits.record(now() - arrived);
                 let _leaving = Leaving(shard.clone(), connection.clone(), to);

@@ -5,17 +5,16 @@
 //!    reader that holds them is gone.
 
 mod background;
+mod major;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::lock::OwnedMutexGuard;
-use halcyon_compaction::{
-    Group, Outcome, Progress, Settings, Snapshot, group_inputs, run_and_keep,
-};
+use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, run_and_keep};
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{Disk, StreamOptions};
-use halcyon_sstable::{Compression, SSTable};
+use halcyon_sstable::Compression;
 use halcyon_stream::TableId;
 
 use crate::background::Background;
@@ -23,6 +22,8 @@ use crate::engine::Engine;
 use crate::store::Store;
 use crate::view::{Live, Obsolete, swap};
 use crate::{Error, Options, Result};
+
+pub use major::{MajorCompaction, MajorState};
 
 /// Read-ahead of one compaction, all its inputs together.
 const READ_AHEAD: usize = 8 << 20;
@@ -44,6 +45,8 @@ pub(crate) struct Compactions {
     stopping: AtomicBool,
     /// Why the last one that failed did.
     failure: Mutex<Option<String>>,
+    /// The last major compaction of each table.
+    majors: Mutex<Vec<(TableId, MajorCompaction)>>,
 }
 
 struct Running {
@@ -71,6 +74,7 @@ impl Compactions {
             next: AtomicU64::new(1),
             stopping: AtomicBool::new(false),
             failure: Mutex::default(),
+            majors: Mutex::default(),
         }
     }
 
@@ -150,23 +154,8 @@ impl Engine {
         self.compactions.limiter.set_rate(rate);
     }
 
-    /// A major compaction (`nodetool compact`): everything of a table into one SSTable for each repair state.
-    pub async fn compact(self: &Arc<Engine>, table: TableId) -> Result<Vec<Outcome>> {
-        let store = self.stores.load().get(&table).cloned();
-        let store = store.ok_or_else(|| Error::UnknownTable(crate::store::hex(&table)))?;
-        let engine = self.clone();
-        let compacted = self.compactions.threads.run(move || async move {
-            let gate = store.gate.clone().lock_owned().await;
-            let view = store.view.load_full();
-            let inputs: Vec<Arc<SSTable>> =
-                view.sstables.iter().map(|live| live.sstable().clone()).collect();
-            let mut outcomes = Vec::new();
-            for group in group_inputs(&inputs, &[]) {
-                outcomes.push(engine.compact_group(&store, &gate, group, Shape::default()).await?);
-            }
-            Ok(outcomes)
-        });
-        compacted.await?
+    pub fn compaction_throughput(&self) -> Option<u64> {
+        self.compactions.limiter.rate()
     }
 
     /// Cancels what compacts the table, waits for its end, and lets nothing begin while the answer is held.

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use halcyon_cql::catalog::Table;
 use halcyon_stream::{PartitionKey, Slices};
 
-pub use compact::CompactionTask;
+pub use compact::{CompactionTask, MajorCompaction, MajorState};
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};

@@ -94,7 +94,7 @@ impl From<halcyon_engine::Error> for Error {
         use halcyon_engine::Error as Engine;
         match error {
             Engine::Stopped(why) => Error::Overloaded(why),
-            Engine::UnknownTable(_) => Error::Invalid(error.to_string()),
+            Engine::UnknownTable(_) | Engine::Invalid(_) => Error::Invalid(error.to_string()),
             _ => Error::Server(error.to_string()),
         }
     }

@@ -18,4 +18,4 @@ mod virtual_tables;
 pub use coordinator::{BatchEntry, Client, Coordinator, PreparedStatement};
 pub use error::{Error, Result};
 pub use outcome::{Outcome, OwnedValue, QueryOptions, Rows, SchemaChange, SchemaTarget};
-pub use virtual_tables::VirtualTables;
+pub use virtual_tables::{VirtualTables, modification_is_not_supported};

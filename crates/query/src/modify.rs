@@ -19,6 +19,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use halcyon_cql::ast::BatchKind;
+use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::Plan;
 use halcyon_cql::plan::modify::{BatchPlan, ModifyPlan};
 
@@ -62,6 +63,10 @@ pub(crate) async fn execute_modification(
         return conditional::execute(coordinator, statements, false, options).await;
     }
     if bound.is_nothing() {
+        return Ok(Outcome::Void);
+    }
+    if plan.table.kind == TableKind::Virtual {
+        write::apply_to_virtual(coordinator, &bound).await?;
         return Ok(Outcome::Void);
     }
     let catalog = coordinator.shard().engine().catalog();

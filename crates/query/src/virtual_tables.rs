@@ -6,6 +6,8 @@ use std::pin::Pin;
 use halcyon_cql::catalog::Table;
 use halcyon_stream::Mutation;
 
+use crate::{Error, Result};
+
 /// The server's answers for `system_views` and `system_virtual_schema`.
 pub trait VirtualTables {
     /// All partitions of a virtual table, in any order, each as the writes that would make it. Some are asked of all shards.
@@ -13,4 +15,18 @@ pub trait VirtualTables {
         &'a self,
         table: &'a Table,
     ) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>>;
+
+    /// Does what a write to a virtual table stands for. Most tables stand for what nobody can change.
+    fn apply<'a>(
+        &'a self,
+        table: &'a Table,
+        _mutation: Mutation,
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+        Box::pin(async { Err(modification_is_not_supported(table)) })
+    }
+}
+
+/// `AbstractVirtualTable.apply`
+pub fn modification_is_not_supported(table: &Table) -> Error {
+    Error::Invalid(format!("Modification is not supported by table {}", table.full_name()))
 }

@@ -28,7 +28,7 @@ use crate::figures::Figures;
 use crate::log::Log;
 use crate::persisted;
 use crate::prepared::PreparedStatements;
-use crate::settings::Settings;
+use crate::settings::{RunningSettings, Settings};
 use crate::shard::{ShardServer, Shared};
 use crate::virtual_tables::Views;
 
@@ -140,7 +140,7 @@ async fn share(
         log: log.clone(),
         clients: Clients::default(),
         figures: (0..engine.shards).map(|_| Figures::default()).collect(),
-        settings: settings.listed.clone(),
+        settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
         disk: disk.clone(),
         io_modes,

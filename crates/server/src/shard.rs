@@ -19,7 +19,7 @@ use crate::connection::{self, Connection};
 use crate::figures::Figures;
 use crate::log::Log;
 use crate::prepared::{LocalStatements, PreparedStatements};
-use crate::settings::Transport;
+use crate::settings::{RunningSettings, Transport};
 
 /// How long a drain waits for clients that do not read their answers.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     /// By shard.
     pub(crate) figures: Vec<Figures>,
     /// As `system_views.settings` shows them.
-    pub(crate) settings: Vec<(String, Option<String>)>,
+    pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,
     pub(crate) disk: Disk,
     /// Directory, purpose, mode asked for, whether for writing.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use super::term::Term;
 use super::{Plan, Prepared, Variables, find_table};
 use crate::ast::{Batch, BatchKind, Modification};
-use crate::catalog::{Catalog, ColumnRef, Table};
+use crate::catalog::{Catalog, ColumnRef, Table, TableKind};
 use crate::error::{Error, Result};
 
 pub use bound::{BoundModification, BoundRows};
@@ -151,6 +151,21 @@ impl BatchPlan {
         }
         if self.kind == BatchKind::Logged && counters {
             return refuse("Cannot include a counter statement in a logged batch");
+        }
+        let is_virtual = |plan: &Arc<ModifyPlan>| plan.table.kind == TableKind::Virtual;
+        let virtuals = self.statements.iter().any(is_virtual);
+        if self.kind == BatchKind::Logged && virtuals {
+            return refuse("Cannot include a virtual table statement in a logged batch");
+        }
+        if virtuals && !self.statements.iter().all(is_virtual) {
+            return refuse(
+                "Mutations for virtual and regular tables cannot exist in the same batch",
+            );
+        }
+        if conditional && virtuals {
+            return refuse(
+                "Conditional BATCH statements cannot include mutations for virtual tables",
+            );
         }
         let tables_differ = |pair: &[Arc<ModifyPlan>]| match pair {
             [a, b] => a.table.id != b.table.id,

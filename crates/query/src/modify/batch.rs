@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use halcyon_cql::ast::BatchKind;
+use halcyon_cql::catalog::TableKind;
 use halcyon_stream::{Mutation, RowBuf};
 
 use super::batchlog;
@@ -40,6 +41,10 @@ pub(super) async fn execute(
     let mut names = BTreeSet::new();
     for (plan, modification) in statements {
         if modification.is_nothing() {
+            continue;
+        }
+        if plan.table.kind == TableKind::Virtual {
+            write::apply_to_virtual(coordinator, &modification).await?;
             continue;
         }
         names.insert(plan.table.full_name());

@@ -32,6 +32,17 @@ pub(super) async fn execute(
     apply(coordinator, ready).await
 }
 
+/// What is written to a virtual table, its keeper does at once.
+pub(super) async fn apply_to_virtual(
+    coordinator: &Coordinator,
+    modification: &BoundModification,
+) -> Result<()> {
+    for mutation in mutations(modification)? {
+        coordinator.virtual_tables().apply(&modification.table, mutation).await?;
+    }
+    Ok(())
+}
+
 /// The mutations of a modification that needs no stored row.
 pub(super) fn mutations(modification: &BoundModification) -> Result<Vec<Mutation>> {
     let nothing = CurrentPartition::default();

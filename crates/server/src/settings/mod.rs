@@ -7,6 +7,7 @@
 mod error;
 mod file;
 mod keys;
+mod running;
 mod storage;
 mod value;
 
@@ -20,6 +21,7 @@ use halcyon_io::{AccessMode, DiskOptions, EngineChoice};
 pub use error::{Error, Result};
 use file::Node;
 use keys::Key;
+pub(crate) use running::RunningSettings;
 
 /// What the command line and the environment say; it goes before the file.
 #[derive(Debug, Clone, Default)]

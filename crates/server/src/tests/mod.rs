@@ -1,6 +1,7 @@
 //! A node of its own for each test, on a free port, and clients that speak bytes.
 
 mod abuse;
+mod compactions;
 mod life;
 mod limits;
 mod statements;

@@ -7,7 +7,7 @@ use halcyon_protocol::{
 
 use super::{Peer, TestNode};
 
-const KEYSPACE: &str =
+pub(super) const KEYSPACE: &str =
     "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
 
 fn one() -> QueryParameters<'static> {
@@ -20,12 +20,12 @@ fn with<'a>(values: &[&'a [u8]]) -> QueryParameters<'a> {
 }
 
 impl Peer {
-    fn query(&mut self, text: &str) -> Answer {
+    pub(super) fn query(&mut self, text: &str) -> Answer {
         self.client.query(1, text, &one());
         self.answer().1
     }
 
-    fn rows(&mut self, text: &str) -> Page {
+    pub(super) fn rows(&mut self, text: &str) -> Page {
         match self.query(text) {
             Answer::Rows(page) => page,
             other => panic!("{text}: {other:?}"),
@@ -225,7 +225,7 @@ fn virtual_tables() {
     assert_eq!(peer.rows("SELECT * FROM system_views.caches").rows.len(), 4);
     assert_eq!(peer.rows("SELECT * FROM halcyon_views.io_operations").rows.len(), 7);
     let tables = peer.rows("SELECT * FROM system_virtual_schema.tables");
-    assert_eq!(tables.rows.len(), 51);
+    assert_eq!(tables.rows.len(), 52);
     let waits = peer.rows("SELECT requests FROM halcyon_views.request_wait").rows;
     let waited: i64 = waits.iter().map(|row| number(&row[0])).sum();
     assert_eq!(waited, 7);

@@ -13,6 +13,7 @@ impl Views {
             "io_modes" => self.io_modes(rows),
             "io_operations" => self.io_operations(rows),
             "io_latency" => self.io_latency(rows),
+            "major_compactions" => self.major_compactions(rows),
             _ => {}
         }
     }

@@ -1,6 +1,8 @@
 //! `system_views` and `system_virtual_schema`: rows made when asked, with the columns that Cassandra 5.0 has. Tables of what
 //! Halcyon does not do (repair, streaming, indexes, permissions) are empty. What Cassandra has not is in `halcyon_views`.
 
+mod changes;
+mod compactions;
 mod halcyon;
 mod rows;
 mod tables;
@@ -44,6 +46,14 @@ impl VirtualTables for Views {
             rows.finish()
         })
     }
+
+    fn apply<'a>(
+        &'a self,
+        table: &'a Table,
+        mutation: Mutation,
+    ) -> Pin<Box<dyn Future<Output = halcyon_query::Result<()>> + 'a>> {
+        Box::pin(async move { self.change(table, &mutation) })
+    }
 }
 
 impl Views {
@@ -60,7 +70,7 @@ impl Views {
     }
 
     fn settings(&self, rows: &mut Rows<'_>) {
-        for (name, value) in &self.shared.settings {
+        for (name, value) in self.shared.settings.all() {
             rows.row().set("name", name.as_str()).set("value", value.as_deref()).done();
         }
     }

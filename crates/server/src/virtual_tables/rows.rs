@@ -61,6 +61,15 @@ impl IntoValue for f64 {
     }
 }
 
+/// timestamp: milliseconds since 1970
+pub(super) struct Timestamp(pub(super) i64);
+
+impl IntoValue for Timestamp {
+    fn into_value(self) -> Option<Vec<u8>> {
+        self.0.into_value()
+    }
+}
+
 /// inet
 impl IntoValue for IpAddr {
     fn into_value(self) -> Option<Vec<u8>> {

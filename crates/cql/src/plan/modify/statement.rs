@@ -99,11 +99,23 @@ fn validate(plan: &ModifyPlan) -> Result<()> {
     }
     match plan.table.kind {
         TableKind::View => refuse("Cannot directly modify a materialized view"),
-        TableKind::Virtual => {
-            refuse(format!("Modification is not supported by table {}", plan.table.full_name()))
-        }
+        TableKind::Virtual => validate_virtual(plan),
         TableKind::Regular => Ok(()),
     }
+}
+
+/// Which tables can be modified at all, only their keeper knows: that is refused where a statement is executed.
+fn validate_virtual(plan: &ModifyPlan) -> Result<()> {
+    if plan.attributes.timestamp.is_some() {
+        return refuse("Custom timestamp is not supported by virtual tables");
+    }
+    if plan.attributes.ttl.is_some() {
+        return refuse("Expiring columns are not supported by virtual tables");
+    }
+    if plan.has_conditions() {
+        return refuse("Conditional updates are not supported by virtual tables");
+    }
+    Ok(())
 }
 
 /// A column that the statement names.

@@ -1,0 +1,58 @@
+//! Settings that can be changed while the node runs: `UPDATE system_views.settings SET value = … WHERE name = …`.
+//!
+//! A change holds until the node stops; the file is the operator's own. A value means here what it means in the file.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use halcyon_engine::Engine;
+
+use super::value;
+use super::{Error, Result};
+
+/// All settings as they are in force.
+pub(crate) struct RunningSettings(Mutex<BTreeMap<String, Option<String>>>);
+
+const CHANGEABLE: [&str; 1] = ["compaction_throughput"];
+
+impl RunningSettings {
+    pub(crate) fn of(listed: Vec<(String, Option<String>)>) -> RunningSettings {
+        RunningSettings(Mutex::new(listed.into_iter().collect()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<String>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<String, Option<String>> {
+        self.lock().clone()
+    }
+
+    /// Puts a value in force; `None` is null.
+    pub(crate) fn change(&self, engine: &Engine, name: &str, text: Option<&str>) -> Result<()> {
+        let mut settings = self.lock();
+        let Some(place) = settings.get_mut(name) else {
+            return Err(Error::Refused(format!("there is no setting {name}")));
+        };
+        let wrong = |allowed: &str| Error::Wrong {
+            key: name.to_owned(),
+            value: text.unwrap_or("null").to_owned(),
+            allowed: allowed.to_owned(),
+        };
+        match name {
+            "compaction_throughput" => {
+                let rate = text.and_then(value::rate);
+                let rate = rate.ok_or_else(|| wrong(&value::Kind::Rate.allowed()))?;
+                engine.set_compaction_throughput(Some(rate).filter(|rate| *rate > 0));
+            }
+            _ => {
+                return Err(Error::Refused(format!(
+                    "{name} cannot be changed while the node runs; what can: {}",
+                    CHANGEABLE.join(", ")
+                )));
+            }
+        }
+        *place = text.map(str::to_owned);
+        Ok(())
+    }
+}

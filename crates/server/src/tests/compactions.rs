@@ -1,0 +1,99 @@
+//! Compaction as an operator sees it, and what he can change while the node runs.
+
+use halcyon_protocol::client::Answer;
+
+use super::statements::KEYSPACE;
+use super::{PATIENCE, Peer, TestNode};
+
+fn text(cell: &Option<Vec<u8>>) -> &str {
+    cell.as_deref().map_or("null", |bytes| std::str::from_utf8(bytes).unwrap())
+}
+
+fn refused(peer: &mut Peer, statement: &str) -> String {
+    match peer.query(statement) {
+        Answer::Error { code: 0x2200, message, .. } => message,
+        other => panic!("{statement}: {other:?}"),
+    }
+}
+
+fn is_over(peer: &mut Peer) -> Vec<Option<Vec<u8>>> {
+    let began = std::time::Instant::now();
+    loop {
+        let page = peer.rows(
+            "SELECT state, sstables_in, sstables_out, failure FROM halcyon_views.major_compactions \
+             WHERE keyspace_name = 'ks' AND table_name = 't'",
+        );
+        if text(&page.rows[0][0]) != "running" {
+            return page.rows[0].clone();
+        }
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// Proves that a client can have a table compacted as a whole, and sees what became of it.
+#[test]
+fn major_compaction() {
+    let mut node = TestNode::start("major", "");
+    let mut peer = node.started();
+    peer.query(KEYSPACE);
+    peer.query("CREATE TABLE ks.t (k int PRIMARY KEY, v text)");
+    for k in 0..20 {
+        assert_eq!(peer.query(&format!("INSERT INTO ks.t (k, v) VALUES ({k}, 'v')")), Answer::Void);
+    }
+    drop(peer);
+    node.stop().unwrap();
+    let again = TestNode::start_in(node.directory.clone(), "").unwrap_or_else(|e| panic!("{e}"));
+    let mut peer = again.started();
+    let key = "(keyspace_name, table_name)";
+    let begin = format!("INSERT INTO halcyon_views.major_compactions {key} VALUES ('ks', 't')");
+    assert_eq!(peer.query(&begin), Answer::Void);
+    let int = |n: i32| Some(n.to_be_bytes().to_vec());
+    assert_eq!(is_over(&mut peer), [Some(b"done".to_vec()), int(2), int(1), None]);
+    assert_eq!(peer.rows("SELECT * FROM ks.t").rows.len(), 20);
+    let stop = "DELETE FROM halcyon_views.major_compactions WHERE keyspace_name = 'ks' AND table_name = 't'";
+    assert_eq!(peer.query(stop), Answer::Void);
+    let nothing = format!("INSERT INTO halcyon_views.major_compactions {key} VALUES ('ks', 'x')");
+    assert_eq!(refused(&mut peer, &nothing), "table ks.x does not exist");
+}
+
+/// Proves which settings a client can change, that the change shows and is told, and that wrong ones are refused as in the file.
+#[test]
+fn settings_change_while_the_node_runs() {
+    let node = TestNode::start("settings", "");
+    let mut peer = node.started();
+    let update = |name: &str, value: &str| {
+        format!("UPDATE system_views.settings SET value = {value} WHERE name = '{name}'")
+    };
+    assert_eq!(peer.query(&update("compaction_throughput", "'7MiB/s'")), Answer::Void);
+    let value = "SELECT value FROM system_views.settings WHERE name = 'compaction_throughput'";
+    assert_eq!(text(&peer.rows(value).rows[0][0]), "7MiB/s");
+    assert!(node.said.lock().unwrap().iter().any(|line| line.contains("is 7MiB/s from now on")));
+    let cases = [
+        (
+            update("compaction_throughput", "'7'"),
+            "Invalid value `7` of compaction_throughput; allowed: a rate with a unit: B/s, KiB/s, MiB/s",
+        ),
+        (update("nonsense", "'7'"), "there is no setting nonsense"),
+        (
+            "DELETE FROM system_views.settings WHERE name = 'compaction_throughput'".to_owned(),
+            "Modification is not supported by table system_views.settings",
+        ),
+        (
+            "UPDATE system_views.caches SET capacity_bytes = 1 WHERE name = 'keys'".to_owned(),
+            "Modification is not supported by table system_views.caches",
+        ),
+        (
+            "UPDATE system_views.settings USING TTL 5 SET value = 'x' WHERE name = 'shards'"
+                .to_owned(),
+            "Expiring columns are not supported by virtual tables",
+        ),
+        (
+            format!("BEGIN BATCH {} APPLY BATCH", update("shards", "'1'")),
+            "Cannot include a virtual table statement in a logged batch",
+        ),
+    ];
+    for (statement, expected) in cases {
+        assert_eq!(refused(&mut peer, &statement), expected, "{statement}");
+    }
+}

@@ -6,6 +6,7 @@ mod bars;
 mod compact;
 mod console;
 mod describe;
+mod doctor;
 mod dump;
 mod failure;
 mod paths;
@@ -59,6 +60,7 @@ enum Verb {
     #[command(subcommand)]
     Sstable(SSTableVerb),
     Compact(compact::CompactArgs),
+    Doctor(doctor::DoctorArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -91,7 +93,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     let options = match verb {
         Verb::Serve(args) => return serve::run(args, console),
         Verb::Compact(args) => args.disk_options(),
-        Verb::Sstable(_) => DiskOptions::default(),
+        Verb::Sstable(_) | Verb::Doctor(_) => DiskOptions::default(),
     };
     let disk = Disk::real(options);
     if let Some(refusal) = &disk.engine().refusal {
@@ -105,6 +107,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
         // It has returned already: it sets its own disk up.
         Verb::Serve(_) => Ok(()),
         Verb::Compact(args) => compact::run(args, &disk, console),
+        Verb::Doctor(args) => block_on(doctor::run(args, &disk, console)),
         Verb::Sstable(SSTableVerb::Describe(args)) => block_on(describe::run(args, &disk, console)),
         Verb::Sstable(SSTableVerb::Dump(args)) => block_on(dump::run(args, &disk, console)),
         Verb::Sstable(SSTableVerb::Verify(args)) => block_on(verify::run(args, &disk, console)),

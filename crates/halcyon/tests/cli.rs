@@ -10,9 +10,13 @@ fn code(arguments: &[&str]) -> Option<i32> {
 
 #[test]
 fn help_teaches_with_examples() {
-    for verb in
-        [&["sstable", "describe"][..], &["sstable", "dump"], &["sstable", "verify"], &["compact"]]
-    {
+    for verb in [
+        &["sstable", "describe"][..],
+        &["sstable", "dump"],
+        &["sstable", "verify"],
+        &["compact"],
+        &["doctor"],
+    ] {
         let output = halcyon(&[verb, &["--help"]].concat());
         assert_eq!(output.status.code(), Some(0), "{verb:?}");
         assert!(text(&output.stdout).contains("Examples:\n  halcyon"), "{verb:?}");

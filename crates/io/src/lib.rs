@@ -16,6 +16,7 @@
 mod block;
 mod buffer;
 pub mod clock;
+pub mod device;
 mod disk;
 mod engine;
 mod error;

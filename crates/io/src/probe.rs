@@ -138,7 +138,7 @@ fn try_block(file: &OwnedFd, write: bool, flags: i32) -> io::Result<()> {
 }
 
 /// What statx says about direct I/O; `None` if this kernel does not answer.
-fn dio_align(file: &OwnedFd) -> Option<Alignment> {
+pub(crate) fn dio_align(file: &impl AsRawFd) -> Option<Alignment> {
     let mut found = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: an empty path with AT_EMPTY_PATH means the descriptor itself, which is open; `found`
     // is a writable statx, for which zeroes are valid.

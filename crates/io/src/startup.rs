@@ -1,9 +1,10 @@
 //! What to check about the machine before serving from it: each finding with its evidence and its
 //! cure.
 
-use std::{fmt, fs, path::Path};
+use std::{fmt, path::Path};
 
 use crate::{
+    device::BlockDevice,
     disk::Disk,
     engine::{self, EngineChoice},
     error::Result,
@@ -149,56 +150,34 @@ fn check_mode(what: &str, directory: &Path, choice: Result<crate::mode::ModeChoi
 
 const READ_AHEAD_KIB_MAX: u64 = 128;
 
-/// The device's read-ahead and scheduler, from sysfs. A directory without a block device of its own
-/// has neither.
+/// The device's read-ahead and scheduler. A directory without a block device of its own has neither.
 fn check_device(directory: &Path) -> Vec<Finding> {
-    let Some(queue) = queue_of(directory) else { return Vec::new() };
+    let Some(device) = BlockDevice::under(directory) else { return Vec::new() };
     let mut findings = Vec::new();
-    let setting = |name: &str| fs::read_to_string(queue.join(name)).ok();
-    if let Some(read_ahead) =
-        setting("read_ahead_kb").and_then(|text| text.trim().parse::<u64>().ok())
-        && read_ahead > READ_AHEAD_KIB_MAX
-    {
+    if let Some(read_ahead) = device.read_ahead_kib.filter(|kib| *kib > READ_AHEAD_KIB_MAX) {
         findings.push(finding(
             Severity::Warning,
             format!(
                 "{}: its device reads {read_ahead} KiB ahead ({}): a buffered read of one chunk \
                  fetches that much",
                 directory.display(),
-                queue.join("read_ahead_kb").display()
+                device.setting("read_ahead_kb").display()
             ),
             "set it to 8 (blockdev --setra 16), or read in direct mode",
         ));
     }
-    let rotational = setting("rotational").is_some_and(|text| text.trim() == "1");
-    if let Some(scheduler) = setting("scheduler").as_deref().and_then(active_scheduler)
-        && !rotational
-        && !matches!(scheduler, "none" | "mq-deadline" | "kyber")
-    {
+    if let (true, Some(scheduler)) = (device.is_scheduled_in_vain(), &device.scheduler) {
         findings.push(finding(
             Severity::Warning,
             format!(
                 "{}: its device is not rotating and schedules with {scheduler} ({})",
                 directory.display(),
-                queue.join("scheduler").display()
+                device.setting("scheduler").display()
             ),
             "choose none or mq-deadline: echo none > that file, or a udev rule",
         ));
     }
     findings
-}
-
-/// The `queue` directory of the block device (of the whole disk, for a partition) below a directory.
-fn queue_of(directory: &Path) -> Option<std::path::PathBuf> {
-    let device = real::device_of(directory).ok()?;
-    let (major, minor) = (libc::major(device), libc::minor(device));
-    let block = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
-    [block.join("queue"), block.parent()?.join("queue")].into_iter().find(|queue| queue.is_dir())
-}
-
-/// The word in brackets: `none [mq-deadline] kyber`.
-fn active_scheduler(text: &str) -> Option<&str> {
-    text.split_once('[')?.1.split_once(']').map(|(word, _)| word)
 }
 
 /// The kernel's version as the running kernel tells it.
@@ -238,7 +217,7 @@ impl KernelVersion {
 
     /// 6.1.64 and 6.1.65 lose the file position of a direct append on ext4 and so overwrite data
     /// (Debian bug 1057843).
-    pub(crate) fn ext4_direct_write_corruption(&self) -> Option<String> {
+    pub fn ext4_direct_write_corruption(&self) -> Option<String> {
         match self.number {
             Some((6, 1, patch @ (64 | 65))) => Some(format!(
                 "kernel 6.1.{patch} ({}) corrupts ext4 files that are written with direct I/O \
@@ -273,13 +252,6 @@ mod tests {
         assert!(!corrupts("6.1.66", ""));
         assert!(!corrupts("6.6.64", ""));
         assert!(!corrupts("strange", ""));
-    }
-
-    /// Proves that the scheduler in force is read, not the first one.
-    #[test]
-    fn scheduler_in_brackets() {
-        assert_eq!(active_scheduler("none [mq-deadline] kyber bfq\n"), Some("mq-deadline"));
-        assert_eq!(active_scheduler("none"), None);
     }
 
     /// Proves that the checks run on this machine and that every warning has a cure.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use halcyon_cql::schema::rows::{self, SchemaRow, SchemaRows};
 use halcyon_cql::schema::system_tables;
-use halcyon_io::Disk;
+use halcyon_io::{AccessMode, Disk};
 use halcyon_model::DeletionTime;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::TableSchema;
@@ -82,7 +82,12 @@ impl SystemSchema<'_> {
             .map_err(|e| Failure::Problem(format!("{}: {e}", self.directory.display())))?;
         let mut scanners = Vec::new();
         for sstable in &sstables {
-            let options = ScanOptions { layout: Some(layout.clone()), ..ScanOptions::default() };
+            // Small, and Standard looks at nothing but the file.
+            let options = ScanOptions {
+                layout: Some(layout.clone()),
+                mode: AccessMode::Standard,
+                ..ScanOptions::default()
+            };
             scanners.push(sstable.scan(self.disk, options).await?);
         }
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(u32::MAX);

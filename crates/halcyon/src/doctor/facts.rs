@@ -1,0 +1,191 @@
+//! What the rules look at: numbers and words, however they were found out. Nothing here reads anything.
+//!
+//! The cost of a query is counted like this. A read of one row that misses all caches takes from every SSTable that may
+//! have it one chunk, as it is stored, and the device adds what its blocks make of it:
+//!
+//! ```text
+//!   stored     │    ┌──── chunk ────┐    │          a chunk begins anywhere: on average it costs
+//!   blocks     ├────┼────┼────┼────┼────┤          one block more than it has
+//!              └─ read from the device ─┘
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use halcyon_io::Alignment;
+use halcyon_io::device::{BlockDevice, FileSystem};
+use halcyon_io::startup::KernelVersion;
+use halcyon_model::schema::TableOptions;
+use halcyon_model::types::quote_identifier_if_needed;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Facts {
+    pub(super) machine: Option<Machine>,
+    pub(super) tables: Vec<Table>,
+    pub(super) live: Option<Live>,
+    /// Files that could not be read, with the error.
+    pub(super) unreadable: Vec<(String, String)>,
+}
+
+/// The machine, as far as a directory is concerned.
+#[derive(Debug, Clone)]
+pub(super) struct Machine {
+    pub(super) directory: PathBuf,
+    pub(super) kernel: KernelVersion,
+    pub(super) device: Option<BlockDevice>,
+    pub(super) file_system: Option<FileSystem>,
+    /// What direct I/O on its files needs; `None` if the kernel does not say.
+    pub(super) alignment: Option<Alignment>,
+}
+
+/// A running server.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Live {
+    pub(super) address: String,
+    pub(super) is_halcyon: bool,
+    pub(super) release: String,
+    pub(super) settings: BTreeMap<String, String>,
+    pub(super) caches: Vec<Cache>,
+    /// Halcyon's modes by purpose.
+    pub(super) io_modes: BTreeMap<String, String>,
+    /// Tables of `system_views` that this server does not have.
+    pub(super) missing: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Cache {
+    pub(super) name: String,
+    pub(super) capacity: u64,
+    pub(super) size: u64,
+    pub(super) requests: u64,
+    pub(super) hits: u64,
+}
+
+/// Chunks of one length.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Chunks {
+    pub(super) sstables: u64,
+    pub(super) count: u64,
+    /// Bytes of them as stored.
+    pub(super) stored: u64,
+}
+
+/// Quantiles of a histogram, in its own unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Quantiles {
+    pub(super) count: u64,
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+    pub(super) max: f64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    pub(super) keyspace: String,
+    pub(super) name: String,
+    /// Where its SSTables lie; none if only a server told of it.
+    pub(super) folder: Option<PathBuf>,
+    pub(super) options: TableOptions,
+    pub(super) sstables: u64,
+    pub(super) file_bytes: u64,
+    pub(super) data_bytes: u64,
+    pub(super) rows: u64,
+    /// By length; SSTables without compression under 0.
+    pub(super) chunks: BTreeMap<u32, Chunks>,
+    /// Keys of all SSTables together, and each counted once.
+    pub(super) key_entries: u64,
+    pub(super) keys: u64,
+    /// Bits of all Bloom filters, keys of the SSTables that have none, and the chance that was asked for.
+    pub(super) filter_bits: u64,
+    pub(super) keys_without_filter: u64,
+    pub(super) fp_chance_asked: Option<f64>,
+    pub(super) partition_bytes: Quantiles,
+    /// Cells, and those deletions among them that gc_grace would let go.
+    pub(super) cells: f64,
+    pub(super) droppable: f64,
+    pub(super) rows_per_read: Option<Quantiles>,
+    pub(super) tombstones_per_read: Option<Quantiles>,
+    pub(super) reads: u64,
+}
+
+/// Below this a table fits into any cache, and what it is made like does not matter.
+const SMALL: u64 = 64 << 20;
+/// What a page cache and most devices read at least.
+pub(super) const BLOCK: u64 = 4096;
+/// Cassandra's default of gc_grace_seconds, ten days.
+pub(super) const DEFAULT_GC_GRACE: u32 = 864_000;
+
+impl Table {
+    /// As CQL has it.
+    pub(super) fn cql_name(&self) -> String {
+        let quoted = quote_identifier_if_needed;
+        format!("{}.{}", quoted(&self.keyspace), quoted(&self.name))
+    }
+
+    pub(super) fn is_small(&self) -> bool {
+        self.data_bytes < SMALL
+    }
+
+    /// Bytes of a row, uncompressed.
+    pub(super) fn row_bytes(&self) -> Option<f64> {
+        (self.rows > 0).then(|| self.data_bytes as f64 / self.rows as f64)
+    }
+
+    /// SSTables that have a key, on average, as the sketches of their keys say.
+    pub(super) fn sstables_of_a_read(&self) -> f64 {
+        (self.key_entries as f64 / self.keys.max(1) as f64).max(1.0)
+    }
+
+    /// The length that most of the data has, and how long such a chunk is as stored, on average.
+    pub(super) fn chunk(&self) -> Option<(u32, f64)> {
+        let compressed = self.chunks.iter().filter(|(length, _)| **length > 0);
+        let (length, chunks) = compressed.max_by_key(|(_, chunks)| chunks.stored)?;
+        Some((*length, chunks.stored as f64 / chunks.count.max(1) as f64))
+    }
+
+    /// Device bytes of one row out of one SSTable.
+    pub(super) fn device_bytes_of_a_chunk(&self) -> f64 {
+        match self.chunk() {
+            Some((_, stored)) => stored + BLOCK as f64,
+            None => self.row_bytes().unwrap_or(0.0) + BLOCK as f64,
+        }
+    }
+
+    /// Of uncompressed bytes: how many are stored.
+    pub(super) fn ratio(&self) -> f64 {
+        self.file_bytes as f64 / self.data_bytes.max(1) as f64
+    }
+
+    pub(super) fn compaction_class(&self) -> &str {
+        let class = self.options.compaction.as_ref().and_then(|map| map.get("class"));
+        let class = class.map_or("SizeTieredCompactionStrategy", String::as_str);
+        class.rsplit('.').next().unwrap_or(class)
+    }
+}
+
+impl Facts {
+    /// How to have all of a table written anew.
+    pub(super) fn rewrite(&self, table: &Table) -> String {
+        let folder = table.folder.as_ref().map(|folder| folder.display().to_string());
+        let offline = format!(
+            "halcyon compact {}",
+            folder.unwrap_or_else(|| format!("DATA_DIR/{}/{}-*", table.keyspace, table.name))
+        );
+        match &self.live {
+            Some(live) if live.is_halcyon => {
+                format!(
+                    "# SSTables written from now on follow; to rewrite all: stop the server, {offline}"
+                )
+            }
+            _ => format!(
+                "nodetool upgradesstables -a {} {}   # or, with the server stopped: {offline}",
+                table.keyspace, table.name
+            ),
+        }
+    }
+
+    /// Device bytes that reads of the largest table cost at present, and its name.
+    pub(super) fn largest(&self) -> Option<&Table> {
+        self.tables.iter().max_by_key(|table| table.file_bytes)
+    }
+}

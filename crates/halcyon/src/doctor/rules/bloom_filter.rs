@@ -1,0 +1,91 @@
+//! Bloom filters: an SSTable whose filter wrongly says "perhaps" is looked up for nothing: a page of its index, and a
+//! chunk of its data in Cassandra's BIG format only where the key is there.
+//!
+//! The chance follows from the bits that a key has: with the best number of hashes, `0.6185^(bits / key)`.
+
+use crate::doctor::facts::{BLOCK, Facts, Table};
+use crate::doctor::finding::{Finding, Severity};
+use crate::units;
+
+/// What one bit a key does to the chance of a false positive: `exp(-ln²2)`.
+const PER_BIT: f64 = 0.618_503_137_801_576_6;
+const DEFAULT_CHANCE: f64 = 0.01;
+/// Look-ups in vain, a query, that are worth a word.
+const MANY: f64 = 0.2;
+
+pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
+    if table.sstables < 2 || table.key_entries == 0 {
+        return None;
+    }
+    let filtered = table.key_entries.saturating_sub(table.keys_without_filter);
+    let bits = table.filter_bits as f64 / filtered.max(1) as f64;
+    let with_filter = filtered as f64 / table.key_entries as f64;
+    let chance = with_filter * PER_BIT.powf(bits) + (1.0 - with_filter);
+    let others = (table.sstables as f64 - table.sstables_of_a_read()).max(0.0);
+    let in_vain = chance * others;
+    if in_vain < MANY {
+        return None;
+    }
+    let asked = table.options.bloom_filter_fp_chance.or(table.fp_chance_asked);
+    let wanted = asked.filter(|asked| *asked < DEFAULT_CHANCE).unwrap_or(DEFAULT_CHANCE);
+    let more =
+        (wanted.ln() / PER_BIT.ln() * table.key_entries as f64 - table.filter_bits as f64) / 8.0;
+    Some(Finding {
+        severity: Severity::Warning,
+        kind: "bloom_filter",
+        of: table.cql_name(),
+        what: format!(
+            "{:.0} % of the look-ups of keys that are not there pass the Bloom filters",
+            100.0 * chance
+        ),
+        evidence: vec![
+            format!(
+                "{bits:.1} bits a key in {} keys; {} keys have no filter (Filter.db)",
+                units::count(filtered),
+                units::count(table.keys_without_filter)
+            ),
+            format!(
+                "bloom_filter_fp_chance is {}",
+                asked.map_or("not known".to_owned(), |asked| asked.to_string())
+            ),
+            format!(
+                "{} SSTables, of which a key is in {:.1}",
+                table.sstables,
+                table.sstables_of_a_read()
+            ),
+        ],
+        bytes_per_query: Some((in_vain * BLOCK as f64) as u64),
+        cost: format!("{in_vain:.1} look-ups in vain a query, a page of index each"),
+        cure: vec![
+            format!(
+                "ALTER TABLE {} WITH bloom_filter_fp_chance = {wanted};   # {} more memory",
+                table.cql_name(),
+                units::bytes(more.max(0.0) as u64)
+            ),
+            facts.rewrite(table),
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::rules::sound_table;
+
+    /// Proves that ten bits a key are about one in a hundred, and that no filter lets everything pass.
+    #[test]
+    fn chances() {
+        let sound = Table { sstables: 20, ..sound_table() };
+        assert!(look(&Facts::default(), &sound).is_none(), "19 others by 0.8 % each");
+        let none =
+            Table { filter_bits: 0, keys_without_filter: sound.key_entries, ..sound.clone() };
+        let found = look(&Facts::default(), &none).expect("a finding");
+        assert!(found.what.starts_with("100 %"), "{}", found.what);
+        assert_eq!(found.bytes_per_query, Some(19 * 4096));
+        let thin = Table { filter_bits: 5 * sound.key_entries, ..sound.clone() };
+        let found = look(&Facts::default(), &thin).expect("a finding");
+        assert!(found.what.starts_with("9 %"), "{}", found.what);
+        let alone = Table { sstables: 1, ..none };
+        assert!(look(&Facts::default(), &alone).is_none(), "there is no other to look in");
+    }
+}

@@ -1,0 +1,21 @@
+//! SSTables that could not be opened: what the other rules say leaves them out.
+
+use crate::doctor::facts::Facts;
+use crate::doctor::finding::{Finding, Severity};
+
+pub(super) fn look(facts: &Facts) -> Vec<Finding> {
+    let finding = |(of, why): &(String, String)| Finding {
+        severity: Severity::Critical,
+        kind: "unreadable",
+        of: of.clone(),
+        what: "cannot be read".to_owned(),
+        evidence: vec![why.clone()],
+        bytes_per_query: None,
+        cost: "reads that need it fail".to_owned(),
+        cure: vec![
+            format!("halcyon sstable verify --extended {of}   # what is damaged"),
+            "# then restore it from a backup or a replica".to_owned(),
+        ],
+    };
+    facts.unreadable.iter().map(finding).collect()
+}

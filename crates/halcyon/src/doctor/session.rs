@@ -1,0 +1,216 @@
+//! A connection to a running server, as far as the doctor needs it: statements with small results, one after the other.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use halcyon_io::Socket;
+use halcyon_protocol::client::{Answer, Client, Page};
+use halcyon_protocol::{Compression, Consistency, QueryParameters, Version};
+
+use crate::failure::{Failure, Result};
+
+const PORT: u16 = 9042;
+const BUFFER: usize = 64 << 10;
+/// Rows of a page; pages are asked for until there are no more.
+const PAGE: i32 = 1000;
+
+pub(super) struct Session {
+    socket: Socket,
+    client: Client,
+    buffer: Vec<u8>,
+    pub(super) address: String,
+}
+
+/// Who asks; for servers that want to know.
+pub(super) struct Credentials {
+    pub(super) username: Option<String>,
+    pub(super) password: Option<String>,
+}
+
+impl Session {
+    /// `host` may carry a port.
+    pub(super) async fn open(host: &str, credentials: &Credentials) -> Result<Session> {
+        let cannot = |why: String| {
+            Failure::Unreadable(format!("{host}: {why}; is a server listening for CQL there?"))
+        };
+        let mut last = "no address of that name".to_owned();
+        for address in resolve(host).map_err(|e| cannot(e.to_string()))? {
+            match Socket::connect(address).await {
+                Ok(socket) => {
+                    return Session::start(socket, address.to_string(), credentials).await;
+                }
+                Err(error) => last = error.to_string(),
+            }
+        }
+        Err(cannot(last))
+    }
+
+    async fn start(socket: Socket, address: String, credentials: &Credentials) -> Result<Session> {
+        let client = Client::new(Version::V4, Compression::None);
+        let mut session = Session { socket, client, buffer: Vec::new(), address };
+        session.client.startup(0);
+        let answer = session.answer().await?;
+        session.client.started();
+        match answer {
+            Answer::Ready => Ok(session),
+            Answer::Authenticate(_) => {
+                let (Some(username), Some(password)) =
+                    (&credentials.username, &credentials.password)
+                else {
+                    return Err(Failure::usage(format!(
+                        "{} wants to know who asks: give --username, and --password or HALCYON_PASSWORD",
+                        session.address
+                    )));
+                };
+                session.client.credentials(0, username, password);
+                match session.answer().await? {
+                    Answer::AuthSuccess => Ok(session),
+                    other => Err(session.unexpected(&other)),
+                }
+            }
+            other => Err(session.unexpected(&other)),
+        }
+    }
+
+    fn unexpected(&self, answer: &Answer) -> Failure {
+        let said = match answer {
+            Answer::Error { message, .. } => message.clone(),
+            other => format!("an answer that was not asked for: {other:?}"),
+        };
+        Failure::Unreadable(format!("{}: {said}", self.address))
+    }
+
+    async fn answer(&mut self) -> Result<Answer> {
+        let failed = |address: &str, why: String| Failure::Unreadable(format!("{address}: {why}"));
+        let (outcome, _) = self.socket.write(self.client.take()).await;
+        outcome.map_err(|e| failed(&self.address, e.to_string()))?;
+        loop {
+            let next = self.client.next_answer();
+            if let Some((_, answer)) = next.map_err(|e| failed(&self.address, e.to_string()))? {
+                return Ok(answer);
+            }
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.clear();
+            buffer.reserve(BUFFER);
+            let (outcome, buffer) = self.socket.read(buffer).await;
+            if outcome.map_err(|e| failed(&self.address, e.to_string()))? == 0 {
+                return Err(failed(&self.address, "the server closed the connection".to_owned()));
+            }
+            self.client.feed(&buffer);
+            self.buffer = buffer;
+        }
+    }
+
+    /// All rows; `None` if the server refuses the statement, which older ones do for tables that they do not have.
+    pub(super) async fn rows(&mut self, statement: &str) -> Result<Option<Rows>> {
+        let mut rows = Rows::default();
+        let mut state: Option<Vec<u8>> = None;
+        loop {
+            let mut parameters = QueryParameters::new(Consistency::One);
+            parameters.page_size = Some(PAGE);
+            parameters.paging_state = state.as_deref();
+            self.client.query(0, statement, &parameters);
+            match self.answer().await? {
+                Answer::Rows(Page { columns, rows: page, paging_state, .. }) => {
+                    rows.columns = columns;
+                    rows.rows.extend(page);
+                    state = paging_state;
+                }
+                Answer::Error { .. } => return Ok(None),
+                other => return Err(self.unexpected(&other)),
+            }
+            if state.is_none() {
+                return Ok(Some(rows));
+            }
+        }
+    }
+}
+
+/// `host`, `host:port`, `::1`, `[::1]:port`.
+fn resolve(host: &str) -> std::io::Result<Vec<SocketAddr>> {
+    let has_port = host.rsplit_once(':').is_some_and(|(before, port)| {
+        port.parse::<u16>().is_ok() && (!before.contains(':') || before.ends_with(']'))
+    });
+    match has_port {
+        true => Ok(host.to_socket_addrs()?.collect()),
+        false => {
+            let bare = host.trim_start_matches('[').trim_end_matches(']');
+            Ok((bare, PORT).to_socket_addrs()?.collect())
+        }
+    }
+}
+
+/// Rows with their columns' names.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    columns: Vec<String>,
+    rows: Vec<Vec<Option<Vec<u8>>>>,
+}
+
+/// One row.
+pub(super) struct Row<'a> {
+    columns: &'a [String],
+    values: &'a [Option<Vec<u8>>],
+}
+
+impl Rows {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Row<'_>> {
+        self.rows.iter().map(|values| Row { columns: &self.columns, values })
+    }
+}
+
+impl Row<'_> {
+    pub(super) fn bytes(&self, column: &str) -> Option<&[u8]> {
+        let at = self.columns.iter().position(|name| name == column)?;
+        self.values.get(at)?.as_deref()
+    }
+
+    pub(super) fn text(&self, column: &str) -> String {
+        self.bytes(column).map(String::from_utf8_lossy).unwrap_or_default().into_owned()
+    }
+
+    /// Of a bigint or int; what is negative is nothing.
+    pub(super) fn count(&self, column: &str) -> u64 {
+        let number = match self.bytes(column) {
+            Some(&[a, b, c, d]) => i64::from(i32::from_be_bytes([a, b, c, d])),
+            Some(bytes) => bytes.first_chunk::<8>().map_or(0, |bytes| i64::from_be_bytes(*bytes)),
+            None => 0,
+        };
+        u64::try_from(number).unwrap_or(0)
+    }
+
+    /// Of a double; what is no number is nothing.
+    pub(super) fn double(&self, column: &str) -> f64 {
+        let bytes = self.bytes(column).and_then(|bytes| bytes.first_chunk::<8>());
+        bytes.map(|bytes| f64::from_be_bytes(*bytes)).filter(|n| n.is_finite()).unwrap_or(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a port is found where there is one.
+    #[test]
+    fn hosts_and_ports() {
+        let first = |host: &str| resolve(host).expect("an address")[0].to_string();
+        assert_eq!(first("127.0.0.1"), "127.0.0.1:9042");
+        assert_eq!(first("127.0.0.1:9142"), "127.0.0.1:9142");
+        assert_eq!(first("::1"), "[::1]:9042");
+        assert_eq!(first("[::1]:7"), "[::1]:7");
+    }
+
+    /// Proves how values are read, and that what is not there, or is no number, is zero.
+    #[test]
+    fn values() {
+        let columns = ["a", "b", "c", "d"].map(str::to_owned);
+        let values = [
+            Some(7i32.to_be_bytes().to_vec()),
+            Some((-1i64).to_be_bytes().to_vec()),
+            Some(f64::NAN.to_be_bytes().to_vec()),
+            None,
+        ];
+        let row = Row { columns: &columns, values: &values };
+        assert_eq!((row.count("a"), row.count("b"), row.count("d")), (7, 0, 0));
+        assert_eq!((row.double("c"), row.double("a"), row.double("z")), (0.0, 0.0, 0.0));
+    }
+}

@@ -18,7 +18,7 @@ use crate::bench::machine::files_below;
 use crate::bench::programs::Programs;
 
 /// Raised when `measure generate` makes other data.
-const GENERATION: u64 = 1;
+const GENERATION: u64 = 2;
 const ABOUT: &str = "dataset.json";
 
 /// A compressor and the KiB of its chunks, as `lz4-4`.
@@ -107,9 +107,10 @@ impl DataSet {
             "--compression",
             &codec.0,
         ];
-        programs.measure(&arguments)?;
+        let generated = programs.measure(&arguments)?;
         let mut content = programs.measure(&["inspect", &shown])?;
         content["generation"] = GENERATION.into();
+        content["keys"] = generated["partitions"].clone();
         fs::write(about, content.to_string())?;
         Ok(DataSet { codec: codec.clone(), folder, content })
     }
@@ -117,6 +118,15 @@ impl DataSet {
     /// Uncompressed bytes: what rates are measured in.
     pub(super) fn data_bytes(&self) -> u64 {
         self.content["data_bytes"].as_u64().unwrap_or(0)
+    }
+
+    pub(super) fn sstables(&self) -> u32 {
+        self.content["sstables"].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
+    }
+
+    /// Partitions are numbered from zero to this; `inspect` counts one once for each SSTable that it is in.
+    pub(super) fn keys(&self) -> u64 {
+        self.content["keys"].as_u64().unwrap_or(0)
     }
 
     pub(super) fn file_bytes(&self) -> u64 {

@@ -22,10 +22,15 @@ impl Jmx {
         Ok(Jmx { child, commands, answers })
     }
 
-    pub(super) fn ask(&mut self, fields: &[&str]) -> Result<()> {
+    /// Does not wait for the answer. Nothing else can be asked afterwards.
+    pub(super) fn tell(&mut self, fields: &[&str]) -> Result<()> {
         let commands = self.commands.as_mut().ok_or("closed")?;
         writeln!(commands, "{}", fields.join("\t"))?;
-        commands.flush()?;
+        Ok(commands.flush()?)
+    }
+
+    pub(super) fn ask(&mut self, fields: &[&str]) -> Result<()> {
+        self.tell(fields)?;
         let mut answer = String::new();
         self.answers.read_line(&mut answer)?;
         match answer.trim_end() {

@@ -4,17 +4,21 @@
 //! |---|---|
 //! | `compaction/` | major compaction of the same files |
 //! | `node/` | a server under the same requests |
+//! | `under_compaction/` | E1, E2: reads while it compacts |
 //! | `programs.rs` | Halcyon's programs, built in release |
 //! | `server.rs`, `jvm_node.rs`, `jmx.rs` | a server, a node of Cassandra, what is asked of it behind CQL's back |
 //! | `cage.rs` | a memory cgroup |
 //! | `dataset.rs`, `restore.rs` | SSTables that everybody is given, and how Cassandra gets them |
 //! | `connection.rs` | one connection of the native protocol |
-//! | `load.rs`, `latency.rs` | the closed loop, and quantiles |
+//! | `load.rs`, `paced.rs`, `latency.rs` | the closed loop, the open loop, quantiles |
 //! | `process.rs`, `machine.rs`, `flush.rs` | what a run cost: CPU, memory, page cache, device; the device's own flush |
+//! | `pressure.rs`, `block_trace.rs`, `histogram.rs` | stalls, and each request as the device saw it |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `contender.rs` | who runs; medians and spreads |
-//! | `chart.rs` | bars, drawn as SVG |
+//! | `report.rs` | one page of all experiments |
+//! | `chart.rs`, `panels.rs` | bars; small panels with lines or bars: drawn as SVG |
 
+mod block_trace;
 mod cage;
 mod chart;
 mod compaction;
@@ -22,17 +26,23 @@ mod connection;
 mod contender;
 mod dataset;
 mod flush;
+mod histogram;
 mod jmx;
 mod jvm_node;
 mod latency;
 mod load;
 mod machine;
 mod node;
+mod paced;
+mod panels;
+mod pressure;
 mod process;
 mod profile;
 mod programs;
+mod report;
 mod restore;
 mod server;
+mod under_compaction;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,6 +56,11 @@ use crate::{Result, call, repository};
 pub(crate) enum Experiment {
     /// Major compaction: speed, CPU, page cache and memory, against Cassandra, codec and device
     Compaction(compaction::Arguments),
+    /// E1, E2: read latency while a major compaction runs, and who made a read wait, against Cassandra 5.0 and 6.0
+    #[command(name = "E1")]
+    ReadsUnderCompaction(under_compaction::Arguments),
+    /// Write docs/experiments.md from what the experiments have left in bench/
+    Report,
     /// The server: writes and reads by requests in flight, CPU, start and memory, against Cassandra and the device
     Node(node::Arguments),
 }
@@ -53,6 +68,8 @@ pub(crate) enum Experiment {
 pub(crate) fn run(experiment: &Experiment) -> Result<()> {
     match experiment {
         Experiment::Compaction(arguments) => compaction::run(arguments),
+        Experiment::ReadsUnderCompaction(arguments) => under_compaction::run(arguments),
+        Experiment::Report => report::run(),
         Experiment::Node(arguments) => node::run(arguments),
     }
 }
@@ -85,11 +102,19 @@ impl Places {
         Ok(Places { data, out: named, tiny })
     }
 
-    /// Records, table and plot.
-    fn write(&self, records: &Value, table: &str, plot: &str) -> Result<()> {
+    /// Records, tables, and plots by their names.
+    fn write_plots(&self, records: &Value, tables: &str, plots: &[(&str, String)]) -> Result<()> {
         fs::write(self.out.join("records.json"), format!("{records:#}\n"))?;
-        fs::write(self.out.join("README.md"), table)?;
-        fs::write(self.out.join("plot.svg"), plot)?;
+        fs::write(self.out.join("README.md"), tables)?;
+        for (name, plot) in plots {
+            fs::write(self.out.join(name), plot)?;
+        }
+        Ok(())
+    }
+
+    /// Records, tables, and one plot, which is drawn as PNG too.
+    fn write(&self, records: &Value, tables: &str, plot: String) -> Result<()> {
+        self.write_plots(records, tables, &[("plot.svg", plot)])?;
         if self.tiny {
             return Ok(());
         }
@@ -98,6 +123,14 @@ impl Places {
         }
         Ok(())
     }
+}
+
+/// `512MiB`, in bytes.
+fn parse_size(text: &str) -> std::result::Result<u64, String> {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let found = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
+    let (number, shift) = found.ok_or("a size expected, such as 512MiB or 4GiB")?;
+    number.parse::<u64>().map(|n| n << shift).map_err(|e| format!("{text}: {e}"))
 }
 
 /// By a package of its own, so that nothing else has to build a rasterizer.

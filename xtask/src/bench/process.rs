@@ -55,6 +55,11 @@ impl CpuOf {
     }
 }
 
+/// CPU seconds of the calling thread.
+pub(super) fn own_thread_cpu() -> f64 {
+    cpu_of_stat(Path::new("/proc/thread-self/stat"), 11).unwrap_or(0.0)
+}
+
 /// Two neighbouring fields of a `stat` file, counted from behind the name, which, in parentheses, may contain anything.
 fn cpu_of_stat(path: &Path, first: usize) -> Option<f64> {
     /// `USER_HZ`, the unit of /proc on every Linux.

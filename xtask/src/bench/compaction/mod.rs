@@ -25,7 +25,7 @@ use super::contender::{Contender, Spread};
 use super::dataset::{Codec, DataSet};
 use super::machine::{self, drop_page_cache};
 use super::programs::Programs;
-use super::{Places, profile};
+use super::{Places, parse_size, profile};
 use crate::Result;
 
 /// Raw bytes that the codec's bound is measured on: enough for a steady rate.
@@ -68,13 +68,6 @@ pub(crate) struct Arguments {
     /// A few MiB, Halcyon only, dev build: does it still work?
     #[arg(long)]
     tiny: bool,
-}
-
-fn parse_size(text: &str) -> std::result::Result<u64, String> {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let found = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
-    let (number, shift) = found.ok_or("a size expected, such as 512MiB or 4GiB")?;
-    number.parse::<u64>().map(|n| n << shift).map_err(|e| format!("{text}: {e}"))
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
@@ -267,7 +260,7 @@ impl Bench {
 
     fn write(&self) -> Result<()> {
         let Bench { record, places, .. } = self;
-        places.write(&record.to_json(), &report::markdown(record), &plot::svg(record))
+        places.write(&record.to_json(), &report::markdown(record), plot::svg(record))
     }
 
     /// Whoever compacted, the same is left. A release that loses rows must not win a race.

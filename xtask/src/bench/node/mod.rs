@@ -369,7 +369,7 @@ impl Bench {
 
     fn write(&self) -> Result<()> {
         let Bench { record, places, .. } = self;
-        places.write(&record.to_json(), &report::markdown(record), &plot::svg(record))
+        places.write(&record.to_json(), &report::markdown(record), plot::svg(record))
     }
 
     /// Page cache for Cassandra as large as Halcyon's chunk cache; without, Cassandra takes no part.

@@ -1,0 +1,172 @@
+//! What the block device saw: each request from its issue to its completion, as `biolatency` shows it, by the kernel's own tracer.
+//!
+//! 1. A tracing instance of our own (`/sys/kernel/tracing/instances/…`) records `block_rq_issue` and `block_rq_complete` of one device.
+//! 2. A thread reads them every few milliseconds, pairs them by sector, and counts latencies in powers of two.
+//! 3. [`BlockTrace::now`] is a snapshot; differences of two are what happened between them.
+//!
+//! It sees everybody's requests, not one process's. Without root, or a tracer, there is none.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
+
+use super::histogram::Histogram;
+use super::machine::Device;
+use crate::Result;
+
+const INSTANCES: &str = "/sys/kernel/tracing/instances";
+const O_NONBLOCK: i32 = 0o4000;
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const BUFFER_KIB: &str = "4096";
+
+/// Histograms by kind: `read`, `write`, `flush`.
+pub(super) type ByKind = BTreeMap<String, Histogram>;
+
+pub(super) struct BlockTrace {
+    instance: PathBuf,
+    seen: Arc<Mutex<ByKind>>,
+    stop: Arc<AtomicBool>,
+    reading: Option<JoinHandle<()>>,
+}
+
+impl BlockTrace {
+    pub(super) fn of(device: &Device) -> Result<BlockTrace> {
+        let instance = Path::new(INSTANCES).join(format!("halcyon-bench-{}", std::process::id()));
+        fs::create_dir(&instance).map_err(|e| format!("{}: {e}", instance.display()))?;
+        let (seen, stop) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let mut trace = BlockTrace { instance, seen, stop, reading: None };
+        trace.enable(device)?;
+        let pipe = trace.instance.join("trace_pipe");
+        let pipe = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(pipe)?;
+        let (seen, stop) = (trace.seen.clone(), trace.stop.clone());
+        trace.reading = Some(std::thread::spawn(move || read(pipe, &seen, &stop)));
+        Ok(trace)
+    }
+
+    fn enable(&self, device: &Device) -> Result<()> {
+        let write = |file: &str, text: &str| {
+            let path = self.instance.join(file);
+            fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
+        };
+        write("buffer_size_kb", BUFFER_KIB)?;
+        // As the kernel packs a device number inside.
+        let number = device.major << 20 | device.minor;
+        for event in ["block_rq_issue", "block_rq_complete"] {
+            write(&format!("events/block/{event}/filter"), &format!("dev == {number}"))?;
+            write(&format!("events/block/{event}/enable"), "1")?;
+        }
+        Ok(())
+    }
+
+    /// Everything since the start.
+    pub(super) fn now(&self) -> ByKind {
+        sleep(2 * LOOK_EVERY);
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for BlockTrace {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        if let Some(reading) = self.reading.take() {
+            let _ = reading.join();
+        }
+        let _ = fs::write(self.instance.join("events/enable"), "0");
+        let _ = fs::remove_dir(&self.instance);
+    }
+}
+
+fn read(mut pipe: File, seen: &Mutex<ByKind>, stop: &AtomicBool) {
+    let mut buffer = vec![0; 256 << 10];
+    let mut text = Vec::new();
+    // By first sector: when, in µs.
+    let mut issued = BTreeMap::new();
+    while !stop.load(Relaxed) {
+        match pipe.read(&mut buffer) {
+            Ok(length) if length > 0 => text.extend_from_slice(&buffer[..length]),
+            // Nothing at the moment.
+            _ => {
+                sleep(LOOK_EVERY);
+                continue;
+            }
+        }
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for event in String::from_utf8_lossy(&text[..whole]).lines().filter_map(Event::parse) {
+            event.count(&mut issued, &mut seen);
+        }
+        drop(seen);
+        text.drain(..whole);
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Event<'a> {
+    micros: u64,
+    is_issue: bool,
+    /// `R`, `RA`, `WS`, `FF` …
+    operation: &'a str,
+    sector: u64,
+}
+
+impl Event<'_> {
+    /// ```text
+    /// java-7 [001] d..2. 5413.120745: block_rq_issue: 254,0 R 4096 () 90216 + 8 none,0,0 [java]
+    /// java-7 [001] d.h3. 5413.120911: block_rq_complete: 254,0 R () 90216 + 8 none,0,0 [0]
+    /// ```
+    fn parse(line: &str) -> Option<Event<'_>> {
+        let (head, rest) = line.split_once(": block_rq_")?;
+        let (seconds, fraction) = head.rsplit_once(' ')?.1.split_once('.')?;
+        let micros = seconds.parse::<u64>().ok()? * 1_000_000 + fraction.parse::<u64>().ok()?;
+        let (name, rest) = rest.split_once(": ")?;
+        let operation = rest.split(' ').nth(1)?;
+        let (_, place) = rest.split_once(") ")?;
+        let sector = place.split(' ').next()?.parse().ok()?;
+        Some(Event { micros, is_issue: name == "issue", operation, sector })
+    }
+
+    fn count(&self, issued: &mut BTreeMap<u64, u64>, seen: &mut ByKind) {
+        if self.is_issue {
+            issued.insert(self.sector, self.micros);
+            return;
+        }
+        let Some(from) = issued.remove(&self.sector) else { return };
+        let kind = match self.operation.as_bytes() {
+            // A flush has no data and no sector worth the name.
+            [b'F', b'F', ..] | [b'F'] => "flush",
+            [b'R', ..] => "read",
+            [b'W' | b'F', ..] => "write",
+            _ => return,
+        };
+        let nanos = self.micros.saturating_sub(from) * 1000;
+        seen.entry(kind.to_owned()).or_default().add(nanos, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_pair_by_sector() {
+        let lines = [
+            "   java-7 [001] d..2. 5413.120745: block_rq_issue: 254,0 RA 4096 () 90216 + 8 none,0,0 [java]",
+            " <idle>-0 [000] d.h3. 5413.120911: block_rq_complete: 254,0 RA () 90216 + 8 none,0,0 [0]",
+            " <idle>-0 [000] d.h3. 5413.120912: block_rq_complete: 254,0 WS () 4711 + 8 none,0,0 [0]",
+            "CPU:0 [LOST 7 EVENTS]",
+        ];
+        let (mut issued, mut seen) = (BTreeMap::new(), ByKind::new());
+        let events: Vec<Event<'_>> = lines.into_iter().filter_map(Event::parse).collect();
+        assert_eq!(events.len(), 3);
+        events.iter().for_each(|event| event.count(&mut issued, &mut seen));
+        let mut expected = Histogram::default();
+        expected.add(166_000, 1);
+        assert_eq!(seen, ByKind::from([("read".to_owned(), expected)]));
+    }
+}

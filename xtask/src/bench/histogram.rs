@@ -1,0 +1,99 @@
+//! Counts of latencies in powers of two, as `biolatency` and Halcyon's own tables have them.
+
+use serde_json::{Value, json};
+
+const BUCKETS: usize = 64;
+
+/// `counts[b]` lasted `[2^b, 2^(b+1))` nanoseconds.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Histogram {
+    counts: [u64; BUCKETS],
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram { counts: [0; BUCKETS] }
+    }
+}
+
+impl Histogram {
+    pub(super) fn add(&mut self, nanos: u64, count: u64) {
+        let bucket = nanos.max(1).ilog2() as usize;
+        if let Some(counted) = self.counts.get_mut(bucket) {
+            *counted += count;
+        }
+    }
+
+    pub(super) fn since(&self, before: Option<&Histogram>) -> Histogram {
+        let earlier = |bucket: usize| before.map_or(0, |before| before.counts[bucket]);
+        let counts =
+            std::array::from_fn(|bucket| self.counts[bucket].saturating_sub(earlier(bucket)));
+        Histogram { counts }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The share that lasted longer; inside a bucket, latencies are taken to be spread evenly.
+    pub(super) fn share_over(&self, nanos: u64) -> f64 {
+        let of_bucket = |(bucket, count): (usize, &u64)| {
+            let (from, to) = (2f64.powi(bucket as i32), 2f64.powi(bucket as i32 + 1));
+            *count as f64 * ((to - nanos as f64) / (to - from)).clamp(0.0, 1.0)
+        };
+        self.counts.iter().enumerate().map(of_bucket).sum::<f64>() / self.count().max(1) as f64
+    }
+
+    /// In nanoseconds: where in its bucket it would lie if latencies were spread evenly.
+    pub(super) fn quantile(&self, at: f64) -> f64 {
+        let mut below = 0.0;
+        let wanted = at * self.count() as f64;
+        for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            if below + *count as f64 >= wanted {
+                return 2f64.powi(bucket as i32) * (1.0 + (wanted - below) / *count as f64);
+            }
+            below += *count as f64;
+        }
+        0.0
+    }
+
+    /// Of the buckets from `from` to `until` nanoseconds, the share of all; what lies outside goes into the outermost.
+    pub(super) fn shares(&self, from: u64, until: u64) -> Vec<f64> {
+        let (first, last) = (from.ilog2() as usize, until.ilog2() as usize);
+        let mut shares = vec![0.0; last - first + 1];
+        let all = self.count().max(1) as f64;
+        for (bucket, count) in self.counts.iter().enumerate() {
+            shares[bucket.clamp(first, last) - first] += *count as f64 / all;
+        }
+        shares
+    }
+
+    /// Only what is there: nanoseconds that the bucket ends below, and the count.
+    pub(super) fn to_json(&self) -> Value {
+        let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let rows = counted
+            .map(|(b, count)| json!({ "below_ns": 2f64.powi(b as i32 + 1), "count": count }));
+        rows.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_quantiles() {
+        let mut histogram = Histogram::default();
+        histogram.add(1 << 10, 90);
+        histogram.add((1 << 20) + 5, 10);
+        assert_eq!(histogram.count(), 100);
+        assert_eq!(histogram.share_over(1 << 20), 0.1);
+        assert_eq!(histogram.share_over(3 << 19), 0.05);
+        assert_eq!(histogram.quantile(0.9), 2048.0);
+        assert_eq!(histogram.quantile(0.95), 1.5 * 1_048_576.0);
+        assert_eq!(histogram.shares(1 << 11, 1 << 13), [0.9, 0.0, 0.1]);
+        let before = histogram.clone();
+        histogram.add(7, 1);
+        assert_eq!(histogram.since(Some(&before)).count(), 1);
+    }
+}

@@ -1,0 +1,258 @@
+//! The open loop: requests at a fixed rate, whatever becomes of those before, each timed from the moment at which it was due.
+//!
+//! ```text
+//!   due:      │     │     │     │     │     │        one every 1/rate seconds
+//!   sent:     │     │     │          ││     │        late where the machine let the sender wait: it catches up
+//!   timed:    └──►  └──►  └────────────►  …          from due to received (a stall counts for all that it kept waiting)
+//! ```
+//! 1. One thread sends what is due; connections take turns, and lie on different shards where the server says which.
+//! 2. One thread for each connection receives. A request is known by its stream; each has a slot of its own.
+//! 3. These threads have little to do (about 20 µs for each request), but share the cores with the server. So that their waiting for a core
+//!    is not taken for the server's, they run under `SCHED_FIFO` where that is allowed.
+//! 4. After the end the answers that are still due are waited for; what never comes is counted.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use halcyon_protocol::client::{Answer, Client};
+use halcyon_protocol::{Compression, Consistency, QueryParameters, Value, Values, Version};
+
+use super::connection::Connection;
+use super::load::open_on_shard;
+use super::process::own_thread_cpu;
+use crate::Result;
+
+const CONNECTIONS: usize = 2;
+/// Streams of a connection.
+const SLOTS: usize = 1 << 15;
+/// For the last answers.
+const PATIENCE: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// In a slot, below the request's number.
+const CLASS_BITS: u32 = 4;
+
+/// What to ask, request by request.
+pub(super) trait Requests: Send + 'static {
+    /// Prepared before the start; a request's class is a place in this list.
+    fn statements(&self) -> Vec<String>;
+
+    /// The next request: its class and its values.
+    fn next(&mut self) -> (usize, Vec<Vec<u8>>);
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// When it was due, after the start.
+    pub(super) due: Duration,
+    pub(super) nanos: u64,
+    pub(super) class: u8,
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    Rows,
+    Empty,
+    Failed,
+}
+
+/// Everything that a loop has asked.
+pub(super) struct Asked {
+    pub(super) samples: Vec<Sample>,
+    pub(super) unanswered: u64,
+    /// Of sender and receivers.
+    pub(super) cpu_seconds: f64,
+    /// They ran before everybody else.
+    pub(super) first: bool,
+}
+
+/// A loop on its way.
+pub(super) struct Paced {
+    pub(super) start: Instant,
+    stop: Arc<AtomicBool>,
+    sender: JoinHandle<std::result::Result<Part, String>>,
+    receivers: Vec<JoinHandle<std::result::Result<Part, String>>>,
+}
+
+/// What one thread has to tell.
+#[derive(Default)]
+struct Part {
+    samples: Vec<Sample>,
+    unanswered: u64,
+    cpu_seconds: f64,
+    first: bool,
+}
+
+/// One connection's requests under way.
+struct Lane {
+    /// By stream: zero, or one more than the request's number and class.
+    slots: Vec<AtomicU64>,
+    sent: AtomicU64,
+    closed: AtomicBool,
+}
+
+#[derive(Clone, Copy)]
+struct Schedule {
+    start: Instant,
+    rate: f64,
+}
+
+impl Schedule {
+    fn due(self, number: u64) -> Duration {
+        Duration::from_secs_f64(number as f64 / self.rate)
+    }
+}
+
+impl Paced {
+    /// Begins to ask, `rate` times a second.
+    pub(super) fn start(port: u16, rate: f64, requests: impl Requests) -> Result<Paced> {
+        let mut connections = Vec::new();
+        for number in 0..CONNECTIONS {
+            connections.push(open_on_shard(port, number as u64)?.0);
+        }
+        let first = connections.first_mut().ok_or("no connection")?;
+        let prepared: Result<Vec<Vec<u8>>> =
+            requests.statements().iter().map(|text| first.prepare(text)).collect();
+        let (prepared, stop) = (prepared?, Arc::new(AtomicBool::new(false)));
+        let schedule = Schedule { start: Instant::now(), rate };
+        let mut lanes = Vec::new();
+        let mut receivers = Vec::new();
+        for connection in connections {
+            let slots = std::iter::repeat_with(|| AtomicU64::new(0)).take(SLOTS).collect();
+            let closed = AtomicBool::new(false);
+            let lane = Arc::new(Lane { slots, sent: AtomicU64::new(0), closed });
+            lanes.push((connection.stream.try_clone()?, lane.clone()));
+            receivers.push(std::thread::spawn(move || {
+                receive(connection, &lane, schedule).map_err(|e| e.to_string())
+            }));
+        }
+        let sender = {
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                let sent = send(&mut lanes, &prepared, requests, schedule, &stop);
+                lanes.iter().for_each(|(_, lane)| lane.closed.store(true, Release));
+                sent.map_err(|e| e.to_string())
+            })
+        };
+        Ok(Paced { start: schedule.start, stop, sender, receivers })
+    }
+
+    /// Since the start.
+    pub(super) fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    pub(super) fn stop(self) -> Result<Asked> {
+        self.stop.store(true, Relaxed);
+        let mut asked = Asked { samples: Vec::new(), unanswered: 0, cpu_seconds: 0.0, first: true };
+        for thread in std::iter::once(self.sender).chain(self.receivers) {
+            let part = thread.join().map_err(|_| "a thread of the generator panicked")??;
+            asked.samples.extend(part.samples);
+            asked.unanswered += part.unanswered;
+            asked.cpu_seconds += part.cpu_seconds;
+            asked.first &= part.first;
+        }
+        asked.samples.sort_by_key(|sample| sample.due);
+        Ok(asked)
+    }
+}
+
+/// Puts this thread before all others. `false` where that is not allowed.
+fn run_first() -> bool {
+    let Ok(own) = fs::read_link("/proc/thread-self") else { return false };
+    let Some(id) = own.file_name() else { return false };
+    let mut chrt = Command::new("chrt");
+    chrt.args(["--fifo", "--pid", "10"]).arg(id);
+    chrt.output().is_ok_and(|output| output.status.success())
+}
+
+fn send(
+    lanes: &mut [(TcpStream, Arc<Lane>)],
+    prepared: &[Vec<u8>],
+    mut requests: impl Requests,
+    schedule: Schedule,
+    stop: &AtomicBool,
+) -> Result<Part> {
+    let first = run_first();
+    let mut client = Client::new(Version::V4, Compression::None);
+    let count = lanes.len() as u64;
+    for number in 0.. {
+        if stop.load(Relaxed) {
+            break;
+        }
+        let wait = schedule.due(number).saturating_sub(schedule.start.elapsed());
+        if !wait.is_zero() {
+            sleep(wait);
+        }
+        let (class, values) = requests.next();
+        let lane = usize::try_from(number % count)?;
+        let (socket, lane) = lanes.get_mut(lane).ok_or("no such connection")?;
+        let stream = usize::try_from(number / count)? % SLOTS;
+        let known = (number << CLASS_BITS | class as u64) + 1;
+        if lane.slots[stream].swap(known, Relaxed) != 0 {
+            return Err(format!("{SLOTS} requests without an answer").into());
+        }
+        let mut parameters = QueryParameters::new(Consistency::One);
+        parameters.values = Values::Positional(values.iter().map(|v| Value::Bytes(v)).collect());
+        parameters.skip_metadata = true;
+        let id = prepared.get(class).ok_or("no such statement")?;
+        client.execute(i16::try_from(stream)?, id, &[], &parameters);
+        lane.sent.fetch_add(1, Relaxed);
+        socket.write_all(&client.take())?;
+    }
+    Ok(Part { cpu_seconds: own_thread_cpu(), first, ..Part::default() })
+}
+
+fn receive(mut connection: Connection, lane: &Lane, schedule: Schedule) -> Result<Part> {
+    let mut part = Part { first: run_first(), ..Part::default() };
+    connection.stream.set_read_timeout(Some(LOOK_EVERY))?;
+    let mut buffer = vec![0; 64 << 10];
+    let (mut received, mut closed_at) = (0, None);
+    loop {
+        match connection.stream.read(&mut buffer) {
+            Ok(0) => return Err("the server closed the connection".into()),
+            Ok(length) => connection.client.feed(&buffer[..length]),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let now = schedule.start.elapsed();
+        while let Some((stream, answer)) = connection.client.next_answer()? {
+            let slot = lane.slots.get(usize::try_from(stream)?).ok_or("an unknown stream")?;
+            let known = slot.swap(0, Relaxed).checked_sub(1).ok_or("an answer to nothing")?;
+            let due = schedule.due(known >> CLASS_BITS);
+            received += 1;
+            part.samples.push(Sample {
+                due,
+                nanos: u64::try_from(now.saturating_sub(due).as_nanos())?,
+                class: (known & ((1 << CLASS_BITS) - 1)) as u8,
+                outcome: outcome(&answer),
+            });
+        }
+        if lane.closed.load(Acquire) {
+            let sent = lane.sent.load(Relaxed);
+            let since = *closed_at.get_or_insert(now);
+            if received == sent || now - since > PATIENCE {
+                part.unanswered = sent - received;
+                part.cpu_seconds = own_thread_cpu();
+                return Ok(part);
+            }
+        }
+    }
+}
+
+fn outcome(answer: &Answer) -> Outcome {
+    match answer {
+        Answer::Rows(page) if page.rows.is_empty() => Outcome::Empty,
+        Answer::Rows(_) | Answer::Void => Outcome::Rows,
+        _ => Outcome::Failed,
+    }
+}

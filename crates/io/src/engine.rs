@@ -14,12 +14,16 @@
 use std::{
     cell::{Cell, OnceCell},
     fmt, io,
+    os::fd::AsRawFd,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::pin,
     rc::Rc,
     str::FromStr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -172,6 +176,9 @@ const RING_ENTRIES: u32 = 256;
 /// When all are busy, whoever wants one more spins; so there are more than streams in flight.
 const POOL_THREADS: usize = 128;
 
+/// Rounds of tasks before the ring is looked at although tasks are ready.
+const ROUNDS: usize = 8;
+
 /// A thread's runtime and how many of its operations the kernel holds buffers of.
 #[derive(Clone)]
 pub(crate) struct ThreadRuntime {
@@ -209,7 +216,31 @@ impl ThreadRuntime {
     fn block_on<F: Future>(&self, future: F) -> F::Output {
         assert!(!self.running.replace(true), "block_on inside block_on: await the future instead");
         let _drained = Drained(self, ENTERED.replace(Some(self)));
-        self.runtime.block_on(future)
+        match catch_unwind(AssertUnwindSafe(|| self.turn(future))) {
+            Ok(output) => output,
+            // The runtime's own loop gives up its tasks when a future panics.
+            Err(panic) => self.runtime.block_on(async { resume_unwind(panic) }),
+        }
+    }
+
+    /// The loop of a thread. Not the runtime's, which looks at the ring after each round of tasks: a look that finds nothing also
+    /// forgets that the thread is awake, and the next wake-up on this very thread then goes through the kernel.
+    fn turn<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        self.runtime.enter(|| {
+            let waker = self.runtime.waker();
+            let mut context = Context::from_waker(&waker);
+            loop {
+                if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                    return output;
+                }
+                if (0..ROUNDS).all(|_| self.runtime.run()) {
+                    self.runtime.poll_with(Some(Duration::ZERO));
+                } else {
+                    self.runtime.poll();
+                }
+            }
+        })
     }
 
     /// Runs the driver until the kernel holds no buffer of this thread.
@@ -284,9 +315,14 @@ impl ThreadRuntime {
 /// Hands all queued operations to the kernel now, without waiting for any.
 pub(crate) fn enter_ring() {
     with_entered(|entered| {
-        // `flush` clears the wake-up mark; put it back if it was set, or a wake-up is lost.
-        if entered.engine == Engine::Uring && entered.runtime.flush() {
-            entered.runtime.waker().wake();
+        if entered.engine == Engine::Uring {
+            let ring = entered.runtime.as_raw_fd();
+            let no_arguments = std::ptr::null::<libc::c_void>();
+            // Not by the runtime's `flush`, which forgets that the thread is awake. What cannot be submitted now is when the
+            // ring is looked at next. SAFETY: the ring is open; the kernel takes what is queued, at most as many as asked.
+            unsafe {
+                libc::syscall(libc::SYS_io_uring_enter, ring, RING_ENTRIES, 0, 0, no_arguments, 0)
+            };
         }
     });
 }

@@ -1,8 +1,9 @@
 //! Tasks: futures that run beside the one that started them, on the same thread.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// A started task. Dropping it lets the task go on.
 #[derive(Debug)]
@@ -12,6 +13,18 @@ pub struct Task<T>(Option<compio::runtime::JoinHandle<T>>);
 /// Starts a task on this thread; call it inside `block_on`.
 pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> Task<T> {
     Task(Some(compio::runtime::spawn(future)))
+}
+
+/// Runs a future as far as it gets at once, and the rest of it as a task: most requests for what is in memory never become one.
+/// A panic ends it and nothing else, as a task's does.
+pub fn start(future: impl Future<Output = ()> + 'static) {
+    let mut future = Box::pin(future);
+    // The task polls again, with the waker that counts.
+    let mut context = Context::from_waker(Waker::noop());
+    let outcome = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));
+    if let Ok(Poll::Pending) = outcome {
+        spawn(future).detach();
+    }
 }
 
 impl<T> Task<T> {
@@ -38,5 +51,33 @@ impl<T> Future for Task<T> {
         let outcome = std::task::ready!(Pin::new(handle).poll(context));
         self.0 = None;
         Poll::Ready(outcome.ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::{Clock, block_on};
+
+    /// Proves that a future runs at once as far as it gets, that the rest of it is run too, and that a panic stays in it.
+    #[test]
+    fn started_futures_run_at_once() {
+        block_on(async {
+            let reached = Rc::new(Cell::new(0));
+            let there = reached.clone();
+            start(async move {
+                there.set(1);
+                Clock::system().sleep(std::time::Duration::from_millis(1)).await;
+                there.set(2);
+            });
+            assert_eq!(reached.get(), 1);
+            start(async { panic!("stays in it") });
+            while reached.get() < 2 {
+                Clock::system().sleep(std::time::Duration::from_millis(1)).await;
+            }
+        });
     }
 }

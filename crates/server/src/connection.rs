@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::clock::{Instant, now};
-use halcyon_io::{Clock, Socket, spawn};
+use halcyon_io::{Clock, Socket, spawn, start};
 use halcyon_protocol::{
     Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
     Opcode, ReplyTo, Response, SchemaChange, Version,
@@ -300,13 +300,12 @@ async fn take_in(
             connection.in_flight.set(connection.in_flight.get() + 1);
             shard.figures().in_flight.up();
             let (shard, connection) = (shard.clone(), connection.clone());
-            spawn(async move {
+            start(async move {
                 shard.figures().waits.record(now() - arrived);
                 let _leaving = Leaving(shard.clone(), connection.clone(), to);
                 session::execute(&shard, &connection, &envelope, warnings).await;
                 drop(permit);
-            })
-            .detach();
+            });
         }
         Opcode::Startup => {
             if let Some((version, compression)) = session::startup(shard, connection, &envelope) {

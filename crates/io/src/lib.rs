@@ -54,6 +54,6 @@ pub use reader::{SequentialReader, StreamOptions};
 pub use signals::{Signal, Signals};
 pub use sim::{Fault, FaultRule, SimDisk, SimSnapshot};
 pub use socket::{DetachedSocket, Listener, Socket};
-pub use task::{Task, spawn, start};
+pub use task::{Task, spawn, start, yield_now};
 pub use thread::{ThreadPriority, core_count, pin_to_core, spawn_thread};
 pub use writer::{SequentialWriter, WriteOptions};

@@ -42,6 +42,19 @@ impl<T> Drop for Task<T> {
     }
 }
 
+/// Lets the thread's other tasks run before this one goes on.
+pub async fn yield_now() {
+    let mut yielded = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// `None` if the task panicked.
 impl<T> Future for Task<T> {
     type Output = Option<T>;

@@ -8,12 +8,19 @@ NATIVE = {
     0x08: "float", 0x09: "int", 0x0B: "timestamp", 0x0C: "uuid", 0x0D: "text", 0x0E: "varint", 0x0F: "timeuuid",
     0x10: "inet", 0x11: "date", 0x12: "time", 0x13: "smallint", 0x14: "tinyint",
 }
-STARTUP, QUERY = 0x01, 0x07
-ERROR, ROWS = 0x00, 2
+STARTUP, QUERY, PREPARE = 0x01, 0x07, 0x09
+ERROR, ROWS, UNAVAILABLE = 0x00, 2, 0x1000
+UNSET = object()
 
 
 class Refused(Exception):
     """An ERROR message: its code and its text."""
+
+
+def _value(value):
+    if value is None:
+        return struct.pack(">i", -1)
+    return struct.pack(">i", -2) if value is UNSET else struct.pack(">i", len(value)) + value
 
 
 class _Body:
@@ -65,14 +72,22 @@ class Client:
     def close(self):
         self._socket.close()
 
-    def query(self, text, page_size=None, paging_state=None):
-        """Columns, rows and paging state; `None` where there is no result set."""
-        flags = (0x04 if page_size else 0) | (0x08 if paging_state is not None else 0)
-        body = struct.pack(">i", len(text.encode())) + text.encode() + struct.pack(">HB", 1, flags)
+    def prepare(self, text):
+        self._call(PREPARE, struct.pack(">i", len(text.encode())) + text.encode())
+
+    def query(self, text, page_size=None, paging_state=None, consistency=1, serial=None, values=()):
+        """Columns, rows and paging state; `None` where there is no result set. Values are bytes, `None` or `UNSET`."""
+        flags = (0x01 if values else 0) | (0x04 if page_size else 0)
+        flags |= (0x08 if paging_state is not None else 0) | (0x10 if serial is not None else 0)
+        body = struct.pack(">i", len(text.encode())) + text.encode() + struct.pack(">HB", consistency, flags)
+        if values:
+            body += struct.pack(">H", len(values)) + b"".join(map(_value, values))
         if page_size:
             body += struct.pack(">i", page_size)
         if paging_state is not None:
             body += struct.pack(">i", len(paging_state)) + paging_state
+        if serial is not None:
+            body += struct.pack(">H", serial)
         answer = self._call(QUERY, body)
         if answer.int() != ROWS:
             return None
@@ -96,7 +111,11 @@ class Client:
             answer.take(16)
         self.warnings = [answer.string() for _ in range(answer.short())] if flags & 0x08 else []
         if opcode == ERROR:
-            raise Refused(f"{answer.int():04x} {answer.string()}")
+            code, message = answer.int(), answer.string()
+            if code == UNAVAILABLE:
+                answer.short()
+                message += f" required {answer.int()} alive {answer.int()}"
+            raise Refused(f"{code:04x} {message}")
         return answer
 
     def _read(self, count):

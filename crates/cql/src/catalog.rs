@@ -9,7 +9,7 @@ use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
 use halcyon_model::types::UserType;
 use halcyon_stream::{Layout, TableId};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::schema::rows::{self, SchemaRows};
 
 /// Which kind of table, as far as statements behave differently.
@@ -28,6 +28,8 @@ pub struct Table {
     pub schema: TableSchema,
     /// Statics and regulars stand in it at the same indexes as in `schema`.
     pub layout: Arc<Layout>,
+    /// What Cassandra keeps up to date with each write: `materialized view ks.v`, `index i`, `trigger t`.
+    pub derived: Vec<String>,
 }
 
 /// Where a column stands: its kind, and its index among the columns of that kind.
@@ -40,7 +42,12 @@ pub struct ColumnRef {
 impl Table {
     pub fn new(id: TableId, kind: TableKind, schema: TableSchema) -> Table {
         let layout = Arc::new(Layout::of_table(&schema));
-        Table { id, kind, schema, layout }
+        Table { id, kind, schema, layout, derived: Vec::new() }
+    }
+
+    /// The same table with another schema.
+    pub fn altered(&self, schema: TableSchema) -> Table {
+        Table { derived: self.derived.clone(), ..Table::new(self.id, self.kind, schema) }
     }
 
     /// The columns of one kind.
@@ -77,6 +84,18 @@ impl Table {
     /// `keyspace.table`, as messages name it.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.schema.keyspace, self.schema.name)
+    }
+}
+
+/// Refuses what would leave views, indexes or triggers of a table behind: what Cassandra derives would no longer be true, and
+/// nobody would see it.
+pub fn refuse_derived(table: &Table, doing: &str) -> Result<()> {
+    match table.derived.first() {
+        None => Ok(()),
+        Some(first) => Err(Error::NotSupportedYet(format!(
+            "{doing} {}, which has the {first}: it would not be kept up to date; drop it with Cassandra first",
+            table.full_name()
+        ))),
     }
 }
 

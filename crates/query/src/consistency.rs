@@ -1,6 +1,7 @@
-//! Consistency levels on one node: what a write may ask for, and whether one replica is enough.
+//! Consistency levels on one node: what a request may ask for, and whether one replica is enough.
 
-use halcyon_cql::catalog::{Catalog, Table};
+use halcyon_cql::catalog::{Catalog, Table, TableKind};
+use halcyon_cql::schema::DATA_CENTER;
 
 use crate::{Error, Result};
 
@@ -22,11 +23,16 @@ const NAMES: [&str; 11] = [
 ];
 
 const ANY: u16 = 0;
+const ONE: u16 = 1;
+const TWO: u16 = 2;
+const THREE: u16 = 3;
 const QUORUM: u16 = 4;
+const ALL: u16 = 5;
 const LOCAL_QUORUM: u16 = 6;
 const EACH_QUORUM: u16 = 7;
 const SERIAL: u16 = 8;
 const LOCAL_SERIAL: u16 = 9;
+const LOCAL_ONE: u16 = 10;
 
 fn refuse<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::Invalid(message.into()))
@@ -94,29 +100,65 @@ impl Consistency {
         Ok(())
     }
 
-    /// The serial level of a conditional write: a majority must be there.
+    /// What a conditional write names as its serial level.
+    pub(crate) fn check_is_serial(self) -> Result<()> {
+        if self.is_serial() {
+            return Ok(());
+        }
+        refuse("Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL")
+    }
+
+    /// A serial level: a majority must be there.
     pub(crate) fn check_serial(self, catalog: &Catalog, keyspace: &str) -> Result<()> {
-        match self.0 {
-            SERIAL => Consistency(QUORUM).check_replicas(catalog, keyspace),
-            LOCAL_SERIAL => Consistency(LOCAL_QUORUM).check_replicas(catalog, keyspace),
-            _ => refuse(
-                "Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL",
+        let majority = if self.0 == LOCAL_SERIAL { LOCAL_QUORUM } else { QUORUM };
+        Consistency(majority).check_replicas(catalog, keyspace)
+    }
+
+    pub(crate) fn check_read_level(self) -> Result<()> {
+        if self.0 == ANY {
+            return refuse("ANY ConsistencyLevel is only supported for writes");
+        }
+        Ok(())
+    }
+
+    /// A read. `partitions` says how many keys it names; `None` is a range.
+    pub(crate) fn check_read(
+        self,
+        catalog: &Catalog,
+        table: &Table,
+        partitions: Option<usize>,
+    ) -> Result<()> {
+        if table.kind == TableKind::Virtual {
+            return Ok(());
+        }
+        let keyspace = &table.schema.keyspace;
+        match partitions {
+            Some(2..) if self.is_serial() => refuse(
+                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
             ),
+            // What a conditional write left unfinished would be finished first, by a majority.
+            Some(_) if self.is_serial() => self.check_serial(catalog, keyspace),
+            _ => self.check_replicas(catalog, keyspace),
         }
     }
 
     /// Whether this node alone can answer for a keyspace.
     pub(crate) fn check_replicas(self, catalog: &Catalog, keyspace: &str) -> Result<()> {
-        let replicas = replication_factor(catalog, keyspace);
-        let required = match self.0 {
+        let replicas = Replicas::of(catalog, keyspace);
+        let majority = |replicas: i32| replicas / 2 + 1;
+        let (required, alive) = match self.0 {
             ANY => return Ok(()),
-            2 => 2,
-            3 => 3,
-            QUORUM | LOCAL_QUORUM | EACH_QUORUM | SERIAL | LOCAL_SERIAL => replicas / 2 + 1,
-            5 => replicas,
-            _ => 1,
+            ONE => (1, replicas.alive),
+            TWO => (2, replicas.alive),
+            THREE => (3, replicas.alive),
+            ALL => (replicas.all, replicas.alive),
+            EACH_QUORUM if replicas.by_center => {
+                return self.check_each_center(catalog, keyspace);
+            }
+            LOCAL_QUORUM | LOCAL_SERIAL => (majority(replicas.local), replicas.alive),
+            LOCAL_ONE => (1, replicas.alive),
+            _ => (majority(replicas.all), replicas.alive),
         };
-        let alive = replicas.min(1);
         if alive >= required {
             return Ok(());
         }
@@ -127,6 +169,54 @@ impl Consistency {
             alive,
         })
     }
+
+    /// A majority in each data centre. Cassandra tells the living in the place of the full replicas, so they are none.
+    fn check_each_center(self, catalog: &Catalog, keyspace: &str) -> Result<()> {
+        let Some(keyspace) = catalog.keyspace(keyspace) else { return Ok(()) };
+        for (center, text) in keyspace.replication.iter().filter(|(key, _)| *key != "class") {
+            let required = factor(text) / 2 + 1;
+            let alive = i32::from(center == DATA_CENTER);
+            if alive < required {
+                let consistency = format!("{} in DC {center}", self.name());
+                return Err(Error::Unavailable { consistency, code: self.0, required, alive: 0 });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many replicas a keyspace wants, and whether this node is one of them.
+struct Replicas {
+    all: i32,
+    /// Wanted in this node's data centre.
+    local: i32,
+    alive: i32,
+    /// Each data centre has its own factor.
+    by_center: bool,
+}
+
+impl Replicas {
+    fn of(catalog: &Catalog, name: &str) -> Replicas {
+        let one = Replicas { all: 1, local: 1, alive: 1, by_center: false };
+        let Some(keyspace) = catalog.keyspace(name) else { return one };
+        let class = keyspace.replication.get("class").map_or("LocalStrategy", String::as_str);
+        if class.ends_with("LocalStrategy") {
+            return one;
+        }
+        let factors = keyspace.replication.iter().filter(|(key, _)| *key != "class");
+        let all = factors.map(|(_, text)| factor(text)).sum();
+        if !class.ends_with("NetworkTopologyStrategy") {
+            return Replicas { all, local: all, alive: i32::min(all, 1), by_center: false };
+        }
+        let local = keyspace.replication.get(DATA_CENTER).map_or(0, |text| factor(text));
+        Replicas { all, local, alive: local.min(1), by_center: true }
+    }
+}
+
+/// `3/1` is three.
+fn factor(text: &str) -> i32 {
+    let whole = text.split_once('/').map_or(text, |(whole, _)| whole);
+    whole.trim().parse().unwrap_or(0)
 }
 
 fn strategy(catalog: &Catalog, keyspace: &str) -> String {
@@ -137,19 +227,4 @@ fn strategy(catalog: &Catalog, keyspace: &str) -> String {
     } else {
         format!("org.apache.cassandra.locator.{class}")
     }
-}
-
-/// How many replicas a keyspace wants, over all data centres; `3/1` has three.
-fn replication_factor(catalog: &Catalog, keyspace: &str) -> i32 {
-    let Some(keyspace) = catalog.keyspace(keyspace) else { return 1 };
-    let is_local = keyspace.replication.get("class").is_none_or(|c| c.ends_with("LocalStrategy"));
-    if is_local {
-        return 1;
-    }
-    let factor = |text: &String| {
-        let whole = text.split_once('/').map_or(text.as_str(), |(whole, _)| whole);
-        whole.trim().parse::<i32>().unwrap_or(0)
-    };
-    let factors = keyspace.replication.iter().filter(|(key, _)| *key != "class");
-    factors.map(|(_, value)| factor(value)).sum()
 }

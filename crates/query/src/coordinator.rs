@@ -10,9 +10,10 @@ use halcyon_engine::Shard;
 use halcyon_io::Random;
 use halcyon_io::clock::unix_micros;
 
-use crate::scan::Moment;
+use crate::scan::{Bounds, Moment};
 use crate::{
-    Error, Outcome, OwnedValue, QueryOptions, Result, VirtualTables, modify, schema, select,
+    Error, Outcome, OwnedValue, QueryOptions, RequestLimits, Result, VirtualTables, modify, schema,
+    select,
 };
 
 /// Who asks: what a connection remembers between requests.
@@ -49,6 +50,7 @@ pub struct BatchEntry {
 pub struct Coordinator {
     shard: Rc<Shard>,
     virtual_tables: Rc<dyn VirtualTables>,
+    limits: RequestLimits,
     entropy: Entropy,
 }
 
@@ -69,12 +71,14 @@ impl<'a> Request<'a> {
             now_seconds: self.now_seconds,
             protocol_version: self.protocol_version,
             entropy: &self.entropy,
+            json: &[],
         }
     }
 
     /// What may move to another shard.
-    pub(crate) fn moment(&self, consistency: u16) -> Moment {
+    pub(crate) fn moment(&self, consistency: u16, bounds: Bounds) -> Moment {
         Moment {
+            bounds,
             now_micros: self.now_micros,
             now_seconds: self.now_seconds,
             protocol_version: self.protocol_version,
@@ -85,14 +89,22 @@ impl<'a> Request<'a> {
 }
 
 impl Coordinator {
-    pub fn new(shard: Rc<Shard>, virtual_tables: Rc<dyn VirtualTables>) -> Coordinator {
+    pub fn new(
+        shard: Rc<Shard>,
+        virtual_tables: Rc<dyn VirtualTables>,
+        limits: RequestLimits,
+    ) -> Coordinator {
         let mut random = Random::from_system();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
-        Coordinator { shard, virtual_tables, entropy: Entropy::seeded(seed) }
+        Coordinator { shard, virtual_tables, limits, entropy: Entropy::seeded(seed) }
     }
 
     pub fn shard(&self) -> &Rc<Shard> {
         &self.shard
+    }
+
+    pub(crate) fn limits(&self) -> &RequestLimits {
+        &self.limits
     }
 
     pub(crate) fn entropy(&self) -> &Entropy {

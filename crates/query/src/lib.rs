@@ -3,8 +3,10 @@
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
 mod aggregate;
+mod consistency;
 mod coordinator;
 mod error;
+mod limits;
 mod live;
 mod modify;
 mod mutations;
@@ -17,5 +19,6 @@ mod virtual_tables;
 
 pub use coordinator::{BatchEntry, Client, Coordinator, PreparedStatement};
 pub use error::{Error, Result};
+pub use limits::RequestLimits;
 pub use outcome::{Outcome, OwnedValue, QueryOptions, Rows, SchemaChange, SchemaTarget};
 pub use virtual_tables::{VirtualTables, modification_is_not_supported};

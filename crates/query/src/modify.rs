@@ -8,24 +8,23 @@
 mod batch;
 mod batchlog;
 mod conditional;
-mod consistency;
 mod current;
 mod write;
 
-#[cfg(test)]
-mod recorded_tests;
-
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use halcyon_cql::ast::BatchKind;
 use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::Plan;
-use halcyon_cql::plan::modify::{BatchPlan, ModifyPlan};
+use halcyon_cql::plan::modify::{BatchPlan, BoundModification, ModifyPlan};
+use halcyon_io::clock::{Instant, now};
+use halcyon_model::time::MAX_DELETION_TIME;
 
+use crate::consistency::Consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
 use crate::{Error, Outcome, QueryOptions, Result};
-use consistency::Consistency;
 
 pub(crate) use batchlog::replay as replay_batches;
 
@@ -46,6 +45,45 @@ fn default_timestamp(request: &Request<'_>, options: &QueryOptions) -> i64 {
     options.timestamp.unwrap_or_else(|| next_timestamp(request.execution().now_micros))
 }
 
+/// A bound statement; what would expire too late is refused.
+fn bind(
+    coordinator: &Coordinator,
+    plan: &ModifyPlan,
+    timestamp: i64,
+    request: &Request<'_>,
+) -> Result<BoundModification> {
+    let bound = plan.bind(timestamp, &request.execution())?;
+    let latest = match coordinator.shard().engine().options().version.has_uint_deletion_time() {
+        true => MAX_DELETION_TIME,
+        false => u32::MAX / 2 - 1,
+    };
+    bound.check_expiration(latest)?;
+    Ok(bound)
+}
+
+/// A write on its way, and how long it may take. What takes longer is done all the same, but the client is told what
+/// Cassandra tells: it may or may not be there.
+struct Stopwatch {
+    began: Instant,
+    allowed: Duration,
+    consistency: u16,
+    write_type: &'static str,
+}
+
+impl Stopwatch {
+    fn start(allowed: Duration, consistency: u16, write_type: &'static str) -> Stopwatch {
+        Stopwatch { began: now(), allowed, consistency, write_type }
+    }
+
+    fn check(&self) -> Result<()> {
+        if now() - self.began <= self.allowed {
+            return Ok(());
+        }
+        let (consistency, write_type) = (self.consistency, self.write_type);
+        Err(Error::WriteTimeout { consistency, received: 0, required: 1, write_type })
+    }
+}
+
 pub(crate) async fn execute_modification(
     coordinator: &Coordinator,
     plan: &Arc<ModifyPlan>,
@@ -57,7 +95,7 @@ pub(crate) async fn execute_modification(
         consistency.check_write(&plan.table)?;
     }
     let timestamp = default_timestamp(request, options);
-    let bound = plan.bind(timestamp, &request.execution())?;
+    let bound = bind(coordinator, plan, timestamp, request)?;
     if plan.has_conditions() {
         let statements = vec![(plan.clone(), bound)];
         return conditional::execute(coordinator, statements, false, options).await;
@@ -74,7 +112,15 @@ pub(crate) async fn execute_modification(
         consistency.check_read_before_write()?;
     }
     consistency.check_replicas(&catalog, &plan.table.schema.keyspace)?;
+    let limits = coordinator.limits();
+    let watch = match plan.table.is_counter() {
+        true => {
+            Stopwatch::start(limits.counter_write_request_timeout, options.consistency, "COUNTER")
+        }
+        false => Stopwatch::start(limits.write_request_timeout, options.consistency, "SIMPLE"),
+    };
     write::execute(coordinator, vec![bound]).await?;
+    watch.check()?;
     Ok(Outcome::Void)
 }
 
@@ -89,7 +135,7 @@ pub(crate) async fn execute_batch(
     let timestamp = plan.bind_timestamp(default_timestamp(request, options), &execution)?;
     let mut statements = Vec::with_capacity(plan.statements.len());
     for statement in &plan.statements {
-        statements.push((statement.clone(), statement.bind(timestamp, &execution)?));
+        statements.push((statement.clone(), bind(coordinator, statement, timestamp, request)?));
     }
     batch::execute(coordinator, plan.kind, statements, options).await
 }
@@ -116,7 +162,7 @@ pub(crate) async fn execute_batch_message(
     let timestamp = default_timestamp(first, options);
     let mut statements = Vec::with_capacity(plans.len());
     for (plan, (_, request)) in plans.into_iter().zip(entries) {
-        let bound = plan.bind(timestamp, &request.execution())?;
+        let bound = bind(coordinator, &plan, timestamp, request)?;
         statements.push((plan, bound));
     }
     batch::execute(coordinator, kind, statements, options).await

@@ -9,18 +9,23 @@
 //! 2. It stops in the middle of a stream as soon as the page is full; `last` then says after which row to go on.
 //! 3. A group is given out when the first row of the next one shows up, so a page always ends between groups.
 //! 4. Memory: one row, one group, one page. Only rows that are to be sorted (ORDER BY over several keys) are all kept.
+//! 5. A long scan lets others have the thread every `SLICE`, and gives up when its time is over.
 
 use std::cmp::Ordering;
+use std::time::Duration;
 
 use halcyon_cql::catalog::ColumnRef;
+use halcyon_cql::plan::restrictions::BoundKeys;
 use halcyon_cql::plan::select::{BoundSelect, NO_LIMIT, SelectPlan};
 use halcyon_cql::plan::selection::{Evaluation, RowValues, Selector};
 use halcyon_cql::plan::{Entropy, Execution};
+use halcyon_io::clock::{Instant, now};
+use halcyon_io::yield_now;
 use halcyon_model::bytes::Put;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
-use halcyon_model::value::{quote_json, to_json_string};
+use halcyon_model::value::{quote_json, to_cql_literal, to_json_string};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
 
 use crate::aggregate::Accumulators;
@@ -30,8 +35,14 @@ use crate::{Error, Result};
 /// Bytes after which a page ends early, whatever its number of rows.
 const PAGE_BYTES: usize = 64 << 20;
 
-/// `tombstone_failure_threshold`
-const TOMBSTONE_FAILURE_THRESHOLD: u64 = 100_000;
+/// How long a scan keeps its thread.
+const SLICE: Duration = Duration::from_micros(300);
+
+/// Fragments between two looks at the clock.
+const FRAGMENTS_PER_LOOK: u32 = 32;
+
+/// Fragments of a partition that are stepped over before it is left by its end.
+const STEPS_BEFORE_SKIP: u32 = 64;
 
 /// The row after which a page goes on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,6 +84,37 @@ pub(crate) struct Page {
 /// Rows with what they are sorted by.
 type Sortable = (Vec<Option<Vec<u8>>>, Vec<u8>);
 
+/// Measures how long a scan has had its thread.
+struct Pace {
+    fragments: u32,
+    /// The last look that began a slice; a short scan never looks.
+    since: Option<Instant>,
+}
+
+impl Pace {
+    fn new() -> Pace {
+        Pace { fragments: 0, since: None }
+    }
+
+    /// Whether it is time to look at the clock.
+    fn step(&mut self) -> bool {
+        self.fragments += 1;
+        self.fragments.is_multiple_of(FRAGMENTS_PER_LOOK)
+    }
+
+    /// Lets others run if the slice is used up; what time it is.
+    async fn pause(&mut self) -> Instant {
+        let time = now();
+        if time - *self.since.get_or_insert(time) <= SLICE {
+            return time;
+        }
+        yield_now().await;
+        let time = now();
+        self.since = Some(time);
+        time
+    }
+}
+
 #[derive(Debug)]
 struct Group {
     /// What its rows have in common besides the partition.
@@ -80,6 +122,14 @@ struct Group {
     first: RowValues,
     accumulators: Accumulators,
     last: Last,
+}
+
+/// What ends a read before its time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub until: Instant,
+    pub tombstone_warn_threshold: u64,
+    pub tombstone_failure_threshold: u64,
 }
 
 /// Time and randomness of the request.
@@ -90,6 +140,7 @@ pub(crate) struct Moment {
     pub protocol_version: u8,
     pub entropy: Entropy,
     pub consistency: u16,
+    pub bounds: Bounds,
 }
 
 #[derive(Debug)]
@@ -109,6 +160,10 @@ pub(crate) struct Scan {
     found_static: bool,
     /// No more rows of this partition are wanted.
     skipping: bool,
+    /// Fragments that were stepped over since.
+    stepped: u32,
+    live_rows: u64,
+    warnings: Vec<String>,
     group: Option<Group>,
     sorted: Vec<Sortable>,
 }
@@ -180,6 +235,9 @@ impl Scan {
             found_rows: false,
             found_static: false,
             skipping: false,
+            stepped: 0,
+            live_rows: 0,
+            warnings: Vec::new(),
             group: None,
             sorted: Vec::new(),
             page_rows,
@@ -200,13 +258,18 @@ impl Scan {
         self.resumed = false;
     }
 
-    /// Takes in a stream, to its end or until the page is full.
-    pub(crate) async fn take<S>(&mut self, stream: &mut S) -> Result<()>
+    /// Takes in a stream, to its end or until the page is full. What is returned is a partition of which nothing more is
+    /// wanted: the caller may go on behind it.
+    pub(crate) async fn take<S>(&mut self, stream: &mut S) -> Result<Option<PartitionKey>>
     where
         S: FragmentStream,
         Error: From<S::Error>,
     {
+        let mut pace = Pace::new();
         while !self.page.full && stream.advance().await? {
+            if pace.step() && pace.pause().await > self.moment.bounds.until {
+                return Err(self.too_late());
+            }
             match stream.fragment() {
                 Fragment::Start(start) => self.start(&start),
                 Fragment::Static(row) => self.static_row(&row)?,
@@ -214,11 +277,28 @@ impl Scan {
                 Fragment::Marker(marker) => self.live.marker(marker.open),
                 Fragment::End => self.end()?,
             }
-            if self.live.tombstones > TOMBSTONE_FAILURE_THRESHOLD {
+            if self.live.tombstones > self.moment.bounds.tombstone_failure_threshold {
                 return Err(self.too_many_tombstones());
             }
+            if self.skipping {
+                self.stepped += 1;
+                if self.stepped > STEPS_BEFORE_SKIP {
+                    self.stepped = 0;
+                    self.end()?;
+                    return Ok(Some(PartitionKey::of(&self.key)));
+                }
+            }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn too_late(&self) -> Error {
+        Error::ReadTimeout {
+            consistency: self.moment.consistency,
+            received: 0,
+            required: 1,
+            data_present: false,
+        }
     }
 
     fn too_many_tombstones(&self) -> Error {
@@ -231,6 +311,11 @@ impl Scan {
     }
 
     fn start(&mut self, start: &PartitionStart<'_>) {
+        self.stepped = 0;
+        if matches!(self.select.keys, Some(BoundKeys::Partitions(_))) {
+            // Each key is a read of its own.
+            self.note_tombstones();
+        }
         self.live.start(start.deletion);
         self.key.clear();
         self.key.extend_from_slice(&start.key.bytes);
@@ -243,6 +328,52 @@ impl Scan {
         }
         self.set_key(start.key);
         self.mark = self.row.mark();
+    }
+
+    /// Warns of what the read that ends here had to step over.
+    fn note_tombstones(&mut self) {
+        let (rows, tombstones) = (self.live_rows, self.live.tombstones);
+        (self.live_rows, self.live.tombstones) = (0, 0);
+        if tombstones > self.moment.bounds.tombstone_warn_threshold {
+            self.warnings.push(format!(
+                "Read {rows} live rows and {tombstones} tombstone cells for query {} (see tombstone_warn_threshold)",
+                self.command()
+            ));
+        }
+    }
+
+    /// The read as Cassandra's warnings spell it.
+    fn command(&self) -> String {
+        let schema = &self.select.plan.table.schema;
+        let mut text = format!("SELECT * FROM {}.{}", schema.keyspace, schema.name);
+        let one_key = matches!(self.select.keys, Some(BoundKeys::Partitions(_)));
+        if one_key && let Some(parts) = split_key(&self.key, schema.partition_key.len()) {
+            let equal = schema.partition_key.iter().zip(parts).map(|(column, part)| {
+                format!("{} = {}", column.name, to_cql_literal(&column.cql_type, part))
+            });
+            text.push_str(&format!(" WHERE {}", equal.collect::<Vec<_>>().join(" AND ")));
+        }
+        if self.select.plan.reversed
+            && let Some(column) = schema.clustering.first()
+        {
+            text.push_str(&format!(" ORDER BY {} DESC", column.name));
+        }
+        if self.select.plan.is_aggregate() {
+            text.push(' ');
+        } else if self.select.limits.rows != NO_LIMIT {
+            text.push_str(&format!(" LIMIT {}", self.select.limits.rows));
+        }
+        text.push_str(" ALLOW FILTERING");
+        if one_key {
+            text.push_str(&format!("; token {}", PartitionKey::of(&self.key).token));
+        }
+        text
+    }
+
+    /// What the client is to be told.
+    pub(crate) fn warnings(&mut self) -> Vec<String> {
+        self.note_tombstones();
+        std::mem::take(&mut self.warnings)
     }
 
     fn set_key(&mut self, key: &PartitionKey) {
@@ -282,6 +413,7 @@ impl Scan {
             return Ok(());
         }
         self.found_rows = true;
+        self.live_rows += 1;
         let clusterings = &table.layout.clusterings;
         let values = clusterings.values(row.clustering, clusterings.len());
         for (target, value) in self.targets.clustering.iter().zip(values) {
@@ -340,6 +472,7 @@ impl Scan {
             now_seconds: self.moment.now_seconds,
             protocol_version: self.moment.protocol_version,
             entropy: &self.moment.entropy,
+            json: &[],
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use halcyon_cql::ast::{QualifiedName, Statement, StatementKind};
-use halcyon_cql::catalog::TableKind;
+use halcyon_cql::catalog::{TableKind, refuse_derived};
 use halcyon_cql::plan::find_table;
 use halcyon_cql::schema::change::{self, Change, Context, Event, Target};
 use halcyon_cql::schema::rows::{WriteTime, difference};
@@ -51,7 +51,7 @@ async fn truncate(
     let engine = coordinator.shard().engine();
     let table = find_table(name, &engine.catalog(), client.keyspace.as_deref())?.clone();
     match table.kind {
-        TableKind::Regular => {}
+        TableKind::Regular => refuse_derived(&table, "truncating")?,
         TableKind::View => {
             let what =
                 "Cannot TRUNCATE materialized view directly; must truncate base table instead";

@@ -11,18 +11,16 @@ use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::restrictions::{BoundKeys, TokenBounds};
 use halcyon_cql::plan::select::SelectPlan;
 use halcyon_engine::{RangeBound, Read, ReadTarget, Shard, TokenRange};
+use halcyon_io::clock::now;
 use halcyon_model::BoundKind;
 use halcyon_stream::{BoundBuf, Layout, Mutation, PartitionKey, Slice, Slices};
 
+use crate::consistency::Consistency;
 use crate::coordinator::{Coordinator, Request};
 use crate::mutations::MutationStream;
 use crate::paging::PagingState;
-use crate::scan::Scan;
+use crate::scan::{Bounds, Scan};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
-
-/// `tombstone_warn_threshold`
-const TOMBSTONE_WARN_THRESHOLD: u64 = 1_000;
-const CONSISTENCY_ANY: u16 = 0;
 
 pub(crate) async fn execute_select(
     coordinator: &Coordinator,
@@ -30,9 +28,9 @@ pub(crate) async fn execute_select(
     request: &Request<'_>,
     options: &QueryOptions,
 ) -> Result<Outcome> {
-    if options.consistency == CONSISTENCY_ANY {
-        return Err(Error::Invalid("ANY ConsistencyLevel is only supported for writes".into()));
-    }
+    let began = now();
+    let consistency = Consistency::new(options.consistency)?;
+    consistency.check_read_level()?;
     let layout = &plan.table.layout;
     let state = match &options.paging_state {
         Some(bytes) => Some(PagingState::decode(bytes, layout)?),
@@ -51,7 +49,27 @@ pub(crate) async fn execute_select(
                 .into(),
         ));
     }
-    let mut scan = Scan::new(select, request.moment(options.consistency), page_rows);
+    let partitions = match &select.keys {
+        Some(BoundKeys::Partitions(keys)) => Some(keys.len()),
+        Some(BoundKeys::Range(_)) => None,
+        None => Some(0),
+    };
+    if partitions != Some(0) {
+        let catalog = coordinator.shard().engine().catalog();
+        consistency.check_read(&catalog, &plan.table, partitions)?;
+    }
+    let limits = coordinator.limits();
+    let allowed = plan.timeout.unwrap_or(match partitions {
+        Some(_) => limits.read_request_timeout,
+        None => limits.range_request_timeout,
+    });
+    let bounds = Bounds {
+        until: began + allowed,
+        tombstone_warn_threshold: limits.tombstone_warn_threshold,
+        tombstone_failure_threshold: limits.tombstone_failure_threshold,
+    };
+    let moment = request.moment(options.consistency, bounds);
+    let mut scan = Scan::new(select, moment, page_rows);
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);
     }
@@ -60,16 +78,9 @@ pub(crate) async fn execute_select(
     Ok(Outcome::Rows(rows(scan, plan, page_rows, whole)))
 }
 
-fn rows(scan: Scan, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
+fn rows(mut scan: Scan, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
     let mut warnings: Vec<String> = plan.warning().map(str::to_owned).into_iter().collect();
-    if scan.live.tombstones > TOMBSTONE_WARN_THRESHOLD {
-        warnings.push(format!(
-            "Read {} live rows and {} tombstone cells for query on {} (see tombstone_warn_threshold)",
-            scan.page.count,
-            scan.live.tombstones,
-            plan.table.full_name()
-        ));
-    }
+    warnings.extend(scan.warnings());
     let (single, last_key) = match &scan.select.keys {
         Some(BoundKeys::Partitions(keys)) => {
             (keys.len() == 1, keys.last().map(|k| k.bytes.clone()))
@@ -180,9 +191,20 @@ async fn read_partition(
         .await
 }
 
-async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()> {
-    let mut stream = shard.read(read).await?;
-    scan.take(&mut stream).await
+async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, mut read: Read) -> Result<()> {
+    loop {
+        let range = match &read.target {
+            ReadTarget::Partition(_) => None,
+            ReadTarget::Range(range) => Some((range.clone(), read.slices.clone())),
+        };
+        let table = read.table.clone();
+        let mut stream = shard.read(read).await?;
+        let Some(behind) = scan.take(&mut stream).await? else { return Ok(()) };
+        let Some((range, slices)) = range else { return Ok(()) };
+        // What is left of the partition is not wanted: the sources find the next one faster than they read on.
+        let range = TokenRange { start: RangeBound::AfterKey(behind), ..range };
+        read = Read { table, target: ReadTarget::Range(range), slices };
+    }
 }
 
 async fn take_mutations(
@@ -191,7 +213,7 @@ async fn take_mutations(
     slices: &Slices,
 ) -> Result<Scan> {
     let mut stream = MutationStream::new(partitions, slices);
-    scan.take(&mut stream).await?;
+    while scan.take(&mut stream).await?.is_some() {}
     Ok(scan)
 }
 

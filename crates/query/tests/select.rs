@@ -19,7 +19,9 @@ use halcyon_cql::catalog::Table;
 use halcyon_engine::{Engine, Options, Shard};
 use halcyon_io::{Disk, block_on, spawn};
 use halcyon_model::CqlType;
-use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions, Rows, VirtualTables};
+use halcyon_query::{
+    Client, Coordinator, Error, Outcome, QueryOptions, RequestLimits, Rows, VirtualTables,
+};
 use halcyon_stream::Mutation;
 
 struct NoVirtualTables;
@@ -40,7 +42,7 @@ async fn start() -> Coordinator {
         spawn(inbox.serve(shard.clone())).detach();
         first.get_or_insert(shard);
     }
-    Coordinator::new(first.expect("two"), Rc::new(NoVirtualTables))
+    Coordinator::new(first.expect("two"), Rc::new(NoVirtualTables), RequestLimits::default())
 }
 
 async fn execute(

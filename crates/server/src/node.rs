@@ -140,6 +140,7 @@ async fn share(
         log: log.clone(),
         clients: Clients::default(),
         figures: (0..engine.shards).map(|_| Figures::default()).collect(),
+        limits: settings.limits,
         settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
         disk: disk.clone(),
@@ -329,7 +330,7 @@ async fn open_shard(
     spawn(inbox.serve(shard.clone())).detach();
     let views =
         Views { shard: shard.clone(), engine: shard.engine().clone(), shared: shared.clone() };
-    let coordinator = Coordinator::new(shard, Rc::new(views));
+    let coordinator = Coordinator::new(shard, Rc::new(views), shared.limits);
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
     Ok(server)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use halcyon_io::{AccessMode, Clock, DetachedSocket, Disk, Listener, Mesh, Socket, spawn};
 use halcyon_protocol::SchemaChange;
-use halcyon_query::Coordinator;
+use halcyon_query::{Coordinator, RequestLimits};
 
 use crate::admission::Admission;
 use crate::bell::Bell;
@@ -28,6 +28,7 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Shared {
     pub(crate) transport: Transport,
     pub(crate) shards: usize,
+    pub(crate) limits: RequestLimits,
     pub(crate) admission: Arc<Admission>,
     pub(crate) prepared: PreparedStatements,
     pub(crate) mesh: Mesh<ShardServer>,

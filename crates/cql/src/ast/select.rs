@@ -18,6 +18,8 @@ pub struct Select {
     pub per_partition_limit: Option<RawTerm>,
     pub limit: Option<RawTerm>,
     pub allow_filtering: bool,
+    /// `USING TIMEOUT 50ms`: a duration.
+    pub timeout: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -319,13 +319,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Those questions are answered at once, so there is nothing to time.
-    pub(super) fn skip_timeout(&mut self) {
-        if self.is_timeout() {
-            for _ in 0..3 {
-                self.next();
-            }
+    /// The duration of it, as it is written.
+    pub(super) fn timeout(&mut self) -> Option<String> {
+        if !self.is_timeout() {
+            return None;
         }
+        self.next();
+        self.next();
+        Some(self.next().text.to_owned())
     }
 
     /// Whether the token here touches the one before it.

@@ -28,6 +28,7 @@ pub(super) fn select(cursor: &mut Cursor<'_>) -> Result<Select> {
         per_partition_limit: None,
         limit: None,
         allow_filtering: false,
+        timeout: None,
     };
     if cursor.eat_word("group") {
         cursor.expect_word("by")?;
@@ -48,7 +49,7 @@ pub(super) fn select(cursor: &mut Cursor<'_>) -> Result<Select> {
         cursor.expect_word("filtering")?;
         select.allow_filtering = true;
     }
-    cursor.skip_timeout();
+    select.timeout = cursor.timeout();
     Ok(select)
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::parse_statement;
+use crate::ast::StatementKind;
 
 /// `tests/data/*.txt`: a text, `----`, and Cassandra's error (2000 is a syntax error; what else it says, it says
 /// after it has parsed the text), ended by `====`.
@@ -31,13 +32,13 @@ fn syntax_errors_are_cassandras() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Proves that what drivers that see shards ask of the schema is taken as without the timeout.
+/// Proves that the timeout of drivers that see shards is taken where it can only be one.
 #[test]
-fn a_timeout_is_stepped_over() {
-    let plain = parse_statement("SELECT * FROM system.local WHERE key='local'");
+fn a_timeout_is_read() {
     let timed =
         parse_statement("SELECT * FROM system.local WHERE key='local' USING TIMEOUT 2000ms");
-    assert_eq!(plain.expect("CQL").kind, timed.expect("CQL").kind);
+    let StatementKind::Select(select) = timed.expect("CQL").kind else { panic!("a SELECT") };
+    assert_eq!(select.timeout.as_deref(), Some("2000ms"));
     assert!(parse_statement("SELECT * FROM t USING TIMEOUT 2000").is_err());
 }
 

@@ -9,6 +9,7 @@
 
 mod entropy;
 pub mod functions;
+mod json;
 pub mod modify;
 pub mod restrictions;
 pub mod select;
@@ -27,6 +28,7 @@ use crate::catalog::{Catalog, Table};
 use crate::error::{Error, Result};
 
 pub use entropy::Entropy;
+pub use json::Given;
 
 /// A value that a client sent for a bind marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +81,8 @@ pub struct Execution<'a> {
     pub protocol_version: u8,
     /// For what must never repeat: `uuid()`, `now()`, list cells.
     pub entropy: &'a Entropy,
+    /// What the JSON of an INSERT gives its columns.
+    pub json: &'a [Given],
 }
 
 /// Columns of a result set; shared by all its pages.

@@ -23,6 +23,7 @@ mod statement;
 
 use std::sync::Arc;
 
+use super::json::JsonMarker;
 use super::term::Term;
 use super::{Plan, Prepared, Variables, find_table};
 use crate::ast::{Batch, BatchKind, Modification};
@@ -66,6 +67,8 @@ pub struct ModifyPlan {
     operations: Vec<operation::Operation>,
     restrictions: restrictions::Restrictions,
     conditions: conditions::Conditions,
+    /// Where it is `INSERT … JSON ?`.
+    json: Option<JsonMarker>,
 }
 
 #[derive(Debug, Clone)]

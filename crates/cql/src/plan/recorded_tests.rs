@@ -123,6 +123,7 @@ fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {
         now_seconds: 1_700_000_000,
         protocol_version: 5,
         entropy: &entropy,
+        json: &[],
     };
     let plans = match &prepared.plan {
         Plan::Modification(plan) => vec![plan.clone()],

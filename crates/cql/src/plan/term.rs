@@ -17,11 +17,13 @@ use std::borrow::Cow;
 use halcyon_model::CqlType;
 
 use super::functions::{self, Argument, Function, Match, Scope};
-use super::{ColumnSpec, Entropy, Execution, Value, Variables};
+use super::{ColumnSpec, Entropy, Execution, Given, Value, Variables};
 use crate::ast::{QualifiedName, RawTerm, TypeText};
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 
+pub(crate) use duration::parse_duration;
+pub(crate) use literal::from_string;
 pub use literal::parse_literal;
 pub(crate) use markers::sorted_collection;
 pub(crate) use markers::{collection_elements, tuple_fields};
@@ -43,10 +45,23 @@ pub struct Term(Node);
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
     Null,
+    Unset,
     Value(Vec<u8>),
-    Marker { index: u16, cql_type: CqlType, name: String },
+    Marker {
+        index: u16,
+        cql_type: CqlType,
+        name: String,
+    },
+    /// A column of an INSERT whose JSON a marker gives.
+    Json {
+        at: usize,
+        default_unset: bool,
+    },
     Composed(collection::Composed),
-    Call { function: Box<Function>, arguments: Vec<Node> },
+    Call {
+        function: Box<Function>,
+        arguments: Vec<Node>,
+    },
 }
 
 /// What a term came to.
@@ -115,6 +130,20 @@ impl Term {
         Node::prepare(raw, receiver, to).map(Term)
     }
 
+    /// What a JSON literal gives a column.
+    pub(crate) fn given(given: Given, default_unset: bool) -> Term {
+        Term(match given {
+            Given::Value(value) => Node::Value(value),
+            Given::Nothing if default_unset => Node::Unset,
+            Given::Nothing | Given::Null => Node::Null,
+        })
+    }
+
+    /// What the JSON of a marker will give the column at this place of `Execution::json`.
+    pub(crate) fn of_json(at: usize, default_unset: bool) -> Term {
+        Term(Node::Json { at, default_unset })
+    }
+
     /// The value in one execution. Bytes that a client sent are validated.
     pub fn bind<'v>(&'v self, execution: &Execution<'v>) -> Result<Bound<'v>> {
         self.0.bind(execution)
@@ -171,8 +200,8 @@ impl Node {
 
     fn is_constant(&self) -> bool {
         match self {
-            Node::Null | Node::Value(_) => true,
-            Node::Marker { .. } => false,
+            Node::Null | Node::Unset | Node::Value(_) => true,
+            Node::Marker { .. } | Node::Json { .. } => false,
             Node::Composed(composed) => composed.nodes().all(Node::is_constant),
             Node::Call { function, arguments } => {
                 function.is_pure() && arguments.iter().all(Node::is_constant)
@@ -182,8 +211,8 @@ impl Node {
 
     fn has_marker(&self) -> bool {
         match self {
-            Node::Null | Node::Value(_) => false,
-            Node::Marker { .. } => true,
+            Node::Null | Node::Unset | Node::Value(_) => false,
+            Node::Marker { .. } | Node::Json { .. } => true,
             Node::Composed(composed) => composed.nodes().any(Node::has_marker),
             Node::Call { arguments, .. } => arguments.iter().any(Node::has_marker),
         }
@@ -192,7 +221,14 @@ impl Node {
     fn bind<'v>(&'v self, execution: &Execution<'v>) -> Result<Bound<'v>> {
         match self {
             Node::Null => Ok(Bound::Null),
+            Node::Unset => Ok(Bound::Unset),
             Node::Value(bytes) => Ok(Bound::Bytes(Cow::Borrowed(bytes))),
+            Node::Json { at, default_unset } => Ok(match execution.json.get(*at) {
+                Some(Given::Value(bytes)) => Bound::Bytes(Cow::Borrowed(bytes)),
+                Some(Given::Null) => Bound::Null,
+                Some(Given::Nothing) | None if *default_unset => Bound::Unset,
+                Some(Given::Nothing) | None => Bound::Null,
+            }),
             Node::Marker { index, cql_type, name } => {
                 match execution.values.get(usize::from(*index)) {
                     Some(Value::Bytes(bytes)) => markers::bind(bytes, cql_type).map(Bound::Bytes),
@@ -220,6 +256,7 @@ impl Node {
             now_seconds: 0,
             protocol_version: 5,
             entropy: &entropy,
+            json: &[],
         };
         let value = self.bind(&execution)?.bytes().map(<[u8]>::to_vec);
         Ok(value.map_or(Node::Null, Node::Value))

@@ -4,20 +4,16 @@ use std::collections::BTreeSet;
 
 use halcyon_cql::ast::BatchKind;
 use halcyon_cql::catalog::TableKind;
+use halcyon_cql::plan::modify::BoundModification;
+use halcyon_model::clustering::ClusteringValue;
 use halcyon_stream::{Mutation, RowBuf};
 
 use super::batchlog;
 use super::conditional::{self, Statement};
-use super::consistency::Consistency;
-use super::write;
+use super::{Stopwatch, write};
+use crate::consistency::Consistency;
 use crate::coordinator::Coordinator;
-use crate::{Error, Outcome, QueryOptions, Result};
-
-/// `batch_size_warn_threshold` and `batch_size_fail_threshold`.
-const WARN_SIZE: usize = 5 * 1024;
-const FAIL_SIZE: usize = 50 * 1024;
-/// `unlogged_batch_across_partitions_warn_threshold`.
-const WARN_PARTITIONS: usize = 10;
+use crate::{Error, Outcome, QueryOptions, RequestLimits, Result};
 
 pub(super) async fn execute(
     coordinator: &Coordinator,
@@ -37,8 +33,14 @@ pub(super) async fn execute(
     for (plan, _) in &statements {
         consistency.check_replicas(&catalog, &plan.table.schema.keyspace)?;
     }
-    let mut mutations = Vec::new();
-    let mut names = BTreeSet::new();
+    let limits = coordinator.limits();
+    let (allowed, write_type) = match kind {
+        BatchKind::Logged => (limits.write_request_timeout, "BATCH"),
+        BatchKind::Unlogged => (limits.write_request_timeout, "UNLOGGED_BATCH"),
+        BatchKind::Counter => (limits.counter_write_request_timeout, "COUNTER"),
+    };
+    let watch = Stopwatch::start(allowed, options.consistency, write_type);
+    let mut parts = Parts::default();
     for (plan, modification) in statements {
         if modification.is_nothing() {
             continue;
@@ -47,18 +49,23 @@ pub(super) async fn execute(
             write::apply_to_virtual(coordinator, &modification).await?;
             continue;
         }
-        names.insert(plan.table.full_name());
+        parts.tables.insert(plan.table.full_name());
+        let keys = modification.keys.iter().map(|key| key.bytes.clone());
+        parts.keys.extend(keys);
         if modification.requires_read() {
-            write::execute(coordinator, vec![modification]).await?;
+            parts.reading.push(modification);
         } else {
-            mutations.extend(write::mutations(&modification)?);
+            parts.mutations.extend(write::mutations(&modification)?);
         }
     }
-    check_size(&mutations, kind, &names, &mut warnings)?;
+    parts.check_size(kind, limits, &mut warnings)?;
+    let Parts { mutations, reading, .. } = parts;
+    write::execute(coordinator, reading).await?;
     match kind {
         BatchKind::Logged => batchlog::apply(coordinator, mutations).await?,
         BatchKind::Unlogged | BatchKind::Counter => write::apply(coordinator, mutations).await?,
     }
+    watch.check()?;
     Ok(if warnings.is_empty() { Outcome::Void } else { Outcome::Warned(warnings) })
 }
 
@@ -78,59 +85,90 @@ fn short_grace_warning(statements: &[Statement]) -> Option<String> {
     ))
 }
 
-/// Limits hold for batches of several partitions only.
-fn check_size(
-    mutations: &[Mutation],
-    kind: BatchKind,
-    tables: &BTreeSet<String>,
-    warnings: &mut Vec<String>,
-) -> Result<()> {
-    let keys: BTreeSet<&[u8]> =
-        mutations.iter().map(|mutation| mutation.key.bytes.as_slice()).collect();
-    if keys.len() <= 1 {
-        return Ok(());
-    }
-    let tables: Vec<&str> = tables.iter().map(String::as_str).collect();
-    let tables_text = format!("[{}]", tables.join(", "));
-    let size: usize = mutations.iter().map(data_size).sum();
-    if size > FAIL_SIZE {
-        return Err(Error::Invalid("Batch too large".to_owned()));
-    }
-    if size > WARN_SIZE {
-        warnings.push(format!(
-            "Batch for {tables_text} is of size {size}, exceeding specified threshold of {WARN_SIZE} by {}.",
-            size - WARN_SIZE
-        ));
-    }
-    if kind != BatchKind::Logged && keys.len() > WARN_PARTITIONS {
-        warnings.push(format!(
-            "Unlogged batch covering {} partitions detected against table{} {tables_text}. You should use a logged batch for atomicity, or asynchronous writes for performance.",
-            keys.len(),
-            if tables.len() == 1 { "" } else { "s" }
-        ));
-    }
-    Ok(())
+/// A batch, sorted by how it is applied.
+#[derive(Default)]
+struct Parts {
+    mutations: Vec<Mutation>,
+    /// What needs stored rows.
+    reading: Vec<BoundModification>,
+    tables: BTreeSet<String>,
+    keys: BTreeSet<Vec<u8>>,
 }
 
-/// `PartitionUpdate.dataSize`.
+impl Parts {
+    /// Limits hold for batches of several partitions only.
+    fn check_size(
+        &self,
+        kind: BatchKind,
+        limits: &RequestLimits,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        let partitions = self.keys.len();
+        if partitions <= 1 {
+            return Ok(());
+        }
+        let tables: Vec<&str> = self.tables.iter().map(String::as_str).collect();
+        let tables_text = format!("[{}]", tables.join(", "));
+        let size = self.data_size();
+        let warn_size = limits.batch_size_warn_threshold;
+        if size > limits.batch_size_fail_threshold {
+            return Err(Error::Invalid("Batch too large".to_owned()));
+        }
+        if size > warn_size {
+            warnings.push(format!(
+                "Batch for {tables_text} is of size {size}, exceeding specified threshold of {warn_size} by {}.",
+                size - warn_size
+            ));
+        }
+        if kind != BatchKind::Logged
+            && partitions > limits.unlogged_batch_across_partitions_warn_threshold
+        {
+            warnings.push(format!(
+                "Unlogged batch covering {partitions} partitions detected against table{} {tables_text}. You should use a logged batch for atomicity, or asynchronous writes for performance.",
+                if tables.len() == 1 { "" } else { "s" }
+            ));
+        }
+        Ok(())
+    }
+
+    /// Bytes in Cassandra's estimation; updates of one partition are one there.
+    fn data_size(&self) -> usize {
+        let partitions: BTreeSet<_> =
+            self.mutations.iter().map(|m| (m.table, &m.key.bytes)).collect();
+        let rows: usize = self.mutations.iter().map(data_size).sum();
+        partitions.len() * EMPTY_PARTITION + rows
+    }
+}
+
+const EMPTY_ROW: usize = 8 + 13;
+/// Its deletion and its static row.
+const EMPTY_PARTITION: usize = 8 + EMPTY_ROW;
+
+/// `PartitionUpdate.dataSize`, without what every partition has.
 fn data_size(mutation: &Mutation) -> usize {
-    const DELETION: usize = 8;
-    const EMPTY_ROW: usize = 8 + 13;
+    let clusterings = &mutation.layout.clusterings;
+    let clustering = |row: &RowBuf| -> usize {
+        let bytes = row.parts.clustering.of(&row.bytes);
+        let length = |value| match value {
+            ClusteringValue::Bytes(bytes) => bytes.len(),
+            ClusteringValue::Null => 0,
+        };
+        clusterings
+            .values(bytes, if bytes.is_empty() { 0 } else { clusterings.len() })
+            .map(length)
+            .sum()
+    };
     let row = |row: &RowBuf| {
         let cells: usize =
             row.parts.cells.iter().map(|cell| 20 + (cell.path.len + cell.value.len) as usize).sum();
         let expiring = if row.parts.liveness.is_expiring() { 12 } else { 0 };
-        EMPTY_ROW
-            + expiring
-            + row.parts.clustering.len as usize
-            + 12 * row.parts.complex_deletions.len()
-            + cells
+        EMPTY_ROW + expiring + clustering(row) + 12 * row.parts.complex_deletions.len() + cells
     };
     let rows: usize = mutation.rows.iter().map(row).sum();
-    let static_row = mutation.static_row.as_ref().map_or(EMPTY_ROW, row);
+    let static_row = mutation.static_row.as_ref().map_or(0, |of| row(of) - EMPTY_ROW);
     let ranges = mutation
         .range_tombstones
         .iter()
         .map(|range| range.start.serialized.len() + range.end.serialized.len() + 12);
-    DELETION + static_row + rows + ranges.sum::<usize>()
+    static_row + rows + ranges.sum::<usize>()
 }

@@ -21,9 +21,9 @@ use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
 use halcyon_stream::PartitionKey;
 
-use super::consistency::Consistency;
 use super::current::{self, Wanted};
-use super::next_timestamp;
+use super::{Stopwatch, next_timestamp};
+use crate::consistency::Consistency;
 use crate::coordinator::Coordinator;
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
 
@@ -64,12 +64,18 @@ pub(super) async fn execute(
     let catalog = coordinator.shard().engine().catalog();
     let Some(request) = gather(statements, is_batch)? else { return Ok(Outcome::Void) };
     let keyspace = &request.table.schema.keyspace;
-    Consistency::new(options.consistency)?.check_commit(&catalog, keyspace)?;
     let serial = Consistency::new(options.serial_consistency.unwrap_or(SERIAL))?;
+    serial.check_is_serial()?;
+    Consistency::new(options.consistency)?.check_commit(&catalog, keyspace)?;
     serial.check_serial(&catalog, keyspace)?;
     let token = request.key.token;
-    let job = move |shard: Rc<Shard>| async move { compare_and_set(&shard, request).await };
-    coordinator.on_owner(token, job).await.map(Outcome::Rows)
+    let limits = coordinator.limits();
+    let watch = Stopwatch::start(limits.write_request_timeout, options.consistency, "CAS");
+    let turn = Stopwatch::start(limits.cas_contention_timeout, options.consistency, "CAS");
+    let job = move |shard: Rc<Shard>| async move { compare_and_set(&shard, request, &turn).await };
+    let rows = coordinator.on_owner(token, job).await?;
+    watch.check()?;
+    Ok(Outcome::Rows(rows))
 }
 
 /// Checks that the statements mean one partition, and sorts out what must be read.
@@ -236,8 +242,10 @@ fn add_one(
     Ok(())
 }
 
-async fn compare_and_set(shard: &Shard, request: Request) -> Result<Rows> {
+/// `turn` says how long it may wait for others that write the same partition.
+async fn compare_and_set(shard: &Shard, request: Request, turn: &Stopwatch) -> Result<Rows> {
     let _lock = shard.lock(request.table.id, &request.key).await;
+    turn.check()?;
     let rows: Vec<Vec<u8>> = request
         .conditions
         .iter()

@@ -7,6 +7,7 @@
 mod error;
 mod file;
 mod keys;
+mod limits;
 mod running;
 mod storage;
 mod value;
@@ -75,6 +76,7 @@ pub struct Settings {
     pub num_tokens: usize,
     pub storage_port: u16,
     pub transport: Transport,
+    pub limits: halcyon_query::RequestLimits,
     /// Holds the default directories, and the lock against a second process.
     pub data_dir: PathBuf,
     pub disk: DiskOptions,
@@ -113,6 +115,7 @@ impl Settings {
                 _ => 7000,
             },
             transport: values.transport(overrides, machine)?,
+            limits: values.limits()?,
             disk: DiskOptions {
                 buffer_budget: values.bytes("io_buffer_budget")?.unwrap_or(64 << 20) as usize,
                 engine: overrides.io_engine.or(values.parsed("io_engine")),

@@ -32,6 +32,7 @@ pub use matching::{Argument, Match, assignable};
 pub use math::Math;
 pub use natives::{Aggregate, Scalar};
 pub(crate) use natives::{cast, count_rows};
+pub(crate) use number::parse_decimal;
 pub use resolve::{operator_name, resolve};
 pub use time::Time;
 pub use vectors::Similarity;

@@ -13,7 +13,7 @@ use super::vectors::{self, Similarity};
 use super::{Body, Function, Scope, cast_name};
 use crate::ast::ArithmeticOperator;
 use crate::error::{Error, Result};
-use crate::plan::Execution;
+use crate::plan::{Execution, json};
 
 /// What a scalar function does; its types are those of its `Function`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,7 @@ pub enum Scalar {
     Convert,
     ToText,
     ToJson,
+    FromJson,
     Time(Time),
     Math(Math),
     Collections(Collections),
@@ -74,6 +75,11 @@ impl Scalar {
             Scalar::Mask(mask) => return mask.call(function, arguments),
             Scalar::Similarity(similarity) => return similarity.call(function, arguments),
             Scalar::Token => return Ok(token(arguments)),
+            Scalar::FromJson => {
+                let text = arguments.first().copied().flatten();
+                let value = text.map(|text| json::from_json(&function.returns, text));
+                return Ok(value.transpose()?.flatten());
+            }
             _ => {}
         }
         let Some(of) = function.arguments.first() else { return Ok(None) };
@@ -195,6 +201,9 @@ pub(super) fn candidates(
         }
         "count" | "min" | "max" | "sum" | "avg" => aggregates(name, arguments)?,
         "tojson" | "to_json" => {
+            if arguments.len() != 1 {
+                return Err(wrong_number(name, "any"));
+            }
             let of = inferred(name, arguments, 0, "any")?;
             of.map(|of| vec![native(name, vec![of], CqlType::Text, Scalar::ToJson)])
                 .unwrap_or_default()
@@ -204,9 +213,35 @@ pub(super) fn candidates(
                 "{name}() cannot be used in the selection clause of a SELECT statement"
             )));
         }
-        "fromjson" | "from_json" => return Err(Error::NotSupportedYet(format!("{name}()"))),
+        "fromjson" | "from_json" => vec![from_json(name, arguments, receiver)?],
         _ => several(name, arguments)?,
     })
+}
+
+/// What functions say that check their arguments by themselves.
+pub(super) fn wrong_number(name: &str, wanted: &str) -> Error {
+    Error::InvalidRequest(format!(
+        "Invalid number of arguments for function system.{name}({wanted})"
+    ))
+}
+
+/// `from_json(text)` gives whatever is expected.
+fn from_json(
+    name: &str,
+    arguments: &[&dyn Argument],
+    receiver: Option<&CqlType>,
+) -> Result<Function> {
+    let [argument] = arguments else {
+        return Err(wrong_number(name, "text"));
+    };
+    if !argument.matches(&CqlType::Text).is_assignable() {
+        let found = argument.compatible_type().map_or_else(|| argument.text(), |t| t.cql_name());
+        return Err(Error::InvalidRequest(format!(
+            "Function system.{name} requires an argument of type text, but found argument 1 of type {found}"
+        )));
+    }
+    let returns = receiver.cloned().unwrap_or(CqlType::Text);
+    Ok(native("from_json", vec![CqlType::Text], returns, Scalar::FromJson))
 }
 
 fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use halcyon_model::counter::{self, CounterContext};
 use halcyon_model::schema::ColumnKind;
+use halcyon_model::value::timestamp_iso_string;
 use halcyon_model::{DeletionTime, NO_TTL};
 use halcyon_stream::{BoundBuf, Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
 
@@ -48,6 +49,8 @@ pub struct BoundModification {
     pub now_seconds: i32,
     changes: Vec<(ColumnRef, Change)>,
     ttl: i32,
+    /// The TTL is the table's.
+    ttl_is_default: bool,
 }
 
 fn refuse<T>(message: impl Into<String>) -> Result<T> {
@@ -100,6 +103,8 @@ impl ModifyPlan {
         default_timestamp: i64,
         execution: &Execution<'_>,
     ) -> Result<BoundModification> {
+        let given = self.json.as_ref().map(|marker| marker.bind(execution)).transpose()?;
+        let execution = &Execution { json: given.as_deref().unwrap_or_default(), ..*execution };
         let keys = self.restrictions.bind_keys(&self.table, execution)?;
         let rows = self.restrictions.bind_rows(&self.table, execution)?;
         let attributes = &self.attributes;
@@ -131,6 +136,7 @@ impl ModifyPlan {
             conditional: self.has_conditions(),
             changes,
             ttl: bind_ttl(attributes.ttl.as_ref(), &self.table, execution)?,
+            ttl_is_default: attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
         }
         .with_deletion(self.operations.is_empty()))
@@ -154,6 +160,24 @@ impl BoundModification {
             BoundRows::Slices(slices) => slices.is_empty(),
         };
         no_rows || self.keys.is_empty()
+    }
+
+    /// Refuses what would expire later than the format of the SSTables can tell
+    /// (`ExpirationDateOverflowHandling`, REJECT).
+    pub fn check_expiration(&self, latest: u32) -> Result<()> {
+        let at = i64::from(self.now_seconds) + i64::from(self.ttl);
+        if self.ttl == NO_TTL || self.kind == StatementType::Delete || at <= i64::from(latest) {
+            return Ok(());
+        }
+        let date = timestamp_iso_string(i64::from(latest) * 1000).replace(".000Z", "+00:00");
+        refuse(format!(
+            "Request on table {} with {}ttl of {} seconds exceeds maximum supported expiration date of {date}. In order \
+             to avoid this use a lower TTL, change the expiration date overflow policy or upgrade to a version where this \
+             limitation is fixed. See CASSANDRA-14092 and CASSANDRA-14227 for more details.",
+            self.table.full_name(),
+            if self.ttl_is_default { "default " } else { "" },
+            self.ttl
+        ))
     }
 
     /// Whether `mutation` needs the stored rows.
@@ -308,6 +332,7 @@ impl Writer<'_> {
                     now_seconds: self.time.now_seconds,
                     protocol_version: 5,
                     entropy: &entropy,
+                    json: &[],
                 };
                 let arguments = [Some(left.value.as_slice()), Some(operand.as_slice())];
                 put(row, &[], function.call(&arguments, &execution)?.as_deref());

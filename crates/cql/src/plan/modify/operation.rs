@@ -284,7 +284,10 @@ pub(super) fn assign(
     spec: &ColumnSpec,
     to: &mut Preparation<'_>,
 ) -> Result<Operation> {
-    let term = Term::prepare(value, spec, to)?;
+    assign_term(column, Term::prepare(value, spec, to)?, spec)
+}
+
+pub(super) fn assign_term(column: ColumnRef, term: Term, spec: &ColumnSpec) -> Result<Operation> {
     if spec.cql_type.is_counter() {
         return refuse(format!(
             "Cannot set the value of counter column {} (counters can only be incremented/decremented, not set)",

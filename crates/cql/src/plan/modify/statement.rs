@@ -9,9 +9,10 @@ use super::conditions::{self, Conditions};
 use super::operation::{self, Operation};
 use super::restrictions::{Restrictions, Scope};
 use super::{Attributes, ModifyPlan, StatementType, find_table};
-use crate::ast::{self, Delete, Insert, Modification, Name, Update, Using};
-use crate::catalog::{Catalog, ColumnRef, Table, TableKind};
+use crate::ast::{self, Delete, Insert, InsertJson, Modification, Name, RawTerm, Update, Using};
+use crate::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
 use crate::error::{Error, Result};
+use crate::plan::json::{self, JsonMarker};
 use crate::plan::term::{Preparation, Term};
 use crate::plan::{ColumnSpec, Variables};
 use halcyon_model::types::quote_identifier_if_needed;
@@ -47,9 +48,7 @@ pub(super) fn prepare(
     };
     let mut plan = match modification {
         Modification::Insert(statement) => insert(statement, table, conditions, &mut to)?,
-        Modification::InsertJson(_) => {
-            return Err(Error::NotSupportedYet("INSERT JSON".to_owned()));
-        }
+        Modification::InsertJson(statement) => insert_json(statement, table, conditions, &mut to)?,
         Modification::Update(statement) => update(statement, table, conditions, &mut to)?,
         Modification::Delete(statement) => delete(statement, table, conditions, &mut to)?,
     };
@@ -67,7 +66,7 @@ pub(super) fn attributes(
     variables: &mut Variables,
 ) -> Result<Attributes> {
     let mut to = Preparation { catalog, keyspace, variables };
-    let mut term = |raw: &Option<ast::RawTerm>, name: &str, cql_type| -> Result<Option<Term>> {
+    let mut term = |raw: &Option<RawTerm>, name: &str, cql_type| -> Result<Option<Term>> {
         let spec = ColumnSpec {
             keyspace: keyspace.to_owned(),
             table: table.to_owned(),
@@ -100,7 +99,7 @@ fn validate(plan: &ModifyPlan) -> Result<()> {
     match plan.table.kind {
         TableKind::View => refuse("Cannot directly modify a materialized view"),
         TableKind::Virtual => validate_virtual(plan),
-        TableKind::Regular => Ok(()),
+        TableKind::Regular => refuse_derived(&plan.table, "writing to"),
     }
 }
 
@@ -195,7 +194,72 @@ fn insert(
         operations,
         restrictions,
         conditions,
+        json: None,
     })
+}
+
+/// Every column has a value: what the object does not name is null, or unset if the statement says so.
+fn insert_json(
+    insert: &InsertJson,
+    table: &Arc<Table>,
+    conditions: Conditions,
+    to: &mut Preparation<'_>,
+) -> Result<ModifyPlan> {
+    if table.is_counter() {
+        return refuse("INSERT statements are not allowed on counter tables, use UPDATE instead");
+    }
+    let columns = columns_in_order(table);
+    let specs: Vec<ColumnSpec> = columns.iter().map(|column| spec_of(table, *column)).collect();
+    let (given, json) = match &insert.json {
+        RawTerm::Bind { index, name } => {
+            let receiver = ColumnSpec {
+                keyspace: table.schema.keyspace.clone(),
+                table: table.schema.name.clone(),
+                name: "[json]".to_owned(),
+                cql_type: CqlType::Text,
+            };
+            to.variables.note(*index, name.as_deref(), &receiver);
+            (None, Some(JsonMarker { index: *index, columns: specs.clone() }))
+        }
+        RawTerm::Literal { text, .. } => (Some(json::values(text, &specs)?), None),
+        _ => return refuse("Got null for INSERT JSON values"),
+    };
+    let mut given = given.into_iter().flatten();
+    let mut operations = Vec::new();
+    let mut restrictions = Restrictions::new(table);
+    for (at, (column, spec)) in columns.into_iter().zip(&specs).enumerate() {
+        let term = match given.next() {
+            Some(given) => Term::given(given, insert.default_unset),
+            None => Term::of_json(at, insert.default_unset),
+        };
+        if is_key(column) {
+            restrictions.add_equal(column, term);
+        } else {
+            operations.push(operation::assign_term(column, term, spec)?);
+        }
+    }
+    restrictions.check(StatementType::Insert, table, false)?;
+    Ok(ModifyPlan {
+        table: table.clone(),
+        kind: StatementType::Insert,
+        attributes: Attributes::default(),
+        operations,
+        restrictions,
+        conditions,
+        json,
+    })
+}
+
+/// Partition key, clustering, then all others by name.
+fn columns_in_order(table: &Table) -> Vec<ColumnRef> {
+    let of_kind = |kind| {
+        let count = u16::try_from(table.columns(kind).len()).unwrap_or(u16::MAX);
+        (0..count).map(move |index| ColumnRef { kind, index })
+    };
+    let mut others: Vec<ColumnRef> =
+        of_kind(ColumnKind::Static).chain(of_kind(ColumnKind::Regular)).collect();
+    others.sort_by_key(|column| table.column(*column).map(|def| def.name.clone()));
+    of_kind(ColumnKind::PartitionKey).chain(of_kind(ColumnKind::Clustering)).chain(others).collect()
 }
 
 fn update(
@@ -227,6 +291,7 @@ fn update(
         operations,
         restrictions,
         conditions,
+        json: None,
     })
 }
 
@@ -278,5 +343,6 @@ fn delete(
         operations,
         restrictions,
         conditions,
+        json: None,
     })
 }

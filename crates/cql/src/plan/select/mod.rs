@@ -8,13 +8,14 @@ mod grouping;
 mod ordering;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
+use halcyon_model::{CqlType, Cursor};
 
 use super::restrictions::{Context, Restrictions, find_column};
 use super::selection::{Preparing, Selection, Selector};
-use super::term::{Preparation, Term};
+use super::term::{Preparation, Term, parse_duration};
 use super::{ColumnSpec, Plan, Prepared, ResultColumns, Variables, find_table};
 use crate::ast::{self, RawSelector, RawTerm, SelectItem};
 use crate::catalog::{Catalog, ColumnRef, Table};
@@ -41,6 +42,8 @@ pub struct SelectPlan {
     pub grouping: Option<Grouping>,
     pub limit: Option<Term>,
     pub per_partition_limit: Option<Term>,
+    /// What the statement allows itself.
+    pub timeout: Option<Duration>,
 }
 
 impl SelectPlan {
@@ -121,6 +124,7 @@ pub fn prepare(
     let row_limit = limit(select.limit.as_ref(), "[limit]", &table, &mut to)?;
     let per_partition_limit =
         limit(select.per_partition_limit.as_ref(), "[per_partition_limit]", &table, &mut to)?;
+    let timeout = select.timeout.as_deref().map(timeout).transpose()?;
     variables.find_partition_key(table.schema.partition_key.iter().map(|c| c.name.as_str()));
     let (columns, json) = result_columns(select.json, &table, specs);
     let plan = SelectPlan {
@@ -136,6 +140,7 @@ pub fn prepare(
         grouping,
         limit: row_limit,
         per_partition_limit,
+        timeout,
     };
     Ok(Prepared {
         plan: Plan::Select(Arc::new(plan)),
@@ -282,6 +287,26 @@ fn limit(
         cql_type: CqlType::Int,
     };
     raw.map(|raw| Term::prepare(raw, &spec, to)).transpose()
+}
+
+/// What `USING TIMEOUT` says, a number of milliseconds.
+fn timeout(text: &str) -> Result<Duration> {
+    let refuse = |why: &str| {
+        Err(Error::InvalidRequest(format!(
+            "the timeout {text} {why}: write it in milliseconds, as 500ms"
+        )))
+    };
+    let bytes = parse_duration(text).map_err(Error::InvalidRequest)?;
+    let mut cursor = Cursor::new(&bytes);
+    let parts = [cursor.svint(), cursor.svint(), cursor.svint()].map(|part| part.unwrap_or(-1));
+    let [months, days, nanos] = parts;
+    if months != 0 || days != 0 {
+        return refuse("has months or days");
+    }
+    match u64::try_from(nanos) {
+        Ok(nanos) if nanos > 0 && nanos % 1_000_000 == 0 => Ok(Duration::from_nanos(nanos)),
+        _ => refuse("is not a positive number of milliseconds"),
+    }
 }
 
 fn check_distinct(

@@ -68,7 +68,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Vec<u8>, String> {
         Some(body) => (true, body),
         None => (false, text),
     };
-    let unknown = || format!("Unable to convert '{text}' to a duration");
+    let unknown = || format!("Unable to convert '{body}' to a duration");
     let mut builder = Builder::default();
     match body.strip_prefix(['P', 'p']) {
         Some(iso) => iso_8601(iso, &mut builder).ok_or_else(unknown)??,

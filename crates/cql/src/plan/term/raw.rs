@@ -178,10 +178,12 @@ impl Argument for RawArgument<'_> {
     fn compatible_type(&self) -> Option<CqlType> {
         match self.raw {
             RawTerm::Literal { kind, text } => literal::preferred(*kind, text),
-            RawTerm::List(terms) => {
-                let first = terms.first()?;
-                let element = RawArgument { raw: first, ..*self }.compatible_type()?;
-                Some(CqlType::List(Box::new(element)))
+            // A list or a vector.
+            RawTerm::List(_) => None,
+            RawTerm::Map(entries) => {
+                let (key, value) = entries.first()?;
+                let of = |raw| RawArgument { raw, ..*self }.compatible_type();
+                Some(CqlType::Map(Box::new(of(key)?), Box::new(of(value)?)))
             }
             RawTerm::Set(terms) => {
                 let first = terms.first()?;

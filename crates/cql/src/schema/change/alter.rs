@@ -13,7 +13,7 @@ use super::{
     Change, Context, forbidden, invalid, keyspace_name, table_options, unchanged, with_keyspace,
 };
 use crate::ast::{ColumnText, Name, QualifiedName, TableChange};
-use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::catalog::{Catalog, Keyspace, TableKind, refuse_derived};
 use crate::error::{Error, Result};
 
 pub(super) fn alter(
@@ -38,11 +38,14 @@ pub(super) fn alter(
             "Cannot use ALTER TABLE on a materialized view; use ALTER MATERIALIZED VIEW instead",
         ));
     }
+    if !matches!(change, TableChange::Options(_)) {
+        refuse_derived(table, "changing columns of")?;
+    }
     let mut schema = table.schema.clone();
     apply(&mut schema, known, change, context)?;
     check_counter_kind(&table.schema, &schema)?;
     let mut changed = Keyspace::clone(known);
-    let altered = Table::new(table.id, table.kind, schema);
+    let altered = table.altered(schema);
     changed.tables.insert(name.name.clone(), Arc::new(altered));
     Ok(with_keyspace(catalog, changed, event("UPDATED", keyspace, &name.name)))
 }

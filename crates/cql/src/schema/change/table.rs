@@ -12,7 +12,7 @@ use super::{
     unchanged, with_keyspace,
 };
 use crate::ast::{CreateTable, Name, PrimaryKey, QualifiedName};
-use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use crate::error::{Error, Result};
 
 pub(super) fn event(change: &'static str, keyspace: &str, name: &str) -> Event {
@@ -318,6 +318,16 @@ pub(super) fn remove(
         return Err(Error::invalid_request(
             "Cannot use DROP TABLE on a materialized view. Please use DROP MATERIALIZED VIEW instead.",
         ));
+    }
+    if let Some(table) = known.tables.get(&name.name) {
+        let view = |derived: &&String| derived.starts_with("materialized view ");
+        if let Some(view) = table.derived.iter().find(view) {
+            let view = view.trim_start_matches("materialized view ");
+            return Err(Error::InvalidRequest(format!(
+                "Cannot drop a table when materialized views still depend on it ({keyspace}.{view})"
+            )));
+        }
+        refuse_derived(table, "dropping")?;
     }
     let mut changed = Keyspace::clone(known);
     changed.tables.remove(&name.name);

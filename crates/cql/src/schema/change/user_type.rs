@@ -210,7 +210,7 @@ fn replace(keyspace: &mut Keyspace, user_type: UserType) {
             retype(&mut schema.clustering);
             retype(&mut schema.statics);
             retype(&mut schema.regulars);
-            *table = Arc::new(Table::new(table.id, table.kind, schema));
+            *table = Arc::new(table.altered(schema));
         }
     }
     let name = String::from_utf8_lossy(&user_type.name).into_owned();

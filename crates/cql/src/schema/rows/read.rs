@@ -78,6 +78,8 @@ struct KeyspaceRows<'a> {
     tables: Vec<&'a SchemaRow>,
     views: Vec<&'a SchemaRow>,
     types: Vec<&'a SchemaRow>,
+    /// By table, what is derived from it.
+    derived: BTreeMap<String, Vec<String>>,
     /// By table or view.
     columns: BTreeMap<String, Vec<&'a SchemaRow>>,
     dropped: BTreeMap<String, Vec<&'a SchemaRow>>,
@@ -93,7 +95,12 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
             let owner = || fields.text("table_name").unwrap_or_default();
             match table.as_str() {
                 "tables" => of.tables.push(row),
-                "views" => of.views.push(row),
+                "views" => {
+                    of.views.push(row);
+                    of.derived(fields, "base_table_name", "materialized view", "view_name");
+                }
+                "indexes" => of.derived(fields, "table_name", "index", "index_name"),
+                "triggers" => of.derived(fields, "table_name", "trigger", "trigger_name"),
                 "types" => of.types.push(row),
                 "columns" => of.columns.entry(owner()).or_default().push(row),
                 "dropped_columns" => of.dropped.entry(owner()).or_default().push(row),
@@ -105,6 +112,12 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
 }
 
 impl KeyspaceRows<'_> {
+    fn derived(&mut self, row: Fields<'_>, base: &str, what: &str, name: &str) {
+        if let Some((base, name)) = row.text(base).zip(row.text(name)) {
+            self.derived.entry(base).or_default().push(format!("{what} {name}"));
+        }
+    }
+
     fn user_types(&self, keyspace: &str) -> Result<UserTypeCatalog> {
         let mut texts: BTreeMap<String, FieldTexts> = BTreeMap::new();
         for row in &self.types {
@@ -274,7 +287,10 @@ fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>) -> Result<()> {
             let mut schema = rows.table(&keyspace.name, row, &types)?;
             options::complete(&mut schema.options);
             let id = schema.id.ok_or_else(|| unreadable("tables", row))?;
-            let table = Table::new(id, kind, schema);
+            let mut table = Table::new(id, kind, schema);
+            if kind == TableKind::Regular {
+                table.derived = rows.derived.get(&table.schema.name).cloned().unwrap_or_default();
+            }
             keyspace.tables.insert(table.schema.name.clone(), Arc::new(table));
         }
     }

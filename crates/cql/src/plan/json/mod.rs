@@ -1,0 +1,154 @@
+//! JSON as a source of values: `INSERT … JSON` and `from_json()`.
+//!
+//! 1. `parse` reads the text, `value` turns each member into the value of its column.
+//! 2. A literal is read when the statement is prepared, a marker's text once per execution, before anything is bound.
+//! 3. Names of members are lower-cased unless they stand in quotes of their own, as names in statements are.
+
+mod parse;
+mod value;
+
+use std::collections::HashMap;
+
+use halcyon_model::CqlType;
+
+use super::{ColumnSpec, Execution, Value};
+use crate::error::{Error, Result};
+use parse::{Json, Malformed};
+
+/// Why a value cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fault {
+    /// `MarshalException`
+    Marshal(String),
+    /// `InvalidRequestException`: what a duration complains with, without the name of its column.
+    Invalid(String),
+}
+
+/// The value that one member gives its column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// The column is not named.
+    Nothing,
+    Null,
+    Value(Vec<u8>),
+}
+
+/// Where the JSON of an INSERT comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonMarker {
+    pub index: u16,
+    /// In the order of the values that terms ask for.
+    pub columns: Vec<ColumnSpec>,
+}
+
+impl JsonMarker {
+    /// The values of all columns in one execution.
+    pub(crate) fn bind(&self, execution: &Execution<'_>) -> Result<Vec<Given>> {
+        let bytes = match execution.values.get(usize::from(self.index)) {
+            Some(Value::Bytes(bytes)) => *bytes,
+            Some(Value::Unset) => &[],
+            Some(Value::Null) | None => return Err(got_null()),
+        };
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return CqlType::Text
+                .validate(bytes)
+                .map_err(Error::InvalidRequest)
+                .map(|()| Vec::new());
+        };
+        values(text, &self.columns)
+    }
+}
+
+fn got_null() -> Error {
+    Error::invalid_request("Got null for INSERT JSON values")
+}
+
+fn undecodable(malformed: &Malformed, text: &str) -> Error {
+    Error::InvalidRequest(format!(
+        "Could not decode JSON string as a map: {}: {}. (String was: {text})",
+        malformed.class, malformed.message
+    ))
+}
+
+/// What a JSON object gives columns (`Json.parseJson`).
+pub(crate) fn values(text: &str, columns: &[ColumnSpec]) -> Result<Vec<Given>> {
+    let parsed = parse::parse_object(text).map_err(|malformed| undecodable(&malformed, text))?;
+    let mut members = named_as_columns(parsed.ok_or_else(got_null)?);
+    let mut given = Vec::with_capacity(columns.len());
+    for column in columns {
+        let Some(at) = members.iter().position(|(name, _)| *name == column.name) else {
+            given.push(Given::Nothing);
+            continue;
+        };
+        let (_, json) = members.remove(at);
+        given.push(match json {
+            Json::Null => Given::Null,
+            json => Given::Value(value::value(&column.cql_type, &json).map_err(|fault| {
+                Error::InvalidRequest(match fault {
+                    Fault::Marshal(why) => {
+                        format!("Error decoding JSON value for {}: {why}", column.name)
+                    }
+                    Fault::Invalid(why) => why,
+                })
+            })?),
+        });
+    }
+    match members.first() {
+        None => Ok(given),
+        Some((name, _)) => Err(Error::InvalidRequest(format!(
+            "JSON values map contains unrecognized column: {name}"
+        ))),
+    }
+}
+
+/// Members under the names that columns have (`JsonUtils.handleCaseSensitivity`); of equal names the last counts.
+fn named_as_columns(members: Vec<(String, Json)>) -> Vec<(String, Json)> {
+    let mut named: Vec<(String, Json)> = Vec::with_capacity(members.len());
+    let mut places = HashMap::new();
+    let mut renamed = Vec::new();
+    for (name, value) in members {
+        let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+        let lowered = quoted.map_or_else(|| name.to_lowercase(), str::to_owned);
+        if lowered == name {
+            places.insert(name.clone(), named.len());
+            named.push((name, value));
+        } else {
+            renamed.push((lowered, value));
+        }
+    }
+    for (name, value) in renamed {
+        match places.get(&name).and_then(|place: &usize| named.get_mut(*place)) {
+            Some((_, known)) => *known = value,
+            None => {
+                places.insert(name.clone(), named.len());
+                named.push((name, value));
+            }
+        }
+    }
+    named
+}
+
+/// `from_json()`: a value of the type that is expected; `None` is null.
+pub(crate) fn from_json(cql_type: &CqlType, text: &[u8]) -> Result<Option<Vec<u8>>> {
+    let failed = |message: String| Error::FunctionFailure {
+        function: "system.from_json".to_owned(),
+        arguments: vec!["text".to_owned()],
+        message,
+    };
+    let text = String::from_utf8_lossy(text);
+    let json = parse::parse(&text).map_err(|malformed| {
+        failed(format!(
+            "execution of 'system.from_json[text]' failed: Could not decode JSON string '{text}': {}: {}",
+            malformed.class, malformed.message
+        ))
+    })?;
+    if json == Json::Null {
+        return Ok(None);
+    }
+    value::value(cql_type, &json).map(Some).map_err(|fault| match fault {
+        Fault::Marshal(why) => {
+            failed(format!("org.apache.cassandra.serializers.MarshalException: {why}"))
+        }
+        Fault::Invalid(why) => Error::InvalidRequest(why),
+    })
+}

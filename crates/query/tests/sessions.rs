@@ -1,0 +1,209 @@
+//! Sessions that Apache Cassandra 5.0.9 answered (`e2e/record_sessions.py`), answered again by a node of two shards on the
+//! simulated disk: rows, warnings and errors must be the same.
+//!
+//! ```text
+//! ! statement        makes what the others are about
+//! > statement        asked        >c/s with consistency and serial consistency        >p prepared        >b bound to it
+//! < answer           ok | names | values in hex | ! code message
+//! ```
+
+use std::path::Path;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_cql::catalog::Table;
+use halcyon_engine::{Engine, Options, Shard};
+use halcyon_io::{Disk, block_on, spawn};
+use halcyon_model::value::hex;
+use halcyon_query::{
+    Client, Coordinator, Error, Outcome, OwnedValue, PreparedStatement, QueryOptions,
+    RequestLimits, Rows, VirtualTables,
+};
+use halcyon_stream::Mutation;
+
+struct NoVirtualTables;
+
+impl VirtualTables for NoVirtualTables {
+    fn partitions<'a>(&'a self, _: &'a Table) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+}
+
+struct Session {
+    coordinator: Coordinator,
+    client: Client,
+    last: Option<Arc<PreparedStatement>>,
+}
+
+impl Session {
+    async fn open() -> Session {
+        let (disk, _) = Disk::simulated(1);
+        let options = Options::in_directory(Path::new("/halcyon"), 2);
+        let (engine, _) = Engine::open(disk, options).await.expect("opens");
+        let mut first = None;
+        for index in 0..2 {
+            let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");
+            spawn(inbox.serve(shard.clone())).detach();
+            first.get_or_insert(shard);
+        }
+        let coordinator = Coordinator::new(
+            first.expect("two"),
+            Rc::new(NoVirtualTables),
+            RequestLimits::default(),
+        );
+        let mut session = Session { coordinator, client: Client::default(), last: None };
+        // Counters are counted under it.
+        let host = "INSERT INTO system.local (key, host_id) VALUES ('local', 99921699-a4c0-4a3d-9c5c-3b5e6e3b6b1a)";
+        session.prepare_node(host).await;
+        session
+    }
+
+    async fn prepare_node(&mut self, statement: &str) {
+        let answer = self.answer(&format!("> {statement}")).await;
+        assert!(!answer.starts_with("! "), "{statement}: {answer}");
+    }
+
+    async fn answer(&mut self, line: &str) -> String {
+        match self.run(line).await {
+            Ok((outcome, warnings)) => show(outcome, warnings),
+            Err(error) => format!("! {} {}", code(&error), message(&error)).replace('\n', "\\n"),
+        }
+    }
+
+    async fn run(&mut self, line: &str) -> Result<(Outcome, Vec<String>), Error> {
+        let (tag, text) = line[1..].split_once(' ').expect("a text");
+        let mut options =
+            QueryOptions { consistency: 1, protocol_version: 4, ..QueryOptions::default() };
+        if tag == "b" {
+            options.values = text.split(' ').map(value).collect();
+            let statement = self.last.clone().expect("prepared");
+            let outcome = self.coordinator.execute(&statement, &options, &self.client).await?;
+            return Ok((outcome, statement.warnings.clone()));
+        }
+        if let Some((consistency, serial)) = tag.split_once('/') {
+            options.consistency = consistency.parse().expect("a level");
+            options.serial_consistency = serial.parse().ok();
+        }
+        let statement = Arc::new(self.coordinator.prepare(text, &self.client)?);
+        if tag == "p" {
+            self.last = Some(statement);
+            return Ok((Outcome::Void, Vec::new()));
+        }
+        let outcome = self.coordinator.execute(&statement, &options, &self.client).await?;
+        if let Outcome::SetKeyspace(keyspace) = &outcome {
+            self.client.keyspace = Some(keyspace.clone());
+        }
+        Ok((outcome, statement.warnings.clone()))
+    }
+}
+
+fn value(text: &str) -> OwnedValue {
+    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hex");
+    match text {
+        "null" => OwnedValue::Null,
+        "unset" => OwnedValue::Unset,
+        "''" => OwnedValue::Bytes(Vec::new()),
+        text => OwnedValue::Bytes((0..text.len()).step_by(2).map(digit).collect()),
+    }
+}
+
+fn code(error: &Error) -> &'static str {
+    match error {
+        Error::Invalid(_) => "2200",
+        Error::Syntax(_) => "2000",
+        Error::FunctionFailure { .. } => "1400",
+        Error::Protocol(_) => "000a",
+        Error::Unavailable { .. } => "1000",
+        Error::Configuration(_) => "2300",
+        _ => "0000",
+    }
+}
+
+fn message(error: &Error) -> String {
+    match error {
+        Error::Unavailable { required, alive, .. } => {
+            format!("{error} required {required} alive {alive}")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn show(outcome: Outcome, mut warnings: Vec<String>) -> String {
+    let shown = match outcome {
+        Outcome::Rows(rows) => {
+            warnings.extend(rows.warnings.iter().cloned());
+            show_rows(&rows)
+        }
+        Outcome::Warned(said) => {
+            warnings.extend(said);
+            "ok".to_owned()
+        }
+        Outcome::SchemaChange(change) => {
+            warnings.extend(change.warnings);
+            "ok".to_owned()
+        }
+        Outcome::Void | Outcome::SetKeyspace(_) => "ok".to_owned(),
+    };
+    let warnings: String = warnings.iter().map(|warning| format!("\\n  w {warning}")).collect();
+    shown + &warnings
+}
+
+fn show_rows(rows: &Rows) -> String {
+    let names: Vec<&str> = rows.columns.iter().map(|column| column.name.as_str()).collect();
+    let mut content = rows.content.as_slice();
+    let mut value = || {
+        let (length, rest) = content.split_first_chunk::<4>().expect("a length");
+        content = rest;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+            return "null".to_owned();
+        };
+        let (value, rest) = content.split_at(length);
+        content = rest;
+        hex(value)
+    };
+    let shown: Vec<String> = (0..rows.count)
+        .map(|_| names.iter().map(|_| value()).collect::<Vec<_>>().join(","))
+        .collect();
+    format!("{} | {}", names.join(","), shown.join(";"))
+}
+
+async fn differences(recorded: &str) -> Vec<String> {
+    let mut session = Session::open().await;
+    let mut wrong = Vec::new();
+    let mut lines = recorded.lines().filter(|line| !line.starts_with('#'));
+    while let Some(line) = lines.next() {
+        if let Some(statement) = line.strip_prefix("! ") {
+            session.prepare_node(statement).await;
+            continue;
+        }
+        let expected = lines.next().and_then(|line| line.strip_prefix("< ")).expect("an answer");
+        let found = session.answer(line).await;
+        if found != expected {
+            wrong.push(format!("{line}\n   Cassandra: {expected}\n   Halcyon:   {found}"));
+        }
+    }
+    wrong
+}
+
+/// Proves that writes, batches, conditions, counters, JSON, consistency levels and limits are answered as by Cassandra.
+#[test]
+fn sessions_are_answered_as_by_cassandra() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sessions");
+    let files = std::fs::read_dir(folder).expect("a folder");
+    let mut report = Vec::new();
+    for file in files {
+        let path = file.expect("readable").path();
+        let recorded = std::fs::read_to_string(&path).expect("readable");
+        let wrong = block_on(differences(&recorded));
+        if !wrong.is_empty() {
+            report.push(format!(
+                "{}: {} differ\n{}",
+                path.display(),
+                wrong.len(),
+                wrong.join("\n")
+            ));
+        }
+    }
+    assert!(report.is_empty(), "{}", report.join("\n"));
+}

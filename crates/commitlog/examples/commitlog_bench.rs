@@ -8,6 +8,13 @@
 //! next. Each round measures the loop and then every number of writers, so a change of the machine's mood meets all of
 //! them; the table has medians over the rounds, and each ratio is the median of the rounds' ratios. A writer appends a
 //! record and waits until it is durable, again and again.
+//!
+//! `cargo x bench E4` asks for one measurement at a time, as a line of JSON; each shard is a thread with a log of its own:
+//!
+//! ```text
+//! commitlog_bench DIRECTORY one SHARDS SEGMENT_BYTES direct|standard batch|group:MS|periodic:MS WRITERS BYTES RECORDS
+//! commitlog_bench DIRECTORY device BLOCK_BYTES WRITES
+//! ```
 
 use std::path::Path;
 use std::time::Duration;
@@ -48,21 +55,21 @@ fn measured(mut latencies: Vec<Duration>, took: Duration, cpu: Duration) -> Meas
     }
 }
 
-/// The device: one block after the other.
-async fn device(disk: &Disk, dir: &Path, count: usize) -> Result<Measured> {
+/// The device: `len` bytes after `len` bytes, each durable before the next.
+async fn device(disk: &Disk, dir: &Path, len: usize, count: usize) -> Result<Measured> {
     let path = dir.join("commitlog_bench.device");
     let purpose = Purpose::CommitLog;
     let file = disk.create_blocks(&path, AccessMode::Auto, purpose, u64::from(SEGMENT)).await?;
-    let block = file.block();
-    let blocks = SEGMENT as usize / block;
+    let len = len.next_multiple_of(file.block());
+    let places = SEGMENT as usize / len;
     let pool = BufferPool::unbounded();
-    let mut buffer = pool.try_take(block).expect("a buffer");
+    let mut buffer = pool.try_take(len).expect("a buffer");
     let mut latencies = Vec::with_capacity(count);
     let (started, cpu) = (clock::now(), clock::process_cpu_time());
     for number in 0..count {
         let before = clock::now();
         let (outcome, returned) =
-            file.write_durable((number % blocks * block) as u64, buffer, block).await;
+            file.write_durable((number % places * len) as u64, buffer, len).await;
         outcome?;
         buffer = returned;
         latencies.push(clock::now() - before);
@@ -72,24 +79,35 @@ async fn device(disk: &Disk, dir: &Path, count: usize) -> Result<Measured> {
     Ok(measured)
 }
 
-/// So many writers, each with its share of the records.
-async fn log(disk: &Disk, dir: &Path, writers: usize, run: Run) -> Result<Measured> {
+/// How a log is opened and written.
+#[derive(Clone, Copy)]
+struct Setting {
+    segment: u32,
+    mode: AccessMode,
+    sync: SyncMode,
+    writers: usize,
+    bytes: usize,
+    records: usize,
+}
+
+/// So many writers, each with its share of the records; how long each record took.
+async fn log(disk: &Disk, dir: &Path, shard: u32, setting: Setting) -> Result<Vec<Duration>> {
     let options = Options {
-        directory: dir.join("commitlog_bench"),
-        sync: SyncMode::Batch,
-        mode: AccessMode::Auto,
-        segment_size: SEGMENT,
-        total_space: 4 * u64::from(SEGMENT),
+        directory: dir.join(format!("commitlog_bench-{shard}")),
+        sync: setting.sync,
+        mode: setting.mode,
+        segment_size: setting.segment,
+        total_space: 4 * u64::from(setting.segment).max(u64::from(SEGMENT)),
         compression: LogCompression::None,
     };
-    let log = CommitLog::open(disk.clone(), options, 0, 1).await?;
-    let each = run.records.div_ceil(writers);
-    let (started, cpu) = (clock::now(), clock::process_cpu_time());
-    let tasks: Vec<_> = (0..writers)
+    let directory = options.directory.clone();
+    let log = CommitLog::open(disk.clone(), options, shard, 1).await?;
+    let each = setting.records.div_ceil(setting.writers);
+    let tasks: Vec<_> = (0..setting.writers)
         .map(|writer| {
             let (log, table) = (log.clone(), [writer as u8 % 4; 16]);
             spawn(async move {
-                let record = vec![writer as u8; run.bytes];
+                let record = vec![writer as u8; setting.bytes];
                 let mut latencies = Vec::with_capacity(each);
                 for _ in 0..each {
                     let before = clock::now();
@@ -108,12 +126,31 @@ async fn log(disk: &Disk, dir: &Path, writers: usize, run: Run) -> Result<Measur
         let one: Result<Vec<Duration>> = task.await.expect("a writer does not panic");
         latencies.extend(one?);
     }
-    let measured = measured(latencies, clock::now() - started, clock::process_cpu_time() - cpu);
     for table in 0..4 {
         log.discard_below([table; 16], log.position());
     }
     log.close().await?;
-    Ok(measured)
+    disk.remove(&directory).await?;
+    Ok(latencies)
+}
+
+/// A log on each of so many threads; records and writers are shared out.
+fn shards(disk: &Disk, dir: &Path, count: u32, setting: Setting) -> Result<Measured> {
+    let share = |n: usize| n.div_ceil(count as usize);
+    let setting =
+        Setting { writers: share(setting.writers), records: share(setting.records), ..setting };
+    let (started, cpu) = (clock::now(), clock::process_cpu_time());
+    let ended: Vec<Result<Vec<Duration>>> = std::thread::scope(|scope| {
+        let run = |shard| scope.spawn(move || block_on(log(disk, dir, shard, setting)));
+        let running: Vec<_> = (0..count).map(run).collect();
+        running.into_iter().map(|shard| shard.join().expect("a shard does not panic")).collect()
+    });
+    let (took, cpu) = (clock::now() - started, clock::process_cpu_time() - cpu);
+    let mut latencies = Vec::new();
+    for shard in ended {
+        latencies.extend(shard?);
+    }
+    Ok(measured(latencies, took, cpu))
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
@@ -131,12 +168,22 @@ fn run(dir: &Path, run: Run, engine: Option<EngineChoice>) -> Result<()> {
     let mut log_rounds = vec![Vec::new(); WRITERS.len()];
     block_on(async {
         for _ in 0..run.rounds {
-            device_rounds.push(device(&disk, dir, run.records.min(2000)).await?);
+            device_rounds.push(device(&disk, dir, 1, run.records.min(2000)).await?);
             for (writers, rounds) in WRITERS.iter().zip(&mut log_rounds) {
-                rounds.push(log(&disk, dir, *writers, run).await?);
+                let (started, cpu) = (clock::now(), clock::process_cpu_time());
+                let setting = Setting {
+                    segment: SEGMENT,
+                    mode: AccessMode::Auto,
+                    sync: SyncMode::Batch,
+                    writers: *writers,
+                    bytes: run.bytes,
+                    records: run.records,
+                };
+                let latencies = log(&disk, dir, 0, setting).await?;
+                let (took, cpu) = (clock::now() - started, clock::process_cpu_time() - cpu);
+                rounds.push(measured(latencies, took, cpu));
             }
         }
-        disk.remove(&dir.join("commitlog_bench")).await?;
         Ok::<(), halcyon_commitlog::Error>(())
     })?;
     println!("| writers | records/s | × device | p50 µs | × device | p99 µs | CPU µs/record |");
@@ -161,18 +208,58 @@ fn run(dir: &Path, run: Run, engine: Option<EngineChoice>) -> Result<()> {
     Ok(())
 }
 
+/// `batch`, `group:10`, `periodic:10000`: milliseconds.
+fn sync_mode(word: &str) -> SyncMode {
+    let (name, millis) = word.split_once(':').unwrap_or((word, "0"));
+    let time = Duration::from_millis(millis.parse().expect("milliseconds"));
+    match name {
+        "group" => SyncMode::Group { window: time },
+        "periodic" => SyncMode::Periodic { period: time },
+        _ => SyncMode::Batch,
+    }
+}
+
+/// What E4 asks for.
+fn one(dir: &Path, what: &str, words: &[String]) -> Result<Measured> {
+    let word = |at: usize| words.get(at).expect("all words are there").as_str();
+    let number = |at: usize| word(at).parse::<usize>().expect("a number");
+    let disk = Disk::real(DiskOptions::default());
+    block_on(disk.create_dir_all(dir))?;
+    if what == "device" {
+        return block_on(device(&disk, dir, number(0), number(1)));
+    }
+    let setting = Setting {
+        segment: number(1) as u32,
+        mode: word(2).parse().expect("an access mode"),
+        sync: sync_mode(word(3)),
+        writers: number(4),
+        bytes: number(5),
+        records: number(6),
+    };
+    shards(&disk, dir, number(0) as u32, setting)
+}
+
 fn main() -> Result<()> {
-    let mut words = std::env::args().skip(1);
-    let Some(dir) = words.next() else {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let Some((dir, rest)) = words.split_first() else {
         println!("usage: commitlog_bench DIRECTORY [records] [bytes] [rounds] [auto|uring|pool]");
         return Ok(());
     };
-    let mut number = |or: usize| {
-        words.next().map_or(or, |word| word.parse().expect("records, bytes and rounds are numbers"))
+    let dir = Path::new(dir);
+    if let Some((what, words)) = rest.split_first().filter(|(w, _)| *w == "one" || *w == "device") {
+        let Measured { per_second, p50, p99, cpu } = one(dir, what, words)?;
+        println!(
+            "{{\"per_second\": {per_second:.1}, \"p50_us\": {p50:.2}, \"p99_us\": {p99:.2}, \"cpu_us\": {cpu:.3}}}"
+        );
+        return Ok(());
+    }
+    let number = |at: usize, or: usize| {
+        let word = rest.get(at).map(|word| word.parse());
+        word.map_or(or, |number| number.expect("records, bytes and rounds are numbers"))
     };
-    let settings = Run { records: number(5000), bytes: number(256), rounds: number(5) };
-    let engine = words.next().map(|word| word.parse().expect("an engine's name"));
-    run(Path::new(&dir), settings, engine)
+    let settings = Run { records: number(0, 5000), bytes: number(1, 256), rounds: number(2, 5) };
+    let engine = rest.get(3).map(|word| word.parse().expect("an engine's name"));
+    run(dir, settings, engine)
 }
 
 /// Proves that the measurement itself works, on a tiny input.
@@ -182,5 +269,9 @@ fn tiny() {
     let dir = std::env::temp_dir().join(format!("commitlog-bench-{}", std::process::id()));
     block_on(disk.create_dir_all(&dir)).expect("a directory for temporary files");
     run(&dir, Run { records: 40, bytes: 64, rounds: 1 }, None).expect("a tiny measurement");
+    for sync in ["batch", "group:1", "periodic:1"] {
+        let words = ["2", "1048576", "standard", sync, "4", "64", "40"].map(str::to_owned);
+        assert!(one(&dir, "one", &words).expect("one measurement").per_second > 0.0);
+    }
     block_on(disk.remove(&dir)).expect("the measurement leaves nothing");
 }

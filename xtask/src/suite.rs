@@ -26,7 +26,7 @@ pub(crate) fn run(oracle: bool) -> ExitCode {
     tally.check("tidy", tidy::run());
     tally.step("cargo test", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
     tally.step("binary", &mut cargo(&["build", "--workspace", "--bins"]));
-    for experiment in ["compaction", "node", "E1"] {
+    for experiment in ["compaction", "node", "E1", "E3", "E4", "E5", "E6"] {
         match crate::e2e::own_program() {
             Ok(own) => {
                 let mut tiny = bounded(STEP_MINUTES, own);

@@ -77,6 +77,14 @@ impl Cage {
         Ok(fs::write(&path, bytes.to_string()).map_err(|e| format!("{}: {e}", path.display()))?)
     }
 
+    /// From now on there is room for so much page cache beside what else is charged now.
+    pub(super) fn leave_page_cache(&self, bytes: u64) -> Result<()> {
+        let (page_cache, all) = self.holds()?;
+        let others = all.saturating_sub(page_cache);
+        eprintln!("bench: in the cage: {} KiB beside the page cache", others >> 10);
+        self.limit(bytes + others)
+    }
+
     /// Page cache, and all that is charged.
     pub(super) fn holds(&self) -> Result<(u64, u64)> {
         let usage = fs::read_to_string(self.folder.join(self.names.usage))?.trim().parse()?;

@@ -3,7 +3,7 @@
 /// A program in one of its modes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Contender {
-    /// `halcyon`, or a release of Cassandra.
+    /// `halcyon`, `postgresql`, `device`, or a release of Cassandra.
     pub(super) peer: String,
     pub(super) mode: String,
 }
@@ -18,10 +18,11 @@ impl Contender {
     }
 
     pub(super) fn name(&self) -> String {
-        let peer = if self.is_halcyon() {
-            "Halcyon".to_owned()
-        } else {
-            format!("Cassandra {}", self.peer)
+        let peer = match self.peer.as_str() {
+            "halcyon" => "Halcyon".to_owned(),
+            "postgresql" => "PostgreSQL".to_owned(),
+            "device" => "Device".to_owned(),
+            release => format!("Cassandra {release}"),
         };
         format!("{peer} {}", self.mode)
     }

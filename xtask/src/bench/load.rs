@@ -1,6 +1,6 @@
 //! The generator: a closed loop, so many requests in flight, and what became of them.
 //!
-//! 1. One thread for each connection, and at most [`CONNECTIONS`] of them. Each connection keeps its share of the requests in
+//! 1. One thread for each connection, and at most [`CONNECTIONS`] of them if nothing else is said. Each connection keeps its share of the requests in
 //!    flight: as one is answered, the next is sent. Where the server says which shard a connection came to, connections are
 //!    opened until they lie on different ones.
 //! 2. A request's time runs from before it is written until its answer is decoded. Every answer is checked.
@@ -97,7 +97,12 @@ pub(super) struct Figures {
 
 impl Load {
     pub(super) fn run(&self, port: u16) -> Result<Figures> {
-        let count = self.in_flight.clamp(1, CONNECTIONS);
+        self.run_with(port, CONNECTIONS)
+    }
+
+    /// With so many connections, if there are as many requests.
+    pub(super) fn run_with(&self, port: u16, connections: usize) -> Result<Figures> {
+        let count = self.in_flight.min(connections).max(1);
         let pool = random_bytes(self.seed, POOL);
         let mut lanes = Vec::new();
         for number in 0..count {
@@ -299,7 +304,7 @@ impl Random {
     }
 }
 
-fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
+pub(super) fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut random = Random(seed);
     (0..count.div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).collect()
 }

@@ -49,6 +49,16 @@ impl Device {
         })
     }
 
+    /// The folder of its settings; a partition's are those of its disk.
+    pub(super) fn queue(&self) -> Result<PathBuf> {
+        let device = format!("/sys/dev/block/{}:{}", self.major, self.minor);
+        let device = fs::canonicalize(&device).map_err(|e| format!("{device}: {e}"))?;
+        let folders = [Some(device.as_path()), device.parent()];
+        let mut queues = folders.into_iter().flatten().map(|folder| folder.join("queue"));
+        let found = queues.find(|queue| queue.is_dir());
+        Ok(found.ok_or_else(|| format!("{}: no settings", device.display()))?)
+    }
+
     /// Zero for what is no block device, such as a tmpfs or an overlay.
     pub(super) fn counters(&self) -> DeviceCounters {
         const SECTOR: u64 = 512;

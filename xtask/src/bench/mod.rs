@@ -5,6 +5,10 @@
 //! | `compaction/` | major compaction of the same files |
 //! | `node/` | a server under the same requests |
 //! | `under_compaction/` | E1, E2: reads while it compacts |
+//! | `read_amplification/` | E3: device bytes of a single-row read |
+//! | `commit_log/` | E4: durable mutations by shards, segments, blocks, modes |
+//! | `clients/` | E5: durable writes by clients |
+//! | `messaging/` | E6: a message store over time |
 //! | `programs.rs` | Halcyon's programs, built in release |
 //! | `server.rs`, `jvm_node.rs`, `jmx.rs` | a server, a node of Cassandra, what is asked of it behind CQL's back |
 //! | `cage.rs` | a memory cgroup |
@@ -15,12 +19,15 @@
 //! | `pressure.rs`, `block_trace.rs`, `histogram.rs` | stalls, and each request as the device saw it |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `contender.rs` | who runs; medians and spreads |
+//! | `sheet.rs` | rows of figures: records, table and bars of an experiment |
 //! | `report.rs` | one page of all experiments |
 //! | `chart.rs`, `panels.rs` | bars; small panels with lines or bars: drawn as SVG |
 
 mod block_trace;
 mod cage;
 mod chart;
+mod clients;
+mod commit_log;
 mod compaction;
 mod connection;
 mod contender;
@@ -32,6 +39,7 @@ mod jvm_node;
 mod latency;
 mod load;
 mod machine;
+mod messaging;
 mod node;
 mod paced;
 mod panels;
@@ -39,9 +47,11 @@ mod pressure;
 mod process;
 mod profile;
 mod programs;
+mod read_amplification;
 mod report;
 mod restore;
 mod server;
+mod sheet;
 mod under_compaction;
 
 use std::fs;
@@ -63,6 +73,18 @@ pub(crate) enum Experiment {
     Report,
     /// The server: writes and reads by requests in flight, CPU, start and memory, against Cassandra and the device
     Node(node::Arguments),
+    /// Device bytes of a single-row read by chunk length and read-ahead, against Cassandra
+    #[command(name = "E3")]
+    ReadAmplification(read_amplification::Arguments),
+    /// The commit log: durable mutations by shards, segments, blocks and modes, against Cassandra and the device
+    #[command(name = "E4")]
+    CommitLog(commit_log::Arguments),
+    /// Durable writes by the number of clients, against Cassandra and PostgreSQL
+    #[command(name = "E5")]
+    Clients(clients::Arguments),
+    /// A message store over time: latency, disk, tombstones, against Cassandra
+    #[command(name = "E6")]
+    Messaging(messaging::Arguments),
 }
 
 pub(crate) fn run(experiment: &Experiment) -> Result<()> {
@@ -71,6 +93,10 @@ pub(crate) fn run(experiment: &Experiment) -> Result<()> {
         Experiment::ReadsUnderCompaction(arguments) => under_compaction::run(arguments),
         Experiment::Report => report::run(),
         Experiment::Node(arguments) => node::run(arguments),
+        Experiment::ReadAmplification(arguments) => read_amplification::run(arguments),
+        Experiment::CommitLog(arguments) => commit_log::run(arguments),
+        Experiment::Clients(arguments) => clients::run(arguments),
+        Experiment::Messaging(arguments) => messaging::run(arguments),
     }
 }
 
@@ -100,6 +126,15 @@ impl Places {
             fs::create_dir_all(folder)?;
         }
         Ok(Places { data, out: named, tiny })
+    }
+
+    /// An empty folder for a server.
+    fn fresh(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.data.join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        Ok(folder)
     }
 
     /// Records, tables, and plots by their names.

@@ -43,6 +43,8 @@ pub(super) enum CpuOf {
     Process(u32),
     /// Of all children of this program that have ended.
     EndedChildren,
+    /// Of all children of a process that have ended.
+    EndedChildrenOf(u32),
 }
 
 impl CpuOf {
@@ -50,6 +52,7 @@ impl CpuOf {
         let (path, first) = match self {
             CpuOf::Process(pid) => (format!("/proc/{pid}/stat"), 11),
             CpuOf::EndedChildren => ("/proc/self/stat".to_owned(), 13),
+            CpuOf::EndedChildrenOf(pid) => (format!("/proc/{pid}/stat"), 13),
         };
         cpu_of_stat(Path::new(&path), first).unwrap_or(0.0)
     }

@@ -1,7 +1,7 @@
-//! Halcyon's programs: `halcyon` itself, and `measure`, which makes and looks at data.
+//! Halcyon's programs: `halcyon` itself, `measure`, which makes and looks at data, `commitlog_bench`, the log without a server.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -12,6 +12,7 @@ use crate::{Result, call, repository};
 pub(super) struct Programs {
     measure: PathBuf,
     halcyon: PathBuf,
+    commitlog_bench: PathBuf,
 }
 
 impl Programs {
@@ -33,20 +34,41 @@ impl Programs {
         }
     }
 
+    /// `halcyon` and the log's own benchmark.
+    pub(super) fn build_with_log(tiny: bool) -> Result<Programs> {
+        let what = ["--bin", "halcyon", "--example", "commitlog_bench"];
+        let packages = ["--package", "halcyon", "--package", "halcyon-commitlog"];
+        let how: &[&str] = if tiny { &[] } else { &["--release"] };
+        Programs::cargo(tiny, &[&packages[..], &what, how].concat())
+    }
+
     fn cargo(tiny: bool, what: &[&str]) -> Result<Programs> {
         let mut cargo = Command::new("cargo");
         call(cargo.args(["build", "--quiet"]).args(what).current_dir(repository()))?;
         let folder = target_folder().join(if tiny { "debug" } else { "release" });
-        Ok(Programs { measure: folder.join("examples/measure"), halcyon: folder.join("halcyon") })
+        Ok(Programs {
+            measure: folder.join("examples/measure"),
+            halcyon: folder.join("halcyon"),
+            commitlog_bench: folder.join("examples/commitlog_bench"),
+        })
     }
 
     /// Runs a verb of `measure`; its answer.
     pub(super) fn measure<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Value> {
-        let output = Command::new(&self.measure).args(arguments).output()?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-        }
-        Ok(serde_json::from_slice(&output.stdout)?)
+        answer_of(Command::new(&self.measure).args(arguments))
+    }
+
+    /// One measurement of the log alone.
+    pub(super) fn commitlog_bench(&self, arguments: &[String]) -> Result<Value> {
+        answer_of(Command::new(&self.commitlog_bench).args(arguments))
+    }
+
+    /// What `halcyon doctor` says of a data directory, whether there is something to cure or not.
+    pub(super) fn doctor(&self, directory: &Path) -> Result<Value> {
+        let mut doctor = Command::new(&self.halcyon);
+        let output = doctor.args(["doctor", "--json", "--data-dir"]).arg(directory).output()?;
+        let said = || String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(serde_json::from_slice(&output.stdout).map_err(|_| said())?)
     }
 
     /// The command that serves, in a cage if there is one; directory and port are to be added.
@@ -69,6 +91,15 @@ impl Programs {
         command.args(["compact", "--json", "--gc-grace", "10d"]);
         command
     }
+}
+
+/// What a program prints, as JSON.
+fn answer_of(command: &mut Command) -> Result<Value> {
+    let output = command.output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 /// Cargo's target folder.

@@ -404,10 +404,7 @@ impl Bench {
         let load = self.load(Request::Read, self.large(), self.arguments.seconds);
         server.thaw()?;
         load.run(server.port)?;
-        let (page_cache, all) = cage.holds()?;
-        let others = all.saturating_sub(page_cache);
-        eprintln!("bench: in the cage: {} KiB beside the page cache", others >> 10);
-        cage.limit((self.arguments.cache << 20) + others)?;
+        cage.leave_page_cache(self.arguments.cache << 20)?;
         server.freeze()
     }
 }

@@ -12,7 +12,7 @@ use halcyon_commitlog::Append;
 use halcyon_stream::{Mutation, TableId};
 
 use crate::memtable::Pin;
-use crate::metrics::{add, lower};
+use crate::metrics::{Measure, add, lower};
 use crate::shard::{Shard, ShardTable};
 use crate::{Error, Result};
 
@@ -44,10 +44,14 @@ impl Shard {
             append.durable().await.map_err(|e| self.log_failed(e))?;
         }
         let mut grown = 0;
+        let mut began = self.now();
         for Pinned { table, pin, mutation, .. } in pinned {
+            self.rows.forget(mutation.table, &mutation.key);
             let by = pin.apply(mutation)?;
             let metrics = table.metrics();
-            add(&metrics.writes, 1);
+            let now = self.now();
+            metrics.record_time(Measure::LocalWrite, began, now);
+            began = now;
             add(&metrics.memtable_bytes, by.max(0) as u64);
             lower(&metrics.min_timestamp, pin.slot().with(|memtable| memtable.min_timestamp()));
             grown += by;

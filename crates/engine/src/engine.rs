@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
+use halcyon_cql::ast::BatchKind;
 use halcyon_cql::catalog::Catalog;
 use halcyon_io::{DirLock, Disk, Inbox, Mesh};
 use halcyon_stream::TableId;
 
 use crate::background::Background;
 use crate::compact::Compactions;
+use crate::distribution::Summary;
 use crate::health::Health;
-use crate::metrics::TableStats;
+use crate::metrics::{BatchMetrics, Measure, TableStats};
 use crate::shard::Shard;
 use crate::store::Store;
+use crate::view::Live;
 use crate::{Error, Options, Result};
 
 pub struct Engine {
@@ -29,6 +32,8 @@ pub struct Engine {
     pub(crate) flushers: Arc<Background>,
     pub(crate) compactions: Compactions,
     pub(crate) health: Health,
+    /// By shard.
+    pub(crate) batches: Box<[BatchMetrics]>,
     /// Of the logs that shards open.
     pub(crate) first_segment: u64,
     /// Held by the schema change that runs.
@@ -89,9 +94,9 @@ impl Engine {
                 keyspace: table.schema.keyspace.clone(),
                 table: table.schema.name.clone(),
                 sstables: view.sstables.len(),
-                disk_space: view.sstables.iter().map(|live| live.sstable().file_length()).sum(),
                 ..TableStats::default()
             };
+            view.sstables.iter().for_each(|live| add_sstable(&mut stats, live));
             store.metrics.iter().for_each(|shard| stats.add(shard));
             stats
         };
@@ -99,6 +104,37 @@ impl Engine {
         all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
         all
     }
+
+    /// Partitions in a batch.
+    pub fn batch_sizes(&self, kind: BatchKind) -> Summary {
+        let now = self.disk.clock().now();
+        let mut summary = Summary::nothing();
+        self.batches.iter().for_each(|shard| summary.add(shard.of(kind), now));
+        summary
+    }
+
+    /// One measure of all tables, by keyspace and table.
+    pub fn summaries(&self, measure: Measure) -> Vec<(String, String, Summary)> {
+        let now = self.disk.clock().now();
+        let summary = |store: &Arc<Store>| {
+            let mut summary = Summary::nothing();
+            store.metrics.iter().for_each(|shard| shard.add_to(&mut summary, measure, now));
+            let table = store.table();
+            (table.schema.keyspace.clone(), table.schema.name.clone(), summary)
+        };
+        self.stores.load().values().map(summary).collect()
+    }
+}
+
+fn add_sstable(stats: &mut TableStats, live: &Live) {
+    let of = &live.sstable().statistics().stats;
+    let largest = of.partition_sizes.extremes().map_or(0, |(_, largest)| largest);
+    let micros = of.max_timestamp.saturating_sub(of.min_timestamp);
+    let positive = |value: i64| u64::try_from(value).unwrap_or(0);
+    stats.disk_space += live.bytes_on_disk;
+    stats.max_sstable_size = stats.max_sstable_size.max(live.bytes_on_disk);
+    stats.max_partition_size = stats.max_partition_size.max(positive(largest));
+    stats.max_sstable_duration = stats.max_sstable_duration.max(positive(micros / 1000));
 }
 
 pub(crate) fn owner(token: i64, shards: usize) -> usize {

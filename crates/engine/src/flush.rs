@@ -26,6 +26,8 @@ use crate::store::Store;
 use crate::view::{Live, swap};
 use crate::{Error, Result};
 
+/// How often the ages of memtables are looked at, at least.
+const PERIOD_CHECK: Duration = Duration::from_secs(1);
 /// After which a flush that failed is tried again, where the disk failure policy says so.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -81,7 +83,7 @@ impl Shard {
             }
             return None;
         }
-        let slot = table.replace_active();
+        let slot = table.replace_active(self.now());
         add(&table.metrics().pending_flushes, 1);
         table.frozen.borrow_mut().push((slot.clone(), position));
         self.recount();
@@ -179,6 +181,45 @@ impl Shard {
             }
         };
         spawn(watching).detach();
+    }
+
+    /// Flushes tables whose memtable has grown older than `memtable_flush_period_in_ms` allows, for as long as the shard lives.
+    /// A simulated clock does not pass by itself: whoever moves it calls `flush_expired`.
+    pub(crate) fn watch_periods(&self) {
+        let (clock, this) = (self.engine().disk.clock().clone(), self.handle());
+        let Some(this) = this.filter(|_| !self.engine().disk.is_simulated()) else { return };
+        let this = Rc::downgrade(&this);
+        let watching = async move {
+            let mut pause = PERIOD_CHECK;
+            loop {
+                clock.sleep(pause).await;
+                let Some(shard) = this.upgrade() else { return };
+                let shortest = shard.flush_expired();
+                pause = shortest.map_or(PERIOD_CHECK, |period| period.min(PERIOD_CHECK));
+            }
+        };
+        spawn(watching).detach();
+    }
+
+    /// Returns the shortest period that any table has. An empty memtable begins its period anew.
+    pub(crate) fn flush_expired(&self) -> Option<Duration> {
+        let tables: Vec<Rc<ShardTable>> = self.tables.borrow().values().cloned().collect();
+        let now = self.now();
+        let mut shortest = None;
+        for table in tables {
+            let Some(period) = table.store.definition.load().flush_period else { continue };
+            shortest = Some(shortest.map_or(period, |shortest: Duration| shortest.min(period)));
+            let slot = table.active();
+            if now - slot.made() < period || table.held.get() {
+                continue;
+            }
+            if slot.is_idle() {
+                drop(table.replace_active(now));
+            } else {
+                self.freeze(&table);
+            }
+        }
+        shortest
     }
 
     /// A table that is gone needs no records.

@@ -17,6 +17,7 @@ mod background;
 mod columns;
 mod compact;
 mod directories;
+mod distribution;
 mod engine;
 mod error;
 mod flush;
@@ -30,6 +31,7 @@ mod options;
 mod read;
 mod record;
 mod recover;
+mod row_cache;
 mod schema;
 mod schema_rows;
 mod shard;
@@ -48,16 +50,18 @@ use halcyon_cql::catalog::Table;
 use halcyon_stream::{PartitionKey, Slices};
 
 pub use compact::{CompactionTask, MajorCompaction, MajorState};
+pub use distribution::Summary;
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};
 pub use halcyon_sstable::Version;
 pub use lock::PartitionLock;
-pub use metrics::TableStats;
+pub use metrics::{Measure, TableStats};
 pub use open::RecoveryReport;
 pub use options::{DiskFailurePolicy, Options};
 pub use read::ReadStream;
 pub use record::{decode_mutations, encode_mutations};
+pub use row_cache::RowCacheStats;
 pub use shard::Shard;
 
 /// Partitions between two places.

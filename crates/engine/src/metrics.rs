@@ -2,19 +2,43 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use halcyon_cql::ast::BatchKind;
+use halcyon_io::clock::Instant;
+
+use crate::distribution::{Distribution, Summary};
+
+/// What is counted of each table; times are in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Reads of one partition on its shard, from the first look to the last row that was wanted.
+    LocalRead,
+    /// Reads of ranges on one shard.
+    LocalScan,
+    /// Mutations put into the memtable; the commit log is not in it, as in Cassandra.
+    LocalWrite,
+    /// What a client's statement waited for its rows, or for its writes to be durable and visible.
+    CoordinatorRead,
+    CoordinatorScan,
+    CoordinatorWrite,
+    /// Of each local read.
+    TombstonesPerRead,
+    RowsPerRead,
+}
+
+const MEASURES: usize = Measure::RowsPerRead as usize + 1;
+
 /// Of one table on one shard, which alone changes them; a cache line of their own, so that shards do not wait for each other.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct TableMetrics {
     /// The oldest write in a memtable; `i64::MAX` if there is none.
     pub(crate) min_timestamp: AtomicI64,
-    pub(crate) reads: AtomicU64,
-    pub(crate) writes: AtomicU64,
     pub(crate) flushes: AtomicU64,
     pub(crate) pending_flushes: AtomicU64,
     pub(crate) memtable_bytes: AtomicU64,
     pub(crate) sstables_read: AtomicU64,
     pub(crate) bloom_false_positives: AtomicU64,
+    distributions: [Distribution; MEASURES],
 }
 
 /// A table's counters at one moment.
@@ -22,8 +46,6 @@ pub(crate) struct TableMetrics {
 pub struct TableStats {
     pub keyspace: String,
     pub table: String,
-    pub reads: u64,
-    pub writes: u64,
     pub flushes: u64,
     pub pending_flushes: u64,
     pub memtable_bytes: u64,
@@ -31,21 +53,55 @@ pub struct TableStats {
     pub sstables_read: u64,
     pub bloom_false_positives: u64,
     pub sstables: usize,
-    /// Bytes of Data.db of all live SSTables.
+    /// Bytes of all components of all live SSTables.
     pub disk_space: u64,
+    pub max_sstable_size: u64,
+    /// From the statistics of SSTables.
+    pub max_partition_size: u64,
+    /// Milliseconds between the oldest and the newest write of an SSTable.
+    pub max_sstable_duration: u64,
 }
 
 impl Default for TableMetrics {
     fn default() -> TableMetrics {
         TableMetrics {
             min_timestamp: AtomicI64::new(i64::MAX),
-            reads: AtomicU64::default(),
-            writes: AtomicU64::default(),
             flushes: AtomicU64::default(),
             pending_flushes: AtomicU64::default(),
             memtable_bytes: AtomicU64::default(),
             sstables_read: AtomicU64::default(),
             bloom_false_positives: AtomicU64::default(),
+            distributions: Default::default(),
+        }
+    }
+}
+
+impl TableMetrics {
+    pub(crate) fn record(&self, measure: Measure, value: u64, now: Instant) {
+        self.distributions[measure as usize].record(value, now);
+    }
+
+    /// The time since `began`.
+    pub(crate) fn record_time(&self, measure: Measure, began: Instant, now: Instant) {
+        self.record(measure, now.as_nanos().saturating_sub(began.as_nanos()), now);
+    }
+
+    pub(crate) fn add_to(&self, summary: &mut Summary, measure: Measure, now: Instant) {
+        summary.add(&self.distributions[measure as usize], now);
+    }
+}
+
+/// Partitions of each batch, by kind, on one shard.
+#[derive(Debug, Default)]
+pub(crate) struct BatchMetrics([Distribution; 3]);
+
+impl BatchMetrics {
+    pub(crate) fn of(&self, kind: BatchKind) -> &Distribution {
+        let [logged, unlogged, counter] = &self.0;
+        match kind {
+            BatchKind::Logged => logged,
+            BatchKind::Unlogged => unlogged,
+            BatchKind::Counter => counter,
         }
     }
 }
@@ -53,8 +109,6 @@ impl Default for TableMetrics {
 impl TableStats {
     pub(crate) fn add(&mut self, shard: &TableMetrics) {
         let get = |counter: &AtomicU64| counter.load(Relaxed);
-        self.reads += get(&shard.reads);
-        self.writes += get(&shard.writes);
         self.flushes += get(&shard.flushes);
         self.pending_flushes += get(&shard.pending_flushes);
         self.memtable_bytes += get(&shard.memtable_bytes);

@@ -26,6 +26,7 @@ use crate::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::engine::Engine;
 use crate::health::Health;
 use crate::memtable::Memtable;
+use crate::metrics::BatchMetrics;
 use crate::recover::replay_tables;
 use crate::schema_rows::schema_rows;
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
@@ -299,6 +300,7 @@ impl Opening {
             flushers,
             compactions,
             health: Health::default(),
+            batches: (0..options.shards).map(|_| BatchMetrics::default()).collect(),
             first_segment,
             changing: futures_util::lock::Mutex::new(()),
             _locks: locks,

@@ -5,7 +5,9 @@
 //! 2. SSTables are left out by key range and Bloom filter, by the clusterings that they cover, and when a newer source's partition
 //!    deletion shadows everything in them.
 //! 3. One source is the stream itself, several are merged oldest first.
+//! 4. Of tables that ask for it, the head of a partition is read from the row cache (`cached.rs`).
 
+mod cached;
 mod source;
 mod sstable;
 
@@ -19,12 +21,13 @@ use halcyon_stream::{
 };
 
 use crate::columns::ColumnMap;
-use crate::memtable::{Edge, Memtable, MemtableStream, Slot};
+use crate::memtable::{Edge, Memtable, MemtableStream, Partition, Slot};
 use crate::metrics::{TableMetrics, add};
 use crate::shard::{Shard, ShardTable};
 use crate::store::Definition;
 use crate::view::{Live, View};
 use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
+use cached::HeadThenRest;
 use source::{Mapped, Source};
 use sstable::Access;
 
@@ -40,41 +43,69 @@ pub struct ReadStream {
 }
 
 enum Inner {
-    Nothing,
-    One(Source),
-    Merged(Box<Merge<Source>>),
+    Sources(Sources),
+    Head(Box<HeadThenRest>),
 }
 
 impl Inner {
-    fn of(layout: &Arc<Layout>, mut sources: Vec<Source>) -> Inner {
-        match sources.len() {
-            0 => Inner::Nothing,
-            1 => sources.pop().map_or(Inner::Nothing, Inner::One),
-            _ => Inner::Merged(Box::new(Merge::new(layout.clone(), sources))),
-        }
-    }
-
     async fn advance(&mut self) -> Result<bool> {
         match self {
-            Inner::Nothing => Ok(false),
-            Inner::One(source) => source.advance().await,
-            Inner::Merged(merge) => merge.advance().await,
+            Inner::Sources(sources) => sources.advance().await,
+            Inner::Head(head) => Box::pin(head.advance()).await,
         }
     }
 
     fn fragment(&self) -> Fragment<'_> {
         match self {
-            Inner::Nothing => Fragment::End,
-            Inner::One(source) => source.fragment(),
-            Inner::Merged(merge) => merge.fragment(),
+            Inner::Sources(sources) => sources.fragment(),
+            Inner::Head(head) => head.fragment(),
         }
     }
 }
 
+enum Sources {
+    Nothing,
+    One(Source),
+    Merged(Box<Merge<Source>>),
+}
+
+impl Sources {
+    fn of(layout: &Arc<Layout>, mut sources: Vec<Source>) -> Sources {
+        match sources.len() {
+            0 => Sources::Nothing,
+            1 => sources.pop().map_or(Sources::Nothing, Sources::One),
+            _ => Sources::Merged(Box::new(Merge::new(layout.clone(), sources))),
+        }
+    }
+}
+
+impl FragmentStream for Sources {
+    type Error = Error;
+
+    async fn advance(&mut self) -> Result<bool> {
+        match self {
+            Sources::Nothing => Ok(false),
+            Sources::One(source) => source.advance().await,
+            Sources::Merged(merge) => merge.advance().await,
+        }
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        match self {
+            Sources::Nothing => Fragment::End,
+            Sources::One(source) => source.fragment(),
+            Sources::Merged(merge) => merge.fragment(),
+        }
+    }
+}
+
+/// What a memtable has of a partition, as it is now, in the memtable's layout.
+type Snapshot = (Arc<Layout>, Partition);
+
 /// A read on its way to its sources.
 struct Plan<'a> {
     shard: &'a Shard,
-    table: &'a ShardTable,
+    table: &'a Rc<ShardTable>,
     definition: Arc<Definition>,
     slices: Rc<Slices>,
     view: Arc<View>,
@@ -89,10 +120,8 @@ impl Shard {
         if slices.reversed && matches!(read.target, ReadTarget::Range(_)) {
             return Err(Error::Invalid("a range of partitions is read forwards".to_owned()));
         }
-        let layout = if slices.reversed { &definition.reversed } else { forward };
         let map = (!Arc::ptr_eq(forward, &read.table.layout) && *forward != read.table.layout)
             .then(|| ColumnMap::between(forward, &read.table.layout));
-        add(&table.metrics().reads, 1);
         let plan = Plan {
             shard: self,
             table: &table,
@@ -100,11 +129,12 @@ impl Shard {
             slices,
             view: view.clone(),
         };
-        let sources = match &read.target {
+        let inner = match &read.target {
             ReadTarget::Partition(key) => plan.partition(key).await?,
-            ReadTarget::Range(range) => plan.range(range).await?,
+            ReadTarget::Range(range) => {
+                Inner::Sources(Sources::of(forward, plan.range(range).await?))
+            }
         };
-        let inner = Inner::of(layout, sources);
         Ok(ReadStream { inner, map, scratch: RowBuf::new(), _view: view })
     }
 }
@@ -118,8 +148,17 @@ impl Plan<'_> {
         &self.definition.table.layout
     }
 
+    /// Of the merge.
+    fn direction(&self) -> &Arc<Layout> {
+        if self.slices.reversed { &self.definition.reversed } else { self.layout() }
+    }
+
     fn access(&self) -> Access<'_> {
-        Access { caches: &self.shard.caches, layout: self.layout(), slices: &self.slices }
+        let caches = match self.definition.caching.keys {
+            true => &self.shard.caches,
+            false => &self.shard.caches_without_keys,
+        };
+        Access { caches, layout: self.layout(), slices: &self.slices }
     }
 
     fn of_memtable(&self, layout: &Arc<Layout>, stream: MemtableStream) -> Source {
@@ -130,14 +169,32 @@ impl Plan<'_> {
         Source::Mapped(Box::new(Mapped::new(stream, map)))
     }
 
-    /// Sources of one partition, oldest first.
-    async fn partition(&self, key: &PartitionKey) -> Result<Vec<Source>> {
-        let mut memtables = Vec::new();
+    async fn partition(&self, key: &PartitionKey) -> Result<Inner> {
+        let memtables = self.memtables(key);
+        match self.definition.caching.rows {
+            Some(rows) if !self.shard.rows.is_off() => {
+                // Boxed, as few tables have it: the others' reads need not be so large.
+                Box::pin(self.through_cache(key, rows, memtables)).await
+            }
+            _ => self.sources(key, memtables).await.map(Inner::Sources),
+        }
+    }
+
+    /// What the memtables have of a partition, oldest first.
+    fn memtables(&self, key: &PartitionKey) -> Vec<Snapshot> {
+        let snapshot = |slot: Rc<Slot>| {
+            let partition = slot.partition(key)?;
+            Some((slot.with(|memtable| memtable.table().layout.clone()), partition))
+        };
+        self.table.slots().into_iter().filter_map(snapshot).collect()
+    }
+
+    /// One partition from where it lies.
+    async fn sources(&self, key: &PartitionKey, snapshots: Vec<Snapshot>) -> Result<Sources> {
+        let mut memtables = Vec::with_capacity(snapshots.len());
         let mut newest_deletion = i64::MIN;
-        for slot in self.table.slots() {
-            let Some(partition) = slot.partition(key) else { continue };
+        for (layout, partition) in snapshots {
             newest_deletion = newest_deletion.max(partition.deletion().marked_for_delete_at);
-            let layout = slot.with(|memtable| memtable.table().layout.clone());
             let stream = MemtableStream::of_partition(
                 layout.clone(),
                 self.slices.clone(),
@@ -163,7 +220,7 @@ impl Plan<'_> {
             }
         }
         sources.append(&mut memtables);
-        Ok(sources)
+        Ok(Sources::of(self.direction(), sources))
     }
 
     /// Sources of what this shard owns of a range, oldest first.
@@ -297,8 +354,9 @@ impl ReadStream {
         }
         let stream = memtable.map(MemtableStream::of_all);
         sources.extend(stream.map(|stream| Source::Memtable(Box::new(stream))));
-        let inner = Inner::of(layout, sources);
-        Ok(ReadStream { inner, map: None, scratch: RowBuf::new(), _view: view })
+        let inner = Inner::Sources(Sources::of(layout, sources));
+        let scratch = RowBuf::new();
+        Ok(ReadStream { inner, map: None, scratch, _view: view })
     }
 }
 

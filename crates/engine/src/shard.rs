@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use halcyon_commitlog::{CommitLog, ReplayPosition};
+use halcyon_cql::ast::BatchKind;
 use halcyon_cql::catalog::Table;
 use halcyon_io::Inbox;
+use halcyon_io::clock::Instant;
 use halcyon_sstable::live::{CacheSizes, CacheStats, ReadCaches};
 use halcyon_stream::TableId;
 
 use crate::engine::{Engine, tokens};
 use crate::lock::Locks;
 use crate::memtable::Slot;
-use crate::metrics::TableMetrics;
+use crate::metrics::{Measure, TableMetrics};
 use crate::record::RecordWriter;
+use crate::row_cache::{RowCache, RowCacheStats};
 use crate::signal::Signal;
 use crate::store::{Definition, Store};
 use crate::view::View;
@@ -29,6 +32,9 @@ pub struct Shard {
     pub(crate) tables: RefCell<HashMap<TableId, Rc<ShardTable>>>,
     pub(crate) locks: Locks,
     pub(crate) caches: ReadCaches,
+    /// The same, but for the key cache: of tables that do not want to be in it.
+    pub(crate) caches_without_keys: ReadCaches,
+    pub(crate) rows: RowCache,
     pub(crate) log: CommitLog,
     pub(crate) record: RefCell<RecordWriter>,
     /// Bytes in memtables that take writes, and in those that are being flushed.
@@ -56,8 +62,8 @@ pub(crate) struct ShardTable {
 }
 
 impl ShardTable {
-    fn new(store: Arc<Store>, shard: usize) -> Rc<ShardTable> {
-        let active = RefCell::new(Slot::new(store.table()));
+    fn new(store: Arc<Store>, shard: usize, now: Instant) -> Rc<ShardTable> {
+        let active = RefCell::new(Slot::new(store.table(), now));
         Rc::new(ShardTable {
             store,
             shard,
@@ -90,8 +96,8 @@ impl ShardTable {
     }
 
     /// A new memtable takes the writes from now on; returns the one that took them.
-    pub(crate) fn replace_active(&self) -> Rc<Slot> {
-        self.active.replace(Slot::new(self.store.table()))
+    pub(crate) fn replace_active(&self, now: Instant) -> Rc<Slot> {
+        self.active.replace(Slot::new(self.store.table(), now))
     }
 
     /// Tells compactions which writes are only in memory, and the server how much they take.
@@ -130,12 +136,16 @@ impl Shard {
         let options = engine.options.commitlog.clone();
         let log = CommitLog::open(engine.disk.clone(), options, number, engine.first_segment);
         let log = log.await?;
+        let caches = ReadCaches::new(cache_sizes(&engine));
+        let rows = engine.options.row_cache_size / engine.shard_count() as u64;
         let shard = Rc::new_cyclic(|this| Shard {
             this: this.clone(),
             index,
             tables: RefCell::default(),
             locks: Locks::default(),
-            caches: ReadCaches::new(cache_sizes(&engine)),
+            caches_without_keys: caches.without_keys(),
+            caches,
+            rows: RowCache::new(rows),
             active_bytes: Cell::new(0),
             frozen_bytes: Cell::new(0),
             space: Signal::default(),
@@ -145,6 +155,7 @@ impl Shard {
         });
         shard.adopt_stores();
         shard.watch_log();
+        shard.watch_periods();
         Ok((shard, inbox))
     }
 
@@ -158,6 +169,42 @@ impl Shard {
 
     pub fn cache_stats(&self) -> CacheStats {
         self.caches.stats()
+    }
+
+    pub fn row_cache_stats(&self) -> RowCacheStats {
+        self.rows.stats()
+    }
+
+    pub fn now(&self) -> Instant {
+        self.engine.disk.clock().now()
+    }
+
+    /// A read on this shard is over that has seen so many live rows and tombstones.
+    pub fn observe_read(
+        &self,
+        table: TableId,
+        measure: Measure,
+        began: Instant,
+        (rows, tombstones): (u64, u64),
+    ) {
+        let Some(table) = self.table_by_id(table) else { return };
+        let (metrics, now) = (table.metrics(), self.now());
+        metrics.record_time(measure, began, now);
+        metrics.record(Measure::RowsPerRead, rows, now);
+        metrics.record(Measure::TombstonesPerRead, tombstones, now);
+    }
+
+    pub fn observe_batch(&self, kind: BatchKind, partitions: usize) {
+        if let Some(batches) = self.engine.batches.get(self.index) {
+            batches.of(kind).record(partitions as u64, self.now());
+        }
+    }
+
+    /// Counts what was measured outside: what the shard does for other tables than its own is counted here all the same.
+    pub fn observe(&self, table: TableId, measure: Measure, began: Instant, now: Instant) {
+        if let Some(table) = self.table_by_id(table) {
+            table.metrics().record_time(measure, began, now);
+        }
     }
 
     /// For what goes on beside the caller. Whoever calls a method holds the shard, so there is one.
@@ -183,9 +230,16 @@ impl Shard {
     pub(crate) fn adopt_stores(&self) {
         let stores = self.engine.stores.load();
         let mut tables = self.tables.borrow_mut();
-        tables.retain(|id, _| stores.contains_key(id));
+        tables.retain(|id, _| {
+            let stays = stores.contains_key(id);
+            if !stays {
+                self.rows.forget_table(*id);
+            }
+            stays
+        });
+        let new = |store: &Arc<Store>| ShardTable::new(store.clone(), self.index, self.now());
         for (id, store) in stores.iter() {
-            tables.entry(*id).or_insert_with(|| ShardTable::new(store.clone(), self.index));
+            tables.entry(*id).or_insert_with(|| new(store));
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use halcyon_compaction::strategy::History;
@@ -25,6 +26,37 @@ pub(crate) struct Definition {
     pub(crate) reversed: Arc<Layout>,
     /// Whether writes are logged (`durable_writes` of the keyspace).
     pub(crate) durable: bool,
+    pub(crate) caching: Caching,
+    /// `memtable_flush_period_in_ms`
+    pub(crate) flush_period: Option<Duration>,
+}
+
+/// The table's `caching`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Caching {
+    pub(crate) keys: bool,
+    /// Live rows of each partition's head that the row cache takes; `None`: the table is not in it.
+    pub(crate) rows: Option<usize>,
+}
+
+impl Caching {
+    fn of(schema: &TableSchema) -> Caching {
+        let option = |name: &str| {
+            let word = schema.options.caching.as_ref().and_then(|caching| caching.get(name));
+            word.map(|word| word.to_ascii_uppercase())
+        };
+        let rows = match option("rows_per_partition").as_deref() {
+            None | Some("NONE") => None,
+            Some("ALL") => Some(usize::MAX),
+            Some(number) => number.parse().ok().filter(|rows| *rows > 0),
+        };
+        // One row is the whole partition there.
+        let whole = schema.clustering.is_empty();
+        Caching {
+            keys: option("keys").as_deref() != Some("NONE"),
+            rows: rows.map(|rows| if whole { usize::MAX } else { rows }),
+        }
+    }
 }
 
 impl Definition {
@@ -33,7 +65,11 @@ impl Definition {
             catalog.keyspace(&table.schema.keyspace).is_none_or(|keyspace| keyspace.durable_writes);
         let schema = Arc::new(table.schema.clone());
         let reversed = Arc::new(table.layout.reversed());
-        Arc::new(Definition { table, schema, reversed, durable })
+        let caching = Caching::of(&schema);
+        let period = schema.options.other.get("memtable_flush_period_in_ms");
+        let period = period.and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
+        let flush_period = period.map(Duration::from_millis);
+        Arc::new(Definition { table, schema, reversed, durable, caching, flush_period })
     }
 }
 

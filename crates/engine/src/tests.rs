@@ -1,3 +1,5 @@
+mod row_cache;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;

@@ -116,7 +116,8 @@ impl Shard {
         table.held.set(true);
         let append = self.log.append(self.record.borrow_mut().truncated(id), &[id])?;
         let position = append.position;
-        drop(table.replace_active());
+        drop(table.replace_active(self.now()));
+        self.rows.forget_table(id);
         append.durable().await?;
         while !table.frozen.borrow().is_empty() && table.flushing.get() {
             table.flushed.wait().await;
@@ -132,6 +133,8 @@ impl Shard {
     fn release_table(&self, id: TableId) {
         if let Some(table) = self.table_by_id(id) {
             table.held.set(false);
+            // What was read meanwhile from SSTables that are gone now.
+            self.rows.forget_table(id);
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Live {
     pub(crate) schema: Arc<TableSchema>,
     /// When its data was written, milliseconds since 1970.
     pub(crate) created_ms: i64,
+    /// Of all its components.
+    pub(crate) bytes_on_disk: u64,
     obsolete: OnceLock<Arc<Obsolete>>,
 }
 
@@ -79,8 +81,15 @@ impl Live {
     ) -> Result<Arc<Live>> {
         let data = sstable.descriptor().component_path(Component::Data);
         let created_ms = disk.stat(&data).await?.modified_ms;
+        let bytes_on_disk = bytes_on_disk(disk, &sstable).await?;
         let table = Arc::new(LiveSSTable::open(disk, Arc::new(sstable), mode).await?);
-        Ok(Arc::new(Live { table, schema: schema.clone(), created_ms, obsolete: OnceLock::new() }))
+        Ok(Arc::new(Live {
+            table,
+            schema: schema.clone(),
+            created_ms,
+            bytes_on_disk,
+            obsolete: OnceLock::new(),
+        }))
     }
 
     pub(crate) fn sstable(&self) -> &Arc<SSTable> {
@@ -96,6 +105,15 @@ impl Live {
         // A second one could only say the same.
         let _ = self.obsolete.set(transaction.clone());
     }
+}
+
+async fn bytes_on_disk(disk: &Disk, sstable: &SSTable) -> Result<u64> {
+    let descriptor = sstable.descriptor();
+    let mut bytes = 0;
+    for component in &sstable.listed().components {
+        bytes += disk.stat(&descriptor.component_path(*component)).await?.len;
+    }
+    Ok(bytes)
 }
 
 #[derive(Default)]

@@ -29,11 +29,19 @@ pub(crate) struct Live {
     pub range: DeletionTime,
     /// Dead cells, rows and markers that were read.
     pub tombstones: u64,
+    /// Live rows that were read, static ones too.
+    pub rows: u64,
 }
 
 impl Live {
     pub(crate) fn new(now: u32) -> Live {
-        Live { now, partition: DeletionTime::LIVE, range: DeletionTime::LIVE, tombstones: 0 }
+        Live {
+            now,
+            partition: DeletionTime::LIVE,
+            range: DeletionTime::LIVE,
+            tombstones: 0,
+            rows: 0,
+        }
     }
 
     pub(crate) fn start(&mut self, deletion: DeletionTime) {
@@ -73,6 +81,7 @@ impl Live {
             let target = targets.get(index).copied().flatten();
             there |= self.column(row, column, of_column, deletion, target, values)?;
         }
+        self.rows += u64::from(there);
         Ok(there)
     }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::restrictions::{BoundKeys, TokenBounds};
 use halcyon_cql::plan::select::SelectPlan;
-use halcyon_engine::{RangeBound, Read, ReadTarget, Shard, TokenRange};
-use halcyon_io::clock::now;
+use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
+use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
 use halcyon_stream::{BoundBuf, Layout, Mutation, PartitionKey, Slice, Slices};
 
@@ -74,8 +74,19 @@ pub(crate) async fn execute_select(
         scan.resume(state.remaining, state.remaining_in_partition);
     }
     let mut scan = read(coordinator, scan, state).await?;
+    observe(coordinator, &scan, began);
     scan.finish()?;
     Ok(Outcome::Rows(rows(scan, plan, page_rows, whole)))
+}
+
+/// How long the statement's rows took, for the metrics of its table.
+fn observe(coordinator: &Coordinator, scan: &Scan, began: Instant) {
+    let measure = match &scan.select.keys {
+        Some(BoundKeys::Partitions(_)) => Measure::CoordinatorRead,
+        Some(BoundKeys::Range(_)) => Measure::CoordinatorScan,
+        None => return,
+    };
+    coordinator.shard().observe(scan.select.plan.table.id, measure, began, now());
 }
 
 fn rows(mut scan: Scan, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
@@ -191,7 +202,22 @@ async fn read_partition(
         .await
 }
 
-async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, mut read: Read) -> Result<()> {
+/// What one shard has to give; counted as one read of its table.
+async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()> {
+    let seen = |scan: &Scan| (scan.live.rows, scan.live.tombstones);
+    let (began, before) = (shard.now(), seen(scan));
+    let table = read.table.id;
+    let measure = match read.target {
+        ReadTarget::Partition(_) => Measure::LocalRead,
+        ReadTarget::Range(_) => Measure::LocalScan,
+    };
+    take_rows(shard, scan, read).await?;
+    let after = seen(scan);
+    shard.observe_read(table, measure, began, (after.0 - before.0, after.1 - before.1));
+    Ok(())
+}
+
+async fn take_rows(shard: &Rc<Shard>, scan: &mut Scan, mut read: Read) -> Result<()> {
     loop {
         let range = match &read.target {
             ReadTarget::Partition(_) => None,

@@ -30,7 +30,7 @@ use crate::persisted;
 use crate::prepared::PreparedStatements;
 use crate::settings::{RunningSettings, Settings};
 use crate::shard::{ShardServer, Shared};
-use crate::virtual_tables::Views;
+use crate::virtual_tables::{Views, watch_rates};
 
 /// Why a node does not start, or did not stop well. The text has the cure.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +69,7 @@ pub fn serve(
         replay_batches(&shared, log).await?;
         load_prepared(&shared).await?;
         open_doors(&shared).await?;
+        spawn(watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
         tell_ready(&settings, &shared, &disk, began, log);
         ready(address);
         until_stopped(stop, &engine, log).await;
@@ -141,6 +142,7 @@ async fn share(
         clients: Clients::default(),
         figures: (0..engine.shards).map(|_| Figures::default()).collect(),
         limits: settings.limits,
+        cache_rates: Arc::default(),
         settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
         disk: disk.clone(),

@@ -20,6 +20,7 @@ use crate::figures::Figures;
 use crate::log::Log;
 use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::settings::{RunningSettings, Transport};
+use crate::virtual_tables::CacheRates;
 
 /// How long a drain waits for clients that do not read their answers.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     /// By shard.
     pub(crate) figures: Vec<Figures>,
+    pub(crate) cache_rates: Arc<CacheRates>,
     /// As `system_views.settings` shows them.
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,

@@ -51,6 +51,15 @@ impl Partition {
         })
     }
 
+    /// What a mutation alone would make, and how many bytes it takes.
+    pub(crate) fn of(mutation: Mutation) -> Result<(Partition, usize), MergeError> {
+        let layout = mutation.layout.clone();
+        let mut partition = Partition::default();
+        let mut merger = RowMerger::new(layout.clone());
+        let bytes = partition.apply(mutation, &layout.clusterings, &mut merger)?;
+        Ok((partition, size_of::<Partition>() + usize::try_from(bytes).unwrap_or(0)))
+    }
+
     /// The write that would make this partition.
     pub(super) fn write_to(&self, mutation: &mut Mutation) {
         mutation.deletion = self.deletion;

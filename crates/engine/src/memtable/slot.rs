@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::catalog::Table;
+use halcyon_io::clock::Instant;
 use halcyon_stream::{MergeError, Mutation, PartitionKey};
 
 use super::{Edge, Memtable, Partition};
@@ -19,18 +20,24 @@ pub(crate) struct Slot {
     state: RefCell<State>,
     pins: Cell<usize>,
     unpinned: Signal,
+    made: Instant,
 }
 
 /// Keeps a slot open for a write that is on its way.
 pub(crate) struct Pin(Rc<Slot>);
 
 impl Slot {
-    pub(crate) fn new(table: Arc<Table>) -> Rc<Slot> {
+    pub(crate) fn new(table: Arc<Table>, made: Instant) -> Rc<Slot> {
         Rc::new(Slot {
             state: RefCell::new(State::Open(Memtable::new(table))),
             pins: Cell::new(0),
             unpinned: Signal::default(),
+            made,
         })
+    }
+
+    pub(crate) fn made(&self) -> Instant {
+        self.made
     }
 
     pub(crate) fn pin(self: &Rc<Slot>) -> Pin {

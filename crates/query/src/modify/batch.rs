@@ -58,6 +58,7 @@ pub(super) async fn execute(
             parts.mutations.extend(write::mutations(&modification)?);
         }
     }
+    coordinator.shard().observe_batch(kind, parts.keys.len());
     parts.check_size(kind, limits, &mut warnings)?;
     let Parts { mutations, reading, .. } = parts;
     write::execute(coordinator, reading).await?;

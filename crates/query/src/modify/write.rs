@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use halcyon_cql::catalog::ColumnRef;
 use halcyon_cql::plan::modify::{BoundModification, BoundRows, CurrentPartition};
-use halcyon_engine::Shard;
+use halcyon_engine::{Measure, Shard};
 use halcyon_model::schema::ColumnKind;
-use halcyon_stream::{Mutation, PartitionKey};
+use halcyon_stream::{Mutation, PartitionKey, TableId};
 
 use super::current::{self, Wanted};
 use crate::coordinator::Coordinator;
@@ -50,9 +50,17 @@ pub(super) fn mutations(modification: &BoundModification) -> Result<Vec<Mutation
     modification.keys.iter().map(mutation).collect()
 }
 
-/// Applies mutations, those of one shard together.
+/// Applies mutations, those of one shard together; what that took is counted for each of their tables, mutation by mutation.
 pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -> Result<()> {
-    apply_by_shard(coordinator, by_shard(coordinator, mutations)).await
+    let began = coordinator.shard().now();
+    let first = mutations.first().map(|mutation| mutation.table);
+    let others: Vec<TableId> = mutations.iter().skip(1).map(|mutation| mutation.table).collect();
+    apply_by_shard(coordinator, by_shard(coordinator, mutations)).await?;
+    let now = coordinator.shard().now();
+    for table in first.into_iter().chain(others) {
+        coordinator.shard().observe(table, Measure::CoordinatorWrite, began, now);
+    }
+    Ok(())
 }
 
 pub(super) async fn apply_by_shard(

@@ -236,6 +236,84 @@ fn virtual_tables() {
     assert_eq!(columns.rows.len(), 2);
 }
 
+/// Proves that reads, writes and batches are counted by table, with their distributions, and that tables nobody asked have zeros.
+#[test]
+fn metrics_of_tables() {
+    let node = TestNode::start("metrics", "");
+    let mut peer = table(&node, Version::V4);
+    for k in 0..10 {
+        peer.query(&format!("INSERT INTO ks.t (k, v) VALUES ({k}, 'x')"));
+    }
+    peer.query("DELETE v FROM ks.t WHERE k = 3");
+    peer.query("BEGIN UNLOGGED BATCH UPDATE ks.t SET v = 'y' WHERE k = 1; UPDATE ks.t SET v = 'y' WHERE k = 2; APPLY BATCH");
+    for k in 0..4 {
+        assert_eq!(peer.rows(&format!("SELECT * FROM ks.t WHERE k = {k}")).rows.len(), 1);
+    }
+    assert_eq!(peer.rows("SELECT * FROM ks.t").rows.len(), 10);
+    let mut figures = |view: &str, columns: &str, table: &str| {
+        let text = format!(
+            "SELECT {columns} FROM system_views.{view} WHERE keyspace_name = 'ks' AND table_name = '{table}'"
+        );
+        let mut rows = peer.rows(&text).rows;
+        assert_eq!(rows.len(), 1, "{view}");
+        rows.remove(0)
+    };
+    let double =
+        |value: &Option<Vec<u8>>| f64::from_be_bytes(value.as_deref().unwrap().try_into().unwrap());
+    for (view, expected) in [
+        ("local_read_latency", 4),
+        ("local_scan_latency", 2),
+        ("local_write_latency", 13),
+        ("coordinator_read_latency", 4),
+        ("coordinator_scan_latency", 1),
+        ("coordinator_write_latency", 13),
+    ] {
+        let row = figures(view, "count, p50th_ms, p99th_ms, max_ms, per_second", "t");
+        assert_eq!(number(&row[0]), expected, "{view}");
+        assert!(double(&row[1]) <= double(&row[2]) && double(&row[2]) <= double(&row[3]), "{view}");
+        assert!((double(&row[4]) - expected as f64 / 300.0).abs() < 0.01, "{view}");
+    }
+    let row = figures("rows_per_read", "count, p50th, max", "t");
+    assert_eq!((number(&row[0]), double(&row[1])), (6, 1.0));
+    let row = figures("tombstones_per_read", "count, p50th, max", "t");
+    assert_eq!((number(&row[0]), double(&row[1]), double(&row[2])), (6, 0.0, 1.0));
+    for view in ["disk_usage", "max_partition_size", "max_sstable_size"] {
+        assert_eq!(number(&figures(view, "mebibytes", "t")[0]), 0, "{view}");
+    }
+    assert_eq!(number(&figures("max_sstable_duration", "max_sstable_duration", "t")[0]), 0);
+    let batches = peer.rows(
+        "SELECT max FROM system_views.batch_metrics WHERE name = 'partitions_per_unlogged_batch'",
+    );
+    assert_eq!(number(&batches.rows[0][0]), 2);
+}
+
+/// Proves that a table with `caching` for rows is answered from the row cache, and that the cache's figures say so.
+#[test]
+fn the_row_cache_over_the_wire() {
+    let node = TestNode::start("rows", "row_cache_size: 8MiB\n");
+    let mut peer = table(&node, Version::V4);
+    peer.query("CREATE TABLE ks.c (k int, c int, v text, PRIMARY KEY (k, c)) WITH caching = {'keys': 'ALL', 'rows_per_partition': '2'}");
+    for c in 0..5 {
+        peer.query(&format!("INSERT INTO ks.c (k, c, v) VALUES (1, {c}, 'x')"));
+    }
+    let mut hits = |text: &str, rows: usize| {
+        assert_eq!(peer.rows(text).rows.len(), rows, "{text}");
+        let found = peer
+            .rows("SELECT hit_count, entry_count FROM system_views.caches WHERE name = 'rows'")
+            .rows;
+        number(&found[0][0])
+    };
+    assert_eq!(hits("SELECT * FROM ks.c WHERE k = 1 LIMIT 1", 1), 0);
+    assert_eq!(hits("SELECT * FROM ks.c WHERE k = 1 LIMIT 2", 2), 1);
+    assert_eq!(hits("SELECT * FROM ks.c WHERE k = 1", 5), 2);
+    assert_eq!(hits("SELECT * FROM ks.c WHERE k = 1 AND c = 1", 1), 3);
+    assert_eq!(hits("SELECT * FROM ks.c WHERE k = 1 AND c > 2", 2), 4);
+    assert_eq!(hits("SELECT * FROM ks.c WHERE k = 1 ORDER BY c DESC LIMIT 2", 2), 5);
+    peer.query("DELETE FROM ks.c WHERE k = 1 AND c = 0");
+    let page = peer.rows("SELECT c FROM ks.c WHERE k = 1 LIMIT 1");
+    assert_eq!(page.rows, [[Some(1i32.to_be_bytes().to_vec())]]);
+}
+
 /// Proves that what was acknowledged is there after a drain and a new start.
 #[test]
 fn data_outlives_the_process() {

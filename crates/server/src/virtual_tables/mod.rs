@@ -1,6 +1,7 @@
 //! `system_views` and `system_virtual_schema`: rows made when asked, with the columns that Cassandra 5.0 has. Tables of what
 //! Halcyon does not do (repair, streaming, indexes, permissions) are empty. What Cassandra has not is in `halcyon_views`.
 
+mod caches;
 mod changes;
 mod compactions;
 mod halcyon;
@@ -12,6 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_cql::ast::BatchKind;
 use halcyon_cql::catalog::{Catalog, Keyspace, Table};
 use halcyon_engine::{Engine, Shard};
 use halcyon_model::schema::ColumnKind;
@@ -21,6 +23,8 @@ use halcyon_stream::Mutation;
 use crate::shard::Shared;
 use crate::supported::CQL_VERSION;
 use rows::Rows;
+
+pub(crate) use caches::{CacheRates, watch_rates};
 
 pub(crate) struct Views {
     pub(crate) shard: Rc<Shard>,
@@ -63,6 +67,7 @@ impl Views {
             "clients" => self.clients(rows),
             "caches" => self.caches(rows).await,
             "cql_metrics" => self.cql_metrics(rows),
+            "batch_metrics" => self.batch_metrics(rows),
             "thread_pools" => self.thread_pools(rows),
             "system_properties" => self.system_properties(rows),
             _ => self.table_figures(table, rows),
@@ -98,46 +103,6 @@ impl Views {
         }
     }
 
-    /// The caches of all shards; those that a shard does not tell of any more are left out.
-    async fn caches(&self, rows: &mut Rows<'_>) {
-        let mut chunks = Cache::default();
-        let mut keys = Cache::default();
-        for shard in 0..self.shared.shards {
-            let job = |shard: Rc<Shard>| async move { shard.cache_stats() };
-            let stats = match shard == self.shard.index() {
-                true => self.shard.cache_stats(),
-                false => match self.engine.mesh().on(shard, job).await {
-                    Ok(stats) => stats,
-                    Err(_) => continue,
-                },
-            };
-            chunks.add(
-                stats.chunk_capacity,
-                stats.chunk_entries,
-                stats.chunk_bytes,
-                stats.chunk_hits,
-                stats.chunk_misses,
-            );
-            keys.add(
-                stats.key_capacity,
-                stats.key_entries,
-                stats.key_bytes,
-                stats.key_hits,
-                stats.key_misses,
-            );
-        }
-        let rows_cache =
-            Cache { capacity: self.engine.options().row_cache_size, ..Cache::default() };
-        for (name, cache) in [
-            ("chunks", chunks),
-            ("counters", Cache::default()),
-            ("keys", keys),
-            ("rows", rows_cache),
-        ] {
-            cache.show(name, rows);
-        }
-    }
-
     fn cql_metrics(&self, rows: &mut Rows<'_>) {
         let sum = |of: fn(&crate::figures::Figures) -> u64| -> u64 {
             self.shared.figures.iter().map(of).sum()
@@ -155,6 +120,23 @@ impl Views {
             ("regular_statements_executed", regular as f64),
         ] {
             rows.row().set("name", name).set("value", value).done();
+        }
+    }
+
+    fn batch_metrics(&self, rows: &mut Rows<'_>) {
+        for (name, kind) in [
+            ("partitions_per_counter_batch", BatchKind::Counter),
+            ("partitions_per_logged_batch", BatchKind::Logged),
+            ("partitions_per_unlogged_batch", BatchKind::Unlogged),
+        ] {
+            let sizes = self.engine.batch_sizes(kind);
+            rows.row()
+                .set("name", name)
+                .set("max", sizes.max())
+                .set("p50th", sizes.quantile(0.5) as f64)
+                .set("p99th", sizes.quantile(0.99) as f64)
+                .set("p999th", sizes.quantile(0.999) as f64)
+                .done();
         }
     }
 
@@ -240,40 +222,5 @@ fn column_rows(table: &Table, rows: &mut Rows<'_>) {
                 .set("type", column.cql_type.cql_name())
                 .done();
         }
-    }
-}
-
-/// Figures of one cache, over all shards.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Cache {
-    capacity: u64,
-    entries: usize,
-    bytes: u64,
-    hits: u64,
-    requests: u64,
-}
-
-impl Cache {
-    fn add(&mut self, capacity: u64, entries: usize, bytes: u64, hits: u64, misses: u64) {
-        self.capacity += capacity;
-        self.entries += entries;
-        self.bytes += bytes;
-        self.hits += hits;
-        self.requests += hits + misses;
-    }
-
-    fn show(self, name: &str, rows: &mut Rows<'_>) {
-        let ratio = (self.requests > 0).then(|| self.hits as f64 / self.requests as f64);
-        rows.row()
-            .set("name", name)
-            .set("capacity_bytes", self.capacity)
-            .set("entry_count", i32::try_from(self.entries).unwrap_or(i32::MAX))
-            .set("size_bytes", self.bytes)
-            .set("hit_count", self.hits)
-            .set("hit_ratio", ratio.unwrap_or(f64::NAN))
-            .set("request_count", self.requests)
-            .set("recent_hit_rate_per_second", 0u64)
-            .set("recent_request_rate_per_second", 0u64)
-            .done();
     }
 }

@@ -1,40 +1,92 @@
-//! Figures by table: one row for each table that has storage.
+//! Figures by table: one row for each table that has storage, rounded as Cassandra rounds them.
 
-use halcyon_engine::TableStats;
+use halcyon_engine::Measure;
 
 use super::Views;
 use super::rows::Rows;
 
-/// Means and quantiles of what is only counted: a client finds the row that it looks for, and no number that is made up.
-const NOT_MEASURED: Option<f64> = None;
+/// What a table of `system_views` shows.
+enum Shown {
+    Latency(Measure),
+    Histogram(Measure),
+    Mebibytes(fn(&halcyon_engine::TableStats) -> u64),
+    Duration,
+}
+
+fn shown(name: &str) -> Option<Shown> {
+    Some(match name {
+        "local_read_latency" => Shown::Latency(Measure::LocalRead),
+        "local_scan_latency" => Shown::Latency(Measure::LocalScan),
+        "local_write_latency" => Shown::Latency(Measure::LocalWrite),
+        "coordinator_read_latency" => Shown::Latency(Measure::CoordinatorRead),
+        "coordinator_scan_latency" => Shown::Latency(Measure::CoordinatorScan),
+        "coordinator_write_latency" => Shown::Latency(Measure::CoordinatorWrite),
+        "tombstones_per_read" => Shown::Histogram(Measure::TombstonesPerRead),
+        "rows_per_read" => Shown::Histogram(Measure::RowsPerRead),
+        "disk_usage" => Shown::Mebibytes(|stats| stats.disk_space),
+        "max_partition_size" => Shown::Mebibytes(|stats| stats.max_partition_size),
+        "max_sstable_size" => Shown::Mebibytes(|stats| stats.max_sstable_size),
+        "max_sstable_duration" => Shown::Duration,
+        _ => return None,
+    })
+}
+
+fn thousandths(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
 
 impl Views {
     pub(super) fn table_figures(&self, name: &str, rows: &mut Rows<'_>) {
-        for stats in self.engine.table_stats() {
-            let row = rows
-                .row()
-                .set("keyspace_name", stats.keyspace.as_str())
-                .set("table_name", stats.table.as_str());
-            match name {
-                "disk_usage" => row.set("mebibytes", stats.disk_space.div_ceil(1 << 20)).done(),
-                _ => {
-                    let Some(count) = count(name, &stats) else { return };
-                    row.set("count", count)
-                        .set("max_ms", NOT_MEASURED)
-                        .set("p50th_ms", NOT_MEASURED)
-                        .set("p99th_ms", NOT_MEASURED)
-                        .set("per_second", NOT_MEASURED)
+        match shown(name) {
+            Some(Shown::Latency(measure)) => self.latencies(measure, rows),
+            Some(Shown::Histogram(measure)) => self.histograms(measure, rows),
+            Some(Shown::Mebibytes(bytes)) => {
+                for stats in self.engine.table_stats() {
+                    rows.row()
+                        .set("keyspace_name", stats.keyspace.as_str())
+                        .set("table_name", stats.table.as_str())
+                        .set("mebibytes", bytes(&stats).div_ceil(1 << 20))
                         .done();
                 }
             }
+            Some(Shown::Duration) => {
+                for stats in self.engine.table_stats() {
+                    rows.row()
+                        .set("keyspace_name", stats.keyspace.as_str())
+                        .set("table_name", stats.table.as_str())
+                        .set("max_sstable_duration", stats.max_sstable_duration)
+                        .done();
+                }
+            }
+            None => {}
         }
     }
-}
 
-fn count(name: &str, stats: &TableStats) -> Option<u64> {
-    match name {
-        "local_read_latency" | "coordinator_read_latency" => Some(stats.reads),
-        "local_write_latency" | "coordinator_write_latency" => Some(stats.writes),
-        _ => None,
+    fn latencies(&self, measure: Measure, rows: &mut Rows<'_>) {
+        for (keyspace, table, summary) in self.engine.summaries(measure) {
+            let ms = |ns: u64| thousandths(ns as f64 / 1e6);
+            rows.row()
+                .set("keyspace_name", keyspace)
+                .set("table_name", table)
+                .set("count", summary.count)
+                .set("max_ms", ms(summary.max()))
+                .set("p50th_ms", ms(summary.quantile(0.5)))
+                .set("p99th_ms", ms(summary.quantile(0.99)))
+                .set("per_second", thousandths(summary.per_second))
+                .done();
+        }
+    }
+
+    fn histograms(&self, measure: Measure, rows: &mut Rows<'_>) {
+        for (keyspace, table, summary) in self.engine.summaries(measure) {
+            rows.row()
+                .set("keyspace_name", keyspace)
+                .set("table_name", table)
+                .set("count", summary.count)
+                .set("max", summary.max() as f64)
+                .set("p50th", summary.quantile(0.5) as f64)
+                .set("p99th", summary.quantile(0.99) as f64)
+                .done();
+        }
     }
 }

@@ -89,7 +89,11 @@ struct Inner {
 
 /// A handle; clones are the same caches.
 #[derive(Clone)]
-pub struct ReadCaches(Rc<Inner>);
+pub struct ReadCaches {
+    inner: Rc<Inner>,
+    /// Whether the key cache is used (`caching = {'keys': …}`).
+    keys: bool,
+}
 
 const CHUNK_HIT: usize = 0;
 const CHUNK_MISS: usize = 1;
@@ -101,7 +105,7 @@ const FALSE_POSITIVE: usize = 5;
 impl ReadCaches {
     pub fn new(sizes: CacheSizes) -> ReadCaches {
         let items = |bytes: u64, each: u64| usize::try_from(bytes / each).unwrap_or(0).max(16);
-        ReadCaches(Rc::new(Inner {
+        let inner = Rc::new(Inner {
             chunks: RefCell::new(Cache::with_weighter(
                 items(sizes.chunks, 4096),
                 sizes.chunks,
@@ -111,12 +115,18 @@ impl ReadCaches {
             decompressors: RefCell::default(),
             hits: Default::default(),
             read: Default::default(),
-        }))
+        });
+        ReadCaches { inner, keys: true }
+    }
+
+    /// The same caches, but for the key cache, which is passed by.
+    pub fn without_keys(&self) -> ReadCaches {
+        ReadCaches { keys: false, ..self.clone() }
     }
 
     pub fn stats(&self) -> CacheStats {
-        let (chunks, keys) = (self.0.chunks.borrow(), self.0.keys.borrow());
-        let count = |which: usize| self.0.hits.get(which).map_or(0, Cell::get);
+        let (chunks, keys) = (self.inner.chunks.borrow(), self.inner.keys.borrow());
+        let count = |which: usize| self.inner.hits.get(which).map_or(0, Cell::get);
         CacheStats {
             chunk_hits: count(CHUNK_HIT),
             chunk_misses: count(CHUNK_MISS),
@@ -130,27 +140,27 @@ impl ReadCaches {
             key_capacity: keys.capacity(),
             filter_negatives: count(FILTER_NEGATIVE),
             filter_false_positives: count(FALSE_POSITIVE),
-            reads: self.0.read[0].get(),
-            bytes_read: self.0.read[1].get(),
+            reads: self.inner.read[0].get(),
+            bytes_read: self.inner.read[1].get(),
         }
     }
 
     /// Changes the budgets (`nodetool setcachecapacity`).
     pub fn resize(&self, sizes: CacheSizes) {
-        self.0.chunks.borrow_mut().set_capacity(sizes.chunks);
-        self.0.keys.borrow_mut().set_capacity(sizes.keys);
+        self.inner.chunks.borrow_mut().set_capacity(sizes.chunks);
+        self.inner.keys.borrow_mut().set_capacity(sizes.keys);
     }
 
     pub fn clear_keys(&self) {
-        self.0.keys.borrow_mut().clear();
+        self.inner.keys.borrow_mut().clear();
     }
 
     pub fn clear_chunks(&self) {
-        self.0.chunks.borrow_mut().clear();
+        self.inner.chunks.borrow_mut().clear();
     }
 
     fn count(&self, which: usize) {
-        if let Some(counter) = self.0.hits.get(which) {
+        if let Some(counter) = self.inner.hits.get(which) {
             counter.set(counter.get() + 1);
         }
     }
@@ -164,32 +174,38 @@ impl ReadCaches {
     }
 
     pub(super) fn count_read(&self, bytes: usize) {
-        let [reads, total] = &self.0.read;
+        let [reads, total] = &self.inner.read;
         reads.set(reads.get() + 1);
         total.set(total.get() + bytes as u64);
     }
 
     pub(super) fn chunk(&self, file: FileId, number: u64) -> Option<Chunk> {
-        let chunk = self.0.chunks.borrow().get(&(file, number)).cloned();
+        let chunk = self.inner.chunks.borrow().get(&(file, number)).cloned();
         self.count(if chunk.is_some() { CHUNK_HIT } else { CHUNK_MISS });
         chunk
     }
 
     pub(super) fn keep_chunk(&self, file: FileId, number: u64, chunk: Chunk) {
-        self.0.chunks.borrow_mut().insert((file, number), chunk);
+        self.inner.chunks.borrow_mut().insert((file, number), chunk);
     }
 
     /// The place of a key that was found before.
     pub(super) fn key(&self, sstable: u64, hashes: (i64, i64), key: &[u8]) -> Option<Found> {
-        let keys = self.0.keys.borrow();
+        if !self.keys {
+            return None;
+        }
+        let keys = self.inner.keys.borrow();
         let cached = keys.get(&(sstable, hashes.0, hashes.1)).filter(|cached| *cached.key == *key);
         self.count(if cached.is_some() { KEY_HIT } else { KEY_MISS });
         cached.map(|cached| cached.found.clone())
     }
 
     pub(super) fn keep_key(&self, sstable: u64, hashes: (i64, i64), key: &[u8], found: &Found) {
+        if !self.keys {
+            return;
+        }
         let cached = CachedKey { key: key.into(), found: found.clone() };
-        self.0.keys.borrow_mut().insert((sstable, hashes.0, hashes.1), cached);
+        self.inner.keys.borrow_mut().insert((sstable, hashes.0, hashes.1), cached);
     }
 
     /// Runs `use_it` with the decompressor of a codec, made on first use.
@@ -199,7 +215,7 @@ impl ReadCaches {
         make: impl FnOnce() -> Result<Decompressor, String>,
         use_it: impl FnOnce(&mut Decompressor) -> Result<T, String>,
     ) -> Result<T, String> {
-        let mut decompressors = self.0.decompressors.borrow_mut();
+        let mut decompressors = self.inner.decompressors.borrow_mut();
         if let Some(decompressor) = decompressors.get_mut(codec) {
             return use_it(decompressor);
         }

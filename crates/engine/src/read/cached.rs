@@ -1,0 +1,191 @@
+//! Reads through the row cache, by the rules of `SinglePartitionReadCommand.getThroughCache`.
+//!
+//! ```text
+//!   kept      r1 r2 r3 │                 whole: serves everything
+//!   slices    [ r1 … r3 ]                ends within what is kept: served, in either direction
+//!             [ r1 … r3 │ r4 … )         from the head on: served, and the rest is read if the reader comes so far
+//!                 [ r2 … r5 ]            anything else is read as if there were no cache
+//! ```
+//! A miss fills if the whole partition is to be kept, or if the read begins at the head. The rest is read from the memtables and SSTables
+//! of the moment when the read began, so that it is one with the head.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_model::BoundKind;
+use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Slice, Slices};
+
+use super::{Inner, Plan, Snapshot, Source, Sources};
+use crate::Result;
+use crate::memtable::MemtableStream;
+use crate::row_cache::{Gathered, Head, gather};
+use crate::shard::{Shard, ShardTable};
+use crate::store::Definition;
+use crate::view::View;
+
+impl Plan<'_> {
+    pub(super) async fn through_cache(
+        &self,
+        key: &PartitionKey,
+        rows: usize,
+        memtables: Vec<Snapshot>,
+    ) -> Result<Inner> {
+        let cache = &self.shard.rows;
+        if let Some(head) = cache.get(&self.definition, key) {
+            return self.serve(key, &head, memtables).await;
+        }
+        if rows != usize::MAX && !self.begins_at_head() {
+            return self.sources(key, memtables).await.map(Inner::Sources);
+        }
+        let Some(filling) = cache.begin(self.definition.table.id, key) else {
+            return self.sources(key, memtables).await.map(Inner::Sources);
+        };
+        let whole = self.with(Slices::all());
+        let mut stream = whole.sources(key, memtables.clone()).await?;
+        let now = u32::try_from(self.shard.engine().disk.clock().unix_seconds()).unwrap_or(0);
+        let limits = (rows, cache.head_max());
+        match gather(&self.definition, key, &mut stream, limits, now).await? {
+            Gathered::Head(head) => {
+                filling.keep(head.clone());
+                self.serve(key, &head, memtables).await
+            }
+            Gathered::Nothing => Ok(Inner::Sources(Sources::Nothing)),
+            Gathered::TooLarge => self.sources(key, memtables).await.map(Inner::Sources),
+        }
+    }
+
+    /// The same read with other slices.
+    fn with(&self, slices: Slices) -> Plan<'_> {
+        Plan {
+            shard: self.shard,
+            table: self.table,
+            definition: self.definition.clone(),
+            slices: Rc::new(slices),
+            view: self.view.clone(),
+        }
+    }
+
+    /// `isHeadFilter`
+    fn begins_at_head(&self) -> bool {
+        matches!(self.slices.slices.as_slice(), [slice] if slice.start.is_none())
+            && !self.slices.reversed
+    }
+
+    async fn serve(
+        &self,
+        key: &PartitionKey,
+        head: &Head,
+        memtables: Vec<Snapshot>,
+    ) -> Result<Inner> {
+        let of_head = |slices: Rc<Slices>| {
+            let partition = head.partition.clone();
+            MemtableStream::of_partition(self.layout().clone(), slices, key.clone(), partition)
+        };
+        let Some(end) = head.end.as_ref().filter(|end| !self.lies_within(end)) else {
+            let stream = of_head(self.slices.clone());
+            return Ok(Inner::Sources(Sources::One(Source::Memtable(Box::new(stream)))));
+        };
+        let Some(shard) = self.shard.handle().filter(|_| self.begins_at_head()) else {
+            return self.sources(key, memtables).await.map(Inner::Sources);
+        };
+        let first = Slice { start: None, end: Some(end.clone()) };
+        let start = BoundBuf { kind: BoundKind::ExclStart, ..end.clone() };
+        let last = self.slices.slices.last().and_then(|slice| slice.end.clone());
+        let rest = Slice { start: Some(start), end: last };
+        let slices = |slice, statics| Slices { slices: vec![slice], reversed: false, statics };
+        Ok(Inner::Head(Box::new(HeadThenRest {
+            head: of_head(Rc::new(slices(first, self.slices.statics))),
+            rest: Rest {
+                shard,
+                table: self.table.clone(),
+                definition: self.definition.clone(),
+                view: self.view.clone(),
+                slices: slices(rest, false),
+                key: key.clone(),
+                memtables,
+            },
+            reached: Reached::Head,
+        })))
+    }
+
+    /// Nothing behind `end` is wanted.
+    fn lies_within(&self, end: &BoundBuf) -> bool {
+        let clusterings = &self.layout().clusterings;
+        let within = |slice: &Slice| {
+            let last = slice.end.as_ref();
+            last.is_some_and(|last| clusterings.compare(last.position(), end.position()).is_le())
+        };
+        self.slices.slices.iter().all(within)
+    }
+}
+
+/// What is behind a head, and all that is needed to read it.
+struct Rest {
+    shard: Rc<Shard>,
+    table: Rc<ShardTable>,
+    definition: Arc<Definition>,
+    view: Arc<View>,
+    slices: Slices,
+    key: PartitionKey,
+    memtables: Vec<Snapshot>,
+}
+
+impl Rest {
+    async fn open(&mut self) -> Result<Sources> {
+        let plan = Plan {
+            shard: &self.shard,
+            table: &self.table,
+            definition: self.definition.clone(),
+            slices: Rc::new(self.slices.clone()),
+            view: self.view.clone(),
+        };
+        plan.sources(&self.key, std::mem::take(&mut self.memtables)).await
+    }
+}
+
+enum Reached {
+    Head,
+    Rest(Sources),
+    /// The partition's end, if the rest has none of its own.
+    End,
+}
+
+pub(super) struct HeadThenRest {
+    head: MemtableStream,
+    rest: Rest,
+    reached: Reached,
+}
+
+impl HeadThenRest {
+    pub(super) async fn advance(&mut self) -> Result<bool> {
+        match &mut self.reached {
+            Reached::Head => {
+                if !self.head.advance().await? {
+                    return Ok(false);
+                }
+                if !matches!(self.head.fragment(), Fragment::End) {
+                    return Ok(true);
+                }
+                let mut rest = self.rest.open().await?;
+                // The partition has begun already.
+                if !rest.advance().await? {
+                    self.reached = Reached::End;
+                    return Ok(true);
+                }
+                rest.advance().await?;
+                self.reached = Reached::Rest(rest);
+                Ok(true)
+            }
+            Reached::Rest(rest) => rest.advance().await,
+            Reached::End => Ok(false),
+        }
+    }
+
+    pub(super) fn fragment(&self) -> Fragment<'_> {
+        match &self.reached {
+            Reached::Head => self.head.fragment(),
+            Reached::Rest(rest) => rest.fragment(),
+            Reached::End => Fragment::End,
+        }
+    }
+}

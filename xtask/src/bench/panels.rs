@@ -39,7 +39,7 @@ pub(super) struct Axis {
 #[derive(Default)]
 pub(super) struct Panel {
     pub(super) title: String,
-    /// Behind the title, thinner.
+    /// In the upper right corner.
     pub(super) note: String,
     /// Stretches of x with a colour.
     pub(super) shades: Vec<(f64, f64, &'static str)>,
@@ -70,7 +70,8 @@ impl Axis {
 
     pub(super) fn linear(title: &str, from: f64, until: f64, step: f64, unit: &str) -> Axis {
         let mut ticks = Vec::new();
-        let mut at = (from / step).ceil() * step;
+        // Adding zero makes a negative one positive.
+        let mut at = (from / step).ceil() * step + 0.0;
         while at <= until {
             ticks.push((at, format!("{at}{unit}")));
             at += step;
@@ -144,7 +145,7 @@ impl Grid {
             );
         }
         text(to, (left, top - 8.0), "start", "bold", &panel.title);
-        text(to, (left + width, top - 8.0), "end", "normal", &panel.note);
+        text(to, (left + width - 4.0, top + 13.0), "end", "normal", &panel.note);
     }
 
     fn frame(&self, to: &mut String, (left, top): (f64, f64)) {

@@ -114,8 +114,8 @@ fn work_table(record: &Record) -> String {
 /// E2.
 fn who_waited(record: &Record) -> String {
     let mut text = String::from(
-        "\n## E2: who made the read wait\n\nRequests during the compaction at full speed: by Halcyon's own purposes (submission to completion), and as the block device saw them \
-         (issue to completion, everybody's).\n\n![Latency by purpose](purposes.svg)\n\n\
+        "\n## E2: who made the read wait\n\nRequests during the compaction at full speed: by Halcyon's own purposes (submission to completion; read-ahead and write-behind that are done before \
+         anybody waits for them have no such time and are left out), and as the block device saw them (issue to completion, everybody's).\n\n![Latency by purpose](purposes.svg)\n\n\
          | | | requests | p50 µs | p99 µs | over 1 ms | over 2 ms |\n|---|---|---|---|---|---|---|\n",
     );
     for (contender, turns) in record.contenders() {

@@ -287,9 +287,8 @@ fn prepare_hint(
             receiver.cql_type.cql_name()
         )));
     }
-    // A marker keeps the receiver's name: drivers bind by it.
-    let named = ColumnSpec { name: receiver.name.clone(), ..cast };
-    Node::prepare(term, &named, to)
+    // The hint only says which types may be meant.
+    Node::prepare(term, receiver, to)
 }
 
 fn prepare_call(

@@ -1,8 +1,11 @@
-//! Functions that hide data: `mask_null`, `mask_default`, `mask_replace`, `mask_inner`, `mask_outer`.
+//! Functions that hide data: `mask_null`, `mask_default`, `mask_replace`, `mask_inner`, `mask_outer`, `mask_hash`.
+
+use sha2::Digest;
 
 use halcyon_model::CqlType;
+use halcyon_model::bytes::Put;
 
-use super::natives::{Scalar, inferred, native};
+use super::natives::{Scalar, inferred, native, wrong_number};
 use super::{Argument, Function};
 use crate::error::{Error, Result};
 
@@ -15,35 +18,92 @@ pub enum Mask {
     Inner,
     /// Hides the margins.
     Outer,
+    Hash,
 }
 
 pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Option<Function>> {
-    let mask = match name {
-        "mask_null" => Mask::Null,
-        "mask_default" => Mask::Default,
-        "mask_replace" => Mask::Replace,
-        "mask_inner" => Mask::Inner,
-        "mask_outer" => Mask::Outer,
-        "mask_hash" => return Err(Error::NotSupportedYet("mask_hash".into())),
+    const TEXTS: &str = "[text|varchar|ascii]";
+    let (mask, counts, wanted) = match name {
+        "mask_null" => (Mask::Null, 1..=1, "any".to_owned()),
+        "mask_default" => (Mask::Default, 1..=1, "any".to_owned()),
+        "mask_replace" => (Mask::Replace, 2..=2, "any, any".to_owned()),
+        "mask_inner" => (Mask::Inner, 3..=4, format!("{TEXTS}, int, int, [text]")),
+        "mask_outer" => (Mask::Outer, 3..=4, format!("{TEXTS}, int, int, [text]")),
+        "mask_hash" => (Mask::Hash, 1..=2, "any, [text]".to_owned()),
         _ => return Ok(None),
     };
-    let Some(of) = inferred(name, arguments, 0, "any")? else {
-        return Err(Error::InvalidRequest(format!(
-            "Invalid number of arguments for function system.{name}(any)"
-        )));
+    if !counts.contains(&arguments.len()) {
+        return Err(wrong_number(name, &wanted));
+    }
+    let Some(of) = inferred(name, arguments, 0, &wanted)? else {
+        return Err(wrong_number(name, &wanted));
     };
     let mut types = vec![of.clone()];
+    let mut returns = of.clone();
     match mask {
-        Mask::Replace => types.push(of.clone()),
+        Mask::Replace => types.push(of),
         Mask::Inner | Mask::Outer => {
-            types.extend([CqlType::Int, CqlType::Int]);
-            if arguments.len() > 3 {
-                types.push(CqlType::Text);
+            if !matches!(of, CqlType::Text | CqlType::Ascii) {
+                return Err(wrong_type(name, TEXTS, arguments, 0));
             }
+            types.extend([CqlType::Int, CqlType::Int]);
+            types.extend(arguments.get(3).map(|_| CqlType::Text));
         }
-        _ => {}
+        Mask::Hash => {
+            if arguments.get(1).is_some_and(|text| !text.matches(&CqlType::Text).is_assignable()) {
+                return Err(wrong_type(name, "text", arguments, 1));
+            }
+            types.extend(arguments.get(1).map(|_| CqlType::Text));
+            returns = CqlType::Blob;
+        }
+        Mask::Null | Mask::Default => {}
     }
-    Ok(Some(native(name, types, of, Scalar::Mask(mask))))
+    Ok(Some(native(name, types, returns, Scalar::Mask(mask))))
+}
+
+fn wrong_type(name: &str, wanted: &str, arguments: &[&dyn Argument], at: usize) -> Error {
+    let argument = arguments.get(at);
+    let text = argument.map(|argument| argument.text()).unwrap_or_default();
+    let found = argument.and_then(|argument| argument.compatible_type());
+    Error::InvalidRequest(format!(
+        "Function system.{name} requires an argument of type {wanted}, but found argument {text} of type {}",
+        found.map(|found| found.cql_name()).unwrap_or_default()
+    ))
+}
+
+/// By the names that Java knows; letters may be small, and of SHA the dash may be left out.
+fn hash(algorithm: &str, value: &[u8]) -> Result<Vec<u8>> {
+    Ok(match algorithm.to_ascii_uppercase().as_str() {
+        "MD5" => md5::Md5::digest(value).to_vec(),
+        "SHA" | "SHA1" | "SHA-1" => sha1::Sha1::digest(value).to_vec(),
+        "SHA224" | "SHA-224" => sha2::Sha224::digest(value).to_vec(),
+        "SHA256" | "SHA-256" => sha2::Sha256::digest(value).to_vec(),
+        "SHA384" | "SHA-384" => sha2::Sha384::digest(value).to_vec(),
+        "SHA512" | "SHA-512" => sha2::Sha512::digest(value).to_vec(),
+        "SHA512/224" | "SHA-512/224" => sha2::Sha512_224::digest(value).to_vec(),
+        "SHA512/256" | "SHA-512/256" => sha2::Sha512_256::digest(value).to_vec(),
+        "MD2" | "SHA3-224" | "SHA3-256" | "SHA3-384" | "SHA3-512" => {
+            return Err(Error::NotSupportedYet(format!("mask_hash with {algorithm}")));
+        }
+        _ => {
+            return Err(Error::InvalidRequest(format!("Hash algorithm not found: {algorithm}")));
+        }
+    })
+}
+
+/// The character that hides others.
+fn padding(function: &Function, argument: Option<&[u8]>) -> Result<char> {
+    let Some(bytes) = argument else { return Ok('*') };
+    let text = String::from_utf8_lossy(bytes);
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(Error::InvalidRequest(format!(
+            "The padding argument for function {} should be single-character, but '{text}' has {} characters.",
+            function.full_name(),
+            text.chars().count()
+        ))),
+    }
 }
 
 impl Mask {
@@ -56,18 +116,28 @@ impl Mask {
         match self {
             Mask::Null => Ok(None),
             Mask::Replace => Ok(argument(1).map(<[u8]>::to_vec)),
-            Mask::Default => Ok(argument(0).map(|_| blank(&function.returns))),
+            Mask::Default => Ok(Some(blank(&function.returns))),
+            Mask::Hash => {
+                let algorithm = argument(1).map(String::from_utf8_lossy);
+                let algorithm = algorithm.as_deref().unwrap_or("SHA-256");
+                // An unknown name is refused whatever the value.
+                let empty = hash(algorithm, &[])?;
+                match argument(0) {
+                    None => Ok(None),
+                    Some([]) => Ok(Some(empty)),
+                    Some(value) => hash(algorithm, value).map(Some),
+                }
+            }
             Mask::Inner | Mask::Outer => {
+                let padding = padding(function, argument(3))?;
                 let Some(value) = argument(0) else { return Ok(None) };
                 let margin = |index: usize| {
                     let bytes = argument(index).and_then(|bytes| bytes.first_chunk::<4>());
                     usize::try_from(bytes.map_or(0, |bytes| i32::from_be_bytes(*bytes)))
                         .unwrap_or(0)
                 };
-                let padding =
-                    argument(3).map(String::from_utf8_lossy).and_then(|text| text.chars().next());
                 let text = String::from_utf8_lossy(value);
-                Ok(Some(self.hide(&text, margin(1), margin(2), padding.unwrap_or('*'))))
+                Ok(Some(self.hide(&text, margin(1), margin(2), padding)))
             }
         }
     }
@@ -100,6 +170,18 @@ fn blank(cql_type: &CqlType) -> Vec<u8> {
             vec![
                 0x13, 0x81, 0x40, 0, 0x1d, 0xd2, 0x11, 0xb2, 128, 128, 128, 128, 128, 128, 128, 128,
             ]
+        }
+        CqlType::Vector(element, dimension) => {
+            let value = blank(element);
+            let framed = element.fixed_len().is_none();
+            let mut out = Vec::new();
+            for _ in 0..*dimension {
+                match framed {
+                    true => out.put_vbytes(&value),
+                    false => out.extend(&value),
+                }
+            }
+            out
         }
         CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..) => vec![0; 4],
         CqlType::Tuple(fields) => fields.iter().flat_map(framed).collect(),

@@ -4,13 +4,13 @@ use num_bigint::{BigInt, Sign};
 
 use halcyon_model::CqlType;
 
-use super::Function;
 use super::calendar::{Duration, add_to_days, add_to_millis};
 use super::number::{
     Decimal, divide_half_even, of_f64, of_integer, power_of_ten, to_decimal, to_f64, to_integer,
     to_long,
 };
 use super::time::{date, days};
+use super::{Function, powers};
 use crate::ast::ArithmeticOperator;
 use crate::error::{Error, Result};
 
@@ -110,9 +110,7 @@ impl Math {
                         Decimal { unscaled, scale: decimal.scale }.to_bytes()
                     }
                     Math::Round => round(&decimal).to_bytes(),
-                    _ => {
-                        return Err(Error::NotSupportedYet("exp and log of decimal".into()));
-                    }
+                    _ => self.power(&decimal)?.to_bytes(),
                 })
             }
             _ => {
@@ -121,6 +119,9 @@ impl Math {
                     Math::Negate => -number,
                     Math::Abs => BigInt::from(number.magnitude().clone()),
                     Math::Round => number,
+                    _ if *cql_type.base() == CqlType::Varint => {
+                        self.power(&Decimal::of(number))?.to_integer()
+                    }
                     _ => {
                         let result = self.of_float(&CqlType::Double, to_f64(cql_type, value));
                         return Ok(narrow(cql_type, result));
@@ -131,15 +132,32 @@ impl Math {
         }
     }
 
+    fn power(self, decimal: &Decimal) -> Result<Decimal> {
+        let result = match self {
+            Math::Exp => powers::exp(decimal),
+            Math::Log => powers::log(decimal),
+            _ => powers::log10(decimal),
+        };
+        result.map_err(Error::invalid_request)
+    }
+
     fn of_float(self, cql_type: &CqlType, value: f64) -> f64 {
         match self {
             Math::Negate => -value,
             Math::Abs => value.abs(),
             Math::Exp => value.exp(),
             Math::Log => value.ln(),
+            // The processor's own NaN, whose sign is set.
+            Math::Log10 if value < 0.0 => f64::from_bits(0xfff8_0000_0000_0000),
             Math::Log10 => value.log10(),
-            Math::Round if *cql_type == CqlType::Float => f64::from((value + 0.5).floor() as i32),
-            Math::Round => (value + 0.5).floor() as i64 as f64,
+            Math::Round => {
+                let floor = value.floor();
+                let rounded = if value - floor >= 0.5 { floor + 1.0 } else { floor };
+                match cql_type {
+                    CqlType::Float => f64::from(rounded as i32),
+                    _ => rounded as i64 as f64,
+                }
+            }
             Math::Operator(_) => value,
         }
     }
@@ -165,7 +183,7 @@ fn round(decimal: &Decimal) -> Decimal {
     Decimal::of(divide_half_up(&decimal.unscaled, &unit))
 }
 
-fn divide_half_up(number: &BigInt, by: &BigInt) -> BigInt {
+pub(super) fn divide_half_up(number: &BigInt, by: &BigInt) -> BigInt {
     let quotient: BigInt = number / by;
     let rest: BigInt = number % by;
     let twice = BigInt::from(rest.magnitude().clone()) * 2;
@@ -251,7 +269,7 @@ fn float(operator: ArithmeticOperator, a: f64, b: f64, single: bool) -> Vec<u8> 
     }
 }
 
-fn digits(value: &BigInt) -> i64 {
+pub(super) fn digits(value: &BigInt) -> i64 {
     i64::try_from(value.magnitude().to_string().len()).unwrap_or(i64::MAX)
 }
 

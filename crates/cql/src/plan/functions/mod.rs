@@ -15,6 +15,7 @@ mod matching;
 mod math;
 mod natives;
 mod number;
+mod powers;
 mod resolve;
 mod time;
 mod vectors;

@@ -84,8 +84,11 @@ impl Scalar {
         }
         let Some(of) = function.arguments.first() else { return Ok(None) };
         if *self == Scalar::ToJson {
-            let text = arguments.first().copied().flatten();
-            return Ok(Some(text.map_or("null".into(), |v| to_json_string(of, v)).into_bytes()));
+            // Of most types the empty value is none.
+            let has_empty = matches!(of.base(), CqlType::Text | CqlType::Ascii | CqlType::Blob);
+            let value = arguments.first().copied().flatten();
+            let value = value.filter(|value| has_empty || !value.is_empty());
+            return Ok(Some(value.map_or("null".into(), |v| to_json_string(of, v)).into_bytes()));
         }
         let Some(Some(value)) = arguments.first() else { return Ok(None) };
         match self {

@@ -10,7 +10,7 @@ use halcyon_stream::{BoundBuf, Mutation, PartitionKey, RangeTombstone, RowBuf, S
 
 use super::conditions::BoundConditions;
 use super::current::{CurrentPartition, CurrentRow};
-use super::operation::Change;
+use super::operation::{Change, Operation};
 use super::row::{RowWriter, WriteTime};
 use super::{BatchPlan, ModifyPlan, StatementType};
 use crate::catalog::{ColumnRef, Table};
@@ -49,6 +49,8 @@ pub struct BoundModification {
     pub now_seconds: i32,
     changes: Vec<(ColumnRef, Change)>,
     ttl: i32,
+    /// Why it cannot be applied, if its conditions hold.
+    refused: Option<Error>,
     /// The TTL is the table's.
     ttl_is_default: bool,
 }
@@ -117,10 +119,25 @@ impl ModifyPlan {
                 i64::MAX
             ));
         }
+        let regular = |op: &Operation| op.column.kind == ColumnKind::Regular;
+        let ranges = match &rows {
+            BoundRows::Slices(slices) => !slices.is_empty(),
+            BoundRows::Rows(_) => false,
+            BoundRows::Partition => {
+                !self.table.schema.clustering.is_empty() && self.operations.iter().any(regular)
+            }
+        };
+        if ranges && self.kind == StatementType::Delete && !self.operations.is_empty() {
+            return refuse("Range deletions are not supported for specific columns");
+        }
         let mut changes = Vec::with_capacity(self.operations.len());
+        let mut refused = None;
         for operation in &self.operations {
-            if let Some(change) = operation.bind(execution)? {
-                changes.push((operation.column, change));
+            match operation.bind(execution) {
+                Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
+                // Whether a conditional write is applied is asked first.
+                Err(error) if self.has_conditions() => refused = refused.or(Some(error)),
+                Err(error) => return Err(error),
             }
         }
         Ok(BoundModification {
@@ -136,6 +153,7 @@ impl ModifyPlan {
             conditional: self.has_conditions(),
             changes,
             ttl: bind_ttl(attributes.ttl.as_ref(), &self.table, execution)?,
+            refused,
             ttl_is_default: attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
         }
@@ -193,6 +211,9 @@ impl BoundModification {
         current: &CurrentPartition,
         counter_id: [u8; 16],
     ) -> Result<Mutation> {
+        if let Some(error) = &self.refused {
+            return Err(error.clone());
+        }
         let table = &self.table;
         let mut mutation = Mutation::new(table.id, table.layout.clone(), key.clone());
         let writer = Writer { modification: self, current, counter_id, time: self.time() };

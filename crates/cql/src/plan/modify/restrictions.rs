@@ -272,7 +272,7 @@ impl Restrictions {
 
     /// Whether every key column is restricted by `=`.
     pub(super) fn is_whole_key(&self, table: &Table) -> bool {
-        let equal = |r: &Restriction| matches!(r.test, Test::Equal(_));
+        let equal = |r: &Restriction| matches!(r.test, Test::Equal(_) | Test::In(_));
         self.is_full_clustering(table)
             && self.key.iter().flatten().chain(&self.clustering).all(equal)
     }

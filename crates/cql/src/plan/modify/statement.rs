@@ -46,11 +46,12 @@ pub(super) fn prepare(
         (_, Some(raw)) => conditions::prepare(raw, table, &mut to)?,
         _ => Conditions::None,
     };
+    let timed = attributes.timestamp.is_some();
     let mut plan = match modification {
         Modification::Insert(statement) => insert(statement, table, conditions, &mut to)?,
         Modification::InsertJson(statement) => insert_json(statement, table, conditions, &mut to)?,
         Modification::Update(statement) => update(statement, table, conditions, &mut to)?,
-        Modification::Delete(statement) => delete(statement, table, conditions, &mut to)?,
+        Modification::Delete(statement) => delete(statement, table, conditions, timed, &mut to)?,
     };
     plan.attributes = attributes;
     validate(&plan)?;
@@ -81,15 +82,21 @@ pub(super) fn attributes(
     })
 }
 
+/// What a statement with conditions may not be.
+fn check_conditions(conditional: bool, table: &Table, timed: bool) -> Result<()> {
+    if conditional && table.is_counter() {
+        return refuse("Conditional updates are not supported on counter tables");
+    }
+    if conditional && timed {
+        return refuse("Cannot provide custom timestamp for conditional updates");
+    }
+    Ok(())
+}
+
 /// `ModificationStatement.validate`, and what its constructor refuses.
 fn validate(plan: &ModifyPlan) -> Result<()> {
     let counter = plan.table.is_counter();
-    if plan.has_conditions() && counter {
-        return refuse("Conditional updates are not supported on counter tables");
-    }
-    if plan.has_conditions() && plan.attributes.timestamp.is_some() {
-        return refuse("Cannot provide custom timestamp for conditional updates");
-    }
+    check_conditions(plan.has_conditions(), &plan.table, plan.attributes.timestamp.is_some())?;
     if counter && plan.attributes.timestamp.is_some() {
         return refuse("Cannot provide custom timestamp for counter updates");
     }
@@ -299,6 +306,7 @@ fn delete(
     delete: &Delete,
     table: &Arc<Table>,
     conditions: Conditions,
+    timed: bool,
     to: &mut Preparation<'_>,
 ) -> Result<ModifyPlan> {
     let mut operations = Vec::with_capacity(delete.targets.len());
@@ -319,6 +327,7 @@ fn delete(
     let scope = Scope { table, kind: StatementType::Delete };
     let restrictions = Restrictions::prepare(&delete.relations, &scope, statics, to)?;
     let regular = |column: ColumnRef| column.kind == ColumnKind::Regular;
+    check_conditions(!matches!(conditions, Conditions::None), table, timed)?;
     if !matches!(conditions, Conditions::None) && !restrictions.is_whole_key(table) {
         // Deleting whole rows counts as touching regular columns.
         if operations.is_empty() || operations.iter().any(|op| regular(op.column)) {
@@ -331,10 +340,6 @@ fn delete(
                 "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to use IF condition on non static columns",
             );
         }
-    }
-    let restricts_rows = restrictions.is_full_clustering(table);
-    if operations.iter().any(|op| regular(op.column)) && !restricts_rows {
-        return refuse("Range deletions are not supported for specific columns");
     }
     Ok(ModifyPlan {
         table: table.clone(),

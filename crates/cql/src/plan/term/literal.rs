@@ -41,9 +41,9 @@ pub(super) fn matches(kind: LiteralKind, text: &str, receiver: &CqlType) -> Matc
         T::Date | T::Time | T::Timestamp | T::LegacyTimestamp => {
             matches!(kind, LiteralKind::String | LiteralKind::Integer)
         }
-        T::TinyInt | T::SmallInt | T::Int | T::BigInt | T::Varint | T::Counter => {
-            kind == LiteralKind::Integer
-        }
+        // `0x01` may be a tinyint.
+        T::TinyInt => matches!(kind, LiteralKind::Integer | LiteralKind::Hex),
+        T::SmallInt | T::Int | T::BigInt | T::Varint | T::Counter => kind == LiteralKind::Integer,
         T::Decimal | T::Double | T::Float => {
             matches!(kind, LiteralKind::Integer | LiteralKind::Float)
         }

@@ -61,11 +61,14 @@ fn timestamp(text: &str) -> Option<i64> {
     if !(1..=31).contains(&day) {
         return None;
     }
+    // Only beside a time may zeros be left out.
+    let is_short = unsigned.len() < rest.len() + "2020-01-02".len();
     let (time, zone) = match rest.chars().next() {
         Some('T') => time_and_zone(rest.get(1..)?)?,
         Some(' ') if rest.get(1..)?.starts_with(|c: char| c.is_ascii_digit()) => {
             time_and_zone(rest.get(1..)?)?
         }
+        _ if is_short => return None,
         _ => (0, rest),
     };
     let year = if negative { -year } else { year };
@@ -95,22 +98,49 @@ fn time_and_zone(text: &str) -> Option<(i64, &str)> {
             (milli, rest) = (nanos / 1_000_000, after);
         }
     }
-    if hour > 23 || minute > 59 || second > 59 {
+    let of_day = ((hour * 60 + minute) * 60 + second) * 1000 + milli;
+    // Midnight may be the end of a day.
+    if of_day > DAY_MILLIS || minute > 59 || second > 59 {
         return None;
     }
-    Some((((hour * 60 + minute) * 60 + second) * 1000 + milli, rest))
+    Some((of_day, rest))
 }
 
 /// Milliseconds that a zone is ahead of UTC.
 fn zone_offset(zone: &str) -> Option<i64> {
-    let zone = zone.strip_prefix(' ').unwrap_or(zone);
-    if matches!(zone, "" | "Z" | "UTC" | "GMT" | "UT") {
+    let named = zone.strip_prefix(' ');
+    let zone = named.unwrap_or(zone);
+    if matches!(zone, "" | "Z") {
         return Some(0);
     }
+    // Names stand behind a blank.
+    if named.is_some() {
+        const NAMES: [&str; 8] =
+            ["UTC", "GMT", "UT", "UCT", "GMT0", "Zulu", "Universal", "Greenwich"];
+        if NAMES.contains(&zone) || matches!(zone, "Etc/UTC" | "Etc/GMT") {
+            return Some(0);
+        }
+        let offset = ["UTC", "GMT", "UT"].iter().find_map(|name| zone.strip_prefix(name));
+        if let Some(offset) = offset.filter(|offset| offset.contains(':')) {
+            return numeric_offset(offset);
+        }
+    }
+    numeric_offset(zone)
+}
+
+/// `±hh`, `±hhmm`, `±hh:mm`, `±hh:mm:ss` in milliseconds.
+fn numeric_offset(zone: &str) -> Option<i64> {
     let sign = if zone.starts_with('-') { -1 } else { 1 };
     let offset = zone.strip_prefix(['-', '+'])?;
     let (hours, minutes) = match offset.split_once(':') {
-        Some((hours, minutes)) => (hours, minutes),
+        // Seconds count nothing, but must be some.
+        Some((hours, minutes)) => match minutes.split_once(':') {
+            Some((minutes, seconds)) => {
+                digits(seconds, 2, 2).filter(|seconds| *seconds == 0)?;
+                (hours, minutes)
+            }
+            None => (hours, minutes),
+        },
         None if offset.len() == 4 => offset.split_at_checked(2)?,
         None => (offset, "00"),
     };

@@ -258,7 +258,7 @@ impl Bench {
                 // How slow such reads are when nothing else goes on.
                 let turn = turn::run(&self.making(programs), &direct, &schedule)?;
                 say(&turn);
-                idle.extend(turn.of(Phase::Idle).map(|s| s.cold.latencies.p99 / 1e3));
+                idle.extend(turn.of(Phase::Idle).map(|s| s.all.p99 / 1e3));
             }
             let idle_p99 = Spread::of(idle.iter().copied()).median;
             // The setting takes whole milliseconds.

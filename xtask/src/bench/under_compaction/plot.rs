@@ -128,7 +128,7 @@ fn bars(title: String, counted: &Histogram, color: &'static str) -> Panel {
     }
 }
 
-/// p99 of cold reads over time against the target, and below it what goes through the device.
+/// p99 of all reads over time against the target, and below it what goes through the device.
 pub(super) fn targets(held: &[Held]) -> String {
     let turns: Vec<&Turn> = held.iter().map(|held| &held.turn).collect();
     let most = turns.iter().flat_map(|turn| &turn.timeline).map(|point| point.device);
@@ -147,14 +147,14 @@ pub(super) fn targets(held: &[Held]) -> String {
             bars: steps
                 .map(|pair| (pair[0].at, pair[1].at + 0.01, height(pair[0].device), DEVICE))
                 .collect(),
-            lines: vec![line(&turn.timeline, |point| point.cold_p99, HALCYON, 2.0)],
+            lines: vec![line(&turn.timeline, |point| point.all_p99, HALCYON, 2.0)],
             rules: vec![(*target_ms as f64, format!("target {target_ms} ms"))],
             ..Panel::default()
         }
     });
     let panels = panels.collect();
     Grid {
-        title: "Latency targets: p99 of cold reads (line), what goes through the device (bars)"
+        title: "Latency targets: p99 of all reads (line), what goes through the device (bars)"
             .to_owned(),
         columns: 1,
         size: (800.0, 150.0),

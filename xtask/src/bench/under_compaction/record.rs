@@ -10,7 +10,7 @@ use crate::bench::contender::{Contender, Spread};
 pub(super) struct Held {
     pub(super) above_ms: u64,
     pub(super) target_ms: u64,
-    /// Of cold reads, in the idle stretch, in ms.
+    /// Of all reads, in the idle stretch, in ms.
     pub(super) idle_p99: f64,
     pub(super) turn: Turn,
 }
@@ -80,13 +80,14 @@ fn turn(turn: &Turn) -> Value {
 }
 
 fn stretch(stretch: &Stretch) -> Value {
-    let Stretch { phase, seconds, hot, cold, measured, held } = stretch;
+    let Stretch { phase, seconds, hot, cold, all, measured, held } = stretch;
     let cost = &measured.cost;
     json!({
         "phase": phase.name(),
         "seconds": seconds,
         "hot": answers(hot),
         "cold_set": answers(cold),
+        "all": all.to_json(),
         "server_cpu_seconds": cost.cpu_seconds,
         "server_cpu_seconds_by_thread": cost.threads,
         "server_peak_memory_bytes": cost.peak_memory,
@@ -128,6 +129,7 @@ fn point(point: &Point) -> Value {
         (point.at * 100.0).round() / 100.0,
         rounded(point.hot_p99),
         rounded(point.cold_p99),
+        rounded(point.all_p99),
         rounded(point.max),
         rounded(point.device),
     ])

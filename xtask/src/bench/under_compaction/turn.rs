@@ -80,6 +80,8 @@ pub(super) struct Stretch {
     pub(super) seconds: f64,
     pub(super) hot: Answers,
     pub(super) cold: Answers,
+    /// Hot and cold.
+    pub(super) all: Latencies,
     pub(super) measured: Measured,
     /// In the cage at the end: page cache, and everything.
     pub(super) held: Option<(u64, u64)>,
@@ -92,6 +94,7 @@ pub(super) struct Point {
     pub(super) at: f64,
     pub(super) hot_p99: f64,
     pub(super) cold_p99: f64,
+    pub(super) all_p99: f64,
     pub(super) max: f64,
     /// Read and written at the device, MiB per second.
     pub(super) device: f64,
@@ -261,6 +264,7 @@ impl Turn {
                 seconds: (until - from).as_secs_f64(),
                 hot: answers(&within, HOT),
                 cold: answers(&within, COLD),
+                all: Latencies::of(within.iter().map(|sample| sample.nanos).collect()),
                 measured,
                 held,
             });
@@ -297,13 +301,15 @@ fn timeline(
     let mut points = Vec::new();
     for (number, [hot, cold]) in steps.into_iter().enumerate() {
         let at = (step * number as u32).as_secs_f64();
+        let all = Latencies::of([hot.as_slice(), cold.as_slice()].concat());
         let (hot, cold) = (Latencies::of(hot), Latencies::of(cold));
         let device = moved.iter().rev().find(|(moment, _)| moment.as_secs_f64() <= at + 1e-6);
         points.push(Point {
             at: at - zero.as_secs_f64(),
             hot_p99: hot.p99,
             cold_p99: cold.p99,
-            max: hot.max.max(cold.max),
+            all_p99: all.p99,
+            max: all.max,
             device: device.map_or(0.0, |(_, rate)| *rate),
         });
     }

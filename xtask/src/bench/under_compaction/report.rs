@@ -222,6 +222,7 @@ fn how(record: &Record) -> String {
         turns().flat_map(|t| &t.stretches).map(|s| s.hot.failed + s.cold.failed).sum();
     let unanswered: u64 = turns().map(|turn| turn.unanswered).sum();
     let empty = Spread::of(turns().flat_map(|t| &t.stretches).map(|s| empty(&s.hot))).max;
+    let load = Spread::of(turns().map(|turn| turn.load));
     let generator = Spread::of(turns().map(|turn| turn.generator_cpu)).max;
     format!(
         "
@@ -238,7 +239,8 @@ fn how(record: &Record) -> String {
   and the hot rows are read twice.
 - {} s idle, then the major compaction with reads going on, and {} s afterwards. Then the files again, with `compaction_throughput: {THROTTLE_MIB}MiB/s`, for {} s.
 - Median of the turns (least–most); {} turns of each mode of Halcyon, {} of Cassandra's. The device's view comes from the kernel's tracer.
-- {failed} reads failed, {unanswered} were never answered; of the hot reads {:.2} % found a deleted row.
+- {failed} reads failed, {unanswered} were never answered; of the hot reads {:.2} % found a deleted row. Load of the machine before a turn: {:.1} ({:.1}–{:.1}); above one or two, \
+  somebody else was busy, and latencies say as much about them.
 ",
         number("sstables"),
         number("data_bytes") / MIB,
@@ -257,5 +259,8 @@ fn how(record: &Record) -> String {
         setting("rounds"),
         setting("cassandra_rounds"),
         100.0 * empty,
+        load.median,
+        load.min,
+        load.max,
     )
 }

@@ -72,8 +72,10 @@ fn unprivileged(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
     }
-    let mut command = Command::new("runuser");
-    command.args(["-u", USER, "--"]).arg(program);
+    // It becomes the program: no process stands between, which would stop when that is frozen.
+    let mut command = Command::new("setpriv");
+    command.arg(format!("--reuid={USER}")).arg(format!("--regid={USER}")).arg("--init-groups");
+    command.arg(program);
     command
 }
 
@@ -146,11 +148,22 @@ impl Postgres {
     }
 
     pub(super) fn freeze(&self) -> Result<()> {
-        self.processes().into_iter().try_for_each(|pid| signal("-STOP", pid))
+        self.signal_all("-STOP")
     }
 
     pub(super) fn thaw(&self) -> Result<()> {
-        self.processes().into_iter().try_for_each(|pid| signal("-CONT", pid))
+        self.signal_all("-CONT")
+    }
+
+    /// The postmaster first, so that it makes no more of them.
+    fn signal_all(&self, name: &str) -> Result<()> {
+        signal(name, self.pid)?;
+        for pid in self.processes().into_iter().filter(|pid| *pid != self.pid) {
+            // One that served a connection may have ended with it.
+            let _ =
+                Command::new("kill").args([name, &pid.to_string()]).stderr(Stdio::null()).status();
+        }
+        Ok(())
     }
 
     /// What all processes used: those that serve a connection end with it, and their time goes to the postmaster.
@@ -164,8 +177,8 @@ impl Postgres {
         let script = self.dir.with_extension("pgbench");
         let blob = "5a".repeat(super::BLOB);
         let insert = format!(
-            "\\set key random(1, {})\nINSERT INTO clients (pk, number, word, data) \
-             VALUES (:key, :key % 1000000, 'row', '\\x{blob}') ON CONFLICT (pk) DO NOTHING;\n",
+            "\\set key random(1, {})\n\\set number random(1, 1000000)\nINSERT INTO clients (pk, number, word, data) \
+             VALUES (:key, :number, 'row', '\\x{blob}') ON CONFLICT (pk) DO NOTHING;\n",
             super::ROWS
         );
         fs::write(&script, insert)?;

@@ -1,8 +1,11 @@
 """One data directory handed over: Cassandra 5.0.9 writes it and drains, Halcyon serves and changes it and drains, Cassandra opens it again."""
 
 import json
+import re
 import subprocess
+import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
@@ -67,9 +70,10 @@ def answers(session):
 
 @contextmanager
 def cassandra(options, folder):
-    """Drained and stopped at the end."""
+    """Drained and stopped at the end, when it has saved its key cache once."""
     xtask, java = options.xtask, options.oracle / RELEASE / "java"
     start = [xtask, "oracle", "start", RELEASE, "--format", "oa", "--dir", folder]
+    start += ["--set", "key_cache_size: 2MiB", "--set", "key_cache_save_period: 1s"]
     facts = json.loads(subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True).stdout)
     try:
         profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
@@ -79,6 +83,11 @@ def cassandra(options, folder):
         )
         yield cluster.connect(), facts
         cluster.shutdown()
+        saved = Path(facts["storage_dir"]) / "saved_caches" / "KeyCache-g.db"
+        end = time.monotonic() + 30
+        while not saved.exists():
+            assert time.monotonic() < end, "no saved key cache"
+            time.sleep(0.1)
         tool = [java, "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), "drain"]
         subprocess.run(tool, check=True, timeout=120)
     finally:
@@ -113,6 +122,8 @@ def test_a_directory_is_handed_over_and_back(request, tmp_path):
         session.execute("INSERT INTO ks.ours (k, v) VALUES (1, [1.5, 2])")
         by_halcyon = answers(session)
         ours_row = session.execute("SELECT JSON * FROM ks.ours").one()[0]
+        # Its own tables at least are in it.
+        assert re.search(r"KeyCache: [1-9][0-9]* saved entries looked up", server.said()), server.said()
         assert server.stop() == 0, server.said()
     finally:
         server.close()

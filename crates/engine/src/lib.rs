@@ -32,6 +32,7 @@ mod read;
 mod record;
 mod recover;
 mod row_cache;
+mod saved_caches;
 mod schema;
 mod schema_rows;
 mod shard;
@@ -62,6 +63,7 @@ pub use options::{DiskFailurePolicy, Options};
 pub use read::ReadStream;
 pub use record::{decode_mutations, encode_mutations};
 pub use row_cache::RowCacheStats;
+pub use saved_caches::SavedCache;
 pub use shard::Shard;
 
 /// Partitions between two places.

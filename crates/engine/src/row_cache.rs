@@ -154,6 +154,11 @@ impl RowCache {
         self.heads.borrow_mut().retain(|place, _| place.0 != table);
         self.filling.borrow_mut().retain(|place, _| place.0 != table);
     }
+
+    /// The partitions that are there.
+    pub(crate) fn keys(&self) -> Vec<(TableId, Vec<u8>)> {
+        self.heads.borrow().iter().map(|(place, head)| (place.0, head.key.clone())).collect()
+    }
 }
 
 impl Filling<'_> {

@@ -175,7 +175,7 @@ impl Shard {
         self.rows.stats()
     }
 
-    pub fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         self.engine.disk.clock().now()
     }
 
@@ -184,14 +184,14 @@ impl Shard {
         &self,
         table: TableId,
         measure: Measure,
-        began: Instant,
+        (began, ended): (Instant, Instant),
         (rows, tombstones): (u64, u64),
     ) {
         let Some(table) = self.table_by_id(table) else { return };
-        let (metrics, now) = (table.metrics(), self.now());
-        metrics.record_time(measure, began, now);
-        metrics.record(Measure::RowsPerRead, rows, now);
-        metrics.record(Measure::TombstonesPerRead, tombstones, now);
+        let metrics = table.metrics();
+        metrics.record_time(measure, began, ended);
+        metrics.record(Measure::RowsPerRead, rows, ended);
+        metrics.record(Measure::TombstonesPerRead, tombstones, ended);
     }
 
     pub fn observe_batch(&self, kind: BatchKind, partitions: usize) {
@@ -201,9 +201,9 @@ impl Shard {
     }
 
     /// Counts what was measured outside: what the shard does for other tables than its own is counted here all the same.
-    pub fn observe(&self, table: TableId, measure: Measure, began: Instant, now: Instant) {
+    pub fn observe(&self, table: TableId, measure: Measure, began: Instant, ended: Instant) {
         if let Some(table) = self.table_by_id(table) {
-            table.metrics().record_time(measure, began, now);
+            table.metrics().record_time(measure, began, ended);
         }
     }
 

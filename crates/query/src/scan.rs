@@ -148,6 +148,8 @@ pub(crate) struct Scan {
     pub select: BoundSelect,
     pub page: Page,
     pub live: Live,
+    /// Which shard has looked at the clock last, and what it said: nobody looks twice.
+    pub seen: (usize, Instant),
     moment: Moment,
     page_rows: u32,
     targets: Targets,
@@ -212,7 +214,12 @@ fn same_group(plan: &SelectPlan, a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>]) -
 
 impl Scan {
     /// `page_rows` is `u32::MAX` where everything comes at once.
-    pub(crate) fn new(select: BoundSelect, moment: Moment, page_rows: u32) -> Scan {
+    pub(crate) fn new(
+        select: BoundSelect,
+        moment: Moment,
+        page_rows: u32,
+        seen: (usize, Instant),
+    ) -> Scan {
         let fetched = select.plan.selection.fetch.len();
         // A sorted result is cut after it is sorted.
         let sorts = !select.plan.sort.is_empty();
@@ -226,6 +233,7 @@ impl Scan {
                 last: None,
                 full: false,
             },
+            seen,
             live: Live::new(u32::try_from(moment.now_seconds).unwrap_or(0)),
             targets: Targets::new(&select),
             row: RowValues::new(fetched),

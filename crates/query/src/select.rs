@@ -69,7 +69,8 @@ pub(crate) async fn execute_select(
         tombstone_failure_threshold: limits.tombstone_failure_threshold,
     };
     let moment = request.moment(options.consistency, bounds);
-    let mut scan = Scan::new(select, moment, page_rows);
+    let here = (coordinator.shard().index(), began);
+    let mut scan = Scan::new(select, moment, page_rows, here);
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);
     }
@@ -86,7 +87,9 @@ fn observe(coordinator: &Coordinator, scan: &Scan, began: Instant) {
         Some(BoundKeys::Range(_)) => Measure::CoordinatorScan,
         None => return,
     };
-    coordinator.shard().observe(scan.select.plan.table.id, measure, began, now());
+    let shard = coordinator.shard();
+    let ended = if scan.seen.0 == shard.index() { scan.seen.1 } else { now() };
+    shard.observe(scan.select.plan.table.id, measure, began, ended);
 }
 
 fn rows(mut scan: Scan, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
@@ -204,16 +207,18 @@ async fn read_partition(
 
 /// What one shard has to give; counted as one read of its table.
 async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()> {
-    let seen = |scan: &Scan| (scan.live.rows, scan.live.tombstones);
-    let (began, before) = (shard.now(), seen(scan));
+    let began = if scan.seen.0 == shard.index() { scan.seen.1 } else { now() };
+    let (rows, tombstones) = (scan.live.rows, scan.live.tombstones);
     let table = read.table.id;
     let measure = match read.target {
         ReadTarget::Partition(_) => Measure::LocalRead,
         ReadTarget::Range(_) => Measure::LocalScan,
     };
     take_rows(shard, scan, read).await?;
-    let after = seen(scan);
-    shard.observe_read(table, measure, began, (after.0 - before.0, after.1 - before.1));
+    let ended = now();
+    let counts = (scan.live.rows - rows, scan.live.tombstones - tombstones);
+    shard.observe_read(table, measure, (began, ended), counts);
+    scan.seen = (shard.index(), ended);
     Ok(())
 }
 

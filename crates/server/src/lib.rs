@@ -18,6 +18,7 @@ mod log;
 mod node;
 mod persisted;
 mod prepared;
+mod saved_caches;
 mod session;
 pub mod settings;
 mod shard;

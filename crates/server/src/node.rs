@@ -28,6 +28,7 @@ use crate::figures::Figures;
 use crate::log::Log;
 use crate::persisted;
 use crate::prepared::PreparedStatements;
+use crate::saved_caches;
 use crate::settings::{RunningSettings, Settings};
 use crate::shard::{ShardServer, Shared};
 use crate::virtual_tables::{Views, watch_rates};
@@ -69,11 +70,13 @@ pub fn serve(
         replay_batches(&shared, log).await?;
         load_prepared(&shared).await?;
         open_doors(&shared).await?;
+        saved_caches::keep(&engine, settings.saved_caches, log);
         spawn(watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
         tell_ready(&settings, &shared, &disk, began, log);
         ready(address);
         until_stopped(stop, &engine, log).await;
         log.say(format_args!("draining: no new connections, requests under way are answered"));
+        saved_caches::save_all(&engine, settings.saved_caches, log).await;
         drain(&engine, &shared, log).await?;
         drop((shared, engine));
         for thread in threads {

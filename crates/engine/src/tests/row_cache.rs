@@ -6,7 +6,7 @@ use halcyon_io::Random;
 use halcyon_stream::RowDeletion;
 
 use super::*;
-use crate::ReadStream;
+use crate::{ReadStream, SavedCache};
 
 /// `t` with another name, identifier and options.
 fn table_with(name: &str, caching: &[(&str, &str)], other: &[(&str, &str)]) -> Arc<Table> {
@@ -289,5 +289,57 @@ fn old_memtables_are_flushed() {
             }
             assert_eq!(sstables(), expected);
         }
+    });
+}
+
+/// Proves that saved caches are warm after a start without a request being counted, that a file with a flipped bit is refused, and that what
+/// is no longer there is passed over.
+#[test]
+fn caches_are_saved_and_warmed() {
+    let (_, sim) = Disk::simulated(3);
+    let cached = || table_with("t", &[("keys", "ALL"), ("rows_per_partition", "ALL")], &[]);
+    let far = |node: &Node| node.shard.now() + Duration::from_secs(3600);
+    life(&sim, move |disk| async move {
+        let node = start_with(disk, 1 << 20).await;
+        let table = cached();
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        for k in 0..20 {
+            node.shard.apply(vec![insert(&table, k, 1, k, 1)]).await.expect("applied");
+        }
+        node.engine.flush(None).await.expect("flushed");
+        for k in 0..5 {
+            spell(&node.shard, read(&table, k, Slices::all())).await;
+        }
+        assert_eq!(node.engine.save_cache(SavedCache::Rows, 100).await.expect("saved"), 5);
+        let keys = node.shard.cache_stats().key_entries;
+        assert!(node.engine.save_cache(SavedCache::Keys, 100).await.expect("saved") >= 5, "{keys}");
+        assert_eq!(node.engine.save_cache(SavedCache::Rows, 3).await.expect("saved"), 3);
+        node.engine.drain().await.expect("drained");
+    });
+    life(&sim, move |disk| async move {
+        let node = start_with(disk, 1 << 20).await;
+        let before = node.shard.cache_stats();
+        let keys = node.engine.load_cache(SavedCache::Keys, far(&node)).await.expect("sound");
+        let after = node.shard.cache_stats();
+        assert!(keys >= Some(5), "{keys:?}");
+        assert!(after.key_entries >= before.key_entries + 5);
+        assert_eq!((before.key_hits, before.key_misses), (after.key_hits, after.key_misses));
+        let rows = node.engine.load_cache(SavedCache::Rows, far(&node)).await.expect("sound");
+        assert_eq!((rows, node.shard.row_cache_stats().entries), (Some(3), 3));
+        let none = node.engine.load_cache(SavedCache::Rows, node.shard.now()).await;
+        assert_eq!(none.expect("sound"), Some(0));
+        let table = user_table(&node);
+        node.engine.truncate(table.id).await.expect("truncated");
+        let rows = node.engine.load_cache(SavedCache::Rows, far(&node)).await.expect("sound");
+        assert_eq!((rows, node.shard.row_cache_stats().entries), (Some(3), 0));
+        let path = Path::new("/halcyon/saved_caches/RowCache-g.db");
+        let disk = node.engine.disk();
+        let mut bytes = disk.read(path, 1 << 20).await.expect("read");
+        bytes[20] ^= 1;
+        disk.remove(path).await.expect("removed");
+        disk.write_new(path, &bytes, halcyon_io::Purpose::Flush).await.expect("written");
+        let refused = node.engine.load_cache(SavedCache::Rows, far(&node)).await;
+        let text = refused.expect_err("damaged").to_string();
+        assert!(text.contains("RowCache-g.db: offset 0: checksum"), "{text}");
     });
 }

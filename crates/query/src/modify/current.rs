@@ -5,6 +5,7 @@ use std::sync::Arc;
 use halcyon_cql::catalog::{ColumnRef, Table};
 use halcyon_cql::plan::modify::{CurrentCell, CurrentPartition, CurrentRow};
 use halcyon_engine::{Measure, Read, ReadTarget, Shard};
+use halcyon_io::clock;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Row, Slice, Slices};
@@ -62,7 +63,7 @@ pub(super) async fn read(
         slices: wanted.slices(table),
     };
     let now = u32::try_from(now_seconds).unwrap_or(0);
-    let began = shard.now();
+    let began = clock::now();
     let mut stream = shard.read(read).await.map_err(Error::from)?;
     let mut partition = CurrentPartition::default();
     let mut partition_deletion = DeletionTime::LIVE;
@@ -87,7 +88,12 @@ pub(super) async fn read(
             Fragment::End => {}
         }
     }
-    shard.observe_read(table.id, Measure::LocalRead, began, (partition.rows.len() as u64, 0));
+    shard.observe_read(
+        table.id,
+        Measure::LocalRead,
+        (began, clock::now()),
+        (partition.rows.len() as u64, 0),
+    );
     Ok(partition)
 }
 

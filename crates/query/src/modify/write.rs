@@ -6,6 +6,7 @@ use std::rc::Rc;
 use halcyon_cql::catalog::ColumnRef;
 use halcyon_cql::plan::modify::{BoundModification, BoundRows, CurrentPartition};
 use halcyon_engine::{Measure, Shard};
+use halcyon_io::clock::now;
 use halcyon_model::schema::ColumnKind;
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
@@ -52,13 +53,13 @@ pub(super) fn mutations(modification: &BoundModification) -> Result<Vec<Mutation
 
 /// Applies mutations, those of one shard together; what that took is counted for each of their tables, mutation by mutation.
 pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -> Result<()> {
-    let began = coordinator.shard().now();
+    let began = now();
     let first = mutations.first().map(|mutation| mutation.table);
     let others: Vec<TableId> = mutations.iter().skip(1).map(|mutation| mutation.table).collect();
     apply_by_shard(coordinator, by_shard(coordinator, mutations)).await?;
-    let now = coordinator.shard().now();
+    let ended = now();
     for table in first.into_iter().chain(others) {
-        coordinator.shard().observe(table, Measure::CoordinatorWrite, began, now);
+        coordinator.shard().observe(table, Measure::CoordinatorWrite, began, ended);
     }
     Ok(())
 }

@@ -68,6 +68,17 @@ pub struct Transport {
     pub trace_ttl: Duration,
 }
 
+/// How caches are saved and warmed; names are the settings'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SavedCaches {
+    /// `None`: not at all.
+    pub key_cache_save_period: Option<Duration>,
+    pub key_cache_keys_to_save: usize,
+    pub row_cache_save_period: Option<Duration>,
+    pub row_cache_keys_to_save: usize,
+    pub cache_load_timeout: Duration,
+}
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// `None`: what the data directory says, else the default.
@@ -81,6 +92,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     pub disk: DiskOptions,
     pub engine: halcyon_engine::Options,
+    pub saved_caches: SavedCaches,
     /// Directories to be made, beside the engine's.
     pub hints_directory: PathBuf,
     /// All settings as `system_views.settings` shows them.
@@ -123,6 +135,7 @@ impl Settings {
             },
             hints_directory: values.directory("hints_directory", &data_dir, "hints"),
             engine: values.engine(&data_dir, shards, machine)?,
+            saved_caches: values.saved_caches()?,
             listed: values.listed(),
             meaningless: values.meaningless(),
             data_dir,
@@ -292,6 +305,22 @@ impl Values {
             }
             Some(_) => Err(self.wrong(name, "1 or more")),
         }
+    }
+
+    fn saved_caches(&self) -> Result<SavedCaches> {
+        let period = |name| Ok(self.duration(name)?.filter(|period| !period.is_zero()));
+        // Cassandra takes 0 for all.
+        let most = |name| {
+            let most = self.integer(name)?.and_then(|most| usize::try_from(most).ok());
+            Ok(most.filter(|most| *most != 0).unwrap_or(usize::MAX))
+        };
+        Ok(SavedCaches {
+            key_cache_save_period: period("key_cache_save_period")?,
+            key_cache_keys_to_save: most("key_cache_keys_to_save")?,
+            row_cache_save_period: period("row_cache_save_period")?,
+            row_cache_keys_to_save: most("row_cache_keys_to_save")?,
+            cache_load_timeout: self.duration("cache_load_timeout")?.unwrap_or_default(),
+        })
     }
 
     fn port(&self, name: &str) -> Result<Option<u16>> {

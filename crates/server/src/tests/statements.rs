@@ -314,6 +314,31 @@ fn the_row_cache_over_the_wire() {
     assert_eq!(page.rows, [[Some(1i32.to_be_bytes().to_vec())]]);
 }
 
+/// Proves that a drain saves caches whose period is not 0, and that the next start warms them.
+#[test]
+fn caches_outlive_the_process() {
+    let text = "row_cache_size: 8MiB\nrow_cache_save_period: 1h\n";
+    let mut node = TestNode::start("warm", text);
+    let mut peer = table(&node, Version::V4);
+    peer.query("ALTER TABLE ks.t WITH caching = {'keys': 'ALL', 'rows_per_partition': 'ALL'}");
+    peer.query("INSERT INTO ks.t (k, v) VALUES (1, 'x')");
+    assert_eq!(peer.rows("SELECT * FROM ks.t WHERE k = 1").rows.len(), 1);
+    drop(peer);
+    node.stop().unwrap();
+    let saved = node.directory.join("saved_caches");
+    for name in ["RowCache-g.db", "RowCache-g.crc", "RowCache-g.metadata"] {
+        assert!(saved.join(name).exists(), "{name}");
+    }
+    let again = TestNode::start_in(node.directory.clone(), text).unwrap_or_else(|e| panic!("{e}"));
+    let mut peer = again.started();
+    let cached = "SELECT entry_count FROM system_views.caches WHERE name = 'rows'";
+    let one = Some(1i32.to_be_bytes().to_vec());
+    // They are warmed while clients are served.
+    while peer.rows(cached).rows[0][0] != one {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 /// Proves that what was acknowledged is there after a drain and a new start.
 #[test]
 fn data_outlives_the_process() {

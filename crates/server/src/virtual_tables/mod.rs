@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use halcyon_cql::ast::BatchKind;
 use halcyon_cql::catalog::{Catalog, Keyspace, Table};
-use halcyon_engine::{Engine, Shard};
+use halcyon_engine::{Engine, Measure, Shard};
 use halcyon_model::schema::ColumnKind;
 use halcyon_query::VirtualTables;
 use halcyon_stream::Mutation;
@@ -25,6 +25,30 @@ use crate::supported::CQL_VERSION;
 use rows::Rows;
 
 pub(crate) use caches::{CacheRates, watch_rates};
+
+/// As 5.0.9 lists them.
+const POOLS: [&str; 20] = [
+    "CacheCleanupExecutor",
+    "CompactionExecutor",
+    "GossipStage",
+    "HintsDispatcher",
+    "MemtableFlushWriter",
+    "MemtablePostFlush",
+    "MemtableReclaimMemory",
+    "MigrationStage",
+    "MutationStage",
+    "Native-Transport-Auth-Requests",
+    "Native-Transport-Requests",
+    "PendingRangeCalculator",
+    "PerDiskMemtableFlushWriter_0",
+    "ReadStage",
+    "Sampler",
+    "SecondaryIndexExecutor",
+    "SecondaryIndexManagement",
+    "StatusPropagationExecutor",
+    "ValidationExecutor",
+    "ViewBuildExecutor",
+];
 
 pub(crate) struct Views {
     pub(crate) shard: Rc<Shard>,
@@ -140,18 +164,44 @@ impl Views {
         }
     }
 
-    /// A shard does what many pools do in Cassandra; each is shown as one.
+    /// Cassandra's pools; a shard does what most of them do. What has no counterpart here is at rest.
     fn thread_pools(&self, rows: &mut Rows<'_>) {
-        for (index, shard) in self.shared.figures.iter().enumerate() {
-            let active = i32::try_from(shard.in_flight.get()).unwrap_or(i32::MAX);
+        let sum = |of: fn(&crate::figures::Figures) -> u64| -> u64 {
+            self.shared.figures.iter().map(of).sum()
+        };
+        let count = |measure| -> u64 {
+            self.engine.summaries(measure).iter().map(|(_, _, summary)| summary.count).sum()
+        };
+        let stats = self.engine.table_stats();
+        let (requests, in_flight) = (sum(|f| f.requests.get()), sum(|f| f.in_flight.get()));
+        let flushes = stats.iter().map(|table| table.flushes).sum();
+        let flushing = stats.iter().map(|table| table.pending_flushes).sum();
+        let reads = count(Measure::LocalRead) + count(Measure::LocalScan);
+        let options = self.engine.options();
+        let compacting = self.engine.compactions().len() as u64;
+        for name in POOLS {
+            let (active, limit, completed, pending) = match name {
+                "CompactionExecutor" => (compacting, options.concurrent_compactors, 0, 0),
+                "MemtableFlushWriter" => {
+                    let active = u64::min(flushing, options.flush_writers as u64);
+                    (active, options.flush_writers, flushes, flushing - active)
+                }
+                "MutationStage" => (0, options.shards, count(Measure::LocalWrite), 0),
+                "Native-Transport-Requests" => {
+                    (in_flight, usize::MAX, requests.saturating_sub(in_flight), 0)
+                }
+                "ReadStage" => (0, options.shards, reads, 0),
+                _ => (0, 1, 0, 0),
+            };
+            let int = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
             rows.row()
-                .set("name", format!("Shard-{index}"))
-                .set("active_tasks", active)
-                .set("active_tasks_limit", i32::MAX)
+                .set("name", name)
+                .set("active_tasks", int(active))
+                .set("active_tasks_limit", int(limit as u64))
                 .set("blocked_tasks", 0u64)
                 .set("blocked_tasks_all_time", 0u64)
-                .set("completed_tasks", shard.requests.get().saturating_sub(shard.in_flight.get()))
-                .set("pending_tasks", 0)
+                .set("completed_tasks", completed)
+                .set("pending_tasks", int(pending))
                 .done();
         }
     }

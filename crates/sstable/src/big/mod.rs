@@ -2,7 +2,7 @@
 
 mod index;
 mod index_writer;
-mod promoted;
+pub(crate) mod promoted;
 #[cfg(test)]
 mod tests;
 

@@ -196,6 +196,22 @@ fn read_info<'a>(
     Ok(IndexInfo { first, last, offset, width, open_at_end })
 }
 
+/// Steps over the count and the blocks of an index that stand behind each other, as a saved key cache has them.
+pub(crate) fn skip_index(
+    version_is_oa_or_later: bool,
+    clusterings: &Clusterings,
+    cursor: &mut Cursor<'_>,
+) -> DecodeResult<()> {
+    let offset = cursor.offset();
+    let count = cursor.uvint32()?;
+    let count = u32::try_from(count)
+        .map_err(|_| DecodeError { offset, what: format!("index of {count} blocks") })?;
+    for _ in 0..count {
+        read_info(version_is_oa_or_later, clusterings, cursor)?;
+    }
+    Ok(())
+}
+
 /// Reads one entry of Index.db with its promoted index, naming every byte.
 pub fn describe_entry(
     version_is_oa_or_later: bool,

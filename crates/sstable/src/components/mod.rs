@@ -8,6 +8,7 @@ pub mod filter;
 mod golden_tests;
 mod id;
 pub mod listing;
+pub mod saved_cache;
 pub mod statistics;
 pub mod summary;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use quick_cache::unsync::Cache;
 use quick_cache::{DefaultHashBuilder, Weighter};
 
-use super::Found;
+use super::table::{Found, RowIndexPlace};
 use crate::data::compress::Decompressor;
 
 /// Budgets in bytes.
@@ -93,6 +93,8 @@ pub struct ReadCaches {
     inner: Rc<Inner>,
     /// Whether the key cache is used (`caching = {'keys': …}`).
     keys: bool,
+    /// Whether requests are counted.
+    counts: bool,
 }
 
 const CHUNK_HIT: usize = 0;
@@ -116,12 +118,26 @@ impl ReadCaches {
             hits: Default::default(),
             read: Default::default(),
         });
-        ReadCaches { inner, keys: true }
+        ReadCaches { inner, keys: true, counts: true }
     }
 
     /// The same caches, but for the key cache, which is passed by.
     pub fn without_keys(&self) -> ReadCaches {
         ReadCaches { keys: false, ..self.clone() }
+    }
+
+    /// The same caches for whoever only warms them.
+    pub fn uncounted(&self) -> ReadCaches {
+        ReadCaches { counts: false, ..self.clone() }
+    }
+
+    /// Shows the key cache's partitions that have no row index: SSTable, key, position in the data.
+    pub fn positions(&self, mut see: impl FnMut(u64, &[u8], u64)) {
+        for ((sstable, _, _), cached) in self.inner.keys.borrow().iter() {
+            if cached.found.rows == RowIndexPlace::None {
+                see(*sstable, &cached.key, cached.found.data_position);
+            }
+        }
     }
 
     pub fn stats(&self) -> CacheStats {
@@ -160,7 +176,7 @@ impl ReadCaches {
     }
 
     fn count(&self, which: usize) {
-        if let Some(counter) = self.inner.hits.get(which) {
+        if let Some(counter) = self.inner.hits.get(which).filter(|_| self.counts) {
             counter.set(counter.get() + 1);
         }
     }

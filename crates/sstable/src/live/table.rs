@@ -151,6 +151,11 @@ impl LiveSSTable {
         })
     }
 
+    /// Unique in the process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     pub fn sstable(&self) -> &Arc<SSTable> {
         &self.sstable
     }

@@ -1,0 +1,314 @@
+//! Key and row caches saved and warmed, in Cassandra's files: a directory that is handed over keeps its warm caches.
+//!
+//! 1. A save asks the shards one after the other for what they hold, and replaces the files: they go first, and the `.db` file, without which
+//!    nothing is loaded, comes last.
+//! 2. A load believes no position: each key is looked up in its SSTable, on the shard that owns it, and each partition of the row
+//!    cache is read. So a file that is old or of another node can only be useless.
+//! 3. A file that is damaged, or in a form that is not known, is left alone, with a word for the log.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use halcyon_io::Purpose;
+use halcyon_io::clock::Instant;
+use halcyon_model::Cursor;
+use halcyon_sstable::Format;
+use halcyon_sstable::components::saved_cache::{
+    SavedMetadata, SavedSSTable, VERSION, crc_of, entries, put_position, put_row, read_position,
+    read_row,
+};
+use halcyon_stream::{PartitionKey, Slices, TableId};
+
+use crate::engine::Engine;
+use crate::store::Store;
+use crate::view::Live;
+use crate::{Error, Read, ReadTarget, Result, Shard};
+
+/// Nothing that a node saves comes near it.
+const FILE_MAX: u64 = 1 << 30;
+/// Keys that a shard looks up before it does other things.
+const BATCH: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SavedCache {
+    Keys,
+    Rows,
+}
+
+impl SavedCache {
+    fn name(self) -> &'static str {
+        match self {
+            SavedCache::Keys => "KeyCache",
+            SavedCache::Rows => "RowCache",
+        }
+    }
+}
+
+impl fmt::Display for SavedCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is to be warmed: a partition, in one SSTable or in the row cache.
+enum Wanted {
+    Position(Arc<Live>, PartitionKey),
+    Head(Arc<Store>, PartitionKey),
+}
+
+impl Wanted {
+    fn key(&self) -> &PartitionKey {
+        match self {
+            Wanted::Position(_, key) | Wanted::Head(_, key) => key,
+        }
+    }
+}
+
+impl Shard {
+    async fn warm(&self, wanted: Vec<Wanted>) {
+        for wanted in wanted {
+            // What cannot be read now is told to whoever asks for it.
+            match wanted {
+                Wanted::Position(live, key) => {
+                    let _ = live.table.find(&self.caches.uncounted(), &key).await;
+                }
+                Wanted::Head(store, key) => {
+                    let target = ReadTarget::Partition(key);
+                    let read = Read { table: store.table(), target, slices: Slices::all() };
+                    let _ = self.read(read).await;
+                }
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn saved_path(&self, cache: SavedCache, extension: &str) -> PathBuf {
+        let name = format!("{}-{VERSION}.{extension}", cache.name());
+        self.options.saved_caches_directory.join(name)
+    }
+
+    /// Saves what the shards hold of a cache, `most` entries or fewer; returns how many. Not to be called on a shard's thread.
+    pub async fn save_cache(&self, cache: SavedCache, most: usize) -> Result<usize> {
+        let version = self.catalog().version;
+        let (db, count, metadata) = match cache {
+            SavedCache::Keys => self.saved_keys(version.to_vec(), most).await?,
+            SavedCache::Rows => self.saved_rows(version.to_vec(), most).await?,
+        };
+        let disk = &self.disk;
+        let directory = &self.options.saved_caches_directory;
+        disk.create_dir_all(directory).await?;
+        let files = [
+            ("metadata", metadata.encode(cache == SavedCache::Keys)),
+            ("crc", crc_of(&db)),
+            ("db", db),
+        ];
+        for (extension, _) in files.iter().rev() {
+            let path = self.saved_path(cache, extension);
+            if disk.exists(&path).await? {
+                disk.remove(&path).await?;
+            }
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        for (extension, bytes) in &files {
+            let temporary = self.saved_path(cache, &format!("{extension}.tmp"));
+            if disk.exists(&temporary).await? {
+                disk.remove(&temporary).await?;
+            }
+            disk.write_new(&temporary, bytes, Purpose::Flush).await?;
+            disk.rename(&temporary, &self.saved_path(cache, extension)).await?;
+        }
+        disk.sync_dir(directory).await?;
+        Ok(count)
+    }
+
+    async fn saved_keys(
+        &self,
+        mut db: Vec<u8>,
+        most: usize,
+    ) -> Result<(Vec<u8>, usize, SavedMetadata)> {
+        let mut metadata = SavedMetadata::default();
+        let mut numbers = HashMap::new();
+        for store in self.stores.load().values() {
+            let view = store.view.load();
+            let big = |live: &&Arc<Live>| live.descriptor().version.format == Format::Big;
+            for live in view.sstables.iter().filter(big) {
+                if metadata.tables.last().is_none_or(|(id, _)| *id != store.id) {
+                    metadata.tables.push((store.id, String::new()));
+                }
+                numbers.insert(live.table.id(), metadata.sstables.len());
+                metadata.sstables.push(SavedSSTable {
+                    table: metadata.tables.len() - 1,
+                    version: live.descriptor().version,
+                    id: live.descriptor().id,
+                });
+            }
+        }
+        let numbers = Arc::new(numbers);
+        let mut count = 0;
+        for index in 0..self.shard_count() {
+            let (numbers, left) = (numbers.clone(), most - count);
+            let job = move |shard: std::rc::Rc<Shard>| async move {
+                let (mut bytes, mut count) = (Vec::new(), 0);
+                shard.caches.positions(|sstable, key, position| {
+                    if let Some(number) = numbers.get(&sstable).filter(|_| count < left) {
+                        put_position(*number, key, position, &mut bytes);
+                        count += 1;
+                    }
+                });
+                (bytes, count)
+            };
+            let (bytes, more) = self.mesh.on(index, job).await?;
+            db.extend(bytes);
+            count += more;
+        }
+        Ok((db, count, metadata))
+    }
+
+    async fn saved_rows(
+        &self,
+        mut db: Vec<u8>,
+        most: usize,
+    ) -> Result<(Vec<u8>, usize, SavedMetadata)> {
+        let tables: Vec<TableId> = self.stores.load().keys().copied().collect();
+        let numbers = tables.iter().copied().zip(0..).collect::<HashMap<TableId, usize>>();
+        let tables = tables.into_iter().map(|id| (id, String::new())).collect();
+        let metadata = SavedMetadata { tables, sstables: Vec::new() };
+        let mut count = 0;
+        for index in 0..self.shard_count() {
+            let job = |shard: std::rc::Rc<Shard>| async move { shard.rows.keys() };
+            for (table, key) in self.mesh.on(index, job).await? {
+                if let Some(number) = numbers.get(&table).filter(|_| count < most) {
+                    put_row(*number, &key, &mut db);
+                    count += 1;
+                }
+            }
+        }
+        Ok((db, count, metadata))
+    }
+
+    /// Warms a cache with what was saved, until `deadline`; returns how many entries that were, `None` if nothing is saved.
+    pub async fn load_cache(&self, cache: SavedCache, deadline: Instant) -> Result<Option<usize>> {
+        let mut files = Vec::new();
+        for extension in ["metadata", "crc", "db"] {
+            let path = self.saved_path(cache, extension);
+            if !self.disk.exists(&path).await? {
+                return Ok(None);
+            }
+            files.push(self.disk.read(&path, FILE_MAX).await?);
+        }
+        let [metadata, crc, db] = files.as_slice() else { return Ok(None) };
+        let unusable = |extension: &str, e: halcyon_model::DecodeError| {
+            let path = self.saved_path(cache, extension);
+            Error::Invalid(format!("{}: offset {}: {}", path.display(), e.offset, e.what))
+        };
+        let metadata = SavedMetadata::decode(metadata, cache == SavedCache::Keys)
+            .map_err(|e| unusable("metadata", e))?;
+        let cursor = entries(db, crc).map_err(|e| unusable("db", e))?;
+        let (wanted, failure) = match cache {
+            SavedCache::Keys => self.wanted_keys(&metadata, cursor),
+            SavedCache::Rows => self.wanted_rows(&metadata, cursor),
+        };
+        let count = self.warm(wanted, deadline).await?;
+        match failure {
+            Some(e) if count == 0 => Err(unusable("db", e)),
+            _ => Ok(Some(count)),
+        }
+    }
+
+    /// The live SSTables of the metadata, and their tables.
+    fn saved_sstables(&self, metadata: &SavedMetadata) -> Vec<Option<(Arc<Store>, Arc<Live>)>> {
+        let stores = self.stores.load();
+        let find = |saved: &SavedSSTable| {
+            let (id, index) = metadata.tables.get(saved.table)?;
+            let store = stores.get(id).filter(|_| index.is_empty())?;
+            let view = store.view.load();
+            let live = view.sstables.iter().find(|live| {
+                live.descriptor().id == saved.id && live.descriptor().version == saved.version
+            })?;
+            Some((store.clone(), live.clone()))
+        };
+        metadata.sstables.iter().map(find).collect()
+    }
+
+    /// Everything up to what cannot be understood.
+    fn wanted_keys(
+        &self,
+        metadata: &SavedMetadata,
+        mut cursor: Cursor<'_>,
+    ) -> (Vec<Wanted>, Option<halcyon_model::DecodeError>) {
+        let sstables = self.saved_sstables(metadata);
+        let tables: Vec<_> = sstables.iter().map(|found| Some(found.as_ref()?.0.table())).collect();
+        let mut wanted = Vec::new();
+        while cursor.remaining() > 0 {
+            let clusterings = |number: usize| {
+                let table = tables.get(number).and_then(Option::as_ref);
+                table.map(|table| &table.layout.clusterings)
+            };
+            let (number, key) = match read_position(&mut cursor, metadata, clusterings) {
+                Ok(entry) => entry,
+                Err(e) => return (wanted, Some(e)),
+            };
+            let found = sstables.get(number).and_then(Option::as_ref);
+            if let Some((store, live)) = found
+                && store.definition.load().caching.keys
+            {
+                wanted.push(Wanted::Position(live.clone(), PartitionKey::of(&key)));
+            }
+        }
+        (wanted, None)
+    }
+
+    fn wanted_rows(
+        &self,
+        metadata: &SavedMetadata,
+        mut cursor: Cursor<'_>,
+    ) -> (Vec<Wanted>, Option<halcyon_model::DecodeError>) {
+        let stores = self.stores.load();
+        let mut wanted = Vec::new();
+        while cursor.remaining() > 0 {
+            let (number, key) = match read_row(&mut cursor) {
+                Ok(entry) => entry,
+                Err(e) => return (wanted, Some(e)),
+            };
+            let store = metadata.tables.get(number).and_then(|(id, _)| stores.get(id));
+            if let Some(store) = store
+                && self.options.row_cache_size > 0
+                && store.definition.load().caching.rows.is_some()
+            {
+                wanted.push(Wanted::Head(store.clone(), PartitionKey::of(&key)));
+            }
+        }
+        (wanted, None)
+    }
+
+    async fn warm(&self, mut wanted: Vec<Wanted>, deadline: Instant) -> Result<usize> {
+        // Keys that lie side by side in an index are looked up one after the other.
+        wanted.sort_by_key(|wanted| wanted.key().token);
+        let mut count = 0;
+        let mut wanted = wanted.into_iter();
+        while self.disk.clock().now() < deadline {
+            let mut batch = Vec::new();
+            let mut owner = None;
+            // Shards own stretches of tokens, so batches are of one.
+            for wanted in wanted.by_ref().take(BATCH) {
+                let index = self.owner(wanted.key().token);
+                if *owner.get_or_insert(index) != index {
+                    self.mesh
+                        .on(index, |shard| async move { shard.warm(vec![wanted]).await })
+                        .await?;
+                } else {
+                    batch.push(wanted);
+                }
+                count += 1;
+            }
+            let Some(owner) = owner else { break };
+            self.mesh.on(owner, |shard| async move { shard.warm(batch).await }).await?;
+        }
+        Ok(count)
+    }
+}

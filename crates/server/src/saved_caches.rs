@@ -1,0 +1,70 @@
+//! Saves the caches of a running node, and warms them at its start.
+//!
+//! 1. Clients are served at once; caches are warmed beside that, for no longer than `cache_load_timeout`.
+//! 2. A cache whose period is not 0 is saved once in a period, and before a drain.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use halcyon_engine::{Engine, SavedCache};
+use halcyon_io::clock::now;
+use halcyon_io::{Clock, spawn};
+
+use crate::log::Log;
+use crate::settings::SavedCaches;
+
+/// Each cache with its period and the most entries that are saved of it.
+fn caches(settings: SavedCaches) -> [(SavedCache, Option<Duration>, usize); 2] {
+    let SavedCaches { key_cache_save_period, key_cache_keys_to_save, .. } = settings;
+    let SavedCaches { row_cache_save_period, row_cache_keys_to_save, .. } = settings;
+    [
+        (SavedCache::Keys, key_cache_save_period, key_cache_keys_to_save),
+        (SavedCache::Rows, row_cache_save_period, row_cache_keys_to_save),
+    ]
+}
+
+/// Warms the caches, then saves them for as long as the engine is there.
+pub(crate) fn keep(engine: &Arc<Engine>, settings: SavedCaches, log: &Log) {
+    for (cache, period, most) in caches(settings) {
+        let (engine, log) = (Arc::downgrade(engine), log.clone());
+        spawn(async move {
+            load(&engine, cache, settings.cache_load_timeout, &log).await;
+            let Some(period) = period else { return };
+            loop {
+                Clock::system().sleep(period).await;
+                let Some(engine) = engine.upgrade() else { return };
+                save(&engine, cache, most, &log).await;
+            }
+        })
+        .detach();
+    }
+}
+
+async fn load(engine: &Weak<Engine>, cache: SavedCache, timeout: Duration, log: &Log) {
+    let began = now();
+    let Some(engine) = engine.upgrade() else { return };
+    match engine.load_cache(cache, began + timeout).await {
+        Ok(None) => {}
+        Ok(Some(entries)) => {
+            let ms = (now() - began).as_millis();
+            log.say(format_args!("{cache}: {entries} saved entries looked up in {ms} ms"));
+        }
+        Err(e) => log.warning(format_args!("a saved cache is left alone: {e}")),
+    }
+}
+
+async fn save(engine: &Engine, cache: SavedCache, most: usize, log: &Log) {
+    match engine.save_cache(cache, most).await {
+        Ok(_) => {}
+        Err(e) => log.warning(format_args!("{cache} cannot be saved: {e}")),
+    }
+}
+
+/// Before a drain.
+pub(crate) async fn save_all(engine: &Engine, settings: SavedCaches, log: &Log) {
+    for (cache, period, most) in caches(settings) {
+        if period.is_some() {
+            save(engine, cache, most, log).await;
+        }
+    }
+}

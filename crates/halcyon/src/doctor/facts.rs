@@ -109,7 +109,7 @@ pub(super) struct Table {
 }
 
 /// Below this a table fits into any cache, and what it is made like does not matter.
-const SMALL: u64 = 64 << 20;
+pub(super) const SMALL: u64 = 64 << 20;
 /// What a page cache and most devices read at least.
 pub(super) const BLOCK: u64 = 4096;
 /// Cassandra's default of gc_grace_seconds, ten days.

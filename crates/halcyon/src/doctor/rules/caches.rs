@@ -1,6 +1,6 @@
 //! Caches of a running server: full ones that are missed, and ones that are off.
 
-use crate::doctor::facts::{BLOCK, Cache, Facts};
+use crate::doctor::facts::{BLOCK, Cache, Facts, SMALL};
 use crate::doctor::finding::{Finding, Severity};
 use crate::units;
 
@@ -58,9 +58,11 @@ fn of_cache(facts: &Facts, cache: &Cache, setting: &str) -> Option<Finding> {
         true => format!("{setting}: {}   # cassandra.yaml, then a restart", larger(cache.capacity)),
         false => "# nothing, if the server was started a short while ago".to_owned(),
     };
+    // What is there fits the page cache.
+    let is_small = facts.machine.is_some() && data < SMALL;
     let in_vain = if is_off { miss } else { (1.0 - hit_ratio) * miss };
     Some(Finding {
-        severity: if is_full || is_off { Severity::Warning } else { Severity::Note },
+        severity: if (is_full || is_off) && !is_small { Severity::Warning } else { Severity::Note },
         kind: "caches",
         of: format!("cache of {}", cache.name),
         what,

@@ -17,6 +17,7 @@ enum Reads {
     Direct,
     Mapped,
     IndexMapped,
+    Buffered,
     Unknown,
 }
 
@@ -31,6 +32,7 @@ fn how(facts: &Facts) -> Reads {
     match live.settings.get("disk_access_mode").map(String::as_str) {
         Some("mmap") => Reads::Mapped,
         Some("mmap_index_only") => Reads::IndexMapped,
+        Some("standard") => Reads::Buffered,
         _ => Reads::Unknown,
     }
 }
@@ -61,6 +63,12 @@ pub(super) fn look(facts: &Facts) -> Vec<Finding> {
             Severity::Warning,
             format!(
                 "{shown} a query whose index pages miss the page cache (disk_access_mode: mmap_index_only)"
+            ),
+        ),
+        Reads::Buffered => (
+            Severity::Note,
+            format!(
+                "up to {shown} a query that seems to go on from what is cached; nothing at random places (disk_access_mode: standard)"
             ),
         ),
         Reads::Unknown => (

@@ -26,7 +26,11 @@ fn fresh_uuid_id(disk: &Disk) -> SSTableId {
 
 /// A timeuuid as text.
 pub fn transaction_id(disk: &Disk) -> String {
-    let uuid = u128::from_be_bytes(fresh_uuid_id(disk).to_uuid().unwrap_or_default());
+    uuid_text(&fresh_uuid_id(disk).to_uuid().unwrap_or_default())
+}
+
+pub fn uuid_text(uuid: &[u8; 16]) -> String {
+    let uuid = u128::from_be_bytes(*uuid);
     format!(
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
         uuid >> 96,

@@ -7,6 +7,8 @@
 //! 4. The mutations are applied to the pinned memtables, all in one step: no read sees a part.
 
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use halcyon_commitlog::Append;
 use halcyon_stream::{Mutation, TableId};
@@ -31,6 +33,7 @@ impl Shard {
     pub async fn apply(&self, mutations: Vec<Mutation>) -> Result<()> {
         self.engine().health.check()?;
         self.wait_for_space().await?;
+        self.wait_for_compaction(&mutations).await;
         let mut pinned = Vec::with_capacity(mutations.len());
         for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
             let table = self.table_by_id(mutation.table);
@@ -58,6 +61,18 @@ impl Shard {
         }
         self.note_growth(grown);
         Ok(())
+    }
+
+    /// Writes to a table whose compaction is too far behind are slowed.
+    async fn wait_for_compaction(&self, mutations: &[Mutation]) {
+        let wait = |mutation: &Mutation| {
+            let table = self.table_by_id(mutation.table)?;
+            Some(table.store.write_wait_us.load(Relaxed)).filter(|micros| *micros > 0)
+        };
+        if let Some(micros) = mutations.iter().filter_map(wait).max() {
+            let wait = Duration::from_micros(u64::from(micros));
+            self.engine().disk.clock().sleep(wait).await;
+        }
     }
 
     /// A log that takes no more writes stops the engine; one that lacks space goes on when there is some.

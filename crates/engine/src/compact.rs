@@ -1,79 +1,150 @@
 //! Compactions: on threads of their own, at idle priority.
 //!
-//! 1. One at a time on a table; it holds the table's gate. A truncation takes the gate too, after it has told the running one to stop.
+//! ```text
+//!  flush, compaction, the minute ─► schedule ─► compaction threads ─► claims: pick, then run ─► view
+//!                                      ▲               │
+//!                     control thread ──┴─ pace, backlog ┘
+//! ```
+//! 1. A table whose SSTables have changed stands in line (`schedule`). A compaction thread asks its strategy what is next, and claims
+//!    the inputs in the same step (`claims`): several compactions of one table go on at a time, on disjoint inputs.
 //! 2. The merge writes new SSTables in a transaction. When that is committed the view is swapped; the inputs' files go when the last
 //!    reader that holds them is gone.
+//! 3. How fast they go the settings, the reads and the backlog say (`pace`, `backlog`), watched over by one thread (`control`).
+//! 4. What became of them is written down (`history`, `failure`).
 
 mod background;
+mod backlog;
+mod claims;
+mod control;
+mod failure;
+mod history;
 mod major;
+mod pace;
+mod schedule;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
-use futures_util::lock::OwnedMutexGuard;
 use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, run_and_keep};
-use halcyon_io::pacing::RateLimiter;
+use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, StreamOptions};
-use halcyon_sstable::Compression;
+use halcyon_sstable::{Compression, SSTableId};
 use halcyon_stream::TableId;
 
-use crate::background::Background;
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::view::{Live, Obsolete, swap};
+use crate::view::{Live, Obsolete, View, swap};
 use crate::{Error, Options, Result};
+use pace::Pace;
+use schedule::Schedule;
 
+pub use backlog::TableBacklog;
+pub(crate) use claims::{Claims, Closed};
+pub(crate) use failure::Rest;
 pub use major::{MajorCompaction, MajorState};
+pub use pace::CompactionPace;
 
 /// Read-ahead of one compaction, all its inputs together.
 const READ_AHEAD: usize = 8 << 20;
 const DEFAULT_GC_GRACE: u32 = 864_000;
 
+/// Why there is a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CompactionKind {
+    /// The strategy wants it.
+    #[default]
+    Background,
+    /// Somebody has asked.
+    Major,
+    /// Of one SSTable, for its tombstones.
+    Tombstone,
+}
+
+impl CompactionKind {
+    /// As Cassandra's `OperationType`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CompactionKind::Background => "Compaction",
+            CompactionKind::Major => "Major compaction",
+            CompactionKind::Tombstone => "Tombstone Compaction",
+        }
+    }
+}
+
 /// What outputs look like.
 #[derive(Debug, Clone, Default)]
 struct Shape {
+    kind: CompactionKind,
     level: Option<i32>,
     split_size: Option<u64>,
     split_tokens: Vec<i64>,
 }
 
 pub(crate) struct Compactions {
-    threads: Arc<Background>,
-    limiter: RateLimiter,
+    schedule: Arc<Schedule>,
+    /// Until the control thread takes it.
+    listener: Mutex<Option<Receiver<()>>>,
+    control: Mutex<Option<JoinHandle<()>>>,
+    pace: Pace,
     running: Mutex<Vec<Running>>,
     next: AtomicU64,
-    stopping: AtomicBool,
-    /// Why the last one that failed did.
-    failure: Mutex<Option<String>>,
     /// The last major compaction of each table.
     majors: Mutex<Vec<(TableId, MajorCompaction)>>,
 }
 
+/// A compaction that runs.
+#[derive(Clone)]
 struct Running {
     number: u64,
+    /// A timeuuid.
+    id: [u8; 16],
     store: Arc<Store>,
+    keyspace: String,
+    table: String,
+    kind: CompactionKind,
+    level: i32,
+    sstables: usize,
+    /// Of the inputs, as stored.
+    bytes: u64,
+    directory: String,
+    began: Instant,
     progress: Progress,
 }
 
 /// A compaction that runs, as `system_views.sstable_tasks` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionTask {
-    pub number: u64,
+    /// A timeuuid.
+    pub id: [u8; 16],
     pub keyspace: String,
     pub table: String,
+    pub kind: CompactionKind,
+    pub sstables: usize,
+    /// Of the inputs, as stored.
+    pub bytes: u64,
+    pub directory: String,
     pub progress: Snapshot,
 }
 
+impl Running {
+    fn id_text(&self) -> String {
+        halcyon_compaction::uuid_text(&self.id)
+    }
+}
+
 impl Compactions {
-    pub(crate) fn new(disk: &Disk, options: &Options, threads: Arc<Background>) -> Compactions {
-        let clock = disk.clock().clone();
+    pub(crate) fn new(disk: &Disk, options: &Options) -> Compactions {
+        let (schedule, listener) = Schedule::new(options.concurrent_compactors.max(1));
+        let (ceiling, target) = (options.compaction_throughput, options.compaction_latency_target);
         Compactions {
-            threads,
-            limiter: RateLimiter::bytes_per_second(clock, options.compaction_throughput),
+            schedule,
+            listener: Mutex::new(Some(listener)),
+            control: Mutex::default(),
+            pace: Pace::new(disk.clock().clone(), ceiling, target),
             running: Mutex::default(),
             next: AtomicU64::new(1),
-            stopping: AtomicBool::new(false),
-            failure: Mutex::default(),
             majors: Mutex::default(),
         }
     }
@@ -82,36 +153,12 @@ impl Compactions {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_stopping(&self) -> bool {
-        self.stopping.load(Relaxed)
+    fn take_listener(&self) -> Option<Receiver<()>> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn note_failure(&self, store: &Store, failed: Option<Error>) {
-        use halcyon_compaction::Error::Cancelled;
-        let failed = failed.filter(|e| !matches!(e, Error::Compaction(Cancelled)));
-        if let Some(e) = failed {
-            let text = format!("compaction of {} failed: {e}", store.table().full_name());
-            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-        }
-    }
-
-    /// Does what is due, where there are no threads for it.
-    pub(crate) async fn catch_up(&self) {
-        self.threads.catch_up().await;
-    }
-
-    fn begin(&self, store: &Arc<Store>) -> (u64, Progress) {
-        let (number, progress) = (self.next.fetch_add(1, Relaxed), Progress::default());
-        if self.stopping.load(Relaxed) {
-            progress.cancel();
-        }
-        let running = Running { number, store: store.clone(), progress: progress.clone() };
-        self.running().push(running);
-        (number, progress)
-    }
-
-    fn end(&self, number: u64) {
-        self.running().retain(|running| running.number != number);
+    fn set_control(&self, thread: JoinHandle<()>) {
+        *self.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
     fn cancel(&self, which: impl Fn(&Store) -> bool) {
@@ -120,62 +167,88 @@ impl Compactions {
 
     /// No new ones; those that run stop at the next partition. Returns when none is left.
     pub(crate) async fn stop(&self) {
-        self.stopping.store(true, Relaxed);
+        self.schedule.stop();
         self.cancel(|_| true);
-        let stores: Vec<Arc<Store>> = self.running().iter().map(|r| r.store.clone()).collect();
-        for store in stores {
-            drop(store.gate.lock().await);
+        self.schedule.until_idle().await;
+        let control = self.control.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(control) = control {
+            // It was woken by the stop, and does nothing that takes time; a panic was told when it happened.
+            let _ = control.join();
         }
+    }
+}
+
+/// Takes a compaction off the list of those that run.
+struct Listed<'a>(&'a Compactions, u64);
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.0.running().retain(|running| running.number != self.1);
     }
 }
 
 impl Engine {
     /// What runs now.
     pub fn compactions(&self) -> Vec<CompactionTask> {
-        let shown = |running: &Running| {
-            let table = running.store.table();
-            CompactionTask {
-                number: running.number,
-                keyspace: table.schema.keyspace.clone(),
-                table: table.schema.name.clone(),
-                progress: running.progress.snapshot(),
-            }
+        let shown = |running: &Running| CompactionTask {
+            id: running.id,
+            keyspace: running.keyspace.clone(),
+            table: running.table.clone(),
+            kind: running.kind,
+            sstables: running.sstables,
+            bytes: running.bytes,
+            directory: running.directory.clone(),
+            progress: running.progress.snapshot(),
         };
         self.compactions.running().iter().map(shown).collect()
     }
 
-    /// Why the last background compaction that failed did, once.
-    pub fn take_compaction_failure(&self) -> Option<String> {
-        self.compactions.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// `compaction_throughput` from now on; `None`: no throttle.
-    pub fn set_compaction_throughput(&self, rate: Option<u64>) {
-        self.compactions.limiter.set_rate(rate);
-    }
-
-    pub fn compaction_throughput(&self) -> Option<u64> {
-        self.compactions.limiter.rate()
-    }
-
     /// Cancels what compacts the table, waits for its end, and lets nothing begin while the answer is held.
-    pub(crate) async fn stop_compactions(&self, store: &Arc<Store>) -> OwnedMutexGuard<()> {
-        self.compactions.cancel(|running| running.id == store.id);
-        store.gate.clone().lock_owned().await
+    pub(crate) async fn stop_compactions(&self, store: &Arc<Store>) -> Closed {
+        store.claims.close(|| self.compactions.cancel(|running| running.id == store.id)).await
     }
 
-    /// Runs one compaction, on the thread of the caller, which holds the table's gate.
+    fn begin(&self, store: &Arc<Store>, group: &Group, shape: &Shape) -> Running {
+        let table = store.table();
+        let level = group.inputs.iter().map(|i| i.statistics().stats.level).min().unwrap_or(0);
+        let directory =
+            group.inputs.first().map(|i| i.descriptor().directory.display().to_string());
+        let nanos =
+            u64::try_from(self.disk.clock().unix_micros()).unwrap_or(0).saturating_mul(1000);
+        let id = SSTableId::fresh(nanos, halcyon_io::Random::from_system().next_u64());
+        let running = Running {
+            number: self.compactions.next.fetch_add(1, Relaxed),
+            id: id.to_uuid().unwrap_or_default(),
+            store: store.clone(),
+            keyspace: table.schema.keyspace.clone(),
+            table: table.schema.name.clone(),
+            kind: shape.kind,
+            level: shape.level.unwrap_or(level),
+            sstables: group.inputs.len(),
+            bytes: group.inputs.iter().map(|i| i.file_length()).sum(),
+            directory: directory.unwrap_or_default(),
+            began: self.disk.clock().now(),
+            progress: Progress::default(),
+        };
+        self.compactions.running().push(running.clone());
+        if self.compactions.schedule.is_stopped() {
+            running.progress.cancel();
+        }
+        running
+    }
+
+    /// Runs one compaction, on the thread of the caller, which has claimed the inputs. `view` is what they were chosen from.
     async fn compact_group(
         &self,
         store: &Arc<Store>,
-        _gate: &OwnedMutexGuard<()>,
+        view: &View,
         group: Group,
         shape: Shape,
     ) -> Result<Outcome> {
-        let settings = self.compaction_settings(store, shape)?;
-        let (number, progress) = self.compactions.begin(store);
-        let outcome = run_and_keep(&self.disk, &group, &settings, &progress).await;
-        self.compactions.end(number);
+        let running = self.begin(store, &group, &shape);
+        let listed = Listed(&self.compactions, running.number);
+        let settings = self.compaction_settings(store, view, shape)?;
+        let outcome = run_and_keep(&self.disk, &group, &settings, &running.progress).await;
         let (outcome, leftovers) = outcome?;
         let schema = store.definition.load().schema.clone();
         let mut added = Vec::with_capacity(outcome.outputs.len());
@@ -192,10 +265,17 @@ impl Engine {
             gone.iter().for_each(|live| live.replaced_by(&obsolete));
         }
         swap(&store.view, &gone, &added);
+        drop(listed);
+        self.write_down(store, &running, &outcome).await;
         Ok(outcome)
     }
 
-    fn compaction_settings(&self, store: &Arc<Store>, shape: Shape) -> Result<Settings> {
+    fn compaction_settings(
+        &self,
+        store: &Arc<Store>,
+        view: &View,
+        shape: Shape,
+    ) -> Result<Settings> {
         let definition = store.definition.load_full();
         let options = &definition.schema.options;
         let compression = match &options.compression {
@@ -222,13 +302,13 @@ impl Engine {
             split_size: shape.split_size,
             split_tokens: shape.split_tokens,
             level: shape.level,
-            unflushed: Some(store.watch_unflushed()),
+            unflushed: Some(store.watch_unflushed(view)),
             read_mode: self.options.background_read_mode,
             write_mode: self.options.background_write_mode,
             read_ahead: StreamOptions::default(),
             read_ahead_budget: READ_AHEAD,
             write_buffer: self.options.direct_write_buffer_size,
-            limiter: self.compactions.limiter.clone(),
+            limiter: self.compactions.pace.limiter.clone(),
             own_thread: !self.disk.is_simulated(),
         })
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use arc_swap::ArcSwap;
 use halcyon_cql::ast::BatchKind;
 use halcyon_cql::catalog::Catalog;
+use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Inbox, Mesh};
 use halcyon_stream::TableId;
 
@@ -14,6 +15,7 @@ use crate::compact::Compactions;
 use crate::distribution::Summary;
 use crate::health::Health;
 use crate::metrics::{BatchMetrics, Measure, TableStats};
+use crate::news::Untold;
 use crate::shard::Shard;
 use crate::store::Store;
 use crate::view::Live;
@@ -34,6 +36,9 @@ pub struct Engine {
     pub(crate) health: Health,
     /// By shard.
     pub(crate) batches: Box<[BatchMetrics]>,
+    pub(crate) untold: Untold,
+    /// How long clients waited for reads of single partitions, by shard.
+    pub(crate) reads: Box<[LatencyHistogram]>,
     /// Of the logs that shards open.
     pub(crate) first_segment: u64,
     /// Held by the schema change that runs.

@@ -250,15 +250,13 @@ impl Engine {
             });
             outcome = outcome.and(flushed.await?);
         }
-        if self.disk.is_simulated() {
-            self.compactions.catch_up().await;
-        }
+        self.catch_up().await;
         outcome
     }
 
     fn flush_failed(&self, store: &Store, error: &Error) {
         let policy = self.options.disk_failure_policy;
-        if matches!(policy, DiskFailurePolicy::Stop | DiskFailurePolicy::Die) {
+        if !matches!(policy, DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore) {
             self.health.stop(format!(
                 "writes are refused since a flush of {} failed ({error}); nothing acknowledged is lost, the commit log has it. \
                  Free space or repair the disk, then restart",

@@ -26,6 +26,7 @@ mod local;
 mod lock;
 mod memtable;
 mod metrics;
+mod news;
 mod open;
 mod options;
 mod read;
@@ -50,7 +51,9 @@ use std::sync::Arc;
 use halcyon_cql::catalog::Table;
 use halcyon_stream::{PartitionKey, Slices};
 
-pub use compact::{CompactionTask, MajorCompaction, MajorState};
+pub use compact::{
+    CompactionKind, CompactionPace, CompactionTask, MajorCompaction, MajorState, TableBacklog,
+};
 pub use distribution::Summary;
 pub use engine::Engine;
 pub use error::{Error, Result};
@@ -58,6 +61,7 @@ pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOp
 pub use halcyon_sstable::Version;
 pub use lock::PartitionLock;
 pub use metrics::{Measure, TableStats};
+pub use news::News;
 pub use open::RecoveryReport;
 pub use options::{DiskFailurePolicy, Options};
 pub use read::ReadStream;

@@ -13,6 +13,7 @@ use halcyon_compaction::txn_log;
 use halcyon_cql::catalog::{Catalog, Table};
 use halcyon_cql::schema::rows::{WriteTime, difference};
 use halcyon_cql::schema::system_tables;
+use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
 use halcyon_model::Partitioner;
 use halcyon_sstable::Compression;
@@ -27,6 +28,7 @@ use crate::engine::Engine;
 use crate::health::Health;
 use crate::memtable::Memtable;
 use crate::metrics::BatchMetrics;
+use crate::news::Untold;
 use crate::recover::replay_tables;
 use crate::schema_rows::schema_rows;
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
@@ -128,7 +130,6 @@ impl Engine {
             let closed = self.mesh.on(index, |shard| async move { shard.log.close().await });
             closed.await??;
         }
-        self.compactions.catch_up().await;
         self.flushers.catch_up().await;
         Ok(())
     }
@@ -280,17 +281,12 @@ impl Opening {
     ) -> (Arc<Engine>, RecoveryReport) {
         let Opening { disk, options, stores, report, .. } = self;
         let (mesh, inboxes) = Mesh::new(options.shards, INBOX);
-        let background = |name: &str, count: usize, priority| {
-            Arc::new(if disk.is_simulated() {
-                Background::none()
-            } else {
-                Background::threads(name, count, priority)
-            })
-        };
-        let flushers = background("flush", options.flush_writers, ThreadPriority::Batch);
-        let compactors =
-            background("compaction", options.concurrent_compactors, ThreadPriority::Idle);
-        let compactions = Compactions::new(&disk, &options, compactors);
+        let flushers = Arc::new(if disk.is_simulated() {
+            Background::none()
+        } else {
+            Background::threads("flush", options.flush_writers, ThreadPriority::Batch)
+        });
+        let compactions = Compactions::new(&disk, &options);
         let engine = Arc::new_cyclic(|this| Engine {
             this: this.clone(),
             catalog: ArcSwap::new(catalog),
@@ -301,12 +297,15 @@ impl Opening {
             compactions,
             health: Health::default(),
             batches: (0..options.shards).map(|_| BatchMetrics::default()).collect(),
+            untold: Untold::default(),
+            reads: (0..options.shards).map(|_| LatencyHistogram::default()).collect(),
             first_segment,
             changing: futures_util::lock::Mutex::new(()),
             _locks: locks,
             disk,
             options,
         });
+        engine.start_control();
         (engine, report)
     }
 }

@@ -13,6 +13,8 @@ pub enum DiskFailurePolicy {
     /// Requests are refused, the process stays.
     #[default]
     Stop,
+    /// As `Stop`, and one corrupt SSTable is enough.
+    StopParanoid,
     /// Reads go on; what cannot be written is tried again.
     BestEffort,
     Ignore,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, ReplayPosition};
 use halcyon_cql::ast::BatchKind;
@@ -204,6 +205,13 @@ impl Shard {
     pub fn observe(&self, table: TableId, measure: Measure, began: Instant, ended: Instant) {
         if let Some(table) = self.table_by_id(table) {
             table.metrics().record_time(measure, began, ended);
+        }
+    }
+
+    /// How long a client waited for a read of single partitions, from the moment when it came off the socket.
+    pub fn note_read(&self, took: Duration) {
+        if let Some(reads) = self.engine.reads.get(self.index) {
+            reads.record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use halcyon_model::schema::TableSchema;
 use halcyon_sstable::{Descriptor, SSTableId};
 use halcyon_stream::{Layout, TableId};
 
+use crate::compact::{Claims, Rest};
 use crate::metrics::TableMetrics;
 use crate::view::View;
 use crate::{Options, Result};
@@ -79,10 +80,12 @@ pub(crate) struct Store {
     /// One in each data directory.
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) view: ArcSwap<View>,
-    /// Held by what compacts or removes SSTables.
-    pub(crate) gate: Arc<futures_util::lock::Mutex<()>>,
-    /// Its compaction is asked for already.
-    pub(crate) considered: AtomicBool,
+    /// What is being compacted.
+    pub(crate) claims: Arc<Claims>,
+    /// After compactions that failed.
+    pub(crate) rest: Rest,
+    /// How long each write waits because compaction is too far behind.
+    pub(crate) write_wait_us: AtomicU32,
     /// What its compaction strategy remembers.
     pub(crate) history: Mutex<History>,
     /// Bytes of a flushed SSTable, on average.
@@ -106,8 +109,9 @@ impl Store {
             definition: ArcSwap::new(definition),
             directories,
             view: ArcSwap::from_pointee(View::default()),
-            gate: Arc::default(),
-            considered: AtomicBool::new(false),
+            claims: Arc::default(),
+            rest: Rest::default(),
+            write_wait_us: AtomicU32::new(0),
             history: Mutex::new(History::new(Random::seeded(seed))),
             flush_size: AtomicU64::new(0),
             metrics: (0..shards).map(|_| TableMetrics::default()).collect(),
@@ -147,10 +151,13 @@ impl Store {
         self.metrics.iter().map(|shard| shard.min_timestamp.load(Relaxed)).min().unwrap_or(i64::MAX)
     }
 
-    /// The oldest write that a compaction which begins now does not know of: in memory now or when asked, or flushed meanwhile.
-    pub(crate) fn watch_unflushed(self: &Arc<Self>) -> Arc<dyn Fn() -> i64 + Send + Sync> {
+    /// The oldest write that a compaction which chose its inputs from `view` does not know of: in memory now or when asked, or
+    /// flushed since.
+    pub(crate) fn watch_unflushed(
+        self: &Arc<Self>,
+        view: &View,
+    ) -> Arc<dyn Fn() -> i64 + Send + Sync> {
         let at_start = self.oldest_unflushed();
-        let view = self.view.load_full();
         let known: BTreeSet<Descriptor> =
             view.sstables.iter().map(|live| live.descriptor().clone()).collect();
         let store = self.clone();

@@ -1,3 +1,4 @@
+mod compaction;
 mod row_cache;
 
 use std::collections::BTreeMap;
@@ -159,8 +160,13 @@ struct Node {
 }
 
 async fn start(disk: Disk) -> Result<Node> {
+    start_with(disk, |_| ()).await
+}
+
+async fn start_with(disk: Disk, choose: impl FnOnce(&mut Options)) -> Result<Node> {
     let mut options = Options::in_directory(Path::new("/halcyon"), 1);
     options.commitlog.segment_size = 64 << 10;
+    choose(&mut options);
     let (engine, report) = Engine::open(disk, options).await?;
     let (shard, inbox) = Shard::open(engine.clone(), 0).await?;
     spawn(inbox.serve(shard.clone())).detach();

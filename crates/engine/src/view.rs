@@ -4,6 +4,7 @@
 //! 2. A flush or compaction makes the next view. What is replaced is marked with the transaction that replaced it.
 //! 3. When nobody holds any of the replaced ones any more, their files are deleted, then the transaction's log.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -26,6 +27,8 @@ pub(crate) struct Live {
     pub(crate) created_ms: i64,
     /// Of all its components.
     pub(crate) bytes_on_disk: u64,
+    /// A compaction has found it corrupt: it is compacted no more.
+    pub(crate) suspect: AtomicBool,
     obsolete: OnceLock<Arc<Obsolete>>,
 }
 
@@ -88,6 +91,7 @@ impl Live {
             schema: schema.clone(),
             created_ms,
             bytes_on_disk,
+            suspect: AtomicBool::new(false),
             obsolete: OnceLock::new(),
         }))
     }

@@ -80,7 +80,11 @@ impl Clock {
     pub async fn sleep(&self, duration: Duration) {
         match &self.simulated {
             None => compio::runtime::time::sleep(duration).await,
-            Some(clock) => clock.advance(duration),
+            Some(clock) => {
+                clock.advance(duration);
+                // Whoever sleeps lets others run.
+                crate::task::yield_now().await;
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! 1. [`EngineChoice`] comes from `DiskOptions`, else from `HALCYON_IO_ENGINE`, else it is `auto`.
 //! 2. `auto` tries a ring. Where the kernel or a container forbids one it falls back to the pool,
 //!    loudly: the report holds one warning with the cause and the cure. `uring` refuses instead.
-//! 3. Each thread that calls [`block_on`] gets its own runtime; all share one pool of threads.
+//! 3. Each thread that calls [`block_on`] gets its own runtime; all of one scheduling class share one pool of threads.
 //! 4. `block_on` returns only when the kernel holds none of this thread's buffers any more: a
 //!    dropped read must not write into memory that somebody else has been given.
 //!
@@ -31,6 +31,8 @@ use compio::{
     driver::{AsyncifyPool, DriverType, ProactorBuilder},
     runtime::{Runtime, RuntimeBuilder},
 };
+
+use crate::thread::thread_priority;
 
 /// What the operator asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -267,8 +269,10 @@ impl Drop for Drained<'_> {
 }
 
 fn build_runtime(driver: DriverType, cooperative: bool) -> io::Result<Runtime> {
-    static POOL: OnceLock<AsyncifyPool> = OnceLock::new();
-    let pool = POOL.get_or_init(|| AsyncifyPool::new(POOL_THREADS, Duration::from_secs(60)));
+    // A pool's threads inherit the class of the thread that first needed them, so each class has its own.
+    static POOLS: [OnceLock<AsyncifyPool>; 3] = [const { OnceLock::new() }; 3];
+    let pool = POOLS[thread_priority() as usize]
+        .get_or_init(|| AsyncifyPool::new(POOL_THREADS, Duration::from_secs(60)));
     let mut proactor = ProactorBuilder::new();
     proactor
         .driver_type(driver)

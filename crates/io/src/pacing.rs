@@ -4,6 +4,7 @@
 //! takers are served in order, none is woken in vain, and an idle limiter saves up no more than a
 //! short burst.
 
+mod counts;
 mod latency;
 
 use std::{
@@ -16,7 +17,8 @@ use std::{
 
 use crate::clock::Clock;
 
-pub use latency::{LatencyController, LatencyKeeper, Sample};
+pub use counts::{LatencyCounts, LatencyHistogram};
+pub use latency::{LatencyController, Sample};
 
 /// Unused time that may be used later.
 const BURST: Duration = Duration::from_millis(50);

@@ -1,5 +1,8 @@
 //! Threads with a scheduling class.
 
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// How the kernel's scheduler treats a thread.
@@ -12,8 +15,22 @@ pub enum ThreadPriority {
     Idle,
 }
 
+thread_local! {
+    static PRIORITY: Cell<ThreadPriority> = const { Cell::new(ThreadPriority::Normal) };
+}
+
+/// Idle threads that run, and whether they are wanted to hurry.
+static IDLE: Mutex<Vec<libc::pid_t>> = Mutex::new(Vec::new());
+static HURRY: AtomicBool = AtomicBool::new(false);
+
+/// What the calling thread was started as; threads that it starts for its own work should be the same.
+pub fn thread_priority() -> ThreadPriority {
+    PRIORITY.get()
+}
+
 /// Starts a named thread. Where the class cannot be had, the thread runs as a normal one: the class
-/// is about latency, not correctness.
+/// is about latency, not correctness. A thread inherits its starter's class, and one that is idle
+/// may not rise from that by itself: an idle thread can only start idle ones.
 ///
 /// # Panics
 /// If the system starts no more threads, as `std::thread::spawn` does.
@@ -23,15 +40,18 @@ pub fn spawn_thread<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let policy = match priority {
-            ThreadPriority::Normal => None,
-            ThreadPriority::Batch => Some(libc::SCHED_BATCH),
-            ThreadPriority::Idle => Some(libc::SCHED_IDLE),
-        };
-        if let Some(policy) = policy {
-            set_policy(policy);
+        PRIORITY.set(priority);
+        match priority {
+            ThreadPriority::Normal => body(),
+            ThreadPriority::Batch => {
+                set_policy(THIS_THREAD, libc::SCHED_BATCH);
+                body()
+            }
+            ThreadPriority::Idle => {
+                let _registered = Registered::as_idle();
+                body()
+            }
         }
-        body()
     });
     started.unwrap_or_else(|e| {
         panic!(
@@ -40,10 +60,44 @@ pub fn spawn_thread<T: Send + 'static>(
     })
 }
 
-fn set_policy(policy: libc::c_int) {
+/// Makes idle threads, those that run and those to come, batch threads until further notice, or idle ones again. Where a running one
+/// may not rise (without CAP_SYS_NICE), only those to come do.
+pub fn hurry_idle_threads(hurry: bool) {
+    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    HURRY.store(hurry, Relaxed);
+    idle.iter().for_each(|thread| set_policy(*thread, idle_policy()));
+}
+
+fn idle_policy() -> libc::c_int {
+    if HURRY.load(Relaxed) { libc::SCHED_BATCH } else { libc::SCHED_IDLE }
+}
+
+/// An idle thread's place in the list of those.
+struct Registered(libc::pid_t);
+
+impl Registered {
+    fn as_idle() -> Registered {
+        // SAFETY: it has no arguments and cannot fail.
+        let thread = unsafe { libc::gettid() };
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(thread);
+        set_policy(THIS_THREAD, idle_policy());
+        Registered(thread)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        IDLE.lock().unwrap_or_else(PoisonError::into_inner).retain(|thread| *thread != self.0);
+    }
+}
+
+const THIS_THREAD: libc::pid_t = 0;
+
+fn set_policy(thread: libc::pid_t, policy: libc::c_int) {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: zero means the calling thread; the parameters are a live local.
-    unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+    // SAFETY: the parameters are a live local; a thread that is gone or not ours is only refused.
+    unsafe { libc::sched_setscheduler(thread, policy, &parameters) };
 }
 
 /// Binds the calling thread to one core; `false` if the core is not this process's to use.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::ast::BatchKind;
+use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::{self, Entropy, Execution, Plan, ResultColumns, Value, Variables};
 use halcyon_engine::Shard;
 use halcyon_io::Random;
@@ -38,6 +39,19 @@ pub struct PreparedStatement {
     pub schema_version: [u8; 16],
     pub warnings: Vec<String>,
     pub(crate) plan: Plan,
+}
+
+impl PreparedStatement {
+    /// Whether it reads partitions by their keys and answers with their rows: what a client expects to be quick.
+    pub fn reads_partitions(&self) -> bool {
+        match &self.plan {
+            Plan::Select(plan) => {
+                let has_storage = plan.table.kind != TableKind::Virtual;
+                has_storage && plan.restrictions.key_restricted && !plan.is_aggregate()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// One of a batch, with its own values in `values`.

@@ -303,7 +303,7 @@ async fn take_in(
             start(async move {
                 shard.figures().waits.record(now() - arrived);
                 let _leaving = Leaving(shard.clone(), connection.clone(), to);
-                session::execute(&shard, &connection, &envelope, warnings).await;
+                session::execute(&shard, &connection, &envelope, warnings, arrived).await;
                 drop(permit);
             });
         }

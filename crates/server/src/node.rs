@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_cql::schema::LocalNode;
-use halcyon_engine::{DiskFailurePolicy, Engine, RecoveryReport, Shard};
+use halcyon_engine::{DiskFailurePolicy, Engine, News, RecoveryReport, Shard};
 use halcyon_io::clock::{Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
@@ -340,24 +340,36 @@ async fn open_shard(
     Ok(server)
 }
 
-/// How often the engine is asked whether it has failed.
-const HEALTH_CHECK: Duration = Duration::from_secs(1);
+/// How often the engine is asked what there is to tell, and whether it has failed.
+const ENGINE_CHECK: Duration = Duration::from_secs(1);
 
 /// Ends when the node is to stop, or when its engine has failed and the policy is to die.
 async fn until_stopped(stop: impl Future<Output = ()>, engine: &Engine, log: &Log) {
-    let failure = async {
-        let why = loop {
-            match engine.failure() {
-                Some(why) => break why,
-                None => Clock::system().sleep(HEALTH_CHECK).await,
+    let watch = async {
+        let mut failed = false;
+        loop {
+            tell_news(engine, log);
+            if let Some(why) = engine.failure().filter(|_| !failed) {
+                failed = true;
+                log.warning(format_args!("the engine has stopped: {why}"));
+                if engine.options().disk_failure_policy == DiskFailurePolicy::Die {
+                    return;
+                }
             }
-        };
-        log.warning(format_args!("the engine has stopped: {why}"));
-        if engine.options().disk_failure_policy != DiskFailurePolicy::Die {
-            std::future::pending::<()>().await;
+            Clock::system().sleep(ENGINE_CHECK).await;
         }
     };
-    futures_util::future::select(pin!(stop), pin!(failure)).await;
+    futures_util::future::select(pin!(stop), pin!(watch)).await;
+}
+
+fn tell_news(engine: &Engine, log: &Log) {
+    for News { is_warning, text } in engine.take_news() {
+        if is_warning {
+            log.warning(format_args!("{text}"));
+        } else {
+            log.say(format_args!("{text}"));
+        }
+    }
 }
 
 async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error> {
@@ -369,6 +381,7 @@ async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error>
         }
     }
     let drained = engine.drain().await;
+    tell_news(engine, log);
     for shard in 0..shared.shards {
         let _ = shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.stop() }).await;
     }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::Variables;
+use halcyon_io::clock::{Instant, now};
 use halcyon_protocol::{
     BatchKind, BatchQuery, Body, Compression, Envelope, Error, ErrorKind, Notes, Prepared,
     PreparedMetadata, QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup,
@@ -149,6 +150,7 @@ pub(crate) async fn execute(
     connection: &Connection,
     envelope: &Envelope,
     warnings: Vec<String>,
+    arrived: Instant,
 ) {
     let to = envelope.reply_to();
     let Body { request, tracing, .. } = match Request::decode(envelope) {
@@ -174,6 +176,9 @@ pub(crate) async fn execute(
         Ok(outcome) => tell(shard, connection, to, outcome, asked.metadata, notes).await,
         Err(error) => connection.answer(to, &Response::Error(answer::error(error)), &notes),
     }
+    if asked.reads_partitions {
+        shard.coordinator.shard().note_read(now() - arrived);
+    }
 }
 
 /// What of a request decides how its outcome is told.
@@ -181,6 +186,7 @@ pub(crate) async fn execute(
 struct Asked {
     warnings: Vec<String>,
     metadata: Metadata,
+    reads_partitions: bool,
 }
 
 /// Whether the client needs the columns.
@@ -209,6 +215,7 @@ async fn run(
             }
             let statement = Arc::new(shard.coordinator.prepare(text, &client)?);
             asked.warnings.clone_from(&statement.warnings);
+            asked.reads_partitions = statement.reads_partitions();
             if parameters.skip_metadata {
                 asked.metadata = Metadata::Skip;
             }
@@ -223,6 +230,7 @@ async fn run(
             let entry = find(shard, id)?;
             let statement = &entry.statement;
             asked.warnings.clone_from(&statement.warnings);
+            asked.reads_partitions = statement.reads_partitions();
             asked.metadata = metadata(&entry, *result_metadata_id, parameters, version);
             let options = options(parameters, &statement.variables, version);
             let client = client_in(connection, statement.keyspace.as_deref());

@@ -8,6 +8,7 @@
 //! Nothing here reads a file or a clock: a list that was seen in production is a test.
 
 mod candidates;
+mod debt;
 mod leveled;
 mod numbers;
 mod options;
@@ -20,6 +21,7 @@ mod unified;
 mod windows;
 
 pub use candidates::{Candidate, History, Moment, Output, Reason, Task, shard_boundaries};
+pub use debt::{Debt, debt};
 pub use options::{
     Kind, Levels, OverlapInclusion, Resolution, Strategy, Thresholds, Tiers, Tombstones, Unified,
     Windows,

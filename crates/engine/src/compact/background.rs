@@ -1,113 +1,160 @@
-//! Compaction by itself: after each flush and each compaction the table's strategy is asked what is next.
+//! Compaction by itself: after each flush and each compaction, and once a minute, the table's strategy is asked what is next.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 
-use futures_util::lock::OwnedMutexGuard;
-use halcyon_compaction::strategy::{Candidate, Moment, Output, Strategy, Task, shard_boundaries};
+use halcyon_compaction::strategy::{
+    Candidate, Moment, Output, Reason, Strategy, Task, shard_boundaries,
+};
 use halcyon_compaction::{Group, group_inputs};
 use halcyon_io::Purpose;
-use halcyon_sstable::Component;
 use halcyon_sstable::components::statistics::mutation::{Mutation, mutate};
+use halcyon_sstable::{Component, Descriptor};
 
-use super::{DEFAULT_GC_GRACE, Shape};
+use super::claims::Claim;
+use super::{CompactionKind, DEFAULT_GC_GRACE, Shape};
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::view::{Live, swap};
+use crate::view::{Live, View, swap};
 use crate::{Error, Result};
 
 const DEFAULT_STRATEGY: &str = "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy";
 const MAX_STATISTICS: u64 = 256 << 20;
 
+/// What a strategy has chosen.
+struct Choice {
+    task: Task,
+    /// The view that it was chosen from.
+    view: Arc<View>,
+    inputs: Vec<Arc<Live>>,
+    expired: Vec<Arc<Live>>,
+    elsewhere: Vec<Arc<Live>>,
+}
+
+impl Choice {
+    fn of(task: Task, view: Arc<View>, numbered: &[Arc<Live>]) -> Choice {
+        let (mut inputs, mut expired, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
+        for live in &view.sstables {
+            let id = numbered.iter().position(|n| Arc::ptr_eq(n, live)).map(|id| id as u64);
+            let place = match id {
+                Some(id) if task.expired.contains(&id) => &mut expired,
+                Some(id) if task.inputs.contains(&id) => &mut inputs,
+                _ => &mut elsewhere,
+            };
+            place.push(live.clone());
+        }
+        Choice { task, view, inputs, expired, elsewhere }
+    }
+
+    fn descriptors(&self) -> Vec<Descriptor> {
+        self.inputs.iter().chain(&self.expired).map(|live| live.descriptor().clone()).collect()
+    }
+}
+
+/// The strategy of a table, by its options.
+pub(super) fn strategy_of(store: &Store) -> Result<Strategy> {
+    let definition = store.definition.load_full();
+    let default = || BTreeMap::from([("class".to_owned(), DEFAULT_STRATEGY.to_owned())]);
+    let options = definition.schema.options.compaction.clone().filter(|map| !map.is_empty());
+    Strategy::parse(&options.unwrap_or_else(default)).map_err(Error::Invalid)
+}
+
 impl Engine {
     /// Has a table looked at: its SSTables have changed.
     pub(crate) fn consider(&self, store: &Arc<Store>) {
-        if self.compactions.is_stopping() || store.considered.swap(true, Relaxed) {
+        self.compactions.schedule.look_at(store);
+    }
+
+    /// Has all tables looked at.
+    pub(crate) fn consider_all(&self) {
+        self.stores.load().values().for_each(|store| self.consider(store));
+    }
+
+    /// Does what a table's strategy wants next. Another thread may find something beside it.
+    pub(super) async fn look_at(&self, store: &Arc<Store>) {
+        let resting = store.rest.is_resting(self.disk.clock().now());
+        if resting || self.health.check().is_err() {
             return;
         }
-        let Some(engine) = self.this.upgrade() else { return };
-        let store = store.clone();
-        self.compactions.threads.later(move || async move {
-            let gate = store.gate.clone().lock_owned().await;
-            store.considered.store(false, Relaxed);
-            let outcome = engine.compact_while_there_is_something(&store, &gate).await;
-            engine.compactions.note_failure(&store, outcome.err());
-        });
+        let (claim, choice) = match self.claim_next(store) {
+            Ok(Some(claimed)) => claimed,
+            Ok(None) => return,
+            Err(e) => return self.compaction_failed(store, &[], &e),
+        };
+        self.consider(store);
+        let inputs = [choice.inputs.as_slice(), &choice.expired].concat();
+        let outcome = self.execute(store, claim, choice).await;
+        match outcome {
+            Ok(()) => {
+                store.rest.end();
+                self.consider(store);
+            }
+            Err(e) => self.compaction_failed(store, &inputs, &e),
+        }
     }
 
-    async fn compact_while_there_is_something(
+    fn claim_next(&self, store: &Arc<Store>) -> Result<Option<(Claim, Choice)>> {
+        let strategy = strategy_of(store)?;
+        Ok(store.claims.claim(|taken| {
+            let choice = self.pick(store, &strategy, taken)?;
+            Some((choice.descriptors(), choice))
+        }))
+    }
+
+    fn pick(
         &self,
         store: &Arc<Store>,
-        gate: &OwnedMutexGuard<()>,
-    ) -> Result<()> {
-        while !self.compactions.is_stopping() && self.health.check().is_ok() {
-            let Some((task, lives, elsewhere)) = self.pick(store)? else { return Ok(()) };
-            self.execute(store, gate, task, lives, elsewhere).await?;
-        }
-        Ok(())
-    }
-
-    /// The strategy's choice: a task, the SSTables that it numbers, and those of other kinds.
-    fn pick(&self, store: &Arc<Store>) -> Result<Option<Choice>> {
-        let definition = store.definition.load_full();
-        let default = || BTreeMap::from([("class".to_owned(), DEFAULT_STRATEGY.to_owned())]);
-        let options = definition.schema.options.compaction.clone().filter(|map| !map.is_empty());
-        let strategy = Strategy::parse(&options.unwrap_or_else(default)).map_err(Error::Invalid)?;
+        strategy: &Strategy,
+        taken: &BTreeSet<Descriptor>,
+    ) -> Option<Choice> {
+        // Asked before the view is taken: what is flushed between the two is then in the view.
+        let unflushed = store.oldest_unflushed();
         let view = store.view.load_full();
         let now_micros = self.disk.clock().unix_micros();
-        let grace = definition.schema.options.gc_grace_seconds.unwrap_or(DEFAULT_GC_GRACE);
-        let gc_before = (now_micros / 1_000_000).saturating_sub(i64::from(grace));
-        let moment = Moment {
-            now_ms: now_micros / 1000,
-            gc_before,
-            compacting: &BTreeSet::new(),
-            memtable_min_timestamp: Some(store.oldest_unflushed()).filter(|at| *at != i64::MAX),
-            flush_size: store.flush_size.load(Relaxed),
-        };
+        let gc_before = self.gc_before(store, now_micros);
         let all: Vec<_> = view.sstables.iter().map(|live| live.sstable().clone()).collect();
         for group in group_inputs(&all, &[]) {
             let of_group = |live: &&Arc<Live>| {
                 group.inputs.iter().any(|input| input.descriptor() == live.descriptor())
             };
-            let (lives, elsewhere): (Vec<_>, Vec<_>) =
-                view.sstables.iter().partition(|live| of_group(live));
-            let numbered = lives.iter().enumerate();
+            let sound = |live: &&Arc<Live>| !live.suspect.load(Relaxed);
+            let lives: Vec<Arc<Live>> =
+                view.sstables.iter().filter(of_group).filter(sound).cloned().collect();
+            let compacting: BTreeSet<u64> = (0..)
+                .zip(&lives)
+                .filter(|(_, live)| taken.contains(live.descriptor()))
+                .map(|(id, _)| id)
+                .collect();
+            let moment = Moment {
+                now_ms: now_micros / 1000,
+                gc_before,
+                compacting: &compacting,
+                memtable_min_timestamp: Some(unflushed).filter(|at| *at != i64::MAX),
+                flush_size: store.flush_size.load(Relaxed),
+            };
             let candidates: Vec<Candidate> =
-                numbered.map(|(id, live)| candidate(id as u64, live, gc_before)).collect();
+                (0..).zip(&lives).map(|(id, live)| candidate(id, live, gc_before)).collect();
             let mut history = store.history.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(task) = strategy.pick(&candidates, &moment, &mut history) {
-                let cloned = |all: Vec<&Arc<Live>>| all.into_iter().cloned().collect();
-                return Ok(Some((task, cloned(lives), cloned(elsewhere))));
+                return Some(Choice::of(task, view.clone(), &lives));
             }
         }
-        Ok(None)
+        None
     }
 
-    async fn execute(
-        &self,
-        store: &Arc<Store>,
-        gate: &OwnedMutexGuard<()>,
-        task: Task,
-        lives: Vec<Arc<Live>>,
-        mut elsewhere: Vec<Arc<Live>>,
-    ) -> Result<()> {
-        let (mut inputs, mut expired) = (Vec::new(), Vec::new());
-        for (id, live) in lives.into_iter().enumerate() {
-            let id = id as u64;
-            if task.expired.contains(&id) {
-                expired.push(live);
-            } else if task.inputs.contains(&id) {
-                inputs.push(live);
-            } else {
-                elsewhere.push(live);
-            }
-        }
+    pub(super) fn gc_before(&self, store: &Store, now_micros: i64) -> i64 {
+        let definition = store.definition.load();
+        let grace = definition.schema.options.gc_grace_seconds.unwrap_or(DEFAULT_GC_GRACE);
+        (now_micros / 1_000_000).saturating_sub(i64::from(grace))
+    }
+
+    async fn execute(&self, store: &Arc<Store>, _claim: Claim, choice: Choice) -> Result<()> {
+        let Choice { task, view, inputs, expired, elsewhere } = choice;
         if !expired.is_empty() {
             self.remove(store, &expired).await?;
         }
-        let shape = match (task.output, inputs.as_slice()) {
+        let mut shape = match (task.output, inputs.as_slice()) {
             (_, []) => return Ok(()),
             (Output::Relevel { level }, [only]) => return self.relevel(store, only, level).await,
             (Output::Single { level } | Output::Relevel { level }, _) => {
@@ -120,9 +167,13 @@ impl Engine {
                 Shape { split_tokens: shard_boundaries(shards), ..Shape::default() }
             }
         };
+        shape.kind = match task.reason {
+            Reason::TombstoneCompaction => CompactionKind::Tombstone,
+            Reason::Compaction | Reason::Expired => CompactionKind::Background,
+        };
         let sstables = |lives: &[Arc<Live>]| lives.iter().map(|l| l.sstable().clone()).collect();
         let group = Group { inputs: sstables(&inputs), elsewhere: sstables(&elsewhere) };
-        self.compact_group(store, gate, group, shape).await.map(drop)
+        self.compact_group(store, &view, group, shape).await.map(drop)
     }
 
     /// Gives an SSTable another level: only its statistics change.
@@ -144,13 +195,11 @@ impl Engine {
     }
 }
 
-type Choice = (Task, Vec<Arc<Live>>, Vec<Arc<Live>>);
-
 fn as_level(level: u32) -> Option<i32> {
     i32::try_from(level).ok()
 }
 
-fn candidate(id: u64, live: &Arc<Live>, gc_before: i64) -> Candidate {
+pub(super) fn candidate(id: u64, live: &Arc<Live>, gc_before: i64) -> Candidate {
     let stats = &live.sstable().statistics().stats;
     let until = u32::try_from(gc_before.max(0)).unwrap_or(u32::MAX);
     let cells = stats.cells_per_partition.mean() * stats.cells_per_partition.count() as f64;

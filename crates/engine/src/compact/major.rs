@@ -4,13 +4,17 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use futures_channel::oneshot;
 use halcyon_compaction::{Error::Cancelled, Outcome, group_inputs};
 use halcyon_sstable::SSTable;
 use halcyon_stream::TableId;
 
-use super::Shape;
+use super::{CompactionKind, Shape};
 use crate::engine::Engine;
 use crate::store::Store;
+use crate::view::Live;
 use crate::{Error, Result};
 
 /// A major compaction and what became of it.
@@ -55,6 +59,10 @@ impl MajorCompaction {
         }
     }
 
+    fn runs(&self) -> bool {
+        self.state == MajorState::Running
+    }
+
     fn end(&mut self, outcome: &Result<Vec<Outcome>>, now_ms: i64) {
         self.ended_ms = Some(now_ms);
         match outcome {
@@ -91,9 +99,7 @@ impl Engine {
         let begun = MajorCompaction::begin(&store, self.now_ms());
         {
             let mut majors = self.majors();
-            let running = |(id, major): &(_, MajorCompaction)| {
-                *id == table && major.state == MajorState::Running
-            };
+            let running = |(id, major): &(_, MajorCompaction)| *id == table && major.runs();
             if majors.iter().any(running) {
                 let name = store.table().full_name();
                 return Err(Error::Invalid(format!(
@@ -103,34 +109,53 @@ impl Engine {
             majors.retain(|(id, _)| *id != table);
             majors.push((table, begun));
         }
-        let engine = self.clone();
-        self.compactions.threads.later(move || async move {
-            let outcome = engine.compact_whole(&store).await;
-            let now_ms = engine.now_ms();
-            if let Some((_, major)) = engine.majors().iter_mut().find(|(id, _)| *id == table) {
-                major.end(&outcome, now_ms);
-            }
-            engine.compactions.note_failure(&store, outcome.err());
-        });
+        self.compactions.schedule.add(Box::new(move |engine| {
+            Box::pin(async move {
+                // It may have been stopped before its turn came.
+                let wanted =
+                    |(id, major): &(TableId, MajorCompaction)| *id == table && major.runs();
+                if !engine.majors().iter().any(wanted) {
+                    return;
+                }
+                let outcome = engine.compact_whole(&store).await;
+                let now_ms = engine.now_ms();
+                if let Some((_, major)) = engine.majors().iter_mut().find(|(id, _)| *id == table) {
+                    major.end(&outcome, now_ms);
+                }
+            })
+        }));
         Ok(())
     }
 
-    /// Ends a table's major compaction, if one runs: at the next partition, with its SSTables as they were.
+    /// Ends a table's major compaction, if one runs or waits: at the next partition, with its SSTables as they were.
     pub fn stop_major_compaction(&self, table: TableId) {
-        let running = |(id, major): &(TableId, MajorCompaction)| {
-            *id == table && major.state == MajorState::Running
+        let compactions = &self.compactions;
+        let is_major = |running: &super::Running| {
+            running.store.id == table && running.kind == CompactionKind::Major
         };
-        if self.majors().iter().any(running) {
-            self.compactions.cancel(|store| store.id == table);
+        let begun = compactions.running().iter().any(is_major);
+        let now_ms = self.now_ms();
+        for (_, major) in self.majors().iter_mut().filter(|(id, m)| *id == table && m.runs()) {
+            if begun {
+                compactions.cancel(|store| store.id == table);
+            } else {
+                major.end(&Err(Error::Compaction(Cancelled)), now_ms);
+            }
         }
     }
 
     /// A major compaction, until its end.
     pub async fn compact(self: &Arc<Engine>, table: TableId) -> Result<Vec<Outcome>> {
         let store = self.store_of(table)?;
-        let engine = self.clone();
-        let job = move || async move { engine.compact_whole(&store).await };
-        self.compactions.threads.run(job).await?
+        let (answer, answered) = oneshot::channel();
+        self.compactions.schedule.add(Box::new(move |engine| {
+            Box::pin(async move {
+                // Whoever asked may have gone; the SSTables are compacted all the same.
+                let _ = answer.send(engine.compact_whole(&store).await);
+            })
+        }));
+        self.catch_up().await;
+        answered.await.map_err(|_| halcyon_io::Gone)?
     }
 
     fn store_of(&self, table: TableId) -> Result<Arc<Store>> {
@@ -138,15 +163,34 @@ impl Engine {
         store.ok_or_else(|| Error::UnknownTable(crate::store::hex(&table)))
     }
 
+    /// Compactions of the table that run are stopped: their inputs are wanted too.
     async fn compact_whole(&self, store: &Arc<Store>) -> Result<Vec<Outcome>> {
-        let gate = store.gate.clone().lock_owned().await;
-        let view = store.view.load_full();
-        let inputs: Vec<Arc<SSTable>> =
-            view.sstables.iter().map(|live| live.sstable().clone()).collect();
+        let (claim, view) = {
+            let closed = self.stop_compactions(store).await;
+            let view = store.view.load_full();
+            (closed.claim(view.sstables.iter().map(|l| l.descriptor().clone()).collect()), view)
+        };
+        let is_suspect = |live: &&Arc<Live>| live.suspect.load(Relaxed);
+        let (suspect, sound): (Vec<_>, Vec<_>) = view.sstables.iter().partition(is_suspect);
+        let sstables = |lives: Vec<&Arc<Live>>| -> Vec<Arc<SSTable>> {
+            lives.into_iter().map(|live| live.sstable().clone()).collect()
+        };
+        let (inputs, elsewhere) = (sstables(sound), sstables(suspect));
         let mut outcomes = Vec::new();
-        for group in group_inputs(&inputs, &[]) {
-            outcomes.push(self.compact_group(store, &gate, group, Shape::default()).await?);
+        for group in group_inputs(&inputs, &elsewhere) {
+            let shape = Shape { kind: CompactionKind::Major, ..Shape::default() };
+            match self.compact_group(store, &view, group, shape).await {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(e) => {
+                    drop(claim);
+                    self.compaction_failed(store, &view.sstables, &e);
+                    self.consider(store);
+                    return Err(e);
+                }
+            }
         }
+        drop(claim);
+        self.consider(store);
         Ok(outcomes)
     }
 }

@@ -10,10 +10,14 @@ use halcyon_engine::Engine;
 use super::value;
 use super::{Error, Result};
 
+/// The smallest unit of `compaction_latency_target`, as `keys.txt` has it.
+const MICROSECONDS: usize = 1;
+
 /// All settings as they are in force.
 pub(crate) struct RunningSettings(Mutex<BTreeMap<String, Option<String>>>);
 
-const CHANGEABLE: [&str; 1] = ["compaction_throughput"];
+const CHANGEABLE: [&str; 3] =
+    ["compaction_latency_target", "compaction_throughput", "concurrent_compactors"];
 
 impl RunningSettings {
     pub(crate) fn of(listed: Vec<(String, Option<String>)>) -> RunningSettings {
@@ -45,6 +49,15 @@ impl RunningSettings {
                 let rate = rate.ok_or_else(|| wrong(&value::Kind::Rate.allowed()))?;
                 engine.set_compaction_throughput(Some(rate).filter(|rate| *rate > 0));
             }
+            "compaction_latency_target" => {
+                let allowed = || wrong(&value::Kind::Time(MICROSECONDS).allowed());
+                let target = text.map(|text| value::duration(text).ok_or_else(allowed));
+                engine.set_compaction_latency_target(target.transpose()?);
+            }
+            "concurrent_compactors" => match text.and_then(|text| text.parse().ok()) {
+                Some(count @ 1..=1024) => engine.set_concurrent_compactors(count),
+                _ => return Err(wrong("1 or more")),
+            },
             _ => {
                 return Err(Error::Refused(format!(
                     "{name} cannot be changed while the node runs; what can: {}",

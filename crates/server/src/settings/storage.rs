@@ -47,6 +47,7 @@ impl Values {
             uuid_sstable_identifiers: self.boolean("uuid_sstable_identifiers_enabled")?,
             disk_failure_policy: match self.text("disk_failure_policy").as_deref() {
                 Some("best_effort") => DiskFailurePolicy::BestEffort,
+                Some("stop_paranoid") => DiskFailurePolicy::StopParanoid,
                 Some("ignore") => DiskFailurePolicy::Ignore,
                 Some("die") => DiskFailurePolicy::Die,
                 _ => DiskFailurePolicy::Stop,

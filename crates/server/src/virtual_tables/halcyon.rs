@@ -14,6 +14,8 @@ impl Views {
             "io_operations" => self.io_operations(rows),
             "io_latency" => self.io_latency(rows),
             "major_compactions" => self.major_compactions(rows),
+            "compaction_backlog" => self.compaction_backlog(rows),
+            "compaction_pace" => self.compaction_pace(rows),
             _ => {}
         }
     }

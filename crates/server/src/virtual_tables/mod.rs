@@ -94,6 +94,7 @@ impl Views {
             "batch_metrics" => self.batch_metrics(rows),
             "thread_pools" => self.thread_pools(rows),
             "system_properties" => self.system_properties(rows),
+            "sstable_tasks" => self.sstable_tasks(rows),
             _ => self.table_figures(table, rows),
         }
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, ThreadPriority, WriteOptions};
+use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, WriteOptions, thread_priority};
 
 use super::compress::{Compressor, CompressorKind};
 use crate::components::compression_info::{ChunkOffsets, CompressionInfo};
@@ -338,6 +338,6 @@ fn start_thread(target: DataTarget) -> Stage {
             encoder.finish().await
         })
     };
-    let thread = halcyon_io::spawn_thread("sstable-encoder", ThreadPriority::Normal, encode_all);
+    let thread = halcyon_io::spawn_thread("sstable-encoder", thread_priority(), encode_all);
     Stage::Thread { batches, empties, thread, progress }
 }

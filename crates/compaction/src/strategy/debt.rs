@@ -1,0 +1,196 @@
+//! What is due: the tasks that a strategy would give if nothing were written any more, played on paper.
+
+use std::collections::BTreeSet;
+
+use halcyon_io::Random;
+
+use super::candidates::{
+    Candidate, History, Moment, Output, Reason, Task, shard_boundaries, total,
+};
+use super::options::Strategy;
+use super::overlaps;
+
+/// More than this is much, however much it is.
+const TASKS_MAX: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Debt {
+    pub tasks: usize,
+    /// To be read.
+    pub bytes: u64,
+    /// SSTables that a read may meet now and will not when all is done.
+    pub excess: usize,
+}
+
+impl Debt {
+    pub fn add(&mut self, other: Debt) {
+        self.tasks += other.tasks;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.excess += other.excess;
+    }
+}
+
+/// Tasks for tombstones and for what is expired are no debt: reads are not slower for what nobody does there.
+pub fn debt(strategy: &Strategy, mut tables: Vec<Candidate>, moment: &Moment<'_>) -> Debt {
+    let moment = Moment { compacting: &BTreeSet::new(), ..*moment };
+    let mut history = History::new(Random::seeded(0));
+    let mut next = tables.iter().map(|table| table.id).max().map_or(0, |id| id + 1);
+    let mut debt = Debt::default();
+    while debt.tasks < TASKS_MAX
+        && let Some(task) = strategy.pick(&tables, &moment, &mut history)
+        && task.reason == Reason::Compaction
+    {
+        let chosen = |table: &Candidate| task.inputs.contains(&table.id);
+        let (inputs, rest): (Vec<_>, Vec<_>) = tables.into_iter().partition(chosen);
+        debt.tasks += 1;
+        let inputs: Vec<&Candidate> = inputs.iter().collect();
+        if !matches!(task.output, Output::Relevel { .. }) {
+            debt.bytes = debt.bytes.saturating_add(total(&inputs));
+            let most = overlaps::sections(&inputs).iter().map(BTreeSet::len).max();
+            debt.excess += most.unwrap_or(0).saturating_sub(1);
+        }
+        tables = rest;
+        for output in outputs(&task, &inputs, moment.now_ms) {
+            tables.push(Candidate { id: next, ..output });
+            next += 1;
+        }
+    }
+    debt
+}
+
+/// What a task would leave.
+fn outputs(task: &Task, inputs: &[&Candidate], now_ms: i64) -> Vec<Candidate> {
+    let least = |of: fn(&Candidate) -> i64| inputs.iter().map(|table| of(table)).min();
+    let most = |of: fn(&Candidate) -> i64| inputs.iter().map(|table| of(table)).max();
+    let (Some(first), Some(last)) = (least(|t| t.first), most(|t| t.last)) else {
+        return Vec::new();
+    };
+    let size = total(inputs);
+    let (level, ranges) = match task.output {
+        Output::Single { level } | Output::Relevel { level } => (level, vec![(first, last)]),
+        Output::Sized { level, max_size } => {
+            (level, evenly(first, last, size.div_ceil(max_size.max(1))))
+        }
+        Output::Sharded { shards } => (0, between(first, last, &shard_boundaries(shards))),
+    };
+    let share = size / ranges.len().max(1) as u64;
+    let output = |(first, last)| Candidate {
+        id: 0,
+        level,
+        size: share,
+        first,
+        last,
+        min_timestamp: least(|t| t.min_timestamp).unwrap_or(0),
+        max_timestamp: most(|t| t.max_timestamp).unwrap_or(0),
+        max_local_deletion_time: most(|t| t.max_local_deletion_time).unwrap_or(i64::MAX),
+        droppable_ratio: 0.0,
+        created_ms: now_ms,
+        hotness: 0.0,
+        token_space_coverage: 0.0,
+    };
+    ranges.into_iter().map(output).collect()
+}
+
+/// A range in so many parts.
+fn evenly(first: i64, last: i64, parts: u64) -> Vec<(i64, i64)> {
+    let parts = i128::from(parts.clamp(1, 4096));
+    let width = i128::from(last) - i128::from(first);
+    let at = |part: i128| (i128::from(first) + width * part / parts) as i64;
+    let part = |part: i128| {
+        let end = if part + 1 == parts { last } else { at(part + 1).saturating_sub(1) };
+        (at(part), end.max(at(part)))
+    };
+    (0..parts).map(part).collect()
+}
+
+/// A range cut at boundaries.
+fn between(first: i64, last: i64, boundaries: &[i64]) -> Vec<(i64, i64)> {
+    let mut ranges = Vec::new();
+    let mut start = first;
+    for boundary in boundaries.iter().filter(|at| **at > first && **at <= last) {
+        ranges.push((start, boundary - 1));
+        start = *boundary;
+    }
+    ranges.push((start, last));
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn flushed(count: u64, mib: u64) -> Vec<Candidate> {
+        let table = |id| Candidate {
+            id,
+            level: 0,
+            size: mib * MIB,
+            first: i64::MIN + 1,
+            last: i64::MAX,
+            min_timestamp: id as i64 * 1_000_000,
+            max_timestamp: id as i64 * 1_000_000 + 1,
+            max_local_deletion_time: i64::MAX,
+            droppable_ratio: 0.0,
+            created_ms: 0,
+            hotness: 0.0,
+            token_space_coverage: 0.0,
+        };
+        (0..count).map(table).collect()
+    }
+
+    fn debt_of(class: &str, tables: Vec<Candidate>) -> Debt {
+        let options = BTreeMap::from([("class".to_owned(), class.to_owned())]);
+        let moment = Moment {
+            now_ms: 1_000_000,
+            gc_before: 0,
+            compacting: &BTreeSet::new(),
+            memtable_min_timestamp: None,
+            flush_size: 10 * MIB,
+        };
+        debt(&Strategy::parse(&options).unwrap(), tables, &moment)
+    }
+
+    /// Proves what each strategy owes for SSTables that flushes have left, all over the token space.
+    #[test]
+    fn what_flushes_leave() {
+        let cases = [
+            ("SizeTieredCompactionStrategy", 3, 100, Debt { tasks: 0, bytes: 0, excess: 0 }),
+            (
+                "SizeTieredCompactionStrategy",
+                4,
+                100,
+                Debt { tasks: 1, bytes: 400 * MIB, excess: 3 },
+            ),
+            // One of 32, then nothing of a size is left.
+            (
+                "SizeTieredCompactionStrategy",
+                32,
+                100,
+                Debt { tasks: 1, bytes: 3200 * MIB, excess: 31 },
+            ),
+            ("LeveledCompactionStrategy", 2, 100, Debt { tasks: 1, bytes: 200 * MIB, excess: 1 }),
+            ("UnifiedCompactionStrategy", 4, 100, Debt { tasks: 1, bytes: 400 * MIB, excess: 3 }),
+        ];
+        for (class, count, mib, expected) in cases {
+            assert_eq!(debt_of(class, flushed(count, mib)), expected, "{class} {count}");
+        }
+    }
+
+    /// Proves that debt grows with what is left undone, for all strategies, and that playing ends.
+    #[test]
+    fn grows() {
+        for class in [
+            "SizeTieredCompactionStrategy",
+            "LeveledCompactionStrategy",
+            "TimeWindowCompactionStrategy",
+            "UnifiedCompactionStrategy",
+        ] {
+            let excess: Vec<usize> =
+                [0, 8, 40, 200].map(|count| debt_of(class, flushed(count, 100)).excess).into();
+            assert!(excess[0] == 0 && excess.is_sorted() && excess[3] > 128, "{class} {excess:?}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Which SSTables of a table are being compacted: no two compactions have one in common.
+//!
+//! Whoever removes all SSTables, or wants all of them, closes the claims first: nothing new begins, what runs is told to stop, and
+//! when its claims are gone the table is the closer's alone until it opens them again.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_channel::oneshot;
+use futures_util::lock::OwnedMutexGuard;
+use halcyon_sstable::Descriptor;
+
+#[derive(Default)]
+pub(crate) struct Claims {
+    state: Mutex<State>,
+    /// Held by the one who has closed them.
+    closing: Arc<futures_util::lock::Mutex<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    taken: BTreeSet<Descriptor>,
+    held: usize,
+    closed: bool,
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+/// SSTables that are one compaction's until this is dropped.
+pub(crate) struct Claim {
+    claims: Arc<Claims>,
+    descriptors: Vec<Descriptor>,
+}
+
+/// Nothing compacts the table while this is held.
+pub(crate) struct Closed {
+    claims: Arc<Claims>,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Claims {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Claims what `choose` names, which is shown what is taken; nothing while the claims are closed.
+    pub(crate) fn claim<T>(
+        self: &Arc<Claims>,
+        choose: impl FnOnce(&BTreeSet<Descriptor>) -> Option<(Vec<Descriptor>, T)>,
+    ) -> Option<(Claim, T)> {
+        let mut state = self.lock();
+        if state.closed {
+            return None;
+        }
+        let (descriptors, chosen) = choose(&state.taken)?;
+        Some((self.take(&mut state, descriptors), chosen))
+    }
+
+    fn take(self: &Arc<Claims>, state: &mut State, descriptors: Vec<Descriptor>) -> Claim {
+        state.taken.extend(descriptors.iter().cloned());
+        state.held += 1;
+        Claim { claims: self.clone(), descriptors }
+    }
+
+    /// `cancel` tells what runs to stop; nothing new has begun when it is called.
+    pub(crate) async fn close(self: &Arc<Claims>, cancel: impl FnOnce()) -> Closed {
+        let closed =
+            Closed { claims: self.clone(), _turn: self.closing.clone().lock_owned().await };
+        self.lock().closed = true;
+        cancel();
+        loop {
+            let gone = {
+                let mut state = self.lock();
+                if state.held == 0 {
+                    return closed;
+                }
+                let (sender, receiver) = oneshot::channel();
+                state.waiting.push(sender);
+                receiver
+            };
+            // The state that holds the sender is gone only with the table.
+            let _ = gone.await;
+        }
+    }
+}
+
+impl Closed {
+    /// The closer's own claim, which outlives the closing.
+    pub(crate) fn claim(&self, descriptors: Vec<Descriptor>) -> Claim {
+        self.claims.take(&mut self.claims.lock(), descriptors)
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.claims.lock().closed = false;
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut state = self.claims.lock();
+        for descriptor in &self.descriptors {
+            state.taken.remove(descriptor);
+        }
+        state.held -= 1;
+        for waiting in state.waiting.drain(..) {
+            let _ = waiting.send(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use halcyon_sstable::{SSTableId, Version};
+
+    use super::*;
+
+    fn descriptor(id: u32) -> Descriptor {
+        Descriptor::new("/t", Version::OA, SSTableId::Sequence(id))
+    }
+
+    fn claim(claims: &Arc<Claims>, id: u32) -> Option<Claim> {
+        let free = |taken: &BTreeSet<Descriptor>| {
+            (!taken.contains(&descriptor(id))).then(|| (vec![descriptor(id)], ()))
+        };
+        claims.claim(free).map(|(claim, ())| claim)
+    }
+
+    /// Proves that an SSTable has one claim at a time, that closing waits for all of them and lets none begin, and that the next
+    /// closer waits for the one before it.
+    #[test]
+    fn claims_are_disjoint_and_can_be_closed() {
+        let claims = Arc::<Claims>::default();
+        let first = claim(&claims, 1).expect("free");
+        assert!(claim(&claims, 1).is_none());
+        let second = claim(&claims, 2).expect("free");
+        let mut told = false;
+        {
+            let mut closing = Box::pin(claims.close(|| told = true));
+            assert!(closing.as_mut().now_or_never().is_none());
+            assert!(claim(&claims, 3).is_none());
+            drop(first);
+            assert!(closing.as_mut().now_or_never().is_none());
+            drop(second);
+            let closed = closing.now_or_never().expect("nothing is claimed");
+            assert!(claims.close(|| ()).now_or_never().is_none());
+            let own = closed.claim(vec![descriptor(1)]);
+            drop(closed);
+            assert!(claim(&claims, 1).is_none());
+            drop(own);
+        }
+        assert!(told && claim(&claims, 1).is_some());
+    }
+}

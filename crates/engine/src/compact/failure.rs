@@ -1,0 +1,150 @@
+//! What a compaction that failed means.
+//!
+//! 1. It is told, with the table, the inputs, the cause and the cure. The inputs are as they were.
+//! 2. A corrupt input is not compacted again until the next start; the others are. Reads of it fail where it is corrupt. What else
+//!    happens `disk_failure_policy` says: only `stop_paranoid` and `die` stop the node for one SSTable, as in Cassandra.
+//! 3. A device that fails is what `stop` is for too.
+//! 4. Else the table rests: for a minute, for two if it fails again, for an hour at most.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use halcyon_compaction::Error as Compaction;
+use halcyon_io::clock::Instant;
+use halcyon_sstable::Error as SSTable;
+
+use crate::engine::Engine;
+use crate::options::DiskFailurePolicy;
+use crate::store::Store;
+use crate::view::Live;
+use crate::{Error, News};
+
+const REST: Duration = Duration::from_secs(60);
+const REST_MAX: Duration = Duration::from_secs(3600);
+
+/// A table's compactions that failed one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Rest(Mutex<Option<(u32, Instant)>>);
+
+impl Rest {
+    pub(crate) fn is_resting(&self, now: Instant) -> bool {
+        let rest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rest.is_some_and(|(_, until)| now < until)
+    }
+
+    pub(crate) fn end(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// How long the table rests now.
+    fn begin(&self, now: Instant) -> Duration {
+        let mut rest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = rest.map_or(0, |(failures, _)| failures);
+        let long = REST.saturating_mul(1 << failures.min(10)).min(REST_MAX);
+        *rest = Some((failures.saturating_add(1), now + long));
+        long
+    }
+}
+
+/// What the reader of the log can do about it.
+fn cure(error: &Error) -> &'static str {
+    match error {
+        Error::Compaction(Compaction::NoSpace { .. }) => "free space or add a data directory",
+        Error::Compaction(Compaction::SSTable(SSTable::Corrupt { .. })) => {
+            "restore the SSTable from a backup, or stop the node and scrub it with Cassandra's sstablescrub"
+        }
+        Error::Disk(e) | Error::Compaction(Compaction::Io(e)) if e.is_no_space() => {
+            "free space or add a data directory"
+        }
+        Error::Disk(_) | Error::Compaction(Compaction::Io(_)) => {
+            "look at the device and its file system"
+        }
+        _ => "restarting the node opens the SSTables anew",
+    }
+}
+
+/// The file of an input that is corrupt.
+fn corrupt_file(error: &Error) -> Option<&std::path::Path> {
+    match error {
+        Error::SSTable(SSTable::Corrupt { path, .. })
+        | Error::Compaction(Compaction::SSTable(SSTable::Corrupt { path, .. })) => Some(path),
+        _ => None,
+    }
+}
+
+fn is_device_failure(error: &Error) -> bool {
+    let device = |e: &halcyon_io::Error| matches!(e, halcyon_io::Error::Device { .. });
+    match error {
+        Error::Disk(e) | Error::SSTable(SSTable::Io(e)) => device(e),
+        Error::Compaction(Compaction::Io(e) | Compaction::SSTable(SSTable::Io(e))) => device(e),
+        _ => false,
+    }
+}
+
+impl Engine {
+    pub(super) fn compaction_failed(&self, store: &Store, inputs: &[Arc<Live>], error: &Error) {
+        if matches!(error, Error::Compaction(Compaction::Cancelled)) {
+            return;
+        }
+        let table = store.table().full_name();
+        let names: Vec<String> = inputs.iter().map(|live| live.descriptor().to_string()).collect();
+        let mut text = format!(
+            "compaction of {table} failed, its {} inputs [{}] are as they were: {error}; {}",
+            inputs.len(),
+            names.join(", "),
+            cure(error)
+        );
+        let policy = self.options.disk_failure_policy;
+        let suspect = corrupt_file(error).and_then(|path| {
+            let is_of = |live: &&Arc<Live>| {
+                let prefix = live.descriptor().path_of("");
+                path.to_string_lossy().starts_with(prefix.to_string_lossy().as_ref())
+            };
+            inputs.iter().find(is_of)
+        });
+        if let Some(live) = suspect {
+            live.suspect.store(true, Relaxed);
+            text += "; it is left out of compactions until then";
+        } else {
+            let rest = store.rest.begin(self.disk.clock().now());
+            text += &format!("; tried again in {} s", rest.as_secs());
+        }
+        let stops = match policy {
+            DiskFailurePolicy::Die | DiskFailurePolicy::StopParanoid => {
+                suspect.is_some() || is_device_failure(error)
+            }
+            DiskFailurePolicy::Stop => is_device_failure(error),
+            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => false,
+        };
+        if stops {
+            self.health.stop(format!("writes are refused since a {text}"));
+        }
+        self.tell(News::warning(text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halcyon_io::SimClock;
+
+    use super::*;
+
+    /// Proves that a table that fails again and again rests longer and longer, to an hour, and that success ends that.
+    #[test]
+    fn rests_grow() {
+        let (disk, simulated) = halcyon_io::Disk::simulated(1);
+        let clock: &SimClock = simulated.clock();
+        let rest = Rest::default();
+        for expected in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
+            let now = disk.clock().now();
+            assert!(!rest.is_resting(now));
+            assert_eq!(rest.begin(now).as_secs(), expected);
+            assert!(rest.is_resting(now));
+            clock.advance(Duration::from_secs(expected));
+        }
+        rest.end();
+        assert_eq!(rest.begin(disk.clock().now()).as_secs(), 60);
+    }
+}

@@ -1,0 +1,136 @@
+//! What is written down of a compaction that has ended: a row of `system.compaction_history`, a line in the log.
+
+use std::fmt::Write;
+
+use halcyon_compaction::Outcome;
+use halcyon_cql::schema::system_tables;
+use halcyon_model::bytes::Put;
+use halcyon_model::{DeletionTime, Liveness};
+use halcyon_stream::{Cell, ComplexDeletion, Mutation, PartitionKey, RowBuf, Span};
+
+use super::Running;
+use crate::News;
+use crate::engine::Engine;
+use crate::store::Store;
+
+/// `{name: value}` as a frozen map of texts.
+fn frozen_map(pairs: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let length = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    out.put_i32(length(pairs.len()));
+    for text in pairs.iter().flat_map(|(name, value)| [name, value]) {
+        out.put_i32(length(text.len()));
+        out.extend_from_slice(text.as_bytes());
+    }
+    out
+}
+
+/// The row that Cassandra writes (`SystemKeyspace.updateCompactionHistory`).
+fn row(running: &Running, outcome: &Outcome, micros: i64) -> Option<Mutation> {
+    let system = system_tables();
+    let table = system.table("system", "compaction_history")?;
+    let ttl = table.schema.options.default_time_to_live;
+    let seconds = u32::try_from(micros / 1_000_000).ok()?;
+    let dies = seconds.saturating_add(ttl);
+    let ttl = i32::try_from(ttl).ok()?;
+    let mut mutation = Mutation::new(table.id, table.layout.clone(), PartitionKey::of(&running.id));
+    let mut row = RowBuf::new();
+    row.parts.liveness = Liveness { timestamp: micros, ttl, local_expiration_time: dies };
+    let long = |n: u64| i64::try_from(n).unwrap_or(i64::MAX).to_be_bytes().to_vec();
+    for (index, column) in table.layout.regulars.iter().enumerate() {
+        let index = u16::try_from(index).ok()?;
+        let cell = |path: Span, value: Span| Cell {
+            column: index,
+            ttl,
+            timestamp: micros,
+            local_deletion_time: dies,
+            path,
+            value,
+        };
+        let value = match column.name.as_slice() {
+            b"bytes_in" => long(outcome.file_read),
+            b"bytes_out" => long(outcome.file_written),
+            b"columnfamily_name" => running.table.clone().into_bytes(),
+            b"compacted_at" => (micros / 1000).to_be_bytes().to_vec(),
+            b"compaction_properties" => frozen_map(&[("compaction_type", running.kind.name())]),
+            b"keyspace_name" => running.keyspace.clone().into_bytes(),
+            b"rows_merged" => {
+                // As an assignment does it: what was there before is deleted just before.
+                let time =
+                    DeletionTime { marked_for_delete_at: micros - 1, local_deletion_time: seconds };
+                row.parts.complex_deletions.push(ComplexDeletion { column: index, time });
+                for (inputs, count) in merged(outcome) {
+                    let inputs = i32::try_from(inputs).unwrap_or(i32::MAX);
+                    let path = row.store(&inputs.to_be_bytes());
+                    let value = row.store(&long(count));
+                    row.parts.cells.push(cell(path, value));
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        let value = row.store(&value);
+        row.parts.cells.push(cell(Span::default(), value));
+    }
+    mutation.rows.push(row);
+    Some(mutation)
+}
+
+/// How many partitions were found in how many inputs.
+fn merged(outcome: &Outcome) -> impl Iterator<Item = (usize, u64)> + '_ {
+    outcome.merged_partitions.iter().copied().enumerate().filter(|(_, count)| *count > 0)
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.3}MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+/// As Cassandra's `CompactionTask` says it.
+fn line(running: &Running, outcome: &Outcome, millis: u64) -> String {
+    let mut outputs = String::new();
+    for output in &outcome.outputs {
+        let _ = write!(outputs, "{output}-,");
+    }
+    let mut counts = String::new();
+    for (inputs, count) in merged(outcome) {
+        let _ = write!(counts, "{inputs}:{count}, ");
+    }
+    let (from, to) = (outcome.file_read, outcome.file_written);
+    let rate = |bytes: u64| mebibytes(bytes.saturating_mul(1000) / millis.max(1));
+    let total: u64 = merged(outcome).map(|(inputs, count)| inputs as u64 * count).sum();
+    format!(
+        "Compacted ({}) {} {} sstables to [{outputs}] to level={}.  {} to {} (~{}% of original) in {millis}ms.  \
+         Read Throughput = {}/s, Write Throughput = {}/s.  {total} total partitions merged to {}.  \
+         Partition merge counts were {{{counts}}}",
+        running.id_text(),
+        format_args!("{}.{}:", running.keyspace, running.table),
+        outcome.inputs,
+        running.level,
+        mebibytes(from),
+        mebibytes(to),
+        (to.saturating_mul(100)).checked_div(from).unwrap_or(0),
+        rate(from),
+        rate(to),
+        outcome.partitions_written,
+    )
+}
+
+impl Engine {
+    /// Tells of a compaction that has ended well.
+    pub(super) async fn write_down(&self, store: &Store, running: &Running, outcome: &Outcome) {
+        let now = self.disk.clock().now();
+        let took = now.saturating_since(running.began);
+        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.tell(News::said(line(running, outcome, millis)));
+        let table = store.table();
+        let name = (table.schema.keyspace.as_str(), table.schema.name.as_str());
+        // Else its own compactions would cause the next ones.
+        if name == ("system", "compaction_history") || self.disk.is_simulated() {
+            return;
+        }
+        if let Some(row) = row(running, outcome, self.disk.clock().unix_micros()) {
+            // A node that is draining takes no more writes, and loses the row.
+            let _ = self.persist(vec![row]).await;
+        }
+    }
+}

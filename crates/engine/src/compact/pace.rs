@@ -1,0 +1,183 @@
+//! How fast compaction goes, and who says so.
+//!
+//! `compaction_throughput` is the ceiling. Under it, `compaction_latency_target` gives compaction what the reads leave; how far it
+//! is behind (`backlog`) says what it gets at least.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::backlog::Pressure;
+use crate::engine::Engine;
+use halcyon_io::clock::{Clock, Instant};
+use halcyon_io::pacing::{LatencyController, LatencyCounts, RateLimiter, Sample};
+
+pub(super) struct Pace {
+    pub(super) limiter: RateLimiter,
+    state: Mutex<State>,
+    /// The 99th percentile of the reads that were looked at last, in nanoseconds; zero: none.
+    read_p99_ns: AtomicU64,
+    urgent: AtomicBool,
+}
+
+struct State {
+    ceiling: Option<u64>,
+    target: Option<Duration>,
+    floor: f64,
+    /// While compaction runs under a target.
+    controller: Option<LatencyController>,
+    seen: Option<(Instant, LatencyCounts, u64)>,
+}
+
+/// `halcyon_views.compaction_pace` shows this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionPace {
+    /// Bytes per second that compactions may read together; `None`: as many as they can.
+    pub rate: Option<u64>,
+    pub throughput: Option<u64>,
+    pub latency_target: Option<Duration>,
+    /// Of reads of single partitions lately.
+    pub read_p99: Option<Duration>,
+    pub compactors: usize,
+    pub waiting: usize,
+    pub urgent: bool,
+}
+
+impl Pace {
+    pub(super) fn new(clock: Clock, ceiling: Option<u64>, target: Option<Duration>) -> Pace {
+        Pace {
+            limiter: RateLimiter::bytes_per_second(clock, ceiling),
+            state: Mutex::new(State {
+                ceiling,
+                target: target.filter(|target| !target.is_zero()),
+                floor: 0.0,
+                controller: None,
+                seen: None,
+            }),
+            read_p99_ns: AtomicU64::new(0),
+            urgent: AtomicBool::new(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn throughput(&self) -> Option<u64> {
+        self.lock().ceiling
+    }
+
+    pub(super) fn latency_target(&self) -> Option<Duration> {
+        self.lock().target
+    }
+
+    pub(super) fn is_urgent(&self) -> bool {
+        self.urgent.load(Relaxed)
+    }
+
+    pub(super) fn set_throughput(&self, ceiling: Option<u64>) {
+        let mut state = self.lock();
+        state.ceiling = ceiling;
+        state.begin_anew(&self.limiter);
+    }
+
+    pub(super) fn set_latency_target(&self, target: Option<Duration>) {
+        let mut state = self.lock();
+        state.target = target.filter(|target| !target.is_zero());
+        state.begin_anew(&self.limiter);
+    }
+
+    pub(super) fn set_pressure(&self, pressure: Pressure) {
+        self.lock().floor = pressure.floor;
+        self.urgent.store(pressure.urgent, Relaxed);
+    }
+
+    /// Looks at the reads since the last look; whether there is a target to be kept.
+    fn look(&self, now: Instant, reads: impl FnOnce() -> LatencyCounts) -> bool {
+        let mut state = self.lock();
+        let Some(target) = state.target else { return false };
+        let (reads, taken) = (reads(), self.limiter.taken());
+        let (ceiling, floor) = (state.ceiling, state.floor);
+        let controller =
+            state.controller.get_or_insert_with(|| LatencyController::new(target, ceiling));
+        controller.set_floor(floor);
+        let mut rate = controller.rate();
+        let mut p99 = None;
+        if let Some((at, before, taken_before)) = &state.seen {
+            let sample = Sample {
+                reads: reads.since(before),
+                taken: taken.saturating_sub(*taken_before),
+                elapsed: now - *at,
+            };
+            p99 = sample.reads.quantile_ns(0.99);
+            if let Some(controller) = &mut state.controller {
+                rate = controller.observe(&sample);
+            }
+        }
+        self.read_p99_ns.store(p99.unwrap_or(0), Relaxed);
+        state.seen = Some((now, reads, taken));
+        self.limiter.set_rate(Some(rate));
+        true
+    }
+
+    /// Nothing compacts: what the reads do says nothing.
+    fn rest(&self) {
+        self.lock().seen = None;
+    }
+}
+
+impl State {
+    fn begin_anew(&mut self, limiter: &RateLimiter) {
+        self.controller = None;
+        let start = self.target.map(|target| LatencyController::new(target, self.ceiling).rate());
+        limiter.set_rate(start.or(self.ceiling));
+    }
+}
+
+impl Engine {
+    /// `compaction_throughput` from now on; `None`: no throttle.
+    pub fn set_compaction_throughput(&self, rate: Option<u64>) {
+        self.compactions.pace.set_throughput(rate);
+    }
+
+    /// `compaction_latency_target` from now on; `None`: none.
+    pub fn set_compaction_latency_target(&self, target: Option<Duration>) {
+        self.compactions.pace.set_latency_target(target);
+        self.compactions.schedule.wake();
+    }
+
+    /// `concurrent_compactors` from now on. Compactions that run go on.
+    pub fn set_concurrent_compactors(&self, count: usize) {
+        self.compactions.schedule.set_limit(count);
+    }
+
+    pub fn compaction_pace(&self) -> CompactionPace {
+        let (pace, schedule) = (&self.compactions.pace, &self.compactions.schedule);
+        let p99 = pace.read_p99_ns.load(Relaxed);
+        CompactionPace {
+            rate: pace.limiter.rate(),
+            throughput: pace.throughput(),
+            latency_target: pace.latency_target(),
+            read_p99: (p99 > 0).then(|| Duration::from_nanos(p99)),
+            compactors: schedule.limit(),
+            waiting: schedule.waiting(),
+            urgent: pace.is_urgent(),
+        }
+    }
+
+    /// Whether there is a target that has to be looked after.
+    pub(super) fn keep_pace(&self, now: Instant) -> bool {
+        let pace = &self.compactions.pace;
+        if !self.compactions.schedule.is_working() {
+            pace.rest();
+            return false;
+        }
+        pace.look(now, || self.read_latency())
+    }
+
+    fn read_latency(&self) -> LatencyCounts {
+        let mut all = LatencyCounts::default();
+        self.reads.iter().for_each(|shard| all.add(&shard.counts()));
+        all
+    }
+}

@@ -1,0 +1,288 @@
+//! Compaction in the background, on the simulated disk.
+
+use halcyon_io::{Fault, FaultRule, Operation};
+
+use super::*;
+use crate::{DiskFailurePolicy, News};
+
+/// The table with other compaction options.
+fn compacted_by(options: &[(&str, &str)], gc_grace: u32) -> Arc<Table> {
+    let mut schema = table().schema.clone();
+    let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    schema.options.compaction = Some(options.iter().map(text).collect());
+    schema.options.gc_grace_seconds = Some(gc_grace);
+    Arc::new(Table::new(ID, TableKind::Regular, schema))
+}
+
+fn tiered(enabled: &str) -> Arc<Table> {
+    let options = [
+        ("class", "SizeTieredCompactionStrategy"),
+        ("min_threshold", "2"),
+        ("min_sstable_size", "1"),
+        ("enabled", enabled),
+    ];
+    compacted_by(&options, 864_000)
+}
+
+/// Two compactors, and a throughput that makes them sleep, and so take turns, all the time.
+async fn start_slowly(disk: Disk, policy: DiskFailurePolicy) -> Result<Node> {
+    start_with(disk, |options| {
+        options.concurrent_compactors = 2;
+        options.compaction_throughput = Some(10_000);
+        options.disk_failure_policy = policy;
+    })
+    .await
+}
+
+/// Rows of the larger SSTables.
+const ROWS: i32 = 300;
+/// So many that a compaction of the smaller ones, a third of that, pauses more than twice, and another one goes on meanwhile.
+const MANY_ROWS: i32 = 39_000;
+
+/// Two SSTables of a third of the rows, then two of all.
+async fn two_tiers(node: &Node, table: &Arc<Table>, most: i32) {
+    for (round, rows) in [(0, most / 3), (1, most / 3), (2, most), (3, most)] {
+        for first in (0..rows).step_by(500) {
+            let mut m = insert(table, first / 500, first, round, 10 + i64::from(round));
+            for c in first + 1..(first + 500).min(rows) {
+                m.rows.push(row(table, c, round, 10 + i64::from(round)));
+            }
+            node.shard.apply(vec![m]).await.expect("applied");
+        }
+        node.engine.flush(Some(table.id)).await.expect("flushed");
+    }
+}
+
+/// Has it compacted from now on.
+async fn enable(node: &Node, sim: &SimDisk) {
+    // Of two schema changes at one time the first could win.
+    sim.clock().advance(std::time::Duration::from_secs(1));
+    change(node, &[tiered("true")]).await.expect("schema");
+}
+
+fn sstables(node: &Node) -> usize {
+    let stats = node.engine.table_stats();
+    stats.iter().find(|s| s.keyspace == "ks").expect("known").sstables
+}
+
+/// The control thread's minute has passed.
+async fn minute(node: &Node) {
+    node.engine.consider_all();
+    node.engine.catch_up().await;
+}
+
+fn warnings(node: &Node) -> Vec<String> {
+    let told = node.engine.take_news().into_iter().filter(|news| news.is_warning);
+    told.map(|News { text, .. }| text).collect()
+}
+
+/// Proves that two compactions of one table go on at a time, on inputs of their own, and that all rows are there afterwards.
+#[test]
+fn two_at_a_time() {
+    block_on(async {
+        let (disk, sim) = Disk::simulated(21);
+        let node = start_slowly(disk, DiskFailurePolicy::Stop).await.expect("starts");
+        change(&node, &[tiered("false")]).await.expect("schema");
+        let table = user_table(&node);
+        two_tiers(&node, &table, MANY_ROWS).await;
+        let before = contents(&node, &table).await;
+        assert_eq!((sstables(&node), before.len()), (4, MANY_ROWS as usize));
+        enable(&node, &sim).await;
+        let mut most = 0;
+        let mut compacting = std::pin::pin!(minute(&node));
+        std::future::poll_fn(|context| {
+            let done = compacting.as_mut().poll(context);
+            most = most.max(node.engine.compactions().len());
+            done
+        })
+        .await;
+        assert_eq!(most, 2);
+        assert!(sstables(&node) <= 2);
+        let text: Vec<String> = node.engine.take_news().into_iter().map(|n| n.text).collect();
+        assert_eq!(
+            text.iter().filter(|line| line.contains("ks.t: 2 sstables to")).count()
+                + sstables(&node),
+            4
+        );
+        assert_eq!(contents(&node, &user_table(&node)).await, before);
+    });
+}
+
+/// Proves that power loss at any operation of compactions that go on at a time leaves every row, and a node that starts.
+#[test]
+fn power_loss_while_two_compact() {
+    let (_, sim) = Disk::simulated(22);
+    let simulated = sim.clone();
+    life(&sim, |disk| async move {
+        let node = start_slowly(disk, DiskFailurePolicy::Stop).await.expect("starts");
+        change(&node, &[tiered("false")]).await.expect("schema");
+        two_tiers(&node, &user_table(&node), MANY_ROWS).await;
+        enable(&node, &simulated).await;
+        node.engine.drain().await.expect("drained");
+    });
+    let begin = sim.snapshot();
+    let compact = |disk| async move {
+        let node = start_slowly(disk, DiskFailurePolicy::Stop).await?;
+        minute(&node).await;
+        let left = sstables(&node);
+        eprintln!(
+            "{:?} {:?}",
+            node.engine.take_news(),
+            user_table(&node).schema.options.compaction
+        );
+        node.engine.drain().await?;
+        Ok::<usize, crate::Error>(left)
+    };
+    let first = sim.ops_count();
+    assert!(life(&sim, compact).expect("undisturbed") <= 2);
+    let last = sim.ops_count();
+    let stride = usize::try_from(((last - first) / 12).max(1)).expect("small");
+    for at in (first..last).step_by(stride) {
+        sim.restore(&begin);
+        sim.crash_at(at);
+        let _ = life(&sim, compact);
+        sim.restart();
+        life(&sim, move |disk| async move {
+            let node = start(disk).await.unwrap_or_else(|e| panic!("power lost at {at}: {e}"));
+            let found = contents(&node, &user_table(&node)).await;
+            assert_eq!(found.len(), MANY_ROWS as usize, "power lost at {at}");
+            assert!(found.values().all(|v| *v == 3), "power lost at {at}");
+        });
+    }
+}
+
+/// Proves that a compaction that fails is told with table, inputs, cause and cure, that it is not tried again at once but later, and
+/// that the node goes on.
+#[test]
+fn a_failure_is_told_and_tried_again() {
+    block_on(async {
+        let (disk, sim) = Disk::simulated(23);
+        let node = start_slowly(disk, DiskFailurePolicy::Ignore).await.expect("starts");
+        change(&node, &[tiered("false")]).await.expect("schema");
+        two_tiers(&node, &user_table(&node), ROWS).await;
+        enable(&node, &sim).await;
+        let fails = FaultRule {
+            path_contains: "_txn_compaction_".into(),
+            operation: Some(Operation::Write),
+            times: 1000,
+            ..FaultRule::any(Fault::DeviceError)
+        };
+        sim.fail_on(fails);
+        minute(&node).await;
+        sim.clear_faults();
+        let told = warnings(&node);
+        assert!(!told.is_empty() && told.len() <= 2, "{told:?}");
+        for part in
+            ["compaction of ks.t failed", "its 2 inputs [/halcyon/data/ks/t-", "look at the device"]
+        {
+            assert!(told[0].contains(part), "{part}: {told:?}");
+        }
+        assert_eq!((sstables(&node), node.engine.failure()), (4, None));
+        minute(&node).await;
+        assert_eq!(sstables(&node), 4);
+        sim.clock().advance(std::time::Duration::from_secs(121));
+        minute(&node).await;
+        assert_eq!(warnings(&node), Vec::<String>::new());
+        assert!(sstables(&node) <= 2);
+        assert_eq!(contents(&node, &user_table(&node)).await.len(), ROWS as usize);
+    });
+}
+
+/// Proves that a corrupt SSTable is left out from then on while others are compacted, and that only `stop_paranoid` stops for it.
+#[test]
+fn a_corrupt_input() {
+    for (policy, stops) in
+        [(DiskFailurePolicy::Stop, false), (DiskFailurePolicy::StopParanoid, true)]
+    {
+        block_on(async {
+            let (disk, sim) = Disk::simulated(24);
+            let node = start_slowly(disk, policy).await.expect("starts");
+            change(&node, &[tiered("false")]).await.expect("schema");
+            two_tiers(&node, &user_table(&node), ROWS).await;
+            let is_data = |path: &&std::path::PathBuf| {
+                path.ends_with("Data.db") || path.to_string_lossy().ends_with("-Data.db")
+            };
+            let files = sim.files();
+            let of_table = files.iter().filter(|p| p.to_string_lossy().contains("/ks/t-"));
+            let largest = of_table
+                .filter(is_data)
+                .max_by_key(|path| sim.contents(path).map_or(0, |bytes| bytes.len()))
+                .expect("there are some");
+            assert!(sim.flip(largest, 1000, 3));
+            enable(&node, &sim).await;
+            minute(&node).await;
+            let told = warnings(&node);
+            let corrupt: Vec<_> = told.iter().filter(|text| text.contains("is corrupt")).collect();
+            assert_eq!(corrupt.len(), 1, "{told:?}");
+            assert!(corrupt[0].contains("it is left out of compactions until then"), "{told:?}");
+            assert_eq!(node.engine.failure().is_some(), stops);
+            if !stops {
+                // The two small ones are one; the corrupt one and its neighbour stay.
+                assert_eq!(sstables(&node), 3);
+            }
+        });
+    }
+}
+
+/// A row that expires `ttl` seconds after the simulated clock's beginning.
+fn expiring(table: &Table, c: i32, ttl: i32, now: i64) -> Mutation {
+    let mut mutation = insert(table, 1, c, 7, now * 1_000_000);
+    let dies = u32::try_from(now + i64::from(ttl)).expect("before 2106");
+    let row = &mut mutation.rows[0];
+    row.parts.liveness = Liveness { timestamp: now * 1_000_000, ttl, local_expiration_time: dies };
+    row.parts.cells[0].ttl = ttl;
+    row.parts.cells[0].local_deletion_time = dies;
+    mutation
+}
+
+/// Proves that what has expired goes by itself, whole, once its grace is over: nobody writes, nothing is merged.
+#[test]
+fn expired_sstables_are_dropped() {
+    block_on(async {
+        let (disk, sim) = Disk::simulated(25);
+        let node = start_slowly(disk, DiskFailurePolicy::Stop).await.expect("starts");
+        let windows = [
+            ("class", "TimeWindowCompactionStrategy"),
+            ("compaction_window_unit", "MINUTES"),
+            ("compaction_window_size", "1"),
+        ];
+        let table = compacted_by(&windows, 3600);
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        let now = node.engine.disk().clock().unix_seconds();
+        for c in 0..3 {
+            node.shard.apply(vec![expiring(&table, c, 100, now)]).await.expect("applied");
+        }
+        node.engine.flush(Some(table.id)).await.expect("flushed");
+        for (pass, left) in [(200, 1), (3000, 1), (1000, 0)] {
+            sim.clock().advance(std::time::Duration::from_secs(pass));
+            minute(&node).await;
+            assert_eq!(sstables(&node), left, "after {pass} s");
+        }
+        let merged = node.engine.take_news().into_iter().any(|n| n.text.contains("Compacted"));
+        assert!(!merged);
+        node.engine.drain().await.expect("drained");
+        let left = sim.files().into_iter().filter(|p| p.to_string_lossy().contains("/ks/t-"));
+        assert_eq!(left.collect::<Vec<_>>(), Vec::<std::path::PathBuf>::new());
+    });
+}
+
+/// Proves that an SSTable of which enough has expired is compacted alone: what lives stays, what is past its grace goes.
+#[test]
+fn tombstones_of_one_sstable() {
+    block_on(async {
+        let (disk, sim) = Disk::simulated(26);
+        let node = start_slowly(disk, DiskFailurePolicy::Stop).await.expect("starts");
+        let table = compacted_by(&[("class", "SizeTieredCompactionStrategy")], 10);
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        let now = node.engine.disk().clock().unix_seconds();
+        for c in 0..8 {
+            node.shard.apply(vec![expiring(&table, c, 100, now)]).await.expect("applied");
+        }
+        node.shard.apply(vec![insert(&table, 1, 50, 1, now * 1_000_000)]).await.expect("applied");
+        node.engine.flush(Some(table.id)).await.expect("flushed");
+        sim.clock().advance(std::time::Duration::from_secs(86_500));
+        assert_eq!(contents(&node, &table).await.len(), 9);
+        minute(&node).await;
+        assert_eq!(contents(&node, &table).await, BTreeMap::from([((1, 50), 1)]));
+    });
+}

@@ -1,4 +1,5 @@
-//! Key and row caches saved and warmed, in Cassandra's files: a directory that is handed over keeps its warm caches.
+//! Key and row caches saved and warmed, in Cassandra's files: a directory that Cassandra hands over keeps its warm caches. (Cassandra reads
+//! ours only under the schema version that it computes itself, and passes over them else.)
 //!
 //! 1. A save asks the shards one after the other for what they hold, and replaces the files: they go first, and the `.db` file, without which
 //!    nothing is loaded, comes last.

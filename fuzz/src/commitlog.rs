@@ -17,7 +17,7 @@ pub fn segments(bytes: &[u8]) {
         for on_corruption in [OnCorruption::Stop, OnCorruption::Ignore] {
             let (directory, mode) = (PathBuf::from("/log"), AccessMode::Auto);
             let options = ReplayOptions { directory, mode, threads: 1, on_corruption };
-            if let Ok(report) = replay(&disk, &options, |_, _, _| Ok(())).await {
+            if let Ok(report) = replay(&disk, &options, |_, _, _| Ok(()), async |_| Ok(())).await {
                 assert!(report.segments <= 2 && report.files.len() == 2);
             }
         }

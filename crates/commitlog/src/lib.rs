@@ -23,7 +23,7 @@ use halcyon_io::AccessMode;
 
 pub use error::{Error, Result};
 pub use log::{Append, CommitLog};
-pub use replay::{ReplayOptions, ReplayReport, replay};
+pub use replay::{ReplayOptions, ReplayReport, Visited, replay};
 
 /// A table's id, as `system_schema.tables` has it.
 pub type TableId = [u8; 16];

@@ -65,11 +65,27 @@ impl ReplayReport {
     }
 }
 
+/// A segment has been visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visited {
+    pub shard: u32,
+    /// Of all shards: how many by now, of how many.
+    pub segments: usize,
+    pub of: usize,
+}
+
 /// Calls `visit` with shard, position and bytes of every record, in order for each shard; shards run beside each other.
-/// An error of the visitor ends the replay. Blocks the thread: for start-up only.
-pub async fn replay<V>(disk: &Disk, options: &ReplayOptions, visit: V) -> Result<ReplayReport>
+/// After each segment `pause` is awaited: what has gathered can be put aside. An error of either ends the replay. Blocks the thread:
+/// for start-up only.
+pub async fn replay<V, P>(
+    disk: &Disk,
+    options: &ReplayOptions,
+    visit: V,
+    pause: P,
+) -> Result<ReplayReport>
 where
     V: Fn(u32, ReplayPosition, &[u8]) -> Result<(), String> + Send + Sync + 'static,
+    P: AsyncFn(Visited) -> Result<(), String> + Send + Sync + 'static,
 {
     let chains = chains(disk, &options.directory).await?;
     let mut report = ReplayReport { next_segment: 1, ..ReplayReport::default() };
@@ -85,7 +101,10 @@ where
         options: options.clone(),
         chains,
         next: AtomicUsize::new(0),
+        segments: AtomicUsize::new(0),
+        of: report.files.len(),
         visit,
+        pause,
     });
     let mut parts = Vec::new();
     if threads == 1 {
@@ -125,12 +144,16 @@ async fn chains(disk: &Disk, directory: &Path) -> Result<Vec<(u32, Vec<u64>)>> {
     Ok(chains.into_iter().collect())
 }
 
-struct Work<V> {
+struct Work<V, P> {
     disk: Disk,
     options: ReplayOptions,
     chains: Vec<(u32, Vec<u64>)>,
     next: AtomicUsize,
+    /// Visited by now, and all.
+    segments: AtomicUsize,
+    of: usize,
     visit: V,
+    pause: P,
 }
 
 /// Where a chain stands: the segment before, and how it ended.
@@ -142,9 +165,10 @@ struct Last {
     torn: Option<Damage>,
 }
 
-impl<V> Work<V>
+impl<V, P> Work<V, P>
 where
     V: Fn(u32, ReplayPosition, &[u8]) -> Result<(), String>,
+    P: AsyncFn(Visited) -> Result<(), String>,
 {
     /// Replays chains until there are no more, or one fails.
     async fn run(&self) -> Vec<(usize, Result<ReplayReport>)> {
@@ -181,6 +205,9 @@ where
             };
             let scanned = scan(&bytes, &header, self.options.on_corruption, visit)?;
             drop(bytes);
+            let segments = self.segments.fetch_add(1, Relaxed) + 1;
+            let visited = Visited { shard, segments, of: self.of };
+            (self.pause)(visited).await.map_err(Error::Refused)?;
             if scanned.before.is_some()
                 && let Some(last) = last.take().filter(|last| last.salt == header.salt)
             {

@@ -75,10 +75,12 @@ impl Shard {
         }
     }
 
-    /// A log that takes no more writes stops the engine; one that lacks space goes on when there is some.
+    /// A log that takes no more writes is for the policy; one that lacks space goes on when there is some.
     fn log_failed(&self, error: halcyon_commitlog::Error) -> Error {
-        if matches!(error, halcyon_commitlog::Error::Failed(_)) {
-            self.engine().health.stop(error.to_string());
+        match error {
+            halcyon_commitlog::Error::Failed(_) => self.engine().log_failed(error.to_string()),
+            halcyon_commitlog::Error::NoSpace(_) => self.engine().log_is_full(error.to_string()),
+            _ => {}
         }
         error.into()
     }

@@ -13,7 +13,7 @@ use halcyon_stream::TableId;
 use crate::background::Background;
 use crate::compact::Compactions;
 use crate::distribution::Summary;
-use crate::health::Health;
+use crate::health::{FailurePolicy, Health};
 use crate::metrics::{BatchMetrics, Measure, TableStats};
 use crate::news::Untold;
 use crate::shard::Shard;
@@ -78,9 +78,9 @@ impl Engine {
         &self.mesh
     }
 
-    /// Why writes are refused; `None` if they are not.
-    pub fn failure(&self) -> Option<String> {
-        self.health.why()
+    /// Why writes are refused, and what else has to end; `None` if they are not refused.
+    pub fn failure(&self) -> Option<(String, FailurePolicy)> {
+        self.health.failure()
     }
 
     pub(crate) fn take_inbox(&self, index: usize) -> Result<Inbox<Shard>> {

@@ -255,18 +255,35 @@ impl Engine {
     }
 
     fn flush_failed(&self, store: &Store, error: &Error) {
-        let policy = self.options.disk_failure_policy;
-        if !matches!(policy, DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore) {
-            self.health.stop(format!(
-                "writes are refused since a flush of {} failed ({error}); nothing acknowledged is lost, the commit log has it. \
-                 Free space or repair the disk, then restart",
-                store.table().full_name()
-            ));
+        let table = store.table().full_name();
+        let tolerant = matches!(
+            self.options.disk_failure_policy,
+            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore
+        );
+        self.disk_failed(match tolerant {
+            true => format!("a flush of {table} failed ({error}); it is tried again"),
+            false => format!(
+                "writes are refused since a flush of {table} failed ({error}); nothing acknowledged is lost, the commit log has \
+                 it. Free space or repair the disk, then restart"
+            ),
+        });
+    }
+
+    /// Writes a memtable as an SSTable, puts it into the view, and has the table looked at.
+    pub(crate) async fn write_memtable(
+        &self,
+        store: &Arc<Store>,
+        memtable: Arc<Memtable>,
+    ) -> Result<Option<Arc<Live>>> {
+        let live = self.write_live(store, memtable).await?;
+        if live.is_some() {
+            self.consider(store);
         }
+        Ok(live)
     }
 
     /// Writes a memtable as an SSTable and puts it into the view.
-    pub(crate) async fn write_memtable(
+    pub(crate) async fn write_live(
         &self,
         store: &Arc<Store>,
         memtable: Arc<Memtable>,
@@ -303,7 +320,6 @@ impl Engine {
         let live = Live::open(disk, &descriptor, &schema, self.options.read_mode).await?;
         swap(&store.view, &[], std::slice::from_ref(&live));
         store.note_flush(live.sstable().file_length());
-        self.consider(store);
         Ok(Some(live))
     }
 

@@ -1,14 +1,42 @@
-//! Whether the engine takes requests, and if not, why.
+//! Whether the engine takes requests, and if not, why: what the failure policies do.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use halcyon_io::clock::{Instant, now};
+use halcyon_sstable::Error as Damaged;
+
+use crate::engine::Engine;
+use crate::news::News;
+use crate::options::{CommitFailurePolicy, DiskFailurePolicy};
 use crate::{Error, Result};
+
+/// What has to end when the engine has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// Reads go on.
+    StopWrites,
+    /// Clients are served no more; the process stays.
+    Stop,
+    Die,
+}
+
+/// How long the log hears no more of a kind.
+const QUIET: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     stopped: AtomicBool,
-    why: Mutex<Option<String>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    failure: Option<(String, FailurePolicy)>,
+    /// When each kind was told last: a disk says the same for long.
+    told: HashMap<&'static str, Instant>,
 }
 
 impl Health {
@@ -18,17 +46,82 @@ impl Health {
         if self.stopped.load(Relaxed) { Err(self.refusal()) } else { Ok(()) }
     }
 
-    fn refusal(&self) -> Error {
-        Error::Stopped(self.why().unwrap_or_default())
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn why(&self) -> Option<String> {
-        self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn refusal(&self) -> Error {
+        Error::Stopped(self.failure().map(|(why, _)| why).unwrap_or_default())
+    }
+
+    pub(crate) fn failure(&self) -> Option<(String, FailurePolicy)> {
+        self.state().failure.clone()
     }
 
     /// From now on writes are refused; the first reason stays.
-    pub(crate) fn stop(&self, why: String) {
-        self.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    pub(crate) fn stop(&self, why: String, policy: FailurePolicy) {
+        self.state().failure.get_or_insert((why, policy));
         self.stopped.store(true, Relaxed);
+    }
+
+    /// Whether the log should hear of a kind, of which it is told once in a while.
+    fn is_news(&self, kind: &'static str) -> bool {
+        let (mut state, now) = (self.state(), now());
+        let is_news = state.told.get(kind).is_none_or(|told| now - *told > QUIET);
+        if is_news {
+            state.told.insert(kind, now);
+        }
+        is_news
+    }
+}
+
+impl Engine {
+    fn warn(&self, kind: &'static str, text: String) {
+        if self.health.is_news(kind) {
+            self.tell(News::warning(text));
+        }
+    }
+
+    /// Something could not be read or written (`disk_failure_policy`).
+    pub(crate) fn disk_failed(&self, why: String) {
+        match self.options.disk_failure_policy {
+            DiskFailurePolicy::Stop | DiskFailurePolicy::StopParanoid => {
+                self.health.stop(why, FailurePolicy::Stop);
+            }
+            DiskFailurePolicy::Die => self.health.stop(why, FailurePolicy::Die),
+            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => self.warn("disk", why),
+        }
+    }
+
+    /// A read has failed: only damaged files are `stop_paranoid`'s business, and not `stop`'s.
+    pub(crate) fn read_failed(&self, error: &Error) {
+        let policy = self.options.disk_failure_policy;
+        let text = || format!("a read failed: {error}");
+        match error {
+            Error::Disk(_) => self.disk_failed(text()),
+            Error::SSTable(Damaged::Corrupt { .. } | Damaged::Missing { .. }) => match policy {
+                DiskFailurePolicy::StopParanoid | DiskFailurePolicy::Die => {
+                    self.disk_failed(text());
+                }
+                _ => self.warn("damage", text()),
+            },
+            Error::SSTable(Damaged::Io(_)) => self.disk_failed(text()),
+            _ => {}
+        }
+    }
+
+    /// The commit log takes no more writes (`commit_failure_policy`).
+    pub(crate) fn log_failed(&self, why: String) {
+        match self.options.commit_failure_policy {
+            CommitFailurePolicy::Stop => self.health.stop(why, FailurePolicy::Stop),
+            CommitFailurePolicy::StopCommit => self.health.stop(why, FailurePolicy::StopWrites),
+            CommitFailurePolicy::Die => self.health.stop(why, FailurePolicy::Die),
+            CommitFailurePolicy::Ignore => self.warn("log", why),
+        }
+    }
+
+    /// The commit log lacks space: it goes on when there is some.
+    pub(crate) fn log_is_full(&self, why: String) {
+        self.warn("space", why);
     }
 }

@@ -14,6 +14,7 @@
 
 mod apply;
 mod background;
+mod batches;
 mod columns;
 mod compact;
 mod directories;
@@ -59,13 +60,15 @@ pub use engine::Engine;
 pub use error::{Error, Result};
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};
 pub use halcyon_sstable::Version;
+pub use health::FailurePolicy;
 pub use lock::PartitionLock;
 pub use metrics::{Measure, TableStats};
 pub use news::News;
 pub use open::RecoveryReport;
-pub use options::{DiskFailurePolicy, Options};
+pub use options::{CommitFailurePolicy, DiskFailurePolicy, Options};
 pub use read::ReadStream;
 pub use record::{decode_mutations, encode_mutations};
+pub use recover::Tell;
 pub use row_cache::RowCacheStats;
 pub use saved_caches::SavedCache;
 pub use shard::Shard;

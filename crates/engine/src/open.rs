@@ -3,12 +3,14 @@
 //! 1. Directories are locked; what cannot be taken over is refused, before anything is touched.
 //! 2. Transactions that were cut short are finished or undone.
 //! 3. Cassandra's own tables are opened, and with them the schema is read: from SSTables and the commit log.
-//! 4. The other tables are opened, the commit log is replayed into SSTables, and its segments are deleted.
+//! 4. The other tables are opened, the commit log is replayed into SSTables (`recover`), and its segments are deleted.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
+use halcyon_commitlog::ReplayReport;
 use halcyon_compaction::txn_log;
 use halcyon_cql::catalog::{Catalog, Table};
 use halcyon_cql::schema::rows::{WriteTime, difference};
@@ -22,14 +24,15 @@ use halcyon_sstable::live::{CacheSizes, ReadCaches};
 use halcyon_stream::TableId;
 
 use crate::background::Background;
+use crate::batches;
 use crate::compact::Compactions;
 use crate::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::engine::Engine;
-use crate::health::Health;
+use crate::health::{FailurePolicy, Health};
 use crate::memtable::Memtable;
 use crate::metrics::BatchMetrics;
 use crate::news::Untold;
-use crate::recover::replay_tables;
+use crate::recover::{Tell, Truncations, replay_schema};
 use crate::schema_rows::schema_rows;
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
 use crate::view::{Live, View};
@@ -63,6 +66,15 @@ impl Engine {
     /// Takes the directories, finishes transactions, opens SSTables, replays commit logs into SSTables, reads the schema.
     /// A fresh directory gets Cassandra's system tables. Shards are opened afterwards, one on each thread.
     pub async fn open(disk: Disk, options: Options) -> Result<(Arc<Engine>, RecoveryReport)> {
+        Engine::open_telling(disk, options, Arc::new(|_| ())).await
+    }
+
+    /// As `open`; a long start tells how far it is.
+    pub async fn open_telling(
+        disk: Disk,
+        options: Options,
+        tell: Tell,
+    ) -> Result<(Arc<Engine>, RecoveryReport)> {
         let locks = take(&disk, &options).await?;
         let emptied = refuse_foreign(&disk, &options).await?;
         let folders = table_folders(&disk, &options).await?;
@@ -75,22 +87,20 @@ impl Engine {
             let note = format!("{}: Cassandra's, without a write in it: removed", path.display());
             opening.report.notes.push(note);
         }
-        let catalog = opening.catalog().await?;
+        let (catalog, truncations, log) = opening.catalog().await?;
         opening.open_tables(&catalog, |_| true).await?;
-        opening.note_orphans();
-        let tables = opening.tables();
-        let (replayed, counts, log) =
-            replay_tables(&opening.disk, &opening.options, tables).await?;
-        opening.report.segments_replayed = log.segments;
-        opening.report.mutations_replayed = counts.replayed;
-        opening.report.mutations_skipped = counts.skipped;
-        opening.report.notes.extend(log.notes.iter().cloned());
+        opening.note_orphans().await?;
         let disk = opening.disk.clone();
-        let (engine, report) = opening.engine(catalog, locks, log.next_segment);
-        for memtables in replayed {
-            engine.flush_replayed(memtables).await?;
-        }
+        let (engine, mut report) = opening.engine(catalog, locks, log.next_segment);
+        let (counts, log) = engine.replay_all(truncations, &tell).await?;
+        report.segments_replayed = log.segments;
+        report.mutations_replayed = counts.replayed;
+        report.mutations_skipped = counts.skipped;
+        report.notes.extend(log.notes.iter().cloned());
         log.delete(&disk).await?;
+        if counts.replayed > 0 {
+            engine.stores.load().values().for_each(|store| engine.consider(store));
+        }
         engine.install_schema().await?;
         Ok((engine, report))
     }
@@ -123,7 +133,7 @@ impl Engine {
 
     /// `nodetool drain`: refuses writes from now on, flushes everything, deletes the commit log, stops compaction.
     pub async fn drain(&self) -> Result<()> {
-        self.health.stop("the server is draining".to_owned());
+        self.health.stop("the server is draining".to_owned(), FailurePolicy::StopWrites);
         self.compactions.stop().await;
         self.flush(None).await?;
         for index in 0..self.shard_count() {
@@ -165,10 +175,11 @@ impl Opening {
     }
 
     /// The catalog as SSTables and commit log say it.
-    async fn catalog(&mut self) -> Result<Arc<Catalog>> {
+    async fn catalog(&mut self) -> Result<(Arc<Catalog>, Truncations, ReplayReport)> {
         let system = system_tables();
         self.open_tables(&system, |table| table.schema.keyspace == "system_schema").await?;
-        let (replayed, _, _) = replay_tables(&self.disk, &self.options, self.tables()).await?;
+        let (replayed, truncations, log) =
+            replay_schema(&self.disk, &self.options, self.tables()).await?;
         let caches = ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 });
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0);
         let mut merged: HashMap<TableId, Memtable> = HashMap::new();
@@ -184,7 +195,7 @@ impl Opening {
         let catalog = Catalog::from_rows(&rows).map_err(|e| {
             Error::CannotStart(format!("the schema in system_schema cannot be understood: {e}"))
         })?;
-        Ok(Arc::new(catalog))
+        Ok((Arc::new(catalog), truncations, log))
     }
 
     fn tables(&self) -> HashMap<TableId, Arc<Table>> {
@@ -197,7 +208,13 @@ impl Opening {
         catalog: &Catalog,
         wanted: impl Fn(&Table) -> bool,
     ) -> Result<()> {
-        for table in catalog.tables().filter(|table| has_storage(table) && wanted(table)) {
+        let wanted = |table: &&Arc<Table>| has_storage(table) && wanted(table);
+        let directories =
+            catalog.tables().filter(wanted).flat_map(|t| table_directories(&self.options, t));
+        let known = |path: &PathBuf| self.folders.iter().any(|folder| folder.path == *path);
+        let missing: Vec<_> = directories.filter(|path| !known(path)).collect();
+        create_directories(&self.disk, &missing).await?;
+        for table in catalog.tables().filter(wanted) {
             let definition = Definition::of(table.clone(), catalog);
             if let Some(store) = self.stores.get(&table.id) {
                 store.definition.store(definition);
@@ -212,12 +229,6 @@ impl Opening {
 
     async fn open_table(&mut self, definition: Arc<Definition>) -> Result<Arc<Store>> {
         let mut directories = table_directories(&self.options, &definition.table);
-        let missing: Vec<_> = directories
-            .iter()
-            .filter(|path| !self.folders.iter().any(|folder| folder.path == **path))
-            .cloned()
-            .collect();
-        create_directories(&self.disk, &missing).await?;
         // A table that was renamed on disk by hand, or made by an old version, may have other folders too.
         let id = definition.table.id;
         let others = self.folders.iter().filter(|folder| folder.id == id);
@@ -229,7 +240,7 @@ impl Opening {
                 true
             }
         });
-        let mut opened = Vec::new();
+        let (mut opened, mut local) = (Vec::new(), Vec::new());
         let mut ids = Vec::new();
         for directory in &directories {
             let entries = self.disk.list(directory).await?;
@@ -247,14 +258,14 @@ impl Opening {
                         "{e}. Restore the files of this SSTable from a backup, or move them away, and start again"
                     ))
                 })?;
-                if live.sstable().layout().partitioner == Partitioner::Murmur3 {
-                    opened.push(live);
-                } else {
-                    let class = live.sstable().layout().partitioner.class_name();
-                    let what = format!("{}: ordered by {class}, left alone", live.descriptor());
-                    self.report.notes.push(what);
+                match live.sstable().layout().partitioner {
+                    Partitioner::Murmur3 => opened.push(live),
+                    _ => local.push(live),
                 }
             }
+        }
+        if !local.is_empty() {
+            batches::refuse_unfinished(&self.disk, &definition.table, &local).await?;
         }
         self.report.sstables += opened.len();
         let store = Store::new(definition, directories, self.options.shards);
@@ -263,14 +274,24 @@ impl Opening {
         Ok(store)
     }
 
-    /// Folders of tables that the schema does not know are nobody's business.
-    fn note_orphans(&mut self) {
-        let orphans = self.folders.iter().filter(|folder| !self.stores.contains_key(&folder.id));
-        let text = |folder: &TableFolder| {
-            format!("{}: of no table in the schema, left alone", folder.path.display())
-        };
-        let notes: Vec<String> = orphans.map(text).collect();
-        self.report.notes.extend(notes);
+    /// Folders of tables that the schema does not know are nobody's business: of dropped tables they have the snapshots. Only
+    /// where there are SSTables too, somebody may miss them.
+    async fn note_orphans(&mut self) -> Result<()> {
+        for folder in &self.folders {
+            if self.stores.contains_key(&folder.id) {
+                continue;
+            }
+            let entries = self.disk.list(&folder.path).await?;
+            let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
+            let sstables = listing::group(&folder.path, names).sstables.len();
+            if sstables > 0 {
+                self.report.notes.push(format!(
+                    "{}: {sstables} SSTables of no table in the schema, left alone",
+                    folder.path.display()
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn engine(

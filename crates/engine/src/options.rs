@@ -10,7 +10,7 @@ use halcyon_sstable::Version;
 /// What an I/O error on data files does (`disk_failure_policy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiskFailurePolicy {
-    /// Requests are refused, the process stays.
+    /// Clients are served no more, the process stays.
     #[default]
     Stop,
     /// As `Stop`, and one corrupt SSTable is enough.
@@ -18,7 +18,20 @@ pub enum DiskFailurePolicy {
     /// Reads go on; what cannot be written is tried again.
     BestEffort,
     Ignore,
-    /// As `Stop`; whoever runs the engine ends the process when `Engine::failure` says why.
+    /// As `StopParanoid`; whoever runs the engine ends the process when `Engine::failure` says why.
+    Die,
+}
+
+/// What a commit log that cannot be written does (`commit_failure_policy`). One that only lacks space goes on when there is some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CommitFailurePolicy {
+    /// Clients are served no more, the process stays.
+    #[default]
+    Stop,
+    /// Writes are refused, reads go on.
+    StopCommit,
+    /// Each write fails for itself.
+    Ignore,
     Die,
 }
 
@@ -28,6 +41,7 @@ pub struct Options {
     /// `data_file_directories`: each holds `<keyspace>/<table>-<id>/`.
     pub data_directories: Vec<PathBuf>,
     pub commitlog: halcyon_commitlog::Options,
+    pub commit_failure_policy: CommitFailurePolicy,
     /// What a replay does about damage that was acknowledged once (`commit_failure_policy`).
     pub on_corruption: OnCorruption,
     pub saved_caches_directory: PathBuf,
@@ -69,6 +83,7 @@ impl Options {
                 total_space: 1 << 30,
                 compression: LogCompression::None,
             },
+            commit_failure_policy: CommitFailurePolicy::Stop,
             on_corruption: OnCorruption::Stop,
             saved_caches_directory: directory.join("saved_caches"),
             shards,

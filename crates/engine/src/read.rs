@@ -40,6 +40,8 @@ pub struct ReadStream {
     scratch: RowBuf,
     /// Its files stay for as long as they are read.
     _view: Arc<View>,
+    /// Is told of errors.
+    shard: Option<Rc<Shard>>,
 }
 
 enum Inner {
@@ -113,6 +115,11 @@ struct Plan<'a> {
 
 impl Shard {
     pub async fn read(&self, read: Read) -> Result<ReadStream> {
+        let opened = self.open_stream(read).await;
+        opened.inspect_err(|error| self.engine().read_failed(error))
+    }
+
+    async fn open_stream(&self, read: Read) -> Result<ReadStream> {
         let table = self.table(&read.table)?;
         let (definition, view) = table.current();
         let forward = &definition.table.layout;
@@ -135,7 +142,8 @@ impl Shard {
                 Inner::Sources(Sources::of(forward, plan.range(range).await?))
             }
         };
-        Ok(ReadStream { inner, map, scratch: RowBuf::new(), _view: view })
+        let shard = self.handle();
+        Ok(ReadStream { inner, map, scratch: RowBuf::new(), _view: view, shard })
     }
 }
 
@@ -356,7 +364,15 @@ impl ReadStream {
         sources.extend(stream.map(|stream| Source::Memtable(Box::new(stream))));
         let inner = Inner::Sources(Sources::of(layout, sources));
         let scratch = RowBuf::new();
-        Ok(ReadStream { inner, map: None, scratch, _view: view })
+        Ok(ReadStream { inner, map: None, scratch, _view: view, shard: None })
+    }
+
+    async fn advance_inner(&mut self) -> Result<bool> {
+        let advanced = self.inner.advance().await;
+        if let (Err(error), Some(shard)) = (&advanced, &self.shard) {
+            shard.engine().read_failed(error);
+        }
+        advanced
     }
 }
 
@@ -364,7 +380,7 @@ impl FragmentStream for ReadStream {
     type Error = Error;
 
     async fn advance(&mut self) -> Result<bool> {
-        while self.inner.advance().await? {
+        while self.advance_inner().await? {
             let Some(map) = &self.map else { return Ok(true) };
             let kept = match self.inner.fragment() {
                 Fragment::Static(row) => map.copy(Statics::Static, row, &mut self.scratch),

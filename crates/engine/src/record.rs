@@ -279,8 +279,8 @@ pub(crate) fn read_record(
         let kind = entry.u8()?;
         let table: TableId = entry.array()?;
         entries.push(match (kind, find(&table)) {
+            (TRUNCATED, _) => Entry::Truncated(table),
             (_, None) => Entry::Skipped,
-            (TRUNCATED, Some(_)) => Entry::Truncated(table),
             (MUTATION, Some(table)) => Entry::Mutation(read_mutation(&mut entry, &table)?),
             _ => return Err(entry.error(format!("entry of kind {kind}"))),
         });

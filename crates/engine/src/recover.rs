@@ -1,17 +1,22 @@
 //! What the commit logs hold goes into SSTables before anything is served.
 //!
-//! 1. The schema's own records are replayed first, in memory only: the others cannot be understood without the schema.
-//! 2. All records are replayed into memtables, these are flushed, and only then the segments are deleted. A start that is cut
-//!    short does it all again: writes carry their timestamps, so twice is once.
+//! 1. The schema's own records are replayed first, in memory only: the others cannot be understood without the schema. Where a
+//!    table was truncated is learned on the way.
+//! 2. All records are replayed into memtables, but those that a truncation further on has removed. Memtables that have grown to
+//!    their share of the memory are flushed between two segments, the others at the end, and only then the segments are deleted. A
+//!    start that is cut short does it all again: writes carry their timestamps, so twice is once.
+//! 3. Tables are not compacted meanwhile: a deletion could be purged before the older write that it deletes is flushed.
 //!
-//! A shard's records come in their order, and what is left of a log is always the end of its history (`commitlog`); so a
-//! record that says "truncated" comes behind all writes that it removes.
+//! A shard's records come in their order, and what is left of a log is always the end of its history (`commitlog`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use halcyon_commitlog::{ReplayOptions, ReplayReport, replay};
+use halcyon_commitlog::{ReplayOptions, ReplayPosition, ReplayReport, Visited, replay};
 use halcyon_cql::catalog::Table;
+use halcyon_io::Disk;
+use halcyon_io::clock::Instant;
 use halcyon_stream::TableId;
 
 use crate::engine::Engine;
@@ -21,54 +26,11 @@ use crate::{Error, Options, Result};
 
 pub(crate) type Replayed = HashMap<TableId, Memtable>;
 
-/// By shard: another one's "truncated" is not about this one's writes.
-type ByShard = HashMap<u32, Replayed>;
+/// Where each shard's log says last that a table was truncated: it is not about another shard's writes.
+pub(crate) type Truncations = HashMap<(u32, TableId), ReplayPosition>;
 
-/// Replays the records of some tables. Returns their memtables, and how many mutations were taken and left out.
-pub(crate) async fn replay_tables(
-    disk: &halcyon_io::Disk,
-    options: &Options,
-    tables: HashMap<TableId, Arc<Table>>,
-) -> Result<(Vec<Replayed>, Counts, ReplayReport)> {
-    let threads = if disk.is_simulated() { 1 } else { options.shards };
-    let replay_options = ReplayOptions {
-        directory: options.commitlog.directory.clone(),
-        mode: options.commitlog.mode,
-        threads,
-        on_corruption: options.on_corruption,
-    };
-    let state: Arc<Mutex<(ByShard, Counts)>> = Arc::default();
-    let shared = state.clone();
-    let visit = move |shard: u32, _, bytes: &[u8]| {
-        let entries = read_record(bytes, |id| tables.get(id).cloned())
-            .map_err(|e| format!("a commit log record cannot be understood {e}"))?;
-        let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let (by_shard, counts) = &mut *state;
-        let memtables = by_shard.entry(shard).or_default();
-        for entry in entries {
-            match entry {
-                Entry::Mutation(mutation) => {
-                    let Some(table) = tables.get(&mutation.table) else { continue };
-                    let memtable = memtables
-                        .entry(mutation.table)
-                        .or_insert_with(|| Memtable::new(table.clone()));
-                    memtable.apply(mutation).map_err(|e| e.to_string())?;
-                    counts.replayed += 1;
-                }
-                Entry::Truncated(id) => drop(memtables.remove(&id)),
-                Entry::Skipped => counts.skipped += 1,
-            }
-        }
-        Ok(())
-    };
-    let report = replay(disk, &replay_options, visit).await.map_err(|e| match e {
-        halcyon_commitlog::Error::Io(_) => Error::CommitLog(e),
-        other => Error::CannotStart(other.to_string()),
-    })?;
-    let (by_shard, counts) =
-        std::mem::take(&mut *state.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok((by_shard.into_values().collect(), counts, report))
-}
+/// How often a long replay is told of.
+const TOLD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
@@ -76,15 +38,152 @@ pub(crate) struct Counts {
     pub(crate) skipped: u64,
 }
 
+/// A replay on its way.
+struct Gathered {
+    tables: HashMap<TableId, Arc<Table>>,
+    truncations: Truncations,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    by_shard: HashMap<u32, Replayed>,
+    counts: Counts,
+    truncations: Truncations,
+}
+
+impl Gathered {
+    fn new(tables: HashMap<TableId, Arc<Table>>, truncations: Truncations) -> Arc<Gathered> {
+        Arc::new(Gathered { tables, truncations, state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn visit(&self, shard: u32, at: ReplayPosition, bytes: &[u8]) -> Result<(), String> {
+        let entries = read_record(bytes, |id| self.tables.get(id).cloned())
+            .map_err(|e| format!("a commit log record cannot be understood {e}"))?;
+        let mut state = self.state();
+        let State { by_shard, counts, truncations } = &mut *state;
+        let memtables = by_shard.entry(shard).or_default();
+        for entry in entries {
+            match entry {
+                Entry::Mutation(mutation) => {
+                    let Some(table) = self.tables.get(&mutation.table) else { continue };
+                    if self.truncations.get(&(shard, table.id)).is_some_and(|later| at < *later) {
+                        continue;
+                    }
+                    let memtable = memtables
+                        .entry(mutation.table)
+                        .or_insert_with(|| Memtable::new(table.clone()));
+                    memtable.apply(mutation).map_err(|e| e.to_string())?;
+                    counts.replayed += 1;
+                }
+                Entry::Truncated(id) => {
+                    truncations.insert((shard, id), at);
+                    memtables.remove(&id);
+                }
+                Entry::Skipped => counts.skipped += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// A shard's memtables, if they have reached the limit.
+    fn grown(&self, shard: u32, limit: usize) -> Replayed {
+        let mut state = self.state();
+        let Some(memtables) = state.by_shard.get_mut(&shard) else { return Replayed::new() };
+        let bytes: usize = memtables.values().map(Memtable::bytes).sum();
+        if bytes < limit { Replayed::new() } else { std::mem::take(memtables) }
+    }
+}
+
+fn replay_options(disk: &Disk, options: &Options) -> ReplayOptions {
+    ReplayOptions {
+        directory: options.commitlog.directory.clone(),
+        mode: options.commitlog.mode,
+        threads: if disk.is_simulated() { 1 } else { options.shards },
+        on_corruption: options.on_corruption,
+    }
+}
+
+fn refused(error: halcyon_commitlog::Error) -> Error {
+    match error {
+        halcyon_commitlog::Error::Io(_) => Error::CommitLog(error),
+        other => Error::CannotStart(other.to_string()),
+    }
+}
+
+/// Replays the records of the schema's tables. Returns their memtables by shard, and where tables were truncated.
+pub(crate) async fn replay_schema(
+    disk: &Disk,
+    options: &Options,
+    tables: HashMap<TableId, Arc<Table>>,
+) -> Result<(Vec<Replayed>, Truncations, ReplayReport)> {
+    let gathered = Gathered::new(tables, Truncations::new());
+    let shared = gathered.clone();
+    let visit = move |shard: u32, at, bytes: &[u8]| shared.visit(shard, at, bytes);
+    let report = replay(disk, &replay_options(disk, options), visit, async |_| Ok(())).await;
+    let report = report.map_err(refused)?;
+    let State { by_shard, truncations, .. } = std::mem::take(&mut *gathered.state());
+    Ok((by_shard.into_values().collect(), truncations, report))
+}
+
 impl Engine {
+    /// Replays all records into SSTables.
+    pub(crate) async fn replay_all(
+        self: &Arc<Engine>,
+        truncations: Truncations,
+        tell: &Tell,
+    ) -> Result<(Counts, ReplayReport)> {
+        let stores = self.stores.load_full();
+        let tables = stores.iter().map(|(id, store)| (*id, store.table())).collect();
+        let gathered = Gathered::new(tables, truncations);
+        let visit = {
+            let gathered = gathered.clone();
+            move |shard: u32, at, bytes: &[u8]| gathered.visit(shard, at, bytes)
+        };
+        let limit = self.options.memtable_space / 2 / self.options.shards as u64;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let progress = Mutex::new(self.disk.clock().now());
+        let pause = {
+            let (gathered, engine, tell) = (gathered.clone(), self.clone(), tell.clone());
+            async move |visited: Visited| {
+                engine.tell_progress(&progress, visited, &tell);
+                let grown = gathered.grown(visited.shard, limit);
+                engine.flush_replayed(grown).await.map_err(|e| e.to_string())
+            }
+        };
+        let options = replay_options(&self.disk, &self.options);
+        let report = replay(&self.disk, &options, visit, pause).await.map_err(refused)?;
+        let State { by_shard, counts, .. } = std::mem::take(&mut *gathered.state());
+        for memtables in by_shard.into_values() {
+            self.flush_replayed(memtables).await?;
+        }
+        Ok((counts, report))
+    }
+
+    fn tell_progress(&self, told: &Mutex<Instant>, visited: Visited, tell: &Tell) {
+        let now = self.disk.clock().now();
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if now - *told >= TOLD {
+            *told = now;
+            tell(format!("replaying: {} of {} commit log segments", visited.segments, visited.of));
+        }
+    }
+
     /// Makes SSTables of replayed memtables.
     pub(crate) async fn flush_replayed(self: &Arc<Engine>, memtables: Replayed) -> Result<()> {
         for (id, memtable) in memtables {
             let store = self.stores.load().get(&id).cloned();
             if let Some(store) = store {
-                self.write_memtable(&store, Arc::new(memtable)).await?;
+                self.write_live(&store, Arc::new(memtable)).await?;
             }
         }
         Ok(())
     }
 }
+
+/// Where a long start tells how far it is.
+pub type Tell = Arc<dyn Fn(String) + Send + Sync>;

@@ -202,15 +202,16 @@ pub(crate) fn table_directories(options: &Options, table: &Table) -> Vec<PathBuf
     options.data_directories.iter().map(place).collect()
 }
 
-/// Creates directories, each durable as a name.
+/// Creates directories, each durable as a name; what several have in common is made durable once.
 pub(crate) async fn create_directories(disk: &Disk, directories: &[PathBuf]) -> Result<()> {
+    let mut parents = BTreeSet::new();
     for directory in directories {
         disk.create_dir_all(directory).await?;
-        for ancestor in directory.ancestors().skip(1).take(3) {
-            if !ancestor.as_os_str().is_empty() {
-                disk.sync_dir(ancestor).await?;
-            }
-        }
+        let ancestors = directory.ancestors().skip(1).take(3);
+        parents.extend(ancestors.filter(|ancestor| !ancestor.as_os_str().is_empty()));
+    }
+    for parent in parents {
+        disk.sync_dir(parent).await?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
 mod compaction;
+mod failures;
 mod row_cache;
 
 use std::collections::BTreeMap;
@@ -30,10 +31,14 @@ fn column(name: &str, cql_type: CqlType) -> ColumnDef {
 }
 
 fn table() -> Arc<Table> {
+    table_named("t", ID)
+}
+
+fn table_named(name: &str, id: [u8; 16]) -> Arc<Table> {
     let schema = TableSchema {
         keyspace: "ks".into(),
-        name: "t".into(),
-        id: Some(ID),
+        name: name.into(),
+        id: Some(id),
         partition_key: vec![column("k", CqlType::Int)],
         clustering: vec![column("c", CqlType::Int)],
         statics: vec![column("s", CqlType::Int)],
@@ -42,7 +47,7 @@ fn table() -> Arc<Table> {
         options: TableOptions::default(),
         is_view: false,
     };
-    Arc::new(Table::new(ID, TableKind::Regular, schema))
+    Arc::new(Table::new(id, TableKind::Regular, schema))
 }
 
 /// What the node has now, and these tables in one keyspace beside.
@@ -163,10 +168,10 @@ async fn start(disk: Disk) -> Result<Node> {
     start_with(disk, |_| ()).await
 }
 
-async fn start_with(disk: Disk, choose: impl FnOnce(&mut Options)) -> Result<Node> {
+async fn start_with(disk: Disk, set: impl FnOnce(&mut Options)) -> Result<Node> {
     let mut options = Options::in_directory(Path::new("/halcyon"), 1);
     options.commitlog.segment_size = 64 << 10;
-    choose(&mut options);
+    set(&mut options);
     let (engine, report) = Engine::open(disk, options).await?;
     let (shard, inbox) = Shard::open(engine.clone(), 0).await?;
     spawn(inbox.serve(shard.clone())).detach();
@@ -263,6 +268,11 @@ async fn contents(node: &Node, table: &Arc<Table>) -> BTreeMap<(i32, i32), i32> 
         }
     }
     rows
+}
+
+fn warnings(node: &Node) -> Vec<String> {
+    let news = node.engine.take_news().into_iter().filter(|news| news.is_warning);
+    news.map(|news| news.text).collect()
 }
 
 fn user_table(node: &Node) -> Arc<Table> {
@@ -390,6 +400,121 @@ fn power_loss_anywhere() {
     }
 }
 
+const LONG: i32 = 4000;
+
+/// Starts with little memory; how many SSTables the table then has.
+async fn replayed_in_parts(disk: Disk) -> Result<usize> {
+    let node = start_with(disk, |options| options.memtable_space = 64 << 10).await?;
+    let table = user_table(&node);
+    let rows = contents(&node, &table).await;
+    assert!(rows.keys().map(|(_, c)| *c).eq(LONG / 2..LONG), "{} rows", rows.len());
+    let stats = node.engine.table_stats();
+    Ok(stats.iter().find(|s| s.keyspace == "ks").map_or(0, |s| s.sstables))
+}
+
+/// Proves that a long log is replayed in little memory, into several SSTables, and that what a truncation in it has removed does not
+/// come back, not even when the replay itself is cut short.
+#[test]
+fn a_long_replay() {
+    let (_, sim) = Disk::simulated(9);
+    life(&sim, |disk| async move {
+        let node = start_with(disk, |options| options.auto_snapshot = false).await.expect("starts");
+        let table = table();
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        for c in 0..LONG {
+            if c == LONG / 2 {
+                node.engine.truncate(table.id).await.expect("truncated");
+            }
+            node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.expect("applied");
+        }
+    });
+    sim.crash_to_synced();
+    let begin = sim.snapshot();
+    let first = sim.ops_count();
+    let sstables = life(&sim, replayed_in_parts).expect("undisturbed");
+    assert!(sstables > 2, "{sstables}");
+    let last = sim.ops_count();
+    for at in (first..last).step_by(usize::try_from((last - first) / 12).expect("small")) {
+        sim.restore(&begin);
+        sim.crash_at(at);
+        let _ = life(&sim, |disk| async {
+            start_with(disk, |options| options.memtable_space = 64 << 10).await.map(drop)
+        });
+        sim.restart();
+        life(&sim, replayed_in_parts).unwrap_or_else(|e| panic!("operation {at}: {e}"));
+    }
+}
+
+/// The steps of a history of schema changes: how many were begun, how many acknowledged.
+type Steps = Arc<Mutex<(usize, usize)>>;
+
+const OTHER: [u8; 16] = *b"fedcba9876543210";
+
+/// A table made and filled, another one truncated and filled, the first one dropped.
+async fn schema_history(disk: Disk, steps: Steps) -> Result<()> {
+    let node = start(disk).await?;
+    let (old, new) = (user_table(&node), table_named("u", OTHER));
+    for step in 1..=5 {
+        steps.lock().expect("lock").0 = step;
+        match step {
+            1 => change(&node, &[old.clone(), new.clone()]).await?,
+            2 => node.shard.apply(vec![insert(&new, 1, 1, 1, 10)]).await?,
+            3 => node.engine.truncate(old.id).await?,
+            4 => node.shard.apply(vec![insert(&old, 5, 5, 5, 10)]).await?,
+            _ => change(&node, std::slice::from_ref(&old)).await?,
+        }
+        steps.lock().expect("lock").1 = step;
+    }
+    Ok(())
+}
+
+async fn check_schema_history(disk: Disk, begun: usize, done: usize, when: String) {
+    let node = start(disk).await.unwrap_or_else(|e| panic!("{when}: {e}"));
+    let rows = contents(&node, &user_table(&node)).await;
+    let older = rows.keys().filter(|(k, _)| *k != 5).count();
+    assert!(begun >= 3 || older == 3, "{when}: {older} rows before the truncation");
+    assert!(done < 3 || older == 0, "{when}: {older} truncated rows are back");
+    assert!(done < 4 || rows.contains_key(&(5, 5)), "{when}: the row after the truncation");
+    let new = node.engine.catalog().table("ks", "u").cloned();
+    assert!(done < 5 || new.is_none(), "{when}: the dropped table is back");
+    if (1..5).contains(&done) && begun < 5 {
+        let new = new.unwrap_or_else(|| panic!("{when}: the new table is gone"));
+        let rows = contents(&node, &new).await.len();
+        assert!(done < 2 || rows == 1, "{when}: {rows} rows of the new table");
+    }
+}
+
+/// Proves that power loss at any operation of CREATE, TRUNCATE and DROP leaves each done or not done, as it was acknowledged.
+#[test]
+fn power_loss_in_schema_changes() {
+    let (_, sim) = Disk::simulated(4);
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        let table = table();
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        for c in 0..3 {
+            node.shard.apply(vec![insert(&table, 1, c, c, 5)]).await.expect("applied");
+        }
+    });
+    sim.crash_to_synced();
+    let begin = sim.snapshot();
+    let first = sim.ops_count();
+    life(&sim, |disk| schema_history(disk, Arc::default())).expect("undisturbed");
+    let last = sim.ops_count();
+    let stride = ((last - first) / 60).max(1);
+    for at in (first..last).step_by(usize::try_from(stride).expect("small")) {
+        sim.restore(&begin);
+        sim.crash_at(at);
+        let steps = Steps::default();
+        let shared = steps.clone();
+        let _ = life(&sim, |disk| schema_history(disk, shared));
+        sim.restart();
+        let (begun, done) = *steps.lock().expect("lock");
+        let when = format!("power lost at operation {at} of {first}..{last}, in step {begun}");
+        life(&sim, move |disk| check_schema_history(disk, begun, done, when));
+    }
+}
+
 /// Proves that a full disk stops the writes with a reason, leaves the reads, and loses nothing.
 #[test]
 fn a_full_disk() {
@@ -404,7 +529,8 @@ fn a_full_disk() {
         }
         breaker.set_capacity(1);
         assert!(node.engine.flush(Some(table.id)).await.is_err());
-        let why = node.engine.failure().expect("stopped");
+        let (why, policy) = node.engine.failure().expect("stopped");
+        assert_eq!(policy, crate::FailurePolicy::Stop);
         assert!(why.contains("no space left") && why.contains("ks.t"), "{why}");
         let refused = node.shard.apply(vec![insert(&table, 1, 1, 1, 20)]).await;
         assert!(matches!(refused, Err(crate::Error::Stopped(_))), "{refused:?}");

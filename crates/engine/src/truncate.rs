@@ -29,6 +29,17 @@ impl Engine {
             self.flush(Some(table)).await?;
             self.snapshot(&store, "truncated").await?;
         }
+        self.clear(table).await?;
+        match self.truncation(table) {
+            Some(row) => self.persist(vec![row]).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Removes all data of a table, on all shards.
+    pub async fn clear(&self, table: TableId) -> Result<()> {
+        let store = self.stores.load().get(&table).cloned();
+        let store = store.ok_or_else(|| Error::UnknownTable(crate::store::hex(&table)))?;
         let mut outcome = Ok(());
         for index in 0..self.shard_count() {
             let emptied =
@@ -42,11 +53,7 @@ impl Engine {
         for index in 0..self.shard_count() {
             self.mesh.on(index, move |shard| async move { shard.release_table(table) }).await?;
         }
-        outcome?;
-        match self.truncation(table) {
-            Some(row) => self.persist(vec![row]).await,
-            None => Ok(()),
-        }
+        outcome
     }
 
     /// Everything in the view goes; the files when their last reader is gone.

@@ -135,6 +135,11 @@ impl Coordinator {
         modify::replay_batches(self).await
     }
 
+    /// Finishes what is unfinished and empties the log of batches. To be called once, when no client is served any more.
+    pub async fn close_batches(&self) -> Result<()> {
+        modify::close_batches(self).await
+    }
+
     /// Parses and prepares against the current catalog. Synchronous: nothing is awaited.
     pub fn prepare(&self, text: &str, client: &Client) -> Result<PreparedStatement> {
         let statement = halcyon_cql::parse_statement(text)?;

@@ -26,7 +26,7 @@ use crate::consistency::Consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
 use crate::{Error, Outcome, QueryOptions, Result};
 
-pub(crate) use batchlog::replay as replay_batches;
+pub(crate) use batchlog::{close as close_batches, replay as replay_batches};
 
 thread_local! {
     static LAST_MICROS: Cell<i64> = const { Cell::new(i64::MIN) };

@@ -21,7 +21,7 @@ use halcyon_io::clock::{Instant, now};
 use halcyon_io::{Clock, Socket, spawn, start};
 use halcyon_protocol::{
     Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
-    Opcode, ReplyTo, Response, SchemaChange, Version,
+    Opcode, ReplyTo, Response, Version,
 };
 use halcyon_query::Client;
 
@@ -175,17 +175,17 @@ impl Connection {
         self.stage.set(Stage::Ready);
     }
 
-    pub(crate) fn announce(&self, change: &SchemaChange) {
-        if let Some(version) = self.version.get()
-            && self.events.borrow().contains(&EventType::SchemaChange)
-        {
-            if self.unsent() > UNSENT_MAX {
-                // It would miss the event, or have ever more of them kept for it.
-                return self.close();
-            }
-            let event = Response::Event(Event::SchemaChange(change));
-            self.answer(ReplyTo::event(version), &event, &Notes::default());
+    /// Tells the client, if it asked for events of this kind.
+    pub(crate) fn announce(&self, kind: EventType, event: Event<'_>) {
+        let Some(version) = self.version.get() else { return };
+        if !self.events.borrow().contains(&kind) {
+            return;
         }
+        if self.unsent() > UNSENT_MAX {
+            // It would miss the event, or have ever more of them kept for it.
+            return self.close();
+        }
+        self.answer(ReplyTo::event(version), &Response::Event(event), &Notes::default());
     }
 }
 

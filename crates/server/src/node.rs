@@ -3,7 +3,8 @@
 //! 1. The directory is locked, its checks are made, the engine opens: nothing is served before recovery is done.
 //! 2. Each shard's thread opens its part and serves its inbox; when all have, the node writes its row of `system.local`, and all listen.
 //! 3. When it is to stop (SIGTERM, SIGINT): no more connections and requests; what is under way is answered; the engine drains.
-//! 4. An engine that has stopped itself (`disk_failure_policy`) is told of; with `die` the node stops too.
+//! 4. An engine that has stopped itself (`disk_failure_policy`, `commit_failure_policy`) is told of. As in Cassandra, `stop` closes the
+//!    doors and leaves the process, `die` ends it too; where only writes have to stop, reads go on.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_cql::schema::LocalNode;
-use halcyon_engine::{DiskFailurePolicy, Engine, News, RecoveryReport, Shard};
+use halcyon_engine::{Engine, FailurePolicy, News, RecoveryReport, Shard};
 use halcyon_io::clock::{Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
@@ -58,7 +59,9 @@ pub fn serve(
         let lock = take_directory(&disk, &settings).await?;
         check_machine(&disk, &settings, log)?;
         let address = claim(settings.transport.address, "native_transport_port").await?;
-        let opened = Engine::open(disk.clone(), settings.engine.clone()).await;
+        let progress = log.clone();
+        let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
+        let opened = Engine::open_telling(disk.clone(), settings.engine.clone(), tell).await;
         let (engine, report) = opened.map_err(|e| match e {
             halcyon_engine::Error::Disk(halcyon_io::Error::Busy { path, .. }) => busy(&path),
             e => Error::CannotStart(e.to_string()),
@@ -74,7 +77,7 @@ pub fn serve(
         spawn(watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
         tell_ready(&settings, &shared, &disk, began, log);
         ready(address);
-        until_stopped(stop, &engine, log).await;
+        until_stopped(stop, &engine, &shared, log).await;
         log.say(format_args!("draining: no new connections, requests under way are answered"));
         saved_caches::save_all(&engine, settings.saved_caches, log).await;
         drain(&engine, &shared, log).await?;
@@ -344,16 +347,27 @@ async fn open_shard(
 const ENGINE_CHECK: Duration = Duration::from_secs(1);
 
 /// Ends when the node is to stop, or when its engine has failed and the policy is to die.
-async fn until_stopped(stop: impl Future<Output = ()>, engine: &Engine, log: &Log) {
+async fn until_stopped(
+    stop: impl Future<Output = ()>,
+    engine: &Engine,
+    shared: &Shared,
+    log: &Log,
+) {
     let watch = async {
-        let mut failed = false;
+        let mut told = false;
         loop {
             tell_news(engine, log);
-            if let Some(why) = engine.failure().filter(|_| !failed) {
-                failed = true;
+            if let Some((why, policy)) = engine.failure().filter(|_| !told) {
+                told = true;
                 log.warning(format_args!("the engine has stopped: {why}"));
-                if engine.options().disk_failure_policy == DiskFailurePolicy::Die {
-                    return;
+                match policy {
+                    FailurePolicy::Die => return,
+                    FailurePolicy::Stop => {
+                        let stays = "the process stays until it is ended";
+                        log.warning(format_args!("stopping transports; {stays}"));
+                        close_doors(shared, log).await;
+                    }
+                    FailurePolicy::StopWrites => {}
                 }
             }
             Clock::system().sleep(ENGINE_CHECK).await;
@@ -372,7 +386,8 @@ fn tell_news(engine: &Engine, log: &Log) {
     }
 }
 
-async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error> {
+/// No more connections and requests; what is under way is answered.
+async fn close_doors(shared: &Shared, log: &Log) {
     for shard in 0..shared.shards {
         let drained =
             shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.drain().await });
@@ -380,12 +395,27 @@ async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error>
             log.warning(format_args!("shard {shard} has stopped"));
         }
     }
+}
+
+async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error> {
+    close_doors(shared, log).await;
+    finish_batches(shared, log).await;
     let drained = engine.drain().await;
     tell_news(engine, log);
     for shard in 0..shared.shards {
         let _ = shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.stop() }).await;
     }
     drained.map_err(|e| Error::Stopped(format!("the drain failed: {e}")))
+}
+
+/// Leaves nothing in `system.batches`, which Cassandra keeps in another order.
+async fn finish_batches(shared: &Shared, log: &Log) {
+    let job = |server: Rc<ShardServer>| async move {
+        server.coordinator.close_batches().await.map_err(|e| e.to_string())
+    };
+    if let Ok(Err(why)) = shared.mesh.on(0, job).await {
+        log.warning(format_args!("logged batches are left for the next start: {why}"));
+    }
 }
 
 fn tell_recovery(report: &RecoveryReport, log: &Log) {

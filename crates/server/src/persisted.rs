@@ -56,7 +56,7 @@ pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
         return Ok(());
     };
     let mut cursor = Cursor::new(&rows.content);
-    let mut loaded = 0;
+    let (mut loaded, mut removed) = (0, 0);
     for _ in 0..rows.count {
         let [id, keyspace, text] = row(&mut cursor)
             .map_err(|_| Error::Server("system.prepared_statements is damaged".to_owned()))?;
@@ -69,12 +69,17 @@ pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
                 keep(&shard, id, Entry::new(Arc::new(statement)));
                 loaded += 1;
             }
-            Err(why) => {
-                let log = &shard.shared.log;
-                log.warning(format_args!("a prepared statement is removed: {text}: {why}"));
+            Err(_) => {
+                removed += 1;
                 forget(&shard, id);
             }
         }
+    }
+    if removed > 0 {
+        let log = &shard.shared.log;
+        log.say(format_args!(
+            "{removed} prepared statements mean nothing any more and are removed"
+        ));
     }
     if loaded > 0 {
         shard.shared.log.say(format_args!("preloaded {loaded} prepared statements"));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::{AccessMode, Clock, DetachedSocket, Disk, Listener, Mesh, Socket, spawn};
-use halcyon_protocol::SchemaChange;
+use halcyon_protocol::{Event, EventType, SchemaChange, StatusChange};
 use halcyon_query::{Coordinator, RequestLimits};
 
 use crate::admission::Admission;
@@ -197,7 +197,7 @@ impl ShardServer {
     /// Tells the clients of this shard that asked for it.
     pub(crate) fn announce(&self, change: &SchemaChange) {
         for connection in self.connections.borrow().values() {
-            connection.announce(change);
+            connection.announce(EventType::SchemaChange, Event::SchemaChange(change));
         }
     }
 
@@ -212,13 +212,17 @@ impl ShardServer {
         }
     }
 
-    /// Accepts nothing more, and waits until what is under way is answered and all have left.
+    /// Accepts nothing more, and waits until what is under way is answered and all have left. Those that asked for it are told.
     pub(crate) async fn drain(self: Rc<Self>) {
-        self.draining.set(true);
-        for listener in self.listeners.borrow().iter() {
+        if self.draining.replace(true) {
+            return;
+        }
+        for listener in self.listeners.borrow_mut().drain(..) {
             listener.shut_down();
         }
         for connection in self.connections() {
+            let down = Event::StatusChange(StatusChange::Down, self.shared.transport.address);
+            connection.announce(EventType::StatusChange, down);
             connection.finish();
         }
         let server = self.clone();

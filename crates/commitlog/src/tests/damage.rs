@@ -3,8 +3,8 @@
 use halcyon_io::{Purpose, SimDisk, block_on};
 
 use super::*;
-use crate::Error;
 use crate::format::{SegmentHeader, file_name};
+use crate::{Error, Visited};
 
 fn path(id: u64) -> PathBuf {
     Path::new(DIRECTORY).join(file_name(0, id))
@@ -180,14 +180,28 @@ fn visitors_and_threads() {
         };
         let seen: Arc<Mutex<Vec<Vec<usize>>>> = Arc::new(Mutex::new(vec![Vec::new(); 5]));
         let sink = seen.clone();
-        let report = replay(&disk, &options, move |shard, _, record| {
+        let visit = move |shard: u32, _, record: &[u8]| {
             sink.lock().map_err(|e| e.to_string())?[shard as usize].push(number(record));
             Ok(())
-        });
+        };
+        let told: Arc<Mutex<Vec<(usize, usize)>>> = Arc::default();
+        let tell = told.clone();
+        let pause = async move |visited: Visited| {
+            tell.lock().map_err(|e| e.to_string())?.push((visited.segments, visited.of));
+            Ok(())
+        };
+        let report = replay(&disk, &options, visit, pause);
         assert_eq!(report.await.expect("replays").records, 250);
         let seen = seen.lock().expect("nobody panicked").clone();
         assert!(seen.iter().all(|numbers| numbers.iter().copied().eq(0..50)));
-        let refused = replay(&disk, &options, |_, position, _| Err(format!("not {position:?}")));
+        let told = told.lock().expect("nobody panicked").clone();
+        assert!(told.len() >= 5 && told.iter().all(|(segments, of)| segments <= of), "{told:?}");
+        let refused = replay(
+            &disk,
+            &options,
+            |_, position, _| Err(format!("not {position:?}")),
+            async |_| Ok(()),
+        );
         assert!(matches!(refused.await, Err(Error::Refused(why)) if why.starts_with("not")));
     });
 }

@@ -63,11 +63,11 @@ async fn replayed_with(
     let options = ReplayOptions { directory, mode: AccessMode::Auto, threads: 1, on_corruption };
     let records: Arc<Mutex<Replayed>> = Arc::default();
     let sink = records.clone();
-    let report = replay(disk, &options, move |shard, position, record| {
+    let visit = move |shard, position, record: &[u8]| {
         sink.lock().map_err(|e| e.to_string())?.push((shard, position, record.to_vec()));
         Ok(())
-    })
-    .await;
+    };
+    let report = replay(disk, &options, visit, async |_| Ok(())).await;
     let records = records.lock().expect("nobody panicked").clone();
     (report, records)
 }

@@ -119,7 +119,7 @@ impl Engine {
             DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => false,
         };
         if stops {
-            self.health.stop(format!("writes are refused since a {text}"));
+            self.disk_failed(format!("writes are refused since a {text}"));
         }
         self.tell(News::warning(text));
     }

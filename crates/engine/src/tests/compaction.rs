@@ -3,7 +3,7 @@
 use halcyon_io::{Fault, FaultRule, Operation};
 
 use super::*;
-use crate::{DiskFailurePolicy, News};
+use crate::DiskFailurePolicy;
 
 /// The table with other compaction options.
 fn compacted_by(options: &[(&str, &str)], gc_grace: u32) -> Arc<Table> {
@@ -69,11 +69,6 @@ fn sstables(node: &Node) -> usize {
 async fn minute(node: &Node) {
     node.engine.consider_all();
     node.engine.catch_up().await;
-}
-
-fn warnings(node: &Node) -> Vec<String> {
-    let told = node.engine.take_news().into_iter().filter(|news| news.is_warning);
-    told.map(|News { text, .. }| text).collect()
 }
 
 /// Proves that two compactions of one table go on at a time, on inputs of their own, and that all rows are there afterwards.

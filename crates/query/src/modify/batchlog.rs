@@ -4,6 +4,8 @@
 //! 2. A batch on several is first stored whole as a row of `system.batches`; then every shard applies its part; then the
 //!    row is deleted.
 //! 3. At start, `replay` applies whatever is still in `system.batches`: writes carry their timestamps, so twice is once.
+//! 4. At the end the table is emptied, not flushed: Cassandra keeps it in an order of its own (`LocalPartitioner`), and does not start on a
+//!    directory where it has another one.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -109,6 +111,16 @@ pub(crate) async fn replay(coordinator: &Coordinator) -> Result<usize> {
         }
     }
     Ok(replayed)
+}
+
+/// Finishes what is unfinished; then nothing is left of the log, in memory or on disk.
+pub(crate) async fn close(coordinator: &Coordinator) -> Result<()> {
+    replay(coordinator).await?;
+    let engine = coordinator.shard().engine();
+    match engine.catalog().table("system", "batches") {
+        Some(log) => Ok(engine.clear(log.id).await?),
+        None => Ok(()),
+    }
 }
 
 /// What one shard has in `system.batches`.

@@ -259,6 +259,10 @@ impl Values {
         let host = overrides.listen.clone().or(self.text("rpc_address"));
         let limit = |limit: Option<i64>| limit.and_then(|limit| usize::try_from(limit).ok());
         let of_memory = |share: u64| machine.memory / share;
+        // Cassandra takes a tenth and a fortieth of its heap.
+        let limit_or = |name: &str, share| Ok(self.bytes(name)?.unwrap_or(of_memory(share)));
+        let in_flight = limit_or("native_transport_max_request_data_in_flight", 10)?;
+        let in_flight_per_ip = limit_or("native_transport_max_request_data_in_flight_per_ip", 40)?;
         let max_frame_size =
             self.bytes("native_transport_max_frame_size")?.unwrap_or(16 << 20) as usize;
         Ok(Transport {
@@ -266,20 +270,18 @@ impl Values {
             shard_aware_port: self.port("native_transport_shard_aware_port")?.filter(|p| *p != 0),
             start_native_transport: self.boolean("start_native_transport")?,
             max_frame_size,
+            // Cassandra's default: what one client may have under way.
             max_message_size: self
                 .bytes("native_transport_max_message_size")?
-                .map_or(max_frame_size, |size| usize::try_from(size).unwrap_or(usize::MAX)),
+                .unwrap_or(in_flight_per_ip.min(in_flight))
+                .try_into()
+                .unwrap_or(usize::MAX),
             max_connections: limit(self.integer("native_transport_max_concurrent_connections")?),
             max_connections_per_ip: limit(
                 self.integer("native_transport_max_concurrent_connections_per_ip")?,
             ),
-            // Cassandra takes a tenth and a fortieth of its heap.
-            max_request_data_in_flight: self
-                .bytes("native_transport_max_request_data_in_flight")?
-                .unwrap_or(of_memory(10)),
-            max_request_data_in_flight_per_ip: self
-                .bytes("native_transport_max_request_data_in_flight_per_ip")?
-                .unwrap_or(of_memory(40)),
+            max_request_data_in_flight: in_flight,
+            max_request_data_in_flight_per_ip: in_flight_per_ip,
             receive_queue_capacity: self
                 .bytes("native_transport_receive_queue_capacity")?
                 .unwrap_or(1 << 20),

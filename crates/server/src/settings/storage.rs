@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use halcyon_engine::{
-    CommitLogOptions, DiskFailurePolicy, LogCompression, OnCorruption, Options, SyncMode, Version,
+    CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LogCompression, OnCorruption,
+    Options, SyncMode, Version,
 };
 
 use super::error::{Error, Result};
@@ -50,7 +51,14 @@ impl Values {
                 Some("stop_paranoid") => DiskFailurePolicy::StopParanoid,
                 Some("ignore") => DiskFailurePolicy::Ignore,
                 Some("die") => DiskFailurePolicy::Die,
+                Some("stop_paranoid") => DiskFailurePolicy::StopParanoid,
                 _ => DiskFailurePolicy::Stop,
+            },
+            commit_failure_policy: match self.text("commit_failure_policy").as_deref() {
+                Some("stop_commit") => CommitFailurePolicy::StopCommit,
+                Some("ignore") => CommitFailurePolicy::Ignore,
+                Some("die") => CommitFailurePolicy::Die,
+                _ => CommitFailurePolicy::Stop,
             },
             on_corruption: match self.text("commit_failure_policy").as_deref() {
                 Some("ignore") => OnCorruption::Ignore,

@@ -158,6 +158,23 @@ fn prepared_statements_are_bounded() {
     );
 }
 
+/// Proves that logged batches over several shards leave no SSTable of `system.batches`, which Cassandra would not open.
+#[test]
+fn a_drain_leaves_no_batches() {
+    let mut node = TestNode::start("batches", "");
+    let mut peer = table(&node, Version::V4);
+    for round in 0..20 {
+        let insert = |k: i32| format!("INSERT INTO ks.t (k, v) VALUES ({k}, 'x');");
+        let texts: String = (0..8).map(|k| insert(round * 8 + k)).collect();
+        assert_eq!(peer.query(&format!("BEGIN BATCH {texts} APPLY BATCH")), Answer::Void);
+    }
+    node.stop().unwrap();
+    let tables = std::fs::read_dir(node.directory.join("data/system")).unwrap();
+    let batches = tables.map(|entry| entry.unwrap().path());
+    let folder = batches.into_iter().find(|p| p.to_string_lossy().contains("/batches-")).unwrap();
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
+}
+
 /// Proves that wrong numbers of values get the three texts that Cassandra has for them.
 #[test]
 fn wrong_numbers_of_values() {
@@ -198,10 +215,10 @@ fn keyspaces_in_use() {
     assert_ne!(peer.prepare("SELECT * FROM local").0, unqualified.0);
 }
 
-/// Proves that a schema change is told to the connections of all shards that asked for it.
+/// Proves that a schema change is told to the connections of all shards that asked for it, and so is the node's end.
 #[test]
 fn schema_events() {
-    let node = TestNode::start("events", "");
+    let mut node = TestNode::start("events", "");
     let mut listening: Vec<Peer> = (0..6).map(|_| node.started()).collect();
     for peer in &mut listening {
         peer.client.register(9, &["SCHEMA_CHANGE", "STATUS_CHANGE"]);
@@ -210,6 +227,11 @@ fn schema_events() {
     assert!(matches!(node.started().query(KEYSPACE), Answer::SchemaChange(_)));
     for peer in &mut listening {
         assert_eq!(peer.answer(), (-1, Answer::Event("SCHEMA_CHANGE".to_owned())));
+    }
+    node.stop().unwrap();
+    for peer in &mut listening {
+        assert_eq!(peer.answer(), (-1, Answer::Event("STATUS_CHANGE".to_owned())));
+        assert!(peer.is_closed());
     }
 }
 

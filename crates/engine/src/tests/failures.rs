@@ -1,0 +1,183 @@
+//! Full disks and I/O errors while serving: what `disk_failure_policy` and `commit_failure_policy` do, and that nothing
+//! acknowledged is lost.
+
+use halcyon_io::{Fault, FaultRule};
+
+use super::*;
+use crate::{CommitFailurePolicy, DiskFailurePolicy, FailurePolicy};
+
+/// A node with a table, ten rows in it.
+async fn with_rows(disk: Disk, set: impl FnOnce(&mut Options)) -> (Node, Arc<Table>) {
+    let node = start_with(disk, set).await.expect("starts");
+    let table = table();
+    change(&node, std::slice::from_ref(&table)).await.expect("schema");
+    for c in 0..10 {
+        node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.expect("applied");
+    }
+    (node, table)
+}
+
+fn rule(path: &str, fault: Fault) -> FaultRule {
+    FaultRule { path_contains: path.to_owned(), times: u64::MAX, ..FaultRule::any(fault) }
+}
+
+/// Proves that a commit log without room refuses writes one by one, says so once, and goes on when there is room; what was
+/// acknowledged survives, what was refused is not there.
+#[test]
+fn a_commit_log_without_room() {
+    let (_, sim) = Disk::simulated(21);
+    let breaker = sim.clone();
+    let written = life(&sim, |disk| async move {
+        let (node, table) = with_rows(disk, |_| ()).await;
+        breaker.set_capacity(1);
+        let mut c = 10;
+        let refused = loop {
+            match node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await {
+                Ok(()) => c += 1,
+                Err(e) => break e,
+            }
+        };
+        assert!(refused.to_string().starts_with("the commit log cannot grow"), "{refused}");
+        assert!(node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.is_err());
+        assert!(node.engine.failure().is_none());
+        assert_eq!(warnings(&node).len(), 1);
+        assert_eq!(contents(&node, &table).await.len(), c as usize);
+        breaker.set_capacity(None);
+        node.shard.apply(vec![insert(&table, 1, c + 1, 1, 10)]).await.expect("there is room");
+        c
+    });
+    sim.crash_to_synced();
+    life(&sim, move |disk| async move {
+        let node = start(disk).await.expect("starts");
+        let rows = contents(&node, &user_table(&node)).await;
+        assert!(rows.keys().map(|(_, c)| *c).eq((0..written).chain([written + 1])));
+    });
+}
+
+/// Proves what each `commit_failure_policy` does about a device that refuses to write the log.
+#[test]
+fn a_commit_log_that_fails() {
+    use CommitFailurePolicy::{Die, Ignore, Stop, StopCommit};
+    let policies = [
+        (Stop, Some(FailurePolicy::Stop)),
+        (StopCommit, Some(FailurePolicy::StopWrites)),
+        (Die, Some(FailurePolicy::Die)),
+        (Ignore, None),
+    ];
+    for (policy, expected) in policies {
+        let (_, sim) = Disk::simulated(22);
+        let breaker = sim.clone();
+        life(&sim, move |disk| async move {
+            let (node, table) = with_rows(disk, |o| o.commit_failure_policy = policy).await;
+            breaker.fail_on(rule("commitlog", Fault::DeviceError));
+            assert!(node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.is_err());
+            assert!(node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.is_err());
+            assert_eq!(node.engine.failure().map(|(_, policy)| policy), expected, "{policy:?}");
+            assert_eq!(warnings(&node).len(), usize::from(expected.is_none()));
+            assert_eq!(contents(&node, &table).await.len(), 10);
+        });
+        sim.clear_faults();
+        sim.crash_to_synced();
+        life(&sim, |disk| async move {
+            let node = start(disk).await.expect("starts");
+            assert_eq!(contents(&node, &user_table(&node)).await.len(), 10);
+        });
+    }
+}
+
+/// Proves what each `disk_failure_policy` does about a flush without room, and that those which go on flush when there is room.
+#[test]
+fn a_flush_without_room() {
+    use DiskFailurePolicy::{BestEffort, Die, Ignore, Stop, StopParanoid};
+    let policies = [
+        (Stop, Some(FailurePolicy::Stop)),
+        (StopParanoid, Some(FailurePolicy::Stop)),
+        (Die, Some(FailurePolicy::Die)),
+        (BestEffort, None),
+        (Ignore, None),
+    ];
+    for (policy, expected) in policies {
+        let (_, sim) = Disk::simulated(23);
+        let breaker = sim.clone();
+        life(&sim, move |disk| async move {
+            let (node, table) = with_rows(disk, |o| o.disk_failure_policy = policy).await;
+            // It fails three times; where it is tried again, it is at once: nobody waits on the simulated clock.
+            breaker.fail_on(FaultRule { times: 3, ..rule("/ks/", Fault::NoSpace) });
+            let first = node.engine.flush(Some(table.id)).await;
+            assert_eq!(node.engine.failure().map(|(_, policy)| policy), expected, "{policy:?}");
+            assert_eq!(contents(&node, &table).await.len(), 10);
+            if expected.is_some() {
+                assert!(first.is_err());
+                return;
+            }
+            let notes = warnings(&node);
+            assert!(notes.len() == 1 && notes[0].contains("it is tried again"), "{notes:?}");
+            node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes go on");
+            node.engine.flush(Some(table.id)).await.expect("there is room");
+            assert_eq!(contents(&node, &table).await.len(), 11);
+        });
+    }
+}
+
+/// Proves that a compaction without room leaves its inputs, and works when there is room.
+#[test]
+fn a_compaction_without_room() {
+    let (_, sim) = Disk::simulated(24);
+    let breaker = sim.clone();
+    life(&sim, move |disk| async move {
+        let (node, table) =
+            with_rows(disk, |o| o.disk_failure_policy = DiskFailurePolicy::BestEffort).await;
+        for round in 0..2 {
+            node.shard.apply(vec![insert(&table, 2, round, 1, 10)]).await.expect("applied");
+            node.engine.flush(Some(table.id)).await.expect("flushed");
+        }
+        breaker.set_capacity(1);
+        assert!(node.engine.compact(table.id).await.is_err());
+        assert_eq!(contents(&node, &table).await.len(), 12);
+        breaker.set_capacity(None);
+        node.engine.compact(table.id).await.expect("there is room");
+        assert_eq!(contents(&node, &table).await.len(), 12);
+    });
+}
+
+/// Proves that a damaged SSTable is `stop_paranoid`'s and `die`'s business only, and an unreadable one every stopping policy's.
+#[test]
+fn reads_that_fail() {
+    use DiskFailurePolicy::{Die, Ignore, Stop, StopParanoid};
+    let cases = [
+        (StopParanoid, true, Some(FailurePolicy::Stop)),
+        (Die, true, Some(FailurePolicy::Die)),
+        (Stop, true, None),
+        (Ignore, true, None),
+        (Stop, false, Some(FailurePolicy::Stop)),
+        (Ignore, false, None),
+    ];
+    for (policy, damaged, expected) in cases {
+        let (_, sim) = Disk::simulated(25);
+        let breaker = sim.clone();
+        life(&sim, move |disk| async move {
+            let (node, table) = with_rows(disk, |o| o.disk_failure_policy = policy).await;
+            node.engine.flush(Some(table.id)).await.expect("flushed");
+            if damaged {
+                let files = breaker.files();
+                let of_table = |p: &&std::path::PathBuf| {
+                    let path = p.to_string_lossy();
+                    path.contains("/ks/") && path.ends_with("-Data.db")
+                };
+                assert!(breaker.flip(files.iter().find(of_table).expect("a file"), 20, 1));
+            } else {
+                breaker.fail_on(rule("-Data.db", Fault::DeviceError));
+            }
+            let failed = async {
+                let mut stream = node.shard.read(all(&table)).await?;
+                while stream.advance().await? {}
+                Ok::<(), crate::Error>(())
+            };
+            let failed = failed.await;
+            assert!(failed.is_err(), "{policy:?}");
+            let found = node.engine.failure().map(|(_, policy)| policy);
+            assert_eq!(found, expected, "{policy:?}, damaged {damaged}: {failed:?}");
+            assert_eq!(warnings(&node).len(), usize::from(expected.is_none()));
+        });
+    }
+}

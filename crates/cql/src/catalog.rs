@@ -10,6 +10,7 @@ use halcyon_model::types::UserType;
 use halcyon_stream::{Layout, TableId};
 
 use crate::error::{Error, Result};
+use crate::schema::DATA_CENTER;
 use crate::schema::rows::{self, SchemaRows};
 
 /// Which kind of table, as far as statements behave differently.
@@ -115,9 +116,16 @@ pub struct Catalog {
     /// `system.local.schema_version`.
     pub version: [u8; 16],
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
+    /// Where this node is; `None`: where a node is that nobody told.
+    pub data_center: Option<Arc<str>>,
 }
 
 impl Catalog {
+    /// The data centre that this node is in.
+    pub fn data_center(&self) -> &str {
+        self.data_center.as_deref().unwrap_or(DATA_CENTER)
+    }
+
     /// The catalog that the live rows of `system_schema` mean, with the system's own keyspaces.
     pub fn from_rows(rows: &SchemaRows) -> Result<Catalog> {
         rows::catalog(rows)

@@ -1,7 +1,10 @@
 //! What the node says about itself in `system.local`.
 
+use std::sync::Arc;
+
+use halcyon_cql::catalog::Catalog;
 use halcyon_cql::schema::rows::WriteTime;
-use halcyon_cql::schema::{LocalNode, local_row, system_tables};
+use halcyon_cql::schema::{DATA_CENTER, LocalNode, RACK, local_row, system_tables};
 use halcyon_io::Random;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slices};
 
@@ -14,6 +17,8 @@ struct Saved {
     cluster_name: Option<String>,
     host_id: Option<[u8; 16]>,
     tokens: Vec<i64>,
+    data_center: Option<String>,
+    rack: Option<String>,
 }
 
 /// As Cassandra's.
@@ -21,7 +26,8 @@ const DEFAULT_CLUSTER_NAME: &str = "Test Cluster";
 
 impl Engine {
     /// Writes the node's row, once the shards are open. Host id and tokens stay those that an earlier start, or the Cassandra whose
-    /// directory this was, has written; a host id of zeros means: make one. An empty cluster name means: the saved one.
+    /// directory this was, has written; a host id of zeros means: make one. An empty name of cluster, data centre or rack means: the
+    /// saved one.
     pub async fn join(&self, node: LocalNode) -> Result<LocalNode> {
         let saved = self.saved_node().await?;
         let mut node = LocalNode { schema_version: self.catalog().version, ..node };
@@ -34,6 +40,13 @@ impl Engine {
                  directory",
                 node.cluster_name
             )));
+        }
+        node.data_center = placed("data center", node.data_center, saved.data_center, DATA_CENTER)?;
+        node.rack = placed("rack", node.rack, saved.rack, RACK)?;
+        if node.data_center != DATA_CENTER {
+            let mut catalog = Catalog::clone(&self.catalog.load());
+            catalog.data_center = Some(node.data_center.as_str().into());
+            self.catalog.store(Arc::new(catalog));
         }
         if !saved.tokens.is_empty() {
             node.tokens = saved.tokens;
@@ -73,6 +86,10 @@ impl Engine {
                         b"cluster_name" => {
                             saved.cluster_name = String::from_utf8(value.to_vec()).ok();
                         }
+                        b"data_center" => {
+                            saved.data_center = String::from_utf8(value.to_vec()).ok();
+                        }
+                        b"rack" => saved.rack = String::from_utf8(value.to_vec()).ok(),
                         b"host_id" => saved.host_id = value.try_into().ok(),
                         b"tokens" => {
                             let text = String::from_utf8_lossy(cell.path.of(row.bytes));
@@ -85,6 +102,19 @@ impl Engine {
             Ok(saved)
         };
         self.mesh.on(owner, read).await?
+    }
+}
+
+/// Where the node is: data is placed by it, so it does not change.
+fn placed(what: &str, given: String, saved: Option<String>, default: &str) -> Result<String> {
+    match saved.filter(|saved| !saved.is_empty()) {
+        Some(saved) if given.is_empty() || given == saved => Ok(saved),
+        Some(saved) => Err(Error::CannotStart(format!(
+            "Cannot start node if snitch's {what} ({given}) differs from previous {what} ({saved}). Please fix the snitch \
+             configuration (endpoint_snitch, cassandra-rackdc.properties)"
+        ))),
+        None if given.is_empty() => Ok(default.to_owned()),
+        None => Ok(given),
     }
 }
 

@@ -60,6 +60,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         port: args.port,
         shards: args.shards,
         io_engine: args.io_engine,
+        rackdc: args.config.as_deref().and_then(beside),
     };
     let machine = Machine { memory: resources::available_memory(), cores: core_count() };
     let settings =
@@ -98,6 +99,11 @@ const INTERRUPTED: u8 = 130;
 
 /// No configuration is longer.
 const CONFIG_MAX: u64 = 4 << 20;
+
+/// Where Cassandra's snitch finds data centre and rack. Without the file there is nothing to say; whoever needs it tells.
+fn beside(config: &Path) -> Option<String> {
+    read(&config.with_file_name("cassandra-rackdc.properties")).ok()
+}
 
 fn read(path: &Path) -> Result<String> {
     let disk = Disk::real(DiskOptions::default());

@@ -1,7 +1,6 @@
 //! Consistency levels on one node: what a request may ask for, and whether one replica is enough.
 
 use halcyon_cql::catalog::{Catalog, Table, TableKind};
-use halcyon_cql::schema::DATA_CENTER;
 
 use crate::{Error, Result};
 
@@ -175,7 +174,7 @@ impl Consistency {
         let Some(keyspace) = catalog.keyspace(keyspace) else { return Ok(()) };
         for (center, text) in keyspace.replication.iter().filter(|(key, _)| *key != "class") {
             let required = factor(text) / 2 + 1;
-            let alive = i32::from(center == DATA_CENTER);
+            let alive = i32::from(center == catalog.data_center());
             if alive < required {
                 let consistency = format!("{} in DC {center}", self.name());
                 return Err(Error::Unavailable { consistency, code: self.0, required, alive: 0 });
@@ -208,7 +207,7 @@ impl Replicas {
         if !class.ends_with("NetworkTopologyStrategy") {
             return Replicas { all, local: all, alive: i32::min(all, 1), by_center: false };
         }
-        let local = keyspace.replication.get(DATA_CENTER).map_or(0, |text| factor(text));
+        let local = keyspace.replication.get(catalog.data_center()).map_or(0, |text| factor(text));
         Replicas { all, local, alive: local.min(1), by_center: true }
     }
 }

@@ -14,7 +14,7 @@ use halcyon_cql::catalog::{TableKind, refuse_derived};
 use halcyon_cql::plan::find_table;
 use halcyon_cql::schema::change::{self, Change, Context, Event, Target};
 use halcyon_cql::schema::rows::{WriteTime, difference};
-use halcyon_cql::schema::{DATA_CENTER, schema_version_row, system_tables};
+use halcyon_cql::schema::{schema_version_row, system_tables};
 use halcyon_io::clock::{unix_micros, unix_seconds};
 use halcyon_stream::PartitionKey;
 
@@ -85,7 +85,7 @@ async fn change_schema(
             seconds: u32::try_from(unix_seconds()).unwrap_or_default(),
         };
         let keyspace = keyspace.as_deref();
-        let context = Context { keyspace, data_center: DATA_CENTER, table_id, at };
+        let context = Context { keyspace, data_center: catalog.data_center(), table_id, at };
         let made = change::change(&catalog, &kind, &context)?;
         if made.event.is_some() {
             let mut rows = difference(&catalog, &made.catalog, at);

@@ -20,7 +20,8 @@ pub(crate) async fn execute(
         protocol_version: 5,
         ..QueryOptions::default()
     };
-    shard.coordinator.execute(&statement, &options, &client).await
+    // Boxed: whoever awaits this has a small future.
+    Box::pin(shard.coordinator.execute(&statement, &options, &client)).await
 }
 
 pub(crate) fn bytes(value: impl AsRef<[u8]>) -> OwnedValue {

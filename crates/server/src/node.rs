@@ -240,8 +240,8 @@ async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Resu
     let ring = |n: usize| ((2 * n as u128 + 1) << 63) / settings.num_tokens as u128;
     let node = LocalNode {
         cluster_name: settings.cluster_name.clone().unwrap_or_default(),
-        data_center: "datacenter1".to_owned(),
-        rack: "rack1".to_owned(),
+        data_center: settings.data_center.clone().unwrap_or_default(),
+        rack: settings.rack.clone().unwrap_or_default(),
         host_id: [0; 16],
         tokens: (0..settings.num_tokens).map(|n| (ring(n) as u64 ^ (1 << 63)) as i64).collect(),
         listen_address: address.ip(),

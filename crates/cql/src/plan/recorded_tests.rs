@@ -60,7 +60,7 @@ fn catalog(keyspace: &str, schema: &str) -> Catalog {
         types,
     };
     let keyspaces = BTreeMap::from([(keyspace.to_owned(), Arc::new(found))]);
-    Catalog { version: [0; 16], keyspaces }
+    Catalog { keyspaces, ..Catalog::default() }
 }
 
 fn prepare(text: &str, catalog: &Catalog, keyspace: &str) -> Result<Prepared> {

@@ -17,6 +17,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use halcyon_cql::schema::{DATA_CENTER, RACK};
 use halcyon_io::{AccessMode, DiskOptions, EngineChoice};
 
 pub use error::{Error, Result};
@@ -32,6 +33,8 @@ pub struct Overrides {
     pub port: Option<u16>,
     pub shards: Option<usize>,
     pub io_engine: Option<EngineChoice>,
+    /// What `cassandra-rackdc.properties` says, if there is one beside the file.
+    pub rackdc: Option<String>,
 }
 
 /// What defaults depend on.
@@ -83,6 +86,9 @@ pub struct SavedCaches {
 pub struct Settings {
     /// `None`: what the data directory says, else the default.
     pub cluster_name: Option<String>,
+    /// `None`: what the data directory says, else the default.
+    pub data_center: Option<String>,
+    pub rack: Option<String>,
     /// Of a node that has none yet.
     pub num_tokens: usize,
     pub storage_port: u16,
@@ -115,9 +121,12 @@ impl Settings {
         let values = Values { keys, file };
         values.refuse_what_cannot_be()?;
         let data_dir = values.data_dir(overrides);
+        let place = values.place(overrides)?;
         let shards = values.shards(overrides, machine)?;
         let settings = Settings {
             cluster_name: values.node("cluster_name").and_then(|_| values.text("cluster_name")),
+            data_center: place.as_ref().map(|(data_center, _)| data_center.clone()),
+            rack: place.map(|(_, rack)| rack),
             num_tokens: match values.integer("num_tokens")?.map(usize::try_from) {
                 Some(Ok(tokens @ 1..=1536)) => tokens,
                 _ => 16,
@@ -295,6 +304,28 @@ impl Values {
                 .unwrap_or_else(|| of_memory(256).max(10 << 20)),
             trace_ttl: self.duration("trace_type_query_ttl")?.unwrap_or(Duration::from_secs(86400)),
         })
+    }
+
+    /// Data centre and rack, if the snitch says them.
+    fn place(&self, overrides: &Overrides) -> Result<Option<(String, String)>> {
+        match self.class("endpoint_snitch").as_deref() {
+            Some("SimpleSnitch") => Ok(Some((DATA_CENTER.to_owned(), RACK.to_owned()))),
+            Some("GossipingPropertyFileSnitch") => {
+                let property = |name: &str| {
+                    let lines = overrides.rackdc.as_deref().unwrap_or_default().lines();
+                    let pairs = lines.filter_map(|line| line.split_once('='));
+                    let found = pairs.rev().find(|(key, _)| key.trim() == name);
+                    found.map(|(_, value)| value.trim().to_owned()).filter(|v| !v.is_empty())
+                };
+                let place = property("dc").zip(property("rack"));
+                place.map(Some).ok_or_else(|| {
+                    let text = "DC or rack not found in snitch properties, check your configuration in: \
+                                cassandra-rackdc.properties, beside the configuration file";
+                    Error::Refused(text.to_owned())
+                })
+            }
+            _ => Ok(None),
+        }
     }
 
     fn requests_per_second(&self) -> Result<Option<u32>> {

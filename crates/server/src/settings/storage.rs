@@ -51,7 +51,6 @@ impl Values {
                 Some("stop_paranoid") => DiskFailurePolicy::StopParanoid,
                 Some("ignore") => DiskFailurePolicy::Ignore,
                 Some("die") => DiskFailurePolicy::Die,
-                Some("stop_paranoid") => DiskFailurePolicy::StopParanoid,
                 _ => DiskFailurePolicy::Stop,
             },
             commit_failure_policy: match self.text("commit_failure_policy").as_deref() {

@@ -63,6 +63,7 @@ fn the_command_line_goes_first() {
         port: Some(7),
         shards: Some(2),
         io_engine: Some(EngineChoice::Pool),
+        rackdc: None,
     };
     let text = "native_transport_port: 9\nrpc_address: 127.0.0.2\nshards: 3\nio_engine: uring\n\
                 sstable:\n  selected_format: bti\n";
@@ -123,4 +124,21 @@ fn aliases_are_bounded() {
         text += &format!("a{level}: &a{level} [{aliases}]\n");
     }
     assert!(matches!(load(&text), Err(Error::Syntax(_))));
+}
+
+/// Proves that data centre and rack come from where the snitch finds them, and from the data directory if nobody says.
+#[test]
+fn data_centre_and_rack() {
+    let place = |text: &str, rackdc: Option<&str>| {
+        let overrides = Overrides { rackdc: rackdc.map(str::to_owned), ..Overrides::default() };
+        let settings = Settings::load(Some(text), &overrides, MACHINE)?;
+        Ok::<_, Error>(settings.data_center.zip(settings.rack))
+    };
+    let both = |dc: &str, rack: &str| Ok(Some((dc.to_owned(), rack.to_owned())));
+    let gossiping = "endpoint_snitch: GossipingPropertyFileSnitch\n";
+    let properties = "# where\ndc=Berlin\n rack = r7 \n# dc=other\n";
+    assert_eq!(place("", Some(properties)), Ok(None));
+    assert_eq!(place("endpoint_snitch: SimpleSnitch\n", None), both("datacenter1", "rack1"));
+    assert_eq!(place(gossiping, Some(properties)), both("Berlin", "r7"));
+    assert!(place(gossiping, None).is_err());
 }

@@ -216,7 +216,9 @@ async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()>
     };
     take_rows(shard, scan, read).await?;
     let ended = now();
-    let counts = (scan.live.rows - rows, scan.live.tombstones - tombstones);
+    // Tombstones are counted anew where the read of a partition ends.
+    let counts =
+        (scan.live.rows.saturating_sub(rows), scan.live.tombstones.saturating_sub(tombstones));
     shard.observe_read(table, measure, (began, ended), counts);
     scan.seen = (shard.index(), ended);
     Ok(())

@@ -51,7 +51,7 @@ fn older_names() {
     assert_eq!(settings.engine.compaction_throughput, None);
     assert_eq!(settings.transport.idle_timeout, Some(Duration::from_millis(1500)));
     assert_eq!(settings.transport.max_request_data_in_flight, (8 << 30) / 10);
-    assert_eq!(settings.meaningless, ["key_cache_save_period", "materialized_views_enabled"]);
+    assert_eq!(settings.meaningless, ["materialized_views_enabled"]);
 }
 
 /// Proves that the command line goes before the file.

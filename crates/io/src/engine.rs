@@ -175,6 +175,9 @@ pub(crate) fn choice_in_force() -> (EngineChoice, Option<String>) {
 
 /// Enough for what one thread keeps in flight; small enough for an 8 MiB locked-memory limit.
 const RING_ENTRIES: u32 = 256;
+/// Tasks that other threads have woken and that have not run yet. When there is no room for one more, the thread that wakes it
+/// spins until there is: two threads that wake each other's tasks must never both be there.
+const WAKE_UPS: usize = 1 << 14;
 /// When all are busy, whoever wants one more spins; so there are more than streams in flight.
 const POOL_THREADS: usize = 128;
 
@@ -280,7 +283,7 @@ fn build_runtime(driver: DriverType, cooperative: bool) -> io::Result<Runtime> {
         .coop_taskrun(cooperative)
         .taskrun_flag(cooperative)
         .reuse_thread_pool(pool.clone());
-    RuntimeBuilder::new().with_proactor(proactor).build()
+    RuntimeBuilder::new().with_proactor(proactor).sync_queue_size(WAKE_UPS).build()
 }
 
 /// Runs a future on this thread's runtime, made on first use with the configured engine.

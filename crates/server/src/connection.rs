@@ -37,7 +37,10 @@ const READ_MAX: usize = 256 << 10;
 /// Bytes of answers that may wait for a client that does not read them.
 const UNSENT_MAX: usize = 1 << 20;
 /// Bytes of answers that may wait for it or be on their way.
-const ANSWERS_MAX: usize = 16 << 20;
+const ANSWERS_MAX: usize = 8 << 20;
+/// What an answer is taken for at least, and before there was one: a client whose first requests have large answers sends many.
+const ANSWER_MIN: usize = 32 << 10;
+const ANSWER_FIRST: usize = 1 << 20;
 /// How often a client that may send no more is looked at again.
 const ROOM_CHECK: Duration = Duration::from_millis(1);
 
@@ -100,7 +103,7 @@ impl Connection {
             to_send: Bell::default(),
             eased: Bell::default(),
             sending: Cell::new(0),
-            large_answer: Cell::new(0),
+            large_answer: Cell::new(ANSWER_FIRST),
             in_flight: Cell::new(0),
             ended: Cell::new(false),
             broken: Cell::new(false),
@@ -153,7 +156,7 @@ impl Connection {
             encoder.push(to, response, notes);
             let bytes = encoder.len().saturating_sub(before);
             let large = self.large_answer.get();
-            self.large_answer.set(bytes.max(large - large / 8));
+            self.large_answer.set(bytes.max(large - large / 64).max(ANSWER_MIN));
             self.to_send.ring();
         }
     }

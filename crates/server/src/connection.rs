@@ -255,6 +255,10 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
             while connection.is_full() {
                 connection.eased.wait().await;
             }
+            if connection.broken.get() {
+                // Nobody would hear the answers.
+                return;
+            }
             match decoder.next() {
                 Ok(Some(envelope)) => {
                     take_in(shard, connection, &mut decoder, envelope, arrived).await;

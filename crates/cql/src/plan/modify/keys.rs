@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use halcyon_model::BoundKind;
-use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::clustering::{ClusteringValue, Position};
 use halcyon_model::token::join_key;
 use halcyon_stream::{BoundBuf, PartitionKey};
 
@@ -169,7 +169,13 @@ impl Restrictions {
             table.schema.clustering.iter().map(|def| def.name.as_str()).collect();
         let prefixes = product(self.clustering.iter(), &names, execution)?;
         if self.is_full_clustering(table) {
-            let rows = prefixes.iter().map(|prefix| serialize(prefix, table)).collect();
+            let mut rows: Vec<Vec<u8>> =
+                prefixes.iter().map(|prefix| serialize(prefix, table)).collect();
+            // Which of several rows is complained about is told by their order in the partition.
+            rows.sort_by(|a, b| {
+                let (a, b) = (row(a, names.len()), row(b, names.len()));
+                table.layout.clusterings.compare(a, b)
+            });
             return Ok(BoundRows::Rows(rows));
         }
         let mut slices = Vec::new();
@@ -205,6 +211,10 @@ fn serialize(values: &[Vec<u8>], table: &Table) -> Vec<u8> {
     let mut out = Vec::new();
     table.layout.clusterings.write(&values, &mut out);
     out
+}
+
+fn row(serialized: &[u8], count: usize) -> Position<'_> {
+    Position { kind: BoundKind::Clustering, count, serialized }
 }
 
 fn bound(kind: BoundKind, values: &[Vec<u8>], table: &Table) -> BoundBuf {

@@ -5,6 +5,8 @@
 //! 2. A row is there if its primary key was written and that is live, or if any of its cells is, of whichever column.
 //! 3. Cells of a collection or user type are put together to its frozen form, counters to their total.
 
+use std::ops::Sub;
+
 use halcyon_cql::plan::selection::{CellTime, RowValues};
 use halcyon_model::bytes::Put;
 use halcyon_model::{CqlType, DeletionTime, counter};
@@ -27,21 +29,29 @@ pub(crate) struct Live {
     pub partition: DeletionTime,
     /// Of the open range tombstone.
     pub range: DeletionTime,
-    /// Dead cells, rows and markers that were read.
-    pub tombstones: u64,
-    /// Live rows that were read, static ones too.
+    pub met: Met,
+}
+
+/// How much of each kind was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Met {
+    /// Live rows, static ones too.
     pub rows: u64,
+    /// Dead cells, rows and markers.
+    pub tombstones: u64,
+}
+
+impl Sub for Met {
+    type Output = Met;
+
+    fn sub(self, before: Met) -> Met {
+        Met { rows: self.rows - before.rows, tombstones: self.tombstones - before.tombstones }
+    }
 }
 
 impl Live {
     pub(crate) fn new(now: u32) -> Live {
-        Live {
-            now,
-            partition: DeletionTime::LIVE,
-            range: DeletionTime::LIVE,
-            tombstones: 0,
-            rows: 0,
-        }
+        Live { now, partition: DeletionTime::LIVE, range: DeletionTime::LIVE, met: Met::default() }
     }
 
     pub(crate) fn start(&mut self, deletion: DeletionTime) {
@@ -51,7 +61,7 @@ impl Live {
 
     pub(crate) fn marker(&mut self, open: Option<DeletionTime>) {
         self.range = open.unwrap_or(DeletionTime::LIVE);
-        self.tombstones += 1;
+        self.met.tombstones += 1;
     }
 
     /// Fills in the live values of a row; whether it is there. `targets` is by column of the layout.
@@ -64,7 +74,7 @@ impl Live {
     ) -> Result<bool> {
         let deletion = self.partition.max(self.range).max(row.deletion.time);
         if !row.deletion.time.is_live() {
-            self.tombstones += 1;
+            self.met.tombstones += 1;
         }
         let liveness = &row.liveness;
         let expired = liveness.is_expiring() && self.now >= liveness.local_expiration_time;
@@ -81,7 +91,7 @@ impl Live {
             let target = targets.get(index).copied().flatten();
             there |= self.column(row, column, of_column, deletion, target, values)?;
         }
-        self.rows += u64::from(there);
+        self.met.rows += u64::from(there);
         Ok(there)
     }
 
@@ -91,7 +101,7 @@ impl Live {
         }
         let live = cell.is_live(self.now);
         if !live {
-            self.tombstones += 1;
+            self.met.tombstones += 1;
         }
         live
     }

@@ -29,7 +29,7 @@ use halcyon_model::value::{quote_json, to_cql_literal, to_json_string};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
 
 use crate::aggregate::Accumulators;
-use crate::live::{Live, Target};
+use crate::live::{Live, Met, Target};
 use crate::{Error, Result};
 
 /// Bytes after which a page ends early, whatever its number of rows.
@@ -164,7 +164,8 @@ pub(crate) struct Scan {
     skipping: bool,
     /// Fragments that were stepped over since.
     stepped: u32,
-    live_rows: u64,
+    /// What had been met when the read that is under way began.
+    met_before: Met,
     warnings: Vec<String>,
     group: Option<Group>,
     sorted: Vec<Sortable>,
@@ -244,7 +245,7 @@ impl Scan {
             found_static: false,
             skipping: false,
             stepped: 0,
-            live_rows: 0,
+            met_before: Met::default(),
             warnings: Vec::new(),
             group: None,
             sorted: Vec::new(),
@@ -285,7 +286,8 @@ impl Scan {
                 Fragment::Marker(marker) => self.live.marker(marker.open),
                 Fragment::End => self.end()?,
             }
-            if self.live.tombstones > self.moment.bounds.tombstone_failure_threshold {
+            let met = self.live.met - self.met_before;
+            if met.tombstones > self.moment.bounds.tombstone_failure_threshold {
                 return Err(self.too_many_tombstones());
             }
             if self.skipping {
@@ -340,8 +342,8 @@ impl Scan {
 
     /// Warns of what the read that ends here had to step over.
     fn note_tombstones(&mut self) {
-        let (rows, tombstones) = (self.live_rows, self.live.tombstones);
-        (self.live_rows, self.live.tombstones) = (0, 0);
+        let Met { rows, tombstones } = self.live.met - self.met_before;
+        self.met_before = self.live.met;
         if tombstones > self.moment.bounds.tombstone_warn_threshold {
             self.warnings.push(format!(
                 "Read {rows} live rows and {tombstones} tombstone cells for query {} (see tombstone_warn_threshold)",
@@ -421,7 +423,6 @@ impl Scan {
             return Ok(());
         }
         self.found_rows = true;
-        self.live_rows += 1;
         let clusterings = &table.layout.clusterings;
         let values = clusterings.values(row.clustering, clusterings.len());
         for (target, value) in self.targets.clustering.iter().zip(values) {

@@ -2,7 +2,7 @@
 //!
 //! 1. The statement is bound; a paging state says after which row to go on.
 //! 2. Keys are read one after the other, each on its owner; a range shard by shard, since shard 0 has the lowest tokens.
-//! 3. The `Scan` travels: it is handed to a shard with what it has gathered, and comes back with more.
+//! 3. The `Scan` travels, in its box: it is handed to a shard with what it has gathered, and comes back with more.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub(crate) async fn execute_select(
     };
     let moment = request.moment(options.consistency, bounds);
     let here = (coordinator.shard().index(), began);
-    let mut scan = Scan::new(select, moment, page_rows, here);
+    let mut scan = Box::new(Scan::new(select, moment, page_rows, here));
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);
     }
@@ -92,7 +92,7 @@ fn observe(coordinator: &Coordinator, scan: &Scan, began: Instant) {
     shard.observe(scan.select.plan.table.id, measure, began, ended);
 }
 
-fn rows(mut scan: Scan, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
+fn rows(mut scan: Box<Scan>, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
     let mut warnings: Vec<String> = plan.warning().map(str::to_owned).into_iter().collect();
     warnings.extend(scan.warnings());
     let (single, last_key) = match &scan.select.keys {
@@ -132,7 +132,11 @@ fn rows(mut scan: Scan, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows 
     }
 }
 
-async fn read(coordinator: &Coordinator, scan: Scan, state: Option<PagingState>) -> Result<Scan> {
+async fn read(
+    coordinator: &Coordinator,
+    scan: Box<Scan>,
+    state: Option<PagingState>,
+) -> Result<Box<Scan>> {
     match scan.select.keys.clone() {
         None => Ok(scan),
         Some(BoundKeys::Partitions(keys)) => read_keys(coordinator, scan, keys, state).await,
@@ -142,10 +146,10 @@ async fn read(coordinator: &Coordinator, scan: Scan, state: Option<PagingState>)
 
 async fn read_keys(
     coordinator: &Coordinator,
-    mut scan: Scan,
+    mut scan: Box<Scan>,
     keys: Vec<PartitionKey>,
     state: Option<PagingState>,
-) -> Result<Scan> {
+) -> Result<Box<Scan>> {
     let mut keys = keys.into_iter();
     if let Some(state) = state {
         let invalid = || Error::Protocol("Invalid value for the paging state".into());
@@ -166,10 +170,10 @@ async fn read_keys(
 /// Reads what is left of the partition in which the page before ended.
 async fn go_on(
     coordinator: &Coordinator,
-    mut scan: Scan,
+    mut scan: Box<Scan>,
     key: PartitionKey,
     state: &PagingState,
-) -> Result<Scan> {
+) -> Result<Box<Scan>> {
     if let Some(clustering) = &state.clustering
         && state.remaining_in_partition > 0
     {
@@ -185,10 +189,10 @@ async fn go_on(
 
 async fn read_partition(
     coordinator: &Coordinator,
-    mut scan: Scan,
+    mut scan: Box<Scan>,
     key: PartitionKey,
     slices: Slices,
-) -> Result<Scan> {
+) -> Result<Box<Scan>> {
     let table = scan.select.plan.table.clone();
     if table.kind == TableKind::Virtual {
         let mut partitions = coordinator.virtual_tables().partitions(&table).await;
@@ -208,7 +212,7 @@ async fn read_partition(
 /// What one shard has to give; counted as one read of its table.
 async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()> {
     let began = if scan.seen.0 == shard.index() { scan.seen.1 } else { now() };
-    let (rows, tombstones) = (scan.live.rows, scan.live.tombstones);
+    let before = scan.live.met;
     let table = read.table.id;
     let measure = match read.target {
         ReadTarget::Partition(_) => Measure::LocalRead,
@@ -216,10 +220,8 @@ async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()>
     };
     take_rows(shard, scan, read).await?;
     let ended = now();
-    // Tombstones are counted anew where the read of a partition ends.
-    let counts =
-        (scan.live.rows.saturating_sub(rows), scan.live.tombstones.saturating_sub(tombstones));
-    shard.observe_read(table, measure, (began, ended), counts);
+    let met = scan.live.met - before;
+    shard.observe_read(table, measure, (began, ended), (met.rows, met.tombstones));
     scan.seen = (shard.index(), ended);
     Ok(())
 }
@@ -241,10 +243,10 @@ async fn take_rows(shard: &Rc<Shard>, scan: &mut Scan, mut read: Read) -> Result
 }
 
 async fn take_mutations(
-    mut scan: Scan,
+    mut scan: Box<Scan>,
     partitions: Vec<Mutation>,
     slices: &Slices,
-) -> Result<Scan> {
+) -> Result<Box<Scan>> {
     let mut stream = MutationStream::new(partitions, slices);
     while scan.take(&mut stream).await?.is_some() {}
     Ok(scan)
@@ -252,10 +254,10 @@ async fn take_mutations(
 
 async fn read_range(
     coordinator: &Coordinator,
-    mut scan: Scan,
+    mut scan: Box<Scan>,
     bounds: TokenBounds,
     state: Option<PagingState>,
-) -> Result<Scan> {
+) -> Result<Box<Scan>> {
     let mut range = token_range(&bounds);
     if let Some(state) = state {
         let key = PartitionKey::of(&state.key);
@@ -298,7 +300,11 @@ async fn read_range(
     Ok(scan)
 }
 
-async fn read_virtual(coordinator: &Coordinator, scan: Scan, range: &TokenRange) -> Result<Scan> {
+async fn read_virtual(
+    coordinator: &Coordinator,
+    scan: Box<Scan>,
+    range: &TokenRange,
+) -> Result<Box<Scan>> {
     if scan.page.full {
         return Ok(scan);
     }

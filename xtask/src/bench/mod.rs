@@ -147,6 +147,13 @@ impl Places {
         Ok(())
     }
 
+    /// The tables that were written last.
+    fn show(&self) -> Result<()> {
+        println!("{}", fs::read_to_string(self.out.join("README.md"))?);
+        eprintln!("bench: written to {}", self.out.display());
+        Ok(())
+    }
+
     /// Records, tables, and one plot, which is drawn as PNG too.
     fn write(&self, records: &Value, tables: &str, plot: String) -> Result<()> {
         self.write_plots(records, tables, &[("plot.svg", plot)])?;

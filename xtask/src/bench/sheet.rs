@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::chart::{self, Chart};
 use super::contender::{Contender, Spread};
-use super::taken_where;
+use super::{Places, machine, taken_where};
+use crate::Result;
 
 /// A figure that turns have, in the order in which they give them.
 pub(super) struct Column {
@@ -30,12 +31,12 @@ pub(super) struct Turn {
 
 pub(super) struct Sheet {
     /// `E5`.
-    pub(super) experiment: &'static str,
-    pub(super) title: &'static str,
-    pub(super) columns: &'static [Column],
-    pub(super) machine: Value,
-    pub(super) settings: Value,
-    pub(super) turns: Vec<Turn>,
+    experiment: &'static str,
+    title: &'static str,
+    columns: &'static [Column],
+    machine: Value,
+    settings: Value,
+    turns: Vec<Turn>,
     /// What was measured beside, by name.
     pub(super) beside: Map<String, Value>,
     /// What could not be measured, and why.
@@ -51,6 +52,30 @@ pub(super) struct Target {
 }
 
 impl Sheet {
+    pub(super) fn new(
+        experiment: &'static str,
+        title: &'static str,
+        columns: &'static [Column],
+        settings: Value,
+    ) -> Sheet {
+        Sheet {
+            experiment,
+            title,
+            columns,
+            machine: machine::describe(),
+            settings,
+            turns: Vec::new(),
+            beside: Map::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// Records, tables and the plot.
+    pub(super) fn write(&self, places: &Places, targets: &[Target], method: &str) -> Result<()> {
+        let table = self.markdown(targets, method);
+        places.write(&self.to_json(targets), &table, self.svg())
+    }
+
     pub(super) fn add(&mut self, heading: &str, contender: &Contender, figures: Vec<f64>) {
         let shown: Vec<String> = self
             .columns
@@ -61,6 +86,11 @@ impl Sheet {
         eprintln!("bench: {heading}: {}: {}", contender.name(), shown.join(", "));
         let (heading, contender) = (heading.to_owned(), contender.clone());
         self.turns.push(Turn { heading, contender, figures });
+    }
+
+    /// How many turns there were.
+    pub(super) fn taken(&self) -> usize {
+        self.turns.len()
     }
 
     pub(super) fn miss(&mut self, why: String) {
@@ -218,16 +248,8 @@ mod tests {
             Column { key: "rate", title: "per second", decimals: 0, is_drawn: true },
             Column { key: "wait", title: "wait µs", decimals: 1, is_drawn: false },
         ];
-        let mut sheet = Sheet {
-            experiment: "E0",
-            title: "nothing",
-            columns: COLUMNS,
-            machine: Value::Null,
-            settings: Value::Null,
-            turns: Vec::new(),
-            beside: Map::new(),
-            missing: vec!["no device".to_owned()],
-        };
+        let mut sheet = Sheet::new("E0", "nothing", COLUMNS, Value::Null);
+        sheet.miss("no device".to_owned());
         let (ours, theirs) = (Contender::new("halcyon", "a"), Contender::new("5.0.9", "b"));
         sheet.add("1 client", &ours, vec![10.0, 1.0]);
         sheet.add("1 client", &theirs, vec![5.0, f64::NAN]);

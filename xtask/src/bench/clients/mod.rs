@@ -12,14 +12,13 @@ mod wait;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::Places;
 use super::contender::{Contender, Spread};
 use super::flush::Flush;
 use super::jvm_node::Plan;
 use super::load::{Figures, Load, Request, Table, Until};
-use super::machine;
 use super::process::CpuOf;
 use super::programs::Programs;
 use super::server::{HalcyonPlan, Server};
@@ -98,9 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
         bench.write()?;
     }
-    println!("{}", bench.sheet.markdown(&bench.targets(), &bench.method()));
-    eprintln!("bench: written to {}", bench.places.out.display());
-    Ok(())
+    bench.places.show()
 }
 
 struct Bench {
@@ -120,20 +117,16 @@ fn heading(clients: usize) -> String {
 
 impl Bench {
     fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
-        let sheet = Sheet {
-            experiment: "E5",
-            title: "durable writes by clients",
-            columns: COLUMNS,
-            machine: machine::describe(),
-            settings: json!({
+        let sheet = Sheet::new(
+            "E5",
+            "durable writes by clients",
+            COLUMNS,
+            json!({
                 "seconds": arguments.seconds,
                 "rounds": arguments.rounds,
                 "warm_up_seconds": arguments.warm_up,
             }),
-            turns: Vec::new(),
-            beside: Map::new(),
-            missing: Vec::new(),
-        };
+        );
         let mut bench = Bench {
             arguments,
             places,
@@ -278,8 +271,7 @@ impl Bench {
         self.sheet.beside.insert("device_flushes".to_owned(), flushes);
         self.sheet.beside.insert("round_trips_us".to_owned(), json!(self.round_trips));
         let (targets, method) = (self.targets(), self.method());
-        let table = self.sheet.markdown(&targets, &method);
-        self.places.write(&self.sheet.to_json(&targets), &table, self.sheet.svg())
+        self.sheet.write(&self.places, &targets, &method)
     }
 
     fn flush(&self) -> f64 {

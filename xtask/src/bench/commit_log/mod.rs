@@ -7,13 +7,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::Places;
 use super::contender::Contender;
 use super::jvm_node::Plan;
 use super::load::{Load, Request, Table, Until};
-use super::machine;
 use super::process::CpuOf;
 use super::programs::Programs;
 use super::server::{HalcyonPlan, Server};
@@ -80,21 +79,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let places =
         Places::make(&arguments.data, arguments.out.as_deref(), "bench/E4", arguments.tiny)?;
     let programs = Programs::build_with_log(arguments.tiny)?;
-    let sheet = Sheet {
-        experiment: "E4",
-        title: "the commit log",
-        columns: COLUMNS,
-        machine: machine::describe(),
-        settings: json!({
+    let sheet = Sheet::new(
+        "E4",
+        "the commit log",
+        COLUMNS,
+        json!({
             "seconds": arguments.seconds,
             "rounds": arguments.rounds,
             "in_flight": arguments.in_flight,
             "records": arguments.records,
         }),
-        turns: Vec::new(),
-        beside: Map::new(),
-        missing: Vec::new(),
-    };
+    );
     let mut bench = Bench { arguments, places, programs, sheet, seed: 1 };
     for _ in 0..bench.arguments.rounds {
         bench.device()?;
@@ -103,9 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     bench.servers()?;
     bench.write()?;
-    println!("{}", bench.sheet.markdown(&bench.targets(), &bench.method()));
-    eprintln!("bench: written to {}", bench.places.out.display());
-    Ok(())
+    bench.places.show()
 }
 
 struct Bench {
@@ -331,8 +324,7 @@ impl Bench {
 
     fn write(&self) -> Result<()> {
         let (targets, method) = (self.targets(), self.method());
-        let table = self.sheet.markdown(&targets, &method);
-        self.places.write(&self.sheet.to_json(&targets), &table, self.sheet.svg())
+        self.sheet.write(&self.places, &targets, &method)
     }
 
     fn targets(&self) -> Vec<Target> {

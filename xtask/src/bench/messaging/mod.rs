@@ -19,7 +19,7 @@ use super::contender::Contender;
 use super::jvm_node::Plan;
 use super::latency::Latencies;
 use super::load::Random;
-use super::machine::{self, files_below};
+use super::machine::files_below;
 use super::paced::{Asked, Outcome, Paced, Sample};
 use super::programs::Programs;
 use super::server::{HalcyonPlan, Server};
@@ -76,26 +76,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     let places =
         Places::make(&arguments.data, arguments.out.as_deref(), "bench/E6", arguments.tiny)?;
-    let sheet = Sheet {
-        experiment: "E6",
-        title: "a message store",
-        columns: COLUMNS,
-        machine: machine::describe(),
-        settings: json!({
+    let sheet = Sheet::new(
+        "E6",
+        "a message store",
+        COLUMNS,
+        json!({
             "minutes": arguments.minutes,
             "messages_per_second": arguments.messages,
             "body_bytes": arguments.body,
             "window_seconds": arguments.window,
         }),
-        turns: Vec::new(),
-        beside: Map::new(),
-        missing: Vec::new(),
-    };
+    );
     let mut bench = Bench { arguments, places, sheet, courses: Vec::new() };
     bench.all()?;
-    println!("{}", bench.sheet.markdown(&bench.targets(), &bench.method()));
-    eprintln!("bench: written to {}", bench.places.out.display());
-    Ok(())
+    bench.places.show()
 }
 
 struct Bench {

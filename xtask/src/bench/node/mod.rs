@@ -90,9 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     bench.write()?;
     bench.device_reads()?;
     bench.write()?;
-    println!("{}", report::markdown(&bench.record));
-    eprintln!("bench: written to {}", bench.places.out.display());
-    Ok(())
+    bench.places.show()
 }
 
 struct Bench {

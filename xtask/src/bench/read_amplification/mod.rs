@@ -13,14 +13,14 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::Places;
 use super::connection::Connection;
 use super::contender::Contender;
 use super::latency::Latencies;
 use super::load::Random;
-use super::machine::{self, Device, drop_page_cache};
+use super::machine::{Device, drop_page_cache};
 use super::paced::{Outcome, Paced, Requests};
 use super::programs::Programs;
 use super::sheet::{Column, Sheet, Target};
@@ -100,9 +100,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         Places::make(&arguments.data, arguments.out.as_deref(), "bench/E3", arguments.tiny)?;
     let mut bench = Bench::prepare(arguments, places)?;
     bench.all()?;
-    println!("{}", bench.sheet.markdown(&bench.targets(), &bench.method()));
-    eprintln!("bench: written to {}", bench.places.out.display());
-    Ok(())
+    bench.places.show()
 }
 
 struct Bench {
@@ -135,22 +133,18 @@ impl Requests for Rows {
 impl Bench {
     fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
         let programs = Programs::build_server(arguments.tiny)?;
-        let mut sheet = Sheet {
-            experiment: "E3",
-            title: "device bytes of a single-row read",
-            columns: COLUMNS,
-            machine: machine::describe(),
-            settings: json!({
+        let mut sheet = Sheet::new(
+            "E3",
+            "device bytes of a single-row read",
+            COLUMNS,
+            json!({
                 "rate": arguments.rate,
                 "seconds": arguments.seconds,
                 "rounds": arguments.rounds,
                 "rows": arguments.rows,
                 "cache_mib": arguments.cache,
             }),
-            turns: Vec::new(),
-            beside: Map::new(),
-            missing: Vec::new(),
-        };
+        );
         let read_ahead = match arguments.tiny {
             true => None,
             false => ReadAhead::of(&places.data)
@@ -210,7 +204,7 @@ impl Bench {
         let requests = Rows {
             statement: format!("SELECT number, word, data FROM bench.{} WHERE pk = ?", of.name),
             rows: of.rows,
-            random: Random(self.sheet.turns.len() as u64),
+            random: Random(self.sheet.taken() as u64),
         };
         let server = &subject.server;
         let device = Device::of(&self.places.data)?;
@@ -247,8 +241,7 @@ impl Bench {
 
     fn write(&self) -> Result<()> {
         let (targets, method) = (self.targets(), self.method());
-        let table = self.sheet.markdown(&targets, &method);
-        self.places.write(&self.sheet.to_json(&targets), &table, self.sheet.svg())
+        self.sheet.write(&self.places, &targets, &method)
     }
 
     fn targets(&self) -> Vec<Target> {

@@ -159,9 +159,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     bench.rounds(&programs)?;
     bench.targets(&programs)?;
     bench.write()?;
-    println!("{}", report::markdown(&bench.record));
-    eprintln!("bench: written to {}", bench.places.out.display());
-    Ok(())
+    bench.places.show()
 }
 
 struct Bench {

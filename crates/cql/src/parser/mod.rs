@@ -5,6 +5,7 @@
 //!    that do not shape tables are stepped over (`parse_statements`).
 //! 3. Nesting is bounded (`MAX_NESTING`), so no text can exhaust the stack.
 
+mod arithmetic;
 mod cursor;
 mod definitions;
 mod describe;

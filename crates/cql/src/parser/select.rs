@@ -1,8 +1,9 @@
 //! SELECT and its selectors.
 
+use super::arithmetic::{Operand, sum};
 use super::cursor::Cursor;
 use super::relation::relations;
-use super::term::{constant, function_name, marker, multiplicative, term, whole_number};
+use super::term::{constant, function_name, marker, term, whole_number};
 use super::types::{native_type, type_text};
 use crate::ast::{
     ArithmeticOperator, LiteralKind, OrderBy, QualifiedName, RawSelector, RawTerm, Select,
@@ -111,31 +112,25 @@ fn order_by(cursor: &mut Cursor<'_>) -> Result<OrderBy> {
 }
 
 fn unaliased(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
-    cursor.deeper(|cursor| {
-        let mut left = multiplication(cursor)?;
-        loop {
-            let operator = if cursor.eat_symbol("+") {
-                ArithmeticOperator::Add
-            } else if cursor.eat_symbol("-") {
-                ArithmeticOperator::Subtract
-            } else {
-                return Ok(left);
-            };
-            left = operation(operator, left, multiplication(cursor)?);
-        }
-    })
+    cursor.deeper(sum)
 }
 
-fn multiplication(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
-    let mut left = group(cursor)?;
-    while let Some(operator) = multiplicative(cursor) {
-        left = operation(operator, left, group(cursor)?);
+impl Operand for RawSelector {
+    fn single(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
+        group(cursor)
     }
-    Ok(left)
-}
 
-fn operation(operator: ArithmeticOperator, left: RawSelector, right: RawSelector) -> RawSelector {
-    RawSelector::Arithmetic { operator, left: Box::new(left), right: Box::new(right) }
+    fn join(
+        operator: ArithmeticOperator,
+        left: Box<RawSelector>,
+        right: Box<RawSelector>,
+    ) -> RawSelector {
+        RawSelector::Arithmetic { operator, left, right }
+    }
+
+    fn ends(_: &mut Cursor<'_>) -> bool {
+        false
+    }
 }
 
 fn group(cursor: &mut Cursor<'_>) -> Result<RawSelector> {

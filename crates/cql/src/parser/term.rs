@@ -1,5 +1,6 @@
 //! Terms: what may stand where a value is expected.
 
+use super::arithmetic::{Operand, sum};
 use super::cursor::Cursor;
 use super::types::{native_type, type_text};
 use super::words;
@@ -9,7 +10,7 @@ use crate::lexer::{Token, TokenKind};
 
 /// A term; what comes after it must be able to.
 pub(super) fn term(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
-    let term = cursor.deeper(addition)?;
+    let term = cursor.deeper(sum::<RawTerm>)?;
     if cursor.is_symbol("}") {
         cursor.peek_ahead(1);
     }
@@ -32,48 +33,22 @@ fn follows_term(token: &Token<'_>) -> bool {
     }
 }
 
-fn addition(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
-    let mut left = multiplication(cursor)?;
-    loop {
-        // `SET l = [1] + l`: the column after the sign is the assignment's, not the term's.
-        let is_prepend = cursor.is_symbol("+")
+impl Operand for RawTerm {
+    fn single(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+        group(cursor)
+    }
+
+    fn join(operator: ArithmeticOperator, left: Box<RawTerm>, right: Box<RawTerm>) -> RawTerm {
+        RawTerm::Arithmetic { operator, left, right }
+    }
+
+    /// `SET l = [1] + l`: the column after the sign is the assignment's, not the term's.
+    fn ends(cursor: &mut Cursor<'_>) -> bool {
+        cursor.is_symbol("+")
             && cursor.is_column_ahead(1)
             && !cursor.peek_ahead(2).is_symbol("(")
-            && !cursor.peek_ahead(2).is_symbol(".");
-        let operator = if is_prepend {
-            return Ok(left);
-        } else if cursor.eat_symbol("+") {
-            ArithmeticOperator::Add
-        } else if cursor.eat_symbol("-") {
-            ArithmeticOperator::Subtract
-        } else {
-            return Ok(left);
-        };
-        left = operation(operator, left, multiplication(cursor)?);
+            && !cursor.peek_ahead(2).is_symbol(".")
     }
-}
-
-fn multiplication(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
-    let mut left = group(cursor)?;
-    while let Some(operator) = multiplicative(cursor) {
-        left = operation(operator, left, group(cursor)?);
-    }
-    Ok(left)
-}
-
-pub(super) fn multiplicative(cursor: &mut Cursor<'_>) -> Option<ArithmeticOperator> {
-    let operator = match cursor.peek().text {
-        "*" => ArithmeticOperator::Multiply,
-        "/" => ArithmeticOperator::Divide,
-        "%" => ArithmeticOperator::Modulo,
-        _ => return None,
-    };
-    cursor.next();
-    Some(operator)
-}
-
-fn operation(operator: ArithmeticOperator, left: RawTerm, right: RawTerm) -> RawTerm {
-    RawTerm::Arithmetic { operator, left: Box::new(left), right: Box::new(right) }
 }
 
 fn group(cursor: &mut Cursor<'_>) -> Result<RawTerm> {

@@ -48,6 +48,22 @@ pub struct ColumnSpec {
     pub cql_type: CqlType,
 }
 
+impl ColumnSpec {
+    pub(crate) fn of(table: &Table, name: impl Into<String>, cql_type: CqlType) -> ColumnSpec {
+        let (keyspace, table) = (table.schema.keyspace.clone(), table.schema.name.clone());
+        ColumnSpec { keyspace, table, name: name.into(), cql_type }
+    }
+
+    /// What receives a part of it: `value(column)`.
+    pub(crate) fn part(&self, what: &str, cql_type: &CqlType) -> ColumnSpec {
+        ColumnSpec {
+            name: format!("{what}({})", self.name),
+            cql_type: cql_type.clone().freeze(),
+            ..self.clone()
+        }
+    }
+}
+
 impl Default for ColumnSpec {
     fn default() -> ColumnSpec {
         ColumnSpec {

@@ -112,20 +112,15 @@ fn prepare_one(
     if spec.cql_type.is_counter() {
         return refuse("Conditions on counters are not supported".to_owned());
     }
-    let part = |what: &str, cql_type: &CqlType| ColumnSpec {
-        name: format!("{what}({name})"),
-        cql_type: cql_type.clone().freeze(),
-        ..spec.clone()
-    };
     let (target, receiver) = match (&condition.target, spec.cql_type.thawed()) {
         (CellTarget::Column(_), _) => (Target::Column, spec.clone()),
         (CellTarget::Element(_, key), CqlType::List(element)) => {
-            let key = Term::prepare(key, &part("idx", &CqlType::Int), to)?;
-            (Target::Element(key), part("value", element))
+            let key = Term::prepare(key, &spec.part("idx", &CqlType::Int), to)?;
+            (Target::Element(key), spec.part("value", element))
         }
         (CellTarget::Element(_, key), CqlType::Map(key_type, value)) => {
-            let key = Term::prepare(key, &part("key", key_type), to)?;
-            (Target::Element(key), part("value", value))
+            let key = Term::prepare(key, &spec.part("key", key_type), to)?;
+            (Target::Element(key), spec.part("value", value))
         }
         (CellTarget::Element(..), CqlType::Set(_)) => {
             return refuse(format!("Invalid element access syntax for set column {name}"));
@@ -177,11 +172,7 @@ fn compared(operator: Operator, receiver: ColumnSpec, spec: &ColumnSpec) -> Resu
                 }
                 _ => return refuse(format!("Cannot use CONTAINS KEY on non-map column {name}")),
             };
-            return Ok(ColumnSpec {
-                name: format!("{what}({name})"),
-                cql_type: element.as_ref().clone().freeze(),
-                ..receiver
-            });
+            return Ok(receiver.part(what, element));
         }
         _ => return Ok(receiver),
     };
@@ -209,12 +200,7 @@ fn prepare_value(
         (RelationValue::Many(terms), _) => ConditionValue::Many(each(terms, to)?),
         (RelationValue::One(term), Operator::In) => {
             let list = CqlType::List(Box::new(receiver.cql_type.clone().freeze()));
-            let spec = ColumnSpec {
-                name: format!("in({})", receiver.name),
-                cql_type: list.freeze(),
-                ..receiver.clone()
-            };
-            ConditionValue::List(Term::prepare(term, &spec, to)?)
+            ConditionValue::List(Term::prepare(term, &receiver.part("in", &list), to)?)
         }
         (RelationValue::One(term), _) => ConditionValue::One(Term::prepare(term, receiver, to)?),
     })

@@ -260,15 +260,6 @@ fn refuse<T>(message: String) -> Result<T> {
     Err(Error::InvalidRequest(message))
 }
 
-/// The receiver of a part of a collection column.
-fn part(spec: &ColumnSpec, what: &str, cql_type: &CqlType) -> ColumnSpec {
-    ColumnSpec {
-        name: format!("{what}({})", spec.name),
-        cql_type: cql_type.clone().freeze(),
-        ..spec.clone()
-    }
-}
-
 fn is_collection(cql_type: &CqlType) -> bool {
     matches!(cql_type.thawed(), CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..))
 }
@@ -485,8 +476,8 @@ fn set_element(
 ) -> Result<OperationKind> {
     let (name, shown) = (&spec.name, format!("{}[{key}] = {value}", spec.name));
     let (key_spec, value_type) = match &spec.cql_type {
-        CqlType::List(element) => (part(spec, "idx", &CqlType::Int), element),
-        CqlType::Map(key, element) => (part(spec, "key", key), element),
+        CqlType::List(element) => (spec.part("idx", &CqlType::Int), element),
+        CqlType::Map(key, element) => (spec.part("key", key), element),
         CqlType::Set(_) => {
             return refuse(format!("Invalid operation ({shown}) for set column {name}"));
         }
@@ -501,7 +492,7 @@ fn set_element(
     };
     Ok(OperationKind::SetElement {
         key: Term::prepare(key, &key_spec, to)?,
-        value: Term::prepare(value, &part(spec, "value", value_type), to)?,
+        value: Term::prepare(value, &spec.part("value", value_type), to)?,
     })
 }
 
@@ -517,9 +508,9 @@ pub(super) fn deletion(
         CellTarget::Column(_) => OperationKind::Delete,
         CellTarget::Element(_, key) => {
             let receiver = match &spec.cql_type {
-                CqlType::List(_) => part(spec, "idx", &CqlType::Int),
-                CqlType::Set(element) => part(spec, "value", element),
-                CqlType::Map(key, _) => part(spec, "key", key),
+                CqlType::List(_) => spec.part("idx", &CqlType::Int),
+                CqlType::Set(element) => spec.part("value", element),
+                CqlType::Map(key, _) => spec.part("key", key),
                 frozen if is_collection(frozen) => {
                     return refuse(format!(
                         "Invalid deletion operation for frozen collection column {name}"

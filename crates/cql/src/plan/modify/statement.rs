@@ -142,12 +142,7 @@ pub(super) fn spec_of(table: &Table, column: ColumnRef) -> ColumnSpec {
         Some(def) => (def.name.clone(), def.cql_type.base().clone()),
         None => (String::new(), CqlType::Blob),
     };
-    ColumnSpec {
-        keyspace: table.schema.keyspace.clone(),
-        table: table.schema.name.clone(),
-        name,
-        cql_type,
-    }
+    ColumnSpec::of(table, name, cql_type)
 }
 
 fn is_key(column: ColumnRef) -> bool {
@@ -160,15 +155,39 @@ fn only_static(operations: &[Operation], conditions: &Conditions) -> bool {
     columns().next().is_some() && columns().all(|column| column.kind == ColumnKind::Static)
 }
 
+/// A plan whose USING is still to be looked at.
+fn planned(
+    kind: StatementType,
+    table: &Arc<Table>,
+    operations: Vec<Operation>,
+    restrictions: Restrictions,
+    conditions: Conditions,
+) -> ModifyPlan {
+    ModifyPlan {
+        table: table.clone(),
+        kind,
+        attributes: Attributes::default(),
+        operations,
+        restrictions,
+        conditions,
+        json: None,
+    }
+}
+
+fn check_no_counters(table: &Table) -> Result<()> {
+    if table.is_counter() {
+        return refuse("INSERT statements are not allowed on counter tables, use UPDATE instead");
+    }
+    Ok(())
+}
+
 fn insert(
     insert: &Insert,
     table: &Arc<Table>,
     conditions: Conditions,
     to: &mut Preparation<'_>,
 ) -> Result<ModifyPlan> {
-    if table.is_counter() {
-        return refuse("INSERT statements are not allowed on counter tables, use UPDATE instead");
-    }
+    check_no_counters(table)?;
     if insert.columns.len() != insert.values.len() {
         return refuse("Unmatched column names/values");
     }
@@ -194,15 +213,7 @@ fn insert(
     }
     let statics = !restrictions.has_clustering() && only_static(&operations, &conditions);
     restrictions.check(StatementType::Insert, table, statics)?;
-    Ok(ModifyPlan {
-        table: table.clone(),
-        kind: StatementType::Insert,
-        attributes: Attributes::default(),
-        operations,
-        restrictions,
-        conditions,
-        json: None,
-    })
+    Ok(planned(StatementType::Insert, table, operations, restrictions, conditions))
 }
 
 /// Every column has a value: what the object does not name is null, or unset if the statement says so.
@@ -212,19 +223,12 @@ fn insert_json(
     conditions: Conditions,
     to: &mut Preparation<'_>,
 ) -> Result<ModifyPlan> {
-    if table.is_counter() {
-        return refuse("INSERT statements are not allowed on counter tables, use UPDATE instead");
-    }
+    check_no_counters(table)?;
     let columns = columns_in_order(table);
     let specs: Vec<ColumnSpec> = columns.iter().map(|column| spec_of(table, *column)).collect();
     let (given, json) = match &insert.json {
         RawTerm::Bind { index, name } => {
-            let receiver = ColumnSpec {
-                keyspace: table.schema.keyspace.clone(),
-                table: table.schema.name.clone(),
-                name: "[json]".to_owned(),
-                cql_type: CqlType::Text,
-            };
+            let receiver = ColumnSpec::of(table, "[json]", CqlType::Text);
             to.variables.note(*index, name.as_deref(), &receiver);
             (None, Some(JsonMarker { index: *index, columns: specs.clone() }))
         }
@@ -246,15 +250,8 @@ fn insert_json(
         }
     }
     restrictions.check(StatementType::Insert, table, false)?;
-    Ok(ModifyPlan {
-        table: table.clone(),
-        kind: StatementType::Insert,
-        attributes: Attributes::default(),
-        operations,
-        restrictions,
-        conditions,
-        json,
-    })
+    let plan = planned(StatementType::Insert, table, operations, restrictions, conditions);
+    Ok(ModifyPlan { json, ..plan })
 }
 
 /// Partition key, clustering, then all others by name.
@@ -291,15 +288,7 @@ fn update(
     let statics = only_static(&operations, &conditions);
     let scope = Scope { table, kind: StatementType::Update };
     let restrictions = Restrictions::prepare(&update.relations, &scope, statics, to)?;
-    Ok(ModifyPlan {
-        table: table.clone(),
-        kind: StatementType::Update,
-        attributes: Attributes::default(),
-        operations,
-        restrictions,
-        conditions,
-        json: None,
-    })
+    Ok(planned(StatementType::Update, table, operations, restrictions, conditions))
 }
 
 fn delete(
@@ -341,13 +330,5 @@ fn delete(
             );
         }
     }
-    Ok(ModifyPlan {
-        table: table.clone(),
-        kind: StatementType::Delete,
-        attributes: Attributes::default(),
-        operations,
-        restrictions,
-        conditions,
-        json: None,
-    })
+    Ok(planned(StatementType::Delete, table, operations, restrictions, conditions))
 }

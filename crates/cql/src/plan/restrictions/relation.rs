@@ -40,16 +40,7 @@ pub(crate) fn find(table: &Table, name: &Name) -> Result<ColumnRef> {
 /// What receives a value of a column.
 pub(crate) fn receiver(table: &Table, column: ColumnRef) -> Result<ColumnSpec> {
     let def = table.column(column).ok_or_else(|| undefined(table, "?"))?;
-    Ok(spec(table, def.name.clone(), def.cql_type.base().clone()))
-}
-
-fn spec(table: &Table, name: String, cql_type: CqlType) -> ColumnSpec {
-    ColumnSpec {
-        keyspace: table.schema.keyspace.clone(),
-        table: table.schema.name.clone(),
-        name,
-        cql_type,
-    }
+    Ok(ColumnSpec::of(table, def.name.clone(), def.cql_type.base().clone()))
 }
 
 fn list_of(spec: &ColumnSpec) -> ColumnSpec {
@@ -318,7 +309,7 @@ fn several(
 fn tuple_spec(table: &Table, specs: &[ColumnSpec]) -> ColumnSpec {
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let types = specs.iter().map(|spec| spec.cql_type.clone().freeze()).collect();
-    spec(table, format!("({})", names.join(",")), CqlType::Tuple(types))
+    ColumnSpec::of(table, format!("({})", names.join(",")), CqlType::Tuple(types))
 }
 
 fn tuple(
@@ -371,7 +362,7 @@ pub(super) fn token(
             key.join(", ")
         )));
     }
-    let spec = spec(table, "partition key token".into(), CqlType::BigInt);
+    let spec = ColumnSpec::of(table, "partition key token", CqlType::BigInt);
     let term = |to: &mut Preparation<'_>| -> Result<TupleTerm> {
         Ok(TupleTerm::Columns(vec![Term::prepare(one(&relation.value)?, &spec, to)?]))
     };

@@ -246,12 +246,8 @@ fn selectors(
     let mut specs = Vec::with_capacity(items.len());
     for item in items {
         let (prepared, name) = preparing.item(&item.selector)?;
-        specs.push(ColumnSpec {
-            keyspace: preparing.table.schema.keyspace.clone(),
-            table: preparing.table.schema.name.clone(),
-            name: item.alias.as_ref().map_or(name, |alias| alias.text.clone()),
-            cql_type: prepared.cql_type,
-        });
+        let name = item.alias.as_ref().map_or(name, |alias| alias.text.clone());
+        specs.push(ColumnSpec::of(preparing.table, name, prepared.cql_type));
         selectors.push(prepared.selector);
     }
     Ok((selectors, specs))
@@ -265,12 +261,7 @@ fn result_columns(
     if !json {
         return (specs.into(), None);
     }
-    let text = ColumnSpec {
-        keyspace: table.schema.keyspace.clone(),
-        table: table.schema.name.clone(),
-        name: "[json]".into(),
-        cql_type: CqlType::Text,
-    };
+    let text = ColumnSpec::of(table, "[json]", CqlType::Text);
     ([text].into(), Some(specs.into_iter().map(|spec| (spec.name, spec.cql_type)).collect()))
 }
 
@@ -280,12 +271,7 @@ fn limit(
     table: &Table,
     to: &mut Preparation<'_>,
 ) -> Result<Option<Term>> {
-    let spec = ColumnSpec {
-        keyspace: table.schema.keyspace.clone(),
-        table: table.schema.name.clone(),
-        name: name.to_owned(),
-        cql_type: CqlType::Int,
-    };
+    let spec = ColumnSpec::of(table, name, CqlType::Int);
     raw.map(|raw| Term::prepare(raw, &spec, to)).transpose()
 }
 

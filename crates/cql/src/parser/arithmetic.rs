@@ -1,0 +1,43 @@
+//! `+ - * / %` by precedence, the same of terms and of selectors.
+
+use super::cursor::Cursor;
+use crate::ast::ArithmeticOperator;
+use crate::error::Result;
+
+/// What the operators stand between.
+pub(super) trait Operand: Sized {
+    fn single(cursor: &mut Cursor<'_>) -> Result<Self>;
+
+    fn join(operator: ArithmeticOperator, left: Box<Self>, right: Box<Self>) -> Self;
+
+    /// Whether the sign that comes next is somebody else's.
+    fn ends(cursor: &mut Cursor<'_>) -> bool;
+}
+
+pub(super) fn sum<T: Operand>(cursor: &mut Cursor<'_>) -> Result<T> {
+    let mut left: T = product(cursor)?;
+    while !T::ends(cursor) {
+        let operator = match cursor.peek().text {
+            "+" => ArithmeticOperator::Add,
+            "-" => ArithmeticOperator::Subtract,
+            _ => break,
+        };
+        cursor.next();
+        left = T::join(operator, Box::new(left), Box::new(product(cursor)?));
+    }
+    Ok(left)
+}
+
+fn product<T: Operand>(cursor: &mut Cursor<'_>) -> Result<T> {
+    let mut left = T::single(cursor)?;
+    loop {
+        let operator = match cursor.peek().text {
+            "*" => ArithmeticOperator::Multiply,
+            "/" => ArithmeticOperator::Divide,
+            "%" => ArithmeticOperator::Modulo,
+            _ => return Ok(left),
+        };
+        cursor.next();
+        left = T::join(operator, Box::new(left), Box::new(T::single(cursor)?));
+    }
+}

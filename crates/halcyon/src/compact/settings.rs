@@ -9,8 +9,7 @@ use halcyon_compaction::Settings;
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{Disk, StreamOptions};
 use halcyon_model::schema::TableSchema;
-use halcyon_sstable::components::compression_info::{MAX_CHUNK_LENGTH, max_compressed_length};
-use halcyon_sstable::{Compression, CompressorKind, Format, SSTable, Version};
+use halcyon_sstable::{Compression, Format, SSTable, Version};
 
 use super::CompactArgs;
 use crate::failure::{Failure, Result};
@@ -43,12 +42,9 @@ impl VersionArg {
     }
 }
 
-/// `LZ4Compressor,chunk_length_in_kb=4`, or `none`.
+/// `LZ4Compressor,chunk_length_in_kb=4`, or `none`: as the `compression` map of a table has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CompressionArg {
-    class: Option<String>,
-    options: BTreeMap<String, String>,
-}
+pub(super) struct CompressionArg(BTreeMap<String, String>);
 
 impl FromStr for CompressionArg {
     type Err = String;
@@ -56,82 +52,45 @@ impl FromStr for CompressionArg {
     fn from_str(text: &str) -> std::result::Result<CompressionArg, String> {
         let mut parts = text.split(',');
         let class = parts.next().unwrap_or_default().trim();
-        let mut options = BTreeMap::new();
+        if class.is_empty() {
+            return Err("a compressor expected, such as LZ4Compressor, or none".to_owned());
+        }
+        let class = if class.eq_ignore_ascii_case("none") { "" } else { class };
+        let mut options = CompressionArg::class(class);
         for part in parts {
             let pair = part.split_once('=').filter(|(name, _)| !name.trim().is_empty());
             let (name, value) =
                 pair.ok_or_else(|| format!("option=value expected, found {part:?}"))?;
-            options.insert(name.trim().to_owned(), value.trim().to_owned());
+            match (name.trim(), value.trim()) {
+                ("chunk_length", size) => options.set_chunk_length(units::parse_size(size)?),
+                (name, value) => options.set(name, value.to_owned()),
+            }
         }
-        if class.is_empty() {
-            return Err("a compressor expected, such as LZ4Compressor, or none".to_owned());
-        }
-        let class = (!class.eq_ignore_ascii_case("none")).then(|| class.to_owned());
-        let parsed = CompressionArg { class, options };
-        parsed.compression(None)?;
-        Ok(parsed)
+        options.compression()?;
+        Ok(options)
     }
 }
-
-const DEFAULT_CHUNK_LENGTH: u64 = 16 << 10;
 
 impl CompressionArg {
-    /// From the `compression` map of a table.
-    fn of_schema(map: &BTreeMap<String, String>) -> CompressionArg {
-        let mut options = map.clone();
-        let class = options.remove("class").or_else(|| options.remove("sstable_compression"));
-        let enabled = options.remove("enabled").is_none_or(|e| !e.eq_ignore_ascii_case("false"));
-        CompressionArg { class: class.filter(|class| enabled && !class.is_empty()), options }
+    /// Without a name: no compression.
+    fn class(class: &str) -> CompressionArg {
+        CompressionArg(BTreeMap::from([("class".to_owned(), class.to_owned())]))
     }
 
-    fn compression(
-        &self,
-        chunk_length: Option<u64>,
-    ) -> std::result::Result<Option<Compression>, String> {
-        let Some(class) = &self.class else { return Ok(None) };
-        let kind = CompressorKind::from_class(class, &self.options)?;
-        let chunk_length = match chunk_length {
-            Some(given) => given,
-            None => self.chunk_length()?.unwrap_or(DEFAULT_CHUNK_LENGTH),
-        };
-        let chunk_length = sound_chunk_length(chunk_length)?;
-        let ratio = match self.options.get("min_compress_ratio") {
-            None => 0.0,
-            Some(text) => text
-                .parse::<f64>()
-                .ok()
-                .filter(|ratio| *ratio == 0.0 || (*ratio >= 1.0 && ratio.is_finite()))
-                .ok_or_else(|| {
-                    format!("min_compress_ratio = {text}: 0 or a number from 1 expected")
-                })?,
-        };
-        let max_compressed_length = max_compressed_length(chunk_length, ratio);
-        Ok(Some(Compression { kind, chunk_length, max_compressed_length }))
+    fn set(&mut self, name: &str, value: String) {
+        self.0.insert(name.to_owned(), value);
     }
 
-    fn chunk_length(&self) -> std::result::Result<Option<u64>, String> {
-        let in_kb =
-            ["chunk_length_in_kb", "chunk_length_kb"].iter().find_map(|n| self.options.get(*n));
-        if let Some(text) = in_kb {
-            let kb: Option<u64> = text.parse().ok();
-            let bytes = kb.and_then(|kb| kb.checked_mul(1024));
-            return bytes
-                .map(Some)
-                .ok_or_else(|| format!("chunk_length_in_kb = {text}: a number expected"));
-        }
-        self.options.get("chunk_length").map(|text| units::parse_size(text)).transpose()
+    fn set_chunk_length(&mut self, bytes: u64) {
+        let kib = bytes.checked_div(1024).filter(|_| bytes.is_multiple_of(1024));
+        self.set(
+            "chunk_length_in_kb",
+            kib.map_or_else(|| units::bytes(bytes), |kib| kib.to_string()),
+        );
     }
-}
 
-fn sound_chunk_length(length: u64) -> std::result::Result<u32, String> {
-    let sound = length.is_power_of_two() && length >= 1024 && length <= u64::from(MAX_CHUNK_LENGTH);
-    match u32::try_from(length) {
-        Ok(length) if sound => Ok(length),
-        _ => Err(format!(
-            "a chunk length of {}: a power of two from 1KiB to {} expected",
-            units::bytes(length),
-            units::bytes(u64::from(MAX_CHUNK_LENGTH))
-        )),
+    fn compression(&self) -> std::result::Result<Option<Compression>, String> {
+        Compression::of_table(&self.0)
     }
 }
 
@@ -168,14 +127,16 @@ fn compression(
     inputs: &[Arc<SSTable>],
     schema: Option<&TableSchema>,
 ) -> Result<(Option<Compression>, String)> {
-    let of_schema =
-        schema.and_then(|s| s.options.compression.as_ref()).map(CompressionArg::of_schema);
-    let (chosen, why) = match (&args.compression, of_schema) {
+    let of_schema = schema.and_then(|s| s.options.compression.clone()).map(CompressionArg);
+    let (mut chosen, why) = match (&args.compression, of_schema) {
         (Some(given), _) => (given.clone(), "as --compression says"),
         (None, Some(of_schema)) => (of_schema, "as the schema says"),
         (None, None) => (of_inputs(inputs), "as the largest input is"),
     };
-    let compression = chosen.compression(args.chunk_length).map_err(Failure::Usage)?;
+    if let Some(length) = args.chunk_length {
+        chosen.set_chunk_length(length);
+    }
+    let compression = chosen.compression().map_err(Failure::Usage)?;
     let shown = match &compression {
         Some(c) => {
             format!("{} with {} chunks", c.kind.class(), units::bytes(u64::from(c.chunk_length)))
@@ -188,16 +149,16 @@ fn compression(
 fn of_inputs(inputs: &[Arc<SSTable>]) -> CompressionArg {
     let largest = inputs.iter().max_by_key(|i| i.data_length());
     let Some(info) = largest.and_then(|i| i.compression()) else {
-        return CompressionArg { class: None, options: BTreeMap::new() };
+        return CompressionArg::class("");
     };
-    let mut options: BTreeMap<String, String> = info.options.iter().cloned().collect();
-    options.insert("chunk_length".into(), format!("{}B", info.chunk_length));
-    let is_limited = info.max_compressed_length < info.chunk_length;
-    if is_limited {
+    let mut found = CompressionArg::class(&info.compressor);
+    found.0.extend(info.options.iter().cloned());
+    found.set_chunk_length(u64::from(info.chunk_length));
+    if info.max_compressed_length < info.chunk_length {
         let ratio = f64::from(info.chunk_length) / f64::from(info.max_compressed_length);
-        options.insert("min_compress_ratio".into(), ratio.to_string());
+        found.set("min_compress_ratio", ratio.to_string());
     }
-    CompressionArg { class: Some(info.compressor.clone()), options }
+    found
 }
 
 /// Seconds before which tombstones may go, and why.
@@ -254,6 +215,7 @@ pub(super) fn choose(
         strict_liveness: schema.is_some_and(|s| s.is_view),
         split_tokens: Vec::new(),
         level: None,
+        level_fanout: None,
         unflushed: None,
         split_size: args.split_size.filter(|size| *size > 0),
         read_mode: args.read_access.unwrap_or(args.access),
@@ -277,10 +239,12 @@ pub(super) fn choose(
 
 #[cfg(test)]
 mod tests {
+    use halcyon_sstable::CompressorKind;
+
     use super::*;
 
     fn compression(text: &str) -> std::result::Result<Option<Compression>, String> {
-        text.parse::<CompressionArg>()?.compression(None)
+        text.parse::<CompressionArg>()?.compression()
     }
 
     #[test]
@@ -300,22 +264,5 @@ mod tests {
         ] {
             assert!(compression(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_table_may_have_its_compression_turned_off() {
-        let of = |pairs: &[(&str, &str)]| {
-            let map = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-            CompressionArg::of_schema(&map).compression(None).expect("sound")
-        };
-        assert_eq!(of(&[("enabled", "false")]), None);
-        assert_eq!(of(&[("class", "LZ4Compressor"), ("enabled", "false")]), None);
-        assert_eq!(of(&[("class", "")]), None);
-        let limited = of(&[
-            ("class", "a.b.LZ4Compressor"),
-            ("min_compress_ratio", "1.3"),
-            ("chunk_length_in_kb", "4"),
-        ]);
-        assert_eq!(limited.expect("compressed").max_compressed_length, 3151);
     }
 }

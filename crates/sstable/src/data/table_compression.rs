@@ -34,7 +34,8 @@ impl Compression {
                 let length = text.parse::<u32>().ok().and_then(|kb| kb.checked_mul(1024));
                 let sound = |n: &u32| n.is_power_of_two() && *n <= MAX_CHUNK_LENGTH;
                 length.filter(sound).ok_or_else(|| {
-                    format!("chunk_length_in_kb = {text}: a power of two expected")
+                    let most = MAX_CHUNK_LENGTH >> 10;
+                    format!("chunk_length_in_kb = {text}: a power of two from 1 to {most} expected")
                 })?
             }
         };
@@ -50,5 +51,27 @@ impl Compression {
         };
         let max_compressed_length = max_compressed_length(chunk_length, ratio);
         Ok(Some(Compression { kind, chunk_length, max_compressed_length }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_may_have_its_compression_turned_off() {
+        let of = |pairs: &[(&str, &str)]| {
+            let map = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            Compression::of_table(&map).expect("sound")
+        };
+        assert_eq!(of(&[("enabled", "false")]), None);
+        assert_eq!(of(&[("class", "LZ4Compressor"), ("enabled", "false")]), None);
+        assert_eq!(of(&[("class", "")]), None);
+        let limited = of(&[
+            ("class", "a.b.LZ4Compressor"),
+            ("min_compress_ratio", "1.3"),
+            ("chunk_length_in_kb", "4"),
+        ]);
+        assert_eq!(limited.expect("compressed").max_compressed_length, 3151);
     }
 }

@@ -61,6 +61,8 @@ pub struct Settings {
     pub split_tokens: Vec<i64>,
     /// Of outputs; `None`: the least of the inputs.
     pub level: Option<i32>,
+    /// Outputs fill one level after the other, from `level` on; each is so many times as large as the one before.
+    pub level_fanout: Option<u32>,
     /// The oldest write that is neither in the inputs nor in `Group::elsewhere`, such as one in a memtable; asked whenever a
     /// deletion could be purged.
     pub unflushed: Option<Arc<dyn Fn() -> i64 + Send + Sync>>,
@@ -180,6 +182,9 @@ struct Compaction<'a> {
     paid: u64,
     /// Boundaries that are passed.
     shard: usize,
+    /// Levels that are full, and what had been written when the last one was.
+    full_levels: i32,
+    written_before: u64,
 }
 
 type Stream = Purge<Merge<SSTableScanner>, Overlaps>;
@@ -205,6 +210,8 @@ impl<'a> Compaction<'a> {
             outcome: Outcome { inputs: task.inputs.len(), ..Outcome::default() },
             paid: 0,
             shard: 0,
+            full_levels: 0,
+            written_before: 0,
         })
     }
 
@@ -278,6 +285,7 @@ impl<'a> Compaction<'a> {
                     && let Some(full) = output.take()
                 {
                     self.seal(full).await?;
+                    self.fill_level();
                 }
                 if output.is_none() {
                     *output = Some(self.create(transaction).await?);
@@ -308,6 +316,20 @@ impl<'a> Compaction<'a> {
     fn is_full(&self, writer: Option<&SSTableWriter>) -> bool {
         let size = writer.map_or(0, SSTableWriter::file_position);
         self.settings.split_size.is_some_and(|split| size >= split)
+    }
+
+    /// Another output is in its level; the next one may be of the next (`MajorLeveledCompactionWriter`).
+    fn fill_level(&mut self) {
+        let Settings { level_fanout, split_size, level, .. } = *self.settings;
+        let (Some(fanout), Some(size), Some(first)) = (level_fanout, split_size, level) else {
+            return;
+        };
+        let written = self.outcome.file_written;
+        let max = size as f64 * f64::from(fanout).powi(first + self.full_levels);
+        if (written - self.written_before) as f64 > max {
+            self.full_levels += 1;
+            self.written_before = written;
+        }
     }
 
     fn report(&self, stream: &Stream, writer: Option<&SSTableWriter>) {
@@ -376,7 +398,7 @@ impl<'a> Compaction<'a> {
         let class = self.layout.partitioner.class_name();
         let mut provenance = Provenance::new(class, self.settings.bloom_filter_fp_chance);
         identity::inherit(&mut provenance, &self.task.inputs);
-        provenance.level = self.settings.level.unwrap_or(provenance.level);
+        provenance.level = self.settings.level.unwrap_or(provenance.level) + self.full_levels;
         provenance
     }
 

@@ -71,6 +71,7 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
         strict_liveness: view,
         split_tokens: Vec::new(),
         level: None,
+        level_fanout: None,
         unflushed: None,
         split_size: None,
         read_mode: AccessMode::Standard,

@@ -27,6 +27,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use halcyon_compaction::strategy::{Output, shard_boundaries};
 use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, run_and_keep};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, StreamOptions};
@@ -80,6 +81,29 @@ struct Shape {
     level: Option<i32>,
     split_size: Option<u64>,
     split_tokens: Vec<i64>,
+    level_fanout: Option<u32>,
+}
+
+impl Shape {
+    fn of(kind: CompactionKind, output: Output) -> Shape {
+        let level = |level| i32::try_from(level).ok();
+        let shape = Shape { kind, ..Shape::default() };
+        match output {
+            Output::Single { level: of } | Output::Relevel { level: of } => {
+                Shape { level: level(of), ..shape }
+            }
+            Output::Sized { level: of, max_size } => {
+                Shape { level: level(of), split_size: Some(max_size), ..shape }
+            }
+            Output::Levels { max_size, fanout } => Shape {
+                level: Some(1),
+                split_size: Some(max_size),
+                level_fanout: Some(fanout),
+                ..shape
+            },
+            Output::Sharded { shards } => Shape { split_tokens: shard_boundaries(shards), ..shape },
+        }
+    }
 }
 
 pub(crate) struct Compactions {
@@ -302,6 +326,7 @@ impl Engine {
             split_size: shape.split_size,
             split_tokens: shape.split_tokens,
             level: shape.level,
+            level_fanout: shape.level_fanout,
             unflushed: Some(store.watch_unflushed(view)),
             read_mode: self.options.background_read_mode,
             write_mode: self.options.background_write_mode,

@@ -107,6 +107,9 @@ pub enum Output {
     Single { level: u32 },
     /// A new SSTable whenever one has grown to this size.
     Sized { level: u32, max_size: u64 },
+    /// A new SSTable whenever one has grown to this size, and a new level, from 1 on, whenever one is full: the next is `fanout` times as
+    /// large.
+    Levels { max_size: u64, fanout: u32 },
     /// A new SSTable at each of the boundaries that [`shard_boundaries`] gives.
     Sharded { shards: u32 },
     /// Nothing is written but the level of the one input.

@@ -87,6 +87,21 @@ impl Strategy {
         }
     }
 
+    /// What a major compaction (`nodetool compact`) does with all of them, one task after the other.
+    pub fn major(&self, tables: &[Candidate]) -> Vec<Task> {
+        let output = match &self.kind {
+            Kind::Unified(unified) => return unified.major(tables),
+            Kind::SizeTiered { .. } | Kind::TimeWindow { .. } => Output::Single { level: 0 },
+            Kind::Leveled { levels, .. } => Output::Levels {
+                max_size: levels.sstable_size,
+                fanout: u32::try_from(levels.fanout).unwrap_or(u32::MAX),
+            },
+        };
+        let inputs: Vec<u64> = tables.iter().map(|table| table.id).collect();
+        let task = Task { inputs, expired: Vec::new(), reason: Reason::Compaction, output };
+        (!tables.is_empty()).then_some(task).into_iter().collect()
+    }
+
     /// How many tasks would follow if nothing were written any more, as `nodetool compactionstats` says.
     pub fn estimated_remaining_tasks(
         &self,

@@ -145,6 +145,29 @@ impl Unified {
         (!chosen.is_empty()).then(|| Task { inputs: ids(&chosen), expired, reason, output })
     }
 
+    /// Everything: what overlaps, directly or through others, together.
+    pub(super) fn major(&self, tables: &[Candidate]) -> Vec<Task> {
+        let mut sorted: Vec<&Candidate> = tables.iter().collect();
+        sorted.sort_by_key(|table| (table.first, table.id));
+        let mut sets: Vec<(i64, Vec<&Candidate>)> = Vec::new();
+        for table in sorted {
+            match sets.last_mut().filter(|(last, _)| table.first <= *last) {
+                Some((last, set)) => {
+                    *last = table.last.max(*last);
+                    set.push(table);
+                }
+                None => sets.push((table.last, vec![table])),
+            }
+        }
+        let task = |(_, set): &(i64, Vec<&Candidate>)| Task {
+            inputs: ids(set),
+            expired: Vec::new(),
+            reason: Reason::Compaction,
+            output: Output::Sharded { shards: self.shards_of(set) },
+        };
+        sets.iter().map(task).collect()
+    }
+
     fn shards_of(&self, tables: &[&Candidate]) -> u32 {
         let first = tables.iter().map(|table| table.first).min().unwrap_or(0);
         let last = tables.iter().map(|table| table.last).max().unwrap_or(0);

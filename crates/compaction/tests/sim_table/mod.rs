@@ -210,6 +210,7 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         strict_liveness: false,
         split_tokens: Vec::new(),
         level: None,
+        level_fanout: None,
         unflushed: None,
         split_size: None,
         read_mode: AccessMode::Standard,

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 
-use halcyon_compaction::strategy::{
-    Candidate, Moment, Output, Reason, Strategy, Task, shard_boundaries,
-};
+use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Strategy, Task};
 use halcyon_compaction::{Group, group_inputs};
 use halcyon_io::Purpose;
 use halcyon_sstable::components::statistics::mutation::{Mutation, mutate};
@@ -154,26 +152,18 @@ impl Engine {
         if !expired.is_empty() {
             self.remove(store, &expired).await?;
         }
-        let mut shape = match (task.output, inputs.as_slice()) {
+        match (task.output, inputs.as_slice()) {
             (_, []) => return Ok(()),
             (Output::Relevel { level }, [only]) => return self.relevel(store, only, level).await,
-            (Output::Single { level } | Output::Relevel { level }, _) => {
-                Shape { level: as_level(level), ..Shape::default() }
-            }
-            (Output::Sized { level, max_size }, _) => {
-                Shape { level: as_level(level), split_size: Some(max_size), ..Shape::default() }
-            }
-            (Output::Sharded { shards }, _) => {
-                Shape { split_tokens: shard_boundaries(shards), ..Shape::default() }
-            }
-        };
-        shape.kind = match task.reason {
+            _ => {}
+        }
+        let kind = match task.reason {
             Reason::TombstoneCompaction => CompactionKind::Tombstone,
             Reason::Compaction | Reason::Expired => CompactionKind::Background,
         };
         let sstables = |lives: &[Arc<Live>]| lives.iter().map(|l| l.sstable().clone()).collect();
         let group = Group { inputs: sstables(&inputs), elsewhere: sstables(&elsewhere) };
-        self.compact_group(store, &view, group, shape).await.map(drop)
+        self.compact_group(store, &view, group, Shape::of(kind, task.output)).await.map(drop)
     }
 
     /// Gives an SSTable another level: only its statistics change.
@@ -181,7 +171,7 @@ impl Engine {
         let descriptor = live.descriptor();
         let path = descriptor.component_path(Component::Statistics);
         let old = self.disk.read(&path, MAX_STATISTICS).await?;
-        let mutation = Mutation { level: as_level(level), repair: None };
+        let mutation = Mutation { level: i32::try_from(level).ok(), repair: None };
         let new = mutate(&old, descriptor.version, mutation)
             .map_err(|e| halcyon_sstable::Error::corrupt(path.clone(), Component::Statistics, e))?;
         let temporary = descriptor.path_of("Statistics.db.tmp");
@@ -193,10 +183,6 @@ impl Engine {
         swap(&store.view, std::slice::from_ref(live), &[again]);
         Ok(())
     }
-}
-
-fn as_level(level: u32) -> Option<i32> {
-    i32::try_from(level).ok()
 }
 
 pub(super) fn candidate(id: u64, live: &Arc<Live>, gc_before: i64) -> Candidate {

@@ -1,4 +1,5 @@
-//! Major compactions (`nodetool compact`): everything of a table into one SSTable for each repair state, because somebody asked.
+//! Major compactions (`nodetool compact`): everything of a table, because somebody asked, into what its strategy makes of it: one SSTable,
+//! levels, or shards, for each repair state.
 //!
 //! The last one of each table is remembered until the node stops, so that whoever asked can see what became of it.
 
@@ -7,14 +8,15 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::sync::atomic::Ordering::Relaxed;
 
 use futures_channel::oneshot;
-use halcyon_compaction::{Error::Cancelled, Outcome, group_inputs};
+use halcyon_compaction::{Error::Cancelled, Group, Outcome, group_inputs};
 use halcyon_sstable::SSTable;
 use halcyon_stream::TableId;
 
+use super::background::{candidate, strategy_of};
 use super::{CompactionKind, Shape};
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::view::Live;
+use crate::view::{Live, View};
 use crate::{Error, Result};
 
 /// A major compaction and what became of it.
@@ -170,27 +172,44 @@ impl Engine {
             let view = store.view.load_full();
             (closed.claim(view.sstables.iter().map(|l| l.descriptor().clone()).collect()), view)
         };
-        let is_suspect = |live: &&Arc<Live>| live.suspect.load(Relaxed);
-        let (suspect, sound): (Vec<_>, Vec<_>) = view.sstables.iter().partition(is_suspect);
-        let sstables = |lives: Vec<&Arc<Live>>| -> Vec<Arc<SSTable>> {
-            lives.into_iter().map(|live| live.sstable().clone()).collect()
-        };
-        let (inputs, elsewhere) = (sstables(sound), sstables(suspect));
+        let outcome = self.compact_groups(store, &view).await;
+        drop(claim);
+        if let Err(e) = &outcome {
+            self.compaction_failed(store, &view.sstables, e);
+        }
+        self.consider(store);
+        outcome
+    }
+
+    /// What is repaired and what is not stay apart; each is compacted as the strategy wants it.
+    async fn compact_groups(&self, store: &Arc<Store>, view: &View) -> Result<Vec<Outcome>> {
+        let is_sound = |live: &&Arc<Live>| !live.suspect.load(Relaxed);
+        let sound: Vec<Arc<SSTable>> =
+            view.sstables.iter().filter(is_sound).map(|live| live.sstable().clone()).collect();
+        let strategy = strategy_of(store)?;
+        let gc_before = self.gc_before(store, self.disk.clock().unix_micros());
         let mut outcomes = Vec::new();
-        for group in group_inputs(&inputs, &elsewhere) {
-            let shape = Shape { kind: CompactionKind::Major, ..Shape::default() };
-            match self.compact_group(store, &view, group, shape).await {
-                Ok(outcome) => outcomes.push(outcome),
-                Err(e) => {
-                    drop(claim);
-                    self.compaction_failed(store, &view.sstables, &e);
-                    self.consider(store);
-                    return Err(e);
-                }
+        for group in group_inputs(&sound, &[]) {
+            let of_group = |live: &&Arc<Live>| {
+                group.inputs.iter().any(|input| input.descriptor() == live.descriptor())
+            };
+            let numbered = || (0..).zip(view.sstables.iter().filter(of_group));
+            let candidates: Vec<_> =
+                numbered().map(|(id, live)| candidate(id, live, gc_before)).collect();
+            for task in strategy.major(&candidates) {
+                let chosen = numbered().filter(|(id, _)| task.inputs.contains(id));
+                let inputs: Vec<Arc<SSTable>> =
+                    chosen.map(|(_, live)| live.sstable().clone()).collect();
+                let is_input = |other: &&Arc<Live>| {
+                    inputs.iter().any(|input| input.descriptor() == other.descriptor())
+                };
+                let elsewhere = view.sstables.iter().filter(|live| !is_input(live));
+                let elsewhere = elsewhere.map(|live| live.sstable().clone()).collect();
+                let group = Group { inputs, elsewhere };
+                let shape = Shape::of(CompactionKind::Major, task.output);
+                outcomes.push(self.compact_group(store, view, group, shape).await?);
             }
         }
-        drop(claim);
-        self.consider(store);
         Ok(outcomes)
     }
 }

@@ -7,7 +7,7 @@
 //! moment   now=… gc=… compacting=1,2 memtable=…
 //! expect   1,2,3 single 0          (inputs, in any order; what becomes of them)
 //! ```
-//! Further `expect` lines are picks that follow with the same history. `remaining N` asks for the estimate.
+//! Further `expect` lines are picks that follow with the same history. `remaining N` asks for the estimate, `major …; …` for the tasks of a major compaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,6 +89,7 @@ fn shown(task: Option<Task>) -> String {
     let output = match task.output {
         Output::Single { level } => format!("single {level}"),
         Output::Sized { level, max_size } => format!("sized {level} {}M", max_size >> 20),
+        Output::Levels { max_size, fanout } => format!("levels {}M x{fanout}", max_size >> 20),
         Output::Sharded { shards } => format!("sharded {shards}"),
         Output::Relevel { level } => format!("relevel {level}"),
     };
@@ -182,6 +183,11 @@ fn picks() {
                     strategy.estimated_remaining_tasks(tables, moment, history)
                 });
                 assert_eq!(estimate.to_string(), rest, "{}", case.name);
+            }
+            "major" => {
+                let tasks = case.ask(|strategy, tables, _, _| strategy.major(tables));
+                let tasks: Vec<String> = tasks.into_iter().map(|task| shown(Some(task))).collect();
+                assert_eq!(tasks.join("; "), rest, "{}", case.name);
             }
             other => panic!("{other}"),
         }

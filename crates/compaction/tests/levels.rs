@@ -1,0 +1,24 @@
+//! Outputs that fill levels.
+
+mod sim_table;
+
+use halcyon_io::block_on;
+use sim_table::{A, SimTable};
+
+/// Proves that the output after a full level is of the next one, and that everything is still there. With SSTables of no size, each
+/// fills its level.
+#[test]
+fn one_after_the_other() {
+    let mut table = SimTable::load("oa/uncompressed", 3, &[A]);
+    table.settings.split_size = Some(0);
+    (table.settings.level, table.settings.level_fanout) = (Some(1), Some(10));
+    let outputs = table.compact().expect("compacts").outputs;
+    assert!(table.check(&[A], "levels"));
+    let live = block_on(sim_table::live(&table.disk, &[A])).expect("outputs open");
+    let level = |output| {
+        let found = live.iter().find(|s| s.descriptor() == output).expect("live");
+        found.statistics().stats.level
+    };
+    let levels: Vec<i32> = outputs.iter().map(level).collect();
+    assert!(levels.len() > 2 && levels.iter().copied().eq((1..).take(levels.len())), "{levels:?}");
+}

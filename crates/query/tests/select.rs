@@ -10,40 +10,14 @@
 //!
 //! The order in which messages list the signatures of a function is that of a Java hash set, so it is not compared.
 
-use std::path::Path;
-use std::pin::Pin;
-use std::rc::Rc;
+mod node;
+
 use std::sync::Arc;
 
-use halcyon_cql::catalog::Table;
-use halcyon_engine::{Engine, Options, Shard};
-use halcyon_io::{Disk, block_on, spawn};
+use halcyon_io::block_on;
 use halcyon_model::CqlType;
-use halcyon_query::{
-    Client, Coordinator, Error, Outcome, QueryOptions, RequestLimits, Rows, VirtualTables,
-};
-use halcyon_stream::Mutation;
-
-struct NoVirtualTables;
-
-impl VirtualTables for NoVirtualTables {
-    fn partitions<'a>(&'a self, _: &'a Table) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>> {
-        Box::pin(std::future::ready(Vec::new()))
-    }
-}
-
-async fn start() -> Coordinator {
-    let (disk, _) = Disk::simulated(1);
-    let options = Options::in_directory(Path::new("/halcyon"), 2);
-    let (engine, _) = Engine::open(disk, options).await.expect("opens");
-    let mut first = None;
-    for index in 0..2 {
-        let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");
-        spawn(inbox.serve(shard.clone())).detach();
-        first.get_or_insert(shard);
-    }
-    Coordinator::new(first.expect("two"), Rc::new(NoVirtualTables), RequestLimits::default())
-}
+use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions, Rows};
+use node::{code, start};
 
 async fn execute(
     node: &Coordinator,
@@ -62,16 +36,6 @@ async fn execute(
     };
     let outcome = node.execute(&statement, &options, &client).await?;
     Ok((outcome, statement.warnings.clone()))
-}
-
-fn code(error: &Error) -> &'static str {
-    match error {
-        Error::Invalid(_) => "2200",
-        Error::Syntax(_) => "2000",
-        Error::FunctionFailure { .. } => "1400",
-        Error::Protocol(_) => "000a",
-        _ => "0000",
-    }
 }
 
 fn type_text(cql_type: &CqlType) -> String {

@@ -7,28 +7,17 @@
 //! < answer           ok | names | values in hex | ! code message
 //! ```
 
+mod node;
+
 use std::path::Path;
-use std::pin::Pin;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::catalog::Table;
-use halcyon_engine::{Engine, Options, Shard};
-use halcyon_io::{Disk, block_on, spawn};
+use halcyon_io::block_on;
 use halcyon_model::value::hex;
 use halcyon_query::{
-    Client, Coordinator, Error, Outcome, OwnedValue, PreparedStatement, QueryOptions,
-    RequestLimits, Rows, VirtualTables,
+    Client, Coordinator, Error, Outcome, OwnedValue, PreparedStatement, QueryOptions, Rows,
 };
-use halcyon_stream::Mutation;
-
-struct NoVirtualTables;
-
-impl VirtualTables for NoVirtualTables {
-    fn partitions<'a>(&'a self, _: &'a Table) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>> {
-        Box::pin(std::future::ready(Vec::new()))
-    }
-}
+use node::code;
 
 struct Session {
     coordinator: Coordinator,
@@ -38,20 +27,7 @@ struct Session {
 
 impl Session {
     async fn open() -> Session {
-        let (disk, _) = Disk::simulated(1);
-        let options = Options::in_directory(Path::new("/halcyon"), 2);
-        let (engine, _) = Engine::open(disk, options).await.expect("opens");
-        let mut first = None;
-        for index in 0..2 {
-            let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");
-            spawn(inbox.serve(shard.clone())).detach();
-            first.get_or_insert(shard);
-        }
-        let coordinator = Coordinator::new(
-            first.expect("two"),
-            Rc::new(NoVirtualTables),
-            RequestLimits::default(),
-        );
+        let coordinator = node::start().await;
         let mut session = Session { coordinator, client: Client::default(), last: None };
         // Counters are counted under it.
         let host = "INSERT INTO system.local (key, host_id) VALUES ('local', 99921699-a4c0-4a3d-9c5c-3b5e6e3b6b1a)";
@@ -105,18 +81,6 @@ fn value(text: &str) -> OwnedValue {
         "unset" => OwnedValue::Unset,
         "''" => OwnedValue::Bytes(Vec::new()),
         text => OwnedValue::Bytes((0..text.len()).step_by(2).map(digit).collect()),
-    }
-}
-
-fn code(error: &Error) -> &'static str {
-    match error {
-        Error::Invalid(_) => "2200",
-        Error::Syntax(_) => "2000",
-        Error::FunctionFailure { .. } => "1400",
-        Error::Protocol(_) => "000a",
-        Error::Unavailable { .. } => "1000",
-        Error::Configuration(_) => "2300",
-        _ => "0000",
     }
 }
 

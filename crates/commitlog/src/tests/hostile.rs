@@ -6,14 +6,6 @@ use super::*;
 use crate::format::{Before, GROUP_HEADER, GroupHeader, SegmentHeader, record_header};
 use crate::scan::scan;
 
-const COMPRESSIONS: [LogCompression; 5] = [
-    LogCompression::None,
-    LogCompression::Lz4,
-    LogCompression::Snappy,
-    LogCompression::Deflate,
-    LogCompression::Zstd,
-];
-
 /// A number that is small, or near a limit, or anything.
 fn odd(random: &mut Random, near: u32) -> u32 {
     match random.below(4) {

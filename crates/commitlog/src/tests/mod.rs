@@ -21,6 +21,13 @@ const DIRECTORY: &str = "/commitlog";
 const TABLE: TableId = [1; 16];
 const OTHER: TableId = [2; 16];
 const SEGMENT: u32 = 64 << 10;
+const COMPRESSIONS: [LogCompression; 5] = [
+    LogCompression::None,
+    LogCompression::Lz4,
+    LogCompression::Snappy,
+    LogCompression::Deflate,
+    LogCompression::Zstd,
+];
 
 fn options() -> Options {
     Options {

@@ -5,14 +5,6 @@ use halcyon_io::{Fault, FaultRule, Operation, Purpose, block_on, spawn};
 use super::*;
 use crate::Error;
 
-const COMPRESSIONS: [LogCompression; 5] = [
-    LogCompression::None,
-    LogCompression::Lz4,
-    LogCompression::Snappy,
-    LogCompression::Deflate,
-    LogCompression::Zstd,
-];
-
 /// Proves, for every sync mode and compression, that what was written over many segments replays: all of it, in order, at
 /// the positions that `append` said; and that compression makes it smaller.
 #[test]

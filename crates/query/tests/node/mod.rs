@@ -1,0 +1,45 @@
+//! A node of two shards on the simulated disk.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use halcyon_cql::catalog::Table;
+use halcyon_engine::{Engine, Options, Shard};
+use halcyon_io::{Disk, spawn};
+use halcyon_query::{Coordinator, Error, RequestLimits, VirtualTables};
+use halcyon_stream::Mutation;
+
+struct NoVirtualTables;
+
+impl VirtualTables for NoVirtualTables {
+    fn partitions<'a>(&'a self, _: &'a Table) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+}
+
+pub(crate) async fn start() -> Coordinator {
+    let (disk, _) = Disk::simulated(1);
+    let options = Options::in_directory(Path::new("/halcyon"), 2);
+    let (engine, _) = Engine::open(disk, options).await.expect("opens");
+    let mut first = None;
+    for index in 0..2 {
+        let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");
+        spawn(inbox.serve(shard.clone())).detach();
+        first.get_or_insert(shard);
+    }
+    Coordinator::new(first.expect("two"), Rc::new(NoVirtualTables), RequestLimits::default())
+}
+
+/// In hex, as protocols carry it.
+pub(crate) fn code(error: &Error) -> &'static str {
+    match error {
+        Error::Invalid(_) => "2200",
+        Error::Syntax(_) => "2000",
+        Error::FunctionFailure { .. } => "1400",
+        Error::Protocol(_) => "000a",
+        Error::Unavailable { .. } => "1000",
+        Error::Configuration(_) => "2300",
+        _ => "0000",
+    }
+}

@@ -299,12 +299,8 @@ pub(super) fn prepare(
     let name = &spec.name;
     let kind = match change {
         ast::Change::Assign(value) => return assign(column, value, spec, to),
-        ast::Change::Add(value) => {
-            add(value, &format!("{name} = {name} + {value}"), spec, reads, to)?
-        }
-        ast::Change::Subtract(value) => {
-            subtract(value, &format!("{name} = {name} - {value}"), spec, reads, to)?
-        }
+        ast::Change::Add(value) => add_or_subtract(value, spec, (false, reads), to)?,
+        ast::Change::Subtract(value) => add_or_subtract(value, spec, (true, reads), to)?,
         ast::Change::Prepend(value) => {
             let shown = format!("{name} = {value} - {name}");
             match &spec.cql_type {
@@ -339,77 +335,48 @@ pub(super) fn prepare(
     Ok(operation(column, spec, kind))
 }
 
-fn add(
+/// `column + value`, or `column - value`.
+fn add_or_subtract(
     value: &RawTerm,
-    shown: &str,
     spec: &ColumnSpec,
-    reads: bool,
+    (subtract, reads): (bool, bool),
     to: &mut Preparation<'_>,
 ) -> Result<OperationKind> {
     let name = &spec.name;
+    let shown = format!("{name} = {name} {} {value}", if subtract { "-" } else { "+" });
+    let change = if subtract { OperationKind::Discard } else { OperationKind::Append };
     match &spec.cql_type {
-        CqlType::List(_) | CqlType::Set(_) => {
-            Ok(OperationKind::Append(Term::prepare(value, spec, to)?))
-        }
-        CqlType::Map(..) => match Term::prepare(value, spec, to) {
-            Ok(term) => Ok(OperationKind::Append(term)),
-            Err(_) => {
-                refuse(format!("Value for a map addition has to be a map, but was: '{value}'"))
-            }
-        },
-        frozen if is_collection(frozen) => {
-            refuse(format!("Invalid operation ({shown}) for frozen collection column {name}"))
-        }
-        tuple if matches!(tuple.thawed(), CqlType::Tuple(_) | CqlType::Udt(_)) => {
-            refuse(format!("Invalid operation ({shown}) for tuple column {name}"))
-        }
-        other if reads && !other.is_counter() => {
-            if !is_number(other) && !matches!(other, CqlType::Text | CqlType::Ascii) {
-                return refuse(format!(
-                    "Invalid operation ({shown}) for non-numeric and non-text type {name}"
-                ));
-            }
-            combine(value, ArithmeticOperator::Add, spec, to)
-        }
-        CqlType::Counter => {
-            Ok(OperationKind::Count { delta: Term::prepare(value, spec, to)?, subtract: false })
-        }
-        _ => refuse(format!("Invalid operation ({shown}) for non counter column {name}")),
-    }
-}
-
-fn subtract(
-    value: &RawTerm,
-    shown: &str,
-    spec: &ColumnSpec,
-    reads: bool,
-    to: &mut Preparation<'_>,
-) -> Result<OperationKind> {
-    let name = &spec.name;
-    match &spec.cql_type {
-        CqlType::List(_) | CqlType::Set(_) => {
-            Ok(OperationKind::Discard(Term::prepare(value, spec, to)?))
-        }
+        CqlType::List(_) | CqlType::Set(_) => Ok(change(Term::prepare(value, spec, to)?)),
         CqlType::Map(key, _) => {
-            let keys = ColumnSpec { cql_type: CqlType::Set(key.clone()).freeze(), ..spec.clone() };
-            match Term::prepare(value, &keys, to) {
-                Ok(term) => Ok(OperationKind::Discard(term)),
+            let (what, expected, cql_type) = match subtract {
+                true => ("substraction", "set", CqlType::Set(key.clone()).freeze()),
+                false => ("addition", "map", spec.cql_type.clone()),
+            };
+            match Term::prepare(value, &ColumnSpec { cql_type, ..spec.clone() }, to) {
+                Ok(term) => Ok(change(term)),
                 Err(_) => refuse(format!(
-                    "Value for a map substraction has to be a set, but was: '{value}'"
+                    "Value for a map {what} has to be a {expected}, but was: '{value}'"
                 )),
             }
         }
         frozen if is_collection(frozen) => {
             refuse(format!("Invalid operation ({shown}) for frozen collection column {name}"))
         }
+        tuple if !subtract && matches!(tuple.thawed(), CqlType::Tuple(_) | CqlType::Udt(_)) => {
+            refuse(format!("Invalid operation ({shown}) for tuple column {name}"))
+        }
         other if reads && !other.is_counter() => {
-            if !is_number(other) {
-                return refuse(format!("Invalid operation ({shown}) for non-numeric type {name}"));
+            let is_text = matches!(other, CqlType::Text | CqlType::Ascii);
+            if !is_number(other) && (subtract || !is_text) {
+                let kind = if subtract { "non-numeric" } else { "non-numeric and non-text" };
+                return refuse(format!("Invalid operation ({shown}) for {kind} type {name}"));
             }
-            combine(value, ArithmeticOperator::Subtract, spec, to)
+            let operator =
+                if subtract { ArithmeticOperator::Subtract } else { ArithmeticOperator::Add };
+            combine(value, operator, spec, to)
         }
         CqlType::Counter => {
-            Ok(OperationKind::Count { delta: Term::prepare(value, spec, to)?, subtract: true })
+            Ok(OperationKind::Count { delta: Term::prepare(value, spec, to)?, subtract })
         }
         _ => refuse(format!("Invalid operation ({shown}) for non counter column {name}")),
     }

@@ -20,7 +20,7 @@ use crate::Result;
 use crate::bench::connection::Connection;
 use crate::bench::process::CpuOf;
 
-const CONNECTIONS: usize = 2;
+pub(super) const CONNECTIONS: usize = 2;
 /// Of bytes that values are cut from: so many that no compressor finds one twice in a chunk.
 const POOL: usize = 1 << 20;
 const KEYSPACE: &str = "bench";

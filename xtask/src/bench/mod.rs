@@ -100,6 +100,32 @@ pub(crate) fn run(experiment: &Experiment) -> Result<()> {
     }
 }
 
+/// What every experiment is asked.
+#[derive(clap::Args, Clone)]
+struct Common {
+    /// Only these: halcyon, 5.0.9, 6.0-alpha2, postgresql [default: all that the experiment knows]
+    #[arg(long, value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Where records, tables and plots go [default: a folder in bench; of a tiny run: among the data]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Where inputs are kept and servers have their data: on the device to be measured [default: in bench/data]
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Seconds, Halcyon only, dev build: does it still work?
+    #[arg(long)]
+    tiny: bool,
+}
+
+impl Common {
+    fn takes_part(&self, peer: &str) -> bool {
+        match self.tiny {
+            true => peer == "halcyon",
+            false => self.peers.is_empty() || self.peers.iter().any(|listed| listed == peer),
+        }
+    }
+}
+
 /// Folders of one invocation.
 struct Places {
     /// Where servers and runs write: on the device that is measured.
@@ -110,15 +136,16 @@ struct Places {
 
 impl Places {
     /// Of a tiny run both are made anew below the data, so that nobody's results are overwritten.
-    fn make(data: &Path, out: Option<&Path>, default_out: &str, tiny: bool) -> Result<Places> {
-        let mut data = repository().join(data);
-        let mut named = repository().join(out.unwrap_or(Path::new(default_out)));
+    fn make(common: &Common, data: &str, out: &str) -> Result<Places> {
+        let tiny = common.tiny;
+        let mut data = repository().join(common.data.as_deref().unwrap_or(Path::new(data)));
+        let mut named = repository().join(common.out.as_deref().unwrap_or(Path::new(out)));
         if tiny {
             data.push("tiny");
             if data.exists() {
                 fs::remove_dir_all(&data)?;
             }
-            if out.is_none() {
+            if common.out.is_none() {
                 named = data.join("out");
             }
         }

@@ -9,12 +9,10 @@
 mod postgres;
 mod wait;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::Places;
 use super::contender::{Contender, Spread};
 use super::flush::Flush;
 use super::jvm_node::Plan;
@@ -23,6 +21,7 @@ use super::process::CpuOf;
 use super::programs::Programs;
 use super::server::{HalcyonPlan, Server};
 use super::sheet::{Column, Sheet, Target};
+use super::{Common, Places};
 use crate::Result;
 use crate::oracle::Version;
 use postgres::Postgres;
@@ -68,28 +67,17 @@ pub(crate) struct Arguments {
     /// Seconds that Cassandra's JVM is warmed up
     #[arg(long, default_value_t = 30.0)]
     warm_up: f64,
-    #[arg(long, value_delimiter = ',', default_value = "halcyon,5.0.9,postgresql")]
-    peers: Vec<String>,
-    /// Where records, table and plot go [default: bench/E5; of a tiny run: among the data]
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Where servers keep their data: on the device to be measured
-    #[arg(long, default_value = "bench/data/clients")]
-    data: PathBuf,
-    /// Seconds, Halcyon only, dev build: does it still work?
-    #[arg(long)]
-    tiny: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut arguments = arguments.clone();
-    if arguments.tiny {
+    if arguments.common.tiny {
         (arguments.seconds, arguments.rounds) = (0.3, 1);
         arguments.clients = vec![1, 10];
-        arguments.peers = vec!["halcyon".to_owned()];
     }
-    let places =
-        Places::make(&arguments.data, arguments.out.as_deref(), "bench/E5", arguments.tiny)?;
+    let places = Places::make(&arguments.common, "bench/data/clients", "bench/E5")?;
     let mut bench = Bench::prepare(arguments, places)?;
     for clients in bench.arguments.clients.clone() {
         for _ in 0..bench.arguments.rounds {
@@ -141,19 +129,15 @@ impl Bench {
         Ok(bench)
     }
 
-    fn takes_part(&self, peer: &str) -> bool {
-        self.arguments.peers.iter().any(|listed| listed == peer)
-    }
-
     fn start(&mut self) -> Result<()> {
-        if self.takes_part("halcyon") {
-            let programs = Programs::build_server(self.arguments.tiny)?;
+        if self.arguments.common.takes_part("halcyon") {
+            let programs = Programs::build_server(self.arguments.common.tiny)?;
             let dir = self.places.fresh("halcyon")?;
             let settings = ["commitlog_sync: batch".to_owned()];
             let plan = HalcyonPlan { mode: "batch", dir: &dir, settings: &settings, cage: None };
             self.ready(Server::halcyon(&programs, &plan)?.0, 1.0)?;
         }
-        if self.takes_part(Version::V5.name()) {
+        if self.arguments.common.takes_part(Version::V5.name()) {
             let settings = vec![
                 "commitlog_sync: batch".to_owned(),
                 "commitlog_sync_period: 0ms".to_owned(),
@@ -172,7 +156,7 @@ impl Bench {
             };
             self.ready(Server::cassandra("batch", &plan)?.0, self.arguments.warm_up)?;
         }
-        if self.takes_part("postgresql") {
+        if self.arguments.common.takes_part("postgresql") {
             match Postgres::start(&self.places.data.join("postgresql"), POSTGRES_PORT) {
                 Ok(postgres) => {
                     postgres.freeze()?;

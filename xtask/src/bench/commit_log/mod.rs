@@ -4,12 +4,10 @@
 //! 2. The log alone (`commitlog_bench`): writers on each shard's thread append and wait, no server around it.
 //! 3. The servers: single-row inserts, so many in flight, `batch`, `group`, `periodic`; one server at a time, Halcyon and Cassandra in turn.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::Places;
 use super::contender::Contender;
 use super::jvm_node::Plan;
 use super::load::{Load, Request, Table, Until};
@@ -17,6 +15,7 @@ use super::process::CpuOf;
 use super::programs::Programs;
 use super::server::{HalcyonPlan, Server};
 use super::sheet::{Column, Sheet, Target};
+use super::{Common, Places};
 use crate::Result;
 use crate::oracle::Version;
 
@@ -55,30 +54,19 @@ pub(crate) struct Arguments {
     /// Seconds that Cassandra's JVM is warmed up in each mode
     #[arg(long, default_value_t = 20.0)]
     warm_up: f64,
-    #[arg(long, value_delimiter = ',', default_value = "halcyon,5.0.9")]
-    peers: Vec<String>,
-    /// Where records, table and plot go [default: bench/E4; of a tiny run: among the data]
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Where logs are written: on the device to be measured
-    #[arg(long, default_value = "bench/data/commit_log")]
-    data: PathBuf,
-    /// Seconds, Halcyon only, dev build: does it still work?
-    #[arg(long)]
-    tiny: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut arguments = arguments.clone();
-    if arguments.tiny {
+    if arguments.common.tiny {
         (arguments.seconds, arguments.rounds, arguments.records) = (0.3, 1, 400);
         (arguments.segments, arguments.blocks) = (vec![1], vec![4]);
         arguments.in_flight = 10;
-        arguments.peers = vec!["halcyon".to_owned()];
     }
-    let places =
-        Places::make(&arguments.data, arguments.out.as_deref(), "bench/E4", arguments.tiny)?;
-    let programs = Programs::build_with_log(arguments.tiny)?;
+    let places = Places::make(&arguments.common, "bench/data/commit_log", "bench/E4")?;
+    let programs = Programs::build_with_log(arguments.common.tiny)?;
     let sheet = Sheet::new(
         "E4",
         "the commit log",
@@ -239,21 +227,17 @@ impl Bench {
         Ok(())
     }
 
-    fn takes_part(&self, peer: &str) -> bool {
-        self.arguments.peers.iter().any(|listed| listed == peer)
-    }
-
     /// A server of each kind at a time: started, warmed up, measured in all rounds, stopped; memory is short.
     fn servers(&mut self) -> Result<()> {
         for sync in Sync::ALL {
-            if self.takes_part("halcyon") {
+            if self.arguments.common.takes_part("halcyon") {
                 for shards in self.arguments.shards.clone() {
                     for mode in ["direct", "standard"] {
                         self.halcyon(sync, shards, mode)?;
                     }
                 }
             }
-            if self.takes_part(Version::V5.name()) {
+            if self.arguments.common.takes_part(Version::V5.name()) {
                 self.cassandra(sync)?;
             }
         }

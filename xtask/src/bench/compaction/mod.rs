@@ -14,8 +14,6 @@ mod plot;
 mod record;
 mod report;
 
-use std::path::PathBuf;
-
 use cassandra::Cassandra;
 use halcyon::{Buffers, Place};
 use record::{Bounds, Record, Run};
@@ -25,13 +23,12 @@ use super::contender::{Contender, Spread};
 use super::dataset::{Codec, DataSet};
 use super::machine::{self, drop_page_cache};
 use super::programs::Programs;
-use super::{Places, parse_size, profile};
+use super::{Common, Places, parse_size, profile};
 use crate::Result;
 
 /// Raw bytes that the codec's bound is measured on: enough for a steady rate.
 const CODEC_SAMPLE: u64 = 512 << 20;
 const TINY_SIZE: u64 = 4 << 20;
-const DEFAULT_OUT: &str = "bench/compaction";
 
 #[derive(clap::Args, Clone)]
 pub(crate) struct Arguments {
@@ -49,8 +46,6 @@ pub(crate) struct Arguments {
     /// Times that everything runs on the other compressors
     #[arg(long, default_value_t = 1)]
     other_rounds: u32,
-    #[arg(long, value_delimiter = ',', default_value = "halcyon,5.0.9,6.0-alpha2")]
-    peers: Vec<String>,
     /// Only these of: direct, uncached, standard (Halcyon), buffered, direct-reads, direct (Cassandra)
     #[arg(long, value_delimiter = ',')]
     modes: Vec<String>,
@@ -59,29 +54,19 @@ pub(crate) struct Arguments {
     /// Also Halcyon with 256 KiB against 1 MiB, read-ahead 1, 2 and 4 deep, this many times each
     #[arg(long, default_value_t = 0)]
     buffer_rounds: u32,
-    /// Where records, table and plot go [default: bench/compaction; of a tiny run: among the data]
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Where inputs are kept and runs write: on the device to be measured
-    #[arg(long, default_value = "bench/data")]
-    data: PathBuf,
-    /// A few MiB, Halcyon only, dev build: does it still work?
-    #[arg(long)]
-    tiny: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut arguments = arguments.clone();
-    if arguments.tiny {
+    if arguments.common.tiny {
         arguments.size = TINY_SIZE;
         (arguments.rounds, arguments.other_rounds) = (1, 1);
-        arguments.peers = vec!["halcyon".to_owned()];
         arguments.buffer_rounds = 0;
     }
-    let out = arguments.out.as_deref();
-    let places = Places::make(&arguments.data, out, DEFAULT_OUT, arguments.tiny)?;
-    arguments.data.clone_from(&places.data);
-    if !arguments.tiny && !drop_page_cache() {
+    let places = Places::make(&arguments.common, "bench/data", "bench/compaction")?;
+    if !arguments.common.tiny && !drop_page_cache() {
         eprintln!(
             "bench: the page cache cannot be dropped between runs; be root to compare them cold"
         );
@@ -122,7 +107,7 @@ fn contenders(arguments: &Arguments) -> Vec<Contender> {
     ];
     let wanted = |list: &[String], word: &str| list.iter().any(|listed| listed == word);
     all.into_iter()
-        .filter(|(peer, _)| wanted(&arguments.peers, peer))
+        .filter(|(peer, _)| arguments.common.takes_part(peer))
         .filter(|(_, mode)| arguments.modes.is_empty() || wanted(&arguments.modes, mode))
         .map(|(peer, mode)| Contender::new(peer, mode))
         .collect()
@@ -130,18 +115,18 @@ fn contenders(arguments: &Arguments) -> Vec<Contender> {
 
 impl Bench {
     fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
-        let programs = Programs::build(arguments.tiny)?;
+        let programs = Programs::build(arguments.common.tiny)?;
         let all = contenders(&arguments);
         let (halcyon, rivals): (Vec<_>, Vec<_>) = all.into_iter().partition(Contender::is_halcyon);
         for codec in &arguments.compressors {
-            open_set(&programs, &arguments, codec)?;
+            open_set(&programs, &places, &arguments, codec)?;
         }
         if !rivals.is_empty() {
             eprintln!("bench: starting {} nodes of Cassandra", rivals.len());
         }
         let mut cassandra = Vec::new();
         for (number, rival) in (0u16..).zip(&rivals) {
-            cassandra.push(cassandra::start(rival, &arguments.data, number)?);
+            cassandra.push(cassandra::start(rival, &places.data, number)?);
         }
         let record = Record {
             machine: machine::describe(),
@@ -154,11 +139,11 @@ impl Bench {
     }
 
     fn place(&self) -> Place {
-        Place { scratch: self.places.data.join("scratch"), cold: !self.arguments.tiny }
+        Place { scratch: self.places.data.join("scratch"), cold: !self.arguments.common.tiny }
     }
 
     fn codec(&mut self, codec: &Codec) -> Result<()> {
-        let set = open_set(&self.programs, &self.arguments, codec)?;
+        let set = open_set(&self.programs, &self.places, &self.arguments, codec)?;
         let place = self.place();
         let Arguments { rounds, cassandra_rounds, other_rounds, .. } = self.arguments;
         let is_first = self.arguments.compressors.first() == Some(codec);
@@ -190,7 +175,7 @@ impl Bench {
     /// One more run, of the first of Halcyon's modes; without `perf` there is none.
     fn profile(&mut self, set: &DataSet, place: &Place) {
         let Some(contender) = self.halcyon.first() else { return };
-        if self.arguments.tiny || !profile::is_available() {
+        if self.arguments.common.tiny || !profile::is_available() {
             return;
         }
         match halcyon::profile(&self.programs, set, contender, place) {
@@ -208,7 +193,7 @@ impl Bench {
         // Raw bytes written for each one read.
         let share = outputs("data_bytes") / set.data_bytes().max(1) as f64;
         let folder = set.folder.display().to_string();
-        let scratch = self.arguments.data.join("device.scratch").display().to_string();
+        let scratch = self.places.data.join("device.scratch").display().to_string();
         let sample = CODEC_SAMPLE.to_string();
         let write = (outputs("file_bytes") as u64).to_string();
         let (mut codec, mut codec_rate) = (Value::Null, 0.0);
@@ -220,7 +205,7 @@ impl Bench {
             if both > codec_rate {
                 (codec, codec_rate) = (measured, both);
             }
-            if !self.arguments.tiny {
+            if !self.arguments.common.tiny {
                 drop_page_cache();
             }
             let arguments = ["device", &folder, "--write", &write, "--output", &scratch];
@@ -240,7 +225,7 @@ impl Bench {
         /// So much that no stream has to do with less than it asks for.
         const BUDGET: u64 = 1 << 30;
         const SIZES: [u64; 2] = [256 << 10, 1 << 20];
-        let set = open_set(&self.programs, &self.arguments, codec)?;
+        let set = open_set(&self.programs, &self.places, &self.arguments, codec)?;
         let direct = Contender::new("halcyon", "direct");
         let place = self.place();
         for _ in 0..self.arguments.buffer_rounds {
@@ -281,8 +266,13 @@ impl Bench {
     }
 }
 
-fn open_set(programs: &Programs, arguments: &Arguments, codec: &Codec) -> Result<DataSet> {
-    DataSet::open(programs, &arguments.data, codec, arguments.size, arguments.sstables)
+fn open_set(
+    programs: &Programs,
+    places: &Places,
+    arguments: &Arguments,
+    codec: &Codec,
+) -> Result<DataSet> {
+    DataSet::open(programs, &places.data, codec, arguments.size, arguments.sstables)
 }
 
 fn say(run: &Run) {

@@ -7,13 +7,12 @@
 mod plot;
 mod tables;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::Places;
 use super::connection::Connection;
 use super::contender::Contender;
 use super::jvm_node::Plan;
@@ -24,6 +23,7 @@ use super::paced::{Asked, Outcome, Paced, Sample};
 use super::programs::Programs;
 use super::server::{HalcyonPlan, Server};
 use super::sheet::{Column, Sheet, Target};
+use super::{Common, Places};
 use crate::Result;
 use crate::oracle::Version;
 use tables::{CLASSES, Messages, statements_of_tables};
@@ -55,27 +55,16 @@ pub(crate) struct Arguments {
     /// Seconds of a window; messages expire after two
     #[arg(long, default_value_t = 60)]
     window: u64,
-    #[arg(long, value_delimiter = ',', default_value = "halcyon,5.0.9")]
-    peers: Vec<String>,
-    /// Where records, table and plots go [default: bench/E6; of a tiny run: among the data]
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Where servers keep their data: on the device to be measured
-    #[arg(long, default_value = "bench/data/messaging")]
-    data: PathBuf,
-    /// Seconds, Halcyon only, dev build: does it still work?
-    #[arg(long)]
-    tiny: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut arguments = arguments.clone();
-    if arguments.tiny {
+    if arguments.common.tiny {
         (arguments.minutes, arguments.messages, arguments.window) = (0.07, 20.0, 1);
-        arguments.peers = vec!["halcyon".to_owned()];
     }
-    let places =
-        Places::make(&arguments.data, arguments.out.as_deref(), "bench/E6", arguments.tiny)?;
+    let places = Places::make(&arguments.common, "bench/data/messaging", "bench/E6")?;
     let sheet = Sheet::new(
         "E6",
         "a message store",
@@ -123,14 +112,14 @@ impl Bench {
         // Small, so that a run of minutes has as many flushes as a run of hours has with the default.
         let small = ["memtable_heap_space: 32MiB", "memtable_offheap_space: 32MiB"];
         let small = small.map(str::to_owned);
-        if self.arguments.peers.iter().any(|peer| peer == "halcyon") {
-            let programs = Programs::build_server(self.arguments.tiny)?;
+        if self.arguments.common.takes_part("halcyon") {
+            let programs = Programs::build_server(self.arguments.common.tiny)?;
             let dir = self.places.fresh("halcyon")?;
             let plan = HalcyonPlan { mode: "batch", dir: &dir, settings: &small, cage: None };
             let (server, _) = Server::halcyon(&programs, &plan)?;
             self.course(&server, &dir.join("data"))?;
         }
-        if self.arguments.peers.iter().any(|peer| peer == Version::V5.name()) {
+        if self.arguments.common.takes_part(Version::V5.name()) {
             let dir = self.places.data.join("cassandra");
             let mut settings = small.to_vec();
             settings.extend(

@@ -3,35 +3,36 @@
 //! 1. Servers are started: time to the first answered query, memory at rest. Then all are frozen (SIGSTOP), and each is thawed
 //!    for its turn only.
 //! 2. Tables are filled, and everybody is warmed up.
-//! 3. For each kind of work and each number in flight, round after round: Halcyon, Cassandra, Halcyon, Cassandra. Before the turns
+//! 3. For each kind of work and each number in flight, round after round: Halcyon, Cassandra, Halcyon, Cassandra, by a generator of our
+//!    own and by `latte`. Before the turns
 //!    of one durable write at a time, the device's own flush is measured.
 //! 4. What was written goes into SSTables; Halcyon gets a small chunk cache and Cassandra a cage of the same size for its page
 //!    cache; both read ten times as much, at random.
 //! 5. One more turn of Halcyon under `perf`, if that is there. Then table, plot and records are written.
 
+mod latte;
 mod plot;
 mod record;
 mod report;
 mod server;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
+use latte::Latte;
 use record::{Measured, Record, Work};
 use serde_json::json;
 use server::Sync;
 
 use super::cage::Cage;
 use super::flush::Flush;
-use super::load::{Load, Request, Table, Until};
+use super::load::{CONNECTIONS, Load, Request, Table, Until};
 use super::machine::{self, drop_page_cache};
 use super::process::CpuOf;
 use super::programs::Programs;
 use super::server::Server;
-use super::{Places, profile};
+use super::{Common, Places, profile};
 use crate::Result;
 
-const DEFAULT_OUT: &str = "bench/node";
 const SMALL_BLOB: usize = 200;
 const LARGE_BLOB: usize = 4000;
 /// Requests in flight while tables are filled and servers warmed up.
@@ -58,30 +59,22 @@ pub(crate) struct Arguments {
     /// Seconds that Cassandra's JVM is warmed up with writes, and as long with reads
     #[arg(long, default_value_t = 20.0)]
     warm_up: f64,
-    #[arg(long, value_delimiter = ',', default_value = "halcyon,5.0.9")]
-    peers: Vec<String>,
-    /// Where records, table and plot go [default: bench/node; of a tiny run: among the data]
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Where servers keep their data: on the device to be measured
-    #[arg(long, default_value = "bench/data/node")]
-    data: PathBuf,
-    /// Seconds, Halcyon only, dev build: does it still work?
-    #[arg(long)]
-    tiny: bool,
+    /// Ask with `latte` too; where it is not on the path it is built, once
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
+    latte: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut arguments = arguments.clone();
-    if arguments.tiny {
+    if arguments.common.tiny {
         arguments.seconds = 0.3;
         arguments.rounds = 1;
         arguments.in_flight = vec![1, 10];
         (arguments.rows, arguments.cache) = (500, 1);
-        arguments.peers = vec!["halcyon".to_owned()];
     }
-    let out = arguments.out.as_deref();
-    let places = Places::make(&arguments.data, out, DEFAULT_OUT, arguments.tiny)?;
+    let places = Places::make(&arguments.common, "bench/data/node", "bench/node")?;
     let mut bench = Bench::prepare(arguments, places)?;
     bench.fill(Bench::small)?;
     bench.warm_up()?;
@@ -98,16 +91,42 @@ struct Bench {
     places: Places,
     programs: Programs,
     servers: Vec<(Server, Sync)>,
+    latte: Option<Latte>,
     record: Record,
     seed: u64,
 }
 
-/// Behind the mode of Halcyon where the generator asks as drivers do that know shards.
-const SHARD_AWARE: &str = ", shard-aware";
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asks {
+    /// Our generator: any key on any connection, as most drivers do.
+    Anywhere,
+    /// Our generator: on each connection the keys of its shard, as drivers do that know shards.
+    ShardAware,
+    Latte,
+}
+
+impl Asks {
+    const ALL: [Asks; 3] = [Asks::Anywhere, Asks::ShardAware, Asks::Latte];
+
+    /// Behind the mode of the server.
+    fn suffix(self) -> &'static str {
+        match self {
+            Asks::Anywhere => "",
+            Asks::ShardAware => ", shard-aware",
+            Asks::Latte => ", latte",
+        }
+    }
+
+    /// What Cassandra's turn is to be compared with.
+    fn of_cassandra(self) -> Asks {
+        if self == Asks::Latte { Asks::Latte } else { Asks::Anywhere }
+    }
+}
 
 impl Bench {
     fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
-        let programs = Programs::build_server(arguments.tiny)?;
+        let programs = Programs::build_server(arguments.common.tiny)?;
         let settings = json!({
             "seconds": arguments.seconds,
             "rounds": arguments.rounds,
@@ -124,24 +143,38 @@ impl Bench {
             profiles: Vec::new(),
             missing: Vec::new(),
         };
-        let seed = 1;
-        let servers = Vec::new();
-        let mut bench = Bench { arguments, places, programs, servers, record, seed };
+        let mut bench = Bench {
+            arguments,
+            places,
+            programs,
+            servers: Vec::new(),
+            latte: None,
+            record,
+            seed: 1,
+        };
+        if bench.arguments.latte {
+            let tiny = bench.arguments.common.tiny;
+            match Latte::get(&bench.places.data, !tiny) {
+                Ok(latte) => bench.latte = Some(latte),
+                Err(error) => bench.miss(format!("latte: {error}")),
+            }
+        }
         bench.start()?;
         Ok(bench)
+    }
+
+    fn miss(&mut self, why: String) {
+        eprintln!("bench: {why}");
+        self.record.missing.push(why);
     }
 
     fn turn_time(&self) -> Duration {
         Duration::from_secs_f64(self.arguments.seconds)
     }
 
-    fn takes_part(&self, peer: &str) -> bool {
-        self.arguments.peers.iter().any(|listed| listed == peer)
-    }
-
     fn start(&mut self) -> Result<()> {
         for (number, sync) in [(0, Sync::Periodic), (1, Sync::Batch)] {
-            if self.takes_part("halcyon") {
+            if self.arguments.common.takes_part("halcyon") {
                 let dir = self.places.data.join(format!("halcyon-{}", sync.name()));
                 if dir.exists() {
                     std::fs::remove_dir_all(&dir)?;
@@ -149,7 +182,7 @@ impl Bench {
                 let (server, seconds) = server::halcyon(&self.programs, &dir, sync, &[])?;
                 self.started(server, sync, seconds, true)?;
             }
-            if self.takes_part("5.0.9") {
+            if self.arguments.common.takes_part("5.0.9") {
                 let is_touched = sync == Sync::Batch;
                 let home = &self.places.data;
                 let (server, seconds) = server::cassandra(home, sync, number, is_touched)?;
@@ -245,24 +278,30 @@ impl Bench {
     }
 
     /// One turn of one server.
-    fn turn(&mut self, number: usize, work: Work, in_flight: usize, aware: bool) -> Result<()> {
+    fn turn(&mut self, number: usize, work: Work, in_flight: usize, asks: Asks) -> Result<()> {
         self.seed += 1;
         let (request, table) = self.requests_of(work);
         let load = Load {
             in_flight,
-            shard_aware: aware,
+            shard_aware: asks == Asks::ShardAware,
             ..self.load(request, table, self.arguments.seconds)
         };
         let (server, _) = self.servers.get(number).ok_or("no such server")?;
         let mut contender = server.contender.clone();
-        if aware {
-            contender.mode += SHARD_AWARE;
-        }
+        contender.mode += asks.suffix();
         server.thaw()?;
         let busy = machine::load();
         let cpu = CpuOf::Process(server.pid);
         let before = cpu.seconds();
-        let figures = load.run(server.port).map_err(|e| format!("{}: {e}", contender.name()))?;
+        let figures = match (&self.latte, asks) {
+            (Some(latte), Asks::Latte) => {
+                // One for each shard, and as many of Cassandra's, which has none.
+                let connections = if server.is_halcyon() { 1 } else { CONNECTIONS as u32 };
+                latte.run(&load, server.port, connections)
+            }
+            _ => load.run(server.port),
+        };
+        let figures = figures.map_err(|e| format!("{}: {e}", contender.name()))?;
         let cpu = cpu.seconds() - before;
         server.freeze()?;
         let measured = Measured::new(work, contender, in_flight, &figures, cpu, busy);
@@ -271,17 +310,23 @@ impl Bench {
         Ok(())
     }
 
-    /// All servers that sync so, in turn, Halcyon also as drivers ask that know shards.
+    /// All servers that sync so, in turn, each asked in all ways that are its.
     fn turns(&mut self, work: Work, sync: Sync, in_flight: usize) -> Result<()> {
         for number in 0..self.servers.len() {
             let (server, syncs) = &self.servers[number];
             if *syncs != sync {
                 continue;
             }
-            let knows_shards = server.is_halcyon() && work != Work::RoundTrip;
-            self.turn(number, work, in_flight, false)?;
-            if knows_shards {
-                self.turn(number, work, in_flight, true)?;
+            let is_halcyon = server.is_halcyon();
+            let asks = Asks::ALL.into_iter().filter(|asks| match asks {
+                Asks::Anywhere => true,
+                Asks::ShardAware => is_halcyon && work != Work::RoundTrip,
+                Asks::Latte => {
+                    self.latte.is_some() && !matches!(work, Work::RoundTrip | Work::PeriodicWrites)
+                }
+            });
+            for asks in asks.collect::<Vec<_>>() {
+                self.turn(number, work, in_flight, asks)?;
             }
         }
         Ok(())
@@ -319,7 +364,7 @@ impl Bench {
         let is_wanted =
             |(server, sync): &&(Server, Sync)| server.is_halcyon() && *sync == Sync::Batch;
         let Some((server, _)) = self.servers.iter().find(is_wanted) else { return Ok(()) };
-        if self.arguments.tiny || !profile::is_available() {
+        if self.arguments.common.tiny || !profile::is_available() {
             return Ok(());
         }
         let seconds = self.arguments.seconds;
@@ -353,7 +398,7 @@ impl Bench {
             server.freeze()?;
             self.servers.push((server, sync));
         }
-        if !self.arguments.tiny && !drop_page_cache() {
+        if !self.arguments.common.tiny && !drop_page_cache() {
             eprintln!("bench: the page cache cannot be dropped: be root");
         }
         let _cages = self.cages()?;
@@ -387,9 +432,7 @@ impl Bench {
                     kept.push((server, sync));
                 }
                 Err(error) => {
-                    let why = format!("{}: no memory cgroup: {error}", server.contender.name());
-                    eprintln!("bench: {why}");
-                    self.record.missing.push(why);
+                    self.miss(format!("{}: no memory cgroup: {error}", server.contender.name()));
                 }
             }
         }

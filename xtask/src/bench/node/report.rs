@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::SHARD_AWARE;
+use super::Asks;
 use super::record::{Measured, Record, Work};
 use crate::bench::contender::{Contender, Spread};
 use crate::bench::profile::Share;
@@ -42,7 +42,7 @@ fn how(record: &Record) -> String {
         "
 ## How it was measured
 
-- One generator for both, a closed loop: one thread for each of at most two connections (native protocol v4, no compression), each \
+- A generator of our own, the same for both, is a closed loop: one thread for each of at most two connections (native protocol v4, no compression), each \
   with its share of the requests in flight. A request's time runs from before it is written until its answer is decoded. \
   *In flight* is what the generator keeps up; it does not send at a rate, so a stall counts for the requests that \
   met it and not for those that would have come meanwhile (coordinated omission): quantiles compare the two servers at the same number \
@@ -53,6 +53,7 @@ fn how(record: &Record) -> String {
   the time; large table: 4,000-byte blobs that do not compress, ten times {} MiB.
 - Turns of {} s, {} of each server at each number in flight: Halcyon, Cassandra, Halcyon, Cassandra; the other servers are frozen \
   (SIGSTOP) meanwhile. Shown are medians.
+- *latte*: the same statements by `latte` 0.29, one thread, one connection for each shard, as many to Cassandra. Its driver knows shards.
 - *Shard-aware*: each connection asks for keys of the shard that it lies on, as drivers do that know shards; else keys are random, as other drivers ask.
 - Durable: `commitlog_sync: batch` on both. Halcyon otherwise with its defaults; Cassandra with G1, 2 GiB heap, C2, warmed up with {} s of writes \
   and as long of reads.
@@ -81,10 +82,10 @@ struct Target {
 fn targets(record: &Record) -> String {
     let mut all = Vec::new();
     for work in [Work::DurableWrites, Work::MemoryReads, Work::DeviceReads] {
-        all.extend(cpu_target(record, work));
+        all.extend(Asks::ALL.into_iter().filter_map(|asks| cpu_target(record, work, asks)));
     }
-    for mode in ["batch".to_owned(), format!("batch{SHARD_AWARE}")] {
-        all.extend(latency_target(record, &Contender::new("halcyon", &mode)));
+    for asks in Asks::ALL {
+        all.extend(latency_target(record, &batch("halcyon", asks)));
     }
     let starts = |of: fn(&super::server::Started) -> f64| {
         let median = |is_halcyon: bool| {
@@ -118,23 +119,28 @@ fn targets(record: &Record) -> String {
     text
 }
 
+fn batch(peer: &str, asks: Asks) -> Contender {
+    Contender::new(peer, &format!("batch{}", asks.suffix()))
+}
+
 /// Server CPU per operation, Cassandra's by Halcyon's, at each number in flight. All have to reach it.
-fn cpu_target(record: &Record, work: Work) -> Option<Target> {
+fn cpu_target(record: &Record, work: Work, asks: Asks) -> Option<Target> {
     const LEAST: f64 = 8.0;
     let mut ratios = Vec::new();
     for in_flight in record.in_flight(work) {
         let median =
             |wanted: &Contender| record.median(work, in_flight, wanted, Measured::server_cpu);
-        let halcyon = median(&Contender::new("halcyon", "batch"))?;
-        let cassandra = median(&Contender::new("5.0.9", "batch"))?;
+        let halcyon = median(&batch("halcyon", asks))?;
+        let cassandra = median(&batch("5.0.9", asks.of_cassandra()))?;
         ratios.push((in_flight, cassandra / halcyon));
     }
     let shown: Vec<String> =
         ratios.iter().map(|(in_flight, ratio)| format!("{ratio:.1} ({in_flight})")).collect();
     Some(Target {
         what: format!(
-            "{}: server CPU per operation, Cassandra's by Halcyon's (requests in flight)",
-            work.title()
+            "{}{}: server CPU per operation, Cassandra's by Halcyon's (requests in flight)",
+            work.title(),
+            asks.suffix()
         ),
         wanted: format!("≥ {LEAST}"),
         measured: shown.join(", "),
@@ -165,12 +171,14 @@ fn work_table(record: &Record, work: Work) -> String {
         let median = |all: &[&Measured], of: fn(&Measured) -> f64| {
             Spread::of(all.iter().map(|measured| of(measured))).median
         };
-        let cassandra = contenders.iter().find(|(who, _)| !who.is_halcyon());
-        let rival = |of| cassandra.map(|(_, all)| median(all, of));
         for (contender, all) in &contenders {
+            let by_latte = |who: &Contender| who.mode.ends_with(Asks::Latte.suffix());
+            let rival = contenders
+                .iter()
+                .find(|(who, _)| !who.is_halcyon() && by_latte(who) == by_latte(contender))
+                .filter(|_| contender.is_halcyon());
             let by_rival = |of: fn(&Measured) -> f64| {
-                let rival = rival(of).filter(|_| contender.is_halcyon());
-                rival.map(|rival| median(all, of) / rival)
+                rival.map(|(_, theirs)| median(all, of) / median(theirs, of))
             };
             let times = by_rival(Measured::rate).map(|ratio| format!("{ratio:.2} ×"));
             let fewer =

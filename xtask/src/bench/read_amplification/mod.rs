@@ -9,13 +9,11 @@
 mod read_ahead;
 mod subject;
 
-use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::Places;
 use super::connection::Connection;
 use super::contender::Contender;
 use super::latency::Latencies;
@@ -24,6 +22,7 @@ use super::machine::{Device, drop_page_cache};
 use super::paced::{Outcome, Paced, Requests};
 use super::programs::Programs;
 use super::sheet::{Column, Sheet, Target};
+use super::{Common, Places};
 use crate::Result;
 use read_ahead::ReadAhead;
 use subject::{Subject, stored, table};
@@ -76,28 +75,17 @@ pub(crate) struct Arguments {
     /// MiB of cache
     #[arg(long, default_value_t = 32)]
     cache: u64,
-    #[arg(long, value_delimiter = ',', default_value = "halcyon,5.0.9")]
-    peers: Vec<String>,
-    /// Where records, table and plot go [default: bench/E3; of a tiny run: among the data]
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Where servers keep their data: on the device to be measured
-    #[arg(long, default_value = "bench/data/read_amplification")]
-    data: PathBuf,
-    /// Seconds, Halcyon only, dev build, the device left as it is: does it still work?
-    #[arg(long)]
-    tiny: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut arguments = arguments.clone();
-    if arguments.tiny {
+    if arguments.common.tiny {
         (arguments.seconds, arguments.rounds, arguments.rows) = (0.5, 1, 2000);
         (arguments.chunks, arguments.cache) = (vec![64, 4], 1);
-        arguments.peers = vec!["halcyon".to_owned()];
     }
-    let places =
-        Places::make(&arguments.data, arguments.out.as_deref(), "bench/E3", arguments.tiny)?;
+    let places = Places::make(&arguments.common, "bench/data/read_amplification", "bench/E3")?;
     let mut bench = Bench::prepare(arguments, places)?;
     bench.all()?;
     bench.places.show()
@@ -132,7 +120,7 @@ impl Requests for Rows {
 
 impl Bench {
     fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
-        let programs = Programs::build_server(arguments.tiny)?;
+        let programs = Programs::build_server(arguments.common.tiny)?;
         let mut sheet = Sheet::new(
             "E3",
             "device bytes of a single-row read",
@@ -145,7 +133,7 @@ impl Bench {
                 "cache_mib": arguments.cache,
             }),
         );
-        let read_ahead = match arguments.tiny {
+        let read_ahead = match arguments.common.tiny {
             true => None,
             false => ReadAhead::of(&places.data)
                 .map_err(|error| sheet.miss(format!("read-ahead is left as it is: {error}")))
@@ -155,13 +143,13 @@ impl Bench {
     }
 
     fn all(&mut self) -> Result<()> {
-        if self.arguments.peers.iter().any(|peer| peer == "halcyon") {
+        if self.arguments.common.takes_part("halcyon") {
             for mode in ["direct", "standard"] {
                 let subject = self.halcyon(mode);
                 self.turns(subject, mode)?;
             }
         }
-        if self.arguments.peers.iter().any(|peer| peer == "5.0.9") {
+        if self.arguments.common.takes_part("5.0.9") {
             for mode in ["mmap_index_only", "mmap"] {
                 let subject = self.cassandra(mode);
                 self.turns(subject, mode)?;
@@ -197,7 +185,7 @@ impl Bench {
         if let (Some(setting), Some(kib)) = (&self.read_ahead, read_ahead) {
             setting.set(kib)?;
         }
-        if !self.arguments.tiny && !drop_page_cache() {
+        if !self.arguments.common.tiny && !drop_page_cache() {
             self.sheet.miss("the page cache cannot be dropped: be root".to_owned());
         }
         let of = table(chunk, &self.arguments);

@@ -17,7 +17,6 @@ mod report;
 mod subject;
 mod turn;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use keys::Keys;
@@ -32,10 +31,9 @@ use super::contender::Spread;
 use super::dataset::{Codec, DataSet};
 use super::machine::{self, drop_page_cache};
 use super::programs::Programs;
-use super::{Places, parse_size};
+use super::{Common, Places, parse_size};
 use crate::Result;
 
-const DEFAULT_OUT: &str = "bench/E1";
 const CODEC: &str = "lz4-4";
 /// So that a target has something to hold.
 const COLD_EVERY_WITH_TARGET: u64 = 2;
@@ -73,8 +71,6 @@ pub(crate) struct Arguments {
     /// Turns of each mode of Cassandra
     #[arg(long, default_value_t = 1)]
     cassandra_rounds: u32,
-    #[arg(long, value_delimiter = ',', default_value = "halcyon,5.0.9,6.0-alpha2")]
-    peers: Vec<String>,
     /// Only these of: direct, quarter, uncached, standard (Halcyon), direct, direct-reads, buffered (Cassandra)
     #[arg(long, value_delimiter = ',')]
     modes: Vec<String>,
@@ -87,15 +83,8 @@ pub(crate) struct Arguments {
     /// Of Cassandra
     #[arg(long, default_value = "1200m")]
     heap: String,
-    /// Where records, tables and plots go [default: bench/E1; of a tiny run: among the data]
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Where inputs are kept and servers have their data: on the device to be measured
-    #[arg(long, default_value = "bench/data")]
-    data: PathBuf,
-    /// Seconds, Halcyon only, dev build: does it still work?
-    #[arg(long)]
-    tiny: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 impl Arguments {
@@ -104,7 +93,6 @@ impl Arguments {
         (self.sstables, self.rate, self.hot_rows, self.cold_every) = (4, 200.0, 50, 4);
         (self.idle, self.afterwards, self.throttled) = (0.5, 0.5, 0.5);
         self.rounds = 1;
-        self.peers = vec!["halcyon".to_owned()];
         self.modes = vec!["direct".to_owned()];
         self.targets = vec!["5".to_owned()];
     }
@@ -115,7 +103,7 @@ impl Arguments {
         Schedule {
             keys: Keys { partitions: set.keys(), hot, cold_every: self.cold_every, sweeps: false },
             rate: self.rate,
-            cold: !self.tiny,
+            cold: !self.common.tiny,
             idle: seconds(self.idle),
             afterwards: seconds(self.afterwards),
             throttled: seconds(self.throttled),
@@ -132,7 +120,7 @@ impl Arguments {
                 modes::QUARTER => "quarter",
                 name => name,
             };
-            wanted(&self.peers, &mode.contender.peer)
+            self.common.takes_part(&mode.contender.peer)
                 && (self.modes.is_empty() || wanted(&self.modes, short))
         };
         let rounds = |mode: &Mode| {
@@ -145,16 +133,13 @@ impl Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut arguments = arguments.clone();
-    if arguments.tiny {
+    if arguments.common.tiny {
         arguments.shrink();
     }
-    let out = arguments.out.as_deref();
-    let places = Places::make(&arguments.data, out, DEFAULT_OUT, arguments.tiny)?;
-    arguments.data.clone_from(&places.data);
-    let programs = Programs::build(arguments.tiny)?;
+    let places = Places::make(&arguments.common, "bench/data", "bench/E1")?;
+    let programs = Programs::build(arguments.common.tiny)?;
     let codec: Codec = CODEC.parse()?;
-    let set =
-        DataSet::open(&programs, &arguments.data, &codec, arguments.size, arguments.sstables)?;
+    let set = DataSet::open(&programs, &places.data, &codec, arguments.size, arguments.sstables)?;
     let mut bench = Bench::new(arguments, places, set)?;
     bench.rounds(&programs)?;
     bench.targets(&programs)?;
@@ -202,7 +187,7 @@ impl Bench {
                 None
             }
         };
-        if !arguments.tiny && !drop_page_cache() {
+        if !arguments.common.tiny && !drop_page_cache() {
             record.miss("an empty page cache at the start: not allowed to drop it".to_owned());
         }
         Ok(Bench { arguments, places, set, record, memory })
@@ -241,7 +226,7 @@ impl Bench {
     }
 
     fn targets(&mut self, programs: &Programs) -> Result<()> {
-        let takes_part = self.arguments.peers.iter().any(|peer| peer == "halcyon");
+        let takes_part = self.arguments.common.takes_part("halcyon");
         let Some(direct) = modes::all().into_iter().next().filter(|_| takes_part) else {
             return Ok(());
         };

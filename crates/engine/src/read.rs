@@ -139,7 +139,7 @@ impl Shard {
         let inner = match &read.target {
             ReadTarget::Partition(key) => plan.partition(key).await?,
             ReadTarget::Range(range) => {
-                Inner::Sources(Sources::of(forward, plan.range(range).await?))
+                Inner::Sources(Sources::of(forward, Box::pin(plan.range(range)).await?))
             }
         };
         let shard = self.handle();
@@ -219,7 +219,8 @@ impl Plan<'_> {
             if shadowed || !self.may_have(live) || !live.table.may_contain(key) {
                 continue;
             }
-            match access.partition(&live.table, key).await? {
+            // Boxed, so that a read from memory is small.
+            match Box::pin(access.partition(&live.table, key)).await? {
                 Some(stream) => {
                     add(&self.metrics().sstables_read, 1);
                     sources.push(Source::SSTable(Box::new(stream)));

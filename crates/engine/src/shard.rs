@@ -1,7 +1,7 @@
 //! One core's part of all tables: memtables, commit log, locks.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,7 +30,7 @@ pub struct Shard {
     this: Weak<Shard>,
     engine: Arc<Engine>,
     index: usize,
-    pub(crate) tables: RefCell<HashMap<TableId, Rc<ShardTable>>>,
+    pub(crate) tables: RefCell<BTreeMap<TableId, Rc<ShardTable>>>,
     pub(crate) locks: Locks,
     pub(crate) caches: ReadCaches,
     /// The same, but for the key cache: of tables that do not want to be in it.

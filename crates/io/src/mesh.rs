@@ -1,7 +1,8 @@
 //! Hand-over between shards: a job goes to the thread that owns what it needs, its answer comes back.
 //!
 //! 1. Each thread has one bounded inbox. `Mesh::on` puts a job in and awaits its answer.
-//! 2. `Inbox::serve` starts each job as a task of its own, so that one that awaits the device holds up nobody.
+//! 2. `Inbox::serve` runs each job as far as it gets at once, and the rest of it as a task of its own, so that one that awaits the device holds up
+//!    nobody.
 //! 3. A full inbox makes the sender wait: work in flight is bounded. A shard must therefore never await `on` itself.
 
 use std::future::Future;
@@ -11,7 +12,10 @@ use std::rc::Rc;
 use futures_channel::{mpsc, oneshot};
 use futures_util::{SinkExt, StreamExt};
 
-use crate::task::spawn;
+use crate::task::{start, yield_now};
+
+/// Jobs of others that are run before the thread's own tasks have their turn.
+const TURN: u32 = 16;
 
 type Job<S> = Box<dyn FnOnce(Rc<S>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
@@ -78,8 +82,13 @@ impl<S: 'static> Mesh<S> {
 impl<S: 'static> Inbox<S> {
     /// Serves until all senders are gone.
     pub async fn serve(mut self, state: Rc<S>) {
+        let mut served = 0u32;
         while let Some(job) = self.0.next().await {
-            spawn(job(state.clone())).detach();
+            start(job(state.clone()));
+            served = served.wrapping_add(1);
+            if served.is_multiple_of(TURN) {
+                yield_now().await;
+            }
         }
     }
 }

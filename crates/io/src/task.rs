@@ -17,8 +17,7 @@ pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> Task<T> {
 
 /// Runs a future as far as it gets at once, and the rest of it as a task: most requests for what is in memory never become one.
 /// A panic ends it and nothing else, as a task's does.
-pub fn start(future: impl Future<Output = ()> + 'static) {
-    let mut future = Box::pin(future);
+pub fn start(mut future: Pin<Box<dyn Future<Output = ()>>>) {
     // The task polls again, with the waker that counts.
     let mut context = Context::from_waker(Waker::noop());
     let outcome = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));
@@ -81,13 +80,13 @@ mod tests {
         block_on(async {
             let reached = Rc::new(Cell::new(0));
             let there = reached.clone();
-            start(async move {
+            start(Box::pin(async move {
                 there.set(1);
                 Clock::system().sleep(std::time::Duration::from_millis(1)).await;
                 there.set(2);
-            });
+            }));
             assert_eq!(reached.get(), 1);
-            start(async { panic!("stays in it") });
+            start(Box::pin(async { panic!("stays in it") }));
             while reached.get() < 2 {
                 Clock::system().sleep(std::time::Duration::from_millis(1)).await;
             }

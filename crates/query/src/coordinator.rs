@@ -171,9 +171,11 @@ impl Coordinator {
             Plan::Modification(plan) => {
                 modify::execute_modification(self, plan, &request, options).await
             }
-            Plan::Batch(plan) => modify::execute_batch(self, plan, &request, options).await,
+            Plan::Batch(plan) => {
+                Box::pin(modify::execute_batch(self, plan, &request, options)).await
+            }
             Plan::Other(statement) => {
-                schema::execute_schema(self, statement, options, client).await
+                Box::pin(schema::execute_schema(self, statement, options, client)).await
             }
         }
     }

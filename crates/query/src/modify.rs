@@ -98,13 +98,13 @@ pub(crate) async fn execute_modification(
     let bound = bind(coordinator, plan, timestamp, request)?;
     if plan.has_conditions() {
         let statements = vec![(plan.clone(), bound)];
-        return conditional::execute(coordinator, statements, false, options).await;
+        return Box::pin(conditional::execute(coordinator, statements, false, options)).await;
     }
     if bound.is_nothing() {
         return Ok(Outcome::Void);
     }
     if plan.table.kind == TableKind::Virtual {
-        write::apply_to_virtual(coordinator, &bound).await?;
+        Box::pin(write::apply_to_virtual(coordinator, &bound)).await?;
         return Ok(Outcome::Void);
     }
     let catalog = coordinator.shard().engine().catalog();

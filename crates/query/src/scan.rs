@@ -35,6 +35,9 @@ use crate::{Error, Result};
 /// Bytes after which a page ends early, whatever its number of rows.
 const PAGE_BYTES: usize = 64 << 20;
 
+/// Bytes of most answers: room for them is made at once.
+const USUAL: usize = 512;
+
 /// How long a scan keeps its thread.
 const SLICE: Duration = Duration::from_micros(300);
 
@@ -227,7 +230,7 @@ impl Scan {
         let remaining = if sorts { NO_LIMIT } else { select.limits.rows };
         Scan {
             page: Page {
-                content: Vec::new(),
+                content: Vec::with_capacity(USUAL),
                 count: 0,
                 remaining,
                 remaining_in_partition: select.limits.per_partition,

@@ -2,7 +2,8 @@
 //!
 //! 1. The statement is bound; a paging state says after which row to go on.
 //! 2. Keys are read one after the other, each on its owner; a range shard by shard, since shard 0 has the lowest tokens.
-//! 3. The `Scan` travels, in its box: it is handed to a shard with what it has gathered, and comes back with more.
+//! 3. What few statements do is a future in a box of its own, so that the others' are small: they are copied.
+//! 4. The `Scan` travels, in its box: it is handed to a shard with what it has gathered, and comes back with more.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -95,18 +96,19 @@ fn observe(coordinator: &Coordinator, scan: &Scan, began: Instant) {
 fn rows(mut scan: Box<Scan>, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
     let mut warnings: Vec<String> = plan.warning().map(str::to_owned).into_iter().collect();
     warnings.extend(scan.warnings());
-    let (single, last_key) = match &scan.select.keys {
-        Some(BoundKeys::Partitions(keys)) => {
-            (keys.len() == 1, keys.last().map(|k| k.bytes.clone()))
-        }
-        _ => (false, None),
+    let keys = match &scan.select.keys {
+        Some(BoundKeys::Partitions(keys)) => keys.as_slice(),
+        _ => &[],
     };
     let page = scan.page;
     // The partition in which the page ended is done: after the last one nothing comes.
     let partition_done = page.remaining_in_partition == 0
         || plan.table.schema.clustering.is_empty()
         || page.last.as_ref().is_some_and(|last| last.clustering.is_none());
-    let in_last_key = last_key.is_some() && page.last.as_ref().map(|l| &l.key) == last_key.as_ref();
+    let in_last_key = match (keys.last(), &page.last) {
+        (Some(key), Some(last)) => key.bytes == last.key,
+        _ => false,
+    };
     let more = page.full
         && page.remaining > 0
         && page_rows != u32::MAX
@@ -114,7 +116,7 @@ fn rows(mut scan: Box<Scan>, plan: &SelectPlan, page_rows: u32, whole: bool) -> 
         && !(in_last_key && partition_done);
     let paging_state = page.last.filter(|_| more).map(|last| {
         // Of a single partition the statement names the key.
-        let key = if single { Vec::new() } else { last.key };
+        let key = if keys.len() == 1 { Vec::new() } else { last.key };
         let state = PagingState {
             key,
             clustering: last.clustering,
@@ -140,7 +142,9 @@ async fn read(
     match scan.select.keys.clone() {
         None => Ok(scan),
         Some(BoundKeys::Partitions(keys)) => read_keys(coordinator, scan, keys, state).await,
-        Some(BoundKeys::Range(bounds)) => read_range(coordinator, scan, bounds, state).await,
+        Some(BoundKeys::Range(bounds)) => {
+            Box::pin(read_range(coordinator, scan, bounds, state)).await
+        }
     }
 }
 
@@ -155,7 +159,7 @@ async fn read_keys(
         let invalid = || Error::Protocol("Invalid value for the paging state".into());
         let is_only = keys.len() == 1 && state.key.is_empty();
         let key = keys.find(|key| is_only || key.bytes == state.key).ok_or_else(invalid)?;
-        scan = go_on(coordinator, scan, key, &state).await?;
+        scan = Box::pin(go_on(coordinator, scan, key, &state)).await?;
     }
     for key in keys {
         if scan.page.full {
@@ -197,7 +201,7 @@ async fn read_partition(
     if table.kind == TableKind::Virtual {
         let mut partitions = coordinator.virtual_tables().partitions(&table).await;
         partitions.retain(|partition| partition.key == key);
-        return take_mutations(scan, partitions, &slices).await;
+        return Box::pin(take_mutations(scan, partitions, &slices)).await;
     }
     let token = key.token;
     let read = Read { table, target: ReadTarget::Partition(key), slices };

@@ -307,12 +307,12 @@ async fn take_in(
             connection.in_flight.set(connection.in_flight.get() + 1);
             shard.figures().in_flight.up();
             let (shard, connection) = (shard.clone(), connection.clone());
-            start(async move {
+            start(Box::pin(async move {
                 shard.figures().waits.record(now() - arrived);
                 let _leaving = Leaving(shard.clone(), connection.clone(), to);
                 session::execute(&shard, &connection, &envelope, warnings, arrived).await;
                 drop(permit);
-            });
+            }));
         }
         Opcode::Startup => {
             if let Some((version, compression)) = session::startup(shard, connection, &envelope) {

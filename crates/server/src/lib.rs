@@ -5,6 +5,9 @@
 //!    └─ one thread a shard: ShardServer ── listener ── Connection ── session ── query::Coordinator
 //!                             └─ mesh: events and connections for other shards
 //! ```
+
+// A request is one future, from the socket to the chunk of a file: the compiler has to look deep.
+#![recursion_limit = "256"]
 #![forbid(unsafe_code)]
 
 mod admission;

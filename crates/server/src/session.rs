@@ -158,7 +158,7 @@ pub(crate) async fn execute(
         Err(error) => return connection.answer_error(to, error.error),
     };
     if let Request::Prepare { text, keyspace } = request {
-        return match prepare(shard, text, &client_in(connection, keyspace)).await {
+        return match Box::pin(prepare(shard, text, &client_in(connection, keyspace))).await {
             Ok((id, entry)) => answer_prepared(connection, to, &id, &entry),
             Err(error) => connection.answer_error(to, answer::error(error)),
         };
@@ -170,7 +170,7 @@ pub(crate) async fn execute(
     notes.warnings.extend(warnings);
     if let Some(trace) = trace {
         notes.tracing_id = Some(trace.id);
-        trace.write(shard, &outcome).await;
+        Box::pin(trace.write(shard, &outcome)).await;
     }
     match outcome {
         Ok(outcome) => tell(shard, connection, to, outcome, asked.metadata, notes).await,
@@ -238,7 +238,7 @@ async fn run(
         }
         Request::Batch { kind, entries, parameters } => {
             let client = client_in(connection, parameters.keyspace);
-            batch(shard, &client, *kind, entries, parameters, version).await
+            Box::pin(batch(shard, &client, *kind, entries, parameters, version)).await
         }
         _ => Err(QueryError::Protocol("Unsupported message".to_owned())),
     }
@@ -390,7 +390,7 @@ async fn tell(
         Outcome::SchemaChange(mut change) => {
             notes.warnings.append(&mut change.warnings);
             let change = answer::schema_change(change);
-            shard.announce_everywhere(&change).await;
+            Box::pin(shard.announce_everywhere(&change)).await;
             connection.answer(to, &Response::SchemaChange(&change), &notes);
         }
     }

@@ -25,7 +25,7 @@ pub(super) async fn execute(
     let mut ready = Vec::new();
     for modification in modifications {
         if modification.requires_read() {
-            read_and_write(coordinator, modification).await?;
+            Box::pin(read_and_write(coordinator, modification)).await?;
         } else {
             ready.extend(mutations(&modification)?);
         }

@@ -148,6 +148,40 @@ fn product(so_far: Vec<Tuple>, next: &[Tuple]) -> Vec<Tuple> {
     so_far.iter().flat_map(|left| next.iter().map(move |right| join(left, right))).collect()
 }
 
+fn partition_key(parts: &[&[u8]]) -> Result<PartitionKey> {
+    let too_long = || {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        Error::InvalidRequest(format!("Key length of {len} is longer than maximum of 65535"))
+    };
+    let bytes = join_key(parts).ok_or_else(too_long)?;
+    if bytes.is_empty() {
+        return Err(Error::invalid_request("Key may not be empty"));
+    }
+    Ok(PartitionKey::of(&bytes))
+}
+
+/// The key where each of its columns has one value, which is how most statements ask.
+fn single_key(
+    entries: &[Entry],
+    table: &Table,
+    execution: &Execution<'_>,
+) -> Result<Option<PartitionKey>> {
+    let mut values = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let What::Equal(TupleTerm::Columns(terms)) = &entry.what else { return Ok(None) };
+        let [term] = terms.as_slice() else { return Ok(None) };
+        match term.bind(execution)? {
+            Bound::Bytes(bytes) => values.push(bytes),
+            missing => {
+                let names = column_names(table, entry);
+                of_bound(missing, names.first().map_or("", String::as_str))?;
+            }
+        }
+    }
+    let parts: Vec<&[u8]> = values.iter().map(|value| value.as_ref()).collect();
+    partition_key(&parts).map(Some)
+}
+
 impl Restrictions {
     pub fn bind_keys(&self, table: &Table, execution: &Execution<'_>) -> Result<Option<BoundKeys>> {
         let token = self.bind_token(execution)?;
@@ -157,6 +191,11 @@ impl Restrictions {
                 bounds => Some(BoundKeys::Range(bounds.unwrap_or_default())),
             });
         };
+        let admit = |key: &PartitionKey| token.is_none_or(|bounds| bounds.contains(key.token));
+        if let Some(key) = single_key(entries, table, execution)? {
+            let keys = if admit(&key) { vec![key] } else { Vec::new() };
+            return Ok(Some(BoundKeys::Partitions(keys)));
+        }
         let mut keys: Vec<Tuple> = vec![Vec::new()];
         for entry in entries {
             let mut values = tuples(&entry.what, &column_names(table, entry), execution)?;
@@ -171,21 +210,9 @@ impl Restrictions {
         let mut bound = Vec::with_capacity(keys.len());
         for key in &keys {
             let parts: Vec<&[u8]> = key.iter().map(Vec::as_slice).collect();
-            let too_long = || {
-                let len: usize = parts.iter().map(|part| part.len()).sum();
-                Error::InvalidRequest(format!(
-                    "Key length of {len} is longer than maximum of 65535"
-                ))
-            };
-            let bytes = join_key(&parts).ok_or_else(too_long)?;
-            if bytes.is_empty() {
-                return Err(Error::invalid_request("Key may not be empty"));
-            }
-            let key = PartitionKey::of(&bytes);
-            if token.is_none_or(|bounds| bounds.contains(key.token)) {
-                bound.push(key);
-            }
+            bound.push(partition_key(&parts)?);
         }
+        bound.retain(admit);
         Ok(Some(BoundKeys::Partitions(bound)))
     }
 
@@ -223,6 +250,9 @@ impl Restrictions {
         reversed: bool,
         statics: bool,
     ) -> Result<Slices> {
+        if self.clustering.is_empty() {
+            return Ok(Slices { slices: vec![Slice::default()], reversed, statics });
+        }
         let mut prefixes: Vec<Tuple> = vec![Vec::new()];
         let mut slices = None;
         for entry in &self.clustering {
@@ -259,7 +289,6 @@ impl Restrictions {
         }
         let slices = match slices {
             Some(slices) => slices,
-            None if self.clustering.is_empty() => vec![Slice::default()],
             None => prefixes.iter().map(|prefix| of_prefix(table, prefix)).collect(),
         };
         Ok(Slices { slices: in_order(table, slices), reversed, statics })

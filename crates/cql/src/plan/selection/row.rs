@@ -22,10 +22,13 @@ pub struct RowValues {
     times: Vec<Vec<CellTime>>,
 }
 
+/// Bytes of most rows: room for them is made at once.
+const USUAL: usize = 256;
+
 impl RowValues {
     pub fn new(fetched: usize) -> RowValues {
         RowValues {
-            bytes: Vec::new(),
+            bytes: Vec::with_capacity(if fetched == 0 { 0 } else { USUAL }),
             spans: vec![None; fetched],
             times: vec![Vec::new(); fetched],
         }

@@ -56,7 +56,7 @@ impl Latte {
         };
         let report = self.home.join("report.json");
         let mut latte = Command::new(&self.program);
-        latte.args(["run", "--quiet", "--function", function]);
+        latte.args(["run", "--quiet", "--functions", function]);
         latte.args(["--duration", &format!("{}ms", time.as_millis())]);
         latte.args(["--concurrency", &load.in_flight.to_string()]);
         latte.args(["--connections", &connections.to_string()]);

@@ -244,9 +244,9 @@ impl Bench {
                 idle.extend(turn.of(Phase::Idle).map(|s| s.all.p99 / 1e3));
             }
             let idle_p99 = Spread::of(idle.iter().copied()).median;
-            // The setting takes whole milliseconds.
-            let target_ms = above_ms + (idle_p99.ceil() as u64).max(1);
-            let mode = direct.with_target(&format!("target {target_ms} ms"), target_ms);
+            let target_us = above_ms * 1000 + (idle_p99 * 1000.0).ceil() as u64;
+            let target_ms = target_us as f64 / 1000.0;
+            let mode = direct.with_target(&format!("target {target_ms:.2} ms"), target_us);
             let turn = turn::run(&self.making(programs), &mode, &schedule)?;
             say(&turn);
             self.record.held.push(Held { above_ms, target_ms, idle_p99, turn });

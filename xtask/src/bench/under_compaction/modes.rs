@@ -46,10 +46,10 @@ impl Mode {
     }
 
     /// The same, holding the latency of reads at a target.
-    pub(super) fn with_target(&self, name: &str, target_ms: u64) -> Mode {
+    pub(super) fn with_target(&self, name: &str, target_us: u64) -> Mode {
         let mut mode = self.clone();
         mode.contender.mode = name.to_owned();
-        mode.settings.push(format!("compaction_latency_target: {target_ms}ms"));
+        mode.settings.push(format!("compaction_latency_target: {target_us}us"));
         mode
     }
 

@@ -142,13 +142,13 @@ pub(super) fn targets(held: &[Held]) -> String {
         let rates = turn.timeline.iter().filter(|point| (0.0..length).contains(&point.at));
         let rate = Spread::of(rates.map(|point| point.device)).median;
         Panel {
-            title: format!("idle + {above_ms} ms: target {target_ms} ms"),
+            title: format!("idle + {above_ms} ms: target {target_ms:.2} ms"),
             note: format!("{length:.0} s, {rate:.0} MiB/s at the device"),
             bars: steps
                 .map(|pair| (pair[0].at, pair[1].at + 0.01, height(pair[0].device), DEVICE))
                 .collect(),
             lines: vec![line(&turn.timeline, |point| point.all_p99, HALCYON, 2.0)],
-            rules: vec![(*target_ms as f64, format!("target {target_ms} ms"))],
+            rules: vec![(*target_ms, format!("target {target_ms:.2} ms"))],
             ..Panel::default()
         }
     });

@@ -9,7 +9,7 @@ use crate::bench::contender::{Contender, Spread};
 /// A turn that held a target.
 pub(super) struct Held {
     pub(super) above_ms: u64,
-    pub(super) target_ms: u64,
+    pub(super) target_ms: f64,
     /// Of all reads, in the idle stretch, in ms.
     pub(super) idle_p99: f64,
     pub(super) turn: Turn,

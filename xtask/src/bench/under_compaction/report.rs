@@ -154,10 +154,10 @@ fn target_table(held: &[Held]) -> String {
     for Held { above_ms, target_ms, idle_p99, turn } in held {
         let Some(stretch) = turn.of(Phase::FullSpeed) else { continue };
         let measured = stretch.all.p99 / 1e3;
-        let ratio = measured / *target_ms as f64;
+        let ratio = measured / *target_ms;
         let _ = writeln!(
             text,
-            "| {above_ms} ms | {idle_p99:.2} | {target_ms} | {measured:.2} | {ratio:.2} | {} | {:.1} | {:.0} |",
+            "| {above_ms} ms | {idle_p99:.2} | {target_ms:.2} | {measured:.2} | {ratio:.2} | {} | {:.1} | {:.0} |",
             if ratio <= 1.2 { "held" } else { "missed" },
             stretch.seconds,
             turn.rate(),

@@ -289,6 +289,7 @@ impl Engine {
             gone.iter().for_each(|live| live.replaced_by(&obsolete));
         }
         swap(&store.view, &gone, &added);
+        self.match_schema(store).await?;
         drop(listed);
         self.write_down(store, &running, &outcome).await;
         Ok(outcome)

@@ -319,6 +319,7 @@ impl Engine {
         }
         let live = Live::open(disk, &descriptor, &schema, self.options.read_mode).await?;
         swap(&store.view, &[], std::slice::from_ref(&live));
+        self.match_schema(store).await?;
         store.note_flush(live.sstable().file_length());
         Ok(Some(live))
     }

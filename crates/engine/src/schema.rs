@@ -104,10 +104,17 @@ impl Engine {
         self.reopen(store, &definition.schema).await
     }
 
+    /// Whoever has added SSTables to a view calls this: they may have been opened by a schema that was altered meanwhile, after
+    /// the change had looked for such.
+    pub(crate) async fn match_schema(&self, store: &Arc<Store>) -> Result<()> {
+        let schema = store.definition.load().schema.clone();
+        self.reopen(store, &schema).await
+    }
+
     async fn reopen(&self, store: &Arc<Store>, schema: &Arc<TableSchema>) -> Result<()> {
         let view = store.view.load_full();
         let mut reopened = Vec::new();
-        for live in view.sstables.iter().filter(|live| !Arc::ptr_eq(&live.schema, schema)) {
+        for live in view.sstables.iter().filter(|live| !live.schema.has_columns_of(schema)) {
             let mode = self.options.read_mode;
             reopened.push(Live::open(&self.disk, live.descriptor(), schema, mode).await?);
         }

@@ -61,3 +61,14 @@ pub struct TableSchema {
     /// A materialized view: its rows follow strict liveness.
     pub is_view: bool,
 }
+
+impl TableSchema {
+    /// Whether what is opened by one can be read by the other: the same columns, and the same dropped.
+    pub fn has_columns_of(&self, other: &TableSchema) -> bool {
+        self.partition_key == other.partition_key
+            && self.clustering == other.clustering
+            && self.statics == other.statics
+            && self.regulars == other.regulars
+            && self.dropped == other.dropped
+    }
+}

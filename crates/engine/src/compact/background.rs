@@ -181,7 +181,7 @@ impl Engine {
         let schema = store.definition.load().schema.clone();
         let again = Live::open(&self.disk, descriptor, &schema, self.options.read_mode).await?;
         swap(&store.view, std::slice::from_ref(live), &[again]);
-        Ok(())
+        self.match_schema(store).await
     }
 }
 

@@ -1,12 +1,18 @@
 //! Errors, one variant for each code of the native protocol; messages are Cassandra's.
 
+use std::fmt;
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// 0x0000: a fault of ours or of the disk.
+    /// 0x0000: a fault of ours.
     #[error("{0}")]
     Server(String),
+    /// 0x0000: what is stored cannot be read, or what is to be stored not written. Where a statement reads or writes rows, it becomes
+    /// `ReadFailure` or `WriteFailure`.
+    #[error("{0}")]
+    Storage(String),
     /// 0x000A
     #[error("{0}")]
     Protocol(String),
@@ -32,14 +38,14 @@ pub enum Error {
     #[error("Operation timed out - received only {received} responses.")]
     ReadTimeout { consistency: u16, received: i32, required: i32, data_present: bool },
     /// 0x1300
-    #[error("{message}")]
-    ReadFailure { message: String, consistency: u16 },
+    #[error("Operation failed - received 0 responses and 1 failures: {failure}")]
+    ReadFailure { failure: Failure, consistency: u16 },
     /// 0x1400
     #[error("{message}")]
     FunctionFailure { message: String, keyspace: String, function: String, arguments: Vec<String> },
     /// 0x1500
-    #[error("{message}")]
-    WriteFailure { message: String, consistency: u16, write_type: &'static str },
+    #[error("Operation failed - received 0 responses and 1 failures: {failure}")]
+    WriteFailure { failure: Failure, consistency: u16, write_type: &'static str },
     /// 0x2000
     #[error("{0}")]
     Syntax(String),
@@ -59,6 +65,58 @@ pub enum Error {
     #[error("Prepared query with ID {} not found (either the query was not prepared on this host (maybe the host has \
              been restarted?) or you have prepared too many queries and it has been evicted from the internal cache)", hex(.0))]
     Unprepared(Vec<u8>),
+}
+
+/// Why the one replica, this node, failed (`RequestFailureReason`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// With what happened, and where.
+    Unknown(String),
+    ReadTooManyTombstones,
+}
+
+impl Failure {
+    /// As protocol 5 sends it.
+    pub fn code(&self) -> u16 {
+        match self {
+            Failure::Unknown(_) => 0,
+            Failure::ReadTooManyTombstones => 1,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const REPLICA: &str = "localhost/127.0.0.1:7000";
+        match self {
+            Failure::Unknown(what) => write!(f, "UNKNOWN from {REPLICA} ({what})"),
+            Failure::ReadTooManyTombstones => {
+                write!(f, "READ_TOO_MANY_TOMBSTONES from {REPLICA}")
+            }
+        }
+    }
+}
+
+impl Error {
+    /// What it is where rows are read.
+    pub(crate) fn of_read(self, consistency: u16) -> Error {
+        match self {
+            Error::Storage(what) => {
+                Error::ReadFailure { failure: Failure::Unknown(what), consistency }
+            }
+            other => other,
+        }
+    }
+
+    /// What it is where rows are written.
+    pub(crate) fn of_write(self, consistency: u16, write_type: &'static str) -> Error {
+        match self {
+            Error::Storage(what) => {
+                Error::WriteFailure { failure: Failure::Unknown(what), consistency, write_type }
+            }
+            other => other,
+        }
+    }
 }
 
 fn hex(id: &[u8]) -> String {
@@ -95,7 +153,14 @@ impl From<halcyon_engine::Error> for Error {
         match error {
             Engine::Stopped(why) => Error::Overloaded(why),
             Engine::UnknownTable(_) | Engine::Invalid(_) => Error::Invalid(error.to_string()),
-            _ => Error::Server(error.to_string()),
+            Engine::Disk(_)
+            | Engine::SSTable(_)
+            | Engine::CommitLog(_)
+            | Engine::Compaction(_)
+            | Engine::Merge(_) => Error::Storage(error.to_string()),
+            Engine::CannotStart(_) | Engine::Schema(_) | Engine::Gone(_) => {
+                Error::Server(error.to_string())
+            }
         }
     }
 }

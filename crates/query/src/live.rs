@@ -131,7 +131,7 @@ impl Live {
                 let value = cell.value.of(row.bytes);
                 if column.shape == ColumnShape::Counter {
                     let total = counter::total(value).map_err(|error| {
-                        Error::Server(format!("a counter cell is damaged {error}"))
+                        Error::Storage(format!("a counter cell is damaged {error}"))
                     })?;
                     values.set(target.fetch, &total.to_be_bytes());
                 } else {

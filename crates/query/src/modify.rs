@@ -75,6 +75,11 @@ impl Stopwatch {
         Stopwatch { began: now(), allowed, consistency, write_type }
     }
 
+    /// The error that the write's failure is.
+    fn failed(&self, error: Error) -> Error {
+        error.of_write(self.consistency, self.write_type)
+    }
+
     fn check(&self) -> Result<()> {
         if now() - self.began <= self.allowed {
             return Ok(());
@@ -119,7 +124,7 @@ pub(crate) async fn execute_modification(
         }
         false => Stopwatch::start(limits.write_request_timeout, options.consistency, "SIMPLE"),
     };
-    write::execute(coordinator, vec![bound]).await?;
+    write::execute(coordinator, vec![bound]).await.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Void)
 }

@@ -30,7 +30,7 @@ use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row
 
 use crate::aggregate::Accumulators;
 use crate::live::{Live, Met, Target};
-use crate::{Error, Result};
+use crate::{Error, Failure, Result};
 
 /// Bytes after which a page ends early, whatever its number of rows.
 const PAGE_BYTES: usize = 64 << 20;
@@ -315,12 +315,8 @@ impl Scan {
     }
 
     fn too_many_tombstones(&self) -> Error {
-        Error::ReadFailure {
-            message: "Operation failed - received 0 responses and 1 failures: READ_TOO_MANY_TOMBSTONES from \
-                      localhost/127.0.0.1:7000"
-                .into(),
-            consistency: self.moment.consistency,
-        }
+        let failure = Failure::ReadTooManyTombstones;
+        Error::ReadFailure { failure, consistency: self.moment.consistency }
     }
 
     fn start(&mut self, start: &PartitionStart<'_>) {

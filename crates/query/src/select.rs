@@ -75,7 +75,8 @@ pub(crate) async fn execute_select(
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);
     }
-    let mut scan = read(coordinator, scan, state).await?;
+    let read = read(coordinator, scan, state).await;
+    let mut scan = read.map_err(|error| error.of_read(options.consistency))?;
     observe(coordinator, &scan, began);
     scan.finish()?;
     Ok(Outcome::Rows(rows(scan, plan, page_rows, whole)))

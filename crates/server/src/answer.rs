@@ -1,5 +1,7 @@
 //! Outcomes and errors of `query` in the words of the protocol. The one table of error codes.
 
+use std::net::Ipv4Addr;
+
 use halcyon_cql::plan::ColumnSpec;
 use halcyon_protocol::{Column, Consistency, Error, ErrorKind, SchemaChange, SchemaTarget};
 use halcyon_query::Error as QueryError;
@@ -42,7 +44,7 @@ fn level(code: u16) -> Consistency {
 pub(crate) fn error(error: QueryError) -> Error {
     let message = error.to_string();
     let kind = match error {
-        QueryError::Server(_) => ErrorKind::Server,
+        QueryError::Server(_) | QueryError::Storage(_) => ErrorKind::Server,
         QueryError::Protocol(_) => ErrorKind::Protocol,
         QueryError::BadCredentials(_) => ErrorKind::BadCredentials,
         QueryError::Unavailable { code, required, alive, .. } => {
@@ -69,21 +71,21 @@ pub(crate) fn error(error: QueryError) -> Error {
             }
         }
         // The one replica is this node, and it is the one that failed.
-        QueryError::ReadFailure { consistency, .. } => ErrorKind::ReadFailure {
+        QueryError::ReadFailure { consistency, failure } => ErrorKind::ReadFailure {
             consistency: level(consistency),
             received: 0,
             block_for: 1,
-            failures: Vec::new(),
+            failures: vec![(Ipv4Addr::LOCALHOST.into(), failure.code())],
             data_present: false,
         },
         QueryError::FunctionFailure { keyspace, function, arguments, .. } => {
             ErrorKind::FunctionFailure { keyspace, function, arguments }
         }
-        QueryError::WriteFailure { consistency, write_type, .. } => ErrorKind::WriteFailure {
+        QueryError::WriteFailure { consistency, write_type, failure } => ErrorKind::WriteFailure {
             consistency: level(consistency),
             received: 0,
             block_for: 1,
-            failures: Vec::new(),
+            failures: vec![(Ipv4Addr::LOCALHOST.into(), failure.code())],
             write_type,
         },
         QueryError::Syntax(_) => ErrorKind::Syntax,

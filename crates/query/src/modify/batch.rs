@@ -61,11 +61,12 @@ pub(super) async fn execute(
     coordinator.shard().observe_batch(kind, parts.keys.len());
     parts.check_size(kind, limits, &mut warnings)?;
     let Parts { mutations, reading, .. } = parts;
-    write::execute(coordinator, reading).await?;
-    match kind {
-        BatchKind::Logged => batchlog::apply(coordinator, mutations).await?,
-        BatchKind::Unlogged | BatchKind::Counter => write::apply(coordinator, mutations).await?,
-    }
+    write::execute(coordinator, reading).await.map_err(|error| watch.failed(error))?;
+    let applied = match kind {
+        BatchKind::Logged => batchlog::apply(coordinator, mutations).await,
+        BatchKind::Unlogged | BatchKind::Counter => write::apply(coordinator, mutations).await,
+    };
+    applied.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(if warnings.is_empty() { Outcome::Void } else { Outcome::Warned(warnings) })
 }

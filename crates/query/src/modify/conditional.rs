@@ -73,7 +73,7 @@ pub(super) async fn execute(
     let watch = Stopwatch::start(limits.write_request_timeout, options.consistency, "CAS");
     let turn = Stopwatch::start(limits.cas_contention_timeout, options.consistency, "CAS");
     let job = move |shard: Rc<Shard>| async move { compare_and_set(&shard, request, &turn).await };
-    let rows = coordinator.on_owner(token, job).await?;
+    let rows = coordinator.on_owner(token, job).await.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Rows(rows))
 }

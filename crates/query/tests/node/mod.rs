@@ -1,4 +1,5 @@
 //! A node of two shards on the simulated disk.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::path::Path;
 use std::pin::Pin;
@@ -19,8 +20,12 @@ impl VirtualTables for NoVirtualTables {
 }
 
 pub(crate) async fn start() -> Coordinator {
-    let (disk, _) = Disk::simulated(1);
-    let options = Options::in_directory(Path::new("/halcyon"), 2);
+    start_on(Disk::simulated(1).0, |_| ()).await
+}
+
+pub(crate) async fn start_on(disk: Disk, set: impl FnOnce(&mut Options)) -> Coordinator {
+    let mut options = Options::in_directory(Path::new("/halcyon"), 2);
+    set(&mut options);
     let (engine, _) = Engine::open(disk, options).await.expect("opens");
     let mut first = None;
     for index in 0..2 {
@@ -39,6 +44,8 @@ pub(crate) fn code(error: &Error) -> &'static str {
         Error::FunctionFailure { .. } => "1400",
         Error::Protocol(_) => "000a",
         Error::Unavailable { .. } => "1000",
+        Error::ReadFailure { .. } => "1300",
+        Error::WriteFailure { .. } => "1500",
         Error::Configuration(_) => "2300",
         _ => "0000",
     }

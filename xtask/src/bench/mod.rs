@@ -19,6 +19,7 @@
 //! | `pressure.rs`, `block_trace.rs`, `histogram.rs` | stalls, and each request as the device saw it |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `contender.rs` | who runs; medians and spreads |
+//! | `standstill.rs` | when the host took a core away |
 //! | `sheet.rs` | rows of figures: records, table and bars of an experiment |
 //! | `report.rs` | one page of all experiments |
 //! | `chart.rs`, `panels.rs` | bars; small panels with lines or bars: drawn as SVG |
@@ -52,6 +53,7 @@ mod report;
 mod restore;
 mod server;
 mod sheet;
+mod standstill;
 mod under_compaction;
 
 use std::fs;

@@ -11,10 +11,8 @@
 //!    is not taken for the server's, they run under `SCHED_FIFO` where that is allowed.
 //! 4. After the end the answers that are still due are waited for; what never comes is counted.
 
-use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -28,7 +26,7 @@ use halcyon_protocol::{Compression, Consistency, QueryParameters, Value, Values,
 
 use super::connection::Connection;
 use super::load::open_on_shard;
-use super::process::own_thread_cpu;
+use super::process::{own_thread_cpu, run_first};
 use crate::Result;
 
 const CONNECTIONS: usize = 2;
@@ -164,15 +162,6 @@ impl Paced {
         asked.samples.sort_by_key(|sample| sample.due);
         Ok(asked)
     }
-}
-
-/// Puts this thread before all others. `false` where that is not allowed.
-fn run_first() -> bool {
-    let Ok(own) = fs::read_link("/proc/thread-self") else { return false };
-    let Some(id) = own.file_name() else { return false };
-    let mut chrt = Command::new("chrt");
-    chrt.args(["--fifo", "--pid", "10"]).arg(id);
-    chrt.output().is_ok_and(|output| output.status.success())
 }
 
 fn send(

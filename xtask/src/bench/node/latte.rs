@@ -65,7 +65,8 @@ impl Latte {
         latte.args(["-P", &format!("blob={}", load.table.blob)]);
         latte.arg("--output").arg(&report);
         latte.arg(self.home.join("workload.rn")).arg(format!("127.0.0.1:{port}"));
-        let ran = latte.stdin(Stdio::null()).output()?;
+        // It leaves a log where it runs.
+        let ran = latte.current_dir(&self.home).stdin(Stdio::null()).output()?;
         if !ran.status.success() {
             return Err(format!("latte: {}", String::from_utf8_lossy(&ran.stderr)).into());
         }

@@ -80,7 +80,8 @@ fn turn(turn: &Turn) -> Value {
 }
 
 fn stretch(stretch: &Stretch) -> Value {
-    let Stretch { phase, seconds, hot, cold, all, measured, held } = stretch;
+    let Stretch { phase, seconds, hot, cold, all, undisturbed, standstill, measured, held } =
+        stretch;
     let cost = &measured.cost;
     json!({
         "phase": phase.name(),
@@ -88,6 +89,8 @@ fn stretch(stretch: &Stretch) -> Value {
         "hot": answers(hot),
         "cold_set": answers(cold),
         "all": all.to_json(),
+        "hot_undisturbed": undisturbed.to_json(),
+        "core_stood_still_ms": standstill,
         "server_cpu_seconds": cost.cpu_seconds,
         "server_cpu_seconds_by_thread": cost.threads,
         "server_peak_memory_bytes": cost.peak_memory,

@@ -20,6 +20,7 @@ use crate::bench::contender::Contender;
 use crate::bench::latency::Latencies;
 use crate::bench::machine::{self, Device, drop_page_cache};
 use crate::bench::paced::{Asked, Outcome, Paced, Sample};
+use crate::bench::standstill::{Gap, Standstill};
 
 /// Reads go on for a moment before anything is measured.
 const SETTLES: Duration = Duration::from_secs(1);
@@ -82,6 +83,10 @@ pub(super) struct Stretch {
     pub(super) cold: Answers,
     /// Hot and cold.
     pub(super) all: Latencies,
+    /// Hot reads that no core's standing still kept waiting.
+    pub(super) undisturbed: Latencies,
+    /// Milliseconds that a core stood still, at the longest.
+    pub(super) standstill: f64,
     pub(super) measured: Measured,
     /// In the cage at the end: page cache, and everything.
     pub(super) held: Option<(u64, u64)>,
@@ -217,32 +222,39 @@ impl Watched<'_, '_> {
     fn at_full_speed(&mut self, turn: &mut Turn) -> Result<()> {
         let Schedule { idle, afterwards, .. } = *self.schedule;
         let meter = Meter::start(self.home, self.schedule.step)?;
-        let paced = self.begin()?;
+        let (paced, still) = (self.begin()?, Standstill::watch());
         let spans = [
             self.stretch(&paced, Phase::Idle, |_| rest(idle))?,
             self.stretch(&paced, Phase::FullSpeed, |subject| subject.compact())?,
             self.stretch(&paced, Phase::Afterwards, |_| rest(afterwards))?,
         ];
         let start = paced.start;
+        let gaps = since(start, still.stop());
         let asked = paced.stop()?;
         let zero = spans[1].from;
         let moved = meter.stop(start)?;
         turn.timeline = timeline(&asked.samples, &moved, self.schedule.step, zero);
-        turn.take(asked, spans);
+        turn.take(asked, spans, &gaps);
         Ok(())
     }
 
     fn throttled(&mut self, turn: &mut Turn) -> Result<()> {
         let time = self.schedule.throttled;
-        let paced = self.begin()?;
+        let (paced, still) = (self.begin()?, Standstill::watch());
         let span = self.stretch(&paced, Phase::Throttled, |subject| {
             subject.begin()?;
             rest(time)
         })?;
+        let gaps = since(paced.start, still.stop());
         let asked = paced.stop()?;
-        turn.take(asked, [span]);
+        turn.take(asked, [span], &gaps);
         Ok(())
     }
+}
+
+fn since(start: Instant, gaps: Vec<Gap>) -> Vec<(Duration, Duration)> {
+    let after = |moment: Instant| moment.saturating_duration_since(start);
+    gaps.into_iter().map(|(from, until)| (after(from), after(until))).collect()
 }
 
 fn rest(time: Duration) -> Result<()> {
@@ -251,7 +263,18 @@ fn rest(time: Duration) -> Result<()> {
 }
 
 impl Turn {
-    fn take(&mut self, asked: Asked, spans: impl IntoIterator<Item = Span>) {
+    /// `gaps`: when a core stood still, on the clock of the loop.
+    fn take(
+        &mut self,
+        asked: Asked,
+        spans: impl IntoIterator<Item = Span>,
+        gaps: &[(Duration, Duration)],
+    ) {
+        let is_undisturbed = |sample: &&&Sample| {
+            let answered = sample.due + Duration::from_nanos(sample.nanos);
+            sample.class == HOT
+                && !gaps.iter().any(|(from, until)| *from <= answered && sample.due <= *until)
+        };
         let seconds = asked.samples.last().map_or(1.0, |sample| sample.due.as_secs_f64());
         self.generator_cpu = self.generator_cpu.max(asked.cpu_seconds / seconds);
         self.generator_first &= asked.first;
@@ -265,6 +288,14 @@ impl Turn {
                 hot: answers(&within, HOT),
                 cold: answers(&within, COLD),
                 all: Latencies::of(within.iter().map(|sample| sample.nanos).collect()),
+                undisturbed: Latencies::of(
+                    within.iter().filter(is_undisturbed).map(|sample| sample.nanos).collect(),
+                ),
+                standstill: gaps
+                    .iter()
+                    .filter(|(begin, _)| (from..until).contains(begin))
+                    .map(|(begin, end)| 1e3 * (*end - *begin).as_secs_f64())
+                    .fold(0.0, f64::max),
                 measured,
                 held,
             });

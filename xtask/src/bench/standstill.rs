@@ -1,0 +1,86 @@
+//! When a core stood still: on each core a thread that goes before all others sleeps for a millisecond and looks how late it wakes up.
+//!
+//! On a virtual machine the host takes cores away, and the guest's own accounts (`steal` in `/proc/stat`) need not say so. Whatever wanted to
+//! run there has waited, whosever program it is. Without the right to go before others nothing is seen.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{JoinHandle, available_parallelism, sleep};
+use std::time::{Duration, Instant};
+
+use super::process::{own_thread_id, run_first};
+
+const NAP: Duration = Duration::from_millis(1);
+/// Timers and interrupts explain less than this.
+const LEAST: Duration = Duration::from_millis(2);
+
+/// From when to when.
+pub(super) type Gap = (Instant, Instant);
+
+pub(super) struct Standstill {
+    stop: Arc<AtomicBool>,
+    watching: Vec<JoinHandle<Vec<Gap>>>,
+}
+
+impl Standstill {
+    pub(super) fn watch() -> Standstill {
+        let stop = Arc::new(AtomicBool::new(false));
+        let cores = available_parallelism().map_or(1, usize::from);
+        let watching = (0..cores).map(|core| {
+            let stop = stop.clone();
+            std::thread::spawn(move || watch(core, &stop))
+        });
+        Standstill { watching: watching.collect(), stop }
+    }
+
+    /// Of any core, in the order of their beginnings.
+    pub(super) fn stop(self) -> Vec<Gap> {
+        self.stop.store(true, Relaxed);
+        let seen = self.watching.into_iter().flat_map(|thread| thread.join().unwrap_or_default());
+        let mut gaps: Vec<Gap> = seen.collect();
+        gaps.sort_unstable();
+        gaps
+    }
+}
+
+fn watch(core: usize, stop: &AtomicBool) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    if !(stay_on(core) && run_first()) {
+        return gaps;
+    }
+    while !stop.load(Relaxed) {
+        let due = Instant::now() + NAP;
+        sleep(NAP);
+        let now = Instant::now();
+        if now.saturating_duration_since(due) >= LEAST {
+            gaps.push((due, now));
+        }
+    }
+    gaps
+}
+
+fn stay_on(core: usize) -> bool {
+    let Some(id) = own_thread_id() else { return false };
+    let mut taskset = Command::new("taskset");
+    taskset.args(["--cpu-list", "--pid", &core.to_string()]).arg(id);
+    taskset.output().is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is seen lies in the time of the watch, and in order.
+    #[test]
+    fn gaps_lie_within_the_watch() {
+        let began = Instant::now();
+        let watch = Standstill::watch();
+        sleep(Duration::from_millis(30));
+        let gaps = watch.stop();
+        assert!(gaps.is_sorted());
+        assert!(
+            gaps.iter().all(|(from, until)| *from >= began && until.duration_since(*from) >= LEAST)
+        );
+    }
+}

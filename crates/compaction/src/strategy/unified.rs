@@ -14,7 +14,7 @@
 //! 3. The output is split at shards whose number grows with its density, always at the same tokens.
 
 use super::candidates::{Candidate, History, Moment, Output, Reason, Task, ids, total};
-use super::options::Unified;
+use super::options::{OverlapInclusion, Unified};
 use super::overlaps::{Section, grouped, sections};
 
 /// Shares of the token space below this are no measure of density.
@@ -147,25 +147,19 @@ impl Unified {
 
     /// Everything: what overlaps, directly or through others, together.
     pub(super) fn major(&self, tables: &[Candidate]) -> Vec<Task> {
-        let mut sorted: Vec<&Candidate> = tables.iter().collect();
-        sorted.sort_by_key(|table| (table.first, table.id));
-        let mut sets: Vec<(i64, Vec<&Candidate>)> = Vec::new();
-        for table in sorted {
-            match sets.last_mut().filter(|(last, _)| table.first <= *last) {
-                Some((last, set)) => {
-                    *last = table.last.max(*last);
-                    set.push(table);
-                }
-                None => sets.push((table.last, vec![table])),
+        let tables: Vec<&Candidate> = tables.iter().collect();
+        let sections = sections(&tables);
+        let task = |group: std::ops::Range<usize>| {
+            let indexes: Section = sections[group].iter().flatten().copied().collect();
+            let set: Vec<&Candidate> = indexes.into_iter().map(|index| tables[index]).collect();
+            Task {
+                inputs: ids(&set),
+                expired: Vec::new(),
+                reason: Reason::Compaction,
+                output: Output::Sharded { shards: self.shards_of(&set) },
             }
-        }
-        let task = |(_, set): &(i64, Vec<&Candidate>)| Task {
-            inputs: ids(set),
-            expired: Vec::new(),
-            reason: Reason::Compaction,
-            output: Output::Sharded { shards: self.shards_of(set) },
         };
-        sets.iter().map(task).collect()
+        grouped(1, OverlapInclusion::Transitive, &sections).into_iter().map(task).collect()
     }
 
     fn shards_of(&self, tables: &[&Candidate]) -> u32 {

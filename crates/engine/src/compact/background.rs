@@ -21,8 +21,8 @@ const DEFAULT_STRATEGY: &str = "org.apache.cassandra.db.compaction.SizeTieredCom
 const MAX_STATISTICS: u64 = 256 << 20;
 
 /// What a strategy has chosen.
-struct Choice {
-    task: Task,
+pub(super) struct Choice {
+    pub(super) task: Task,
     /// The view that it was chosen from.
     view: Arc<View>,
     inputs: Vec<Arc<Live>>,
@@ -31,7 +31,7 @@ struct Choice {
 }
 
 impl Choice {
-    fn of(task: Task, view: Arc<View>, numbered: &[Arc<Live>]) -> Choice {
+    pub(super) fn of(task: Task, view: Arc<View>, numbered: &[Arc<Live>]) -> Choice {
         let (mut inputs, mut expired, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
         for live in &view.sstables {
             let id = numbered.iter().position(|n| Arc::ptr_eq(n, live)).map(|id| id as u64);
@@ -45,9 +45,36 @@ impl Choice {
         Choice { task, view, inputs, expired, elsewhere }
     }
 
+    pub(super) fn group(&self) -> Group {
+        let sstables = |lives: &[Arc<Live>]| lives.iter().map(|l| l.sstable().clone()).collect();
+        Group { inputs: sstables(&self.inputs), elsewhere: sstables(&self.elsewhere) }
+    }
+
     fn descriptors(&self) -> Vec<Descriptor> {
         self.inputs.iter().chain(&self.expired).map(|live| live.descriptor().clone()).collect()
     }
+}
+
+/// Those that may be merged with each other, group by group: what is repaired and what is not stay apart.
+pub(super) fn groups(lives: &[Arc<Live>]) -> Vec<Vec<Arc<Live>>> {
+    let all: Vec<_> = lives.iter().map(|live| live.sstable().clone()).collect();
+    let of_group = |group: Group| {
+        let is_in = |live: &&Arc<Live>| {
+            group.inputs.iter().any(|input| input.descriptor() == live.descriptor())
+        };
+        lives.iter().filter(is_in).cloned().collect()
+    };
+    group_inputs(&all, &[]).into_iter().map(of_group).collect()
+}
+
+/// What may be compacted of a view: nothing that is suspected to be damaged.
+pub(super) fn sound(view: &View) -> Vec<Arc<Live>> {
+    view.sstables.iter().filter(|live| !live.suspect.load(Relaxed)).cloned().collect()
+}
+
+/// As a strategy sees them, numbered as they are here.
+pub(super) fn candidates(lives: &[Arc<Live>], gc_before: i64) -> Vec<Candidate> {
+    (0..).zip(lives).map(|(id, live)| candidate(id, live, gc_before)).collect()
 }
 
 /// The strategy of a table, by its options.
@@ -111,14 +138,7 @@ impl Engine {
         let view = store.view.load_full();
         let now_micros = self.disk.clock().unix_micros();
         let gc_before = self.gc_before(store, now_micros);
-        let all: Vec<_> = view.sstables.iter().map(|live| live.sstable().clone()).collect();
-        for group in group_inputs(&all, &[]) {
-            let of_group = |live: &&Arc<Live>| {
-                group.inputs.iter().any(|input| input.descriptor() == live.descriptor())
-            };
-            let sound = |live: &&Arc<Live>| !live.suspect.load(Relaxed);
-            let lives: Vec<Arc<Live>> =
-                view.sstables.iter().filter(of_group).filter(sound).cloned().collect();
+        for lives in groups(&sound(&view)) {
             let compacting: BTreeSet<u64> = (0..)
                 .zip(&lives)
                 .filter(|(_, live)| taken.contains(live.descriptor()))
@@ -131,8 +151,7 @@ impl Engine {
                 memtable_min_timestamp: Some(unflushed).filter(|at| *at != i64::MAX),
                 flush_size: store.flush_size.load(Relaxed),
             };
-            let candidates: Vec<Candidate> =
-                (0..).zip(&lives).map(|(id, live)| candidate(id, live, gc_before)).collect();
+            let candidates = candidates(&lives, gc_before);
             let mut history = store.history.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(task) = strategy.pick(&candidates, &moment, &mut history) {
                 return Some(Choice::of(task, view.clone(), &lives));
@@ -148,7 +167,8 @@ impl Engine {
     }
 
     async fn execute(&self, store: &Arc<Store>, _claim: Claim, choice: Choice) -> Result<()> {
-        let Choice { task, view, inputs, expired, elsewhere } = choice;
+        let group = choice.group();
+        let Choice { task, view, inputs, expired, .. } = choice;
         if !expired.is_empty() {
             self.remove(store, &expired).await?;
         }
@@ -161,8 +181,6 @@ impl Engine {
             Reason::TombstoneCompaction => CompactionKind::Tombstone,
             Reason::Compaction | Reason::Expired => CompactionKind::Background,
         };
-        let sstables = |lives: &[Arc<Live>]| lives.iter().map(|l| l.sstable().clone()).collect();
-        let group = Group { inputs: sstables(&inputs), elsewhere: sstables(&elsewhere) };
         self.compact_group(store, &view, group, Shape::of(kind, task.output)).await.map(drop)
     }
 
@@ -185,7 +203,7 @@ impl Engine {
     }
 }
 
-pub(super) fn candidate(id: u64, live: &Arc<Live>, gc_before: i64) -> Candidate {
+fn candidate(id: u64, live: &Arc<Live>, gc_before: i64) -> Candidate {
     let stats = &live.sstable().statistics().stats;
     let until = u32::try_from(gc_before.max(0)).unwrap_or(u32::MAX);
     let cells = stats.cells_per_partition.mean() * stats.cells_per_partition.count() as f64;

@@ -15,11 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use halcyon_compaction::group_inputs;
-use halcyon_compaction::strategy::{Candidate, Debt, Moment, debt};
+use halcyon_compaction::strategy::{Debt, Moment, debt};
 use halcyon_io::hurry_idle_threads;
 
-use super::background::{candidate, strategy_of};
+use super::background::{candidates, groups, strategy_of};
 use crate::News;
 use crate::engine::Engine;
 use crate::store::Store;
@@ -90,15 +89,9 @@ impl Engine {
             memtable_min_timestamp: None,
             flush_size: store.flush_size.load(Relaxed),
         };
-        let all: Vec<_> = view.sstables.iter().map(|live| live.sstable().clone()).collect();
         let mut sum = Debt::default();
-        for group in group_inputs(&all, &[]) {
-            let lives = view.sstables.iter().filter(|live| {
-                group.inputs.iter().any(|input| input.descriptor() == live.descriptor())
-            });
-            let candidates: Vec<Candidate> =
-                (0..).zip(lives).map(|(id, live)| candidate(id, live, gc_before)).collect();
-            sum.add(debt(&strategy, candidates, &moment));
+        for lives in groups(&view.sstables) {
+            sum.add(debt(&strategy, candidates(&lives, gc_before), &moment));
         }
         sum
     }

@@ -5,18 +5,15 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use futures_channel::oneshot;
-use halcyon_compaction::{Error::Cancelled, Group, Outcome, group_inputs};
-use halcyon_sstable::SSTable;
+use halcyon_compaction::{Error::Cancelled, Outcome};
 use halcyon_stream::TableId;
 
-use super::background::{candidate, strategy_of};
+use super::background::{Choice, candidates, groups, sound, strategy_of};
 use super::{CompactionKind, Shape};
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::view::{Live, View};
+use crate::view::View;
 use crate::{Error, Result};
 
 /// A major compaction and what became of it.
@@ -181,33 +178,16 @@ impl Engine {
         outcome
     }
 
-    /// What is repaired and what is not stay apart; each is compacted as the strategy wants it.
-    async fn compact_groups(&self, store: &Arc<Store>, view: &View) -> Result<Vec<Outcome>> {
-        let is_sound = |live: &&Arc<Live>| !live.suspect.load(Relaxed);
-        let sound: Vec<Arc<SSTable>> =
-            view.sstables.iter().filter(is_sound).map(|live| live.sstable().clone()).collect();
+    /// Each group as the strategy wants it.
+    async fn compact_groups(&self, store: &Arc<Store>, view: &Arc<View>) -> Result<Vec<Outcome>> {
         let strategy = strategy_of(store)?;
         let gc_before = self.gc_before(store, self.disk.clock().unix_micros());
         let mut outcomes = Vec::new();
-        for group in group_inputs(&sound, &[]) {
-            let of_group = |live: &&Arc<Live>| {
-                group.inputs.iter().any(|input| input.descriptor() == live.descriptor())
-            };
-            let numbered = || (0..).zip(view.sstables.iter().filter(of_group));
-            let candidates: Vec<_> =
-                numbered().map(|(id, live)| candidate(id, live, gc_before)).collect();
-            for task in strategy.major(&candidates) {
-                let chosen = numbered().filter(|(id, _)| task.inputs.contains(id));
-                let inputs: Vec<Arc<SSTable>> =
-                    chosen.map(|(_, live)| live.sstable().clone()).collect();
-                let is_input = |other: &&Arc<Live>| {
-                    inputs.iter().any(|input| input.descriptor() == other.descriptor())
-                };
-                let elsewhere = view.sstables.iter().filter(|live| !is_input(live));
-                let elsewhere = elsewhere.map(|live| live.sstable().clone()).collect();
-                let group = Group { inputs, elsewhere };
-                let shape = Shape::of(CompactionKind::Major, task.output);
-                outcomes.push(self.compact_group(store, view, group, shape).await?);
+        for lives in groups(&sound(view)) {
+            for task in strategy.major(&candidates(&lives, gc_before)) {
+                let choice = Choice::of(task, view.clone(), &lives);
+                let shape = Shape::of(CompactionKind::Major, choice.task.output);
+                outcomes.push(self.compact_group(store, view, choice.group(), shape).await?);
             }
         }
         Ok(outcomes)

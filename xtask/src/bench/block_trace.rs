@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use super::histogram::Histogram;
 use super::machine::Device;
+use super::process::run_last;
 use crate::Result;
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
@@ -83,6 +84,7 @@ impl Drop for BlockTrace {
 }
 
 fn read(mut pipe: File, seen: &Mutex<ByKind>, stop: &AtomicBool) {
+    run_last();
     let mut buffer = vec![0; 256 << 10];
     let mut text = Vec::new();
     // By first sector: when, in µs.

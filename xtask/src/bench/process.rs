@@ -157,7 +157,13 @@ impl Watch {
         let done = Arc::new(AtomicBool::new(false));
         let looking = {
             let done = done.clone();
-            std::thread::spawn(move || look(pid, &done))
+            let serves = matches!(cpu_of, CpuOf::Process(_));
+            std::thread::spawn(move || {
+                if serves {
+                    run_last();
+                }
+                look(pid, &done)
+            })
         };
         Ok(Watch {
             cpu_of,
@@ -242,8 +248,17 @@ pub(super) fn own_thread_id() -> Option<OsString> {
 
 /// Puts this thread before all others. `false` where that is not allowed.
 pub(super) fn run_first() -> bool {
+    schedule(&["--fifo", "--pid", "10"])
+}
+
+/// Puts this thread behind all others: one that only looks must not keep those waiting that it looks at.
+pub(super) fn run_last() {
+    schedule(&["--idle", "--pid", "0"]);
+}
+
+fn schedule(class: &[&str]) -> bool {
     let Some(id) = own_thread_id() else { return false };
     let mut chrt = Command::new("chrt");
-    chrt.args(["--fifo", "--pid", "10"]).arg(id);
+    chrt.args(class).arg(id);
     chrt.output().is_ok_and(|output| output.status.success())
 }

@@ -37,15 +37,29 @@ impl Shard {
         usize::try_from(share).unwrap_or(usize::MAX).max(1 << 20)
     }
 
-    /// Waits while frozen memtables leave no room for more.
+    /// Waits while frozen memtables leave no room for more; refuses while they cannot be written: nobody knows when they can.
     pub(crate) async fn wait_for_space(&self) -> Result<()> {
         while self.frozen_bytes.get() > 0
             && self.active_bytes.get() + self.frozen_bytes.get() >= self.budget()
         {
+            if let Some(why) = self.flush_failure() {
+                return Err(Error::Stopped(format!(
+                    "memtables are full, and a flush of {why}; writes go on when one succeeds"
+                )));
+            }
             self.space.wait().await;
             self.engine().health.check()?;
         }
         Ok(())
+    }
+
+    /// Of which table the last flush failed, and why.
+    fn flush_failure(&self) -> Option<String> {
+        let failure = |table: &Rc<ShardTable>| {
+            let why = table.failed.borrow();
+            Some(format!("{} failed: {}", table.store.table().full_name(), why.as_ref()?))
+        };
+        self.tables.borrow().values().find_map(failure)
     }
 
     /// Counts new bytes, and freezes the largest memtable when all together have reached their half of the budget.

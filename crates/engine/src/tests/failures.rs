@@ -119,6 +119,37 @@ fn a_flush_without_room() {
     }
 }
 
+/// Proves that writes which find memory full are refused with the reason while flushes fail, and go on after one has succeeded.
+#[test]
+fn memtables_without_room() {
+    let (_, sim) = Disk::simulated(25);
+    let breaker = sim.clone();
+    life(&sim, move |disk| async move {
+        let set = |o: &mut Options| {
+            o.disk_failure_policy = DiskFailurePolicy::BestEffort;
+            o.memtable_space = 1 << 20;
+        };
+        let (node, table) = with_rows(disk, set).await;
+        breaker.fail_on(rule("/ks/", Fault::NoSpace));
+        let mut c = 10;
+        let refused = loop {
+            match node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await {
+                Ok(()) => c += 1,
+                Err(e) => break e.to_string(),
+            }
+        };
+        assert!(
+            refused.starts_with("memtables are full, and a flush of ks.t failed: "),
+            "{refused}"
+        );
+        assert_eq!(contents(&node, &table).await.len(), c as usize);
+        breaker.clear_faults();
+        node.engine.flush(Some(table.id)).await.expect("there is room");
+        node.shard.apply(vec![insert(&table, 1, c, 1, 10)]).await.expect("writes go on");
+        assert_eq!(contents(&node, &table).await.len(), c as usize + 1);
+    });
+}
+
 /// Proves that a compaction without room leaves its inputs, and works when there is room.
 #[test]
 fn a_compaction_without_room() {

@@ -7,6 +7,7 @@
 //!    doors and leaves the process, `die` ends it too; where only writes have to stop, reads go on.
 
 use std::future::Future;
+use std::io::ErrorKind::AddrInUse;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::pin;
@@ -45,6 +46,8 @@ pub enum Error {
 
 /// Jobs that may wait for a shard's server.
 const INBOX: usize = 256;
+/// How long a port that is taken may take to become free.
+const LAST_GASP: Duration = Duration::from_secs(1);
 
 /// Serves until `stop` is ready; then drains. `ready` is told the address as soon as clients can connect.
 pub fn serve(
@@ -58,7 +61,8 @@ pub fn serve(
     block_on(async {
         let lock = take_directory(&disk, &settings).await?;
         check_machine(&disk, &settings, log)?;
-        let address = claim(settings.transport.address, "native_transport_port").await?;
+        let address =
+            claim(disk.clock(), settings.transport.address, "native_transport_port").await?;
         let progress = log.clone();
         let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
         let opened = Engine::open_telling(disk.clone(), settings.engine.clone(), tell).await;
@@ -212,13 +216,24 @@ fn check_machine(disk: &Disk, settings: &Settings, log: &Log) -> Result<(), Erro
     Ok(())
 }
 
-async fn claim(address: SocketAddr, setting: &str) -> Result<SocketAddr, Error> {
-    Listener::claim(address).await.map_err(|e| {
-        Error::CannotStart(format!(
-            "cannot listen on {address}: {e}; is another server running there? Stop it, or choose another port with \
-             --port or {setting}"
-        ))
-    })
+/// The kernel closes the sockets of a killed process a little after the process is gone, if a ring had them: a taken port may
+/// be free in a moment.
+async fn claim(clock: &Clock, address: SocketAddr, setting: &str) -> Result<SocketAddr, Error> {
+    let began = clock.now();
+    loop {
+        match Listener::claim(address).await {
+            Ok(claimed) => return Ok(claimed),
+            Err(e) if e.kind() == AddrInUse && clock.now() - began < LAST_GASP => {
+                clock.sleep(LAST_GASP / 50).await;
+            }
+            Err(e) => {
+                return Err(Error::CannotStart(format!(
+                    "cannot listen on {address}: {e}; is another server running there? Stop it, or choose another \
+                     port with --port or {setting}"
+                )));
+            }
+        }
+    }
 }
 
 /// All shards listen from now on: a client finds a node that is complete.

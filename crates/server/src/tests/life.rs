@@ -43,6 +43,22 @@ fn a_taken_port() {
     let _ = std::fs::remove_dir_all(directory);
 }
 
+/// Proves that a node starts on a port that is about to become free, as a killed node's is.
+#[test]
+fn a_port_that_becomes_free() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut settings = super::settings(&directory("gasp"), "");
+    settings.transport.address = taken.local_addr().unwrap();
+    let data = settings.data_dir.clone();
+    let freeing = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        drop(taken);
+    });
+    crate::serve(settings, &crate::Log::new(|_| ()), |_| (), std::future::ready(())).unwrap();
+    freeing.join().unwrap();
+    let _ = std::fs::remove_dir_all(data);
+}
+
 /// Proves that a drain closes connections, and that the port is free when it is done.
 #[test]
 fn drain() {

@@ -215,7 +215,8 @@ impl Shard {
         spawn(watching).detach();
     }
 
-    /// Returns the shortest period that any table has. An empty memtable begins its period anew.
+    /// Returns the shortest period that any table has. An empty memtable begins its period anew; one whose predecessor is not written yet
+    /// waits for that, or they would pile up where the period is shorter than a flush.
     pub(crate) fn flush_expired(&self) -> Option<Duration> {
         let tables: Vec<Rc<ShardTable>> = self.tables.borrow().values().cloned().collect();
         let now = self.now();
@@ -224,7 +225,8 @@ impl Shard {
             let Some(period) = table.store.definition.load().flush_period else { continue };
             shortest = Some(shortest.map_or(period, |shortest: Duration| shortest.min(period)));
             let slot = table.active();
-            if now - slot.made() < period || table.held.get() {
+            let waits = table.held.get() || !table.frozen.borrow().is_empty();
+            if now - slot.made() < period || waits {
                 continue;
             }
             if slot.is_idle() {

@@ -289,6 +289,16 @@ fn old_memtables_are_flushed() {
             }
             assert_eq!(sstables(), expected);
         }
+        // While one cannot be written yet, because a write is on its way to it, no more pile up behind it.
+        let of_shard = node.shard.table(&table).expect("there");
+        let mut pins = Vec::new();
+        for c in 0..3 {
+            node.shard.apply(vec![insert(&table, 1, c, 1, 1)]).await.expect("applied");
+            pins.push(of_shard.active().pin());
+            disk.clock().sleep(Duration::from_secs(6)).await;
+            node.shard.flush_expired();
+            assert_eq!(of_shard.frozen.borrow().len(), 1);
+        }
     });
 }
 

@@ -61,6 +61,34 @@ impl Table {
         }
     }
 
+    /// The columns of one kind as `*` lists them: by name, except that of names that do not begin with ASCII Cassandra takes complex
+    /// columns for simple ones, and that it merges these two lists by signed bytes.
+    pub fn in_select_order(&self, kind: ColumnKind) -> Vec<ColumnRef> {
+        let columns = self.columns(kind);
+        let all = (0..u16::try_from(columns.len()).unwrap_or(u16::MAX))
+            .map(|index| ColumnRef { kind, index });
+        if matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+            return all.collect();
+        }
+        let complex = |c: &ColumnDef| {
+            c.cql_type.is_multi_cell() && c.name.starts_with(|c: char| c.is_ascii())
+        };
+        let at = columns.iter().position(complex).unwrap_or(columns.len());
+        let signed = |column: &ColumnRef| -> Option<Vec<i8>> {
+            Some(self.column(*column)?.name.bytes().map(|byte| byte as i8).collect())
+        };
+        let mut complex = all.clone().skip(at).peekable();
+        let mut merged = Vec::with_capacity(columns.len());
+        for simple in all.take(at) {
+            while let Some(next) = complex.next_if(|next| signed(next) < signed(&simple)) {
+                merged.push(next);
+            }
+            merged.push(simple);
+        }
+        merged.extend(complex);
+        merged
+    }
+
     pub fn column(&self, at: ColumnRef) -> Option<&ColumnDef> {
         self.columns(at.kind).get(usize::from(at.index))
     }

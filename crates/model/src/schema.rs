@@ -1,5 +1,6 @@
 //! Tables as the schema knows them: what SSTable headers do not say (column names of the key, dropped columns,
 //! options).
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::types::CqlType;
@@ -9,6 +10,29 @@ pub struct ColumnDef {
     pub name: String,
     /// Clustering columns in descending order have a `Reversed` type.
     pub cql_type: CqlType,
+}
+
+impl ColumnDef {
+    /// The order of files: simple columns before complex ones, then by name.
+    pub fn compare(&self, other: &ColumnDef) -> Ordering {
+        let complex = |column: &ColumnDef| column.cql_type.is_multi_cell();
+        let names = || compare_column_names(self.name.as_bytes(), other.name.as_bytes());
+        complex(self).cmp(&complex(other)).then_with(names)
+    }
+}
+
+/// The order of columns' names in files. Cassandra compares the first six bytes of names as a number whose highest bit it has turned
+/// over, so what does not begin with ASCII comes first.
+pub fn compare_column_names(a: &[u8], b: &[u8]) -> Ordering {
+    let prefix = |name: &[u8]| {
+        let mut prefix = [0; 6];
+        for (to, byte) in prefix.iter_mut().zip(name) {
+            *to = *byte;
+        }
+        prefix[0] ^= 0x80;
+        prefix
+    };
+    prefix(a).cmp(&prefix(b)).then_with(|| a.cmp(b))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,5 +94,17 @@ impl TableSchema {
             && self.statics == other.statics
             && self.regulars == other.regulars
             && self.dropped == other.dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_do_not_begin_with_ascii_come_first() {
+        let mut names = ["zz", "a", "é", "ü", "né", "nz", "aaaaaaaé", "aaaaaaaz", "Z"];
+        names.sort_by(|a, b| compare_column_names(a.as_bytes(), b.as_bytes()));
+        assert_eq!(names, ["é", "ü", "Z", "a", "aaaaaaaz", "aaaaaaaé", "nz", "né", "zz"]);
     }
 }

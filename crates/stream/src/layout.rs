@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use halcyon_model::schema::{ColumnDef, TableSchema};
+use halcyon_model::schema::{ColumnDef, TableSchema, compare_column_names};
 use halcyon_model::{Clusterings, CqlType, Partitioner};
 
 use crate::fragment::PartitionKey;
@@ -49,7 +49,8 @@ impl Column {
 
     /// On-disk order: simple before complex, then by name.
     pub fn compare(&self, other: &Column) -> Ordering {
-        (self.is_complex(), &self.name).cmp(&(other.is_complex(), &other.name))
+        let names = || compare_column_names(&self.name, &other.name);
+        self.is_complex().cmp(&other.is_complex()).then_with(names)
     }
 }
 

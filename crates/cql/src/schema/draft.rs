@@ -94,10 +94,7 @@ impl TableDraft {
         }
         let mut take = |kind: ColumnKind| {
             let mut columns = of_kind.remove(&(kind as u8)).unwrap_or_default();
-            columns.sort_by(|(p, a), (q, b)| {
-                let complex = |c: &ColumnDef| c.cql_type.is_multi_cell();
-                (p, complex(a), &a.name).cmp(&(q, complex(b), &b.name))
-            });
+            columns.sort_by(|(p, a), (q, b)| p.cmp(q).then_with(|| a.compare(b)));
             columns.into_iter().map(|(_, column)| column).collect::<Vec<_>>()
         };
         let mut dropped = Vec::with_capacity(self.dropped.len());

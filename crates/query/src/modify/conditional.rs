@@ -155,11 +155,6 @@ fn shown_columns(
     conditions: Option<Vec<ColumnRef>>,
     is_batch: bool,
 ) -> Vec<ColumnRef> {
-    let by_name = |kind| {
-        let mut columns = columns_of(table, kind);
-        columns.sort_by_key(|column| table.column(*column).map(|def| def.name.clone()));
-        columns
-    };
     let mut shown = Vec::new();
     if conditions.is_none() || is_batch {
         shown.extend(columns_of(table, ColumnKind::PartitionKey));
@@ -167,8 +162,8 @@ fn shown_columns(
     }
     match conditions {
         None => {
-            shown.extend(by_name(ColumnKind::Static));
-            shown.extend(by_name(ColumnKind::Regular));
+            shown.extend(table.in_select_order(ColumnKind::Static));
+            shown.extend(table.in_select_order(ColumnKind::Regular));
         }
         Some(columns) => {
             for column in columns {

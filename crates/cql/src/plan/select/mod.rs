@@ -153,12 +153,8 @@ pub fn prepare(
 /// The items that are selected; `*` is all columns: key, clustering, statics and regulars by name.
 fn items(select: &ast::Select, table: &Table) -> Vec<SelectItem> {
     let names = |kind: ColumnKind| -> Vec<String> {
-        let mut names: Vec<String> =
-            table.columns(kind).iter().map(|column| column.name.clone()).collect();
-        if matches!(kind, ColumnKind::Static | ColumnKind::Regular) {
-            names.sort();
-        }
-        names
+        let columns = table.in_select_order(kind);
+        columns.into_iter().filter_map(|at| Some(table.column(at)?.name.clone())).collect()
     };
     match &select.selection {
         ast::Selection::Items(items) => items.clone(),

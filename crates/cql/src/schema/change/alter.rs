@@ -7,7 +7,7 @@ use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
 
 use super::column_type::{expand_user_types, resolve};
 use super::table::{
-    check_counters, counter_ttl, event, is_counter, masking_is_off, sort, useless_static,
+    check_counters, counter_ttl, event, is_counter, masking_is_off, useless_static,
 };
 use super::{
     Change, Context, forbidden, invalid, keyspace_name, table_options, unchanged, with_keyspace,
@@ -138,7 +138,7 @@ fn add(
     let def = ColumnDef { name: name.clone(), cql_type };
     let columns = if column.is_static { &mut schema.statics } else { &mut schema.regulars };
     columns.push(def);
-    sort(columns);
+    columns.sort_by(ColumnDef::compare);
     Ok(())
 }
 

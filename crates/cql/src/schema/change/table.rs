@@ -224,8 +224,8 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
         let what = "Cannot mix counter and non counter columns in the same table";
         return Err(invalid(what.to_owned()));
     }
-    sort(&mut schema.statics);
-    sort(&mut schema.regulars);
+    schema.statics.sort_by(ColumnDef::compare);
+    schema.regulars.sort_by(ColumnDef::compare);
     Ok(schema)
 }
 
@@ -233,14 +233,6 @@ pub(super) fn useless_static() -> Error {
     Error::invalid_request(
         "Static columns are only useful (and thus allowed) if the table has at least one clustering column",
     )
-}
-
-/// The order of files: simple columns by name, then complex ones by name.
-pub(super) fn sort(columns: &mut [ColumnDef]) {
-    columns.sort_by(|a, b| {
-        let place = |c: &ColumnDef| (c.cql_type.is_multi_cell(), c.name.clone());
-        place(a).cmp(&place(b))
-    });
 }
 
 fn check_key_column(column: &ColumnDef) -> Result<()> {

@@ -622,13 +622,13 @@ impl Scan {
         let mut sorted = std::mem::take(&mut self.sorted);
         sorted.sort_by(|(a, _), (b, _)| {
             let pairs = plan.sort.iter().zip(a.iter().zip(b));
-            pairs.fold(Ordering::Equal, |order, ((_, cql_type, descending), (a, b))| {
+            pairs.fold(Ordering::Equal, |order, ((_, cql_type, reversed), (a, b))| {
                 order.then_with(|| {
                     let order = match (a, b) {
                         (Some(a), Some(b)) => cql_type.compare(a, b),
                         (a, b) => a.is_some().cmp(&b.is_some()),
                     };
-                    if *descending { order.reverse() } else { order }
+                    if *reversed { order.reverse() } else { order }
                 })
             })
         });

@@ -55,6 +55,8 @@ pub enum AuthStatement {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleOptions {
+    /// Whether any was named.
+    pub named: bool,
     pub password: Option<String>,
     pub hashed_password: Option<String>,
     pub superuser: Option<bool>,

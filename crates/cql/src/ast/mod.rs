@@ -220,8 +220,13 @@ pub enum TableChange {
     },
     Options(Vec<TableOption>),
     DropCompactStorage,
-    /// `MASKED WITH …` or `DROP MASKED`: nothing that files hold.
+    /// `MASKED WITH …`: nothing that files hold.
     Mask,
+    /// `ALTER … DROP MASKED`
+    Unmask {
+        if_exists: bool,
+        column: Name,
+    },
     /// `CHECK …` of newer versions: nothing that files hold.
     Constraint,
 }

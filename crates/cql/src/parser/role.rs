@@ -72,10 +72,12 @@ fn name_and_options(cursor: &mut Cursor<'_>, is_user: bool) -> Result<(String, R
         } else if cursor.eat_word("nosuperuser") {
             options.superuser = Some(false);
         }
+        options.named = options != RoleOptions::default();
         name
     } else {
         let name = role_name(cursor)?;
         if cursor.eat_word("with") {
+            options.named = true;
             role_option(cursor, &mut options)?;
             while cursor.eat_word("and") {
                 role_option(cursor, &mut options)?;

@@ -223,7 +223,7 @@ fn alter_column(cursor: &mut Cursor<'_>) -> Result<TableChange> {
         }
     }
     cursor.next();
-    cursor.if_exists()?;
+    let if_exists = cursor.if_exists()?;
     let name = cursor.column()?;
     if column.is_some() && cursor.eat_word("type") {
         return Ok(TableChange::Retype { name, to: type_text(cursor)? });
@@ -233,6 +233,7 @@ fn alter_column(cursor: &mut Cursor<'_>) -> Result<TableChange> {
     } else if cursor.eat_word("drop") {
         if !(cursor.is_script && cursor.eat_word("check")) {
             cursor.expect_word("masked")?;
+            return Ok(TableChange::Unmask { if_exists, column: name });
         }
     } else if cursor.is_script && cursor.eat_word("check") {
         while !cursor.at_end() && !cursor.is_symbol(";") {

@@ -261,7 +261,10 @@ impl Drafts {
                 draft.id = options::apply(&mut draft.options, option)?.or(draft.id);
                 Ok(())
             }),
-            TableChange::DropCompactStorage | TableChange::Mask | TableChange::Constraint => Ok(()),
+            TableChange::DropCompactStorage
+            | TableChange::Mask
+            | TableChange::Unmask { .. }
+            | TableChange::Constraint => Ok(()),
         }
     }
 

@@ -7,14 +7,27 @@ use crate::coordinator::Client;
 use crate::{Error, Outcome, Result};
 
 pub(super) fn execute(statement: &AuthStatement, client: &Client) -> Result<Outcome> {
-    if let AuthStatement::CreateRole { options, .. } | AuthStatement::AlterRole { options, .. } =
-        statement
-    {
-        check_options(options)?;
+    let unauthorized = |what: &str| Err(Error::Unauthorized(what.to_owned()));
+    match statement {
+        AuthStatement::CreateRole { options, .. } => {
+            if options.superuser == Some(true) {
+                return unauthorized("Only superusers can create a role with superuser status");
+            }
+            check_options(options)?;
+        }
+        AuthStatement::AlterRole { options, .. } => {
+            if options.superuser.is_some() {
+                return unauthorized("Only superusers are allowed to alter superuser status");
+            }
+            check_options(options)?;
+            if !options.named {
+                return Err(Error::Invalid("ALTER [ROLE|USER] can't be empty".to_owned()));
+            }
+        }
+        _ => {}
     }
     if client.role.is_none() {
-        let what = "You have to be logged in and not anonymous to perform this request";
-        return Err(Error::Unauthorized(what.to_owned()));
+        return unauthorized("You have to be logged in and not anonymous to perform this request");
     }
     Err(Error::Invalid("not supported yet: roles and permissions".to_owned()))
 }
@@ -29,7 +42,7 @@ fn check_options(options: &RoleOptions) -> Result<()> {
     if options.password.is_some() {
         refused("PASSWORD")
     } else if options.hashed_password.is_some() {
-        refused("HASHED PASSWORD")
+        refused("HASHED_PASSWORD")
     } else if !options.custom.is_empty() {
         refused("OPTIONS")
     } else {

@@ -44,6 +44,7 @@ pub(crate) fn code(error: &Error) -> &'static str {
         Error::FunctionFailure { .. } => "1400",
         Error::Protocol(_) => "000a",
         Error::Unavailable { .. } => "1000",
+        Error::Unauthorized(_) => "2100",
         Error::ReadFailure { .. } => "1300",
         Error::WriteFailure { .. } => "1500",
         Error::Configuration(_) => "2300",

@@ -12,6 +12,7 @@ use super::restrictions::{Bound, Choices, Restriction, Restrictions, Test, Value
 use crate::catalog::Table;
 use crate::error::{Error, Result};
 use crate::plan::Execution;
+use crate::plan::restrictions::in_list;
 use crate::plan::term::{self, Term, collection_elements, tuple_fields};
 
 const MAX_KEY: usize = u16::MAX as usize;
@@ -83,16 +84,8 @@ impl Choices {
             }
             Choices::Marker(term) => term,
         };
-        let list = term.bind(execution)?;
-        let Some(bytes) = list.bytes() else {
-            let what = if list.is_unset() { "unset" } else { "null" };
-            return match (names, what) {
-                ([name], what) => refuse(format!("Invalid {what} value for column {name}")),
-                (_, "unset") => refuse(format!("Invalid unset value for in({})", names.join(","))),
-                _ => refuse("Invalid null value for IN restriction".to_owned()),
-            };
-        };
-        let elements = collection_elements(bytes);
+        let list = in_list(term, names, execution)?;
+        let elements = collection_elements(&list);
         match names {
             [name] => elements.into_iter().map(|e| Ok(vec![present(e, name)?])).collect(),
             _ => elements

@@ -64,10 +64,6 @@ fn name(table: &Table, column: ColumnRef) -> &str {
     table.column(column).map_or("", |def| def.name.as_str())
 }
 
-fn names(table: &Table, columns: &[ColumnRef]) -> String {
-    columns.iter().map(|column| name(table, *column)).collect::<Vec<_>>().join(", ")
-}
-
 impl Gathered {
     fn add(
         &mut self,
@@ -253,9 +249,16 @@ fn add_entry(table: &Table, entries: &mut Vec<Entry>, entry: Entry) -> Result<()
         entries.insert(at, entry);
         return Ok(());
     };
-    let shared: Vec<ColumnRef> =
-        other.columns.iter().copied().filter(|c| entry.columns.contains(c)).collect();
-    let both = names(table, &shared);
+    let first = (other.columns.first().copied(), entry.columns.first().copied());
+    if other.what.is_slice() && entry.what.is_slice() && first.0 != first.1 {
+        return Err(Error::InvalidRequest(format!(
+            "Column \"{}\" cannot be restricted by two inequalities not starting with the same column",
+            first.0.max(first.1).map_or("", |later| name(table, later))
+        )));
+    }
+    let shared = other.columns.iter().filter(|c| entry.columns.contains(c));
+    let shared: Vec<&str> = shared.map(|column| name(table, *column)).collect();
+    let both = shared.join(" ,");
     let before = std::mem::replace(&mut other.what, What::Slice { start: None, end: None });
     other.what = merge(before, entry.what, &both, false)?;
     if entry.columns.len() > other.columns.len() {

@@ -3,6 +3,7 @@
 //! A slice of several columns of mixed order is the union of slices of one column each:
 //! `(a, b) > (1, 2)` is `a = 1 AND b > 2` or `a > 1`. Start and end are bound apart and intersected.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use halcyon_model::clustering::{ClusteringValue, Position};
@@ -48,6 +49,27 @@ fn of_bound(bound: Bound<'_>, column: &str) -> Result<Vec<u8>> {
     }
 }
 
+/// The list of an `IN ?`.
+pub(in crate::plan) fn in_list<'v>(
+    term: &'v Term,
+    names: &[impl AsRef<str>],
+    execution: &Execution<'v>,
+) -> Result<Cow<'v, [u8]>> {
+    let what = match term.bind(execution)? {
+        Bound::Bytes(bytes) => return Ok(bytes),
+        Bound::Null => "null",
+        Bound::Unset => "unset",
+    };
+    Err(Error::InvalidRequest(match (names, what) {
+        ([name], _) => format!("Invalid {what} value for column {}", name.as_ref()),
+        (_, "null") => "Invalid null value for IN restriction".to_owned(),
+        _ => {
+            let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+            format!("Invalid unset value for in({})", names.join(","))
+        }
+    }))
+}
+
 pub(super) fn column_names(table: &Table, entry: &Entry) -> Vec<String> {
     let name = |c: &crate::catalog::ColumnRef| table.column(*c).map(|def| def.name.clone());
     entry.columns.iter().map(|column| name(column).unwrap_or_default()).collect()
@@ -79,21 +101,32 @@ pub(super) fn tuple(
     term: &TupleTerm,
     names: &[String],
     execution: &Execution<'_>,
+    is_slice: bool,
 ) -> Result<Tuple> {
+    let refuse = |message: String| Err(Error::InvalidRequest(message));
     match term {
         TupleTerm::Columns(terms) => {
             let several = terms.len() > 1;
-            let value = |(term, name): (&Term, &String)| match term.bind(execution)? {
-                Bound::Null if several => {
-                    Err(Error::InvalidRequest(format!("Invalid null value for column {name}")))
-                }
-                bound => of_bound(bound, name),
-            };
-            terms.iter().zip(names).map(value).collect()
+            let value =
+                |(at, (term, name)): (usize, (&Term, &String))| match term.bind(execution)? {
+                    Bound::Null if several && !is_slice => {
+                        refuse(format!("Invalid null value for column {name}"))
+                    }
+                    Bound::Unset if several => {
+                        refuse(format!("Invalid unset value for tuple field number {at}"))
+                    }
+                    bound => of_bound(bound, name),
+                };
+            terms.iter().zip(names).enumerate().map(value).collect()
         }
         TupleTerm::Whole(term) => {
             let whole = format!("({})", names.join(","));
-            split_tuple(&value(term, execution, &whole)?, names)
+            match term.bind(execution)? {
+                Bound::Unset => {
+                    Err(Error::InvalidRequest(format!("Invalid unset value for tuple {whole}")))
+                }
+                bound => split_tuple(&of_bound(bound, &whole)?, names),
+            }
         }
     }
 }
@@ -122,13 +155,13 @@ pub(super) fn tuples(
     execution: &Execution<'_>,
 ) -> Result<Vec<Tuple>> {
     match what {
-        What::Equal(term) => Ok(vec![tuple(term, names, execution)?]),
+        What::Equal(term) => Ok(vec![tuple(term, names, execution, false)?]),
         What::In(TupleList::Each(terms)) => {
-            terms.iter().map(|term| tuple(term, names, execution)).collect()
+            terms.iter().map(|term| tuple(term, names, execution, false)).collect()
         }
         What::In(TupleList::List { term, tuples }) => {
             let whole = names.join(",");
-            let elements = list_elements(&value(term, execution, &whole)?, &whole)?;
+            let elements = list_elements(&in_list(term, names, execution)?, &whole)?;
             elements
                 .into_iter()
                 .map(
@@ -262,7 +295,7 @@ impl Restrictions {
                     let bind = |bound: &Option<BoundTerm>| -> Result<Option<(Tuple, bool)>> {
                         let Some(bound) = bound else { return Ok(None) };
                         let names = names.get(..bound.count).unwrap_or(&names);
-                        Ok(Some((tuple(&bound.term, names, execution)?, bound.inclusive)))
+                        Ok(Some((tuple(&bound.term, names, execution, true)?, bound.inclusive)))
                     };
                     // Null lies before every value, whatever the order of the column.
                     let null = |bound: &Option<BoundTerm>| match bound {

@@ -8,6 +8,7 @@ use super::{BoundTerm, Entry, Restrictions, What};
 use crate::catalog::{ColumnRef, Table};
 use crate::error::{Error, Result};
 use crate::plan::Execution;
+use crate::plan::term::{Bound, Term};
 
 /// What must hold of a column's value (a collection's frozen form).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,9 @@ fn bind_entry(
     let names = column_names(table, entry);
     let null = |error: Error| match error {
         Error::InvalidRequest(message) => Error::InvalidRequest(
-            message.replace("Invalid null value in condition", "Unsupported null value"),
+            message
+                .replace("Invalid null value in condition", "Unsupported null value")
+                .replace("Invalid unset value", "Unsupported unset value"),
         ),
         other => other,
     };
@@ -73,7 +76,7 @@ fn bind_entry(
         What::Slice { start, end } => {
             let side = |side: &Option<BoundTerm>| -> Result<Option<(Vec<u8>, bool)>> {
                 let Some(side) = side else { return Ok(None) };
-                let mut values = tuple(&side.term, &names, execution).map_err(null)?;
+                let mut values = tuple(&side.term, &names, execution, true).map_err(null)?;
                 Ok(values.drain(..).next().map(|value| (value, side.inclusive)))
             };
             add(0, Test::Between { start: side(start)?, end: side(end)? });
@@ -86,14 +89,15 @@ fn bind_entry(
             for term in keys {
                 add(0, Test::ContainsKey(value(term, execution, name).map_err(null)?));
             }
+            let part = |term: &Term, what: &str| match term.bind(execution)? {
+                Bound::Bytes(bytes) => Ok(bytes.into_owned()),
+                absent => Err(Error::InvalidRequest(format!(
+                    "Unsupported {} map {what} for column {name}",
+                    if absent.is_unset() { "unset" } else { "null" }
+                ))),
+            };
             for (key, term) in entries {
-                add(
-                    0,
-                    Test::Entry(
-                        value(key, execution, name).map_err(null)?,
-                        value(term, execution, name).map_err(null)?,
-                    ),
-                );
+                add(0, Test::Entry(part(key, "key")?, part(term, "value")?));
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::catalog::ColumnRef;
 use crate::plan::term::Term;
 
 pub use analysis::Context;
+pub(super) use bind::in_list;
 pub use bind::{BoundKeys, TokenBounds};
 pub use filter::{BoundFilter, Test};
 pub(crate) use relation::{find as find_column, receiver};

@@ -46,7 +46,7 @@ pub(crate) fn receiver(table: &Table, column: ColumnRef) -> Result<ColumnSpec> {
 fn list_of(spec: &ColumnSpec) -> ColumnSpec {
     ColumnSpec {
         name: format!("in({})", spec.name),
-        cql_type: CqlType::List(Box::new(spec.cql_type.clone().freeze())),
+        cql_type: CqlType::List(Box::new(spec.cql_type.clone())).freeze(),
         ..spec.clone()
     }
 }
@@ -163,6 +163,7 @@ fn single(
             contains(&spec, relation.operator, one(&relation.value)?, to)?
         }
         Operator::Like | Operator::Matches => {
+            Term::prepare(one(&relation.value)?, &spec, to)?;
             return Err(Error::InvalidRequest(format!(
                 "{} restriction is only supported on properly indexed columns. {} is not valid.",
                 relation.operator,
@@ -371,6 +372,7 @@ pub(super) fn token(
         Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
             Ok(slice(relation.operator, term(to)?, 1))
         }
+        Operator::NotEqual => Err(unsupported(relation)),
         operator => {
             Err(Error::InvalidRequest(format!("{operator} cannot be used with the token function")))
         }

@@ -37,12 +37,8 @@ impl SelectPlan {
     pub fn bind(self: &Arc<SelectPlan>, execution: &Execution<'_>) -> Result<BoundSelect> {
         let restrictions = &self.restrictions;
         let limits = Limits {
-            rows: limit(self.limit.as_ref(), execution, "limit")?,
-            per_partition: limit(
-                self.per_partition_limit.as_ref(),
-                execution,
-                "per_partition_limit",
-            )?,
+            rows: limit(self.limit.as_ref(), execution)?,
+            per_partition: limit(self.per_partition_limit.as_ref(), execution)?,
         };
         let statics = !self.table.schema.statics.is_empty();
         let slices = restrictions.bind_slices(&self.table, execution, self.reversed, statics)?;
@@ -74,17 +70,17 @@ impl SelectPlan {
     }
 }
 
-fn limit(term: Option<&Term>, execution: &Execution<'_>, name: &str) -> Result<u32> {
+fn limit(term: Option<&Term>, execution: &Execution<'_>) -> Result<u32> {
     let Some(term) = term else { return Ok(NO_LIMIT) };
     let bytes = match term.bind(execution)? {
         Bound::Unset => return Ok(NO_LIMIT),
         Bound::Null => {
-            return Err(Error::InvalidRequest(format!("Invalid null value of {name}")));
+            return Err(Error::invalid_request("Invalid null value of limit"));
         }
         Bound::Bytes(bytes) => bytes,
     };
     let value = <[u8; 4]>::try_from(bytes.as_ref()).map(i32::from_be_bytes);
-    let value = value.map_err(|_| Error::InvalidRequest(format!("Invalid {name} value")))?;
+    let value = value.map_err(|_| Error::invalid_request("Invalid limit value"))?;
     match u32::try_from(value) {
         Ok(limit) if limit > 0 => Ok(limit),
         _ => Err(Error::invalid_request("LIMIT must be strictly positive")),

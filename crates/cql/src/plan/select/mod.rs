@@ -35,7 +35,7 @@ pub struct SelectPlan {
     pub restrictions: Restrictions,
     /// Rows come last to first.
     pub reversed: bool,
-    /// Fetched columns by which rows of several partitions are sorted; `true` is descending.
+    /// Fetched columns by which rows of several partitions are sorted, with their types; `true` is against them.
     pub sort: Vec<(usize, CqlType, bool)>,
     /// Indexes into the fetched columns of what filters look at, one per entry of `restrictions.filters` column.
     pub filter_fetch: Vec<(ColumnRef, usize)>,

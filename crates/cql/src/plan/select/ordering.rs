@@ -46,10 +46,10 @@ pub(super) fn prepare(
     let reversed = reversed(&columns, table, restrictions)?;
     let mut sort = Sort::new();
     if restrictions.keys_in() {
-        for (column, descending) in &columns {
+        for (column, _) in &columns {
             let Some(def) = table.column(*column) else { continue };
             let fetch = selection.fetch(*column, false);
-            sort.push((fetch, def.cql_type.base().clone(), *descending));
+            sort.push((fetch, def.cql_type.clone(), reversed));
         }
     }
     Ok((reversed, sort))

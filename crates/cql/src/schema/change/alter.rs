@@ -81,6 +81,15 @@ fn apply(
         TableChange::DropCompactStorage => Err(Error::invalid_request(
             "DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.",
         )),
+        TableChange::Unmask { if_exists, column } => {
+            if *if_exists || all_columns(schema).any(|known| known.name == column.text) {
+                return Ok(());
+            }
+            Err(invalid(format!(
+                "Column with name '{}' doesn't exist on table '{}'",
+                column.text, schema.name
+            )))
+        }
         TableChange::Mask | TableChange::Constraint => Err(masking_is_off()),
     }
 }
@@ -170,7 +179,9 @@ fn is_compatible(new: &CqlType, old: &CqlType) -> bool {
         return false;
     }
     match (new, old) {
-        (CqlType::Blob, _) => !old.is_multi_cell(),
+        (CqlType::Blob, _) => {
+            !matches!(old.thawed(), CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..))
+        }
         (CqlType::Text, CqlType::Ascii)
         | (CqlType::Uuid, CqlType::TimeUuid)
         | (CqlType::BigInt, CqlType::Timestamp)

@@ -73,11 +73,21 @@ fn check_compressor(full: &str, options: &Options) -> Result<()> {
             "Invalid compressor type '{kind}' specified for LZ4 parameter 'lz4_compressor_type'. Valid options are [high, fast]."
         )));
     }
-    if let Some(level) = options.get("compression_level")
-        && !level.parse::<i32>().is_ok_and(|level| (-131_072..=22).contains(&level))
+    if let Some(level) = options.get("lz4_high_compressor_level")
+        && !level.parse::<i32>().is_ok_and(|level| (1..=17).contains(&level))
     {
         return Err(configuration(format!(
-            "ZstdCompressor.create() threw an error: java.lang.IllegalArgumentException compression_level={level} is invalid"
+            "Invalid value [{level}] for parameter 'lz4_high_compressor_level'. Value must be between 1 and 17."
+        )));
+    }
+    if let Some(level) = options.get("compression_level") {
+        let why = match level.parse::<i32>() {
+            Ok(level) if (-131_072..=22).contains(&level) => return Ok(()),
+            Ok(level) => format!("IllegalArgumentException compression_level={level} is invalid"),
+            Err(_) => format!("NumberFormatException For input string: \"{level}\""),
+        };
+        return Err(configuration(format!(
+            "ZstdCompressor.create() threw an error: java.lang.{why}"
         )));
     }
     Ok(())

@@ -78,7 +78,7 @@ pub(super) fn create(
             message: format!("Cannot add existing keyspace \"{name}\""),
         });
     }
-    let replication = check_replication(name, replication, context)?;
+    let replication = check_replication(name, replication, &BTreeMap::new(), context)?;
     let warnings = replication_warnings(name, &replication);
     let keyspace = Keyspace {
         name: name.to_owned(),
@@ -112,10 +112,12 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The replication as it is kept: the class by its full name, factors by data center.
+/// The replication as it is kept: the class by its full name, factors by data center. What it was before stays where nothing is given
+/// for it: `replication_factor` is only for data centers that had none.
 fn check_replication(
     keyspace: &str,
     mut given: BTreeMap<String, String>,
+    before: &BTreeMap<String, String>,
     context: &Context<'_>,
 ) -> Result<BTreeMap<String, String>> {
     let class = given
@@ -126,13 +128,23 @@ fn check_replication(
     match full.strip_prefix(LOCATOR) {
         Some("SimpleStrategy") => {
             unrecognized(&given, &[&factor], "SimpleStrategy", keyspace)?;
-            given.entry(factor).or_insert_with(|| "1".to_owned());
+            let known = before.get(&factor).map_or("1", String::as_str);
+            given.entry(factor).or_insert_with(|| known.to_owned());
         }
         Some("NetworkTopologyStrategy") => {
             let everywhere = given.remove(&factor);
             unrecognized(&given, &[context.data_center], "NetworkTopologyStrategy", keyspace)?;
-            let default = everywhere.unwrap_or_else(|| "1".to_owned());
-            given.entry(context.data_center.to_owned()).or_insert(default);
+            let known = before.get(context.data_center);
+            let known = known.or(everywhere.as_ref()).or_else(|| before.get(&factor));
+            let known = known.map_or("1", String::as_str);
+            given.entry(context.data_center.to_owned()).or_insert_with(|| known.to_owned());
+            given.values().try_for_each(|factor| check_factor(factor))?;
+            given.retain(|_, factor| factor.parse() != Ok(0));
+            if given.is_empty() {
+                return Err(Error::Configuration(
+                    "Configuration for at least one datacenter must be present".to_owned(),
+                ));
+            }
         }
         Some("LocalStrategy") => return Err(local_strategy()),
         Some("OldNetworkTopologyStrategy") => {
@@ -219,16 +231,15 @@ pub(super) fn alter(
         };
     };
     let mut keyspace = Keyspace::clone(known);
-    let mut warnings = Vec::new();
     if let Some(replication) = attributes.replication {
-        keyspace.replication = check_replication(name, replication, context)?;
-        warnings = replication_warnings(name, &keyspace.replication);
-        let sum = |of: &Keyspace| -> i64 {
-            of.replication.values().filter_map(|factor| factor.parse::<i64>().ok()).sum()
-        };
-        if sum(&keyspace) > sum(known) {
-            warnings.push("When increasing replication factor you need to run a full (-full) repair to distribute the data.".to_owned());
-        }
+        keyspace.replication = check_replication(name, replication, &known.replication, context)?;
+    }
+    let mut warnings = replication_warnings(name, &keyspace.replication);
+    let sum = |of: &Keyspace| -> i64 {
+        of.replication.values().filter_map(|factor| factor.parse::<i64>().ok()).sum()
+    };
+    if sum(&keyspace) > sum(known) {
+        warnings.push("When increasing replication factor you need to run a full (-full) repair to distribute the data.".to_owned());
     }
     keyspace.durable_writes = attributes.durable_writes.unwrap_or(keyspace.durable_writes);
     Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event("UPDATED", name)) })

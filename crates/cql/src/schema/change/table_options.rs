@@ -209,10 +209,11 @@ fn caching(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>> 
     let mut found = BTreeMap::new();
     // An empty map caches nothing; a key that is left out has its default.
     let default = if given.is_empty() { "NONE" } else { "ALL" };
-    let keys = given.get("keys").map_or(default, String::as_str).to_ascii_uppercase();
+    let given_keys = given.get("keys").map_or(default, String::as_str);
+    let keys = given_keys.to_ascii_uppercase();
     if !matches!(keys.as_str(), "ALL" | "NONE") {
         return Err(configuration(format!(
-            "Invalid value '{keys}' for caching sub-option 'keys': only 'ALL' and 'NONE' are allowed"
+            "Invalid value '{given_keys}' for caching sub-option 'keys': only 'ALL' and 'NONE' are allowed"
         )));
     }
     let rows = given.get("rows_per_partition").map_or("NONE", String::as_str);
@@ -240,7 +241,18 @@ fn speculative(text: &str) -> Result<String> {
             .strip_prefix(function)
             .and_then(|rest| rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')')));
         if let Some((left, right)) = inner.and_then(|inner| inner.split_once(',')) {
-            let (left, right) = (speculative(left.trim())?, speculative(right.trim())?);
+            let simple = |part: &str| {
+                let found = speculative(part.trim()).ok();
+                found.filter(|found| found.ends_with(['p', 's']))
+            };
+            let (left, right) =
+                simple(left).and_then(|left| Some((left, simple(right)?))).ok_or_else(invalid)?;
+            if left.ends_with('p') == right.ends_with('p') {
+                let kind = if left.ends_with('p') { "PERCENTILE" } else { "FIXED" };
+                return Err(configuration(format!(
+                    "Invalid value {text} for option 'speculative_retry': MIN()/MAX() arguments should be of different types, but both are of type {kind}"
+                )));
+            }
             return Ok(format!("{function}({left},{right})"));
         }
     }

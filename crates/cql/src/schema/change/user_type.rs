@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnDef;
-use halcyon_model::types::UserType;
+use halcyon_model::types::{UserType, quote_identifier_if_needed};
 
 use super::column_type::{mentions, resolve};
 use super::{
@@ -102,6 +102,12 @@ pub(super) fn alter(
     Ok(with_keyspace(catalog, keyspace_after, event("UPDATED", keyspace, &name.name)))
 }
 
+/// `keyspace.type`, as messages name it.
+fn full_name(user_type: &UserType) -> String {
+    let name = quote_identifier_if_needed(&String::from_utf8_lossy(&user_type.name));
+    format!("{}.{name}", user_type.keyspace)
+}
+
 fn add_field(
     user_type: &mut UserType,
     keyspace: &Keyspace,
@@ -110,7 +116,7 @@ fn add_field(
     if_not_exists: bool,
 ) -> Result<()> {
     check_field(text)?;
-    let full = format!("{}.{}", keyspace.name, String::from_utf8_lossy(&user_type.name));
+    let full = full_name(user_type);
     if user_type.fields.iter().any(|(known, _)| *known == field.text.as_bytes()) {
         if if_not_exists {
             return Ok(());
@@ -148,10 +154,10 @@ fn spelled_with_keyspace(text: &TypeText, keyspace: &Keyspace) -> String {
     for token in tokens(&text.text) {
         let is_name = matches!(token.kind, TokenKind::Word | TokenKind::QuotedName);
         if is_name && keyspace.types.contains_key(token.value().as_ref()) {
-            out.push_str(&keyspace.name);
-            out.push('.');
+            out.push_str(&format!("{}.{}", keyspace.name, token.value()));
+        } else {
+            out.push_str(token.text);
         }
-        out.push_str(token.text);
         if token.is_symbol(",") {
             out.push(' ');
         }
@@ -160,8 +166,8 @@ fn spelled_with_keyspace(text: &TypeText, keyspace: &Keyspace) -> String {
 }
 
 fn rename(user_type: &mut UserType, renames: &[(Name, Name)], if_exists: bool) -> Result<()> {
+    let full = full_name(user_type);
     let keyspace = user_type.keyspace.clone();
-    let full = format!("{keyspace}.{}", String::from_utf8_lossy(&user_type.name));
     for (from, to) in renames {
         let field = user_type.fields.iter_mut().find(|(field, _)| *field == from.text.as_bytes());
         match field {
@@ -176,7 +182,7 @@ fn rename(user_type: &mut UserType, renames: &[(Name, Name)], if_exists: bool) -
     for (index, (field, _)) in user_type.fields.iter().enumerate() {
         if user_type.fields.iter().take(index).any(|(known, _)| known == field) {
             let field = String::from_utf8_lossy(field);
-            return Err(invalid(format!("Duplicate field name {field} in type {full}")));
+            return Err(invalid(format!("Duplicate field name {field} in type {keyspace}")));
         }
     }
     Ok(())

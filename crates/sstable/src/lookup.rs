@@ -238,7 +238,8 @@ impl<'a> Lookup<'a> {
         let partitioner = &sstable.layout().partitioner;
         match &self.index.files {
             IndexFiles::Big { index } => {
-                let search = BigSearch { index, partitioner, data_length: sstable.data_length() };
+                let (data_length, last_key) = (sstable.data_length(), sstable.last_key());
+                let search = BigSearch { index, partitioner, data_length, last_key };
                 let entry = search.find(self.summary.as_ref(), key).await?;
                 Ok(entry.map(|entry| entry.data_position))
             }
@@ -269,7 +270,9 @@ async fn stored_summary(sstable: &SSTable, disk: &Disk) -> Result<Option<Summary
     }
     let path = sstable.descriptor().component_path(Component::Summary);
     let bytes = disk.read(&path, MAX_SUMMARY).await?;
-    Ok(Summary::decode(&mut Cursor::new(&bytes)).ok())
+    let summary = Summary::decode(&mut Cursor::new(&bytes)).ok();
+    // No checksum covers it, but one does the statistics.
+    Ok(summary.filter(|summary| sstable.last_key().is_none_or(|last| last == summary.last_key)))
 }
 
 /// The stored summary, or one made from Index.db.
@@ -288,6 +291,9 @@ pub(crate) async fn summary_of(
         first.get_or_insert_with(|| entries.key.clone());
         summary.add(&entries.key, head.index_position);
     }
+    if sstable.last_key().is_some_and(|last| last != entries.key) {
+        return Err(cut_short(index));
+    }
     Ok(summary.finish(first.unwrap_or_default(), entries.key))
 }
 
@@ -295,6 +301,8 @@ pub(crate) struct BigSearch<'s, S> {
     pub(crate) index: &'s S,
     pub(crate) partitioner: &'s Partitioner,
     pub(crate) data_length: u64,
+    /// Up to which the index must go, if that is known.
+    pub(crate) last_key: Option<&'s [u8]>,
 }
 
 impl<S: IndexSource<Error = Error>> BigSearch<'_, S> {
@@ -336,6 +344,15 @@ impl<S: IndexSource<Error = Error>> BigSearch<'_, S> {
                 Ordering::Greater => return Ok(None),
             }
         }
-        Ok(None)
+        match self.last_key {
+            Some(last) if self.partitioner.compare(key, last).is_le() => Err(cut_short(self.index)),
+            _ => Ok(None),
+        }
     }
+}
+
+/// An Index.db without the key that Statistics.db calls the last.
+pub(crate) fn cut_short<S: IndexSource<Error = Error>>(index: &S) -> Error {
+    let what = "the index ends before the last key that Statistics.db names".to_owned();
+    index.corrupt(DecodeError { offset: index.len(), what })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_model::schema::TableSchema;
-use halcyon_model::{Clusterings, CqlType, Cursor, Partitioner};
+use halcyon_model::{Clusterings, CqlType, Cursor, DecodeError, Partitioner};
 use halcyon_stream::{Column, Layout};
 
 use crate::components::compression_info::CompressionInfo;
@@ -120,6 +120,7 @@ impl SSTable {
             None if listed.has(Component::Crc) => Some(read_crc(disk, descriptor).await?),
             _ => None,
         };
+        check_length(descriptor, file_length, checksums.as_deref())?;
         let mut dropped = BTreeMap::new();
         if let Some(schema) = &options.schema {
             check_schema(descriptor, &statistics.header, schema)?;
@@ -176,6 +177,11 @@ impl SSTable {
     /// Bytes of Data.db uncompressed.
     pub fn data_length(&self) -> u64 {
         self.data_length
+    }
+
+    /// As Statistics.db has it: versions from `oa` on do.
+    pub(crate) fn last_key(&self) -> Option<&[u8]> {
+        self.statistics.stats.last_key.as_deref().filter(|key| !key.is_empty())
     }
 
     /// Keys, estimated from the cardinality sketch, or else from the partition size histogram.
@@ -324,6 +330,21 @@ async fn read_crc(disk: &Disk, descriptor: &Descriptor) -> Result<Arc<ChunkCrcs>
     ChunkCrcs::decode(&mut Cursor::new(&bytes))
         .map(Arc::new)
         .map_err(|e| Error::corrupt(path, Component::Crc, e))
+}
+
+/// Whether all of Data.db is there: one that ends where a partition does would seem whole to whoever reads on to its end.
+fn check_length(descriptor: &Descriptor, length: u64, checksums: Option<&ChunkCrcs>) -> Result<()> {
+    let chunks = |checksums: &ChunkCrcs| length.div_ceil(u64::from(checksums.chunk_size.max(1)));
+    let what = match checksums {
+        _ if length == 0 => "the file is empty".to_owned(),
+        // Cassandra's compaction has a checksum of nothing at the end.
+        Some(sums) if sums.crcs.len() as u64 > chunks(sums) + 1 => {
+            format!("the file ends here, CRC.db has {} checksums", sums.crcs.len())
+        }
+        _ => return Ok(()),
+    };
+    let path = descriptor.component_path(Component::Data);
+    Err(Error::corrupt(path, Component::Data, DecodeError { offset: length, what }))
 }
 
 fn layout_of(descriptor: &Descriptor, statistics: &Statistics) -> Result<Layout> {

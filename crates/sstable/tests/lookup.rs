@@ -76,6 +76,59 @@ fn every_key_is_found_and_no_other() {
     assert!(keys > 2000 && absent > 5000, "{keys} keys, {absent} absent");
 }
 
+/// An Index.db or an uncompressed Data.db that lacks its end is told of; no key is taken for one that is not there.
+#[test]
+fn ends_may_be_missing() {
+    let source = corpus().join("oa/uncompressed/sstables");
+    let mut descriptors = Vec::new();
+    sstables_below(&source, &mut descriptors);
+    let descriptor = descriptors.first().expect("an SSTable");
+    let disk = Disk::real(DiskOptions::default());
+    let folder = std::env::temp_dir().join(format!("halcyon-ends-{}", std::process::id()));
+    let descriptor = Descriptor { directory: folder.clone(), ..descriptor.clone() };
+    std::fs::create_dir_all(&folder).expect("creates");
+    for entry in std::fs::read_dir(&source).expect("folder").flatten() {
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).expect("copies");
+    }
+    block_on(async {
+        let sstable = open(&disk, &descriptor).await;
+        let partitions = partitions(&disk, &sstable).await;
+        let index = descriptor.component_path(Component::Index);
+        let whole = std::fs::read(&index).expect("readable");
+        let all = whole.len();
+        for length in (0..all).chain([all + 1]) {
+            let bytes = if length < all { &whole[..length] } else { &whole };
+            std::fs::write(&index, bytes).expect("writes");
+            let mut lookup = sstable.lookup(&disk, AccessMode::Standard).await.expect("opens");
+            let mut lost = 0;
+            for (key, position) in &partitions {
+                match lookup.find(key).await {
+                    Ok(found) => assert_eq!(found, Some(*position)),
+                    Err(e) => {
+                        assert!(e.to_string().contains("Index.db is corrupt"), "{e}");
+                        lost += 1;
+                    }
+                }
+            }
+            assert_eq!(lost > 0, length < all);
+        }
+        let summary = descriptor.component_path(Component::Summary);
+        std::fs::remove_file(summary).expect("removes");
+        for length in 0..all {
+            std::fs::write(&index, &whole[..length]).expect("writes");
+            let sstable = open(&disk, &descriptor).await;
+            assert!(sstable.lookup(&disk, AccessMode::Standard).await.is_err());
+        }
+        std::fs::write(&index, &whole).expect("writes");
+        let data = descriptor.component_path(Component::Data);
+        std::fs::write(&data, []).expect("writes");
+        let opened = SSTable::open(&disk, &descriptor, OpenOptions::default()).await;
+        let error = opened.expect_err("no data").to_string();
+        assert!(error.contains("Data.db is corrupt at offset 0: the file is empty"), "{error}");
+    });
+    let _ = std::fs::remove_dir_all(folder);
+}
+
 /// An SSTable without its filter and summary, with a damaged summary, and without its index.
 #[test]
 fn shortcuts_may_be_missing() {

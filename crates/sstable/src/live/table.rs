@@ -19,7 +19,7 @@ use crate::bti::{PartitionIndex, PartitionPosition, RowIndexEntry};
 use crate::components::filter::Filter;
 use crate::components::summary::Summary;
 use crate::data::window::DataWindow;
-use crate::lookup::{BigSearch, Entries, IndexFile, row_entry, summary_of};
+use crate::lookup::{BigSearch, Entries, IndexFile, cut_short, row_entry, summary_of};
 use crate::{Component, Error, Format, Result, SSTable};
 
 const LOOKUP_WINDOW: usize = 16 * 1024;
@@ -267,7 +267,8 @@ impl LiveSSTable {
         let index = self.row_index(caches);
         let partitioner = &self.sstable.layout().partitioner;
         let data_length = self.sstable.data_length();
-        let search = BigSearch { index: &index, partitioner, data_length };
+        let last_key = self.sstable.last_key();
+        let search = BigSearch { index: &index, partitioner, data_length, last_key };
         let entry = search.find(Some(summary), &key.bytes).await?;
         Ok(entry.map(|entry| Found {
             data_position: entry.data_position,
@@ -366,6 +367,9 @@ impl LiveSSTable {
                     if !start.is_after(&layout, &key) {
                         return Ok(entry.data_position.min(self.sstable.data_length()));
                     }
+                }
+                if self.sstable.last_key().is_some() {
+                    return Err(cut_short(&index));
                 }
             }
             LiveIndex::Bti { partitions, root, .. } => {

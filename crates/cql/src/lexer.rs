@@ -324,16 +324,16 @@ fn duration(rest: &str) -> usize {
     }
 }
 
-/// `P1Y2M3DT4H5M6S`, `P3W` and `P0001-02-03T04:05:06`.
+/// `P1Y2M3DT4H5M6S`, `P3W` and `P0001-02-03T04:05:06`. Small letters make a name: `p1y`.
 fn iso_duration(rest: &str) -> usize {
     let sign = usize::from(rest.starts_with('-'));
     let body = after(rest, sign);
-    if !body.starts_with(['P', 'p']) {
+    if !body.starts_with('P') {
         return 0;
     }
-    let length = run(body, |b| b.is_ascii_digit() || b"PpYyMmDdTtHhSsWw-:".contains(&b));
+    let length = run(body, |b| b.is_ascii_digit() || b"PYMDTHSW-:".contains(&b));
     let text = after(body, 1).get(..length - 1).unwrap_or_default();
-    let (date, time) = match text.split_once(['T', 't']) {
+    let (date, time) = match text.split_once('T') {
         Some((date, time)) => (date, Some(time)),
         None => (text, None),
     };
@@ -341,7 +341,7 @@ fn iso_duration(rest: &str) -> usize {
         && date.split('-').map(|part| digits(part) == part.len()).eq([true, true, true])
         && time.is_some_and(|t| t.split(':').map(|p| digits(p) == 2).eq([true, true, true]));
     let units = (!date.is_empty() || time.is_some())
-        && unit_run(date, b"YMWD")
+        && (unit_run(date, b"YMD") || (time.is_none() && unit_run(date, b"W")))
         && time.is_none_or(|time| !time.is_empty() && unit_run(time, b"HMS"));
     if alternative || units { sign + length } else { 0 }
 }
@@ -350,8 +350,8 @@ fn iso_duration(rest: &str) -> usize {
 fn unit_run(mut text: &str, mut units: &[u8]) -> bool {
     while !text.is_empty() {
         let number = digits(text);
-        let unit = text.as_bytes().get(number).map(u8::to_ascii_uppercase);
-        let Some(at) = units.iter().position(|known| Some(*known) == unit) else {
+        let unit = text.as_bytes().get(number);
+        let Some(at) = units.iter().position(|known| Some(known) == unit) else {
             return false;
         };
         if number == 0 {

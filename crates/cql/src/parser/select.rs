@@ -208,7 +208,7 @@ fn bare(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
     }
 }
 
-/// `(type) selector`, `(a, b)`, or a selector in parentheses.
+/// `(type) selector`, `(a, b)`, or a selector in parentheses, which is a tuple of one until its type is asked for.
 fn parentheses(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
     let hint = cursor.attempt(|cursor| {
         cursor.expect_symbol("(")?;
@@ -220,16 +220,9 @@ fn parentheses(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
         return Ok(RawSelector::TypeHint { to, selector: Box::new(selector) });
     }
     cursor.expect_symbol("(")?;
-    let mut items = cursor.list(unaliased)?;
+    let items = cursor.list(unaliased)?;
     cursor.expect_symbol(")")?;
-    match items.pop() {
-        Some(only) if items.is_empty() => Ok(only),
-        Some(last) => {
-            items.push(last);
-            Ok(RawSelector::Tuple(items))
-        }
-        None => Err(cursor.no_viable()),
-    }
+    if items.is_empty() { Err(cursor.no_viable()) } else { Ok(RawSelector::Tuple(items)) }
 }
 
 fn braces(cursor: &mut Cursor<'_>) -> Result<RawSelector> {

@@ -233,8 +233,8 @@ fn cast(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     cursor.expect_word("as")?;
     let to = native_type(cursor)?;
     cursor.expect_symbol(")")?;
-    let name = format!("cast_as_{}", if to.text == "varchar" { "text" } else { &to.text });
-    let name = QualifiedName { place, keyspace: None, name };
+    let name = format!("cast_as_{}", to.text);
+    let name = QualifiedName { place, keyspace: Some("system".to_owned()), name };
     Ok(RawTerm::Call { name, arguments: vec![argument] })
 }
 

@@ -18,7 +18,7 @@ use halcyon_model::CqlType;
 
 use super::functions::{self, Argument, Function, Match, Scope};
 use super::{ColumnSpec, Entropy, Execution, Given, Value, Variables};
-use crate::ast::{QualifiedName, RawTerm, TypeText};
+use crate::ast::{LiteralKind, QualifiedName, RawTerm, TypeText};
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 
@@ -172,6 +172,13 @@ impl Node {
                 Err(Error::invalid_request("Invalid null value for counter increment/decrement"))
             }
             RawTerm::Null => Ok(Node::Null),
+            RawTerm::Literal { kind: LiteralKind::String, text }
+                if *receiver.cql_type.base() == CqlType::Timestamp
+                    && text.eq_ignore_ascii_case("now") =>
+            {
+                let name = raw::native("currenttimestamp");
+                prepare_call(&name, &[], receiver, to)
+            }
             RawTerm::Literal { kind, text } => {
                 parse_literal(*kind, text, receiver).map(Node::Value)
             }

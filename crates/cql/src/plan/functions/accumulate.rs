@@ -29,11 +29,14 @@ struct FloatSum {
     sum: f64,
     compensation: f64,
     simple: f64,
+    /// Whether a value was infinite, or none at all.
+    has_special: bool,
 }
 
 impl FloatSum {
     fn add(&mut self, value: f64) {
         self.simple += value;
+        self.has_special |= !value.is_finite();
         let corrected = value - self.compensation;
         let rounded = self.sum + corrected;
         self.compensation = (rounded - self.sum) - corrected;
@@ -134,14 +137,11 @@ impl Accumulator {
                 let total = self.float.total();
                 let average = if self.count == 0 {
                     0.0
-                } else if total.is_finite()
-                    || !self.float.simple.is_finite() && self.decimal.is_zero()
-                {
+                } else if total.is_finite() || self.float.has_special {
                     total / self.count as f64
                 } else {
-                    // The sum overflowed, or a value was infinite.
-                    let exact = self.decimal.to_f64() / self.count as f64;
-                    if exact.is_finite() { exact } else { total }
+                    // The sum is too great for a double, not the average.
+                    number::quotient(&self.decimal, self.count)
                 };
                 number::of_f64(&self.returns, average)
             }

@@ -3,7 +3,7 @@
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
-use super::natives::{Aggregate, Scalar, inferred, native};
+use super::natives::{Aggregate, Scalar, inferred, native, wrong_number};
 use super::{Accumulator, Argument, Body, Function, math};
 use crate::error::{Error, Result};
 use crate::plan::term::collection_elements;
@@ -21,27 +21,26 @@ pub enum Collections {
 
 /// The function of that name for the type of its argument.
 pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Option<Function>> {
-    let (which, what) = match name {
-        "map_keys" => (Collections::MapKeys, "map"),
-        "map_values" => (Collections::MapValues, "map"),
-        "collection_count" => (Collections::Count, "collection"),
-        "collection_min" => (Collections::Min, "set or list"),
-        "collection_max" => (Collections::Max, "set or list"),
-        "collection_sum" => (Collections::Sum, "numeric set or list"),
-        "collection_avg" => (Collections::Avg, "numeric set or list"),
+    const NUMBERS: &str = "numeric_set_or_list";
+    // What its signature calls its argument, and what messages do.
+    let (which, parameter, what) = match name {
+        "map_keys" => (Collections::MapKeys, "map", "map"),
+        "map_values" => (Collections::MapValues, "map", "map"),
+        "collection_count" => (Collections::Count, "collection", "collection"),
+        "collection_min" => (Collections::Min, NUMBERS, "set or list"),
+        "collection_max" => (Collections::Max, NUMBERS, "set or list"),
+        "collection_sum" => (Collections::Sum, NUMBERS, "numeric set/list"),
+        "collection_avg" => (Collections::Avg, NUMBERS, "numeric set/list"),
         _ => return Ok(None),
     };
     if arguments.len() != 1 {
-        return Err(Error::InvalidRequest(format!(
-            "Invalid number of arguments for function system.{name}({what})"
-        )));
+        return Err(wrong_number(name, parameter));
     }
-    let Some(of) = inferred(name, arguments, 0, what)? else { return Ok(None) };
+    let Some(of) = inferred(name, arguments, 0, parameter)? else { return Ok(None) };
     let returns = returned(which, of.thawed()).ok_or_else(|| {
         let shown = arguments.first().map(|argument| argument.text()).unwrap_or_default();
-        let article = if what.starts_with("set") || what.starts_with(['m', 'c', 'n']) { "a" } else { "an" };
         Error::InvalidRequest(format!(
-            "Function system.{name} requires {article} {what} argument, but found argument {shown} of type {}",
+            "Function system.{name} requires a {what} argument, but found argument {shown} of type {}",
             of.cql_name()
         ))
     })?;
@@ -50,8 +49,8 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
 
 fn returned(which: Collections, of: &CqlType) -> Option<CqlType> {
     Some(match (which, of) {
-        (Collections::MapKeys, CqlType::Map(key, _)) => CqlType::Set(key.clone()),
-        (Collections::MapValues, CqlType::Map(_, value)) => CqlType::List(value.clone()),
+        (Collections::MapKeys, CqlType::Map(key, _)) => CqlType::Set(key.clone()).freeze(),
+        (Collections::MapValues, CqlType::Map(_, value)) => CqlType::List(value.clone()).freeze(),
         (Collections::Count, CqlType::Map(..) | CqlType::Set(_) | CqlType::List(_)) => CqlType::Int,
         (Collections::Min | Collections::Max, CqlType::Set(element) | CqlType::List(element)) => {
             (**element).clone()

@@ -6,8 +6,8 @@ use halcyon_model::CqlType;
 
 use super::calendar::{Duration, add_to_days, add_to_millis};
 use super::number::{
-    Decimal, divide_half_even, of_f64, of_integer, power_of_ten, to_decimal, to_f64, to_integer,
-    to_long,
+    Decimal, divide_half_even, float_decimal, of_f64, of_integer, power_of_ten, to_decimal, to_f64,
+    to_integer, to_long,
 };
 use super::time::{date, days};
 use super::{Function, powers};
@@ -221,10 +221,7 @@ fn operate(
             Ok(Some(float(operator, a, b, false)))
         }
         CqlType::Decimal => {
-            let read = |cql_type, value| {
-                to_decimal(cql_type, value).ok_or_else(|| "Infinite or NaN".to_owned())
-            };
-            let (a, b) = (read(left_type, left)?, read(right_type, right)?);
+            let (a, b) = (operand(left_type, left)?, operand(right_type, right)?);
             decimal(operator, &a, &b).map(|result| Some(result.to_bytes()))
         }
         _ => {
@@ -236,6 +233,17 @@ fn operate(
             Ok(Some(of_integer(returns, &result)))
         }
     }
+}
+
+/// A number beside a decimal. What is neither decimal nor varint comes through a double: 1 is 1.0.
+fn operand(cql_type: &CqlType, value: &[u8]) -> std::result::Result<Decimal, String> {
+    let exact = matches!(cql_type.base(), CqlType::Decimal | CqlType::Varint);
+    let number =
+        if exact { to_decimal(cql_type, value) } else { float_decimal(to_f64(cql_type, value)) };
+    number.ok_or_else(|| {
+        let what = if to_f64(cql_type, value).is_nan() { "A NaN" } else { "An infinite number" };
+        format!("{what} cannot be converted into a decimal")
+    })
 }
 
 fn integer(operator: ArithmeticOperator, a: BigInt, b: BigInt) -> Option<BigInt> {
@@ -290,9 +298,26 @@ fn decimal(
         ArithmeticOperator::Modulo => {
             let scale = a.scale.max(b.scale);
             let (x, y) = (a.unscaled_at(scale), b.unscaled_at(scale));
-            Ok(Decimal { unscaled: x % y, scale })
+            let quotient = Decimal::of(&x / &y);
+            Ok(shortened(Decimal { unscaled: x % y, scale }, remainder_scale(a, b, quotient)))
         }
     }
+}
+
+/// The scale that `BigDecimal.remainder` gives: that of what the whole quotient times the divisor is taken from, where
+/// the quotient loses zeros as far as the difference of the scales goes.
+fn remainder_scale(a: &Decimal, b: &Decimal, quotient: Decimal) -> i32 {
+    let preferred = a.scale.saturating_sub(b.scale);
+    let scale =
+        if quotient.is_zero() { preferred } else { strip_zeros(quotient).scale.max(preferred) };
+    a.scale.max(scale.saturating_add(b.scale))
+}
+
+/// The same number with a scale that is not greater; what is cut off are zeros.
+fn shortened(decimal: Decimal, scale: i32) -> Decimal {
+    let scale = scale.min(decimal.scale);
+    let zeros = power_of_ten(decimal.scale.abs_diff(scale));
+    Decimal { unscaled: decimal.unscaled / zeros, scale }
 }
 
 /// 32 significant digits at least, between 32 and 1000 after the point, halves up, without zeros at the end.
@@ -349,10 +374,12 @@ pub(super) fn convert(from: &CqlType, to: &CqlType, value: &[u8]) -> Option<Vec<
     let is_float = matches!(from, CqlType::Float | CqlType::Double);
     Some(match to {
         CqlType::Float | CqlType::Double => of_f64(to, to_f64(from, value)),
-        CqlType::Decimal if is_float => {
-            to_decimal(&CqlType::Double, &to_f64(from, value).to_be_bytes())?.to_bytes()
-        }
         CqlType::Decimal => to_decimal(from, value)?.to_bytes(),
+        // By way of a long, as Cassandra does.
+        CqlType::Varint => {
+            let long = convert(from, &CqlType::BigInt, value)?;
+            BigInt::from(to_long(&long)).to_signed_bytes_be()
+        }
         _ if is_float => narrow(to, to_f64(from, value)),
         _ => of_integer(to, &to_integer(from, value)),
     })

@@ -31,8 +31,8 @@ pub use collections::Collections;
 pub use masking::Mask;
 pub use matching::{Argument, Match, assignable};
 pub use math::Math;
+pub(crate) use natives::count_rows;
 pub use natives::{Aggregate, Scalar};
-pub(crate) use natives::{cast, count_rows};
 pub(crate) use number::parse_decimal;
 pub use resolve::{operator_name, resolve};
 pub use time::Time;
@@ -119,6 +119,6 @@ impl Function {
 }
 
 /// The name of the casts to a type.
-fn cast_name(to: &CqlType) -> String {
+pub(crate) fn cast_name(to: &CqlType) -> String {
     format!("cast_as_{}", to.cql_name())
 }

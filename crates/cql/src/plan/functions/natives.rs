@@ -259,6 +259,10 @@ fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
     if let Some(function) = blob_function(name) {
         return Ok(vec![function]);
     }
+    if let Some(to) = name.strip_prefix("cast_as_") {
+        let to = NATIVE_TYPES.into_iter().find(|cql_type| cql_type.native_name() == Some(to));
+        return Ok(to.map(|to| casts_to(&to)).unwrap_or_default());
+    }
     if let Some(function) = collections::candidate(name, arguments)? {
         return Ok(vec![function]);
     }
@@ -297,10 +301,14 @@ fn aggregates(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> 
         let of = |number: CqlType| aggregate(name, vec![number.clone()], number, which);
         return Ok(NUMBERS.into_iter().map(of).collect());
     }
-    let of = match arguments {
-        [_] => inferred(name, arguments, 0, "any")?.unwrap_or(CqlType::Blob),
-        _ => CqlType::Blob,
+    let of = match (arguments, which) {
+        // Nulls and markers may be counted.
+        ([argument], Aggregate::Count) => argument.compatible_type(),
+        (_, Aggregate::Count) => None,
+        ([_], _) => inferred(name, arguments, 0, "any")?,
+        _ => return Err(wrong_number(name, "any")),
     };
+    let of = of.unwrap_or(CqlType::Blob);
     let returns = if which == Aggregate::Count { CqlType::BigInt } else { of.clone() };
     Ok(vec![aggregate(name, vec![of], returns, which)])
 }
@@ -417,23 +425,7 @@ fn blob_function(name: &str) -> Option<Function> {
     Some(native(name, vec![CqlType::Blob], cql_type, Scalar::FromBlob))
 }
 
-/// The function behind `CAST(x AS type)`; the error is Cassandra's of a cast that there is not.
-pub(crate) fn cast(from: &CqlType, to: &CqlType, shown: &str) -> Result<Function> {
-    let overloads = casts_to(to);
-    if overloads.is_empty() {
-        return Err(Error::InvalidRequest(format!("{shown} cannot be cast to {}", to.cql_name())));
-    }
-    let found = overloads.iter().find(|function| function.arguments.first() == Some(from));
-    found.cloned().ok_or_else(|| {
-        let signatures: Vec<String> = overloads.iter().map(Function::signature).collect();
-        Error::InvalidRequest(format!(
-            "Invalid call to function system.{}, none of its type signatures match (known type signatures: {})",
-            cast_name(to),
-            signatures.join(", ")
-        ))
-    })
-}
-
+/// The functions behind `CAST(x AS type)`.
 fn casts_to(to: &CqlType) -> Vec<Function> {
     let name = cast_name(to);
     let of = |scalar: Scalar| {

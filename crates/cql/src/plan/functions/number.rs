@@ -116,6 +116,14 @@ fn of_float_truncated(value: f64) -> BigInt {
     float_decimal(value).map_or(BigInt::ZERO, |decimal| decimal.to_integer())
 }
 
+/// A decimal divided by a count, as a double.
+pub(crate) fn quotient(decimal: &Decimal, count: i64) -> f64 {
+    // More digits than a double has.
+    const DIGITS: u32 = 20;
+    let unscaled = &decimal.unscaled * power_of_ten(DIGITS) / BigInt::from(count.max(1));
+    Decimal { unscaled, scale: decimal.scale.saturating_add(DIGITS as i32) }.to_f64()
+}
+
 /// `new BigDecimal(Double.toString(value))`; `None` of what is not finite.
 pub(crate) fn float_decimal(value: f64) -> Option<Decimal> {
     if !value.is_finite() {

@@ -50,9 +50,10 @@ fn time_uuid_millis(value: &[u8]) -> i64 {
     (ticks as i64).wrapping_sub(GREGORIAN_OFFSET).div_euclid(TICKS_PER_MILLI)
 }
 
+/// Ticks of more than 60 bits, from the year 5236 on, run into the version, as in Cassandra.
 fn bound_uuid(ticks: i64, low: u64) -> Vec<u8> {
     let ticks = ticks.wrapping_add(GREGORIAN_OFFSET) as u64;
-    let high = ticks << 32 | (ticks >> 32 & 0xffff) << 16 | 0x1000 | (ticks >> 48 & 0x0fff);
+    let high = ticks << 32 | (ticks >> 32 & 0xffff) << 16 | 0x1000 | ticks >> 48;
     [high.to_be_bytes(), low.to_be_bytes()].concat()
 }
 

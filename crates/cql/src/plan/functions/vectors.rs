@@ -2,7 +2,7 @@
 
 use halcyon_model::CqlType;
 
-use super::natives::{Scalar, native};
+use super::natives::{Scalar, inferred, native, wrong_number};
 use super::{Argument, Function};
 use crate::error::{Error, Result};
 
@@ -20,21 +20,44 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
         "similarity_dot_product" => Similarity::DotProduct,
         _ => return Ok(None),
     };
-    let vector = arguments
-        .iter()
-        .filter_map(|argument| argument.exact_type())
-        .find(|t| matches!(t.thawed(), CqlType::Vector(element, _) if **element == CqlType::Float));
-    let literal = || {
-        let len = arguments.iter().find_map(|argument| argument.list_len())?;
-        Some(CqlType::Vector(Box::new(CqlType::Float), u32::try_from(len).ok()?))
-    };
-    let Some(vector) = vector.or_else(literal) else {
+    const PARAMETERS: &str = "vector<float, n>, vector<float, n>";
+    if arguments.len() != 2 {
+        return Err(wrong_number(name, PARAMETERS));
+    }
+    let mut found: Option<CqlType> = None;
+    for argument in arguments {
+        let Some(vector) = float_vector(*argument) else { continue };
+        if found.replace(vector.clone()).is_some_and(|first| first != vector) {
+            return Err(different_dimensions());
+        }
+    }
+    let Some(vector) = found else {
+        let Some(of) = inferred(name, arguments, 0, PARAMETERS)? else { return Ok(None) };
+        let text = arguments.first().map(|argument| argument.text()).unwrap_or_default();
         return Err(Error::InvalidRequest(format!(
-            "Function system.{name} requires a float vector argument"
+            "Function system.{name} requires a float vector argument, but found argument {text} of type {}",
+            of.cql_name()
         )));
     };
     let types = vec![vector.clone(), vector];
     Ok(Some(native(name, types, CqlType::Float, Scalar::Similarity(similarity))))
+}
+
+/// The type of an argument that is, or is written as, a vector of floats.
+fn float_vector(argument: &dyn Argument) -> Option<CqlType> {
+    let dimension = match (argument.exact_type(), argument.list_len()) {
+        (Some(exact), _) => match exact.thawed() {
+            CqlType::Vector(element, dimension) if **element == CqlType::Float => *dimension,
+            _ => return None,
+        },
+        (None, Some(len)) => u32::try_from(len).ok()?,
+        (None, None) => return None,
+    };
+    Some(CqlType::Vector(Box::new(CqlType::Float), dimension))
+}
+
+fn different_dimensions() -> Error {
+    Error::invalid_request("All arguments must have the same vector dimensions")
 }
 
 impl Similarity {
@@ -50,12 +73,7 @@ impl Similarity {
         };
         let (left, right) = (floats(left), floats(right));
         if left.len() != right.len() {
-            return Err(Error::InvalidRequest(format!(
-                "All arguments must have the same vector dimensions, but {} has {} and {}",
-                function.full_name(),
-                left.len(),
-                right.len()
-            )));
+            return Err(different_dimensions());
         }
         let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let result = match self {

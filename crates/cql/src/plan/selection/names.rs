@@ -1,6 +1,6 @@
 //! What columns of a result are called when they have no alias.
 
-use crate::ast::{ArithmeticOperator, RawSelector, RawTerm};
+use crate::ast::{RawSelector, RawTerm};
 
 fn joined(items: &[RawSelector], name: impl Fn(&RawSelector) -> String) -> String {
     items.iter().map(name).collect::<Vec<_>>().join(", ")
@@ -8,14 +8,6 @@ fn joined(items: &[RawSelector], name: impl Fn(&RawSelector) -> String) -> Strin
 
 fn bound(term: &Option<RawTerm>) -> String {
     term.as_ref().map(RawTerm::to_string).unwrap_or_default()
-}
-
-/// How closely an operator binds.
-fn binds(operator: ArithmeticOperator) -> u8 {
-    match operator {
-        ArithmeticOperator::Add | ArithmeticOperator::Subtract => 0,
-        _ => 1,
-    }
 }
 
 /// The name of a selector. A native function is shown with its keyspace.
@@ -28,7 +20,9 @@ pub(super) fn name(selector: &RawSelector) -> String {
         RawSelector::Ttl(of) => format!("ttl({})", name(of)),
         RawSelector::Call { name: function, arguments } => {
             let keyspace = function.keyspace.as_deref().unwrap_or("system");
-            if function.name == "count" && matches!(arguments.as_slice(), [RawSelector::Term(_)]) {
+            let is_constant =
+                matches!(arguments.as_slice(), [RawSelector::Term(RawTerm::Literal { .. })]);
+            if function.name == "count" && is_constant {
                 return "count".to_owned();
             }
             format!("{keyspace}.{}({})", function.name, joined(arguments, name))
@@ -59,16 +53,7 @@ pub(super) fn name(selector: &RawSelector) -> String {
         }
         RawSelector::Tuple(items) => format!("({})", joined(items, name)),
         RawSelector::Arithmetic { operator, left, right } => {
-            let shown = |side: &RawSelector, right: bool| match side {
-                RawSelector::Arithmetic { operator: inner, .. }
-                    if binds(*inner) < binds(*operator)
-                        || (right && binds(*inner) == binds(*operator)) =>
-                {
-                    format!("({})", name(side))
-                }
-                _ => name(side),
-            };
-            format!("{} {operator} {}", shown(left, false), shown(right, true))
+            format!("{} {operator} {}", name(left), name(right))
         }
         RawSelector::Negate(of) => format!("-{}", name(of)),
     }

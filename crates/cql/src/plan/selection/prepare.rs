@@ -5,13 +5,13 @@ use halcyon_model::schema::ColumnKind;
 use halcyon_model::types::UserType;
 
 use super::{AggregateCall, Part, Selection, Selector, TimeKind, names};
-use crate::ast::{Name, QualifiedName, RawSelector, RawTerm};
+use crate::ast::{Name, QualifiedName, RawSelector, RawTerm, TypeText};
 use crate::catalog::Table;
 use crate::error::{Error, Result};
 use crate::lexer::Place;
 use crate::plan::ColumnSpec;
 use crate::plan::functions::{
-    self, Argument, Function, Match, Scope, assignable, cast, count_rows, operator_name,
+    self, Argument, Function, Match, Scope, assignable, cast_name, count_rows, operator_name,
 };
 use crate::plan::restrictions::{find_column, receiver};
 use crate::plan::term::{Preparation, RawArgument, Term};
@@ -51,6 +51,19 @@ impl Argument for SelectorArgument<'_> {
                 CqlType::Map(..) if items.is_empty() => Match::Weak,
                 _ => Match::No,
             },
+            (None, RawSelector::Column(_)) => {
+                self.exact_type().map_or(Match::No, |exact| assignable(&exact, receiver))
+            }
+            (None, RawSelector::Tuple(items)) if items.len() == 1 => {
+                items.first().map_or(Match::No, |only| self.other(only).matches(receiver))
+            }
+            (None, RawSelector::Tuple(items)) => match receiver.thawed() {
+                CqlType::Tuple(types) if items.len() <= types.len() => {
+                    let pairs = items.iter().zip(types);
+                    pairs.fold(Match::Weak, |all, (raw, to)| all.and(self.other(raw).matches(to)))
+                }
+                _ => Match::No,
+            },
             _ => Match::Weak,
         }
     }
@@ -59,6 +72,10 @@ impl Argument for SelectorArgument<'_> {
         match (&self.exact, self.raw) {
             (Some(exact), _) => Some(exact.clone()),
             (None, RawSelector::Term(raw)) => self.term(raw).exact_type(),
+            (None, RawSelector::Column(name)) => {
+                let table = self.scope.table?;
+                Some(receiver(table, find_column(table, name).ok()?).ok()?.cql_type)
+            }
             _ => None,
         }
     }
@@ -70,6 +87,11 @@ impl Argument for SelectorArgument<'_> {
                 self.first(items).map(|e| CqlType::List(Box::new(e)))
             }
             (None, RawSelector::Set(items)) => self.first(items).map(|e| CqlType::Set(Box::new(e))),
+            (None, RawSelector::Tuple(items)) if items.len() == 1 => self.first(items),
+            (None, RawSelector::Tuple(items)) => {
+                let types = items.iter().map(|raw| self.other(raw).compatible_type());
+                types.collect::<Option<_>>().map(CqlType::Tuple)
+            }
             _ => self.exact_type(),
         }
     }
@@ -97,13 +119,15 @@ impl<'a> SelectorArgument<'a> {
 
     /// The type that the first of some literals would have.
     fn first(&self, items: &'a [RawSelector]) -> Option<CqlType> {
-        let raw = items.first()?;
-        SelectorArgument { raw, exact: None, scope: self.scope }.compatible_type()
+        self.other(items.first()?).compatible_type()
+    }
+
+    fn other(&self, raw: &'a RawSelector) -> SelectorArgument<'a> {
+        SelectorArgument { raw, exact: None, scope: self.scope }
     }
 
     fn all(&self, items: &'a [RawSelector], element: &CqlType) -> Match {
-        let item = |raw| SelectorArgument { raw, exact: None, scope: self.scope };
-        items.iter().fold(Match::Weak, |all, raw| all.and(item(raw).matches(element)))
+        items.iter().fold(Match::Weak, |all, raw| all.and(self.other(raw).matches(element)))
     }
 }
 
@@ -182,7 +206,6 @@ impl<'a, 'b> Preparing<'a, 'b> {
             RawSelector::Negate(of) => self.call(&native_name(operator_name(None)), &[of]),
             RawSelector::Cast { selector, to } => {
                 let of = self.selector(selector, None)?;
-                let to = self.type_named(to)?;
                 self.cast(of, to, selector)
             }
             RawSelector::Field { selector, field } => self.field(selector, field),
@@ -193,7 +216,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             RawSelector::Term(term) => self.term(raw, term, expected),
             RawSelector::TypeHint { to, selector } => {
                 let to = self.type_named(to)?;
-                self.hinted(selector, &to)
+                self.hinted(raw, selector, to)
             }
             RawSelector::Tuple(items) if items.len() == 1 => match items.first() {
                 Some(item) => self.selector(item, expected),
@@ -203,7 +226,11 @@ impl<'a, 'b> Preparing<'a, 'b> {
         }
     }
 
-    fn type_named(&self, text: &crate::ast::TypeText) -> Result<CqlType> {
+    fn scope(&self) -> Scope<'_> {
+        Scope { catalog: self.to.catalog, keyspace: self.to.keyspace, table: Some(self.table) }
+    }
+
+    fn type_named(&self, text: &TypeText) -> Result<CqlType> {
         self.to.cql_type(text)
     }
 
@@ -241,16 +268,24 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok(Item { selector: Selector::Term(index), cql_type })
     }
 
-    fn hinted(&mut self, raw: &RawSelector, to: &CqlType) -> Result<Item> {
-        let item = self.selector(raw, Some(to))?;
-        if !assignable(&item.cql_type, to).is_assignable() {
-            let shown = format!("({}){}", to.cql_name(), names::name(raw));
-            return Err(Error::InvalidRequest(format!(
-                "Cannot assign value {shown} to {shown} of type {}",
-                to.cql_name()
-            )));
+    fn hinted(&mut self, whole: &RawSelector, raw: &RawSelector, to: CqlType) -> Result<Item> {
+        let composed = match raw {
+            RawSelector::List(_) | RawSelector::Set(_) => true,
+            RawSelector::Tuple(items) => items.len() > 1,
+            _ => false,
+        };
+        let parts = SelectorArgument { raw, exact: None, scope: self.scope() };
+        if !composed || parts.matches(&to).is_assignable() {
+            let item = self.selector(raw, Some(&to))?;
+            if assignable(&item.cql_type, &to).is_assignable() {
+                return Ok(Item { selector: item.selector, cql_type: to });
+            }
         }
-        Ok(Item { selector: item.selector, cql_type: to.clone() })
+        let shown = self.item_name(whole)?;
+        Err(Error::InvalidRequest(format!(
+            "Cannot assign value {shown} to {shown} of type {}",
+            to.freeze().cql_name()
+        )))
     }
 
     fn time(&mut self, raw: &RawSelector, of: &RawSelector, kind: TimeKind) -> Result<Item> {
@@ -373,8 +408,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             .iter()
             .map(|raw| if is_literal(raw) { Ok(None) } else { self.selector(raw, None).map(Some) })
             .collect::<Result<Vec<Option<Item>>>>()?;
-        let scope =
-            Scope { catalog: self.to.catalog, keyspace: self.to.keyspace, table: Some(self.table) };
+        let scope = self.scope();
         let function = choose(name, arguments, &prepared, scope)?;
         let mut selectors = Vec::with_capacity(arguments.len());
         for ((raw, prepared), expected) in arguments.iter().zip(prepared).zip(&function.arguments) {
@@ -413,12 +447,22 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok(self.selector(raw, Some(expected))?.selector)
     }
 
-    fn cast(&mut self, of: Item, to: CqlType, raw: &RawSelector) -> Result<Item> {
-        let from = of.cql_type.base().clone();
+    fn cast(&mut self, of: Item, text: &TypeText, raw: &RawSelector) -> Result<Item> {
+        let (from, to) = (of.cql_type.base().clone(), self.type_named(text)?);
         if from == to {
             return Ok(of);
         }
-        let function = cast(&from, &to, &names::name(raw))?;
+        let scope = self.scope();
+        let argument = SelectorArgument { raw, exact: Some(from), scope };
+        let function = match text.text.as_str() {
+            // It names no cast.
+            "varchar" => None,
+            _ => functions::resolve(&native_name(&cast_name(&to)), &[&argument], &scope, None)?,
+        };
+        let function = function.ok_or_else(|| {
+            let shown = names::name(raw);
+            Error::InvalidRequest(format!("{shown} cannot be cast to {}", text.text))
+        })?;
         let arguments = vec![of.selector];
         Ok(Item { selector: Selector::Call { function, arguments }, cql_type: to })
     }
@@ -435,11 +479,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             (RawSelector::List(raws) | RawSelector::Set(raws), expected) => {
                 let hint = match expected {
                     Some(CqlType::List(e) | CqlType::Set(e)) => Some(*e),
-                    // The first element that has a type gives it to all.
-                    _ => match raws.iter().find(|raw| !is_literal(raw)) {
-                        Some(first) => Some(self.selector(first, None)?.cql_type),
-                        None => None,
-                    },
+                    _ => self.element_type(raws)?,
                 };
                 let hint = hint.ok_or_else(|| cannot_infer(raw))?;
                 items = self.uniform(raws.iter(), Some(&hint))?;
@@ -474,6 +514,9 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 let in_turn = keys.into_iter().zip(values).flat_map(|(k, v)| [k, v]);
                 Ok(collection(cql_type, in_turn.collect()))
             }
+            (RawSelector::Tuple(raws), None) if raws.iter().any(|raw| self.has_no_type(raw)) => {
+                Err(cannot_infer(raw))
+            }
             (RawSelector::Tuple(raws), expected) => {
                 let hints = match expected {
                     Some(CqlType::Tuple(hints)) => hints,
@@ -493,6 +536,28 @@ impl<'a, 'b> Preparing<'a, 'b> {
         }
     }
 
+    /// The first element that has a type gives it to all.
+    fn element_type(&mut self, raws: &[RawSelector]) -> Result<Option<CqlType>> {
+        for raw in raws {
+            match raw {
+                RawSelector::List(inner) => {
+                    if let Some(element) = self.element_type(inner)? {
+                        return Ok(Some(CqlType::List(Box::new(element.freeze())).freeze()));
+                    }
+                }
+                RawSelector::Set(inner) => {
+                    if let Some(element) = self.element_type(inner)? {
+                        return Ok(Some(CqlType::Set(Box::new(element.freeze())).freeze()));
+                    }
+                }
+                RawSelector::Tuple(inner) if inner.len() == 1 => {}
+                raw if is_literal(raw) => {}
+                raw => return self.selector(raw, None).map(|item| Some(item.cql_type)),
+            }
+        }
+        Ok(None)
+    }
+
     fn user_type(&mut self, fields: &[(Name, RawSelector)], udt: Box<UserType>) -> Result<Item> {
         let mut selectors = Vec::with_capacity(udt.fields.len());
         for (name, cql_type) in &udt.fields {
@@ -502,6 +567,12 @@ impl<'a, 'b> Preparing<'a, 'b> {
             selectors.push(self.selector(raw, Some(cql_type))?.selector);
         }
         Ok(Item { selector: Selector::Tuple(selectors), cql_type: CqlType::Udt(udt) })
+    }
+
+    /// Whether it is a constant that fits several types.
+    fn has_no_type(&self, raw: &RawSelector) -> bool {
+        let argument = SelectorArgument { raw, exact: None, scope: self.scope() };
+        matches!(raw, RawSelector::Term(_)) && argument.exact_type().is_none()
     }
 
     fn uniform<'r>(
@@ -515,14 +586,15 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
 /// What has a type only when its receiver is known.
 fn is_literal(raw: &RawSelector) -> bool {
-    matches!(
-        raw,
+    match raw {
         RawSelector::Term(_)
-            | RawSelector::List(_)
-            | RawSelector::Set(_)
-            | RawSelector::Map(_)
-            | RawSelector::UserType(_)
-    )
+        | RawSelector::List(_)
+        | RawSelector::Set(_)
+        | RawSelector::Map(_)
+        | RawSelector::UserType(_) => true,
+        RawSelector::Tuple(items) => items.len() > 1 || items.iter().all(is_literal),
+        _ => false,
+    }
 }
 
 fn choose(

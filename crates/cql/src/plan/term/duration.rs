@@ -70,7 +70,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Vec<u8>, String> {
     };
     let unknown = || format!("Unable to convert '{body}' to a duration");
     let mut builder = Builder::default();
-    match body.strip_prefix(['P', 'p']) {
+    match body.strip_prefix('P') {
         Some(iso) => iso_8601(iso, &mut builder).ok_or_else(unknown)??,
         None => standard(body, &mut builder).ok_or_else(unknown)??,
     }
@@ -107,25 +107,31 @@ fn standard(text: &str, builder: &mut Builder) -> Option<Result<(), String>> {
 
 /// What follows the `P`.
 fn iso_8601(text: &str, builder: &mut Builder) -> Option<Result<(), String>> {
-    let upper = text.to_ascii_uppercase();
-    let (date, time) = match upper.split_once('T') {
+    let (date, time) = match text.split_once('T') {
         Some((date, time)) => (date, Some(time)),
-        None => (upper.as_str(), None),
+        None => (text, None),
     };
     let mut parts: Vec<(usize, &str)> = Vec::new();
     if date.contains('-') {
+        if date.len() != 10 || time?.len() != 8 {
+            return None;
+        }
         parts.extend([0, 1, 3].into_iter().zip(date.split('-')));
         parts.extend([4, 5, 6].into_iter().zip(time?.split(':')));
         if parts.len() != 6 {
             return None;
         }
     } else {
-        let units = [(date, "YMWD", [0, 1, 2, 3]), (time.unwrap_or(""), "HMS", [4, 5, 6, 6])];
-        for (mut rest, letters, indexes) in units {
+        // Weeks stand alone, the other units in order.
+        let of_date: &[(char, usize)] =
+            if date.ends_with('W') { &[('W', 2)] } else { &[('Y', 0), ('M', 1), ('D', 3)] };
+        let of_time: &[(char, usize)] = &[('H', 4), ('M', 5), ('S', 6)];
+        for (mut rest, mut units) in [(date, of_date), (time.unwrap_or(""), of_time)] {
             while !rest.is_empty() {
                 let (number, tail) = take_number(rest)?;
-                let letter = letters.find(tail.chars().next()?)?;
-                parts.push((*indexes.get(letter)?, number));
+                let at = units.iter().position(|(letter, _)| tail.starts_with(*letter))?;
+                parts.push((units.get(at)?.1, number));
+                units = units.get(at + 1..)?;
                 rest = tail.get(1..)?;
             }
         }

@@ -69,7 +69,7 @@ pub(super) fn preferred(kind: LiteralKind, text: &str) -> Option<CqlType> {
         LiteralKind::Float if number::is_exact_double(text) => CqlType::Double,
         LiteralKind::Float => CqlType::Decimal,
         LiteralKind::Boolean => CqlType::Boolean,
-        LiteralKind::Hex => CqlType::Blob,
+        LiteralKind::Hex => CqlType::TinyInt,
         LiteralKind::Duration => CqlType::Duration,
     })
 }
@@ -100,13 +100,13 @@ pub(crate) fn from_string(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, Str
         CqlType::Decimal => {
             number::decimal(text).ok_or_else(|| format!("unable to make BigDecimal from '{text}'"))
         }
-        CqlType::Float => match text.parse::<f32>() {
-            Ok(value) => Ok(number::java_float(value).to_be_bytes().to_vec()),
-            Err(_) => Err(format!("Unable to make float from '{text}'")),
+        CqlType::Float => match number::float(text) {
+            Some(value) => Ok(number::java_float(value).to_be_bytes().to_vec()),
+            None => Err(format!("Unable to make float from '{text}'")),
         },
-        CqlType::Double => match text.parse::<f64>() {
-            Ok(value) => Ok(number::java_double(value).to_be_bytes().to_vec()),
-            Err(_) => Err(format!("Unable to make double from '{text}'")),
+        CqlType::Double => match number::float(text) {
+            Some(value) => Ok(number::java_double(value).to_be_bytes().to_vec()),
+            None => Err(format!("Unable to make double from '{text}'")),
         },
         CqlType::Boolean if text.eq_ignore_ascii_case("true") => Ok(vec![1]),
         CqlType::Boolean if text.eq_ignore_ascii_case("false") => Ok(vec![0]),
@@ -129,10 +129,7 @@ pub(crate) fn from_string(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, Str
 
 /// Whether the empty text is the empty value.
 fn is_empty_for(cql_type: &CqlType) -> bool {
-    !matches!(
-        cql_type.thawed(),
-        CqlType::Date | CqlType::Time | CqlType::Duration | CqlType::Tuple(_)
-    )
+    !matches!(cql_type.thawed(), CqlType::Date | CqlType::Time | CqlType::Duration)
 }
 
 fn ascii(text: &str) -> Result<Vec<u8>, String> {
@@ -173,7 +170,8 @@ fn inet(text: &str) -> Option<Vec<u8>> {
     if text == "localhost" {
         return Some(Ipv4Addr::LOCALHOST.octets().to_vec());
     }
-    let without_zone = text.split_once('%').map_or(text, |(address, _)| address);
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let without_zone = inner.split_once('%').map_or(inner, |(address, _)| address);
     if let Ok(v6) = without_zone.parse::<Ipv6Addr>() {
         return Some(match v6.to_ipv4_mapped() {
             Some(v4) => v4.octets().to_vec(),

@@ -21,10 +21,21 @@ pub(super) fn bind<'v>(bytes: &'v [u8], cql_type: &CqlType) -> Result<Cow<'v, [u
         }
         CqlType::Udt(_) if multi_cell && bytes.is_empty() => Ok(Cow::Borrowed(bytes)),
         other => {
+            let is_negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
+            match other {
+                CqlType::Set(_) if is_negative => return Err(unreadable("set")),
+                CqlType::Map(..) if is_negative => return Err(unreadable("map")),
+                _ => {}
+            }
             other.validate(bytes).map_err(Error::InvalidRequest)?;
             Ok(sorted_collection(bytes, other))
         }
     }
+}
+
+/// A negative count.
+fn unreadable(what: &str) -> Error {
+    Error::InvalidRequest(format!("The data cannot be deserialized as a {what}"))
 }
 
 /// The elements of a list, each valid; a frozen list may hold null.
@@ -33,7 +44,7 @@ fn list<'v>(bytes: &'v [u8], element: &CqlType) -> Result<Vec<Option<&'v [u8]>>>
     let mut cursor = Cursor::new(bytes);
     let count = cursor.i32().map_err(short)?;
     if count < 0 {
-        return Err(Error::invalid_request("The data cannot be deserialized as a list"));
+        return Err(unreadable("list"));
     }
     let mut elements = Vec::new();
     for _ in 0..count {

@@ -1,5 +1,7 @@
 //! Numbers of any size, and floats with Java's bits.
 
+use std::str::FromStr;
+
 use halcyon_model::CqlType;
 use num_bigint::BigInt;
 
@@ -28,6 +30,19 @@ pub(crate) fn decimal(text: &str) -> Option<Vec<u8>> {
     let mut out = i32::try_from(scale).ok()?.to_be_bytes().to_vec();
     out.extend(unscaled.to_signed_bytes_be());
     Some(out)
+}
+
+/// As Java reads a float or a double: blanks around it count nothing, an `f` or `d` may end it.
+pub(super) fn float<F: FromStr>(text: &str) -> Option<F> {
+    let text = text.trim_matches(|c| c <= ' ');
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if matches!(digits, "NaN" | "Infinity") {
+        return text.parse().ok();
+    }
+    let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
+    // Rust knows `inf` too.
+    let is_sound = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    if is_sound { number.parse().ok() } else { None }
 }
 
 /// Java has one NaN.

@@ -19,10 +19,15 @@ pub(super) fn full_name(name: &QualifiedName) -> String {
 
 /// The function that an operator stands for.
 pub(super) fn operator(operator: Option<ArithmeticOperator>) -> QualifiedName {
+    native(operator_name(operator))
+}
+
+/// A native function.
+pub(super) fn native(name: &str) -> QualifiedName {
     QualifiedName {
         place: Place { line: 1, column: 0 },
         keyspace: Some("system".to_owned()),
-        name: operator_name(operator).to_owned(),
+        name: name.to_owned(),
     }
 }
 

@@ -2,10 +2,14 @@
 //!
 //! A timestamp is a number of milliseconds, or `yyyy-mm-dd`, then perhaps `hh:mm[:ss[.fffffffff]]` after a blank or `T`,
 //! then perhaps a zone: `Z`, `UTC`, `GMT`, `±hh`, `±hhmm`, `±hh:mm`, with or without a blank in front. Without a zone it
-//! is UTC. Days beyond the end of a month mean its last day. Names of other zones are not known.
+//! is UTC. Days beyond the end of a month mean its last day. Names of other zones are not known. Beside a time of day
+//! numbers may have as many digits as one likes, and years are those after Christ; without one they are two digits,
+//! and a year is `yyyy`, `-yyyy…` or `+yyyyy…`, as in a date.
 
 const DAY_MILLIS: i64 = 86_400_000;
 const DAY_NANOS: i64 = 86_400_000_000_000;
+const MAX_YEAR: i64 = 999_999_999;
+const MAX_DIGITS: usize = 18;
 
 /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
@@ -49,48 +53,53 @@ pub(crate) fn parse_timestamp(text: &str) -> Result<i64, String> {
 }
 
 fn timestamp(text: &str) -> Option<i64> {
-    let (negative, unsigned) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let mut parts = unsigned.splitn(3, '-');
-    let year = digits(parts.next()?, 4, 4)?;
-    let month = digits(parts.next()?, 1, 2).filter(|month| (1..=12).contains(month))?;
-    let rest = parts.next()?;
-    let (day, rest) = leading_number(rest, 2)?;
-    if !(1..=31).contains(&day) {
+    let (year, month, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let (day, rest) = rest.split_at_checked(rest.bytes().take_while(u8::is_ascii_digit).count())?;
+    let has_time = rest.starts_with('T')
+        || rest
+            .strip_prefix(' ')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let (year, width) = if has_time {
+        (digits(year, 1, MAX_DIGITS).filter(|year| *year > 0 && unsigned == text)?, 1..=MAX_DIGITS)
+    } else {
+        (exact_year(text, year)?, 2..=2)
+    };
+    let month = digits(month, *width.start(), *width.end())?;
+    let day = digits(day, *width.start(), *width.end())?;
+    if year > MAX_YEAR || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // Only beside a time may zeros be left out.
-    let is_short = unsigned.len() < rest.len() + "2020-01-02".len();
-    let (time, zone) = match rest.chars().next() {
-        Some('T') => time_and_zone(rest.get(1..)?)?,
-        Some(' ') if rest.get(1..)?.starts_with(|c: char| c.is_ascii_digit()) => {
-            time_and_zone(rest.get(1..)?)?
-        }
-        _ if is_short => return None,
-        _ => (0, rest),
-    };
-    let year = if negative { -year } else { year };
+    let (time, zone) = if has_time { time_and_zone(rest.get(1..)?)? } else { (0, rest) };
     let day = day.min(days_of_month(year, month));
-    let millis = days_from_civil(year, month, day) * DAY_MILLIS + time;
-    Some(millis - zone_offset(zone)?)
+    let millis = days_from_civil(year, month, day).checked_mul(DAY_MILLIS)?.checked_add(time)?;
+    millis.checked_sub(zone_offset(zone)?)
 }
 
-/// One or more digits, at most `max`.
-fn leading_number(text: &str, max: usize) -> Option<(i64, &str)> {
+/// The year of a date: more than four digits need a sign, and `+` needs more than four.
+fn exact_year(text: &str, unsigned: &str) -> Option<i64> {
+    match text.chars().next() {
+        Some('-') => digits(unsigned, 4, 9).filter(|year| *year > 0).map(|year| -year),
+        Some('+') => digits(unsigned, 5, 9),
+        _ => digits(unsigned, 4, 4),
+    }
+}
+
+/// One or more digits.
+fn leading_number(text: &str) -> Option<(i64, &str)> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(length)?;
-    Some((digits(number, 1, max)?, rest))
+    Some((digits(number, 1, MAX_DIGITS)?, rest))
 }
 
 /// Milliseconds of the day, and what follows.
 fn time_and_zone(text: &str) -> Option<(i64, &str)> {
-    let (hour, rest) = leading_number(text, 2)?;
-    let (minute, mut rest) = leading_number(rest.strip_prefix(':')?, 2)?;
+    let (hour, rest) = leading_number(text)?;
+    let (minute, mut rest) = leading_number(rest.strip_prefix(':')?)?;
     let (mut second, mut milli) = (0, 0);
     if let Some(after) = rest.strip_prefix(':') {
-        (second, rest) = leading_number(after, 2)?;
+        (second, rest) = leading_number(after)?;
         if let Some(after) = rest.strip_prefix('.') {
             let length = after.bytes().take_while(u8::is_ascii_digit).count();
             let (fraction, after) = after.split_at_checked(length)?;
@@ -98,19 +107,19 @@ fn time_and_zone(text: &str) -> Option<(i64, &str)> {
             (milli, rest) = (nanos / 1_000_000, after);
         }
     }
-    let of_day = ((hour * 60 + minute) * 60 + second) * 1000 + milli;
-    // Midnight may be the end of a day.
-    if of_day > DAY_MILLIS || minute > 59 || second > 59 {
+    if hour > 24 || minute > 59 || second > 59 {
         return None;
     }
-    Some((of_day, rest))
+    let of_day = ((hour * 60 + minute) * 60 + second) * 1000 + milli;
+    // Midnight may be the end of a day.
+    (of_day <= DAY_MILLIS).then_some((of_day, rest))
 }
 
 /// Milliseconds that a zone is ahead of UTC.
 fn zone_offset(zone: &str) -> Option<i64> {
     let named = zone.strip_prefix(' ');
     let zone = named.unwrap_or(zone);
-    if matches!(zone, "" | "Z") {
+    if zone == "Z" || (zone.is_empty() && named.is_none()) {
         return Some(0);
     }
     // Names stand behind a blank.
@@ -145,31 +154,40 @@ fn numeric_offset(zone: &str) -> Option<i64> {
         None => (offset, "00"),
     };
     let (hours, minutes) = (digits(hours, 2, 2)?, digits(minutes, 2, 2)?);
-    (hours <= 18 && minutes <= 59).then_some(sign * (hours * 60 + minutes) * 60_000)
+    let offset = hours * 60 + minutes;
+    (offset <= 18 * 60 && minutes <= 59).then_some(sign * offset * 60_000)
 }
 
 /// Unsigned days, 2³¹ being 1970-01-01.
 pub(crate) fn parse_date(text: &str) -> Result<u32, String> {
     if is_number(text) && !text.starts_with('+') {
-        return text
-            .parse()
-            .map_err(|_| format!("Unable to make unsigned int (for date) from: '{text}'"));
+        let days = text.parse::<i64>().ok().and_then(|days| u32::try_from(days).ok());
+        return days
+            .ok_or_else(|| format!("Unable to make unsigned int (for date) from: '{text}'"));
     }
-    date(text).ok_or_else(|| format!("Unable to coerce '{text}' to a formatted date (long)"))
+    let days = days(text)
+        .ok_or_else(|| format!("Unable to coerce '{text}' to a formatted date (long)"))?;
+    u32::try_from(days + (1 << 31)).map_err(|_| {
+        let (how, limit) = if days < 0 {
+            ("less than min", "-5877641-06-23")
+        } else {
+            ("greater than max", "+5881580-07-11")
+        };
+        format!("Input date {text} is {how} supported date {limit}T00:00Z")
+    })
 }
 
-fn date(text: &str) -> Option<u32> {
-    let signed = text.starts_with(['-', '+']);
+/// Days since 1970-01-01 of a date as text.
+fn days(text: &str) -> Option<i64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let mut parts = unsigned.split('-');
-    let year = digits(parts.next()?, 4, if signed { 9 } else { 4 })?;
+    let year = exact_year(text, parts.next()?)?;
     let (month, day) = (digits(parts.next()?, 2, 2)?, digits(parts.next()?, 2, 2)?);
-    let year = if text.starts_with('-') { -year } else { year };
     let last = days_of_month(year, month);
     if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=last).contains(&day) {
         return None;
     }
-    u32::try_from(days_from_civil(year, month, day) + (1 << 31)).ok()
+    Some(days_from_civil(year, month, day))
 }
 
 /// Nanoseconds of the day.
@@ -186,19 +204,16 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
 }
 
 fn time(text: &str) -> Option<i64> {
-    let (hour, rest) = leading_number(text, 2)?;
-    let (minute, rest) = leading_number(rest.strip_prefix(':')?, 2)?;
-    let (second, rest) = leading_number(rest.strip_prefix(':')?, 2)?;
-    let nanos = match rest.strip_prefix('.') {
-        Some(fraction) => {
+    let mut parts = text.trim_matches(|c| c <= ' ').splitn(3, ':');
+    let (hour, minute, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let (second, nanos) = match rest.split_once('.') {
+        Some((second, fraction)) => {
             digits(fraction, 1, 9)?;
-            digits(&format!("{fraction:0<9}"), 9, 9)?
+            (second, digits(&format!("{fraction:0<9}"), 9, 9)?)
         }
-        None if rest.is_empty() => 0,
-        None => return None,
+        None => (rest, 0),
     };
-    if hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
+    let below = |part: &str, limit: i64| part.parse().ok().filter(|part| (0..limit).contains(part));
+    let (hour, minute, second) = (below(hour, 24)?, below(minute, 60)?, below(second, 60)?);
     Some(((hour * 60 + minute) * 60 + second) * 1_000_000_000 + nanos)
 }

@@ -13,10 +13,10 @@ use halcyon_cql::schema::rows::WriteTime;
 use halcyon_model::schema::TableSchema;
 use halcyon_stream::{Mutation, TableId};
 
-use crate::Result;
 use crate::engine::Engine;
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
 use crate::view::{Live, View};
+use crate::{Error, Result};
 
 impl Engine {
     /// Persists a schema change (mutations of `system_schema`), creates or drops storage, and makes the catalog current on
@@ -62,7 +62,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes rows through the shards that own them.
+    /// Writes rows through the shards that own them. They are durable whatever `commitlog_sync` says: files are made and removed because
+    /// of them, and a start must know why.
     pub(crate) async fn persist(&self, rows: Vec<Mutation>) -> Result<()> {
         let mut by_owner: Vec<Vec<Mutation>> =
             (0..self.shard_count()).map(|_| Vec::new()).collect();
@@ -73,7 +74,11 @@ impl Engine {
         }
         for (index, rows) in by_owner.into_iter().enumerate() {
             if !rows.is_empty() {
-                self.mesh.on(index, |shard| async move { shard.apply(rows).await }).await??;
+                let written = self.mesh.on(index, |shard| async move {
+                    shard.apply(rows).await?;
+                    Ok::<(), Error>(shard.log.sync().await?)
+                });
+                written.await??;
             }
         }
         Ok(())

@@ -324,6 +324,38 @@ fn acknowledged_writes_survive() {
     });
 }
 
+/// Proves that under `periodic` a crash leaves no SSTable without its schema, and brings nothing back that was truncated.
+#[test]
+fn schema_and_truncation_do_not_wait_for_a_period() {
+    fn periodic(options: &mut Options) {
+        let period = std::time::Duration::from_secs(3600);
+        options.commitlog.sync = halcyon_commitlog::SyncMode::Periodic { period };
+        options.auto_snapshot = false;
+    }
+    let (_, sim) = Disk::simulated(9);
+    life(&sim, |disk| async move {
+        let node = start_with(disk, periodic).await.expect("starts");
+        let table = table();
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        node.shard.apply(vec![insert(&table, 1, 1, 1, 10)]).await.expect("applied");
+        node.engine.flush(Some(table.id)).await.expect("flushed");
+    });
+    sim.crash_to_synced();
+    life(&sim, |disk| async move {
+        let node = start_with(disk, periodic).await.expect("starts");
+        let table = user_table(&node);
+        assert_eq!(contents(&node, &table).await.len(), 1);
+        node.shard.apply(vec![insert(&table, 1, 2, 1, 10)]).await.expect("applied");
+        node.shard.log.sync().await.expect("synced");
+        node.engine.clear(table.id).await.expect("cleared");
+    });
+    sim.crash_to_synced();
+    life(&sim, |disk| async move {
+        let node = start_with(disk, periodic).await.expect("starts");
+        assert_eq!(contents(&node, &user_table(&node)).await.len(), 0);
+    });
+}
+
 /// One history of writes, flushes and compactions; `log` gets every acknowledged write, and before that every attempt.
 async fn history(disk: Disk, acknowledged: Arc<Mutex<Model>>) -> Result<()> {
     let node = start(disk).await?;

@@ -126,6 +126,8 @@ impl Shard {
         drop(table.replace_active(self.now()));
         self.rows.forget_table(id);
         append.durable().await?;
+        // `periodic` promises nothing yet, and what the record is about is removed at once.
+        self.log.sync().await?;
         while !table.frozen.borrow().is_empty() && table.flushing.get() {
             table.flushed.wait().await;
         }

@@ -28,6 +28,7 @@ impl CqlType {
         match self {
             CqlType::TinyInt => signed_fixed::<1>(a, b),
             CqlType::SmallInt => signed_fixed::<2>(a, b),
+            CqlType::Counter => signed_fixed::<8>(a, b),
             CqlType::Boolean => keyed(a, b, |v| v.first().map(|byte| *byte != 0)),
             CqlType::Float => keyed(a, b, float_key),
             CqlType::Double => keyed(a, b, double_key),

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 
 pub(super) const DAY_MILLIS: i64 = 86_400_000;
 const NANOS_PER_MILLI: i64 = 1_000_000;
+const DAY_NANOS: i64 = DAY_MILLIS * NANOS_PER_MILLI;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Duration {
@@ -39,7 +40,12 @@ impl Duration {
         Duration { months: -self.months, days: -self.days, nanos: self.nanos.wrapping_neg() }
     }
 
-    fn text(self) -> String {
+    /// Whether it is a whole number of milliseconds.
+    pub(super) fn has_milli_precision(self) -> bool {
+        self.nanos % NANOS_PER_MILLI == 0
+    }
+
+    pub(super) fn text(self) -> String {
         halcyon_model::value::to_string(&halcyon_model::CqlType::Duration, &self.to_bytes())
     }
 
@@ -97,20 +103,18 @@ pub(super) fn add_to_millis(millis: i64, duration: Duration) -> i64 {
 }
 
 /// Days since 1970 after a duration.
-pub(super) fn add_to_days(days: i64, duration: Duration) -> std::result::Result<i64, String> {
-    if duration.nanos != 0 {
-        let shown = if duration.months < 0 || duration.days < 0 || duration.nanos < 0 {
-            duration.negated().text()
-        } else {
-            duration.text()
-        };
-        return Err(format!("The duration must have a day precision. Was: {shown}"));
-    }
-    Ok(add_months(days, duration.months).wrapping_add(duration.days))
+pub(super) fn add_to_days(days: i64, duration: Duration) -> i64 {
+    add_months(days, duration.months).wrapping_add(duration.days)
 }
 
 /// The latest `start + n × duration` that is not after `millis`.
 pub(super) fn floor_millis(millis: i64, duration: Duration, start: i64) -> Result<i64> {
+    if !duration.has_milli_precision() {
+        return Err(Error::InvalidRequest(format!(
+            "The floor cannot be computed for the {} duration as precision is below 1 millisecond",
+            duration.text()
+        )));
+    }
     if start > millis {
         return Err(Error::invalid_request(
             "The floor function starting time is greater than the provided time",
@@ -148,9 +152,9 @@ pub(super) fn floor_days(days: i64, duration: Duration, start: i64) -> Result<i6
 }
 
 pub(super) fn floor_nanos(nanos: i64, duration: Duration) -> Result<i64> {
-    if duration.months != 0 || duration.days != 0 {
+    if duration.months != 0 || duration.days != 0 || duration.nanos >= DAY_NANOS {
         return Err(Error::invalid_request(
-            "For time values, the floor is only supported for durations smaller that a day",
+            "For time values, the floor can only be computed for durations smaller that a day",
         ));
     }
     if duration.nanos < 0 {

@@ -358,10 +358,19 @@ fn with_duration(
     let Some(duration) = Duration::parse(right).filter(|_| !left.is_empty()) else {
         return Ok(None);
     };
+    let precision = match left_type {
+        CqlType::Date if duration.nanos != 0 => Some("day"),
+        CqlType::Date => None,
+        _ => (!duration.has_milli_precision()).then_some("millisecond"),
+    };
+    if let Some(precision) = precision {
+        let shown = duration.text();
+        return Err(format!("The duration must have a {precision} precision. Was: {shown}"));
+    }
     let duration =
         if operator == ArithmeticOperator::Subtract { duration.negated() } else { duration };
     Ok(Some(match left_type {
-        CqlType::Date => date(add_to_days(days(left), duration)?),
+        CqlType::Date => date(add_to_days(days(left), duration)),
         _ => add_to_millis(to_long(left), duration).to_be_bytes().to_vec(),
     }))
 }

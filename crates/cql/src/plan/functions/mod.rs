@@ -110,7 +110,12 @@ impl Function {
 
     /// Whether a greater argument never gives a smaller result: only such may round the groups of a GROUP BY.
     pub fn is_monotonic(&self) -> bool {
-        matches!(self.body, Body::Scalar(Scalar::Time(Time::Floor)))
+        matches!(
+            self.body,
+            Body::Scalar(Scalar::Time(
+                Time::Floor | Time::ToDate | Time::ToTimestamp | Time::ToUnix
+            ))
+        )
     }
 
     pub fn full_name(&self) -> String {

@@ -299,7 +299,7 @@ impl Composed {
                 (Bound::Null, Shape::List | Shape::Set(_) | Shape::Map(_)) => {
                     return invalid("null is not supported inside collections".to_owned());
                 }
-                (Bound::Null, Shape::Vector { .. }) => {
+                (Bound::Null | Bound::Unset, Shape::Vector { .. }) => {
                     return invalid("null is not supported inside vectors".to_owned());
                 }
                 (Bound::Unset, Shape::Tuple) => {

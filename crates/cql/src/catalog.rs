@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use halcyon_model::Partitioner;
 use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
 use halcyon_model::types::UserType;
 use halcyon_stream::{Layout, TableId};
@@ -18,7 +19,8 @@ use crate::schema::rows::{self, SchemaRows};
 pub enum TableKind {
     Regular,
     View,
-    /// No storage: rows are made when asked (`system_views`, `halcyon_views`, `system_virtual_schema`).
+    /// No storage: rows are made when asked (`system_views`, `halcyon_views`, `system_virtual_schema`). Partitions are
+    /// in the order of their keys' type.
     Virtual,
 }
 
@@ -42,8 +44,11 @@ pub struct ColumnRef {
 
 impl Table {
     pub fn new(id: TableId, kind: TableKind, schema: TableSchema) -> Table {
-        let layout = Arc::new(Layout::of_table(&schema));
-        Table { id, kind, schema, layout, derived: Vec::new() }
+        let mut layout = Layout::of_table(&schema);
+        if kind == TableKind::Virtual {
+            layout.partitioner = Partitioner::Local(layout.key_type.clone());
+        }
+        Table { id, kind, schema, layout: Arc::new(layout), derived: Vec::new() }
     }
 
     /// The same table with another schema.

@@ -244,7 +244,10 @@ fn virtual_tables() {
     assert_eq!(value.rows.len(), 1);
     assert_eq!(peer.rows("SELECT * FROM system_views.clients").rows.len(), 1);
     assert_eq!(peer.rows("SELECT * FROM halcyon_views.shards").rows.len(), 2);
-    assert_eq!(peer.rows("SELECT * FROM system_views.caches").rows.len(), 4);
+    let caches = peer.rows("SELECT name FROM system_views.caches").rows;
+    let names: Vec<_> = caches.iter().map(|row| row[0].as_deref().unwrap()).collect();
+    let in_order: [&[u8]; 4] = [b"chunks", b"counters", b"keys", b"rows"];
+    assert_eq!(names, in_order);
     assert_eq!(peer.rows("SELECT * FROM halcyon_views.io_operations").rows.len(), 7);
     let tables = peer.rows("SELECT * FROM system_virtual_schema.tables");
     assert_eq!(tables.rows.len(), 54);

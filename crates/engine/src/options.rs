@@ -1,5 +1,6 @@
 //! How a node keeps its data; `server` fills this from `cassandra.yaml`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,6 +68,8 @@ pub struct Options {
     pub compaction_throughput: Option<u64>,
     pub compaction_latency_target: Option<Duration>,
     pub auto_snapshot: bool,
+    /// `default_compaction`: of a table that is made without `compaction`.
+    pub default_compaction: Option<BTreeMap<String, String>>,
     pub disk_failure_policy: DiskFailurePolicy,
 }
 
@@ -103,6 +106,7 @@ impl Options {
             compaction_throughput: Some(64 << 20),
             compaction_latency_target: None,
             auto_snapshot: true,
+            default_compaction: None,
             disk_failure_policy: DiskFailurePolicy::Stop,
         }
     }

@@ -85,7 +85,13 @@ async fn change_schema(
             seconds: u32::try_from(unix_seconds()).unwrap_or_default(),
         };
         let keyspace = keyspace.as_deref();
-        let context = Context { keyspace, data_center: catalog.data_center(), table_id, at };
+        let context = Context {
+            keyspace,
+            data_center: catalog.data_center(),
+            default_compaction: shard.engine().options().default_compaction.as_ref(),
+            table_id,
+            at,
+        };
         let made = change::change(&catalog, &kind, &context)?;
         if made.event.is_some() {
             let mut rows = difference(&catalog, &made.catalog, at);

@@ -1,8 +1,10 @@
 //! The engine's options from settings.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use halcyon_cql::schema::change::default_compaction;
 use halcyon_engine::{
     CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LogCompression, OnCorruption,
     Options, SyncMode, Version,
@@ -46,13 +48,7 @@ impl Values {
                 _ => 1,
             },
             uuid_sstable_identifiers: self.boolean("uuid_sstable_identifiers_enabled")?,
-            disk_failure_policy: match self.text("disk_failure_policy").as_deref() {
-                Some("best_effort") => DiskFailurePolicy::BestEffort,
-                Some("stop_paranoid") => DiskFailurePolicy::StopParanoid,
-                Some("ignore") => DiskFailurePolicy::Ignore,
-                Some("die") => DiskFailurePolicy::Die,
-                _ => DiskFailurePolicy::Stop,
-            },
+            disk_failure_policy: self.disk_failure_policy(),
             commit_failure_policy: match self.text("commit_failure_policy").as_deref() {
                 Some("stop_commit") => CommitFailurePolicy::StopCommit,
                 Some("ignore") => CommitFailurePolicy::Ignore,
@@ -81,6 +77,7 @@ impl Values {
                 .filter(|rate| *rate != 0),
             compaction_latency_target: self.duration("compaction_latency_target")?,
             auto_snapshot: self.boolean("auto_snapshot")?,
+            default_compaction: self.default_compaction()?,
         })
     }
 
@@ -109,6 +106,29 @@ impl Values {
             total_space: (total / shards as u64).max(3 * segment),
             compression: self.log_compression()?,
         })
+    }
+
+    fn disk_failure_policy(&self) -> DiskFailurePolicy {
+        match self.text("disk_failure_policy").as_deref() {
+            Some("best_effort") => DiskFailurePolicy::BestEffort,
+            Some("stop_paranoid") => DiskFailurePolicy::StopParanoid,
+            Some("ignore") => DiskFailurePolicy::Ignore,
+            Some("die") => DiskFailurePolicy::Die,
+            _ => DiskFailurePolicy::Stop,
+        }
+    }
+
+    fn default_compaction(&self) -> Result<Option<BTreeMap<String, String>>> {
+        let name = "default_compaction";
+        let Some(class) = self.class(name) else { return Ok(None) };
+        let parameters = match self.node(name).and_then(|node| node.get("parameters")) {
+            Some(Node::Map(members)) => {
+                members.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        let read = default_compaction(parameters, &class);
+        read.map(Some).map_err(|e| self.wrong(name, &format!("a compaction strategy ({e})")))
     }
 
     /// Durable before acknowledged, unless the file says otherwise.

@@ -106,6 +106,11 @@ fn refusals() {
             "Invalid value `{class_name=org.apache.cassandra.auth.PasswordAuthenticator}` of authenticator; allowed: \
              AllowAllAuthenticator (others are not supported yet)",
         ),
+        (
+            "default_compaction:\n  class_name: FooStrategy\n",
+            "Invalid value `{class_name=FooStrategy}` of default_compaction; allowed: a compaction strategy (Unable to \
+             find compaction strategy class 'org.apache.cassandra.db.compaction.FooStrategy')",
+        ),
         ("- a\n- b\n", "Invalid yaml: the file is not a mapping of keys to values"),
         ("shards: 0\n", "Invalid value `0` of shards; allowed: 1 to 1024"),
     ];

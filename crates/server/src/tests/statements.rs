@@ -261,6 +261,24 @@ fn virtual_tables() {
     assert_eq!(columns.rows.len(), 2);
 }
 
+/// Proves that `default_compaction` is what a table gets that says nothing else.
+#[test]
+fn default_compaction() {
+    let text = "default_compaction:\n  class_name: UnifiedCompactionStrategy\n  parameters:\n    scaling_parameters: T4\n";
+    let node = TestNode::start("default-compaction", text);
+    let mut peer = table(&node, Version::V4);
+    peer.query("CREATE TABLE ks.other (k int PRIMARY KEY) WITH compaction = {'class': 'LeveledCompactionStrategy'}");
+    for (table, class, size) in [("t", "Unified", 2), ("other", "Leveled", 3)] {
+        let asked = format!(
+            "SELECT compaction['class'], compaction FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name = '{table}'"
+        );
+        let rows = peer.rows(&asked).rows;
+        let expected = format!("org.apache.cassandra.db.compaction.{class}CompactionStrategy");
+        assert_eq!(rows[0][0].as_deref(), Some(expected.as_bytes()));
+        assert_eq!(rows[0][1].as_deref().unwrap()[..4], i32::to_be_bytes(size));
+    }
+}
+
 /// Proves that reads, writes and batches are counted by table, with their distributions, and that tables nobody asked have zeros.
 #[test]
 fn metrics_of_tables() {

@@ -46,6 +46,14 @@ pub(super) fn read(mut given: Options) -> Result<Options> {
     Ok(given)
 }
 
+/// What `default_compaction` of a node's settings says, as a table's option.
+pub fn default_compaction(mut parameters: Options, class: &str) -> Result<Options> {
+    parameters.insert("class".to_owned(), class.to_owned());
+    let options = read(parameters)?;
+    check(&options)?;
+    Ok(options)
+}
+
 fn parsed<T: FromStr>(options: &Options, name: &str, what: &str) -> Result<Option<T>> {
     let Some(text) = options.get(name) else { return Ok(None) };
     let found = text

@@ -18,6 +18,7 @@ mod user_type;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ast::{QualifiedName, StatementKind};
@@ -26,6 +27,8 @@ use crate::error::{Error, Result};
 use crate::schema::rows::{self, WriteTime};
 use crate::schema::system;
 
+pub use compaction::default_compaction;
+
 /// What a statement is executed in.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
@@ -33,6 +36,8 @@ pub struct Context<'a> {
     pub keyspace: Option<&'a str>,
     /// The one that this node is in: NetworkTopologyStrategy's `replication_factor` means it.
     pub data_center: &'a str,
+    /// For a table that says none.
+    pub default_compaction: Option<&'a BTreeMap<String, String>>,
     /// For a table that says none: a time-based UUID that nothing else has.
     pub table_id: [u8; 16],
     pub at: WriteTime,

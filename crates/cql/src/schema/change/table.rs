@@ -32,7 +32,8 @@ pub(super) fn create(
     let key = declared_key(create)?;
     let keyspace = keyspace_name(&create.name, context)?;
     forbidden(keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
-    let options = table_options::for_new_table(&create.properties.options)?;
+    let given = &create.properties.options;
+    let options = table_options::for_new_table(given, context.default_compaction)?;
     let known = existing(catalog, keyspace)?;
     if known.tables.contains_key(name) {
         if create.if_not_exists {

@@ -47,9 +47,13 @@ pub(super) fn configuration(message: impl Into<String>) -> Error {
     Error::Configuration(message.into())
 }
 
-pub(super) fn for_new_table(given: &[TableOption]) -> Result<NewTable> {
+pub(super) fn for_new_table(
+    given: &[TableOption],
+    default_compaction: Option<&BTreeMap<String, String>>,
+) -> Result<NewTable> {
     let mut options = TableOptions::default();
     let id = read(&mut options, given)?;
+    options.compaction = options.compaction.or(default_compaction.cloned());
     complete(&mut options);
     let is_leveled = options.compaction.as_ref().is_some_and(compaction::is_leveled);
     if is_leveled && !given.iter().any(|option| option.name.text == "bloom_filter_fp_chance") {

@@ -66,6 +66,7 @@ impl Session {
         let context = Context {
             keyspace: self.keyspace.as_deref(),
             data_center: "datacenter1",
+            default_compaction: None,
             table_id: self.statements.to_be_bytes(),
             at: WriteTime { micros: 10_000_000 + self.statements as i64, seconds: 10 },
         };

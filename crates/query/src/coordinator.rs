@@ -140,6 +140,14 @@ impl Coordinator {
         modify::close_batches(self).await
     }
 
+    /// That a keyspace that a client chooses is there.
+    pub fn check_keyspace(&self, keyspace: &str) -> Result<()> {
+        match self.shard.engine().catalog().keyspace(keyspace) {
+            Some(_) => Ok(()),
+            None => Err(Error::Invalid(format!("Keyspace '{keyspace}' does not exist"))),
+        }
+    }
+
     /// Parses and prepares against the current catalog. Synchronous: nothing is awaited.
     pub fn prepare(&self, text: &str, client: &Client) -> Result<PreparedStatement> {
         let statement = halcyon_cql::parse_statement(text)?;

@@ -29,9 +29,7 @@ pub(crate) async fn execute_schema(
 ) -> Result<Outcome> {
     match &statement.kind {
         StatementKind::Use { keyspace } => {
-            if coordinator.shard().engine().catalog().keyspace(keyspace).is_none() {
-                return Err(Error::Invalid(format!("Keyspace '{keyspace}' does not exist")));
-            }
+            coordinator.check_keyspace(keyspace)?;
             Ok(Outcome::SetKeyspace(keyspace.clone()))
         }
         StatementKind::Truncate { name } => truncate(coordinator, name, client).await,

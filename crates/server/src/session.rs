@@ -79,7 +79,18 @@ pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envel
     }
 }
 
-/// The client, in the keyspace that a v5 message names.
+/// The client, in the keyspace that a v5 message names, which must be there whether or not the statement needs it.
+fn asking(
+    shard: &ShardServer,
+    connection: &Connection,
+    keyspace: Option<&str>,
+) -> Result<Rc<Client>> {
+    if let Some(keyspace) = keyspace {
+        shard.coordinator.check_keyspace(keyspace)?;
+    }
+    Ok(client_in(connection, keyspace))
+}
+
 fn client_in(connection: &Connection, keyspace: Option<&str>) -> Rc<Client> {
     let client = connection.client();
     match keyspace {
@@ -127,7 +138,35 @@ async fn prepare(
     Err(QueryError::Server("nothing to prepare".to_owned()))
 }
 
-fn answer_prepared(connection: &Connection, to: ReplyTo, id: &StatementId, entry: &Entry) {
+async fn prepare_asked(
+    shard: &Rc<ShardServer>,
+    connection: &Connection,
+    to: ReplyTo,
+    (text, keyspace): (&str, Option<&str>),
+    trace: Option<Trace>,
+    mut notes: Notes,
+) {
+    let outcome = match asking(shard, connection, keyspace) {
+        Ok(client) => prepare(shard, text, &client).await,
+        Err(error) => Err(error),
+    };
+    if let Some(trace) = trace {
+        notes.tracing_id = Some(trace.id);
+        trace.write(shard, &outcome).await;
+    }
+    match outcome {
+        Ok((id, entry)) => answer_prepared(connection, to, &id, &entry, notes),
+        Err(error) => connection.answer(to, &Response::Error(answer::error(error)), &notes),
+    }
+}
+
+fn answer_prepared(
+    connection: &Connection,
+    to: ReplyTo,
+    id: &StatementId,
+    entry: &Entry,
+    mut notes: Notes,
+) {
     let statement = &entry.statement;
     let variables = answer::columns(&statement.variables.specs);
     let columns = answer::columns(statement.columns.as_deref().unwrap_or_default());
@@ -140,7 +179,7 @@ fn answer_prepared(connection: &Connection, to: ReplyTo, id: &StatementId, entry
         },
         columns: &columns,
     };
-    let notes = Notes { warnings: statement.warnings.clone(), ..Notes::default() };
+    notes.warnings.splice(0..0, statement.warnings.iter().cloned());
     connection.answer(to, &Response::Prepared(prepared), &notes);
 }
 
@@ -157,13 +196,12 @@ pub(crate) async fn execute(
         Ok(body) => body,
         Err(error) => return connection.answer_error(to, error.error),
     };
-    if let Request::Prepare { text, keyspace } = request {
-        return match Box::pin(prepare(shard, text, &client_in(connection, keyspace))).await {
-            Ok((id, entry)) => answer_prepared(connection, to, &id, &entry),
-            Err(error) => connection.answer_error(to, answer::error(error)),
-        };
-    }
     let trace = tracing.then(|| Trace::begin(connection.peer, &request));
+    if let Request::Prepare { text, keyspace } = request {
+        let notes = Notes { warnings, ..Notes::default() };
+        return Box::pin(prepare_asked(shard, connection, to, (text, keyspace), trace, notes))
+            .await;
+    }
     let mut asked = Asked::default();
     let outcome = run(shard, connection, envelope.version, &request, &mut asked).await;
     let mut notes = Notes { warnings: asked.warnings, ..Notes::default() };
@@ -209,7 +247,7 @@ async fn run(
     match request {
         Request::Query { text, parameters } => {
             shard.figures().regular_executed.up();
-            let client = client_in(connection, parameters.keyspace);
+            let client = asking(shard, connection, parameters.keyspace)?;
             if parameters.page_size == Some(0) {
                 return Err(QueryError::Protocol("The page size cannot be 0".to_owned()));
             }
@@ -237,7 +275,7 @@ async fn run(
             shard.coordinator.execute(statement, &options, &client).await
         }
         Request::Batch { kind, entries, parameters } => {
-            let client = client_in(connection, parameters.keyspace);
+            let client = asking(shard, connection, parameters.keyspace)?;
             Box::pin(batch(shard, &client, *kind, entries, parameters, version)).await
         }
         _ => Err(QueryError::Protocol("Unsupported message".to_owned())),

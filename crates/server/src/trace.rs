@@ -54,6 +54,11 @@ impl Trace {
                 trace.describe(parameters);
                 trace.events.push((began, format!("Parsing {text}")));
             }
+            Request::Prepare { text, .. } => {
+                trace.request = "Preparing CQL3 query";
+                trace.parameters.push(("query", (*text).to_owned()));
+                trace.events.push((began, format!("Parsing {text}")));
+            }
             Request::Execute { parameters, .. } => {
                 trace.request = "Execute CQL3 prepared query";
                 trace.describe(parameters);

@@ -1,5 +1,7 @@
 //! Statements over the wire: prepared statements, keyspaces, events, virtual tables.
 
+use std::io::{Read, Write};
+
 use halcyon_protocol::client::{Answer, Page};
 use halcyon_protocol::{
     BatchKind, BatchQuery, Compression, Consistency, QueryParameters, Value, Values, Version,
@@ -277,6 +279,43 @@ fn default_compaction() {
         assert_eq!(rows[0][0].as_deref(), Some(expected.as_bytes()));
         assert_eq!(rows[0][1].as_deref().unwrap()[..4], i32::to_be_bytes(size));
     }
+}
+
+/// Proves that a PREPARE is traced if its header asks for that.
+#[test]
+fn a_prepare_is_traced() {
+    let node = TestNode::start("traced", "");
+    let mut peer = node.started();
+    let text = b"SELECT key FROM system.local";
+    let mut message = vec![4, 2, 0, 1, 9];
+    for length in [4 + text.len(), text.len()] {
+        message.extend((length as i32).to_be_bytes());
+    }
+    message.extend(text);
+    peer.socket.write_all(&message).unwrap();
+    let mut head = [0; 9];
+    peer.socket.read_exact(&mut head).unwrap();
+    assert_eq!(head[..5], [0x84, 2, 0, 1, 8]);
+    let traced = node.started().rows("SELECT request FROM system_traces.sessions").rows;
+    assert_eq!(traced, [[Some(b"Preparing CQL3 query".to_vec())]]);
+}
+
+/// Proves that a keyspace that a v5 message names must be there, even if the statement does not need it.
+#[test]
+fn the_keyspace_of_a_message() {
+    let node = TestNode::start("keyspace", "");
+    let mut peer = table(&node, Version::V5);
+    let ask = |peer: &mut Peer, keyspace: &'static str| {
+        let parameters =
+            QueryParameters { keyspace: Some(keyspace), ..QueryParameters::new(Consistency::One) };
+        peer.client.query(1, "SELECT * FROM ks.t", &parameters);
+        peer.answer().1
+    };
+    assert!(matches!(ask(&mut peer, "ks"), Answer::Rows(_)));
+    let Answer::Error { code: 0x2200, message, .. } = ask(&mut peer, "nowhere") else {
+        panic!("no such keyspace");
+    };
+    assert_eq!(message, "Keyspace 'nowhere' does not exist");
 }
 
 /// Proves that reads, writes and batches are counted by table, with their distributions, and that tables nobody asked have zeros.

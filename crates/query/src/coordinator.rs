@@ -153,6 +153,7 @@ impl Coordinator {
         let statement = halcyon_cql::parse_statement(text)?;
         let catalog = self.shard.engine().catalog();
         let prepared = plan::prepare(&statement, &catalog, client.keyspace.as_deref())?;
+        schema::check(&statement, &catalog, client)?;
         Ok(PreparedStatement {
             text: text.to_owned(),
             keyspace: client.keyspace.clone(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use halcyon_cql::ast::{QualifiedName, Statement, StatementKind};
-use halcyon_cql::catalog::{TableKind, refuse_derived};
+use halcyon_cql::catalog::{Catalog, TableKind, refuse_derived};
 use halcyon_cql::plan::find_table;
 use halcyon_cql::schema::change::{self, Change, Context, Event, Target};
 use halcyon_cql::schema::rows::{WriteTime, difference};
@@ -20,6 +20,18 @@ use halcyon_stream::PartitionKey;
 
 use crate::coordinator::{Client, Coordinator};
 use crate::{Error, Outcome, QueryOptions, Result, SchemaChange, SchemaTarget};
+
+/// What is refused already when it is prepared.
+pub(crate) fn check(statement: &Statement, catalog: &Catalog, client: &Client) -> Result<()> {
+    match &statement.kind {
+        StatementKind::Truncate { name } => {
+            find_table(name, catalog, client.keyspace.as_deref())?;
+            Ok(())
+        }
+        StatementKind::Auth(statement) => auth::check(statement, client),
+        _ => Ok(()),
+    }
+}
 
 pub(crate) async fn execute_schema(
     coordinator: &Coordinator,

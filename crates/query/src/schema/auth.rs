@@ -7,6 +7,11 @@ use crate::coordinator::Client;
 use crate::{Error, Outcome, Result};
 
 pub(super) fn execute(statement: &AuthStatement, client: &Client) -> Result<Outcome> {
+    check(statement, client)?;
+    Err(Error::Invalid("not supported yet: roles and permissions".to_owned()))
+}
+
+pub(super) fn check(statement: &AuthStatement, client: &Client) -> Result<()> {
     let unauthorized = |what: &str| Err(Error::Unauthorized(what.to_owned()));
     match statement {
         AuthStatement::CreateRole { options, .. } => {
@@ -29,7 +34,7 @@ pub(super) fn execute(statement: &AuthStatement, client: &Client) -> Result<Outc
     if client.role.is_none() {
         return unauthorized("You have to be logged in and not anonymous to perform this request");
     }
-    Err(Error::Invalid("not supported yet: roles and permissions".to_owned()))
+    Ok(())
 }
 
 /// Without authentication there are no passwords.

@@ -78,24 +78,19 @@ fn tuple_values(bytes: &[u8], names: &[&str]) -> Result<Prefix> {
 
 impl Choices {
     fn bind(&self, names: &[&str], execution: &Execution<'_>) -> Result<Vec<Prefix>> {
-        let term = match self {
+        let (list, tuples) = match self {
             Choices::Listed(values) => {
                 return values.iter().map(|values| values.bind(names, execution)).collect();
             }
-            Choices::Marker(term) => term,
+            Choices::Marker { list, tuples } => (list, *tuples),
         };
-        let list = in_list(term, names, execution)?;
-        let elements = collection_elements(&list);
-        match names {
-            [name] => elements.into_iter().map(|e| Ok(vec![present(e, name)?])).collect(),
-            _ => elements
-                .into_iter()
-                .map(|element| {
-                    let first = names.first().copied().unwrap_or_default();
-                    tuple_values(&present(element, first)?, names)
-                })
-                .collect(),
-        }
+        let list = in_list(list, names, tuples, execution)?;
+        let first = names.first().copied().unwrap_or_default();
+        let element = |element| {
+            let value = present(element, first)?;
+            if tuples { tuple_values(&value, names) } else { Ok(vec![value]) }
+        };
+        collection_elements(&list).into_iter().map(element).collect()
     }
 }
 

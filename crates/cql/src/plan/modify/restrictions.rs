@@ -25,8 +25,11 @@ pub(super) enum Values {
 #[derive(Debug, Clone)]
 pub(super) enum Choices {
     Listed(Vec<Values>),
-    /// A marker whose value is a list; of tuples, if there are several columns.
-    Marker(Term),
+    /// A marker whose value is a list; of tuples, if the columns stand in parentheses.
+    Marker {
+        list: Term,
+        tuples: bool,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -328,8 +331,9 @@ fn prepare_test(
     to: &mut Preparation<'_>,
 ) -> Result<Test> {
     let specs: Vec<ColumnSpec> = columns.iter().map(|c| spec_of(scope.table, *c)).collect();
+    let tuples = matches!(relation.target, RelationTarget::Columns(_));
     let value = |to: &mut Preparation<'_>| match &relation.value {
-        RelationValue::One(term) => values(term, &specs, to),
+        RelationValue::One(term) => values(term, &specs, tuples, to),
         RelationValue::Many(_) => refuse(format!("Unsupported restriction: {shown}")),
     };
     let bound = |to: &mut Preparation<'_>, inclusive| -> Result<Option<Bound>> {
@@ -343,10 +347,12 @@ fn prepare_test(
         Operator::LessOrEqual => Test::Slice { start: None, end: bound(to, true)? },
         Operator::In => Test::In(match &relation.value {
             RelationValue::Many(terms) => {
-                let choices = terms.iter().map(|term| values(term, &specs, to));
+                let choices = terms.iter().map(|term| values(term, &specs, tuples, to));
                 Choices::Listed(choices.collect::<Result<_>>()?)
             }
-            RelationValue::One(term) => Choices::Marker(Term::prepare(term, &in_spec(&specs), to)?),
+            RelationValue::One(term) => {
+                Choices::Marker { list: Term::prepare(term, &in_spec(&specs, tuples), to)?, tuples }
+            }
         }),
         Operator::Contains | Operator::ContainsKey => {
             return refuse(format!("Cannot use {} with {}", scope.kind, relation.operator));
@@ -380,9 +386,9 @@ fn tuple_spec(specs: &[ColumnSpec]) -> ColumnSpec {
 }
 
 /// What receives the list of `IN ?`: `in(c)`.
-fn in_spec(specs: &[ColumnSpec]) -> ColumnSpec {
+fn in_spec(specs: &[ColumnSpec], tuples: bool) -> ColumnSpec {
     let (name, element) = match specs {
-        [only] => (format!("in({})", only.name), only.cql_type.clone()),
+        [only] if !tuples => (format!("in({})", only.name), only.cql_type.clone()),
         _ => {
             let tuple = tuple_spec(specs);
             (format!("in{}", tuple.name), tuple.cql_type)
@@ -395,8 +401,16 @@ fn in_spec(specs: &[ColumnSpec]) -> ColumnSpec {
     }
 }
 
-fn values(term: &RawTerm, specs: &[ColumnSpec], to: &mut Preparation<'_>) -> Result<Values> {
+fn values(
+    term: &RawTerm,
+    specs: &[ColumnSpec],
+    tuples: bool,
+    to: &mut Preparation<'_>,
+) -> Result<Values> {
     match (specs, term) {
+        (specs, RawTerm::Bind { .. }) if tuples => {
+            Ok(Values::Tuple(Term::prepare(term, &tuple_spec(specs), to)?))
+        }
         ([only], RawTerm::Tuple(terms)) if terms.len() == 1 && !is_tuple(only) => {
             let Some(term) = terms.first() else { return refuse(String::new()) };
             Ok(Values::Each(vec![Term::prepare(term, only, to)?]))

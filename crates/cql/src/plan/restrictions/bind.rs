@@ -53,6 +53,7 @@ fn of_bound(bound: Bound<'_>, column: &str) -> Result<Vec<u8>> {
 pub(in crate::plan) fn in_list<'v>(
     term: &'v Term,
     names: &[impl AsRef<str>],
+    tuples: bool,
     execution: &Execution<'v>,
 ) -> Result<Cow<'v, [u8]>> {
     let what = match term.bind(execution)? {
@@ -61,7 +62,7 @@ pub(in crate::plan) fn in_list<'v>(
         Bound::Unset => "unset",
     };
     Err(Error::InvalidRequest(match (names, what) {
-        ([name], _) => format!("Invalid {what} value for column {}", name.as_ref()),
+        ([name], _) if !tuples => format!("Invalid {what} value for column {}", name.as_ref()),
         (_, "null") => "Invalid null value for IN restriction".to_owned(),
         _ => {
             let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -161,7 +162,7 @@ pub(super) fn tuples(
         }
         What::In(TupleList::List { term, tuples }) => {
             let whole = names.join(",");
-            let elements = list_elements(&in_list(term, names, execution)?, &whole)?;
+            let elements = list_elements(&in_list(term, names, *tuples, execution)?, &whole)?;
             elements
                 .into_iter()
                 .map(

@@ -97,7 +97,7 @@ pub fn prepare(
         allow_filtering: select.allow_filtering,
         only_statics: only_statics(&table, select, &items),
     };
-    ordering::check_names(&table, &select.order_by)?;
+    ordering::check_names(&table, &select.order_by, &mut to)?;
     let restrictions = Restrictions::prepare(&table, &select.relations, context, &mut to)?;
     let mut preparing = Preparing::new(&table, &mut to);
     let (selectors, specs) = selectors(&mut preparing, &items)?;

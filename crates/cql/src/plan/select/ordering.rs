@@ -7,19 +7,47 @@ use super::column;
 use crate::ast::OrderBy;
 use crate::catalog::{ColumnRef, Table};
 use crate::error::{Error, Result};
-use crate::plan::restrictions::Restrictions;
+use crate::plan::restrictions::{Restrictions, receiver};
 use crate::plan::selection::Selection;
+use crate::plan::term::{Preparation, Term};
 
 type Sort = Vec<(usize, CqlType, bool)>;
 
-pub(super) fn check_names(table: &Table, order_by: &[OrderBy]) -> Result<()> {
+pub(super) fn check_names(
+    table: &Table,
+    order_by: &[OrderBy],
+    to: &mut Preparation<'_>,
+) -> Result<()> {
     for order in order_by {
         column(table, &order.column)?;
-        if order.ann_of.is_some() {
-            return Err(Error::NotSupportedYet("ORDER BY ... ANN OF".into()));
-        }
     }
-    Ok(())
+    check_nearest(table, order_by, to)
+}
+
+/// `ANN OF` needs an index, and none can be made here.
+fn check_nearest(table: &Table, order_by: &[OrderBy], to: &mut Preparation<'_>) -> Result<()> {
+    let nearest: Vec<_> =
+        order_by.iter().filter_map(|order| Some((order, order.ann_of.as_ref()?))).collect();
+    let [(order, term), more @ ..] = nearest.as_slice() else { return Ok(()) };
+    let refused = |what| Err(Error::invalid_request(what));
+    if !more.is_empty() {
+        return refused("Cannot specify more than one ANN ordering");
+    }
+    if order_by.len() > 1 {
+        return refused("ANN ordering does not support any other ordering");
+    }
+    if order.descending {
+        return refused("Descending ANN ordering is not supported");
+    }
+    let spec = receiver(table, column(table, &order.column)?)?;
+    Term::prepare(term, &spec, to)?;
+    if !matches!(&spec.cql_type, CqlType::Vector(element, _) if **element == CqlType::Float) {
+        return refused("ANN ordering is only supported on float vector indexes");
+    }
+    if !table.derived.is_empty() {
+        return Err(Error::NotSupportedYet("ORDER BY ... ANN OF".into()));
+    }
+    refused("ANN ordering by vector requires the column to be indexed")
 }
 
 /// Whether rows are read backwards, and what they are sorted by afterwards.

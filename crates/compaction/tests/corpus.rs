@@ -143,7 +143,7 @@ async fn compare(disk: &Disk, table: &Path, to: &Path) -> Result<(), String> {
         !lists_inputs || json.contains(&sstable.descriptor().file_name(Component::Data))
     });
     let inputs: Vec<Arc<SSTable>> = inputs;
-    let view = schema.as_ref().is_some_and(|s| s.is_view);
+    let view = schema.as_ref().is_some_and(|s| s.strict_liveness);
     let settings = settings(&inputs, to, gc_before, now, view);
     let task = Group { inputs, elsewhere };
     let outcome: Outcome =

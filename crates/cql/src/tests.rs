@@ -66,8 +66,10 @@ fn push_options(out: &mut String, options: &TableOptions) {
 }
 
 fn describe(table: &TableSchema) -> String {
-    let view = if table.is_view { "view" } else { "table" };
-    let mut out = format!("{view} {}.{}", table.keyspace, table.name);
+    let mut out = format!("table {}.{}", table.keyspace, table.name);
+    if table.strict_liveness {
+        out.push_str(" strict");
+    }
     if let Some(id) = table.id {
         let _ = write!(out, " id {:032x}", u128::from_be_bytes(id));
     }

@@ -323,7 +323,7 @@ impl Engine {
             column_index_size: self.options.column_index_size,
             gc_before: now.saturating_sub(options.gc_grace_seconds.unwrap_or(DEFAULT_GC_GRACE)),
             now,
-            strict_liveness: definition.schema.is_view,
+            strict_liveness: definition.schema.strict_liveness,
             split_size: shape.split_size,
             split_tokens: shape.split_tokens,
             level: shape.level,

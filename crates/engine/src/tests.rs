@@ -45,7 +45,7 @@ fn table_named(name: &str, id: [u8; 16]) -> Arc<Table> {
         regulars: vec![column("v", CqlType::Int)],
         dropped: Vec::new(),
         options: TableOptions::default(),
-        is_view: false,
+        strict_liveness: false,
     };
     Arc::new(Table::new(id, TableKind::Regular, schema))
 }

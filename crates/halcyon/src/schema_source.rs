@@ -176,6 +176,6 @@ pub(crate) fn neutral(statistics: &Statistics, table: &TableName) -> TableSchema
         regulars: columns(&header.regular_columns),
         dropped: Vec::new(),
         options: TableOptions::default(),
-        is_view: false,
+        strict_liveness: false,
     }
 }

@@ -43,6 +43,13 @@ pub enum ColumnKind {
     Regular,
 }
 
+impl ColumnKind {
+    /// Part of the primary key.
+    pub fn is_key(self) -> bool {
+        matches!(self, ColumnKind::PartitionKey | ColumnKind::Clustering)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedColumn {
     pub name: String,
@@ -82,8 +89,9 @@ pub struct TableSchema {
     pub regulars: Vec<ColumnDef>,
     pub dropped: Vec<DroppedColumn>,
     pub options: TableOptions,
-    /// A materialized view: its rows follow strict liveness.
-    pub is_view: bool,
+    /// A row is there only if its primary key was written and lives, whatever cells it has: views with a column in their
+    /// primary key that their base has not in its own.
+    pub strict_liveness: bool,
 }
 
 impl TableSchema {

@@ -2,7 +2,8 @@
 //!
 //! 1. A cell is dead if it is a tombstone, has expired, or lies under the deletion of its partition, range, row or
 //!    collection.
-//! 2. A row is there if its primary key was written and that is live, or if any of its cells is, of whichever column.
+//! 2. A row is there if its primary key was written and that is live, or if any of its cells is, of whichever column. Where
+//!    liveness is strict, cells alone are nothing.
 //! 3. Cells of a collection or user type are put together to its frozen form, counters to their total.
 
 use std::ops::Sub;
@@ -26,6 +27,7 @@ pub(crate) struct Target {
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
     pub now: u32,
+    pub strict_liveness: bool,
     pub partition: DeletionTime,
     /// Of the open range tombstone.
     pub range: DeletionTime,
@@ -50,8 +52,14 @@ impl Sub for Met {
 }
 
 impl Live {
-    pub(crate) fn new(now: u32) -> Live {
-        Live { now, partition: DeletionTime::LIVE, range: DeletionTime::LIVE, met: Met::default() }
+    pub(crate) fn new(now: u32, strict_liveness: bool) -> Live {
+        Live {
+            now,
+            strict_liveness,
+            partition: DeletionTime::LIVE,
+            range: DeletionTime::LIVE,
+            met: Met::default(),
+        }
     }
 
     pub(crate) fn start(&mut self, deletion: DeletionTime) {
@@ -79,6 +87,9 @@ impl Live {
         let liveness = &row.liveness;
         let expired = liveness.is_expiring() && self.now >= liveness.local_expiration_time;
         let mut there = !liveness.is_empty() && !expired && !deletion.deletes(liveness.timestamp);
+        if self.strict_liveness && !there {
+            return Ok(false);
+        }
         let mut cells = row.cells;
         while let Some(first) = cells.first() {
             let count = cells.iter().take_while(|cell| cell.column == first.column).count();

@@ -111,7 +111,7 @@ mod tests {
             regulars: vec![],
             dropped: vec![],
             options: Default::default(),
-            is_view: false,
+            strict_liveness: false,
         })
     }
 

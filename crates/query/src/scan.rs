@@ -238,7 +238,10 @@ impl Scan {
                 full: false,
             },
             seen,
-            live: Live::new(u32::try_from(moment.now_seconds).unwrap_or(0)),
+            live: Live::new(
+                u32::try_from(moment.now_seconds).unwrap_or(0),
+                select.plan.table.schema.strict_liveness,
+            ),
             targets: Targets::new(&select),
             row: RowValues::new(fetched),
             mark: 0,

@@ -187,7 +187,10 @@ impl Drafts {
             return Err(self.no_table(&base));
         };
         let mut draft = TableDraft::new(&keyspace, &name);
-        draft.is_view = true;
+        let mut keys =
+            create.primary_key.partition_key.iter().chain(&create.primary_key.clustering);
+        draft.strict_liveness = keys
+            .any(|name| table.columns.get(&name.text).is_some_and(|column| !column.kind.is_key()));
         let key_names =
             create.primary_key.partition_key.iter().chain(&create.primary_key.clustering);
         let wanted: Vec<&Name> = match &create.columns {

@@ -48,7 +48,7 @@ pub struct TableDraft {
     pub columns: BTreeMap<String, ColumnDraft>,
     pub dropped: Vec<DroppedDraft>,
     pub options: TableOptions,
-    pub is_view: bool,
+    pub strict_liveness: bool,
 }
 
 impl TableDraft {
@@ -60,7 +60,7 @@ impl TableDraft {
             columns: BTreeMap::new(),
             dropped: Vec::new(),
             options: TableOptions::default(),
-            is_view: false,
+            strict_liveness: false,
         }
     }
 
@@ -116,7 +116,7 @@ impl TableDraft {
             regulars: take(ColumnKind::Regular),
             dropped,
             options: self.options.clone(),
-            is_view: self.is_view,
+            strict_liveness: self.strict_liveness,
         };
         if schema.partition_key.is_empty() {
             let what = format!("table {}.{} has no partition key", self.keyspace, self.name);

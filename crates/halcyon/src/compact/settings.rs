@@ -212,7 +212,7 @@ pub(super) fn choose(
         column_index_size: None,
         gc_before,
         now,
-        strict_liveness: schema.is_some_and(|s| s.is_view),
+        strict_liveness: schema.is_some_and(|s| s.strict_liveness),
         split_tokens: Vec::new(),
         level: None,
         level_fanout: None,

@@ -189,7 +189,7 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
         regulars: Vec::new(),
         dropped: Vec::new(),
         options: Default::default(),
-        is_view: false,
+        strict_liveness: false,
     };
     let mut defs: Vec<(ColumnDef, bool)> = Vec::with_capacity(create.columns.len());
     for column in &create.columns {

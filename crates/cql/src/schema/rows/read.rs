@@ -138,21 +138,33 @@ impl KeyspaceRows<'_> {
     ) -> Result<TableSchema> {
         let fields = Fields(row);
         let view = fields.text("view_name");
-        let is_view = view.is_some();
-        let of = if is_view { "views" } else { "tables" };
+        let of = if view.is_some() { "views" } else { "tables" };
         let name = view.or_else(|| fields.text("table_name")).ok_or_else(|| unreadable(of, row))?;
         let mut draft = TableDraft::new(keyspace, &name);
-        draft.is_view = is_view;
         draft.id = fields.bytes("id").and_then(|bytes| bytes.try_into().ok());
         draft.options = table_options(fields);
         for row in self.columns.get(&name).into_iter().flatten() {
             add_column(&mut draft, Fields(row)).ok_or_else(|| unreadable("columns", row))?;
+        }
+        if let Some(base) = fields.text("base_table_name") {
+            draft.strict_liveness = self.has_other_key(&draft, &base);
         }
         for row in self.dropped.get(&name).into_iter().flatten() {
             add_dropped(&mut draft, Fields(row))
                 .ok_or_else(|| unreadable("dropped_columns", row))?;
         }
         draft.finish(types).map_err(|e| Error::Configuration(e.what))
+    }
+
+    /// Whether a view has a column in its primary key that its base has elsewhere.
+    fn has_other_key(&self, view: &TableDraft, base: &str) -> bool {
+        self.columns.get(base).into_iter().flatten().any(|row| {
+            let row = Fields(row);
+            let kind = row.text("kind").and_then(|kind| column_kind(&kind));
+            let name = row.text("column_name").unwrap_or_default();
+            let in_view = view.columns.get(&name).is_some_and(|column| column.kind.is_key());
+            in_view && kind.is_some_and(|kind| !kind.is_key())
+        })
     }
 }
 

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use halcyon_model::Partitioner;
 use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
 use halcyon_model::types::UserType;
+use halcyon_model::{CqlType, Partitioner};
 use halcyon_stream::{Layout, TableId};
 
 use crate::error::{Error, Result};
@@ -72,8 +72,11 @@ impl Table {
         let columns = self.columns(kind);
         let all = (0..u16::try_from(columns.len()).unwrap_or(u16::MAX))
             .map(|index| ColumnRef { kind, index });
-        if matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
-            return all.collect();
+        // Tables with COMPACT STORAGE have no complex columns.
+        let is_key = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
+        if is_key || self.schema.options.compact_storage {
+            let shown = |at: &ColumnRef| self.column(*at).is_some_and(|c| !self.hides(kind, c));
+            return all.filter(shown).collect();
         }
         let complex = |c: &ColumnDef| {
             c.cql_type.is_multi_cell() && c.name.starts_with(|c: char| c.is_ascii())
@@ -106,9 +109,27 @@ impl Table {
             ColumnKind::Regular,
         ];
         kinds.into_iter().find_map(|kind| {
-            let index = self.columns(kind).iter().position(|column| column.name == name)?;
+            let is_it = |column: &ColumnDef| column.name == name && !self.hides(kind, column);
+            let index = self.columns(kind).iter().position(is_it)?;
             Some(ColumnRef { kind, index: u16::try_from(index).ok()? })
         })
+    }
+
+    /// `COMPACT STORAGE`: without clustering columns in CQL, all is in the static row, and what could be beside it has no name;
+    /// with them and without a value, rows have an empty one.
+    pub fn hides(&self, kind: ColumnKind, column: &ColumnDef) -> bool {
+        let is_static = !self.schema.statics.is_empty();
+        self.schema.options.compact_storage
+            && match kind {
+                ColumnKind::PartitionKey | ColumnKind::Static => false,
+                ColumnKind::Clustering => is_static,
+                ColumnKind::Regular => is_static || column.cql_type == CqlType::Empty,
+            }
+    }
+
+    /// What CQL knows of the columns of one kind.
+    pub fn visible_columns(&self, kind: ColumnKind) -> impl Iterator<Item = &ColumnDef> {
+        self.columns(kind).iter().filter(move |column| !self.hides(kind, column))
     }
 
     pub fn is_counter(&self) -> bool {

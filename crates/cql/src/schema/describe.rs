@@ -270,6 +270,7 @@ pub fn table_statement(table: &Table, internals: bool) -> String {
     let schema = &table.schema;
     let name = format!("{}.{}", quoted(&schema.keyspace), quoted(&schema.name));
     let is_virtual = table.kind == TableKind::Virtual;
+    let is_compact = schema.options.compact_storage;
     let mut out = String::new();
     if is_virtual {
         let _ = write!(
@@ -278,6 +279,13 @@ pub fn table_statement(table: &Table, internals: bool) -> String {
              Structure, for reference:\nVIRTUAL TABLE {name} (\n"
         );
     } else {
+        if is_compact {
+            let _ = write!(
+                out,
+                "/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created via legacy \
+                 API).\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n"
+            );
+        }
         let _ = writeln!(out, "CREATE TABLE {name} (");
     }
     out.push_str(&columns(table, internals));
@@ -287,7 +295,7 @@ pub fn table_statement(table: &Table, internals: bool) -> String {
     if internals {
         push_dropped(&mut out, table, &name);
     }
-    if is_virtual {
+    if is_virtual || is_compact {
         out.push_str("\n*/");
     }
     out
@@ -313,13 +321,14 @@ fn columns(table: &Table, internals: bool) -> String {
     let was_dropped = |name: &str| dropped.iter().any(|column| column.name == name);
     let keys = [ColumnKind::PartitionKey, ColumnKind::Clustering];
     let rest = [ColumnKind::Static, ColumnKind::Regular];
+    let is_compact = table.schema.options.compact_storage;
     let single = table.schema.partition_key.len() == 1 && table.schema.clustering.is_empty();
     let mut lines = Vec::new();
     for kind in keys.into_iter().chain(rest) {
         // A column that came back after it was dropped is told in that order, below.
-        for column in table.columns(kind).iter().filter(|column| !was_dropped(&column.name)) {
+        for column in table.visible_columns(kind).filter(|column| !was_dropped(&column.name)) {
             let key = if single && kind == ColumnKind::PartitionKey { " PRIMARY KEY" } else { "" };
-            let is_static = if kind == ColumnKind::Static { " static" } else { "" };
+            let is_static = if kind == ColumnKind::Static && !is_compact { " static" } else { "" };
             lines.push(format!("    {}{is_static}{key}", declared(&column.name, &column.cql_type)));
         }
     }
@@ -328,13 +337,13 @@ fn columns(table: &Table, internals: bool) -> String {
         lines.push(format!("    {}{is_static}", declared(&column.name, &column.cql_type)));
     }
     if !single {
-        let names = |columns: &[ColumnDef]| -> Vec<String> {
-            columns.iter().map(|column| quoted(&column.name)).collect()
+        let names = |kind: ColumnKind| -> Vec<String> {
+            table.visible_columns(kind).map(|column| quoted(&column.name)).collect()
         };
-        let partition = names(&table.schema.partition_key).join(", ");
+        let partition = names(ColumnKind::PartitionKey).join(", ");
         let mut key =
             if table.schema.partition_key.len() > 1 { format!("({partition})") } else { partition };
-        for column in names(&table.schema.clustering) {
+        for column in names(ColumnKind::Clustering) {
             let _ = write!(key, ", {column}");
         }
         lines.push(format!("    PRIMARY KEY ({key})"));
@@ -352,6 +361,9 @@ fn options(table: &Table, internals: bool) -> Vec<String> {
     let mut lines = Vec::new();
     if internals && table.kind != TableKind::Virtual {
         lines.push(format!("ID = {}", uuid(&table.id)));
+    }
+    if options.compact_storage {
+        lines.push("COMPACT STORAGE".to_owned());
     }
     if !schema.clustering.is_empty() {
         let order = |column: &ColumnDef| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use halcyon_model::counter::{self, CounterContext};
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::value::timestamp_iso_string;
-use halcyon_model::{DeletionTime, NO_TTL};
+use halcyon_model::{CqlType, DeletionTime, NO_TTL};
 use halcyon_stream::{BoundBuf, Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
 
 use super::conditions::BoundConditions;
@@ -276,14 +276,34 @@ impl Writer<'_> {
         let columns = modification.table.layout.columns(Statics::Regular);
         let mut row = RowWriter::new(columns, clustering, self.time);
         match modification.kind {
-            StatementType::Insert if !modification.table.schema.options.compact_storage => {
-                row.liveness();
+            StatementType::Insert if modification.table.schema.options.compact_storage => {
+                self.compact_value(&mut row)?;
             }
+            StatementType::Insert => row.liveness(),
             StatementType::Delete if modification.changes.is_empty() => row.delete_row(),
             _ => {}
         }
         self.changes(ColumnKind::Regular, self.current.row(clustering), &mut row)?;
         Ok(row.finish())
+    }
+
+    /// A row of a table with `COMPACT STORAGE` is there by its cells alone: without a value it needs an empty one.
+    fn compact_value(&self, row: &mut RowWriter<'_>) -> Result<()> {
+        let BoundModification { changes, table, .. } = self.modification;
+        if changes.iter().any(|(column, _)| column.kind == ColumnKind::Regular) {
+            return Ok(());
+        }
+        match table.schema.regulars.as_slice() {
+            [value] if value.cql_type == CqlType::Empty => row.cell(0, &[], &[]),
+            [value, ..] => {
+                return Err(Error::invalid_request(format!(
+                    "Column {} is mandatory for this COMPACT STORAGE table",
+                    value.name
+                )));
+            }
+            [] => {}
+        }
+        Ok(())
     }
 
     fn changes(

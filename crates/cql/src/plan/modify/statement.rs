@@ -258,7 +258,8 @@ fn insert_json(
 fn columns_in_order(table: &Table) -> Vec<ColumnRef> {
     let of_kind = |kind| {
         let count = u16::try_from(table.columns(kind).len()).unwrap_or(u16::MAX);
-        (0..count).map(move |index| ColumnRef { kind, index })
+        let all = (0..count).map(move |index| ColumnRef { kind, index });
+        all.filter(|at| table.column(*at).is_some_and(|column| !table.hides(at.kind, column)))
     };
     let mut others: Vec<ColumnRef> =
         of_kind(ColumnKind::Static).chain(of_kind(ColumnKind::Regular)).collect();

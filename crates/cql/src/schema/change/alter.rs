@@ -41,6 +41,11 @@ pub(super) fn alter(
     if !matches!(change, TableChange::Options(_)) {
         refuse_derived(table, "changing columns of")?;
     }
+    if table.schema.options.compact_storage && !matches!(change, TableChange::Options(_)) {
+        return Err(Error::NotSupportedYet(format!(
+            "changing columns of {full}, which has COMPACT STORAGE"
+        )));
+    }
     let mut schema = table.schema.clone();
     apply(&mut schema, known, change, context)?;
     check_counter_kind(&table.schema, &schema)?;

@@ -124,13 +124,13 @@ fn table_cells(table: &Table) -> Cells {
     let double = |value: f64| value.to_be_bytes().to_vec();
     let none = BTreeMap::new();
     let all = |entries: &Option<BTreeMap<String, String>>| map(entries.as_ref().unwrap_or(&none));
-    let mut flags: Vec<&[u8]> = Vec::new();
-    if !options.compact_storage {
-        flags.push(b"compound");
-    }
-    if table.is_counter() {
-        flags.push(b"counter");
-    }
+    let compact = options.compact_storage;
+    let flags = [
+        (!compact || table.schema.clustering.len() > 1, b"compound".as_slice()),
+        (table.is_counter(), b"counter"),
+        (compact && table.schema.statics.is_empty(), b"dense"),
+    ];
+    let flags: Vec<&[u8]> = flags.iter().filter(|(has, _)| *has).map(|(_, flag)| *flag).collect();
     let period: i32 = other("memtable_flush_period_in_ms").parse().unwrap_or(0);
     let mut cells: Cells = [
         ("id", table.id.to_vec()),

@@ -1,6 +1,7 @@
 //! The start, and the end.
 //!
-//! 1. Directories are locked; what cannot be taken over is refused, before anything is touched.
+//! 1. Directories are locked; what cannot be taken over is refused, before anything is touched. Where Cassandra's commit log lies,
+//!    all its SSTables are opened once for that.
 //! 2. Transactions that were cut short are finished or undone.
 //! 3. Cassandra's own tables are opened, and with them the schema is read: from SSTables and the commit log.
 //! 4. The other tables are opened, the commit log is replayed into SSTables (`recover`), and its segments are deleted.
@@ -18,9 +19,9 @@ use halcyon_cql::schema::system_tables;
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
 use halcyon_model::Partitioner;
-use halcyon_sstable::Compression;
 use halcyon_sstable::components::listing;
 use halcyon_sstable::live::{CacheSizes, ReadCaches};
+use halcyon_sstable::{Compression, SSTableId};
 use halcyon_stream::TableId;
 
 use crate::background::Background;
@@ -62,6 +63,14 @@ struct Opening {
     report: RecoveryReport,
 }
 
+/// What lies in a table's folders.
+#[derive(Default)]
+struct Found {
+    opened: Vec<Arc<Live>>,
+    ids: Vec<SSTableId>,
+    temporary: Vec<PathBuf>,
+}
+
 impl Engine {
     /// Takes the directories, finishes transactions, opens SSTables, replays commit logs into SSTables, reads the schema.
     /// A fresh directory gets Cassandra's system tables. Shards are opened afterwards, one on each thread.
@@ -82,6 +91,9 @@ impl Engine {
         let stores = HashMap::new();
         let mut opening = Opening { disk, options, folders, stores, report };
         opening.finish_transactions().await?;
+        if !emptied.is_empty() {
+            opening.refuse_unreadable().await?;
+        }
         for path in emptied {
             opening.disk.remove(&path).await?;
             let note = format!("{}: Cassandra's, without a write in it: removed", path.display());
@@ -180,8 +192,6 @@ impl Opening {
         self.open_tables(&system, |table| table.schema.keyspace == "system_schema").await?;
         let (replayed, truncations, log) =
             replay_schema(&self.disk, &self.options, self.tables()).await?;
-        let caches = ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 });
-        let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0);
         let mut merged: HashMap<TableId, Memtable> = HashMap::new();
         for (id, memtable) in replayed.into_iter().flatten() {
             match merged.entry(id) {
@@ -191,11 +201,38 @@ impl Opening {
                 }
             }
         }
-        let rows = schema_rows(self.stores.values(), merged, &caches, now).await?;
-        let catalog = Catalog::from_rows(&rows).map_err(|e| {
+        Ok((Arc::new(self.schema(merged).await?), truncations, log))
+    }
+
+    /// The catalog by the SSTables of the schema that are open, and by what is newer than they.
+    async fn schema(&self, newer: HashMap<TableId, Memtable>) -> Result<Catalog> {
+        let caches = ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 });
+        let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0);
+        let rows = schema_rows(self.stores.values(), newer, &caches, now).await?;
+        Catalog::from_rows(&rows).map_err(|e| {
             Error::CannotStart(format!("the schema in system_schema cannot be understood: {e}"))
-        })?;
-        Ok((Arc::new(catalog), truncations, log))
+        })
+    }
+
+    /// Opens everything as a start does, changes nothing, and forgets it.
+    async fn refuse_unreadable(&mut self) -> Result<()> {
+        let system = system_tables();
+        for table in system.tables().filter(|table| table.schema.keyspace == "system_schema") {
+            let definition = Definition::of(table.clone(), &system);
+            let found = self.look_into(&definition, &self.folders_of(table.id)).await?;
+            let store = Store::new(definition, Vec::new(), self.options.shards);
+            store.view.store(Arc::new(View::of(found.opened)));
+            self.stores.insert(table.id, store);
+        }
+        let catalog = self.schema(HashMap::new()).await?;
+        self.stores.clear();
+        let tables: Vec<_> = catalog.tables().filter(|table| has_storage(table)).collect();
+        tables.iter().try_for_each(|table| check_options(table))?;
+        for table in tables {
+            let definition = Definition::of(table.clone(), &catalog);
+            self.look_into(&definition, &self.folders_of(table.id)).await?;
+        }
+        Ok(())
     }
 
     fn tables(&self) -> HashMap<TableId, Arc<Table>> {
@@ -213,6 +250,7 @@ impl Opening {
             catalog.tables().filter(wanted).flat_map(|t| table_directories(&self.options, t));
         let known = |path: &PathBuf| self.folders.iter().any(|folder| folder.path == *path);
         let missing: Vec<_> = directories.filter(|path| !known(path)).collect();
+        catalog.tables().filter(wanted).try_for_each(|table| check_options(table))?;
         create_directories(&self.disk, &missing).await?;
         for table in catalog.tables().filter(wanted) {
             let definition = Definition::of(table.clone(), catalog);
@@ -220,7 +258,6 @@ impl Opening {
                 store.definition.store(definition);
                 continue;
             }
-            check_options(table)?;
             let store = self.open_table(definition).await?;
             self.stores.insert(table.id, store);
         }
@@ -230,9 +267,7 @@ impl Opening {
     async fn open_table(&mut self, definition: Arc<Definition>) -> Result<Arc<Store>> {
         let mut directories = table_directories(&self.options, &definition.table);
         // A table that was renamed on disk by hand, or made by an old version, may have other folders too.
-        let id = definition.table.id;
-        let others = self.folders.iter().filter(|folder| folder.id == id);
-        directories.extend(others.map(|folder| folder.path.clone()));
+        directories.extend(self.folders_of(definition.table.id));
         let mut seen = Vec::new();
         directories.retain(|path| {
             !seen.contains(path) && {
@@ -240,38 +275,50 @@ impl Opening {
                 true
             }
         });
-        let (mut opened, mut local) = (Vec::new(), Vec::new());
-        let mut ids = Vec::new();
-        for directory in &directories {
+        let found = self.look_into(&definition, &directories).await?;
+        for path in &found.temporary {
+            self.disk.remove(path).await?;
+        }
+        self.report.sstables += found.opened.len();
+        let store = Store::new(definition, directories, self.options.shards);
+        store.note_ids(found.ids.into_iter());
+        store.view.store(Arc::new(View::of(found.opened)));
+        Ok(store)
+    }
+
+    fn folders_of(&self, id: TableId) -> Vec<PathBuf> {
+        let of_table = self.folders.iter().filter(|folder| folder.id == id);
+        of_table.map(|folder| folder.path.clone()).collect()
+    }
+
+    /// Opens the SSTables in a table's folders.
+    async fn look_into(&self, of: &Definition, directories: &[PathBuf]) -> Result<Found> {
+        let mut found = Found::default();
+        let mut local = Vec::new();
+        for directory in directories {
             let entries = self.disk.list(directory).await?;
             let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
             let listing = listing::group(directory, names);
-            for name in &listing.temporary {
-                self.disk.remove(&directory.join(name)).await?;
-            }
+            found.temporary.extend(listing.temporary.iter().map(|name| directory.join(name)));
             for listed in &listing.sstables {
-                ids.push(listed.descriptor.id);
+                found.ids.push(listed.descriptor.id);
                 let mode = self.options.read_mode;
-                let live = Live::open_listed(&self.disk, listed, &definition.schema, mode).await;
+                let live = Live::open_listed(&self.disk, listed, &of.schema, mode).await;
                 let live = live.map_err(|e| {
                     Error::CannotStart(format!(
                         "{e}. Restore the files of this SSTable from a backup, or move them away, and start again"
                     ))
                 })?;
                 match live.sstable().layout().partitioner {
-                    Partitioner::Murmur3 => opened.push(live),
+                    Partitioner::Murmur3 => found.opened.push(live),
                     _ => local.push(live),
                 }
             }
         }
         if !local.is_empty() {
-            batches::refuse_unfinished(&self.disk, &definition.table, &local).await?;
+            batches::refuse_unfinished(&self.disk, &of.table, &local).await?;
         }
-        self.report.sstables += opened.len();
-        let store = Store::new(definition, directories, self.options.shards);
-        store.note_ids(ids.into_iter());
-        store.view.store(Arc::new(View::of(opened)));
-        Ok(store)
+        Ok(found)
     }
 
     /// Folders of tables that the schema does not know are nobody's business: of dropped tables they have the snapshots. Only

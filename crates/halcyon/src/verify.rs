@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &VerifyArgs, disk: &Disk, console: Console) -> Res
         total += passes * stored_length(disk, listed).await;
     }
     let bar = console.progress("verify", total, !args.json);
-    let mut unsound = 0;
+    let (mut unsound, mut unread) = (0, 0);
     let mut before = 0;
     for folder in &folders {
         folder.left_out.iter().for_each(|why| console.warn(why));
@@ -73,12 +73,17 @@ pub(crate) async fn run(args: &VerifyArgs, disk: &Disk, console: Console) -> Res
             };
             let found = verify(disk, &listed.descriptor, &options, &mut tell).await;
             unsound += usize::from(!found.is_clean());
+            unread += usize::from(found.unreadable);
             bar.suspend(|| report(args.json, listed, &found))?;
             before += passes * length;
             bar.set_position(before);
         }
     }
     bar.finish_and_clear();
+    if unread > 0 {
+        let what = format!("{unsound} SSTables are not sound, {unread} of them could not be read");
+        return Err(Failure::Unreadable(what));
+    }
     match unsound {
         0 => Ok(()),
         1 => Err(Failure::Problem("1 SSTable is not sound".into())),

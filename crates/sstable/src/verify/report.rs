@@ -57,6 +57,8 @@ pub struct VerifyReport {
     pub findings: Vec<Finding>,
     /// Findings beyond those that are listed.
     pub omitted: u64,
+    /// Some of it the system did not let us read: nobody knows whether that is sound.
+    pub unreadable: bool,
     pub checked: Checked,
 }
 
@@ -97,8 +99,14 @@ impl VerifyReport {
             Error::Missing { component, why, .. } => {
                 self.error(*component, None, format!("missing: {why}"));
             }
+            Error::Io(error) => self.unreadable(component, error),
             other => self.error(component, None, other.to_string()),
         }
+    }
+
+    pub(super) fn unreadable(&mut self, component: Component, error: &halcyon_io::Error) {
+        self.unreadable = true;
+        self.error(component, None, error.to_string());
     }
 
     /// The same is not said twice: several checks may meet one damage.

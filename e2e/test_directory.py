@@ -22,6 +22,22 @@ SCHEMA = (
     "CREATE TABLE ks.counted (k int PRIMARY KEY, n counter)",
     "CREATE TABLE ks.gone (k int PRIMARY KEY, v int)",
     "CREATE TABLE ks.altered (k int PRIMARY KEY, v int, w text)",
+    "CREATE TABLE ks.sparse (k int PRIMARY KEY, a int, b text) WITH COMPACT STORAGE",
+    "CREATE TABLE ks.dense (k int, c int, PRIMARY KEY (k, c)) WITH COMPACT STORAGE",
+    "CREATE TABLE ks.viewed (k int, c int, v int, w int, PRIMARY KEY (k, c))",
+    "CREATE MATERIALIZED VIEW ks.by_v AS SELECT * FROM ks.viewed "
+    "WHERE v IS NOT NULL AND k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (v, k, c)",
+    "CREATE MATERIALIZED VIEW ks.by_c AS SELECT * FROM ks.viewed WHERE k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (c, k)",
+)
+# Halcyon does not write to tables with views.
+OF_VIEWS = (
+    "INSERT INTO ks.viewed (k, c, v, w) VALUES (1, 1, 1, 1)",
+    "INSERT INTO ks.viewed (k, c, v, w) VALUES (2, 1, 1, 2)",
+    # A row that is there by its cells alone.
+    "UPDATE ks.viewed SET v = 3, w = 3 WHERE k = 3 AND c = 3",
+    # Leaves what it was under, cells and all, behind.
+    "UPDATE ks.viewed SET v = 7 WHERE k = 1 AND c = 1",
+    "DELETE FROM ks.viewed WHERE k = 2",
 )
 QUESTIONS = (
     "SELECT JSON * FROM ks.wide",
@@ -29,6 +45,11 @@ QUESTIONS = (
     "SELECT JSON * FROM ks.wide WHERE k = 4 ORDER BY c ASC",
     "SELECT JSON * FROM ks.counted",
     "SELECT JSON * FROM ks.altered",
+    "SELECT JSON * FROM ks.sparse",
+    "SELECT JSON * FROM ks.dense",
+    "SELECT JSON * FROM ks.by_v",
+    "SELECT JSON * FROM ks.by_c",
+    "SELECT JSON table_name, flags, comment FROM system_schema.tables WHERE keyspace_name = 'ks'",
     "SELECT JSON * FROM system_schema.keyspaces",
     "SELECT JSON keyspace_name, table_name, column_name, kind, position, type, clustering_order FROM system_schema.columns "
     "WHERE keyspace_name = 'ks'",
@@ -49,6 +70,10 @@ def write(session, first, last):
             )
         session.execute("UPDATE ks.counted SET n = n + %s WHERE k = %s", (k, k % 7))
         session.execute("INSERT INTO ks.altered (k, v) VALUES (%s, %s)", (k, k))
+        session.execute("INSERT INTO ks.sparse (k, a) VALUES (%s, %s)", (k, k))
+        session.execute("INSERT INTO ks.dense (k, c) VALUES (%s, %s)", (k % 3, k))
+    session.execute("DELETE a FROM ks.sparse WHERE k = %s", (first,))
+    session.execute("DELETE FROM ks.dense WHERE k = 1 AND c = %s", (first + 1,))
     session.execute("DELETE FROM ks.wide WHERE k = %s", (first + 3,))
     session.execute("DELETE FROM ks.wide WHERE k = %s AND c > 1 AND c < 4", (first + 4,))
     session.execute("DELETE v FROM ks.wide WHERE k = %s AND c = 1", (first + 5,))
@@ -73,7 +98,7 @@ def cassandra(options, folder):
     """Drained and stopped at the end, when it has saved its key cache once."""
     xtask, java = options.xtask, options.oracle / RELEASE / "java"
     start = [xtask, "oracle", "start", RELEASE, "--format", "oa", "--dir", folder]
-    start += ["--set", "key_cache_size: 2MiB", "--set", "key_cache_save_period: 1s"]
+    start += ["--set", "key_cache_size: 2MiB", "--set", "key_cache_save_period: 1s", "--set", "materialized_views_enabled: true"]
     facts = json.loads(subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True).stdout)
     try:
         profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
@@ -104,6 +129,8 @@ def test_a_directory_is_handed_over_and_back(request, tmp_path):
         for statement in SCHEMA:
             session.execute(statement)
         write(session, 0, 20)
+        for statement in OF_VIEWS:
+            session.execute(statement)
         session.execute("DROP TABLE ks.gone")
         session.execute("ALTER TABLE ks.altered DROP w")
         session.execute("ALTER TABLE ks.altered ADD x bigint")
@@ -117,6 +144,7 @@ def test_a_directory_is_handed_over_and_back(request, tmp_path):
             assert taken_over[question] == by_cassandra[question], question
         write(session, 20, 40)
         session.execute("ALTER TABLE ks.altered ADD y set<int>")
+        session.execute("ALTER TABLE ks.dense WITH comment = 'dense'")
         session.execute("INSERT INTO ks.altered (k, y) VALUES (100, {3, 1})")
         session.execute("CREATE TABLE ks.ours (k int PRIMARY KEY, v vector<float, 2>)")
         session.execute("INSERT INTO ks.ours (k, v) VALUES (1, [1.5, 2])")

@@ -56,6 +56,7 @@ pub use sim::{Fault, FaultRule, SimDisk, SimSnapshot};
 pub use socket::{DetachedSocket, Listener, Socket};
 pub use task::{Task, spawn, start, yield_now};
 pub use thread::{
-    ThreadPriority, core_count, hurry_idle_threads, pin_to_core, spawn_thread, thread_priority,
+    ThreadPriority, core_count, give_way, hurry_idle_threads, pin_to_core, spawn_thread,
+    thread_priority,
 };
 pub use writer::{SequentialWriter, WriteOptions};

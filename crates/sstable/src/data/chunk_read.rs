@@ -13,7 +13,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use halcyon_io::SequentialReader;
+use halcyon_io::{SequentialReader, give_way};
 use halcyon_model::DecodeError;
 
 use super::compress::Decompressor;
@@ -154,7 +154,7 @@ impl DataReader {
 
     /// Appends one chunk to the window.
     async fn read_chunk(&mut self) -> Result<()> {
-        let at = self.position + self.end as u64;
+        let (at, before) = (self.position + self.end as u64, self.end);
         let DataReader { reader, encoding, window, end, path, verify_checksums, .. } = self;
         let corrupt = |offset: u64, what: String| {
             Error::corrupt(path.as_path(), Component::Data, DecodeError { offset, what })
@@ -195,6 +195,7 @@ impl DataReader {
                 *end += length;
             }
         }
+        give_way(*end - before);
         Ok(())
     }
 }

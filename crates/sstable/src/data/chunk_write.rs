@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, WriteOptions, thread_priority};
+use halcyon_io::{
+    AccessMode, Disk, Purpose, SequentialWriter, WriteOptions, give_way, thread_priority,
+};
 
 use super::compress::{Compressor, CompressorKind};
 use crate::components::compression_info::{ChunkOffsets, CompressionInfo};
@@ -112,6 +114,7 @@ impl ChunkEncoder {
                 self.digest
                     .combine(&crc32fast::Hasher::new_with_initial_len(crc, chunk.len() as u64));
                 self.writer.write(chunk).await?;
+                give_way(chunk.len());
             }
             self.payload_length = self.data_length;
             return Ok(());
@@ -128,6 +131,7 @@ impl ChunkEncoder {
             // A second pass over bytes in the first-level cache is cheaper than combining two sums.
             self.digest.update(stored);
             self.writer.write(stored).await?;
+            give_way(chunk.len());
         }
         Ok(())
     }

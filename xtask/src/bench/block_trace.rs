@@ -1,8 +1,8 @@
 //! What the block device saw: each request from its issue to its completion, as `biolatency` shows it, by the kernel's own tracer.
 //!
 //! 1. A tracing instance of our own (`/sys/kernel/tracing/instances/…`) records `block_rq_issue` and `block_rq_complete` of one device.
-//! 2. A thread reads them every few milliseconds, pairs them by sector, and counts latencies in powers of two.
-//! 3. [`BlockTrace::now`] is a snapshot; differences of two are what happened between them.
+//! 2. [`BlockTrace::now`] reads them, pairs them by sector, and counts latencies in powers of two: a snapshot; differences of two are what
+//!    happened between them. Nothing is read in between: that would take a core from those who are measured, half a millisecond at a time.
 //!
 //! It sees everybody's requests, not one process's. Without root, or a tracer, there is none.
 
@@ -11,42 +11,41 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{JoinHandle, sleep};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use super::histogram::Histogram;
 use super::machine::Device;
-use super::process::run_last;
 use crate::Result;
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 const O_NONBLOCK: i32 = 0o4000;
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-const BUFFER_KIB: &str = "4096";
+/// For each core: half a million requests.
+const BUFFER_KIB: &str = "65536";
 
 /// Histograms by kind: `read`, `write`, `flush`.
 pub(super) type ByKind = BTreeMap<String, Histogram>;
 
 pub(super) struct BlockTrace {
     instance: PathBuf,
-    seen: Arc<Mutex<ByKind>>,
-    stop: Arc<AtomicBool>,
-    reading: Option<JoinHandle<()>>,
+    reading: Mutex<Reading>,
+}
+
+struct Reading {
+    pipe: File,
+    /// By first sector: when, in µs.
+    issued: BTreeMap<u64, u64>,
+    seen: ByKind,
 }
 
 impl BlockTrace {
     pub(super) fn of(device: &Device) -> Result<BlockTrace> {
         let instance = Path::new(INSTANCES).join(format!("halcyon-bench-{}", std::process::id()));
         fs::create_dir(&instance).map_err(|e| format!("{}: {e}", instance.display()))?;
-        let (seen, stop) = (Arc::default(), Arc::new(AtomicBool::new(false)));
-        let mut trace = BlockTrace { instance, seen, stop, reading: None };
-        trace.enable(device)?;
-        let pipe = trace.instance.join("trace_pipe");
+        let pipe = instance.join("trace_pipe");
         let pipe = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(pipe)?;
-        let (seen, stop) = (trace.seen.clone(), trace.stop.clone());
-        trace.reading = Some(std::thread::spawn(move || read(pipe, &seen, &stop)));
+        let reading = Reading { pipe, issued: BTreeMap::new(), seen: ByKind::new() };
+        let trace = BlockTrace { instance, reading: Mutex::new(reading) };
+        trace.enable(device)?;
         Ok(trace)
     }
 
@@ -67,44 +66,32 @@ impl BlockTrace {
 
     /// Everything since the start.
     pub(super) fn now(&self) -> ByKind {
-        sleep(2 * LOOK_EVERY);
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        reading.read();
+        reading.seen.clone()
     }
 }
 
 impl Drop for BlockTrace {
     fn drop(&mut self) {
-        self.stop.store(true, Relaxed);
-        if let Some(reading) = self.reading.take() {
-            let _ = reading.join();
-        }
         let _ = fs::write(self.instance.join("events/enable"), "0");
         let _ = fs::remove_dir(&self.instance);
     }
 }
 
-fn read(mut pipe: File, seen: &Mutex<ByKind>, stop: &AtomicBool) {
-    run_last();
-    let mut buffer = vec![0; 256 << 10];
-    let mut text = Vec::new();
-    // By first sector: when, in µs.
-    let mut issued = BTreeMap::new();
-    while !stop.load(Relaxed) {
-        match pipe.read(&mut buffer) {
-            Ok(length) if length > 0 => text.extend_from_slice(&buffer[..length]),
-            // Nothing at the moment.
-            _ => {
-                sleep(LOOK_EVERY);
-                continue;
+impl Reading {
+    /// All that there is at the moment.
+    fn read(&mut self) {
+        let mut buffer = vec![0; 256 << 10];
+        let mut text = Vec::new();
+        while let Ok(length @ 1..) = self.pipe.read(&mut buffer) {
+            text.extend_from_slice(&buffer[..length]);
+            let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            for event in String::from_utf8_lossy(&text[..whole]).lines().filter_map(Event::parse) {
+                event.count(&mut self.issued, &mut self.seen);
             }
+            text.drain(..whole);
         }
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        for event in String::from_utf8_lossy(&text[..whole]).lines().filter_map(Event::parse) {
-            event.count(&mut issued, &mut seen);
-        }
-        drop(seen);
-        text.drain(..whole);
     }
 }
 

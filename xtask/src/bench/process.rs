@@ -18,6 +18,8 @@ use super::machine::{Device, DeviceCounters, meminfo};
 use crate::{Result, call};
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// At one that serves: looking takes a tenth of a millisecond, which somebody's request may wait for.
+const LOOK_AT_SERVER_EVERY: Duration = Duration::from_millis(100);
 /// A JVM has a hundred threads: they are looked at less often.
 const LOOKS_PER_LOOK_AT_THREADS: u32 = 10;
 
@@ -157,13 +159,11 @@ impl Watch {
         let done = Arc::new(AtomicBool::new(false));
         let looking = {
             let done = done.clone();
-            let serves = matches!(cpu_of, CpuOf::Process(_));
-            std::thread::spawn(move || {
-                if serves {
-                    run_last();
-                }
-                look(pid, &done)
-            })
+            let every = match cpu_of {
+                CpuOf::Process(_) => LOOK_AT_SERVER_EVERY,
+                CpuOf::EndedChildren | CpuOf::EndedChildrenOf(_) => LOOK_EVERY,
+            };
+            std::thread::spawn(move || look(pid, every, &done))
         };
         Ok(Watch {
             cpu_of,
@@ -200,7 +200,7 @@ impl Watch {
     }
 }
 
-fn look(pid: u32, done: &AtomicBool) -> Peaks {
+fn look(pid: u32, every: Duration, done: &AtomicBool) -> Peaks {
     let mut peaks = Peaks::default();
     let (mut before, mut threads) = (Threads::new(), Threads::new());
     look_at_threads(pid, &mut before);
@@ -214,7 +214,7 @@ fn look(pid: u32, done: &AtomicBool) -> Peaks {
             look_at_threads(pid, &mut threads);
         }
         looks += 1;
-        sleep(LOOK_EVERY);
+        sleep(every);
     }
     peaks.threads = busiest(&before, threads);
     peaks
@@ -248,17 +248,8 @@ pub(super) fn own_thread_id() -> Option<OsString> {
 
 /// Puts this thread before all others. `false` where that is not allowed.
 pub(super) fn run_first() -> bool {
-    schedule(&["--fifo", "--pid", "10"])
-}
-
-/// Puts this thread behind all others: one that only looks must not keep those waiting that it looks at.
-pub(super) fn run_last() {
-    schedule(&["--idle", "--pid", "0"]);
-}
-
-fn schedule(class: &[&str]) -> bool {
     let Some(id) = own_thread_id() else { return false };
     let mut chrt = Command::new("chrt");
-    chrt.args(class).arg(id);
+    chrt.args(["--fifo", "--pid", "10"]).arg(id);
     chrt.output().is_ok_and(|output| output.status.success())
 }

@@ -20,7 +20,6 @@ use crate::bench::contender::Contender;
 use crate::bench::latency::Latencies;
 use crate::bench::machine::{self, Device, drop_page_cache};
 use crate::bench::paced::{Asked, Outcome, Paced, Sample};
-use crate::bench::process::run_last;
 use crate::bench::standstill::{Gap, Standstill};
 
 /// Reads go on for a moment before anything is measured.
@@ -359,7 +358,6 @@ impl Meter {
         let device = Device::of(folder)?;
         let (stop, stopped) = channel::<()>();
         let reading = std::thread::spawn(move || {
-            run_last();
             let (mut rates, mut before) = (Vec::new(), device.counters());
             let mut at = Instant::now();
             while stopped.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {

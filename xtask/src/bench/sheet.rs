@@ -51,6 +51,22 @@ pub(super) struct Target {
     pub(super) is_met: bool,
 }
 
+impl Target {
+    /// A section of a report; nothing if there are none.
+    pub(super) fn table(targets: &[Target]) -> String {
+        if targets.is_empty() {
+            return String::new();
+        }
+        let mut text =
+            String::from("\n## Targets\n\n| | to reach | measured | |\n|---|---|---|---|\n");
+        for Target { what, wanted, measured, is_met } in targets {
+            let verdict = if *is_met { "reached" } else { "missed" };
+            let _ = writeln!(text, "| {what} | {wanted} | {measured} | {verdict} |");
+        }
+        text
+    }
+}
+
 impl Sheet {
     pub(super) fn new(
         experiment: &'static str,
@@ -177,13 +193,7 @@ impl Sheet {
             self.experiment,
             self.title
         );
-        if !targets.is_empty() {
-            text += "\n## Targets\n\n| | to reach | measured | |\n|---|---|---|---|\n";
-            for Target { what, wanted, measured, is_met } in targets {
-                let verdict = if *is_met { "reached" } else { "missed" };
-                let _ = writeln!(text, "| {what} | {wanted} | {measured} | {verdict} |");
-            }
-        }
+        text += &Target::table(targets);
         let titles: Vec<&str> = self.columns.iter().map(|column| column.title).collect();
         let _ = write!(
             text,

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use super::Asks;
 use super::record::{Measured, Record, Work};
 use crate::bench::contender::{Contender, Spread};
+use crate::bench::flush::Flush;
 use crate::bench::profile::Share;
+use crate::bench::sheet::Target;
 use crate::bench::taken_where;
 
 const MIB: f64 = 1_048_576.0;
@@ -71,14 +73,6 @@ fn how(record: &Record) -> String {
     )
 }
 
-/// A target of the project, and what was measured.
-struct Target {
-    what: String,
-    wanted: String,
-    measured: String,
-    is_met: bool,
-}
-
 fn targets(record: &Record) -> String {
     let mut all = Vec::new();
     for work in [Work::DurableWrites, Work::MemoryReads, Work::DeviceReads] {
@@ -108,15 +102,7 @@ fn targets(record: &Record) -> String {
             is_met: ratio >= least,
         });
     }
-    if all.is_empty() {
-        return String::new();
-    }
-    let mut text = String::from("\n## Targets\n\n| | to reach | measured | |\n|---|---|---|---|\n");
-    for Target { what, wanted, measured, is_met } in all {
-        let verdict = if is_met { "reached" } else { "missed" };
-        let _ = writeln!(text, "| {what} | {wanted} | {measured} | {verdict} |");
-    }
-    text
+    Target::table(&all)
 }
 
 fn batch(peer: &str, asks: Asks) -> Contender {
@@ -150,18 +136,11 @@ fn cpu_target(record: &Record, work: Work, asks: Asks) -> Option<Target> {
 
 /// One durable write at a time, by the device's flush and an empty round trip.
 fn latency_target(record: &Record, wanted: &Contender) -> Option<Target> {
-    const MOST: f64 = 1.15;
     let median = |work, wanted: &Contender| record.median(work, 1, wanted, |m| m.latencies.p50);
     let write = median(Work::DurableWrites, wanted)?;
     let round_trip = median(Work::RoundTrip, &Contender::new("halcyon", "batch"))?;
-    let flush = Spread::of(record.flushes.iter().map(|flush| flush.direct.p50)).median;
-    let ratio = write / (flush + round_trip);
-    Some(Target {
-        what: format!("{}: one durable write at a time, by flush and round trip", wanted.name()),
-        wanted: format!("≤ {MOST}"),
-        measured: format!("{ratio:.2} = {write:.0} µs / ({flush:.0} + {round_trip:.0} µs)"),
-        is_met: ratio <= MOST,
-    })
+    let what = format!("{}: one durable write at a time", wanted.name());
+    Some(Flush::target(what, write, &record.flushes, round_trip))
 }
 
 fn work_table(record: &Record, work: Work) -> String {

@@ -69,15 +69,11 @@ impl Table {
     /// The columns of one kind as `*` lists them: by name, except that of names that do not begin with ASCII Cassandra takes complex
     /// columns for simple ones, and that it merges these two lists by signed bytes.
     pub fn in_select_order(&self, kind: ColumnKind) -> Vec<ColumnRef> {
-        let columns = self.columns(kind);
-        let all = (0..u16::try_from(columns.len()).unwrap_or(u16::MAX))
-            .map(|index| ColumnRef { kind, index });
         // Tables with COMPACT STORAGE have no complex columns.
-        let is_key = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
-        if is_key || self.schema.options.compact_storage {
-            let shown = |at: &ColumnRef| self.column(*at).is_some_and(|c| !self.hides(kind, c));
-            return all.filter(shown).collect();
+        if kind.is_key() || self.schema.options.compact_storage {
+            return self.visible_refs(kind).collect();
         }
+        let (columns, all) = (self.columns(kind), self.refs(kind));
         let complex = |c: &ColumnDef| {
             c.cql_type.is_multi_cell() && c.name.starts_with(|c: char| c.is_ascii())
         };
@@ -95,6 +91,17 @@ impl Table {
         }
         merged.extend(complex);
         merged
+    }
+
+    /// All columns of one kind, those that CQL does not know too.
+    pub fn refs(&self, kind: ColumnKind) -> impl Iterator<Item = ColumnRef> + Clone + use<> {
+        let count = u16::try_from(self.columns(kind).len()).unwrap_or(u16::MAX);
+        (0..count).map(move |index| ColumnRef { kind, index })
+    }
+
+    pub fn visible_refs(&self, kind: ColumnKind) -> impl Iterator<Item = ColumnRef> {
+        let is_visible = move |column: &ColumnDef| !self.hides(kind, column);
+        self.refs(kind).filter(move |at| self.column(*at).is_some_and(is_visible))
     }
 
     pub fn column(&self, at: ColumnRef) -> Option<&ColumnDef> {

@@ -187,12 +187,11 @@ impl Drafts {
             return Err(self.no_table(&base));
         };
         let mut draft = TableDraft::new(&keyspace, &name);
-        let mut keys =
-            create.primary_key.partition_key.iter().chain(&create.primary_key.clustering);
-        draft.strict_liveness = keys
-            .any(|name| table.columns.get(&name.text).is_some_and(|column| !column.kind.is_key()));
         let key_names =
             create.primary_key.partition_key.iter().chain(&create.primary_key.clustering);
+        draft.strict_liveness = key_names
+            .clone()
+            .any(|name| table.columns.get(&name.text).is_some_and(|column| !column.kind.is_key()));
         let wanted: Vec<&Name> = match &create.columns {
             Some(columns) => columns.iter().chain(key_names).collect(),
             None => Vec::new(),

@@ -65,7 +65,7 @@ pub(super) fn drop_column(
     let Some(column) = draft.columns.get(&name.text) else {
         return if if_exists { Ok(false) } else { Err(no_column(draft, name)) };
     };
-    if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+    if column.kind.is_key() {
         let what = format!("column {} is part of the primary key and cannot be dropped", name.text);
         return Err(invalid(name.place, what));
     }

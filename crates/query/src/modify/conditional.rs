@@ -114,10 +114,10 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
     let Some(key) = first.keys.first().cloned() else { return Ok(None) };
     let mut read_columns = condition_columns;
     if static_row {
-        read_columns.extend(columns_of(&table, ColumnKind::Static));
+        read_columns.extend(table.refs(ColumnKind::Static));
     }
     if regular_rows {
-        read_columns.extend(columns_of(&table, ColumnKind::Regular));
+        read_columns.extend(table.refs(ColumnKind::Regular));
     }
     let shown = shown_columns(&table, shown, is_batch);
     Ok(Some(Request {
@@ -144,11 +144,6 @@ fn check_rows(plan: &ModifyPlan) -> Result<()> {
     Ok(())
 }
 
-fn columns_of(table: &Table, kind: ColumnKind) -> Vec<ColumnRef> {
-    let count = u16::try_from(table.columns(kind).len()).unwrap_or(u16::MAX);
-    (0..count).map(|index| ColumnRef { kind, index }).collect()
-}
-
 /// Columns of the key, then those with conditions; all columns where existence was asked.
 fn shown_columns(
     table: &Table,
@@ -157,8 +152,8 @@ fn shown_columns(
 ) -> Vec<ColumnRef> {
     let mut shown = Vec::new();
     if conditions.is_none() || is_batch {
-        shown.extend(columns_of(table, ColumnKind::PartitionKey));
-        shown.extend(columns_of(table, ColumnKind::Clustering));
+        shown.extend(table.refs(ColumnKind::PartitionKey));
+        shown.extend(table.refs(ColumnKind::Clustering));
     }
     match conditions {
         None => {

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use halcyon_cql::catalog::ColumnRef;
 use halcyon_cql::plan::modify::{BoundModification, BoundRows, CurrentPartition};
 use halcyon_engine::{Measure, Shard};
 use halcyon_io::clock::now;
@@ -155,19 +154,11 @@ pub(super) async fn read_one(
     };
     let mut columns = modification.reads.clone();
     if modification.table.is_counter() {
-        columns.extend(all_columns(modification, ColumnKind::Static));
-        columns.extend(all_columns(modification, ColumnKind::Regular));
+        columns.extend(modification.table.refs(ColumnKind::Static));
+        columns.extend(modification.table.refs(ColumnKind::Regular));
     }
     let wanted = Wanted { rows, columns };
     let table = &modification.table;
     let current = current::read(shard, table, key, &wanted, modification.now_seconds).await?;
     Ok(modification.mutation(key, &current, counter_id)?)
-}
-
-pub(super) fn all_columns(
-    modification: &BoundModification,
-    kind: ColumnKind,
-) -> impl Iterator<Item = ColumnRef> {
-    let count = modification.table.columns(kind).len();
-    (0..u16::try_from(count).unwrap_or(u16::MAX)).map(move |index| ColumnRef { kind, index })
 }

@@ -257,7 +257,7 @@ fn column_rows(table: &Table, rows: &mut Rows<'_>) {
     ];
     for (kind, name) in kinds {
         for (index, column) in table.columns(kind).iter().enumerate() {
-            let positioned = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
+            let positioned = kind.is_key();
             let position = if positioned { i32::try_from(index).unwrap_or(i32::MAX) } else { -1 };
             rows.row()
                 .set("keyspace_name", table.schema.keyspace.as_str())

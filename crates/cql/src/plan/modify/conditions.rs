@@ -95,7 +95,7 @@ pub(super) fn prepare(
             &condition.target;
         let column = column(table, name)?;
         conditions.push(prepare_one(condition, column, &spec_of(table, column), to)?);
-        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+        if column.kind.is_key() {
             return refuse(format!("PRIMARY KEY column '{}' cannot have IF conditions", name.text));
         }
     }

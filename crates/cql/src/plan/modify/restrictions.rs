@@ -108,7 +108,7 @@ impl Restrictions {
             let (columns, shown) = columns_of(relation, scope)?;
             let test = prepare_test(relation, &columns, &shown, scope, to)?;
             let Some(first) = columns.first().copied() else { continue };
-            if !matches!(first.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+            if !first.kind.is_key() {
                 others.push(shown);
                 continue;
             }

@@ -146,7 +146,7 @@ pub(super) fn spec_of(table: &Table, column: ColumnRef) -> ColumnSpec {
 }
 
 fn is_key(column: ColumnRef) -> bool {
-    matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering)
+    column.kind.is_key()
 }
 
 /// Operations and conditions that touch nothing but static columns.
@@ -256,11 +256,7 @@ fn insert_json(
 
 /// Partition key, clustering, then all others by name.
 fn columns_in_order(table: &Table) -> Vec<ColumnRef> {
-    let of_kind = |kind| {
-        let count = u16::try_from(table.columns(kind).len()).unwrap_or(u16::MAX);
-        let all = (0..count).map(move |index| ColumnRef { kind, index });
-        all.filter(|at| table.column(*at).is_some_and(|column| !table.hides(at.kind, column)))
-    };
+    let of_kind = |kind| table.visible_refs(kind);
     let mut others: Vec<ColumnRef> =
         of_kind(ColumnKind::Static).chain(of_kind(ColumnKind::Regular)).collect();
     others.sort_by_key(|column| table.column(*column).map(|def| def.name.clone()));

@@ -93,7 +93,7 @@ fn group(
     };
     if let RawSelector::Column(named) = raw {
         let column = column(table, named)?;
-        if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+        if !column.kind.is_key() {
             return Err(Error::InvalidRequest(format!(
                 "Group by is currently only supported on the columns of the PRIMARY KEY, got {}",
                 name(column)

@@ -1,7 +1,6 @@
 //! Selectors are made: columns looked up, functions chosen, types told.
 
 use halcyon_model::CqlType;
-use halcyon_model::schema::ColumnKind;
 use halcyon_model::types::UserType;
 
 use super::{AggregateCall, Part, Selection, Selector, TimeKind, names};
@@ -307,7 +306,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             )));
         };
         let column = find_column(self.table, name)?;
-        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+        if column.kind.is_key() {
             return Err(Error::InvalidRequest(format!(
                 "Cannot use selection function {function} on PRIMARY KEY part {}",
                 name.text

@@ -79,7 +79,7 @@ fn push_table(rows: &mut Described, table: &Table) {
     ];
     for (kind, kind_name) in kinds {
         for (index, column) in table.columns(kind).iter().enumerate() {
-            let is_key = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
+            let is_key = kind.is_key();
             let position = if is_key { i32::try_from(index).unwrap_or(i32::MAX) } else { -1 };
             let cells = column_cells(column, kind, kind_name, position);
             rows.insert(("columns", vec![name.clone(), text(&column.name)]), cells);

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::oracle::{Format, Node, Oracle, StartOptions};
-use crate::{Result, call, python, repository};
+use halcyon_oracle::{Format, Node, Oracle, StartOptions, python};
+
+use crate::{Result, call, repository};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::oracle::{self, Oracle, Version};
-use crate::{Result, bounded, call, python, repository};
+use halcyon_oracle::{self as oracle, Oracle, Version, python};
+
+use crate::{Result, bounded, call, repository};
 
 const MINUTES: u32 = 25;
 
@@ -30,7 +31,7 @@ pub(crate) fn pytest(oracle: bool, arguments: &[String]) -> Result<Command> {
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--maxfail=200", "-c", "pytest.ini"])
         .current_dir(repository().join("e2e"));
     // With '=', for pytest takes other existing paths to be tests.
-    command.arg(option("--halcyon", &binary()));
+    command.arg(option("--halcyon", &built("halcyon")));
     command.arg(option("--xtask", &own_program()?));
     if oracle {
         for version in Version::ALL {
@@ -47,15 +48,14 @@ fn option(name: &str, path: &Path) -> String {
 }
 
 /// This program's file. A build meanwhile may have replaced it; the system marks the path of a running program then.
-pub(crate) fn own_program() -> Result<PathBuf> {
+fn own_program() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let text = own.to_string_lossy();
     Ok(text.strip_suffix(" (deleted)").map_or_else(|| own.clone(), PathBuf::from))
 }
 
-/// The dev build of the binary, in the target folder in which this program lies, too.
-fn binary() -> PathBuf {
-    let built =
-        own_program().ok().and_then(|own| own.parent().map(|folder| folder.join("halcyon")));
-    built.unwrap_or_else(|| repository().join("target/debug/halcyon"))
+/// The dev build of a program of this workspace: it is in the same target folder as this program.
+pub(crate) fn built(name: &str) -> PathBuf {
+    let found = own_program().ok().and_then(|own| own.parent().map(|folder| folder.join(name)));
+    found.unwrap_or_else(|| repository().join("target/debug").join(name))
 }

@@ -1,22 +1,16 @@
 //! `cargo x`: the one door for every chore.
 
-mod bench;
 mod corpus;
 mod e2e;
-mod oracle;
-mod python;
 mod suite;
 mod tidy;
 
-use std::ffi::OsStr;
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
-use oracle::{Format, Node, Oracle, StartOptions, Version};
-
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+use halcyon_oracle::{self as oracle, Format, Node, Oracle, Result, StartOptions, Version};
+use halcyon_oracle::{bounded, call, repository};
 
 #[derive(Parser)]
 #[command(name = "cargo x", about = "The one door for every chore of this repository")]
@@ -31,8 +25,12 @@ enum Chore {
     #[command(subcommand)]
     Oracle(OracleVerb),
     /// Experiments against Apache Cassandra, on this machine, in one run
-    #[command(subcommand)]
-    Bench(bench::Experiment),
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// What `halcyon-bench` is told, `--help` included
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Let Cassandra write a corpus that covers every data feature, in each SSTable version
     Corpus(corpus::Arguments),
     /// Everything that must pass: format, clippy, tidy, cargo test, golden files, the oracle
@@ -116,7 +114,7 @@ impl Tool {
 fn main() -> ExitCode {
     let done = match Arguments::parse().chore {
         Chore::Oracle(verb) => run_oracle(verb),
-        Chore::Bench(experiment) => bench::run(&experiment),
+        Chore::Bench { arguments } => bench(&arguments),
         Chore::Corpus(arguments) => corpus::run(&arguments),
         Chore::Test { no_oracle } => return suite::run(!no_oracle),
         Chore::E2e(arguments) => e2e::run(&arguments),
@@ -131,6 +129,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// A program of its own, so that no other chore has to compile it.
+fn bench(arguments: &[String]) -> Result<()> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["run", "--quiet", "--package", "halcyon-bench", "--"]);
+    call(cargo.args(arguments).current_dir(repository()))
+}
+
 fn run_oracle(verb: OracleVerb) -> Result<()> {
     match verb {
         OracleVerb::Fetch { version: Some(version) } => oracle::fetch(version),
@@ -138,7 +143,8 @@ fn run_oracle(verb: OracleVerb) -> Result<()> {
         OracleVerb::Start { version, format, dir, port, heap, settings } => {
             let newest = if version == Version::V5 { Format::Oa } else { Format::Pa };
             let format = format.unwrap_or(newest);
-            let options = StartOptions { format, dir, port, heap, settings };
+            let options =
+                StartOptions { dir, port, heap, settings, ..StartOptions::for_format(format) };
             let node = Node::start(&Oracle::open(version)?, &options)?;
             println!("{:#}", node.describe());
             node.detach();
@@ -158,28 +164,4 @@ fn run_oracle(verb: OracleVerb) -> Result<()> {
             call(&mut oracle.tool(&properties, tool.class(), &arguments))
         }
     }
-}
-
-/// The root of the repository.
-fn repository() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_owned()
-}
-
-/// A command that is interrupted, so that it can clean up, when it takes too long.
-fn bounded(minutes: u32, program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new("timeout");
-    if std::io::stdin().is_terminal() {
-        // Else Ctrl-C would not reach the command.
-        command.arg("--foreground");
-    }
-    command.args(["--signal=INT", "--kill-after=120"]).arg(format!("{minutes}m")).arg(program);
-    command
-}
-
-/// Runs a command; its failure is an error that names it.
-fn call(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().map_err(|error| format!("cannot run {program}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{program} failed: {status}").into()) }
 }

@@ -27,14 +27,9 @@ pub(crate) fn run(oracle: bool) -> ExitCode {
     tally.step("cargo test", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
     tally.step("binary", &mut cargo(&["build", "--workspace", "--bins"]));
     for experiment in ["compaction", "node", "E1", "E3", "E4", "E5", "E6"] {
-        match crate::e2e::own_program() {
-            Ok(own) => {
-                let mut tiny = bounded(STEP_MINUTES, own);
-                tiny.args(["bench", experiment, "--tiny"]);
-                tally.step(&format!("bench {experiment}"), &mut tiny);
-            }
-            Err(error) => tally.check("bench", Err(error)),
-        }
+        let mut tiny = bounded(STEP_MINUTES, crate::e2e::built("halcyon-bench"));
+        tiny.args([experiment, "--tiny"]).current_dir(repository());
+        tally.step(&format!("bench {experiment}"), &mut tiny);
     }
     match crate::e2e::pytest(oracle, &[]) {
         Ok(mut pytest) => tally.step("e2e", &mut pytest),

@@ -1,0 +1,153 @@
+//! The inputs: one set of SSTables for each compressor, made once and kept.
+//!
+//! ```text
+//! bench/data/                        (git-ignored)
+//!   lz4-4-4096MiB-24/  oa-1-big-Data.db …  dataset.json
+//!   nodes/  5.0.9-buffered …
+//!   scratch/  what a run writes
+//! ```
+//! A run gets hard links: nobody ever writes into these files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::Result;
+use crate::machine::files_below;
+use crate::programs::Programs;
+
+/// Raised when `measure generate` makes other data.
+const GENERATION: u64 = 2;
+const ABOUT: &str = "dataset.json";
+
+/// A compressor and the KiB of its chunks, as `lz4-4`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Codec(pub(super) String);
+
+impl std::str::FromStr for Codec {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Codec, String> {
+        let known = ["lz4", "zstd"];
+        match text.split_once('-') {
+            Some((name, kib)) if known.contains(&name) && kib.parse::<u32>().is_ok() => {
+                Ok(Codec(text.to_owned()))
+            }
+            _ => Err(format!("{text}: lz4-4, lz4-16, zstd-16 … expected")),
+        }
+    }
+}
+
+impl Codec {
+    /// For a person.
+    pub(super) fn title(&self) -> String {
+        let (name, kib) = self.0.split_once('-').unwrap_or((&self.0, "?"));
+        let name = if name == "lz4" { "LZ4" } else { "Zstd" };
+        format!("{name}, {kib} KiB chunks")
+    }
+
+    /// The table that Cassandra keeps this set in.
+    pub(super) fn table(&self) -> String {
+        format!("rows_{}", self.0.replace('-', "_"))
+    }
+
+    /// Its CQL.
+    pub(super) fn schema(&self, keyspace: &str) -> String {
+        let (name, kib) = self.0.split_once('-').unwrap_or((&self.0, "16"));
+        let class = if name == "lz4" { "LZ4Compressor" } else { "ZstdCompressor" };
+        format!(
+            "CREATE TABLE IF NOT EXISTS {keyspace}.{} (device bigint, at bigint, amount int, body text, \
+             digest blob, kind text, rate double, PRIMARY KEY (device, at)) \
+             WITH compression = {{'class': '{class}', 'chunk_length_in_kb': '{kib}'}} \
+             AND compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}} \
+             AND gc_grace_seconds = 864000",
+            self.table()
+        )
+    }
+}
+
+pub(super) struct DataSet {
+    pub(super) codec: Codec,
+    pub(super) folder: PathBuf,
+    /// What `measure inspect` says of it.
+    pub(super) content: Value,
+}
+
+impl DataSet {
+    /// Opens a set, making it first if it is not there.
+    pub(super) fn open(
+        programs: &Programs,
+        home: &Path,
+        codec: &Codec,
+        bytes: u64,
+        sstables: u32,
+    ) -> Result<DataSet> {
+        let folder = home.join(format!("{}-{}MiB-{sstables}", codec.0, bytes >> 20));
+        let about = folder.join(ABOUT);
+        let known = fs::read(&about).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let known: Option<Value> = known.filter(|v: &Value| v["generation"] == GENERATION);
+        if let Some(content) = known {
+            return Ok(DataSet { codec: codec.clone(), folder, content });
+        }
+        eprintln!("bench: making {} ({} MiB, {sstables} SSTables)", codec.0, bytes >> 20);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        let shown = folder.display().to_string();
+        let (bytes, sstables) = (bytes.to_string(), sstables.to_string());
+        let arguments = [
+            "generate",
+            &shown,
+            "--bytes",
+            &bytes,
+            "--sstables",
+            &sstables,
+            "--compression",
+            &codec.0,
+        ];
+        let generated = programs.measure(&arguments)?;
+        let mut content = programs.measure(&["inspect", &shown])?;
+        content["generation"] = GENERATION.into();
+        content["keys"] = generated["partitions"].clone();
+        fs::write(about, content.to_string())?;
+        Ok(DataSet { codec: codec.clone(), folder, content })
+    }
+
+    /// Uncompressed bytes: what rates are measured in.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.content["data_bytes"].as_u64().unwrap_or(0)
+    }
+
+    pub(super) fn sstables(&self) -> u32 {
+        self.content["sstables"].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
+    }
+
+    /// Partitions are numbered from zero to this; `inspect` counts one once for each SSTable that it is in.
+    pub(super) fn keys(&self) -> u64 {
+        self.content["keys"].as_u64().unwrap_or(0)
+    }
+
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.content["file_bytes"].as_u64().unwrap_or(0)
+    }
+
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let mut files = files_below(&self.folder);
+        files.retain(|path| !path.ends_with(ABOUT));
+        files
+    }
+
+    /// Hard-links the files, those of the first SSTables only if `sstables` says so.
+    pub(super) fn link_into(&self, folder: &Path, sstables: Option<u32>) -> Result<()> {
+        for file in self.files() {
+            let name = file.file_name().unwrap_or_default();
+            let number = name.to_str().and_then(|name| name.split('-').nth(1)?.parse::<u32>().ok());
+            if number.is_some_and(|number| number <= sstables.unwrap_or(u32::MAX)) {
+                fs::hard_link(&file, folder.join(name))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Who takes part, and with which settings.
+
+use crate::contender::Contender;
+use halcyon_oracle::Version;
+
+/// A server in one of its modes.
+#[derive(Clone, Debug)]
+pub(super) struct Mode {
+    pub(super) contender: Contender,
+    /// None of Halcyon.
+    pub(super) version: Option<Version>,
+    /// Lines of its configuration.
+    pub(super) settings: Vec<String>,
+    /// It gets one part in so many of the memory.
+    pub(super) share: u64,
+}
+
+impl Mode {
+    fn halcyon(name: &str, access: &str, share: u64) -> Mode {
+        let keys = [
+            "disk_access_mode",
+            "background_read_disk_access_mode",
+            "background_write_disk_access_mode",
+        ];
+        let mut settings: Vec<String> = keys.map(|key| format!("{key}: {access}")).to_vec();
+        settings.push(format!("compaction_throughput: {UNTHROTTLED}"));
+        Mode { contender: Contender::new("halcyon", name), version: None, settings, share }
+    }
+
+    fn cassandra(version: Version, name: &str, access: &[&str]) -> Mode {
+        let mut lines = vec![
+            "concurrent_compactors: 2",
+            "compaction_throughput: 0MiB/s",
+            "write_request_timeout: 30000ms",
+            "read_request_timeout: 30000ms",
+            // Their defaults, which the oracle does without.
+            "commitlog_segment_size: 32MiB",
+            "key_cache_size: 50MiB",
+        ];
+        if version == Version::V6 {
+            lines.push("cursor_compaction_enabled: true");
+        }
+        let settings = lines.iter().chain(access).map(|line| (*line).to_owned()).collect();
+        let contender = Contender::new(version.name(), name);
+        Mode { contender, version: Some(version), settings, share: 1 }
+    }
+
+    /// The same, holding the latency of reads at a target.
+    pub(super) fn with_target(&self, name: &str, target_us: u64) -> Mode {
+        let mut mode = self.clone();
+        mode.contender.mode = name.to_owned();
+        mode.settings.push(format!("compaction_latency_target: {target_us}us"));
+        mode
+    }
+
+    /// As a folder is called.
+    pub(super) fn slug(&self) -> String {
+        let Contender { peer, mode } = &self.contender;
+        format!("{peer}-{}", mode.replace([' ', ','], "-"))
+    }
+}
+
+pub(super) const UNTHROTTLED: &str = "0MiB/s";
+/// What is called throttled.
+pub(super) const THROTTLE_MIB: u64 = 64;
+
+pub(super) const QUARTER: &str = "direct, a quarter of the memory";
+const DIRECT_READS: &str = "compaction_read_disk_access_mode: direct";
+const DIRECT_WRITES: &str = "background_write_disk_access_mode: direct";
+
+/// All, in the order of their turns.
+pub(super) fn all() -> Vec<Mode> {
+    vec![
+        Mode::halcyon("direct", "direct", 1),
+        Mode::cassandra(Version::V6, "direct", &[DIRECT_READS, DIRECT_WRITES]),
+        Mode::halcyon(QUARTER, "direct", 4),
+        Mode::cassandra(Version::V6, "direct-reads", &[DIRECT_READS]),
+        Mode::halcyon("uncached", "uncached", 1),
+        Mode::cassandra(Version::V6, "buffered", &[]),
+        Mode::halcyon("standard", "standard", 1),
+        Mode::cassandra(Version::V5, "buffered", &[]),
+    ]
+}

@@ -1,0 +1,222 @@
+//! A server in its cage, with the set's SSTables as its table: started, given them, told to compact.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::modes::{Mode, THROTTLE_MIB};
+use crate::Result;
+use crate::cage::Cage;
+use crate::connection::Connection;
+use crate::dataset::DataSet;
+use crate::jmx::Jmx;
+use crate::jvm_node::Plan;
+use crate::machine::files_below;
+use crate::programs::Programs;
+use crate::restore::{restore, table_folder};
+use crate::server::{HalcyonPlan, Server};
+use halcyon_oracle::{Oracle, Version};
+
+const KEYSPACE: &str = "bench";
+const PORT: u16 = 27442;
+const MAJOR: &str = "halcyon_views.major_compactions";
+const COMPACTED_WITHIN: Duration = Duration::from_secs(900);
+
+/// What a subject is made of.
+pub(super) struct Making<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) set: &'a DataSet,
+    pub(super) home: &'a Path,
+    /// Bytes for everything; none: no cage.
+    pub(super) memory: Option<u64>,
+    pub(super) heap: &'a str,
+}
+
+/// The fields are dropped in this order: a question under way ends with the server, and the cage is empty then.
+pub(super) struct Subject<'a> {
+    making: &'a Making<'a>,
+    mode: Mode,
+    server: Option<Server>,
+    jmx: Option<Jmx>,
+    cage: Option<Cage>,
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn start(making: &'a Making<'a>, mode: &Mode) -> Result<Subject<'a>> {
+        let cage = making.memory.map(|bytes| Cage::make(&mode.slug(), bytes)).transpose()?;
+        let mut subject = Subject { making, mode: mode.clone(), server: None, jmx: None, cage };
+        match mode.version {
+            None => subject.start_halcyon()?,
+            Some(version) => subject.start_cassandra(version)?,
+        }
+        Ok(subject)
+    }
+
+    pub(super) fn server(&self) -> Result<&Server> {
+        Ok(self.server.as_ref().ok_or("the server is not there")?)
+    }
+
+    /// With its keyspace.
+    pub(super) fn table(&self) -> String {
+        format!("{KEYSPACE}.{}", self.making.set.codec.table())
+    }
+
+    /// Page cache, and everything, in the cage.
+    pub(super) fn holds(&self) -> Option<(u64, u64)> {
+        self.cage.as_ref()?.holds().ok()
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.making.home.join(self.mode.slug())
+    }
+
+    fn create_table(&self, port: u16) -> Result<()> {
+        let mut connection = Connection::open(port)?;
+        connection.execute(&format!(
+            "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = \
+             {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+        ))?;
+        connection.execute(&self.making.set.codec.schema(KEYSPACE))?;
+        Ok(())
+    }
+
+    /// Twice: the table has to be there before its files.
+    fn start_halcyon(&mut self) -> Result<()> {
+        let dir = self.dir();
+        if dir.exists() {
+            fs::remove_dir_all(&dir)?;
+        }
+        let (mode, programs) = (&self.mode.contender.mode, self.making.programs);
+        let plan = HalcyonPlan { mode, dir: &dir, settings: &[], cage: None };
+        let (server, _) = Server::halcyon(programs, &plan)?;
+        self.create_table(server.port)?;
+        server.stop()?;
+        self.halcyon_with_set(None)
+    }
+
+    /// Starts it on the set, and nothing else.
+    fn halcyon_with_set(&mut self, throttle: Option<u64>) -> Result<()> {
+        if let Some(server) = self.server.take() {
+            server.stop()?;
+        }
+        let dir = self.dir();
+        let folder =
+            table_folder(&dir.join("data").join(KEYSPACE), &self.making.set.codec.table())?;
+        for file in files_below(&folder) {
+            fs::remove_file(file)?;
+        }
+        self.making.set.link_into(&folder, None)?;
+        let mut settings = self.mode.settings.clone();
+        if let Some(mib) = throttle {
+            settings.retain(|line| !line.starts_with("compaction_throughput"));
+            settings.push(format!("compaction_throughput: {mib}MiB/s"));
+        }
+        let cage = self.cage.as_ref();
+        let mode = &self.mode.contender.mode;
+        let plan = HalcyonPlan { mode, dir: &dir, settings: &settings, cage };
+        self.server = Some(Server::halcyon(self.making.programs, &plan)?.0);
+        Ok(())
+    }
+
+    fn start_cassandra(&mut self, version: Version) -> Result<()> {
+        let plan = Plan {
+            version,
+            dir: self.dir(),
+            port: PORT,
+            settings: self.mode.settings.clone(),
+            jvm: "",
+            heap: self.making.heap,
+            cage: self.cage.as_ref(),
+        };
+        let (server, _) = Server::cassandra(&self.mode.contender.mode, &plan)?;
+        self.create_table(server.port)?;
+        let node = server.node().ok_or("no node")?;
+        self.jmx = Some(Jmx::connect(&Oracle::open(version)?, node.jmx_port)?);
+        self.server = Some(server);
+        self.restore(None)
+    }
+
+    /// Gives the set to Cassandra again: of its first SSTables, if a number is given.
+    fn restore(&mut self, sstables: Option<u32>) -> Result<()> {
+        let table = self.making.set.codec.table();
+        let server = self.server.as_ref().ok_or("the server is not there")?;
+        let node = server.node().ok_or("no node")?;
+        restore(node, (KEYSPACE, &table), self.making.set, sstables)?;
+        let jmx = self.jmx.as_mut().ok_or("no JMX")?;
+        jmx.ask(&["no-autocompaction", KEYSPACE, &table])
+    }
+
+    /// The set as it was before a compaction, and from now on a throttle.
+    pub(super) fn again_throttled(&mut self) -> Result<()> {
+        if self.mode.version.is_none() {
+            return self.halcyon_with_set(Some(THROTTLE_MIB));
+        }
+        self.restore(None)?;
+        let node = self.server()?.node().ok_or("no node")?;
+        node.nodetool(&["setcompactionthroughput", &THROTTLE_MIB.to_string()])?;
+        Ok(())
+    }
+
+    /// A compaction of some of the set, so that a JVM's compiler has seen one.
+    pub(super) fn rehearse(&mut self, sstables: u32) -> Result<()> {
+        if self.mode.version.is_none() {
+            return Ok(());
+        }
+        self.restore(Some(sstables))?;
+        self.compact()?;
+        self.restore(None)
+    }
+
+    /// A major compaction, from its begin to its end.
+    pub(super) fn compact(&mut self) -> Result<()> {
+        let table = self.making.set.codec.table();
+        if let Some(jmx) = &mut self.jmx {
+            return jmx.ask(&["compact", KEYSPACE, &table]);
+        }
+        self.begin()?;
+        let port = self.server()?.port;
+        let mut connection = Connection::open(port)?;
+        let began = Instant::now();
+        while began.elapsed() < COMPACTED_WITHIN {
+            let key = format!("keyspace_name = '{KEYSPACE}' AND table_name = '{table}'");
+            let page =
+                connection.rows(&format!("SELECT state, failure FROM {MAJOR} WHERE {key}"))?;
+            let row = page.rows.first().ok_or("nobody knows of the compaction")?;
+            let word = |at: usize| {
+                let bytes = row.get(at).cloned().flatten().unwrap_or_default();
+                String::from_utf8_lossy(&bytes).into_owned()
+            };
+            match word(0).as_str() {
+                "running" => sleep(Duration::from_millis(20)),
+                "done" => return Ok(()),
+                state => return Err(format!("the compaction {state}: {}", word(1)).into()),
+            }
+        }
+        Err(format!("not compacted in {COMPACTED_WITHIN:?}").into())
+    }
+
+    /// Begins a major compaction and does not wait for it: the server is stopped in the middle of it.
+    pub(super) fn begin(&mut self) -> Result<()> {
+        let table = self.making.set.codec.table();
+        if let Some(jmx) = &mut self.jmx {
+            return jmx.tell(&["compact", KEYSPACE, &table]);
+        }
+        let mut connection = Connection::open(self.server()?.port)?;
+        let insert = format!(
+            "INSERT INTO {MAJOR} (keyspace_name, table_name) VALUES ('{KEYSPACE}', '{table}')"
+        );
+        connection.execute(&insert).map(drop)
+    }
+
+    /// Ends it, and its files.
+    pub(super) fn stop(mut self) -> Result<()> {
+        if let Some(server) = self.server.take() {
+            server.stop()?;
+        }
+        if self.dir().exists() {
+            fs::remove_dir_all(self.dir())?;
+        }
+        Ok(())
+    }
+}

@@ -23,7 +23,9 @@ pub(super) fn sum<T: Operand>(cursor: &mut Cursor<'_>) -> Result<T> {
             _ => break,
         };
         cursor.next();
-        left = T::join(operator, Box::new(left), Box::new(product(cursor)?));
+        let right = product(cursor)?;
+        cursor.wrap()?;
+        left = T::join(operator, Box::new(left), Box::new(right));
     }
     Ok(left)
 }
@@ -38,6 +40,8 @@ fn product<T: Operand>(cursor: &mut Cursor<'_>) -> Result<T> {
             _ => return Ok(left),
         };
         cursor.next();
-        left = T::join(operator, Box::new(left), Box::new(T::single(cursor)?));
+        let right = T::single(cursor)?;
+        cursor.wrap()?;
+        left = T::join(operator, Box::new(left), Box::new(right));
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Cursor<'a> {
     pub(super) markers: u16,
     /// Nesting of what is being parsed.
     depth: usize,
+    /// Height of the tallest tree that the current level has parsed so far.
+    height: usize,
     /// Scripts may say what newer versions of Cassandra say.
     pub(super) is_script: bool,
 }
@@ -30,6 +32,7 @@ pub(super) struct Mark {
     at: usize,
     markers: u16,
     depth: usize,
+    height: usize,
 }
 
 impl<'a> Cursor<'a> {
@@ -44,6 +47,7 @@ impl<'a> Cursor<'a> {
             fetched: std::cell::Cell::new(0),
             markers: 0,
             depth: 0,
+            height: 0,
             is_script: false,
         }
     }
@@ -75,13 +79,14 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn mark(&self) -> Mark {
-        Mark { at: self.at, markers: self.markers, depth: self.depth }
+        Mark { at: self.at, markers: self.markers, depth: self.depth, height: self.height }
     }
 
     pub(super) fn reset(&mut self, mark: Mark) {
         self.at = mark.at;
         self.markers = mark.markers;
         self.depth = mark.depth;
+        self.height = mark.height;
     }
 
     /// Tries a rule; steps back if it does not fit.
@@ -102,10 +107,26 @@ impl<'a> Cursor<'a> {
             let what = format!("terms and types nest deeper than {}", super::MAX_NESTING);
             return Err(Error::Invalid { place: self.place(), what });
         }
+        let siblings = std::mem::take(&mut self.height);
         self.depth += 1;
         let found = rule(self);
         self.depth -= 1;
+        self.height = siblings.max(self.height + 1);
         found
+    }
+
+    /// Counts one more node on top of what this level has parsed. A chain (`a + b + c`, `a.b.c`) is parsed in a loop, but its
+    /// tree is as deep as the chain is long, and preparing, printing and dropping it recurse.
+    pub(super) fn wrap(&mut self) -> Result<()> {
+        if self.height >= super::MAX_HEIGHT {
+            let what = format!(
+                "more than {} operators, fields or subscripts follow each other in one expression",
+                super::MAX_HEIGHT
+            );
+            return Err(Error::Invalid { place: self.place(), what });
+        }
+        self.height += 1;
+        Ok(())
     }
 
     pub(super) fn is_word(&self, word: &str) -> bool {

@@ -3,7 +3,7 @@
 //! 1. The first words choose the rule. A rule consumes exactly its statement.
 //! 2. A statement that a client sends must be all of its text (`parse_statement`). A script is many, in which those
 //!    that do not shape tables are stepped over (`parse_statements`).
-//! 3. Nesting is bounded (`MAX_NESTING`), so no text can exhaust the stack.
+//! 3. Nesting (`MAX_NESTING`) and the height of trees (`MAX_HEIGHT`) are bounded, so no text can exhaust the stack.
 
 mod arithmetic;
 mod cursor;
@@ -33,6 +33,10 @@ pub use script::parse_statements;
 
 /// Deepest nesting of types and literals.
 pub(crate) const MAX_NESTING: usize = 100;
+
+/// Longest chain of operators, fields and subscripts. Cassandra has no limit of its own: its parser fails with the JVM's stack,
+/// at some thousands.
+pub(crate) const MAX_HEIGHT: usize = 250;
 
 /// Parses one statement, which may be closed by `;`. Errors are Cassandra's, word for word where that is feasible.
 pub fn parse_statement(text: &str) -> Result<Statement> {

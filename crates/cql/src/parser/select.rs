@@ -153,11 +153,13 @@ fn modifiers(cursor: &mut Cursor<'_>, receiver: RawSelector) -> Result<RawSelect
     loop {
         let selector = Box::new(found);
         if cursor.eat_symbol(".") {
+            cursor.wrap()?;
             found = RawSelector::Field { selector, field: cursor.name()? };
         } else if cursor.is_symbol("[") {
             let Some((from, is_slice, to)) = cursor.attempt(subscript) else {
                 return Ok(*selector);
             };
+            cursor.wrap()?;
             found = match (from, is_slice) {
                 (Some(key), false) => RawSelector::Element { selector, key },
                 (from, _) => RawSelector::Slice { selector, from, to },

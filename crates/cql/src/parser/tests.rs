@@ -61,6 +61,22 @@ fn any_text_is_survived() {
         assert!(parse_statement(&format!("SELECT * FROM t WHERE {deep}")).is_err(), "{bomb}");
         assert!(parse_statement(&format!("INSERT INTO t (a) VALUES ({deep}")).is_err(), "{bomb}");
     }
+    for (link, is_term) in [(" + 1", true), (" * 1", true), (".b", false), ("[0]", false)] {
+        let chain = |links: usize| format!("SELECT a{} FROM t", link.repeat(links));
+        assert!(parse_statement(&chain(super::MAX_HEIGHT - 2)).is_ok(), "{link}");
+        assert!(parse_statement(&chain(super::MAX_HEIGHT + 1)).is_err(), "{link}");
+        assert!(parse_statement(&chain(100_000)).is_err(), "{link}");
+        if is_term {
+            let term = format!("UPDATE t SET a = 1{} WHERE k = 0", link.repeat(100_000));
+            assert!(parse_statement(&term).is_err(), "{link}");
+        }
+    }
+    // Chains whose first operands nest: each level alone is short enough.
+    let nested = format!("SELECT {}1{} FROM t", "(".repeat(40), ".b + 1 + 1)".repeat(40));
+    let nested = nested.replace(')', &format!("{})", " + 1".repeat(100)));
+    assert!(parse_statement(&nested).is_err());
+    let siblings = vec!["1 + 1 + 1"; 10_000].join(", ");
+    assert!(parse_statement(&format!("INSERT INTO t (a) VALUES ([{siblings}])")).is_ok());
     let types = format!("CREATE TABLE t (k {}int", "list<".repeat(20_000));
     assert!(parse_statement(&types).is_err());
 }

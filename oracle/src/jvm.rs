@@ -40,7 +40,7 @@ const OPENS: &[&str] = &[
 ];
 
 /// The home of a JDK 17: `JAVA_HOME` if it is one, else one that the system has installed.
-pub(super) fn java_home() -> Result<PathBuf> {
+pub fn java_home() -> Result<PathBuf> {
     let named = std::env::var_os("JAVA_HOME").map(PathBuf::from);
     let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten();
     let mut homes = named.into_iter().chain(installed.map(|entry| entry.path()));

@@ -14,8 +14,9 @@
 //! 3. A [`Node`] kills its process, by pid, when it is dropped; `detach` keeps it for a later `stop`.
 
 //!
-//! Beside it is what every program that drives others needs: the repository's path, bounded commands, the tests' Python.
+//! Beside it is what every program that drives others needs: the repository's path, bounded commands, Debian packages, the tests' Python.
 
+pub mod apt;
 mod command;
 mod config;
 mod fetch;
@@ -28,6 +29,7 @@ use std::process::Command;
 
 pub use command::{bounded, call};
 pub use fetch::fetch;
+pub use jvm::java_home;
 pub use node::{Node, StartOptions, offline_properties, stop_recorded};
 
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

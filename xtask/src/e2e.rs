@@ -5,7 +5,7 @@ use std::process::Command;
 
 use halcyon_oracle::{self as oracle, Oracle, Version, python};
 
-use crate::{Result, bounded, call, repository};
+use crate::{Result, bounded, call, needs, repository};
 
 const MINUTES: u32 = 25;
 
@@ -20,6 +20,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    needs::meet()?;
     call(Command::new("cargo").args(["build", "--workspace", "--bins"]).current_dir(repository()))?;
     call(&mut pytest(!arguments.golden_only, &arguments.pytest)?)
 }

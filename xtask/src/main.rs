@@ -2,6 +2,8 @@
 
 mod corpus;
 mod e2e;
+mod fuzz;
+mod needs;
 mod suite;
 mod tidy;
 
@@ -13,7 +15,12 @@ use halcyon_oracle::{self as oracle, Format, Node, Oracle, Result, StartOptions,
 use halcyon_oracle::{bounded, call, repository};
 
 #[derive(Parser)]
-#[command(name = "cargo x", about = "The one door for every chore of this repository")]
+#[command(
+    name = "cargo x",
+    about = "The one door for every chore of this repository",
+    after_help = "CI runs `cargo x test`, and that runs format, clippy, `tidy`, the unit tests, each `bench … --tiny` and `e2e`. \
+                  The others are campaigns of their own: `bench` and `fuzz` take minutes to hours, `corpus` rewrites testdata/."
+)]
 struct Arguments {
     #[command(subcommand)]
     chore: Chore,
@@ -21,28 +28,31 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Apache Cassandra, the oracle: fetch, start, stop, offline tools
-    #[command(subcommand)]
-    Oracle(OracleVerb),
-    /// Experiments against Apache Cassandra, on this machine, in one run
-    #[command(disable_help_flag = true)]
-    Bench {
-        /// What `halcyon-bench` is told, `--help` included
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Let Cassandra write a corpus that covers every data feature, in each SSTable version
-    Corpus(corpus::Arguments),
-    /// Everything that must pass: format, clippy, tidy, cargo test, golden files, the oracle
+    /// Everything that must pass: format, clippy, tidy, unit tests, tiny experiments, golden files, the oracle.
+    /// Installs what it needs, or says how
     Test {
-        /// Leave Cassandra out: no JVM, no network
+        /// Leave Cassandra out
         #[arg(long)]
         no_oracle: bool,
     },
-    /// The binary against golden files and against Cassandra
-    E2e(e2e::Arguments),
     /// The rules of CONTRIBUTING.md that a machine can check
     Tidy,
+    /// The binary against golden files and against Cassandra
+    E2e(e2e::Arguments),
+    /// Experiments against Apache Cassandra, on this machine, in one run: `cargo x bench --help`
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// What the program `halcyon-bench` is told
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// The fuzz targets, for some minutes each
+    Fuzz(fuzz::Arguments),
+    /// Let Cassandra write a corpus that covers every data feature, in each SSTable version
+    Corpus(corpus::Arguments),
+    /// Apache Cassandra, the oracle: fetch, start, stop, offline tools
+    #[command(subcommand)]
+    Oracle(OracleVerb),
 }
 
 #[derive(Subcommand)]
@@ -118,6 +128,7 @@ fn main() -> ExitCode {
         Chore::Corpus(arguments) => corpus::run(&arguments),
         Chore::Test { no_oracle } => return suite::run(!no_oracle),
         Chore::E2e(arguments) => e2e::run(&arguments),
+        Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Tidy => tidy::run(),
     };
     match done {

@@ -1,12 +1,14 @@
 //! `cargo x test`: everything that must pass, in the order of what fails soonest.
 //!
+//! What the tests need is installed before; without it nothing is run.
 //! Each step runs even if an earlier one failed; the last line adds up all tests, a step that has no tests
 //! of its own (format, clippy, tidy) counting as one.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
 
-use crate::{Result, bounded, repository, tidy};
+use crate::{Result, bounded, needs, repository, tidy};
 
 const STEP_MINUTES: u32 = 20;
 
@@ -14,9 +16,16 @@ const STEP_MINUTES: u32 = 20;
 struct Tally {
     passed: u64,
     failed: u64,
+    /// Each step with its seconds.
+    steps: Vec<(String, f64)>,
 }
 
 pub(crate) fn run(oracle: bool) -> ExitCode {
+    if let Err(error) = needs::meet() {
+        eprintln!("cargo x test: {error}");
+        println!("0 passed, 1 failed");
+        return ExitCode::FAILURE;
+    }
     let mut tally = Tally::default();
     tally.step("format", &mut cargo(&["fmt", "--all", "--check"]));
     tally.step(
@@ -35,6 +44,7 @@ pub(crate) fn run(oracle: bool) -> ExitCode {
         Ok(mut pytest) => tally.step("e2e", &mut pytest),
         Err(error) => tally.check("e2e", Err(error)),
     }
+    tally.print_durations();
     println!("{} passed, {} failed", tally.passed, tally.failed);
     if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -49,6 +59,7 @@ impl Tally {
     /// Runs a command, shows what it prints, and adds the tests that it reports.
     fn step(&mut self, name: &str, command: &mut Command) {
         println!("== {name}");
+        let began = Instant::now();
         let before = self.passed + self.failed;
         let failed_before = self.failed;
         let done = self.run_and_count(command);
@@ -60,6 +71,15 @@ impl Tally {
             Ok(false) => self.failed += 1,
             Err(error) => self.check(name, Err(error)),
         }
+        self.steps.push((name.to_owned(), began.elapsed().as_secs_f64()));
+    }
+
+    fn print_durations(&self) {
+        println!("== seconds of each step");
+        for (name, seconds) in &self.steps {
+            println!("{seconds:7.1} {name}");
+        }
+        println!("{:7.1} in all", self.steps.iter().map(|(_, seconds)| seconds).sum::<f64>());
     }
 
     fn check(&mut self, name: &str, done: Result<()>) {

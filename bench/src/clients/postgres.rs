@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use halcyon_oracle::apt::{self, is_root};
+
 use crate::latency::Latencies;
 use crate::load::Figures;
 use crate::process::{CpuOf, signal};
@@ -46,25 +48,14 @@ fn programs() -> Result<PathBuf> {
     if let Some(found) = installed() {
         return Ok(found);
     }
-    if !is_root() {
-        return Err(
-            "not installed, and only root may install it: apt-get install postgresql".into()
-        );
+    if is_root() {
+        // Otherwise the package starts a server of its own.
+        let settings = Path::new("/etc/postgresql-common/createcluster.d");
+        fs::create_dir_all(settings)?;
+        fs::write(settings.join("no-main-cluster.conf"), "create_main_cluster = false\n")?;
     }
-    // The package would else start a server of its own.
-    let settings = Path::new("/etc/postgresql-common/createcluster.d");
-    fs::create_dir_all(settings)?;
-    fs::write(settings.join("no-main-cluster.conf"), "create_main_cluster = false\n")?;
-    let mut install = Command::new("apt-get");
-    install.args(["install", "--yes", "-qq", "--no-install-recommends", "postgresql"]);
-    call(install.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))?;
+    apt::install(&["postgresql"])?;
     installed().ok_or_else(|| "installed, but without initdb".into())
-}
-
-fn is_root() -> bool {
-    let about = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = about.lines().find_map(|line| line.strip_prefix("Uid:"));
-    line.and_then(|ids| ids.split_whitespace().next()) == Some("0")
 }
 
 /// As the unprivileged user, if this is root; PostgreSQL refuses to be root.

@@ -12,13 +12,13 @@ use halcyon_stream::TableId;
 
 use crate::background::Background;
 use crate::compact::Compactions;
-use crate::distribution::Summary;
-use crate::health::{FailurePolicy, Health};
-use crate::metrics::{BatchMetrics, Measure, TableStats};
-use crate::news::Untold;
+use crate::report::distribution::Summary;
+use crate::report::events::Events;
+use crate::report::health::{FailurePolicy, Health};
+use crate::report::metrics::{BatchMetrics, Measure, TableStats};
 use crate::shard::Shard;
 use crate::store::Store;
-use crate::view::Live;
+use crate::version::Live;
 use crate::{Error, Options, Result};
 
 pub struct Engine {
@@ -36,7 +36,7 @@ pub struct Engine {
     pub(crate) health: Health,
     /// By shard.
     pub(crate) batches: Box<[BatchMetrics]>,
-    pub(crate) untold: Untold,
+    pub(crate) events: Events,
     /// How long clients waited for reads of single partitions, by shard.
     pub(crate) reads: Box<[LatencyHistogram]>,
     /// Of the logs that shards open.

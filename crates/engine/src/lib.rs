@@ -12,37 +12,24 @@
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
-mod apply;
 mod background;
-mod batches;
+mod caches;
 mod columns;
 mod compact;
-mod directories;
-mod distribution;
 mod engine;
 mod error;
 mod flush;
-mod health;
-mod local;
-mod lock;
 mod memtable;
-mod metrics;
-mod news;
-mod open;
 mod options;
 mod read;
-mod record;
-mod recover;
-mod row_cache;
-mod saved_caches;
+mod report;
 mod schema;
-mod schema_rows;
 mod shard;
 mod signal;
-mod snapshot;
+mod start;
 mod store;
-mod truncate;
-mod view;
+mod version;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -52,26 +39,20 @@ use std::sync::Arc;
 use halcyon_cql::catalog::Table;
 use halcyon_stream::{PartitionKey, Slices};
 
+pub use caches::{RowCacheStats, SavedCache};
 pub use compact::{
     CompactionKind, CompactionPace, CompactionTask, MajorCompaction, MajorState, TableBacklog,
 };
-pub use distribution::Summary;
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};
 pub use halcyon_sstable::Version;
-pub use health::FailurePolicy;
-pub use lock::PartitionLock;
-pub use metrics::{Measure, TableStats};
-pub use news::News;
-pub use open::RecoveryReport;
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, Options};
 pub use read::ReadStream;
-pub use record::{decode_mutations, encode_mutations};
-pub use recover::Tell;
-pub use row_cache::RowCacheStats;
-pub use saved_caches::SavedCache;
+pub use report::{Event, FailurePolicy, Measure, Summary, TableStats};
 pub use shard::Shard;
+pub use start::{RecoveryReport, StartProgress};
+pub use write::{PartitionLock, decode_mutations, encode_mutations};
 
 /// Partitions between two places.
 #[derive(Debug, Clone, PartialEq, Eq)]

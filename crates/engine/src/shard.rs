@@ -15,15 +15,15 @@ use halcyon_io::clock::Instant;
 use halcyon_sstable::live::{CacheSizes, CacheStats, ReadCaches};
 use halcyon_stream::TableId;
 
+use crate::caches::rows::{RowCache, RowCacheStats};
 use crate::engine::{Engine, tokens};
-use crate::lock::Locks;
 use crate::memtable::Slot;
-use crate::metrics::{Measure, TableMetrics};
-use crate::record::RecordWriter;
-use crate::row_cache::{RowCache, RowCacheStats};
+use crate::report::metrics::{Measure, TableMetrics};
 use crate::signal::Signal;
 use crate::store::{Definition, Store};
-use crate::view::View;
+use crate::version::View;
+use crate::write::Locks;
+use crate::write::RecordWriter;
 use crate::{Error, Result};
 
 pub struct Shard {

@@ -14,9 +14,9 @@ use halcyon_model::schema::TableSchema;
 use halcyon_sstable::{Descriptor, SSTableId};
 use halcyon_stream::{Layout, TableId};
 
-use crate::compact::{Claims, Rest};
-use crate::metrics::TableMetrics;
-use crate::view::View;
+use crate::compact::{Backoff, Claims};
+use crate::report::metrics::TableMetrics;
+use crate::version::View;
 use crate::{Options, Result};
 
 /// A definition with what is derived from it once.
@@ -83,7 +83,7 @@ pub(crate) struct Store {
     /// What is being compacted.
     pub(crate) claims: Arc<Claims>,
     /// After compactions that failed.
-    pub(crate) rest: Rest,
+    pub(crate) backoff: Backoff,
     /// How long each write waits because compaction is too far behind.
     pub(crate) write_wait_us: AtomicU32,
     /// What its compaction strategy remembers.
@@ -110,7 +110,7 @@ impl Store {
             directories,
             view: ArcSwap::from_pointee(View::default()),
             claims: Arc::default(),
-            rest: Rest::default(),
+            backoff: Backoff::default(),
             write_wait_us: AtomicU32::new(0),
             history: Mutex::new(History::new(Random::seeded(seed))),
             flush_size: AtomicU64::new(0),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_cql::schema::LocalNode;
-use halcyon_engine::{Engine, FailurePolicy, News, RecoveryReport, Shard};
+use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport, Shard};
 use halcyon_io::clock::{Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
@@ -65,7 +65,7 @@ pub fn serve(
             claim(disk.clock(), settings.transport.address, "native_transport_port").await?;
         let progress = log.clone();
         let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
-        let opened = Engine::open_telling(disk.clone(), settings.engine.clone(), tell).await;
+        let opened = Engine::open_reporting(disk.clone(), settings.engine.clone(), tell).await;
         let (engine, report) = opened.map_err(|e| match e {
             halcyon_engine::Error::Disk(halcyon_io::Error::Busy { path, .. }) => busy(&path),
             e => Error::CannotStart(e.to_string()),
@@ -392,7 +392,7 @@ async fn until_stopped(
 }
 
 fn tell_news(engine: &Engine, log: &Log) {
-    for News { is_warning, text } in engine.take_news() {
+    for Event { is_warning, text } in engine.take_events() {
         if is_warning {
             log.warning(format_args!("{text}"));
         } else {

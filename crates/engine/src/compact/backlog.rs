@@ -18,8 +18,8 @@ use std::time::Duration;
 use halcyon_compaction::strategy::{Debt, Moment, debt};
 use halcyon_io::hurry_idle_threads;
 
-use super::background::{candidates, groups, strategy_of};
-use crate::News;
+use super::pick::{candidates, groups, strategy_of};
+use crate::Event;
 use crate::engine::Engine;
 use crate::store::Store;
 
@@ -111,7 +111,7 @@ impl Engine {
         self.compactions.pace.set_pressure(pressure);
         if pressure.urgent != before {
             hurry_idle_threads(pressure.urgent);
-            self.tell(News::said(if pressure.urgent {
+            self.report(Event::info(if pressure.urgent {
                 format!(
                     "compaction is behind: reads may meet {worst} SSTables too many; it goes at full speed and priority until that is \
                      less than {URGENT}, whatever compaction_latency_target says"
@@ -128,12 +128,12 @@ impl Engine {
         let before = store.write_wait_us.swap(micros, Relaxed);
         let table = store.table().full_name();
         if before == 0 && micros > 0 {
-            self.tell(News::warning(format!(
+            self.report(Event::warning(format!(
                 "writes to {table} are slowed, for reads of it may meet {excess} SSTables too many; raise concurrent_compactors or \
                  compaction_throughput, or write less"
             )));
         } else if before > 0 && micros == 0 {
-            self.tell(News::said(format!("writes to {table} are not slowed any more")));
+            self.report(Event::info(format!("writes to {table} are not slowed any more")));
         }
     }
 }

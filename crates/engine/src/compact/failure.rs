@@ -4,7 +4,7 @@
 //! 2. A corrupt input is not compacted again until the next start; the others are. Reads of it fail where it is corrupt. What else
 //!    happens `disk_failure_policy` says: only `stop_paranoid` and `die` stop the node for one SSTable, as in Cassandra.
 //! 3. A device that fails is what `stop` is for too.
-//! 4. Else the table rests: for a minute, for two if it fails again, for an hour at most.
+//! 4. Any other failure starts a back-off: one minute, doubled by each further failure, at most an hour.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,32 +18,32 @@ use halcyon_sstable::Error as SSTable;
 use crate::engine::Engine;
 use crate::options::DiskFailurePolicy;
 use crate::store::Store;
-use crate::view::Live;
-use crate::{Error, News};
+use crate::version::Live;
+use crate::{Error, Event};
 
-const REST: Duration = Duration::from_secs(60);
-const REST_MAX: Duration = Duration::from_secs(3600);
+const BACKOFF: Duration = Duration::from_secs(60);
+const BACKOFF_MAX: Duration = Duration::from_secs(3600);
 
-/// A table's compactions that failed one after the other.
+/// The pause after a table's failed compactions, doubled by each consecutive failure.
 #[derive(Debug, Default)]
-pub(crate) struct Rest(Mutex<Option<(u32, Instant)>>);
+pub(crate) struct Backoff(Mutex<Option<(u32, Instant)>>);
 
-impl Rest {
-    pub(crate) fn is_resting(&self, now: Instant) -> bool {
-        let rest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rest.is_some_and(|(_, until)| now < until)
+impl Backoff {
+    pub(crate) fn is_active(&self, now: Instant) -> bool {
+        let backoff = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        backoff.is_some_and(|(_, until)| now < until)
     }
 
     pub(crate) fn end(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// How long the table rests now.
+    /// Starts the next pause and returns its length.
     fn begin(&self, now: Instant) -> Duration {
-        let mut rest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let failures = rest.map_or(0, |(failures, _)| failures);
-        let long = REST.saturating_mul(1 << failures.min(10)).min(REST_MAX);
-        *rest = Some((failures.saturating_add(1), now + long));
+        let mut backoff = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = backoff.map_or(0, |(failures, _)| failures);
+        let long = BACKOFF.saturating_mul(1 << failures.min(10)).min(BACKOFF_MAX);
+        *backoff = Some((failures.saturating_add(1), now + long));
         long
     }
 }
@@ -108,8 +108,8 @@ impl Engine {
             live.suspect.store(true, Relaxed);
             text += "; it is left out of compactions until then";
         } else {
-            let rest = store.rest.begin(self.disk.clock().now());
-            text += &format!("; tried again in {} s", rest.as_secs());
+            let backoff = store.backoff.begin(self.disk.clock().now());
+            text += &format!("; tried again in {} s", backoff.as_secs());
         }
         let stops = match policy {
             DiskFailurePolicy::Die | DiskFailurePolicy::StopParanoid => {
@@ -121,7 +121,7 @@ impl Engine {
         if stops {
             self.disk_failed(format!("writes are refused since a {text}"));
         }
-        self.tell(News::warning(text));
+        self.report(Event::warning(text));
     }
 }
 
@@ -131,20 +131,20 @@ mod tests {
 
     use super::*;
 
-    /// Proves that a table that fails again and again rests longer and longer, to an hour, and that success ends that.
+    /// Proves that the back-off doubles up to an hour and that a success resets it.
     #[test]
-    fn rests_grow() {
+    fn backoff_grows() {
         let (disk, simulated) = halcyon_io::Disk::simulated(1);
         let clock: &SimClock = simulated.clock();
-        let rest = Rest::default();
+        let backoff = Backoff::default();
         for expected in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
             let now = disk.clock().now();
-            assert!(!rest.is_resting(now));
-            assert_eq!(rest.begin(now).as_secs(), expected);
-            assert!(rest.is_resting(now));
+            assert!(!backoff.is_active(now));
+            assert_eq!(backoff.begin(now).as_secs(), expected);
+            assert!(backoff.is_active(now));
             clock.advance(Duration::from_secs(expected));
         }
-        rest.end();
-        assert_eq!(rest.begin(disk.clock().now()).as_secs(), 60);
+        backoff.end();
+        assert_eq!(backoff.begin(disk.clock().now()).as_secs(), 60);
     }
 }

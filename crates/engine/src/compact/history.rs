@@ -9,7 +9,7 @@ use halcyon_model::{DeletionTime, Liveness};
 use halcyon_stream::{Cell, ComplexDeletion, Mutation, PartitionKey, RowBuf, Span};
 
 use super::Running;
-use crate::News;
+use crate::Event;
 use crate::engine::Engine;
 use crate::store::Store;
 
@@ -121,7 +121,7 @@ impl Engine {
         let now = self.disk.clock().now();
         let took = now.saturating_since(running.began);
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        self.tell(News::said(line(running, outcome, millis)));
+        self.report(Event::info(line(running, outcome, millis)));
         let table = store.table();
         let name = (table.schema.keyspace.as_str(), table.schema.name.as_str());
         // Else its own compactions would cause the next ones.

@@ -9,11 +9,11 @@ use futures_channel::oneshot;
 use halcyon_compaction::{Error::Cancelled, Outcome};
 use halcyon_stream::TableId;
 
-use super::background::{Choice, candidates, groups, sound, strategy_of};
+use super::pick::{Choice, candidates, groups, sound, strategy_of};
 use super::{CompactionKind, Shape};
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::view::View;
+use crate::version::View;
 use crate::{Error, Result};
 
 /// A major compaction and what became of it.

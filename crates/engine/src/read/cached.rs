@@ -17,11 +17,11 @@ use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Slice, Sl
 
 use super::{Inner, Plan, Snapshot, Source, Sources};
 use crate::Result;
+use crate::caches::rows::{Gathered, Head, gather};
 use crate::memtable::MemtableStream;
-use crate::row_cache::{Gathered, Head, gather};
 use crate::shard::{Shard, ShardTable};
 use crate::store::Definition;
-use crate::view::View;
+use crate::version::View;
 
 impl Plan<'_> {
     pub(super) async fn through_cache(
@@ -93,9 +93,9 @@ impl Plan<'_> {
         let last = self.slices.slices.last().and_then(|slice| slice.end.clone());
         let rest = Slice { start: Some(start), end: last };
         let slices = |slice, statics| Slices { slices: vec![slice], reversed: false, statics };
-        Ok(Inner::Head(Box::new(HeadThenRest {
+        Ok(Inner::Head(Box::new(HeadThenTail {
             head: of_head(Rc::new(slices(first, self.slices.statics))),
-            rest: Rest {
+            tail: Tail {
                 shard,
                 table: self.table.clone(),
                 definition: self.definition.clone(),
@@ -104,7 +104,7 @@ impl Plan<'_> {
                 key: key.clone(),
                 memtables,
             },
-            reached: Reached::Head,
+            phase: Phase::Head,
         })))
     }
 
@@ -120,7 +120,7 @@ impl Plan<'_> {
 }
 
 /// What is behind a head, and all that is needed to read it.
-struct Rest {
+struct Tail {
     shard: Rc<Shard>,
     table: Rc<ShardTable>,
     definition: Arc<Definition>,
@@ -130,7 +130,7 @@ struct Rest {
     memtables: Vec<Snapshot>,
 }
 
-impl Rest {
+impl Tail {
     async fn open(&mut self) -> Result<Sources> {
         let plan = Plan {
             shard: &self.shard,
@@ -143,49 +143,49 @@ impl Rest {
     }
 }
 
-enum Reached {
+enum Phase {
     Head,
-    Rest(Sources),
+    Tail(Sources),
     /// The partition's end, if the rest has none of its own.
     End,
 }
 
-pub(super) struct HeadThenRest {
+pub(super) struct HeadThenTail {
     head: MemtableStream,
-    rest: Rest,
-    reached: Reached,
+    tail: Tail,
+    phase: Phase,
 }
 
-impl HeadThenRest {
+impl HeadThenTail {
     pub(super) async fn advance(&mut self) -> Result<bool> {
-        match &mut self.reached {
-            Reached::Head => {
+        match &mut self.phase {
+            Phase::Head => {
                 if !self.head.advance().await? {
                     return Ok(false);
                 }
                 if !matches!(self.head.fragment(), Fragment::End) {
                     return Ok(true);
                 }
-                let mut rest = self.rest.open().await?;
+                let mut tail = self.tail.open().await?;
                 // The partition has begun already.
-                if !rest.advance().await? {
-                    self.reached = Reached::End;
+                if !tail.advance().await? {
+                    self.phase = Phase::End;
                     return Ok(true);
                 }
-                rest.advance().await?;
-                self.reached = Reached::Rest(rest);
+                tail.advance().await?;
+                self.phase = Phase::Tail(tail);
                 Ok(true)
             }
-            Reached::Rest(rest) => rest.advance().await,
-            Reached::End => Ok(false),
+            Phase::Tail(tail) => tail.advance().await,
+            Phase::End => Ok(false),
         }
     }
 
     pub(super) fn fragment(&self) -> Fragment<'_> {
-        match &self.reached {
-            Reached::Head => self.head.fragment(),
-            Reached::Rest(rest) => rest.fragment(),
-            Reached::End => Fragment::End,
+        match &self.phase {
+            Phase::Head => self.head.fragment(),
+            Phase::Tail(tail) => tail.fragment(),
+            Phase::End => Fragment::End,
         }
     }
 }

@@ -93,7 +93,7 @@ fn two_at_a_time() {
         .await;
         assert_eq!(most, 2);
         assert!(sstables(&node) <= 2);
-        let text: Vec<String> = node.engine.take_news().into_iter().map(|n| n.text).collect();
+        let text: Vec<String> = node.engine.take_events().into_iter().map(|n| n.text).collect();
         assert_eq!(
             text.iter().filter(|line| line.contains("ks.t: 2 sstables to")).count()
                 + sstables(&node),
@@ -122,7 +122,7 @@ fn power_loss_while_two_compact() {
         let left = sstables(&node);
         eprintln!(
             "{:?} {:?}",
-            node.engine.take_news(),
+            node.engine.take_events(),
             user_table(&node).schema.options.compaction
         );
         node.engine.drain().await?;
@@ -253,7 +253,7 @@ fn expired_sstables_are_dropped() {
             minute(&node).await;
             assert_eq!(sstables(&node), left, "after {pass} s");
         }
-        let merged = node.engine.take_news().into_iter().any(|n| n.text.contains("Compacted"));
+        let merged = node.engine.take_events().into_iter().any(|n| n.text.contains("Compacted"));
         assert!(!merged);
         node.engine.drain().await.expect("drained");
         let left = sim.files().into_iter().filter(|p| p.to_string_lossy().contains("/ks/t-"));

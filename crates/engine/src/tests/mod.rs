@@ -271,7 +271,7 @@ async fn contents(node: &Node, table: &Arc<Table>) -> BTreeMap<(i32, i32), i32> 
 }
 
 fn warnings(node: &Node) -> Vec<String> {
-    let news = node.engine.take_news().into_iter().filter(|news| news.is_warning);
+    let news = node.engine.take_events().into_iter().filter(|news| news.is_warning);
     news.map(|news| news.text).collect()
 }
 

@@ -15,7 +15,7 @@ use halcyon_stream::{Mutation, TableId};
 
 use crate::engine::Engine;
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
-use crate::view::{Live, View};
+use crate::version::{Live, View};
 use crate::{Error, Result};
 
 impl Engine {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use halcyon_cql::ast::BatchKind;
 use halcyon_io::clock::Instant;
 
-use crate::distribution::{Distribution, Summary};
+use crate::report::distribution::{Distribution, Summary};
 
 /// What is counted of each table; times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

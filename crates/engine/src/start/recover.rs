@@ -21,7 +21,7 @@ use halcyon_stream::TableId;
 
 use crate::engine::Engine;
 use crate::memtable::Memtable;
-use crate::record::{Entry, read_record};
+use crate::write::{Entry, read_record};
 use crate::{Error, Options, Result};
 
 pub(crate) type Replayed = HashMap<TableId, Memtable>;
@@ -29,8 +29,8 @@ pub(crate) type Replayed = HashMap<TableId, Memtable>;
 /// Where each shard's log says last that a table was truncated: it is not about another shard's writes.
 pub(crate) type Truncations = HashMap<(u32, TableId), ReplayPosition>;
 
-/// How often a long replay is told of.
-const TOLD: Duration = Duration::from_secs(5);
+/// A long replay reports its progress this often.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
@@ -135,7 +135,7 @@ impl Engine {
     pub(crate) async fn replay_all(
         self: &Arc<Engine>,
         truncations: Truncations,
-        tell: &Tell,
+        report: &StartProgress,
     ) -> Result<(Counts, ReplayReport)> {
         let stores = self.stores.load_full();
         let tables = stores.iter().map(|(id, store)| (*id, store.table())).collect();
@@ -148,9 +148,9 @@ impl Engine {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let progress = Mutex::new(self.disk.clock().now());
         let pause = {
-            let (gathered, engine, tell) = (gathered.clone(), self.clone(), tell.clone());
+            let (gathered, engine, report) = (gathered.clone(), self.clone(), report.clone());
             async move |visited: Visited| {
-                engine.tell_progress(&progress, visited, &tell);
+                engine.report_progress(&progress, visited, &report);
                 let grown = gathered.grown(visited.shard, limit);
                 engine.flush_replayed(grown).await.map_err(|e| e.to_string())
             }
@@ -164,12 +164,15 @@ impl Engine {
         Ok((counts, report))
     }
 
-    fn tell_progress(&self, told: &Mutex<Instant>, visited: Visited, tell: &Tell) {
+    fn report_progress(&self, last: &Mutex<Instant>, visited: Visited, report: &StartProgress) {
         let now = self.disk.clock().now();
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        if now - *told >= TOLD {
-            *told = now;
-            tell(format!("replaying: {} of {} commit log segments", visited.segments, visited.of));
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if now - *last >= PROGRESS_INTERVAL {
+            *last = now;
+            report(format!(
+                "replaying: {} of {} commit log segments",
+                visited.segments, visited.of
+            ));
         }
     }
 
@@ -186,4 +189,4 @@ impl Engine {
 }
 
 /// Where a long start tells how far it is.
-pub type Tell = Arc<dyn Fn(String) + Send + Sync>;
+pub type StartProgress = Arc<dyn Fn(String) + Send + Sync>;

@@ -12,7 +12,7 @@ use halcyon_io::Disk;
 use halcyon_sstable::ScanOptions;
 use halcyon_stream::{Fragment, FragmentStream};
 
-use crate::view::Live;
+use crate::version::Live;
 use crate::{Error, Result};
 
 /// What is known of one batch: when it was last written, and when it was deleted.

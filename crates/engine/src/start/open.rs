@@ -25,18 +25,18 @@ use halcyon_sstable::{Compression, SSTableId};
 use halcyon_stream::TableId;
 
 use crate::background::Background;
-use crate::batches;
 use crate::compact::Compactions;
-use crate::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::engine::Engine;
-use crate::health::{FailurePolicy, Health};
 use crate::memtable::Memtable;
-use crate::metrics::BatchMetrics;
-use crate::news::Untold;
-use crate::recover::{Tell, Truncations, replay_schema};
-use crate::schema_rows::schema_rows;
+use crate::report::events::Events;
+use crate::report::health::{FailurePolicy, Health};
+use crate::report::metrics::BatchMetrics;
+use crate::schema::rows::schema_rows;
+use crate::start::batches;
+use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
+use crate::start::recover::{StartProgress, Truncations, replay_schema};
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
-use crate::view::{Live, View};
+use crate::version::{Live, View};
 use crate::{Error, Options, Result};
 
 /// Jobs that may wait for a shard, from each other thread one more.
@@ -75,14 +75,14 @@ impl Engine {
     /// Takes the directories, finishes transactions, opens SSTables, replays commit logs into SSTables, reads the schema.
     /// A fresh directory gets Cassandra's system tables. Shards are opened afterwards, one on each thread.
     pub async fn open(disk: Disk, options: Options) -> Result<(Arc<Engine>, RecoveryReport)> {
-        Engine::open_telling(disk, options, Arc::new(|_| ())).await
+        Engine::open_reporting(disk, options, Arc::new(|_| ())).await
     }
 
-    /// As `open`; a long start tells how far it is.
-    pub async fn open_telling(
+    /// As `open`, reporting the progress of a long start.
+    pub async fn open_reporting(
         disk: Disk,
         options: Options,
-        tell: Tell,
+        progress: StartProgress,
     ) -> Result<(Arc<Engine>, RecoveryReport)> {
         let locks = take(&disk, &options).await?;
         let emptied = refuse_foreign(&disk, &options).await?;
@@ -104,7 +104,7 @@ impl Engine {
         opening.note_orphans().await?;
         let disk = opening.disk.clone();
         let (engine, mut report) = opening.engine(catalog, locks, log.next_segment);
-        let (counts, log) = engine.replay_all(truncations, &tell).await?;
+        let (counts, log) = engine.replay_all(truncations, &progress).await?;
         report.segments_replayed = log.segments;
         report.mutations_replayed = counts.replayed;
         report.mutations_skipped = counts.skipped;
@@ -365,7 +365,7 @@ impl Opening {
             compactions,
             health: Health::default(),
             batches: (0..options.shards).map(|_| BatchMetrics::default()).collect(),
-            untold: Untold::default(),
+            events: Events::default(),
             reads: (0..options.shards).map(|_| LatencyHistogram::default()).collect(),
             first_segment,
             changing: futures_util::lock::Mutex::new(()),

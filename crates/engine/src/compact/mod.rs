@@ -12,7 +12,6 @@
 //! 3. How fast they go the settings, the reads and the backlog say (`pace`, `backlog`), watched over by one thread (`control`).
 //! 4. What became of them is written down (`history`, `failure`).
 
-mod background;
 mod backlog;
 mod claims;
 mod control;
@@ -20,6 +19,7 @@ mod failure;
 mod history;
 mod major;
 mod pace;
+mod pick;
 mod schedule;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -36,14 +36,14 @@ use halcyon_stream::TableId;
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::view::{Live, Obsolete, View, swap};
+use crate::version::{Live, Obsolete, View, swap};
 use crate::{Error, Options, Result};
 use pace::Pace;
 use schedule::Schedule;
 
 pub use backlog::TableBacklog;
 pub(crate) use claims::{Claims, Closed};
-pub(crate) use failure::Rest;
+pub(crate) use failure::Backoff;
 pub use major::{MajorCompaction, MajorState};
 pub use pace::CompactionPace;
 

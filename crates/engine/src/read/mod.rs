@@ -22,12 +22,12 @@ use halcyon_stream::{
 
 use crate::columns::ColumnMap;
 use crate::memtable::{Edge, Memtable, MemtableStream, Partition, Slot};
-use crate::metrics::{TableMetrics, add};
+use crate::report::metrics::{TableMetrics, add};
 use crate::shard::{Shard, ShardTable};
 use crate::store::Definition;
-use crate::view::{Live, View};
+use crate::version::{Live, View};
 use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
-use cached::HeadThenRest;
+use cached::HeadThenTail;
 use source::{Mapped, Source};
 use sstable::Access;
 
@@ -46,7 +46,7 @@ pub struct ReadStream {
 
 enum Inner {
     Sources(Sources),
-    Head(Box<HeadThenRest>),
+    Head(Box<HeadThenTail>),
 }
 
 impl Inner {

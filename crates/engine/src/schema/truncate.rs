@@ -16,7 +16,7 @@ use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
 use crate::engine::Engine;
 use crate::shard::Shard;
 use crate::store::Store;
-use crate::view::{Live, Obsolete, swap};
+use crate::version::{Live, Obsolete, swap};
 use crate::{Error, Result};
 
 impl Engine {

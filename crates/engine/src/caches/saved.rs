@@ -24,7 +24,7 @@ use halcyon_stream::{PartitionKey, Slices, TableId};
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::view::Live;
+use crate::version::Live;
 use crate::{Error, Read, ReadTarget, Result, Shard};
 
 /// Nothing that a node saves comes near it.

@@ -1,15 +1,11 @@
 //! Whether the engine takes requests, and if not, why: what the failure policies do.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use halcyon_io::clock::{Instant, now};
 use halcyon_sstable::Error as Damaged;
 
 use crate::engine::Engine;
-use crate::news::News;
 use crate::options::{CommitFailurePolicy, DiskFailurePolicy};
 use crate::{Error, Result};
 
@@ -23,9 +19,6 @@ pub enum FailurePolicy {
     Die,
 }
 
-/// How long the log hears no more of a kind.
-const QUIET: Duration = Duration::from_secs(60);
-
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     stopped: AtomicBool,
@@ -35,8 +28,6 @@ pub(crate) struct Health {
 #[derive(Debug, Default)]
 struct State {
     failure: Option<(String, FailurePolicy)>,
-    /// When each kind was told last: a disk says the same for long.
-    told: HashMap<&'static str, Instant>,
 }
 
 impl Health {
@@ -63,25 +54,9 @@ impl Health {
         self.state().failure.get_or_insert((why, policy));
         self.stopped.store(true, Relaxed);
     }
-
-    /// Whether the log should hear of a kind, of which it is told once in a while.
-    fn is_news(&self, kind: &'static str) -> bool {
-        let (mut state, now) = (self.state(), now());
-        let is_news = state.told.get(kind).is_none_or(|told| now - *told > QUIET);
-        if is_news {
-            state.told.insert(kind, now);
-        }
-        is_news
-    }
 }
 
 impl Engine {
-    fn warn(&self, kind: &'static str, text: String) {
-        if self.health.is_news(kind) {
-            self.tell(News::warning(text));
-        }
-    }
-
     /// Something could not be read or written (`disk_failure_policy`).
     pub(crate) fn disk_failed(&self, why: String) {
         match self.options.disk_failure_policy {
@@ -89,7 +64,9 @@ impl Engine {
                 self.health.stop(why, FailurePolicy::Stop);
             }
             DiskFailurePolicy::Die => self.health.stop(why, FailurePolicy::Die),
-            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => self.warn("disk", why),
+            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => {
+                self.warn_once("disk", why)
+            }
         }
     }
 
@@ -103,7 +80,7 @@ impl Engine {
                 DiskFailurePolicy::StopParanoid | DiskFailurePolicy::Die => {
                     self.disk_failed(text());
                 }
-                _ => self.warn("damage", text()),
+                _ => self.warn_once("damage", text()),
             },
             Error::SSTable(Damaged::Io(_)) => self.disk_failed(text()),
             _ => {}
@@ -116,12 +93,12 @@ impl Engine {
             CommitFailurePolicy::Stop => self.health.stop(why, FailurePolicy::Stop),
             CommitFailurePolicy::StopCommit => self.health.stop(why, FailurePolicy::StopWrites),
             CommitFailurePolicy::Die => self.health.stop(why, FailurePolicy::Die),
-            CommitFailurePolicy::Ignore => self.warn("log", why),
+            CommitFailurePolicy::Ignore => self.warn_once("log", why),
         }
     }
 
     /// The commit log lacks space: it goes on when there is some.
     pub(crate) fn log_is_full(&self, why: String) {
-        self.warn("space", why);
+        self.warn_once("space", why);
     }
 }

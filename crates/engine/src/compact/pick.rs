@@ -14,7 +14,7 @@ use super::claims::Claim;
 use super::{CompactionKind, DEFAULT_GC_GRACE, Shape};
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::view::{Live, View, swap};
+use crate::version::{Live, View, swap};
 use crate::{Error, Result};
 
 const DEFAULT_STRATEGY: &str = "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy";
@@ -98,8 +98,8 @@ impl Engine {
 
     /// Does what a table's strategy wants next. Another thread may find something beside it.
     pub(super) async fn look_at(&self, store: &Arc<Store>) {
-        let resting = store.rest.is_resting(self.disk.clock().now());
-        if resting || self.health.check().is_err() {
+        let backing_off = store.backoff.is_active(self.disk.clock().now());
+        if backing_off || self.health.check().is_err() {
             return;
         }
         let (claim, choice) = match self.claim_next(store) {
@@ -112,7 +112,7 @@ impl Engine {
         let outcome = self.execute(store, claim, choice).await;
         match outcome {
             Ok(()) => {
-                store.rest.end();
+                store.backoff.end();
                 self.consider(store);
             }
             Err(e) => self.compaction_failed(store, &inputs, &e),

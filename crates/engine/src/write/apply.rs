@@ -14,7 +14,7 @@ use halcyon_commitlog::Append;
 use halcyon_stream::{Mutation, TableId};
 
 use crate::memtable::Pin;
-use crate::metrics::{Measure, add, lower};
+use crate::report::metrics::{Measure, add, lower};
 use crate::shard::{Shard, ShardTable};
 use crate::{Error, Result};
 

@@ -1,0 +1,7 @@
+//! The row cache, and caches saved across restarts.
+
+pub(crate) mod rows;
+pub(crate) mod saved;
+
+pub use rows::RowCacheStats;
+pub use saved::SavedCache;

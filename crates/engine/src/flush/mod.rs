@@ -1,0 +1,210 @@
+//! Memtables become SSTables.
+//!
+//! 1. Freeze: a new memtable takes the writes; the old one keeps a place in the table's list of frozen ones and is read on.
+//! 2. When its last pin is gone it is sealed. A flush thread writes it: transaction log, SSTable, commit, then the view.
+//! 3. It leaves the list, and the commit log is discarded below the position at which it was frozen.
+//!
+//! A table's memtables are written one after the other, oldest first, so that the log is never discarded above one that is not
+//! written yet. What cannot be written stays in memory and in the log; the disk failure policy says what else happens.
+
+mod sstable;
+mod watch;
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use halcyon_io::spawn;
+use halcyon_stream::TableId;
+
+use crate::engine::Engine;
+use crate::memtable::{Memtable, Slot};
+use crate::options::DiskFailurePolicy;
+use crate::report::metrics::{add, subtract};
+use crate::shard::{Shard, ShardTable};
+use crate::store::Store;
+use crate::{Error, Result};
+
+/// After which a flush that failed is tried again, where the disk failure policy says so.
+const RETRY: Duration = Duration::from_secs(5);
+
+impl Shard {
+    fn budget(&self) -> usize {
+        let share = self.engine().options.memtable_space / self.engine().shard_count() as u64;
+        usize::try_from(share).unwrap_or(usize::MAX).max(1 << 20)
+    }
+
+    /// Waits while frozen memtables leave no room for more; refuses while they cannot be written: nobody knows when they can.
+    pub(crate) async fn wait_for_space(&self) -> Result<()> {
+        while self.frozen_bytes.get() > 0
+            && self.active_bytes.get() + self.frozen_bytes.get() >= self.budget()
+        {
+            if let Some(why) = self.flush_failure() {
+                return Err(Error::Stopped(format!(
+                    "memtables are full, and a flush of {why}; writes go on when one succeeds"
+                )));
+            }
+            self.space.wait().await;
+            self.engine().health.check()?;
+        }
+        Ok(())
+    }
+
+    /// Of which table the last flush failed, and why.
+    fn flush_failure(&self) -> Option<String> {
+        let failure = |table: &Rc<ShardTable>| {
+            let why = table.failed.borrow();
+            Some(format!("{} failed: {}", table.store.table().full_name(), why.as_ref()?))
+        };
+        self.tables.borrow().values().find_map(failure)
+    }
+
+    /// Counts new bytes, and freezes the largest memtable when all together have reached their half of the budget.
+    pub(crate) fn note_growth(&self, grown: isize) {
+        self.active_bytes.set(self.active_bytes.get().saturating_add_signed(grown));
+        if self.active_bytes.get() >= self.budget() / 2 && self.frozen_bytes.get() == 0 {
+            let largest = self.tables.borrow().values().max_by_key(|t| size(t)).cloned();
+            if let Some(largest) = largest {
+                self.freeze(&largest);
+            }
+        }
+    }
+
+    /// Counts the memtables' bytes anew: writes that were on their way to a memtable when it was frozen grew it afterwards.
+    pub(crate) fn recount(&self) {
+        let (mut active, mut frozen) = (0, 0);
+        for table in self.tables.borrow().values() {
+            active += size(table);
+            let slots = table.frozen.borrow();
+            frozen += slots.iter().map(|(slot, _)| slot.with(Memtable::bytes)).sum::<usize>();
+        }
+        self.active_bytes.set(active);
+        self.frozen_bytes.set(frozen);
+    }
+
+    /// Begins to flush a table's memtable; `None` if there is nothing in it.
+    pub(crate) fn freeze(&self, table: &Rc<ShardTable>) -> Option<Rc<Slot>> {
+        if table.held.get() {
+            return None;
+        }
+        let position = self.log.position();
+        if table.active().is_idle() {
+            if table.frozen.borrow().is_empty() {
+                self.log.discard_below(table.store.id, position);
+            }
+            return None;
+        }
+        let slot = table.replace_active(self.now());
+        add(&table.metrics().pending_flushes, 1);
+        table.frozen.borrow_mut().push((slot.clone(), position));
+        self.recount();
+        self.flush_frozen(table);
+        Some(slot)
+    }
+
+    /// Writes a table's frozen memtables, unless that is being done.
+    fn flush_frozen(&self, table: &Rc<ShardTable>) {
+        let Some(shard) = self.handle().filter(|_| !table.flushing.replace(true)) else { return };
+        let table = table.clone();
+        let flushing = async move {
+            let outcome = shard.flush_all_frozen(&table).await;
+            table.flushing.set(false);
+            let failed = outcome.is_err();
+            if let Err(e) = &outcome {
+                shard.engine().flush_failed(&table.store, e);
+            }
+            table.failed.replace(outcome.err().map(|e| e.to_string()));
+            table.flushed.notify();
+            shard.space.notify();
+            if failed && shard.engine().failure().is_none() {
+                shard.engine().disk.clock().sleep(RETRY).await;
+                shard.flush_frozen(&table);
+            }
+        };
+        spawn(flushing).detach();
+    }
+
+    async fn flush_all_frozen(&self, table: &Rc<ShardTable>) -> Result<()> {
+        loop {
+            let oldest = table.frozen.borrow().first().cloned();
+            let Some((slot, position)) = oldest else { return Ok(()) };
+            let memtable = slot.seal().await;
+            let (engine, store) = (self.engine().clone(), table.store.clone());
+            let written = self
+                .engine()
+                .flushers
+                .run(move || async move { engine.write_memtable(&store, memtable).await });
+            written.await??;
+            table.frozen.borrow_mut().remove(0);
+            table.note_memtables();
+            self.log.discard_below(table.store.id, position);
+            self.recount();
+            subtract(&table.metrics().pending_flushes, 1);
+            add(&table.metrics().flushes, 1);
+            table.flushed.notify();
+            self.space.notify();
+        }
+    }
+
+    /// Flushes what this shard has of a table, and waits for it.
+    pub(crate) async fn flush_table(&self, table: &Rc<ShardTable>) -> Result<()> {
+        let frozen = self.freeze(table);
+        let last = frozen.or_else(|| table.frozen.borrow().last().map(|(slot, _)| slot.clone()));
+        let Some(last) = last else { return Ok(()) };
+        self.flush_frozen(table);
+        loop {
+            if !table.frozen.borrow().iter().any(|(slot, _)| Rc::ptr_eq(slot, &last)) {
+                return Ok(());
+            }
+            if !table.flushing.get() {
+                let why = table.failed.borrow().clone().unwrap_or_default();
+                return Err(Error::Stopped(format!(
+                    "flush of {} failed: {why}",
+                    table.store.table().full_name()
+                )));
+            }
+            table.flushed.wait().await;
+        }
+    }
+}
+
+fn size(table: &Rc<ShardTable>) -> usize {
+    table.active().with(Memtable::bytes)
+}
+
+impl Engine {
+    /// Flushes a table's memtables on all shards; all tables if none is named.
+    pub async fn flush(&self, table: Option<TableId>) -> Result<()> {
+        let mut outcome = Ok(());
+        for index in 0..self.shard_count() {
+            let flushed = self.mesh.on(index, move |shard| async move {
+                let tables: Vec<Rc<ShardTable>> = match table {
+                    Some(id) => shard.table_by_id(id).into_iter().collect(),
+                    None => shard.tables.borrow().values().cloned().collect(),
+                };
+                let mut outcome = Ok(());
+                for table in tables {
+                    outcome = outcome.and(shard.flush_table(&table).await);
+                }
+                outcome
+            });
+            outcome = outcome.and(flushed.await?);
+        }
+        self.catch_up().await;
+        outcome
+    }
+
+    fn flush_failed(&self, store: &Store, error: &Error) {
+        let table = store.table().full_name();
+        let tolerant = matches!(
+            self.options.disk_failure_policy,
+            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore
+        );
+        self.disk_failed(match tolerant {
+            true => format!("a flush of {table} failed ({error}); it is tried again"),
+            false => format!(
+                "writes are refused since a flush of {table} failed ({error}); nothing acknowledged is lost, the commit log has \
+                 it. Free space or repair the disk, then restart"
+            ),
+        });
+    }
+}

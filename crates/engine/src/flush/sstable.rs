@@ -1,0 +1,189 @@
+//! A sealed memtable becomes an SSTable of the live set.
+
+use std::sync::Arc;
+
+use halcyon_io::Purpose;
+use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME};
+use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::{Bases, Compression, Descriptor, SSTableWriter, WriterOptions};
+use halcyon_stream::{FragmentStream, Layout, RowBuf};
+
+use crate::engine::Engine;
+use crate::memtable::{Memtable, MemtableStream};
+use crate::store::Store;
+use crate::version::{Live, swap};
+use crate::{Error, Result};
+
+impl Engine {
+    /// Writes a memtable as an SSTable, puts it into the view, and has the table looked at.
+    pub(crate) async fn write_memtable(
+        &self,
+        store: &Arc<Store>,
+        memtable: Arc<Memtable>,
+    ) -> Result<Option<Arc<Live>>> {
+        let live = self.write_live(store, memtable).await?;
+        if live.is_some() {
+            self.consider(store);
+        }
+        Ok(live)
+    }
+
+    /// Writes a memtable as an SSTable and puts it into the view.
+    pub(crate) async fn write_live(
+        &self,
+        store: &Arc<Store>,
+        memtable: Arc<Memtable>,
+    ) -> Result<Option<Arc<Live>>> {
+        if memtable.is_empty() {
+            return Ok(None);
+        }
+        let schema = store.definition.load().schema.clone();
+        let disk = &self.disk;
+        let version = self.options.version;
+        let folder = store.roomiest(disk).await?.to_path_buf();
+        let id = halcyon_compaction::transaction_id(disk);
+        let mut transaction = halcyon_compaction::txn_log::Transaction::begin(
+            disk,
+            [folder.clone()],
+            "flush",
+            &id,
+            version,
+        )
+        .await?;
+        let descriptor = Descriptor::new(folder, version, store.fresh_id(disk, &self.options));
+        let written = async {
+            transaction.add(&descriptor).await?;
+            self.write_sstable(&descriptor, memtable).await
+        };
+        match written.await {
+            Ok(()) => transaction.commit().await?,
+            Err(e) => {
+                // Where even the cleaning fails, the log stays and the next start finishes it.
+                let _ = transaction.abort().await;
+                return Err(e);
+            }
+        }
+        let live = Live::open(disk, &descriptor, &schema, self.options.read_mode).await?;
+        swap(&store.view, &[], std::slice::from_ref(&live));
+        self.match_schema(store).await?;
+        store.note_flush(live.sstable().file_length());
+        Ok(Some(live))
+    }
+
+    async fn write_sstable(&self, descriptor: &Descriptor, memtable: Arc<Memtable>) -> Result<()> {
+        let table = memtable.table().clone();
+        let layout = flushed_layout(&table.layout, &memtable);
+        let options = self.writer_options(&table.schema, &memtable)?;
+        let bases = bases(&memtable);
+        let mut writer =
+            SSTableWriter::create(&self.disk, descriptor.clone(), layout, bases, options).await?;
+        let mut stream = MemtableStream::of_all(memtable);
+        let written = async {
+            while stream.advance().await? {
+                writer.append(stream.fragment())?;
+                if writer.wants_drain() {
+                    writer.drain().await?;
+                }
+            }
+            Ok::<(), Error>(())
+        };
+        if let Err(e) = written.await {
+            writer.abandon().await;
+            return Err(e);
+        }
+        writer.seal().await?;
+        Ok(())
+    }
+
+    fn writer_options(
+        &self,
+        schema: &halcyon_model::schema::TableSchema,
+        memtable: &Memtable,
+    ) -> Result<WriterOptions> {
+        let compression = match &schema.options.compression {
+            Some(map) => Compression::of_table(map).map_err(|what| {
+                Error::SSTable(halcyon_sstable::Error::Invalid(format!(
+                    "table {}.{}: {what}",
+                    schema.keyspace, schema.name
+                )))
+            })?,
+            None => Some(Compression::default_of_tables()),
+        };
+        let fp_chance = schema.options.bloom_filter_fp_chance.unwrap_or(0.01);
+        let partitioner = halcyon_model::Partitioner::Murmur3.class_name();
+        Ok(WriterOptions {
+            mode: self.options.background_write_mode,
+            purpose: Purpose::Flush,
+            buffer_size: self.options.direct_write_buffer_size,
+            expected_length: 0,
+            compression,
+            estimated_keys: memtable.partition_count() as u64,
+            min_index_interval: schema.options.min_index_interval.unwrap_or(128),
+            column_index_size: self.options.column_index_size,
+            own_thread: false,
+            provenance: Provenance::new(partitioner, fp_chance),
+        })
+    }
+}
+
+/// The table's layout, without static columns if no static row is there: each partition would pay for an empty one.
+fn flushed_layout(layout: &Arc<Layout>, memtable: &Memtable) -> Arc<Layout> {
+    let any = || memtable.partitions().any(|(_, partition)| partition.static_row().is_some());
+    if layout.statics.is_empty() || any() {
+        return layout.clone();
+    }
+    Arc::new(Layout { statics: Vec::new(), ..Layout::clone(layout) })
+}
+
+/// The least values, which all others are stored relative to (`EncodingStats`).
+fn bases(memtable: &Memtable) -> Bases {
+    let mut least = Least { timestamp: i64::MAX, local_deletion_time: u32::MAX, ttl: i32::MAX };
+    for (_, partition) in memtable.partitions() {
+        least.deletion(&partition.deletion());
+        partition.ranges().iter().for_each(|range| least.deletion(&range.time));
+        partition.static_row().into_iter().chain(partition.rows()).for_each(|row| least.row(row));
+    }
+    let Least { timestamp, local_deletion_time, ttl } = least;
+    Bases {
+        timestamp: if timestamp == i64::MAX { Bases::NONE.timestamp } else { timestamp },
+        local_deletion_time: if local_deletion_time == NO_DELETION_TIME {
+            Bases::NONE.local_deletion_time
+        } else {
+            i64::from(local_deletion_time)
+        },
+        ttl: if ttl == i32::MAX { Bases::NONE.ttl } else { ttl },
+    }
+}
+
+struct Least {
+    timestamp: i64,
+    local_deletion_time: u32,
+    ttl: i32,
+}
+
+impl Least {
+    fn times(&mut self, timestamp: i64, local_deletion_time: u32, ttl: i32) {
+        self.timestamp = self.timestamp.min(timestamp);
+        self.local_deletion_time = self.local_deletion_time.min(local_deletion_time);
+        self.ttl = self.ttl.min(ttl);
+    }
+
+    fn deletion(&mut self, time: &DeletionTime) {
+        if !time.is_live() {
+            self.timestamp = self.timestamp.min(time.marked_for_delete_at);
+            self.local_deletion_time = self.local_deletion_time.min(time.local_deletion_time);
+        }
+    }
+
+    fn row(&mut self, row: &RowBuf) {
+        let Liveness { timestamp, ttl, local_expiration_time } = row.parts.liveness;
+        if !row.parts.liveness.is_empty() {
+            self.times(timestamp, local_expiration_time, ttl);
+        }
+        self.deletion(&row.parts.deletion.time);
+        row.parts.complex_deletions.iter().for_each(|d| self.deletion(&d.time));
+        for cell in &row.parts.cells {
+            self.times(cell.timestamp, cell.local_deletion_time, cell.ttl);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What starts flushes by itself: a commit log short of space, and `memtable_flush_period_in_ms`.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use halcyon_io::spawn;
+use halcyon_stream::TableId;
+
+use crate::shard::{Shard, ShardTable};
+
+/// The ages of memtables are checked at least this often.
+const PERIOD_CHECK: Duration = Duration::from_secs(1);
+
+impl Shard {
+    /// Flushes what holds the oldest segment of the log whenever its space runs short.
+    pub(crate) fn watch_log(&self) {
+        let (log, this) = (self.log.clone(), self.handle().map(|shard| Rc::downgrade(&shard)));
+        let Some(this) = this else { return };
+        let watching = async move {
+            loop {
+                log.short_of_space().await;
+                let Some(shard) = this.upgrade() else { return };
+                let tables = log.oldest_dirty().map(|dirty| dirty.tables).unwrap_or_default();
+                let mut failed = tables.is_empty();
+                for id in tables {
+                    match shard.table_by_id(id) {
+                        Some(table) => failed |= shard.flush_table(&table).await.is_err(),
+                        None => shard.forget_log(id),
+                    }
+                }
+                if failed {
+                    // Nothing is gained by trying again before another flush has ended.
+                    shard.space.wait().await;
+                }
+            }
+        };
+        spawn(watching).detach();
+    }
+
+    /// Flushes tables whose memtable has grown older than `memtable_flush_period_in_ms` allows, for as long as the shard lives.
+    /// A simulated clock does not pass by itself: whoever moves it calls `flush_expired`.
+    pub(crate) fn watch_periods(&self) {
+        let (clock, this) = (self.engine().disk.clock().clone(), self.handle());
+        let Some(this) = this.filter(|_| !self.engine().disk.is_simulated()) else { return };
+        let this = Rc::downgrade(&this);
+        let watching = async move {
+            let mut pause = PERIOD_CHECK;
+            loop {
+                clock.sleep(pause).await;
+                let Some(shard) = this.upgrade() else { return };
+                let shortest = shard.flush_expired();
+                pause = shortest.map_or(PERIOD_CHECK, |period| period.min(PERIOD_CHECK));
+            }
+        };
+        spawn(watching).detach();
+    }
+
+    /// Returns the shortest period that any table has. An empty memtable begins its period anew; one whose predecessor is not written yet
+    /// waits for that, or they would pile up where the period is shorter than a flush.
+    pub(crate) fn flush_expired(&self) -> Option<Duration> {
+        let tables: Vec<Rc<ShardTable>> = self.tables.borrow().values().cloned().collect();
+        let now = self.now();
+        let mut shortest = None;
+        for table in tables {
+            let Some(period) = table.store.definition.load().flush_period else { continue };
+            shortest = Some(shortest.map_or(period, |shortest: Duration| shortest.min(period)));
+            let slot = table.active();
+            let waits = table.held.get() || !table.frozen.borrow().is_empty();
+            if now - slot.made() < period || waits {
+                continue;
+            }
+            if slot.is_idle() {
+                drop(table.replace_active(now));
+            } else {
+                self.freeze(&table);
+            }
+        }
+        shortest
+    }
+
+    /// A table that is gone needs no records.
+    pub(crate) fn forget_log(&self, table: TableId) {
+        self.log.discard_below(table, self.log.position());
+    }
+}

@@ -1,0 +1,11 @@
+//! What the server shows of the engine: counters, distributions, failures, events.
+
+pub(crate) mod distribution;
+pub(crate) mod events;
+pub(crate) mod health;
+pub(crate) mod metrics;
+
+pub use distribution::Summary;
+pub use events::Event;
+pub use health::FailurePolicy;
+pub use metrics::{Measure, TableStats};

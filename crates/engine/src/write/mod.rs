@@ -1,0 +1,10 @@
+//! Writes: commit log, then memtable; locks of conditional writes.
+
+mod apply;
+mod lock;
+mod record;
+
+pub(crate) use lock::Locks;
+pub use lock::PartitionLock;
+pub(crate) use record::{Entry, RecordWriter, read_record};
+pub use record::{decode_mutations, encode_mutations};

@@ -1,7 +1,7 @@
-"""Asks a fresh Cassandra the statements of a file of `crates/cql/tests/data` again, and writes its answers into it.
+"""Asks a fresh Cassandra the statements of a file of `crates/schema/tests/data` again, and writes its answers into it.
 
     cargo x oracle start 5.0.9 --port 9342
-    python e2e/record_answers.py 9342 crates/cql/tests/data/ddl.txt [--rows crates/cql/tests/data/schema_rows.txt]
+    python e2e/record_answers.py 9342 crates/schema/tests/data/ddl.txt [--rows crates/schema/tests/data/schema_rows.txt]
 
 A case is a statement, `----`, an answer, `====`. An answer is `ok` with warnings and, of DESCRIBE and LIST, rows; or the code and
 message of an error. `--rows`: what `system_schema` holds at the end.

@@ -1,8 +1,8 @@
 //! Everything that is text: transaction logs, type names, schemas.
 
 use halcyon_compaction::txn_log::{Log, is_log_name};
-use halcyon_cql::Schema;
 use halcyon_model::CqlType;
+use halcyon_schema::Schema;
 
 pub fn txn_log(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);

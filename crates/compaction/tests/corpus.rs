@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use halcyon_compaction::{Group, Outcome, Progress, Settings, run};
-use halcyon_cql::Schema;
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions, block_on};
 use halcyon_model::schema::TableSchema;
+use halcyon_schema::Schema;
 use halcyon_sstable::components::listing;
 use halcyon_sstable::{Component, Compression, CompressorKind, OpenOptions, SSTable};
 

@@ -1,25 +1,11 @@
-//! CQL: text in, meaning out.  Pure and synchronous; nothing here reads a file or a clock.
+//! The meaning of CQL statements: from the syntax tree and the catalog to a plan.  Pure and synchronous; it reads neither
+//! files nor clocks.
 //!
 //! ```text
-//!  text ─► lexer ─► parser ─► ast ─► schema
-//!          tokens   Statement        TableSchema of the model
+//!  halcyon_syntax::ast ─┐
+//!                       ├─► prepare: names resolved, types checked ─► Plan ─► bind(values) ─► what `query` executes
+//!  halcyon_schema::Catalog
 //! ```
-//!
-//! Today the statements that shape tables are understood; the others are stepped over and named (`Skipped`).
 #![forbid(unsafe_code)]
 
-pub mod ast;
-pub mod catalog;
-mod error;
-pub mod lexer;
-mod parser;
 pub mod plan;
-pub mod schema;
-
-#[cfg(test)]
-mod tests;
-
-pub use error::{Error, Result};
-pub use lexer::Place;
-pub use parser::{parse_statement, parse_statements};
-pub use schema::Schema;

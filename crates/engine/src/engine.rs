@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
-use halcyon_cql::ast::BatchKind;
-use halcyon_cql::catalog::Catalog;
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Inbox, Mesh};
+use halcyon_schema::catalog::Catalog;
 use halcyon_stream::TableId;
+use halcyon_syntax::ast::BatchKind;
 
 use crate::background::Background;
 use crate::compact::Compactions;

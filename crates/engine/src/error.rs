@@ -24,7 +24,7 @@ pub enum Error {
     #[error(transparent)]
     CommitLog(#[from] halcyon_commitlog::Error),
     #[error(transparent)]
-    Schema(#[from] halcyon_cql::Error),
+    Schema(#[from] halcyon_schema::Error),
     #[error(transparent)]
     Compaction(#[from] halcyon_compaction::Error),
     /// What is stored cannot be merged: one version of it is corrupt.

@@ -36,7 +36,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use halcyon_cql::catalog::Table;
+use halcyon_schema::catalog::Table;
 use halcyon_stream::{PartitionKey, Slices};
 
 pub use caches::{RowCacheStats, SavedCache};

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, ReplayPosition};
-use halcyon_cql::ast::BatchKind;
-use halcyon_cql::catalog::Table;
 use halcyon_io::Inbox;
 use halcyon_io::clock::Instant;
+use halcyon_schema::catalog::Table;
 use halcyon_sstable::live::{CacheSizes, CacheStats, ReadCaches};
 use halcyon_stream::TableId;
+use halcyon_syntax::ast::BatchKind;
 
 use crate::caches::rows::{RowCache, RowCacheStats};
 use crate::engine::{Engine, tokens};

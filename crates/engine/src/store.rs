@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use halcyon_compaction::strategy::History;
-use halcyon_cql::catalog::{Catalog, Table, TableKind};
 use halcyon_io::{Disk, Random};
 use halcyon_model::schema::TableSchema;
+use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_sstable::{Descriptor, SSTableId};
 use halcyon_stream::{Layout, TableId};
 

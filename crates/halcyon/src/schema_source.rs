@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use halcyon_cql::Schema;
 use halcyon_io::Disk;
 use halcyon_model::schema::{ColumnDef, TableOptions, TableSchema};
 use halcyon_model::token::key_component_types;
+use halcyon_schema::Schema;
 use halcyon_sstable::components::statistics::Statistics;
 use halcyon_sstable::components::statistics::header::HeaderColumn;
 

@@ -1,6 +1,6 @@
 //! Consistency levels on one node: what a request may ask for, and whether one replica is enough.
 
-use halcyon_cql::catalog::{Catalog, Table, TableKind};
+use halcyon_schema::catalog::{Catalog, Table, TableKind};
 
 use crate::{Error, Result};
 

@@ -4,12 +4,12 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::ast::BatchKind;
-use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::{self, Entropy, Execution, Plan, ResultColumns, Value, Variables};
 use halcyon_engine::Shard;
 use halcyon_io::Random;
 use halcyon_io::clock::unix_micros;
+use halcyon_schema::catalog::TableKind;
+use halcyon_syntax::ast::BatchKind;
 
 use crate::scan::{Bounds, Moment};
 use crate::{
@@ -150,7 +150,7 @@ impl Coordinator {
 
     /// Parses and prepares against the current catalog. Synchronous: nothing is awaited.
     pub fn prepare(&self, text: &str, client: &Client) -> Result<PreparedStatement> {
-        let statement = halcyon_cql::parse_statement(text)?;
+        let statement = halcyon_syntax::parse_statement(text)?;
         let catalog = self.shard.engine().catalog();
         let prepared = plan::prepare(&statement, &catalog, client.keyspace.as_deref())?;
         schema::check(&statement, &catalog, client)?;

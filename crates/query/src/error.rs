@@ -123,9 +123,9 @@ fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl From<halcyon_cql::Error> for Error {
-    fn from(error: halcyon_cql::Error) -> Error {
-        use halcyon_cql::Error as Cql;
+impl From<halcyon_syntax::Error> for Error {
+    fn from(error: halcyon_syntax::Error) -> Error {
+        use halcyon_syntax::Error as Cql;
         let message = error.to_string();
         match error {
             Cql::Syntax { .. } => Error::Syntax(message),

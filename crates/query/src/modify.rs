@@ -15,12 +15,12 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_cql::ast::BatchKind;
-use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::Plan;
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, ModifyPlan};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::time::MAX_DELETION_TIME;
+use halcyon_schema::catalog::TableKind;
+use halcyon_syntax::ast::BatchKind;
 
 use crate::consistency::Consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};

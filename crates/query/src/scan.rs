@@ -14,7 +14,6 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use halcyon_cql::catalog::ColumnRef;
 use halcyon_cql::plan::restrictions::BoundKeys;
 use halcyon_cql::plan::select::{BoundSelect, NO_LIMIT, SelectPlan};
 use halcyon_cql::plan::selection::{Evaluation, RowValues, Selector};
@@ -26,6 +25,7 @@ use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
 use halcyon_model::value::{quote_json, to_cql_literal, to_json_string};
+use halcyon_schema::catalog::ColumnRef;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
 
 use crate::aggregate::Accumulators;

@@ -9,14 +9,14 @@ mod describe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use halcyon_cql::ast::{QualifiedName, Statement, StatementKind};
-use halcyon_cql::catalog::{Catalog, TableKind, refuse_derived};
 use halcyon_cql::plan::find_table;
-use halcyon_cql::schema::change::{self, Change, Context, Event, Target};
-use halcyon_cql::schema::rows::{WriteTime, difference};
-use halcyon_cql::schema::{schema_version_row, system_tables};
 use halcyon_io::clock::{unix_micros, unix_seconds};
+use halcyon_schema::catalog::{Catalog, TableKind, refuse_derived};
+use halcyon_schema::change::{self, Change, Context, Event, Target};
+use halcyon_schema::rows::{WriteTime, difference};
+use halcyon_schema::{schema_version_row, system_tables};
 use halcyon_stream::PartitionKey;
+use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind};
 
 use crate::coordinator::{Client, Coordinator};
 use crate::{Error, Outcome, QueryOptions, Result, SchemaChange, SchemaTarget};

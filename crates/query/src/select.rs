@@ -8,12 +8,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::restrictions::{BoundKeys, TokenBounds};
 use halcyon_cql::plan::select::SelectPlan;
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
+use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{BoundBuf, Layout, Mutation, PartitionKey, Slice, Slices};
 
 use crate::consistency::Consistency;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use halcyon_cql::catalog::Table;
+use halcyon_schema::catalog::Table;
 use halcyon_stream::Mutation;
 
 use crate::{Error, Result};

@@ -15,7 +15,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_cql::schema::LocalNode;
 use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport, Shard};
 use halcyon_io::clock::{Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
@@ -23,6 +22,7 @@ use halcyon_io::{
     Clock, Disk, Inbox, Listener, Mesh, ThreadPriority, block_on, pin_to_core, spawn,
 };
 use halcyon_query::Coordinator;
+use halcyon_schema::LocalNode;
 
 use crate::admission::Admission;
 use crate::clients::Clients;

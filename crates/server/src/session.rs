@@ -353,7 +353,7 @@ async fn batch(
         }
         entries.push(BatchEntry { statement, values: values.iter().map(owned).collect() });
     }
-    use halcyon_cql::ast::BatchKind as Kind;
+    use halcyon_syntax::ast::BatchKind as Kind;
     let kind = match kind {
         BatchKind::Logged => Kind::Logged,
         BatchKind::Unlogged => Kind::Unlogged,

@@ -23,9 +23,9 @@ use std::sync::Arc;
 
 use halcyon_model::CqlType;
 
-use crate::ast::{QualifiedName, Statement, StatementKind};
-use crate::catalog::{Catalog, Table};
-use crate::error::{Error, Result};
+use halcyon_schema::catalog::{Catalog, Table};
+use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind};
+use halcyon_syntax::{Error, Result};
 
 pub use entropy::Entropy;
 pub use json::Given;

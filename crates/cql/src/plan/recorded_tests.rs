@@ -11,9 +11,9 @@ use halcyon_stream::RowBuf;
 
 use super::modify::{CurrentCell, CurrentPartition, CurrentRow};
 use super::{Entropy, Execution, Plan, Prepared, Value};
-use crate::catalog::{Catalog, Keyspace, Table, TableKind};
-use crate::error::{Error, Result};
-use crate::schema::Schema;
+use halcyon_schema::Schema;
+use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
+use halcyon_syntax::{Error, Result};
 
 const TERMS: &str = "CREATE TYPE address (street text, zip int, tags frozen<list<text>>);
 CREATE TABLE x (k int PRIMARY KEY, a ascii, b bigint, bl blob, bo boolean, da date, de decimal, do double, du duration,
@@ -64,7 +64,7 @@ fn catalog(keyspace: &str, schema: &str) -> Catalog {
 }
 
 fn prepare(text: &str, catalog: &Catalog, keyspace: &str) -> Result<Prepared> {
-    let statement = crate::parse_statement(text)?;
+    let statement = halcyon_syntax::parse_statement(text)?;
     super::prepare(&statement, catalog, Some(keyspace))
 }
 

@@ -18,9 +18,9 @@ use halcyon_model::CqlType;
 
 use super::functions::{self, Argument, Function, Match, Scope};
 use super::{ColumnSpec, Entropy, Execution, Given, Value, Variables};
-use crate::ast::{LiteralKind, QualifiedName, RawTerm, TypeText};
-use crate::catalog::Catalog;
-use crate::error::{Error, Result};
+use halcyon_schema::catalog::Catalog;
+use halcyon_syntax::ast::{LiteralKind, QualifiedName, RawTerm, TypeText};
+use halcyon_syntax::{Error, Result};
 
 pub(crate) use duration::parse_duration;
 pub(crate) use literal::from_string;

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use halcyon_compaction::Outcome;
-use halcyon_cql::schema::system_tables;
 use halcyon_model::bytes::Put;
 use halcyon_model::{DeletionTime, Liveness};
+use halcyon_schema::system_tables;
 use halcyon_stream::{Cell, ComplexDeletion, Mutation, PartitionKey, RowBuf, Span};
 
 use super::Running;

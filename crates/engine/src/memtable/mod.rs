@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use halcyon_cql::catalog::Table;
+use halcyon_schema::catalog::Table;
 use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
 
 use crate::columns::ColumnMap;

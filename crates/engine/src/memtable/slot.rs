@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::catalog::Table;
 use halcyon_io::clock::Instant;
+use halcyon_schema::catalog::Table;
 use halcyon_stream::{MergeError, Mutation, PartitionKey};
 
 use super::{Edge, Memtable, Partition};

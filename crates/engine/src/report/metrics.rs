@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use halcyon_cql::ast::BatchKind;
 use halcyon_io::clock::Instant;
+use halcyon_syntax::ast::BatchKind;
 
 use crate::report::distribution::{Distribution, Summary};
 

@@ -8,9 +8,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use halcyon_cql::catalog::{Catalog, Table};
-use halcyon_cql::schema::rows::WriteTime;
 use halcyon_model::schema::TableSchema;
+use halcyon_schema::catalog::{Catalog, Table};
+use halcyon_schema::rows::WriteTime;
 use halcyon_stream::{Mutation, TableId};
 
 use crate::engine::Engine;
@@ -27,7 +27,7 @@ impl Engine {
             micros: self.disk.clock().unix_micros(),
             seconds: u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0),
         };
-        let version = halcyon_cql::schema::schema_version_row(to.version, at);
+        let version = halcyon_schema::schema_version_row(to.version, at);
         let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
         self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
         let wanted: HashMap<TableId, Arc<Table>> = to

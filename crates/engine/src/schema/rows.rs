@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use halcyon_cql::schema::rows::{SchemaRow, SchemaRows};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::token::split_key;
+use halcyon_schema::rows::{SchemaRow, SchemaRows};
 use halcyon_sstable::live::ReadCaches;
 use halcyon_stream::{Fragment, FragmentStream, Row, TableId};
 

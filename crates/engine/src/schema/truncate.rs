@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use halcyon_compaction::txn_log::Transaction;
-use halcyon_cql::schema::system_tables;
 use halcyon_model::bytes::Put;
 use halcyon_model::{NO_DELETION_TIME, NO_TTL};
+use halcyon_schema::system_tables;
 use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
 
 use crate::engine::Engine;

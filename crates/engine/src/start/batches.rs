@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use halcyon_cql::catalog::Table;
 use halcyon_io::Disk;
+use halcyon_schema::catalog::Table;
 use halcyon_sstable::ScanOptions;
 use halcyon_stream::{Fragment, FragmentStream};
 

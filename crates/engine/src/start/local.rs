@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use halcyon_cql::catalog::Catalog;
-use halcyon_cql::schema::rows::WriteTime;
-use halcyon_cql::schema::{DATA_CENTER, LocalNode, RACK, local_row, system_tables};
 use halcyon_io::Random;
+use halcyon_schema::catalog::Catalog;
+use halcyon_schema::rows::WriteTime;
+use halcyon_schema::{DATA_CENTER, LocalNode, RACK, local_row, system_tables};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slices};
 
 use crate::engine::Engine;

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use halcyon_commitlog::{ReplayOptions, ReplayPosition, ReplayReport, Visited, replay};
-use halcyon_cql::catalog::Table;
 use halcyon_io::Disk;
 use halcyon_io::clock::Instant;
+use halcyon_schema::catalog::Table;
 use halcyon_stream::TableId;
 
 use crate::engine::Engine;

@@ -8,17 +8,17 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use halcyon_cql::catalog::{Catalog, Keyspace, Table, TableKind};
 use halcyon_io::{Disk, SimDisk, block_on, spawn};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::{ColumnDef, TableOptions, TableSchema};
 use halcyon_model::{BoundKind, CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
+use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
 use halcyon_stream::{
     BoundBuf, Cell, Fragment, FragmentStream, Mutation, PartitionKey, RangeTombstone, RowBuf,
     Slice, Slices, Span, Validator,
 };
 
-use halcyon_cql::schema::rows::{WriteTime, difference};
+use halcyon_schema::rows::{WriteTime, difference};
 
 use crate::{
     Engine, Options, RangeBound, Read, ReadTarget, RecoveryReport, Result, Shard, TokenRange,

@@ -13,11 +13,11 @@
 
 use std::sync::Arc;
 
-use halcyon_cql::catalog::{Catalog, Table};
 use halcyon_model::bytes::Put;
 use halcyon_model::{
     BoundKind, Cursor, DecodeError, DecodeResult, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL,
 };
+use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_stream::{
     BoundBuf, Cell, Column, ComplexDeletion, Layout, Mutation, PartitionKey, RangeTombstone,
     RowBuf, RowDeletion, Statics, TableId,

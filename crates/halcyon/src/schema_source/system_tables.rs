@@ -4,19 +4,19 @@
 //!  data/system_schema/{keyspaces,tables,views,columns,dropped_columns,types}-<id>/*-Data.db
 //!       │ all live SSTables of a table, merged, deletions applied
 //!       ▼
-//!  partition = keyspace; rows by table, then column ─► SchemaRows ─► TableSchema (`halcyon_cql::schema::rows`)
+//!  partition = keyspace; rows by table, then column ─► SchemaRows ─► TableSchema (`halcyon_schema::rows`)
 //! ```
 //!
 //! A running Cassandra flushes these tables at every schema change; what is only in its commit log is not seen.
 
 use std::path::{Path, PathBuf};
 
-use halcyon_cql::schema::rows::{self, SchemaRow, SchemaRows};
-use halcyon_cql::schema::system_tables;
 use halcyon_io::{AccessMode, Disk};
 use halcyon_model::DeletionTime;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::TableSchema;
+use halcyon_schema::rows::{self, SchemaRow, SchemaRows};
+use halcyon_schema::system_tables;
 use halcyon_sstable::{OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{Fragment, FragmentStream, Layout, Marker, Merge, Row};
 

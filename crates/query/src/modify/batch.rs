@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use halcyon_cql::ast::BatchKind;
-use halcyon_cql::catalog::TableKind;
 use halcyon_cql::plan::modify::BoundModification;
 use halcyon_model::clustering::ClusteringValue;
+use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{Mutation, RowBuf};
+use halcyon_syntax::ast::BatchKind;
 
 use super::batchlog;
 use super::conditional::{self, Statement};

@@ -10,7 +10,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::catalog::{ColumnRef, Table};
 use halcyon_cql::plan::Entropy;
 use halcyon_engine::{
     RangeBound, Read, ReadTarget, Shard, TokenRange, decode_mutations, encode_mutations,
@@ -18,6 +17,7 @@ use halcyon_engine::{
 use halcyon_io::Random;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
+use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::{Cell, Fragment, FragmentStream, Mutation, PartitionKey, RowBuf, Slices};
 
 use super::write;

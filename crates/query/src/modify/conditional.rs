@@ -8,7 +8,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::catalog::{ColumnRef, Table};
 use halcyon_cql::plan::ColumnSpec;
 use halcyon_cql::plan::modify::{
     BoundConditions, BoundModification, BoundRows, CurrentPartition, ModifyPlan, StatementType,
@@ -19,6 +18,7 @@ use halcyon_model::CqlType;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
+use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::PartitionKey;
 
 use super::current::{self, Wanted};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use halcyon_cql::catalog::{ColumnRef, Table};
 use halcyon_cql::plan::modify::{CurrentCell, CurrentPartition, CurrentRow};
 use halcyon_engine::{Measure, Read, ReadTarget, Shard};
 use halcyon_io::clock;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Row, Slice, Slices};
 
 use crate::{Error, Result};

@@ -1,7 +1,7 @@
 //! Roles and permissions, as a Cassandra with AllowAllAuthenticator and AllowAllAuthorizer answers them: whoever asks is
 //! anonymous, and the anonymous may not.
 
-use halcyon_cql::ast::{AuthStatement, RoleOptions};
+use halcyon_syntax::ast::{AuthStatement, RoleOptions};
 
 use crate::coordinator::Client;
 use crate::{Error, Outcome, Result};

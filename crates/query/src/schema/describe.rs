@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use halcyon_cql::ast::{Describe, DescribeTarget};
 use halcyon_cql::plan::ColumnSpec;
-use halcyon_cql::schema::describe::{Element, describe};
 use halcyon_model::{CqlType, Cursor};
+use halcyon_schema::describe::{Element, describe};
+use halcyon_syntax::ast::{Describe, DescribeTarget};
 
 use crate::coordinator::{Client, Coordinator};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use halcyon_cql::catalog::Table;
 use halcyon_engine::{Engine, Options, Shard};
 use halcyon_io::{Disk, spawn};
 use halcyon_query::{Coordinator, Error, RequestLimits, VirtualTables};
+use halcyon_schema::catalog::Table;
 use halcyon_stream::Mutation;
 
 struct NoVirtualTables;

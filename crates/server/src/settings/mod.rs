@@ -17,8 +17,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use halcyon_cql::schema::{DATA_CENTER, RACK};
 use halcyon_io::{AccessMode, DiskOptions, EngineChoice};
+use halcyon_schema::{DATA_CENTER, RACK};
 
 pub use error::{Error, Result};
 use file::Node;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use halcyon_cql::schema::change::default_compaction;
 use halcyon_engine::{
     CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LogCompression, OnCorruption,
     Options, SyncMode, Version,
 };
+use halcyon_schema::change::default_compaction;
 
 use super::error::{Error, Result};
 use super::file::Node;

@@ -1,9 +1,9 @@
 //! What can be done by writing to virtual tables: settings are changed, major compactions begun and stopped.
 
-use halcyon_cql::catalog::{Table, TableKind};
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
 use halcyon_query::{Error, Result, modification_is_not_supported};
+use halcyon_schema::catalog::{Table, TableKind};
 use halcyon_stream::{Mutation, RowBuf};
 
 use super::Views;

@@ -13,12 +13,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::ast::BatchKind;
-use halcyon_cql::catalog::{Catalog, Keyspace, Table};
 use halcyon_engine::{Engine, Measure, Shard};
 use halcyon_model::schema::ColumnKind;
 use halcyon_query::VirtualTables;
+use halcyon_schema::catalog::{Catalog, Keyspace, Table};
 use halcyon_stream::Mutation;
+use halcyon_syntax::ast::BatchKind;
 
 use crate::shard::Shared;
 use crate::supported::CQL_VERSION;

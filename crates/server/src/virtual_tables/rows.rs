@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use halcyon_cql::catalog::Table;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::join_key;
 use halcyon_model::{Liveness, NO_DELETION_TIME, NO_TTL};
+use halcyon_schema::catalog::Table;
 use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf};
 
 /// A value of a type that virtual tables have; `None` of an option is no cell.

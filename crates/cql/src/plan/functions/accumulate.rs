@@ -7,7 +7,7 @@ use halcyon_model::CqlType;
 use super::math::average_step;
 use super::number::{self, Decimal};
 use super::{Aggregate, Body, Function};
-use crate::error::Result;
+use halcyon_syntax::Result;
 
 /// One aggregate of one group.
 #[derive(Debug, Clone)]

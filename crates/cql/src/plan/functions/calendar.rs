@@ -3,7 +3,7 @@
 use halcyon_model::Cursor;
 use halcyon_model::bytes::Put;
 
-use crate::error::{Error, Result};
+use halcyon_syntax::{Error, Result};
 
 pub(super) const DAY_MILLIS: i64 = 86_400_000;
 const NANOS_PER_MILLI: i64 = 1_000_000;

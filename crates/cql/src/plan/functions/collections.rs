@@ -5,8 +5,8 @@ use halcyon_model::bytes::Put;
 
 use super::natives::{Aggregate, Scalar, inferred, native, wrong_number};
 use super::{Accumulator, Argument, Body, Function, math};
-use crate::error::{Error, Result};
 use crate::plan::term::collection_elements;
+use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Collections {

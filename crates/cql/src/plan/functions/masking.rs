@@ -7,7 +7,7 @@ use halcyon_model::bytes::Put;
 
 use super::natives::{Scalar, inferred, native, wrong_number};
 use super::{Argument, Function};
-use crate::error::{Error, Result};
+use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {

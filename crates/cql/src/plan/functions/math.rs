@@ -11,8 +11,8 @@ use super::number::{
 };
 use super::time::{date, days};
 use super::{Function, powers};
-use crate::ast::ArithmeticOperator;
-use crate::error::{Error, Result};
+use halcyon_syntax::ast::ArithmeticOperator;
+use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Math {

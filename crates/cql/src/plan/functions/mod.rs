@@ -23,8 +23,8 @@ mod vectors;
 use halcyon_model::CqlType;
 
 use super::{ColumnSpec, Execution};
-use crate::catalog::{Catalog, Table};
-use crate::error::Result;
+use halcyon_schema::catalog::{Catalog, Table};
+use halcyon_syntax::Result;
 
 pub use accumulate::Accumulator;
 pub use collections::Collections;

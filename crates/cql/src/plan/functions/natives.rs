@@ -11,9 +11,9 @@ use super::math::{self, Math};
 use super::time::Time;
 use super::vectors::{self, Similarity};
 use super::{Body, Function, Scope, cast_name};
-use crate::ast::ArithmeticOperator;
-use crate::error::{Error, Result};
 use crate::plan::{Execution, json};
+use halcyon_syntax::ast::ArithmeticOperator;
+use halcyon_syntax::{Error, Result};
 
 /// What a scalar function does; its types are those of its `Function`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use halcyon_model::CqlType;
 
 use super::matching::{Argument, Match, assignable};
 use super::{Function, Scope, natives};
-use crate::ast::{ArithmeticOperator, QualifiedName};
-use crate::error::{Error, Result};
+use halcyon_syntax::ast::{ArithmeticOperator, QualifiedName};
+use halcyon_syntax::{Error, Result};
 
 /// The function behind an operator; `None` is negation.
 pub fn operator_name(operator: Option<ArithmeticOperator>) -> &'static str {

@@ -5,8 +5,8 @@ use halcyon_model::CqlType;
 use super::Function;
 use super::calendar::{DAY_MILLIS, Duration, floor_days, floor_millis, floor_nanos};
 use super::number::to_long;
-use crate::error::Result;
 use crate::plan::Execution;
+use halcyon_syntax::Result;
 
 /// 100 ns ticks from 1582-10-15 to 1970-01-01.
 const GREGORIAN_OFFSET: i64 = 0x01b2_1dd2_1381_4000;

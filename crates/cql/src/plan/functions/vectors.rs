@@ -4,7 +4,7 @@ use halcyon_model::CqlType;
 
 use super::natives::{Scalar, inferred, native, wrong_number};
 use super::{Argument, Function};
-use crate::error::{Error, Result};
+use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Similarity {

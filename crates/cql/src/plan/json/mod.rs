@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use halcyon_model::CqlType;
 
 use super::{ColumnSpec, Execution, Value};
-use crate::error::{Error, Result};
+use halcyon_syntax::{Error, Result};
 use parse::{Json, Malformed};
 
 /// Why a value cannot be had.

@@ -13,10 +13,10 @@ use super::current::{CurrentPartition, CurrentRow};
 use super::operation::{Change, Operation};
 use super::row::{RowWriter, WriteTime};
 use super::{BatchPlan, ModifyPlan, StatementType};
-use crate::catalog::{ColumnRef, Table};
-use crate::error::{Error, Result};
 use crate::plan::term::{Bound, Term};
 use crate::plan::{Entropy, Execution};
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_syntax::{Error, Result};
 
 /// Twenty years.
 const MAX_TTL: i32 = 20 * 365 * 24 * 60 * 60;

@@ -7,12 +7,12 @@ use halcyon_model::CqlType;
 use super::current::CurrentRow;
 use super::operation::field_spec;
 use super::statement::{column, spec_of};
-use crate::ast::{self, CellTarget, Operator, RawTerm, RelationValue};
-use crate::catalog::{ColumnRef, Table};
-use crate::error::{Error, Result};
 use crate::plan::term::{Preparation, Term, collection_elements, tuple_fields};
 use crate::plan::{ColumnSpec, Execution};
 use halcyon_model::schema::ColumnKind;
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_syntax::ast::{self, CellTarget, Operator, RawTerm, RelationValue};
+use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone)]
 pub(super) enum Conditions {

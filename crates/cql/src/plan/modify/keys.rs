@@ -9,11 +9,11 @@ use halcyon_stream::{BoundBuf, PartitionKey};
 
 use super::bound::BoundRows;
 use super::restrictions::{Bound, Choices, Restriction, Restrictions, Test, Values};
-use crate::catalog::Table;
-use crate::error::{Error, Result};
 use crate::plan::Execution;
 use crate::plan::restrictions::in_list;
 use crate::plan::term::{self, Term, collection_elements, tuple_fields};
+use halcyon_schema::catalog::Table;
+use halcyon_syntax::{Error, Result};
 
 const MAX_KEY: usize = u16::MAX as usize;
 

@@ -4,13 +4,13 @@ use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::types::UserType;
 
-use crate::ast::{self, ArithmeticOperator, CellTarget, Name, QualifiedName, RawTerm};
-use crate::catalog::ColumnRef;
-use crate::error::{Error, Result};
-use crate::lexer::Place;
 use crate::plan::functions::{self, Argument, Function, Match, Scope, operator_name};
 use crate::plan::term::{Bound, Preparation, Term, collection_elements, tuple_fields};
 use crate::plan::{ColumnSpec, Execution};
+use halcyon_schema::catalog::ColumnRef;
+use halcyon_syntax::ast::{self, ArithmeticOperator, CellTarget, Name, QualifiedName, RawTerm};
+use halcyon_syntax::lexer::Place;
+use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone)]
 pub(super) struct Operation {

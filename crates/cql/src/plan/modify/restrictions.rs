@@ -8,11 +8,11 @@ use halcyon_model::schema::ColumnKind;
 
 use super::StatementType;
 use super::statement::{column, spec_of};
-use crate::ast::{Operator, RawTerm, Relation, RelationTarget, RelationValue};
-use crate::catalog::{ColumnRef, Table};
-use crate::error::{Error, Result};
 use crate::plan::ColumnSpec;
 use crate::plan::term::{Preparation, Term};
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_syntax::ast::{Operator, RawTerm, Relation, RelationTarget, RelationValue};
+use halcyon_syntax::{Error, Result};
 
 /// One value for each of some columns.
 #[derive(Debug, Clone)]

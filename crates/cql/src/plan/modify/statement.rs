@@ -9,13 +9,15 @@ use super::conditions::{self, Conditions};
 use super::operation::{self, Operation};
 use super::restrictions::{Restrictions, Scope};
 use super::{Attributes, ModifyPlan, StatementType, find_table};
-use crate::ast::{self, Delete, Insert, InsertJson, Modification, Name, RawTerm, Update, Using};
-use crate::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
-use crate::error::{Error, Result};
 use crate::plan::json::{self, JsonMarker};
 use crate::plan::term::{Preparation, Term};
 use crate::plan::{ColumnSpec, Variables};
 use halcyon_model::types::quote_identifier_if_needed;
+use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
+use halcyon_syntax::ast::{
+    self, Delete, Insert, InsertJson, Modification, Name, RawTerm, Update, Using,
+};
+use halcyon_syntax::{Error, Result};
 
 fn refuse<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::InvalidRequest(message.into()))

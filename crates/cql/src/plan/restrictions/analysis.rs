@@ -6,10 +6,10 @@ use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
 use super::{Entry, Keys, Restrictions, TupleTerm, What, relation};
-use crate::ast::{Name, Relation, RelationTarget};
-use crate::catalog::{ColumnRef, Table, TableKind};
-use crate::error::{Error, Result};
 use crate::plan::term::Preparation;
+use halcyon_schema::catalog::{ColumnRef, Table, TableKind};
+use halcyon_syntax::ast::{Name, Relation, RelationTarget};
+use halcyon_syntax::{Error, Result};
 
 pub(crate) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have \
      unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW \

@@ -12,10 +12,10 @@ use halcyon_model::{BoundKind, CqlType};
 use halcyon_stream::{BoundBuf, PartitionKey, Slice, Slices};
 
 use super::{BoundTerm, Entry, Keys, Restrictions, TupleList, TupleTerm, What};
-use crate::catalog::Table;
-use crate::error::{Error, Result};
 use crate::plan::Execution;
 use crate::plan::term::{Bound, Term};
+use halcyon_schema::catalog::Table;
+use halcyon_syntax::{Error, Result};
 
 pub(super) type Tuple = Vec<Vec<u8>>;
 
@@ -72,7 +72,8 @@ pub(in crate::plan) fn in_list<'v>(
 }
 
 pub(super) fn column_names(table: &Table, entry: &Entry) -> Vec<String> {
-    let name = |c: &crate::catalog::ColumnRef| table.column(*c).map(|def| def.name.clone());
+    let name =
+        |c: &halcyon_schema::catalog::ColumnRef| table.column(*c).map(|def| def.name.clone());
     entry.columns.iter().map(|column| name(column).unwrap_or_default()).collect()
 }
 

@@ -5,10 +5,10 @@ use halcyon_model::{CqlType, Cursor};
 use super::analysis::is_collection;
 use super::bind::{Tuple, column_names, tuple, tuples, value};
 use super::{BoundTerm, Entry, Restrictions, What};
-use crate::catalog::{ColumnRef, Table};
-use crate::error::{Error, Result};
 use crate::plan::Execution;
 use crate::plan::term::{Bound, Term};
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_syntax::{Error, Result};
 
 /// What must hold of a column's value (a collection's frozen form).
 #[derive(Debug, Clone, PartialEq, Eq)]

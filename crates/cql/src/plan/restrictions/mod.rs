@@ -14,8 +14,8 @@ mod bind;
 mod filter;
 mod relation;
 
-use crate::catalog::ColumnRef;
 use crate::plan::term::Term;
+use halcyon_schema::catalog::ColumnRef;
 
 pub use analysis::Context;
 pub(super) use bind::in_list;

@@ -4,11 +4,11 @@ use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
 use super::{BoundTerm, Entry, TupleList, TupleTerm, What};
-use crate::ast::{Name, Operator, RawTerm, Relation, RelationTarget, RelationValue};
-use crate::catalog::{ColumnRef, Table};
-use crate::error::{Error, Result};
 use crate::plan::ColumnSpec;
 use crate::plan::term::{Preparation, Term};
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_syntax::ast::{Name, Operator, RawTerm, Relation, RelationTarget, RelationValue};
+use halcyon_syntax::{Error, Result};
 
 /// The relation as messages show it.
 pub(super) fn text(relation: &Relation) -> String {

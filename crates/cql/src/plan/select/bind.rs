@@ -5,10 +5,10 @@ use std::sync::Arc;
 use halcyon_stream::Slices;
 
 use super::SelectPlan;
-use crate::error::{Error, Result};
 use crate::plan::Execution;
 use crate::plan::restrictions::{BoundFilter, BoundKeys};
 use crate::plan::term::{Bound, Term};
+use halcyon_syntax::{Error, Result};
 
 /// What stands for no limit. It is counted down like one, as Cassandra's paging states show it.
 pub const NO_LIMIT: u32 = i32::MAX as u32;

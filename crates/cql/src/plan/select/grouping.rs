@@ -4,12 +4,12 @@ use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
 use super::column;
-use crate::ast::{self, RawSelector};
-use crate::catalog::{ColumnRef, Table};
-use crate::error::{Error, Result};
 use crate::plan::restrictions::{Restrictions, receiver};
 use crate::plan::selection::{Item, Preparing, Selection, Selector};
 use crate::plan::term::Preparation;
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_syntax::ast::{self, RawSelector};
+use halcyon_syntax::{Error, Result};
 
 /// Rows of one partition are of one group if these selectors give the same.
 #[derive(Debug, Clone)]

@@ -17,9 +17,9 @@ use super::restrictions::{Context, Restrictions, find_column};
 use super::selection::{Preparing, Selection, Selector};
 use super::term::{Preparation, Term, parse_duration};
 use super::{ColumnSpec, Plan, Prepared, ResultColumns, Variables, find_table};
-use crate::ast::{self, RawSelector, RawTerm, SelectItem};
-use crate::catalog::{Catalog, ColumnRef, Table};
-use crate::error::{Error, Result};
+use halcyon_schema::catalog::{Catalog, ColumnRef, Table};
+use halcyon_syntax::ast::{self, RawSelector, RawTerm, SelectItem};
+use halcyon_syntax::{Error, Result};
 
 pub use bind::{BoundSelect, Limits, NO_LIMIT};
 pub use grouping::Grouping;

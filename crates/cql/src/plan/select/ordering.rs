@@ -4,12 +4,12 @@ use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
 use super::column;
-use crate::ast::OrderBy;
-use crate::catalog::{ColumnRef, Table};
-use crate::error::{Error, Result};
 use crate::plan::restrictions::{Restrictions, receiver};
 use crate::plan::selection::Selection;
 use crate::plan::term::{Preparation, Term};
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_syntax::ast::OrderBy;
+use halcyon_syntax::{Error, Result};
 
 type Sort = Vec<(usize, CqlType, bool)>;
 

@@ -7,9 +7,9 @@ use halcyon_model::{CqlType, Cursor};
 
 use super::times::time;
 use super::{RowValues, Selector};
-use crate::error::Result;
 use crate::plan::Execution;
 use crate::plan::term::sorted_collection;
+use halcyon_syntax::Result;
 
 /// What a selector may see.
 #[derive(Debug, Clone, Copy)]

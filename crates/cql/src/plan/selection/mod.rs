@@ -14,9 +14,9 @@ mod times;
 
 use halcyon_model::CqlType;
 
-use crate::catalog::ColumnRef;
 use crate::plan::functions::Function;
 use crate::plan::term::Term;
+use halcyon_schema::catalog::ColumnRef;
 
 pub use evaluate::Evaluation;
 pub use prepare::{Item, Preparing};

@@ -1,6 +1,6 @@
 //! What columns of a result are called when they have no alias.
 
-use crate::ast::{RawSelector, RawTerm};
+use halcyon_syntax::ast::{RawSelector, RawTerm};
 
 fn joined(items: &[RawSelector], name: impl Fn(&RawSelector) -> String) -> String {
     items.iter().map(name).collect::<Vec<_>>().join(", ")
@@ -46,7 +46,7 @@ pub(super) fn name(selector: &RawSelector) -> String {
             format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
         RawSelector::UserType(fields) => {
-            let field = |(field, value): &(crate::ast::Name, RawSelector)| {
+            let field = |(field, value): &(halcyon_syntax::ast::Name, RawSelector)| {
                 format!("{}: {}", field.text, name(value))
             };
             format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))

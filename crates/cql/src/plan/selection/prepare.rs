@@ -4,16 +4,16 @@ use halcyon_model::CqlType;
 use halcyon_model::types::UserType;
 
 use super::{AggregateCall, Part, Selection, Selector, TimeKind, names};
-use crate::ast::{Name, QualifiedName, RawSelector, RawTerm, TypeText};
-use crate::catalog::Table;
-use crate::error::{Error, Result};
-use crate::lexer::Place;
 use crate::plan::ColumnSpec;
 use crate::plan::functions::{
     self, Argument, Function, Match, Scope, assignable, cast_name, count_rows, operator_name,
 };
 use crate::plan::restrictions::{find_column, receiver};
 use crate::plan::term::{Preparation, RawArgument, Term};
+use halcyon_schema::catalog::Table;
+use halcyon_syntax::ast::{Name, QualifiedName, RawSelector, RawTerm, TypeText};
+use halcyon_syntax::lexer::Place;
+use halcyon_syntax::{Error, Result};
 
 /// A selector with what metadata says of it.
 #[derive(Debug, Clone)]

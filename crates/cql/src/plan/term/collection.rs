@@ -7,10 +7,10 @@ use halcyon_model::bytes::Put;
 use halcyon_model::types::UserType;
 
 use super::{Bound, Node, markers, raw};
-use crate::ast::{Name, RawTerm};
-use crate::error::{Error, Result};
 use crate::plan::term::Preparation;
 use crate::plan::{ColumnSpec, Execution};
+use halcyon_syntax::ast::{Name, RawTerm};
+use halcyon_syntax::{Error, Result};
 
 /// Parts that make up one value.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,10 +8,10 @@ use halcyon_model::bytes::Put;
 use super::duration::parse_duration;
 use super::number;
 use super::temporal::{parse_date, parse_time, parse_timestamp};
-use crate::ast::LiteralKind;
-use crate::error::{Error, Result};
 use crate::plan::ColumnSpec;
 use crate::plan::functions::Match;
+use halcyon_syntax::ast::LiteralKind;
+use halcyon_syntax::{Error, Result};
 
 /// The serialized value of a constant, for a receiver that may have it.
 pub fn parse_literal(kind: LiteralKind, text: &str, receiver: &ColumnSpec) -> Result<Vec<u8>> {

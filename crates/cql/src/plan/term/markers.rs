@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Cursor;
 
-use crate::error::{Error, Result};
+use halcyon_syntax::{Error, Result};
 
 /// A valid value of the type. Sets and maps come sorted, duplicates gone.
 pub(super) fn bind<'v>(bytes: &'v [u8], cql_type: &CqlType) -> Result<Cow<'v, [u8]>> {

@@ -4,11 +4,11 @@ use halcyon_model::CqlType;
 use halcyon_model::types::TypeError;
 
 use super::literal;
-use crate::ast::{ArithmeticOperator, QualifiedName, RawTerm, TypeText};
-use crate::catalog::Catalog;
-use crate::error::{Error, Result};
-use crate::lexer::Place;
 use crate::plan::functions::{self, Argument, Match, Scope, assignable, operator_name};
+use halcyon_schema::catalog::Catalog;
+use halcyon_syntax::ast::{ArithmeticOperator, QualifiedName, RawTerm, TypeText};
+use halcyon_syntax::lexer::Place;
+use halcyon_syntax::{Error, Result};
 
 pub(super) fn full_name(name: &QualifiedName) -> String {
     match &name.keyspace {

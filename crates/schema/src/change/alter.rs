@@ -1,0 +1,262 @@
+//! ALTER TABLE.
+
+use std::sync::Arc;
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
+
+use super::column_type::{expand_user_types, resolve};
+use super::table::{
+    check_counters, counter_ttl, event, is_counter, masking_is_off, useless_static,
+};
+use super::{
+    Change, Context, forbidden, invalid, keyspace_name, table_options, unchanged, with_keyspace,
+};
+use crate::catalog::{Catalog, Keyspace, TableKind, refuse_derived};
+use halcyon_syntax::ast::{ColumnText, Name, QualifiedName, TableChange};
+use halcyon_syntax::{Error, Result};
+
+pub(super) fn alter(
+    catalog: &Catalog,
+    name: &QualifiedName,
+    if_exists: bool,
+    change: &TableChange,
+    context: &Context<'_>,
+) -> Result<Change> {
+    let keyspace = keyspace_name(name, context)?;
+    let full = format!("{keyspace}.{}", name.name);
+    forbidden(keyspace, "ALTER", &format!("table {full}"))?;
+    let found = catalog.keyspace(keyspace).and_then(|of| Some((of, of.tables.get(&name.name)?)));
+    let Some((known, table)) = found else {
+        if if_exists {
+            return Ok(unchanged(catalog));
+        }
+        return Err(invalid(format!("Table '{full}' doesn't exist")));
+    };
+    if table.kind == TableKind::View {
+        return Err(Error::invalid_request(
+            "Cannot use ALTER TABLE on a materialized view; use ALTER MATERIALIZED VIEW instead",
+        ));
+    }
+    if !matches!(change, TableChange::Options(_)) {
+        refuse_derived(table, "changing columns of")?;
+    }
+    if table.schema.options.compact_storage && !matches!(change, TableChange::Options(_)) {
+        return Err(Error::NotSupportedYet(format!(
+            "changing columns of {full}, which has COMPACT STORAGE"
+        )));
+    }
+    let mut schema = table.schema.clone();
+    apply(&mut schema, known, change, context)?;
+    check_counter_kind(&table.schema, &schema)?;
+    let mut changed = Keyspace::clone(known);
+    let altered = table.altered(schema);
+    changed.tables.insert(name.name.clone(), Arc::new(altered));
+    Ok(with_keyspace(catalog, changed, event("UPDATED", keyspace, &name.name)))
+}
+
+fn apply(
+    schema: &mut TableSchema,
+    keyspace: &Keyspace,
+    change: &TableChange,
+    context: &Context<'_>,
+) -> Result<()> {
+    match change {
+        TableChange::Add { if_not_exists, columns } => {
+            columns.iter().try_for_each(|column| add(schema, keyspace, column, *if_not_exists))
+        }
+        TableChange::Drop { if_exists, columns, timestamp } => {
+            let at = timestamp.unwrap_or(context.at.micros);
+            columns.iter().try_for_each(|column| remove(schema, column, *if_exists, at))
+        }
+        TableChange::Rename { renames, .. } => {
+            renames.iter().try_for_each(|(from, to)| rename(schema, from, to))
+        }
+        TableChange::Retype { .. } => {
+            Err(Error::invalid_request("Altering column types is no longer supported"))
+        }
+        TableChange::Options(options) => {
+            table_options::alter(&mut schema.options, options)?;
+            table_options::check(&schema.options)?;
+            if is_counter(schema) && schema.options.default_time_to_live > 0 {
+                return Err(counter_ttl());
+            }
+            Ok(())
+        }
+        TableChange::DropCompactStorage => Err(Error::invalid_request(
+            "DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.",
+        )),
+        TableChange::Unmask { if_exists, column } => {
+            if *if_exists || all_columns(schema).any(|known| known.name == column.text) {
+                return Ok(());
+            }
+            Err(invalid(format!(
+                "Column with name '{}' doesn't exist on table '{}'",
+                column.text, schema.name
+            )))
+        }
+        TableChange::Mask | TableChange::Constraint => Err(masking_is_off()),
+    }
+}
+
+/// What was a counter table stays one, and nothing else becomes one.
+fn check_counter_kind(before: &TableSchema, after: &TableSchema) -> Result<()> {
+    if is_counter(before) {
+        return check_counters(after);
+    }
+    match after.regulars.iter().chain(&after.statics).find(|c| c.cql_type.is_counter()) {
+        None => Ok(()),
+        Some(column) => Err(Error::Configuration(format!(
+            "{}.{}: Cannot have a counter column (\"{}\") in a non counter table",
+            after.keyspace, after.name, column.name
+        ))),
+    }
+}
+
+fn all_columns(schema: &TableSchema) -> impl Iterator<Item = &ColumnDef> {
+    schema
+        .partition_key
+        .iter()
+        .chain(&schema.clustering)
+        .chain(&schema.statics)
+        .chain(&schema.regulars)
+}
+
+fn add(
+    schema: &mut TableSchema,
+    keyspace: &Keyspace,
+    column: &ColumnText,
+    if_not_exists: bool,
+) -> Result<()> {
+    let name = &column.name.text;
+    let cql_type = resolve(&column.column_type, keyspace)?;
+    if column.is_masked {
+        return Err(masking_is_off());
+    }
+    if all_columns(schema).any(|known| known.name == *name) {
+        if if_not_exists {
+            return Ok(());
+        }
+        return Err(invalid(format!("Column with name '{name}' already exists")));
+    }
+    if column.is_static && schema.clustering.is_empty() {
+        return Err(useless_static());
+    }
+    if let Some(dropped) = schema.dropped.iter().find(|known| known.name == *name) {
+        check_again(dropped, &cql_type, column.is_static)?;
+        if is_counter(schema) {
+            let what = format!("Cannot re-add previously dropped counter column {name}");
+            return Err(invalid(what));
+        }
+    }
+    let def = ColumnDef { name: name.clone(), cql_type };
+    let columns = if column.is_static { &mut schema.statics } else { &mut schema.regulars };
+    columns.push(def);
+    columns.sort_by(ColumnDef::compare);
+    Ok(())
+}
+
+/// A column that was there before may come back if its old cells can still be read.
+fn check_again(dropped: &DroppedColumn, cql_type: &CqlType, is_static: bool) -> Result<()> {
+    let name = &dropped.name;
+    if !is_compatible(cql_type, &dropped.cql_type) {
+        return Err(invalid(format!(
+            "Cannot add a column '{name}' of type {}, incompatible with previously dropped column '{name}' of type {}",
+            cql_type.cql_name(),
+            dropped.cql_type.cql_name()
+        )));
+    }
+    let kind = |is_static: bool| if is_static { "STATIC" } else { "REGULAR" };
+    let was_static = dropped.kind == ColumnKind::Static;
+    if was_static != is_static {
+        return Err(invalid(format!(
+            "Cannot re-add previously dropped column '{name}' of kind {}, incompatible with previous kind {}",
+            kind(is_static),
+            kind(was_static)
+        )));
+    }
+    Ok(())
+}
+
+/// `AbstractType.isSerializationCompatibleWith`
+fn is_compatible(new: &CqlType, old: &CqlType) -> bool {
+    if new.is_multi_cell() != old.is_multi_cell() || new.fixed_len() != old.fixed_len() {
+        return false;
+    }
+    match (new, old) {
+        (CqlType::Blob, _) => {
+            !matches!(old.thawed(), CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..))
+        }
+        (CqlType::Text, CqlType::Ascii)
+        | (CqlType::Uuid, CqlType::TimeUuid)
+        | (CqlType::BigInt, CqlType::Timestamp)
+        | (CqlType::Varint, CqlType::Int | CqlType::BigInt) => true,
+        (CqlType::List(a), CqlType::List(b)) | (CqlType::Set(a), CqlType::Set(b)) => {
+            is_compatible(a, b)
+        }
+        (CqlType::Map(a, x), CqlType::Map(b, y)) => a == b && is_compatible(x, y),
+        _ => expand_user_types(new) == expand_user_types(old),
+    }
+}
+
+fn remove(schema: &mut TableSchema, name: &Name, if_exists: bool, at: i64) -> Result<()> {
+    let is = |column: &&ColumnDef| column.name == name.text;
+    if schema.partition_key.iter().chain(&schema.clustering).any(|c| is(&c)) {
+        return Err(invalid(format!("Cannot drop PRIMARY KEY column {}", name.text)));
+    }
+    let found = [
+        (ColumnKind::Static, schema.statics.iter().position(|c| is(&c))),
+        (ColumnKind::Regular, schema.regulars.iter().position(|c| is(&c))),
+    ];
+    let Some((kind, index)) = found.into_iter().find_map(|(kind, at)| Some((kind, at?))) else {
+        if if_exists {
+            return Ok(());
+        }
+        return Err(invalid(format!(
+            "Column {} was not found in table '{}.{}'",
+            name.text, schema.keyspace, schema.name
+        )));
+    };
+    let columns = match kind {
+        ColumnKind::Static => &mut schema.statics,
+        _ => &mut schema.regulars,
+    };
+    let column = columns.remove(index);
+    if let CqlType::Udt(udt) = &column.cql_type {
+        return Err(invalid(format!(
+            "Cannot drop non-frozen column {} of user type {}",
+            column.name,
+            String::from_utf8_lossy(&udt.name)
+        )));
+    }
+    let cql_type = expand_user_types(&column.cql_type);
+    schema.dropped.retain(|known| known.name != column.name);
+    let dropped = DroppedColumn { name: column.name, cql_type, kind, dropped_time: at };
+    let place = schema.dropped.partition_point(|known| known.name < dropped.name);
+    schema.dropped.insert(place, dropped);
+    Ok(())
+}
+
+fn rename(schema: &mut TableSchema, from: &Name, to: &Name) -> Result<()> {
+    let full = format!("{}.{}", schema.keyspace, schema.name);
+    let exists = |schema: &TableSchema, name: &str| all_columns(schema).any(|c| c.name == name);
+    if !exists(schema, &from.text) {
+        return Err(invalid(format!("Undefined column name {} in table {full}", from.text)));
+    }
+    let in_key = |column: &&mut ColumnDef| column.name == from.text;
+    let is_key = schema.partition_key.iter().chain(&schema.clustering).any(|c| c.name == from.text);
+    if !is_key {
+        return Err(invalid(format!("Cannot rename non PRIMARY KEY column {}", from.text)));
+    }
+    if exists(schema, &to.text) {
+        return Err(invalid(format!(
+            "Cannot rename column {} to {} in table '{full}'; another column with that name already exists",
+            from.text, to.text
+        )));
+    }
+    if let Some(column) = schema.partition_key.iter_mut().chain(&mut schema.clustering).find(in_key)
+    {
+        column.name = to.text.clone();
+    }
+    Ok(())
+}

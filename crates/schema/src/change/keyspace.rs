@@ -1,0 +1,260 @@
+//! CREATE, ALTER and DROP KEYSPACE.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Change, Context, Event, Target, existing, forbidden, invalid, unchanged, with_keyspace,
+};
+use crate::catalog::{Catalog, Keyspace};
+use crate::system;
+use halcyon_syntax::ast::{OptionValue, TableOption};
+use halcyon_syntax::{Error, Result};
+
+/// Longest name of a keyspace (`SchemaConstants.NAME_LENGTH`).
+const LONGEST_NAME: usize = 48;
+const LOCATOR: &str = "org.apache.cassandra.locator.";
+
+fn event(change: &'static str, keyspace: &str) -> Event {
+    let keyspace = keyspace.to_owned();
+    Event { change, target: Target::Keyspace, keyspace, name: String::new() }
+}
+
+struct Attributes {
+    replication: Option<BTreeMap<String, String>>,
+    durable_writes: Option<bool>,
+}
+
+fn attributes(options: &[TableOption]) -> Result<Attributes> {
+    let syntax =
+        |option: &TableOption, message: String| Error::Syntax { place: option.name.place, message };
+    let known = |option: &&TableOption| {
+        matches!(option.name.text.as_str(), "replication" | "durable_writes")
+    };
+    if let Some(option) = options.iter().find(|option| !known(option)) {
+        return Err(syntax(option, format!("Unknown property '{}'", option.name.text)));
+    }
+    let mut found = Attributes { replication: None, durable_writes: None };
+    for option in options {
+        match (option.name.text.as_str(), &option.value) {
+            ("replication", OptionValue::Map(entries)) => {
+                found.replication = Some(entries.iter().cloned().collect());
+            }
+            ("replication", OptionValue::Simple(_)) => {
+                let what = "Invalid value for property 'replication'. It should be a map.";
+                return Err(syntax(option, what.to_owned()));
+            }
+            _ => found.durable_writes = Some(super::table_options::boolean(option)?),
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn create(
+    catalog: &Catalog,
+    name: &str,
+    if_not_exists: bool,
+    options: &[TableOption],
+    context: &Context<'_>,
+) -> Result<Change> {
+    if system::is_local(name) || system::is_virtual(name) {
+        return Err(invalid(format!("System keyspace '{name}' is not user-modifiable")));
+    }
+    check_name(name)?;
+    let attributes = attributes(options)?;
+    let Some(replication) = attributes.replication else {
+        return Err(Error::invalid_request("Missing mandatory option 'replication'"));
+    };
+    let class = replication.get("class").map(String::as_str).unwrap_or_default();
+    if class == "LocalStrategy" || class == "org.apache.cassandra.locator.LocalStrategy" {
+        return Err(local_strategy());
+    }
+    if catalog.keyspaces.contains_key(name) {
+        if if_not_exists {
+            return Ok(unchanged(catalog));
+        }
+        return Err(Error::AlreadyExists {
+            keyspace: name.to_owned(),
+            table: String::new(),
+            message: format!("Cannot add existing keyspace \"{name}\""),
+        });
+    }
+    let replication = check_replication(name, replication, &BTreeMap::new(), context)?;
+    let warnings = replication_warnings(name, &replication);
+    let keyspace = Keyspace {
+        name: name.to_owned(),
+        replication,
+        durable_writes: attributes.durable_writes.unwrap_or(true),
+        is_virtual: false,
+        tables: BTreeMap::new(),
+        types: BTreeMap::new(),
+    };
+    Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event("CREATED", name)) })
+}
+
+fn local_strategy() -> Error {
+    Error::invalid_request(
+        "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
+    )
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        return Err(invalid(format!(
+            "Keyspace name must not be empty and must contain alphanumeric or underscore characters only (got \"{name}\")"
+        )));
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(invalid(format!(
+            "Keyspace name must not be more than {LONGEST_NAME} characters long (got {} characters for \"{name}\")",
+            name.len()
+        )));
+    }
+    Ok(())
+}
+
+/// The replication as it is kept: the class by its full name, factors by data center. What it was before stays where nothing is given
+/// for it: `replication_factor` is only for data centers that had none.
+fn check_replication(
+    keyspace: &str,
+    mut given: BTreeMap<String, String>,
+    before: &BTreeMap<String, String>,
+    context: &Context<'_>,
+) -> Result<BTreeMap<String, String>> {
+    let class = given
+        .remove("class")
+        .ok_or_else(|| Error::Configuration("Missing replication strategy class".to_owned()))?;
+    let full = if class.contains('.') { class } else { format!("{LOCATOR}{class}") };
+    let factor = "replication_factor".to_owned();
+    match full.strip_prefix(LOCATOR) {
+        Some("SimpleStrategy") => {
+            unrecognized(&given, &[&factor], "SimpleStrategy", keyspace)?;
+            let known = before.get(&factor).map_or("1", String::as_str);
+            given.entry(factor).or_insert_with(|| known.to_owned());
+        }
+        Some("NetworkTopologyStrategy") => {
+            let everywhere = given.remove(&factor);
+            unrecognized(&given, &[context.data_center], "NetworkTopologyStrategy", keyspace)?;
+            let known = before.get(context.data_center);
+            let known = known.or(everywhere.as_ref()).or_else(|| before.get(&factor));
+            let known = known.map_or("1", String::as_str);
+            given.entry(context.data_center.to_owned()).or_insert_with(|| known.to_owned());
+            given.values().try_for_each(|factor| check_factor(factor))?;
+            given.retain(|_, factor| factor.parse() != Ok(0));
+            if given.is_empty() {
+                return Err(Error::Configuration(
+                    "Configuration for at least one datacenter must be present".to_owned(),
+                ));
+            }
+        }
+        Some("LocalStrategy") => return Err(local_strategy()),
+        Some("OldNetworkTopologyStrategy") => {
+            return Err(Error::Configuration(
+                "The support for the OldNetworkTopologyStrategy has been removed in C* version 4.0. The keyspace strategy should be switch to NetworkTopologyStrategy".to_owned(),
+            ));
+        }
+        _ => {
+            return Err(Error::Configuration(format!(
+                "Unable to find replication strategy class '{full}'"
+            )));
+        }
+    }
+    given.values().try_for_each(|factor| check_factor(factor))?;
+    given.insert("class".to_owned(), full);
+    Ok(given)
+}
+
+fn unrecognized(
+    options: &BTreeMap<String, String>,
+    known: &[&str],
+    class: &str,
+    keyspace: &str,
+) -> Result<()> {
+    match options.keys().find(|option| !known.contains(&option.as_str())) {
+        None => Ok(()),
+        Some(option) => Err(Error::Configuration(format!(
+            "Unrecognized strategy option {{{option}}} passed to {class} for keyspace {keyspace}"
+        ))),
+    }
+}
+
+fn check_factor(text: &str) -> Result<()> {
+    if text.contains('/') {
+        return Err(Error::Configuration(
+            "Transient replication is not enabled on this node".to_owned(),
+        ));
+    }
+    let factor: i32 =
+        text.parse().map_err(|_| Error::Configuration(format!("For input string: \"{text}\"")))?;
+    if factor < 0 {
+        return Err(Error::Configuration(format!(
+            "Replication factor must be non-negative, found {factor}"
+        )));
+    }
+    Ok(())
+}
+
+/// This node is its ring's only one.
+fn replication_warnings(keyspace: &str, replication: &BTreeMap<String, String>) -> Vec<String> {
+    let is_simple = replication.contains_key("replication_factor");
+    let factors = replication.iter().filter(|(option, _)| *option != "class");
+    let too_high = factors.filter(|(_, factor)| factor.parse::<i32>().is_ok_and(|n| n > 1));
+    let warning = |(option, factor): (&String, &String)| {
+        let mut text = format!(
+            "Your replication factor {factor} for keyspace {keyspace} is higher than the number of nodes 1"
+        );
+        if !is_simple {
+            text.push_str(&format!(" for datacenter {option}"));
+        }
+        text
+    };
+    too_high.map(warning).collect()
+}
+
+pub(super) fn alter(
+    catalog: &Catalog,
+    name: &str,
+    if_exists: bool,
+    options: &[TableOption],
+    context: &Context<'_>,
+) -> Result<Change> {
+    forbidden(name, "ALTER", "")?;
+    let attributes = attributes(options)?;
+    let class = attributes.replication.as_ref().and_then(|map| map.get("class"));
+    if class.is_some_and(|class| class == "LocalStrategy") {
+        return Err(local_strategy());
+    }
+    let Some(known) = catalog.keyspace(name) else {
+        return if if_exists {
+            Ok(unchanged(catalog))
+        } else {
+            existing(catalog, name).map(|_| unchanged(catalog))
+        };
+    };
+    let mut keyspace = Keyspace::clone(known);
+    if let Some(replication) = attributes.replication {
+        keyspace.replication = check_replication(name, replication, &known.replication, context)?;
+    }
+    let mut warnings = replication_warnings(name, &keyspace.replication);
+    let sum = |of: &Keyspace| -> i64 {
+        of.replication.values().filter_map(|factor| factor.parse::<i64>().ok()).sum()
+    };
+    if sum(&keyspace) > sum(known) {
+        warnings.push("When increasing replication factor you need to run a full (-full) repair to distribute the data.".to_owned());
+    }
+    keyspace.durable_writes = attributes.durable_writes.unwrap_or(keyspace.durable_writes);
+    Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event("UPDATED", name)) })
+}
+
+pub(super) fn remove(catalog: &Catalog, name: &str, if_exists: bool) -> Result<Change> {
+    forbidden(name, "DROP", &format!("keyspace {name}"))?;
+    if catalog.keyspace(name).is_none() {
+        return if if_exists {
+            Ok(unchanged(catalog))
+        } else {
+            existing(catalog, name).map(|_| unchanged(catalog))
+        };
+    }
+    let mut catalog = catalog.clone();
+    catalog.keyspaces.remove(name);
+    Ok(Change { catalog, event: Some(event("DROPPED", name)), warnings: Vec::new() })
+}

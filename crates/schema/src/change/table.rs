@@ -1,0 +1,328 @@
+//! CREATE and DROP TABLE.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::{ColumnDef, TableSchema};
+
+use super::column_type::resolve;
+use super::{
+    Change, Context, Event, Target, existing, forbidden, invalid, keyspace_name, table_options,
+    unchanged, with_keyspace,
+};
+use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
+use halcyon_syntax::ast::{CreateTable, Name, PrimaryKey, QualifiedName};
+use halcyon_syntax::{Error, Result};
+
+pub(super) fn event(change: &'static str, keyspace: &str, name: &str) -> Event {
+    let (keyspace, name) = (keyspace.to_owned(), name.to_owned());
+    Event { change, target: Target::Table, keyspace, name }
+}
+
+/// Longest name of a table: its folder's name must fit the file system.
+const LONGEST_NAME: usize = 222;
+
+pub(super) fn create(
+    catalog: &Catalog,
+    create: &CreateTable,
+    context: &Context<'_>,
+) -> Result<Change> {
+    let name = &create.name.name;
+    let key = declared_key(create)?;
+    let keyspace = keyspace_name(&create.name, context)?;
+    forbidden(keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
+    let given = &create.properties.options;
+    let options = table_options::for_new_table(given, context.default_compaction)?;
+    let known = existing(catalog, keyspace)?;
+    if known.tables.contains_key(name) {
+        if create.if_not_exists {
+            return Ok(unchanged(catalog));
+        }
+        return Err(Error::AlreadyExists {
+            keyspace: keyspace.to_owned(),
+            table: name.clone(),
+            message: format!(
+                "Cannot add already existing table \"{name}\" to keyspace \"{keyspace}\""
+            ),
+        });
+    }
+    if create.properties.compact_storage {
+        return Err(Error::NotSupportedYet("COMPACT STORAGE".to_owned()));
+    }
+    if create.columns.iter().any(|column| column.is_masked) {
+        return Err(masking_is_off());
+    }
+    check_key(create, key)?;
+    check_order(create, key)?;
+    let mut schema = columns(create, key, known)?;
+    schema.options = options.options;
+    check_name(keyspace, name)?;
+    check_counters(&schema)?;
+    table_options::check(&schema.options)?;
+    if is_counter(&schema) && schema.options.default_time_to_live > 0 {
+        return Err(counter_ttl());
+    }
+    let id = options.id.unwrap_or(context.table_id);
+    if let Some(other) = catalog.tables().find(|table| table.id == id) {
+        return Err(invalid(format!("Table with id exists already: {}", other.full_name())));
+    }
+    schema.id = Some(id);
+    let mut changed = Keyspace::clone(known);
+    changed.tables.insert(name.clone(), Arc::new(Table::new(id, TableKind::Regular, schema)));
+    Ok(with_keyspace(catalog, changed, event("CREATED", keyspace, name)))
+}
+
+pub(super) fn masking_is_off() -> Error {
+    Error::invalid_request(
+        "Cannot mask columns because dynamic data masking is not enabled. You can enable it with the dynamic_data_masking_enabled property on cassandra.yaml",
+    )
+}
+
+pub(super) fn counter_ttl() -> Error {
+    Error::invalid_request("Cannot set default_time_to_live on a table with counters")
+}
+
+pub(super) fn is_counter(schema: &TableSchema) -> bool {
+    schema.regulars.iter().chain(&schema.statics).any(|column| column.cql_type.is_counter())
+}
+
+/// The one primary key that a text must have. What is wrong with the text alone is told before anything is looked up.
+fn declared_key(create: &CreateTable) -> Result<&PrimaryKey> {
+    let written = match &create.name.keyspace {
+        Some(keyspace) => format!("{keyspace}.{}", create.name.name),
+        None => create.name.name.clone(),
+    };
+    for (index, column) in create.columns.iter().enumerate() {
+        if create.columns.iter().take(index).any(|known| known.name.text == column.name.text) {
+            let name = &column.name.text;
+            return Err(invalid(format!(
+                "Duplicate column '{name}' declaration for table '{written}'"
+            )));
+        }
+    }
+    let order = &create.properties.clustering_order;
+    for (index, (name, _)) in order.iter().enumerate() {
+        if order.iter().take(index).any(|(known, _)| known.text == name.text) {
+            return Err(invalid(format!(
+                "Duplicate column '{}' in CLUSTERING ORDER BY clause for table '{written}'",
+                name.text
+            )));
+        }
+    }
+    match create.primary_keys.as_slice() {
+        [key] => Ok(key),
+        [] => Err(invalid(format!(
+            "No PRIMARY KEY specifed for table '{written}' (exactly one required)"
+        ))),
+        _ => Err(invalid(format!(
+            "Multiple PRIMARY KEY specified for table '{written}' (exactly one required)"
+        ))),
+    }
+}
+
+/// The key is made of columns that are declared, each once, none static.
+fn check_key(create: &CreateTable, key: &PrimaryKey) -> Result<()> {
+    let table = &create.name.name;
+    let mut seen = BTreeSet::new();
+    for name in key.partition_key.iter().chain(&key.clustering) {
+        let column = create.columns.iter().find(|column| column.name.text == name.text);
+        let Some(column) = column else {
+            return Err(invalid(format!(
+                "Unknown column '{}' referenced in PRIMARY KEY for table '{table}'",
+                name.text
+            )));
+        };
+        if column.is_static {
+            let what = format!("Static column '{}' cannot be part of the PRIMARY KEY", name.text);
+            return Err(invalid(what));
+        }
+        if !seen.insert(&name.text) {
+            return Err(invalid(format!(
+                "Duplicate column '{}' in PRIMARY KEY clause for table '{table}'",
+                name.text
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// `CLUSTERING ORDER BY` names all clustering columns up to its last, in their order.
+fn check_order(create: &CreateTable, key: &PrimaryKey) -> Result<()> {
+    let order = &create.properties.clustering_order;
+    let is_clustering = |name: &Name| key.clustering.iter().any(|known| known.text == name.text);
+    let strangers: Vec<&str> = order
+        .iter()
+        .filter(|(name, _)| !is_clustering(name))
+        .map(|(name, _)| name.text.as_str())
+        .collect();
+    if !strangers.is_empty() {
+        return Err(invalid(format!(
+            "Only clustering key columns can be defined in CLUSTERING ORDER directive: [{}] are not clustering columns",
+            strangers.join(", ")
+        )));
+    }
+    for (index, (name, _)) in order.iter().enumerate() {
+        let Some(expected) = key.clustering.get(index) else { continue };
+        if expected.text == name.text {
+            continue;
+        }
+        if !order.iter().any(|(other, _)| other.text == expected.text) {
+            return Err(invalid(format!("Missing CLUSTERING ORDER for column {}", expected.text)));
+        }
+        return Err(invalid(format!(
+            "The order of columns in the CLUSTERING ORDER directive must match that of the clustering columns ({} must appear before {})",
+            expected.text, name.text
+        )));
+    }
+    Ok(())
+}
+
+fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Result<TableSchema> {
+    let mut schema = TableSchema {
+        keyspace: keyspace.name.clone(),
+        name: create.name.name.clone(),
+        id: None,
+        partition_key: Vec::new(),
+        clustering: Vec::new(),
+        statics: Vec::new(),
+        regulars: Vec::new(),
+        dropped: Vec::new(),
+        options: Default::default(),
+        strict_liveness: false,
+    };
+    let mut defs: Vec<(ColumnDef, bool)> = Vec::with_capacity(create.columns.len());
+    for column in &create.columns {
+        let cql_type = resolve(&column.column_type, keyspace)?;
+        defs.push((ColumnDef { name: column.name.text.clone(), cql_type }, column.is_static));
+    }
+    let mut take = |name: &Name| -> Option<ColumnDef> {
+        let at = defs.iter().position(|(def, _)| def.name == name.text)?;
+        Some(defs.remove(at).0)
+    };
+    for name in &key.partition_key {
+        schema.partition_key.extend(take(name));
+    }
+    for name in &key.clustering {
+        schema.clustering.extend(take(name));
+    }
+    schema.partition_key.iter().chain(&schema.clustering).try_for_each(check_key_column)?;
+    for (name, descending) in &create.properties.clustering_order {
+        let column = schema.clustering.iter_mut().find(|column| column.name == name.text);
+        if let Some(column) = column.filter(|_| *descending) {
+            column.cql_type = CqlType::Reversed(Box::new(column.cql_type.clone()));
+        }
+    }
+    for (def, is_static) in defs {
+        if is_static && schema.clustering.is_empty() {
+            return Err(useless_static());
+        }
+        if is_static { schema.statics.push(def) } else { schema.regulars.push(def) }
+    }
+    if is_counter(&schema)
+        && schema.regulars.iter().chain(&schema.statics).any(|c| !c.cql_type.is_counter())
+    {
+        let what = "Cannot mix counter and non counter columns in the same table";
+        return Err(invalid(what.to_owned()));
+    }
+    schema.statics.sort_by(ColumnDef::compare);
+    schema.regulars.sort_by(ColumnDef::compare);
+    Ok(schema)
+}
+
+pub(super) fn useless_static() -> Error {
+    Error::invalid_request(
+        "Static columns are only useful (and thus allowed) if the table has at least one clustering column",
+    )
+}
+
+fn check_key_column(column: &ColumnDef) -> Result<()> {
+    let name = &column.name;
+    let what = match &column.cql_type {
+        CqlType::Udt(udt) => format!(
+            "Invalid non-frozen user-defined type \"{}.{}\" for PRIMARY KEY column '{name}'",
+            udt.keyspace,
+            String::from_utf8_lossy(&udt.name)
+        ),
+        collection if collection.is_multi_cell() => format!(
+            "Invalid non-frozen collection type {} for PRIMARY KEY column '{name}'",
+            collection.cql_name()
+        ),
+        CqlType::Counter => {
+            format!("counter type is not supported for PRIMARY KEY column '{name}'")
+        }
+        other if other.references_duration() => {
+            format!("duration type is not supported for PRIMARY KEY column '{name}'")
+        }
+        _ => return Ok(()),
+    };
+    Err(invalid(what))
+}
+
+fn check_name(keyspace: &str, name: &str) -> Result<()> {
+    let is_word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !is_word {
+        return Err(Error::Configuration(format!(
+            "{keyspace}.{name}: Table name must not be empty or not contain non-alphanumeric-underscore characters (got \"{name}\")"
+        )));
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(Error::Configuration(format!(
+            "{keyspace}.{name}: Table name must not be more than {LONGEST_NAME} characters long (got {} characters for \"{name}\")",
+            name.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Counters stand alone, beside the key (`TableMetadata.validate`).
+pub(super) fn check_counters(schema: &TableSchema) -> Result<()> {
+    let is_counter_table = is_counter(schema)
+        && schema.regulars.iter().chain(&schema.statics).any(|c| c.cql_type.is_counter());
+    if !is_counter_table {
+        return Ok(());
+    }
+    match schema.regulars.iter().chain(&schema.statics).find(|c| !c.cql_type.is_counter()) {
+        None => Ok(()),
+        Some(column) => Err(Error::Configuration(format!(
+            "{}.{}: Cannot have a non counter column (\"{}\") in a counter table",
+            schema.keyspace, schema.name, column.name
+        ))),
+    }
+}
+
+pub(super) fn remove(
+    catalog: &Catalog,
+    name: &QualifiedName,
+    if_exists: bool,
+    context: &Context<'_>,
+) -> Result<Change> {
+    let keyspace = keyspace_name(name, context)?;
+    let full = format!("{keyspace}.{}", name.name);
+    forbidden(keyspace, "DROP", &format!("table {full}"))?;
+    let known = catalog.keyspace(keyspace).filter(|of| of.tables.contains_key(&name.name));
+    let Some(known) = known else {
+        if if_exists {
+            return Ok(unchanged(catalog));
+        }
+        return Err(invalid(format!("Table '{full}' doesn't exist")));
+    };
+    if known.tables.get(&name.name).is_some_and(|table| table.kind == TableKind::View) {
+        return Err(Error::invalid_request(
+            "Cannot use DROP TABLE on a materialized view. Please use DROP MATERIALIZED VIEW instead.",
+        ));
+    }
+    if let Some(table) = known.tables.get(&name.name) {
+        let view = |derived: &&String| derived.starts_with("materialized view ");
+        if let Some(view) = table.derived.iter().find(view) {
+            let view = view.trim_start_matches("materialized view ");
+            return Err(Error::InvalidRequest(format!(
+                "Cannot drop a table when materialized views still depend on it ({keyspace}.{view})"
+            )));
+        }
+        refuse_derived(table, "dropping")?;
+    }
+    let mut changed = Keyspace::clone(known);
+    changed.tables.remove(&name.name);
+    Ok(with_keyspace(catalog, changed, event("DROPPED", keyspace, &name.name)))
+}

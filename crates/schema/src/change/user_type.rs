@@ -1,0 +1,303 @@
+//! CREATE, ALTER and DROP TYPE.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::ColumnDef;
+use halcyon_model::types::{UserType, quote_identifier_if_needed};
+
+use super::column_type::{mentions, resolve};
+use super::{
+    Change, Context, Event, Target, existing, forbidden, invalid, keyspace_name, unchanged,
+    with_keyspace,
+};
+use crate::catalog::{Catalog, Keyspace, Table};
+use halcyon_syntax::Result;
+use halcyon_syntax::ast::{CreateType, Name, QualifiedName, TypeChange, TypeText};
+use halcyon_syntax::lexer::{TokenKind, tokens};
+
+fn event(change: &'static str, keyspace: &str, name: &str) -> Event {
+    let (keyspace, name) = (keyspace.to_owned(), name.to_owned());
+    Event { change, target: Target::Type, keyspace, name }
+}
+
+/// Fields are frozen or simple: checked before the type is looked up.
+fn check_field(text: &TypeText) -> Result<()> {
+    let tokens = tokens(&text.text);
+    let is_generic = tokens.get(1).is_some_and(|token| token.is_symbol("<"));
+    let Some(first) = tokens.first() else { return Ok(()) };
+    if first.is_word("counter") {
+        return Err(invalid("A user type cannot contain counters".to_owned()));
+    }
+    let is_native = CqlType::parse_cql(&text.text, &|_| None).is_ok();
+    if !is_generic && !is_native && first.kind != TokenKind::String {
+        return Err(invalid("A user type cannot contain non-frozen UDTs".to_owned()));
+    }
+    Ok(())
+}
+
+pub(super) fn create(
+    catalog: &Catalog,
+    create: &CreateType,
+    context: &Context<'_>,
+) -> Result<Change> {
+    let name = &create.name.name;
+    let keyspace = keyspace_name(&create.name, context)?;
+    forbidden(keyspace, "CREATE", &format!("keyspace {keyspace}"))?;
+    let known = existing(catalog, keyspace)?;
+    if known.types.contains_key(name) {
+        if create.if_not_exists {
+            return Ok(unchanged(catalog));
+        }
+        return Err(invalid(format!("A user type with name '{name}' already exists")));
+    }
+    for (index, (field, _)) in create.fields.iter().enumerate() {
+        if create.fields.iter().take(index).any(|(known, _)| known.text == field.text) {
+            let what = format!("Duplicate field name '{}' in type '{name}'", field.text);
+            return Err(invalid(what));
+        }
+    }
+    create.fields.iter().try_for_each(|(_, text)| check_field(text))?;
+    let mut fields = Vec::with_capacity(create.fields.len());
+    for (field, text) in &create.fields {
+        fields.push((field.text.clone().into_bytes(), resolve(text, known)?));
+    }
+    let made = UserType { keyspace: keyspace.to_owned(), name: name.clone().into_bytes(), fields };
+    let mut changed = Keyspace::clone(known);
+    changed.types.insert(name.clone(), Arc::new(made));
+    Ok(with_keyspace(catalog, changed, event("CREATED", keyspace, name)))
+}
+
+pub(super) fn alter(
+    catalog: &Catalog,
+    name: &QualifiedName,
+    if_exists: bool,
+    change: &TypeChange,
+    context: &Context<'_>,
+) -> Result<Change> {
+    let keyspace = keyspace_name(name, context)?;
+    forbidden(keyspace, "ALTER", &format!("keyspace {keyspace}"))?;
+    let found = catalog.keyspace(keyspace).and_then(|of| Some((of, of.types.get(&name.name)?)));
+    let Some((known, user_type)) = found else {
+        if if_exists {
+            return Ok(unchanged(catalog));
+        }
+        return Err(invalid(format!("Type {keyspace}.{} doesn't exist", name.name)));
+    };
+    let mut changed = UserType::clone(user_type);
+    match change {
+        TypeChange::Add { if_not_exists, fields } => {
+            for (field, text) in fields {
+                add_field(&mut changed, known, field, text, *if_not_exists)?;
+            }
+        }
+        TypeChange::Rename { if_exists, renames } => rename(&mut changed, renames, *if_exists)?,
+        TypeChange::Retype { .. } => {
+            return Err(invalid("Altering field types is no longer supported".to_owned()));
+        }
+    }
+    let mut keyspace_after = Keyspace::clone(known);
+    replace(&mut keyspace_after, changed);
+    Ok(with_keyspace(catalog, keyspace_after, event("UPDATED", keyspace, &name.name)))
+}
+
+/// `keyspace.type`, as messages name it.
+fn full_name(user_type: &UserType) -> String {
+    let name = quote_identifier_if_needed(&String::from_utf8_lossy(&user_type.name));
+    format!("{}.{name}", user_type.keyspace)
+}
+
+fn add_field(
+    user_type: &mut UserType,
+    keyspace: &Keyspace,
+    field: &Name,
+    text: &TypeText,
+    if_not_exists: bool,
+) -> Result<()> {
+    check_field(text)?;
+    let full = full_name(user_type);
+    if user_type.fields.iter().any(|(known, _)| *known == field.text.as_bytes()) {
+        if if_not_exists {
+            return Ok(());
+        }
+        return Err(invalid(format!(
+            "Cannot add field {0} to type {full}: a field with name {0} already exists",
+            field.text
+        )));
+    }
+    let cql_type = resolve(text, keyspace)?;
+    let spelled = spelled_with_keyspace(text, keyspace);
+    let begin =
+        format!("Cannot add new field {} of type {spelled} to user type {full}", field.text);
+    if mentions(&cql_type, &user_type.name) {
+        return Err(invalid(format!("{begin} as it would create a circular reference")));
+    }
+    let in_key = |table: &&Arc<Table>| {
+        table.schema.partition_key.iter().any(|column| mentions(&column.cql_type, &user_type.name))
+    };
+    let used: Vec<String> =
+        keyspace.tables.values().filter(in_key).map(|table| table.full_name()).collect();
+    if !used.is_empty() {
+        return Err(invalid(format!(
+            "{begin} as the type is being used in partition key by the following tables: {}",
+            used.join(", ")
+        )));
+    }
+    user_type.fields.push((field.text.clone().into_bytes(), cql_type));
+    Ok(())
+}
+
+/// A type's text with the keyspace in front of user types, as messages show it.
+fn spelled_with_keyspace(text: &TypeText, keyspace: &Keyspace) -> String {
+    let mut out = String::new();
+    for token in tokens(&text.text) {
+        let is_name = matches!(token.kind, TokenKind::Word | TokenKind::QuotedName);
+        if is_name && keyspace.types.contains_key(token.value().as_ref()) {
+            out.push_str(&format!("{}.{}", keyspace.name, token.value()));
+        } else {
+            out.push_str(token.text);
+        }
+        if token.is_symbol(",") {
+            out.push(' ');
+        }
+    }
+    out
+}
+
+fn rename(user_type: &mut UserType, renames: &[(Name, Name)], if_exists: bool) -> Result<()> {
+    let full = full_name(user_type);
+    let keyspace = user_type.keyspace.clone();
+    for (from, to) in renames {
+        let field = user_type.fields.iter_mut().find(|(field, _)| *field == from.text.as_bytes());
+        match field {
+            Some((name, _)) => *name = to.text.clone().into_bytes(),
+            None if if_exists => {}
+            None => {
+                let what = format!("Unkown field {} in user type {full}", from.text);
+                return Err(invalid(what));
+            }
+        }
+    }
+    for (index, (field, _)) in user_type.fields.iter().enumerate() {
+        if user_type.fields.iter().take(index).any(|(known, _)| known == field) {
+            let field = String::from_utf8_lossy(field);
+            return Err(invalid(format!("Duplicate field name {field} in type {keyspace}")));
+        }
+    }
+    Ok(())
+}
+
+/// Puts the type's new definition wherever it is used.
+fn replace(keyspace: &mut Keyspace, user_type: UserType) {
+    for other in keyspace.types.values_mut() {
+        if other.fields.iter().any(|(_, field)| mentions(field, &user_type.name)) {
+            let other = Arc::make_mut(other);
+            for (_, field) in &mut other.fields {
+                *field = replaced(field, &user_type);
+            }
+        }
+    }
+    for table in keyspace.tables.values_mut() {
+        let columns = |table: &Table| {
+            let schema = &table.schema;
+            let lists =
+                [&schema.partition_key, &schema.clustering, &schema.statics, &schema.regulars];
+            lists.into_iter().flatten().any(|column| mentions(&column.cql_type, &user_type.name))
+        };
+        if columns(table) {
+            let mut schema = table.schema.clone();
+            let retype = |columns: &mut Vec<ColumnDef>| {
+                for column in columns {
+                    column.cql_type = replaced(&column.cql_type, &user_type);
+                }
+            };
+            retype(&mut schema.partition_key);
+            retype(&mut schema.clustering);
+            retype(&mut schema.statics);
+            retype(&mut schema.regulars);
+            *table = Arc::new(table.altered(schema));
+        }
+    }
+    let name = String::from_utf8_lossy(&user_type.name).into_owned();
+    keyspace.types.insert(name, Arc::new(user_type));
+}
+
+fn replaced(cql_type: &CqlType, user_type: &UserType) -> CqlType {
+    let boxed = |inner: &CqlType| Box::new(replaced(inner, user_type));
+    let all = |list: &[CqlType]| list.iter().map(|inner| replaced(inner, user_type)).collect();
+    match cql_type {
+        CqlType::Udt(udt) if udt.name == user_type.name => {
+            CqlType::Udt(Box::new(user_type.clone()))
+        }
+        CqlType::Udt(udt) => {
+            let mut udt = UserType::clone(udt);
+            for (_, field) in &mut udt.fields {
+                *field = replaced(field, user_type);
+            }
+            CqlType::Udt(Box::new(udt))
+        }
+        // What a frozen type holds is spelled without `Frozen`: freezing again removes the marks.
+        CqlType::Frozen(inner) => replaced(inner, user_type).freeze(),
+        CqlType::List(e) => CqlType::List(boxed(e)),
+        CqlType::Set(e) => CqlType::Set(boxed(e)),
+        CqlType::Map(k, v) => CqlType::Map(boxed(k), boxed(v)),
+        CqlType::Tuple(fields) => CqlType::Tuple(all(fields)),
+        CqlType::Vector(e, n) => CqlType::Vector(boxed(e), *n),
+        CqlType::Reversed(inner) => CqlType::Reversed(boxed(inner)),
+        other => other.clone(),
+    }
+}
+
+pub(super) fn remove(
+    catalog: &Catalog,
+    name: &QualifiedName,
+    if_exists: bool,
+    context: &Context<'_>,
+) -> Result<Change> {
+    let keyspace = keyspace_name(name, context)?;
+    forbidden(keyspace, "DROP", &format!("keyspace {keyspace}"))?;
+    let known = catalog.keyspace(keyspace).filter(|of| of.types.contains_key(&name.name));
+    let full = format!("{keyspace}.{}", name.name);
+    let Some(known) = known else {
+        if if_exists {
+            return Ok(unchanged(catalog));
+        }
+        return Err(invalid(format!("Type '{full}' doesn't exist")));
+    };
+    check_unused(known, name.name.as_bytes(), &full)?;
+    let mut changed = Keyspace::clone(known);
+    changed.types.remove(&name.name);
+    Ok(with_keyspace(catalog, changed, event("DROPPED", keyspace, &name.name)))
+}
+
+fn check_unused(keyspace: &Keyspace, name: &[u8], full: &str) -> Result<()> {
+    let types: Vec<&str> = keyspace
+        .types
+        .iter()
+        .filter(|(_, other)| {
+            other.name != name && other.fields.iter().any(|(_, field)| mentions(field, name))
+        })
+        .map(|(other, _)| other.as_str())
+        .collect();
+    let begin = format!("Cannot drop user type '{full}' as it is still used by");
+    if !types.is_empty() {
+        return Err(invalid(format!("{begin} user types {}", types.join(", "))));
+    }
+    let uses: BTreeMap<&str, bool> = keyspace
+        .tables
+        .iter()
+        .map(|(table_name, table)| {
+            let schema = &table.schema;
+            let lists =
+                [&schema.partition_key, &schema.clustering, &schema.statics, &schema.regulars];
+            let used = lists.into_iter().flatten().any(|column| mentions(&column.cql_type, name));
+            (table_name.as_str(), used)
+        })
+        .collect();
+    let tables: Vec<&str> = uses.into_iter().filter(|(_, used)| *used).map(|(t, _)| t).collect();
+    if !tables.is_empty() {
+        return Err(invalid(format!("{begin} tables {}", tables.join(", "))));
+    }
+    Ok(())
+}

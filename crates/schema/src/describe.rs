@@ -1,0 +1,432 @@
+//! DESCRIBE: schema as statements that would make it again, spelled as Cassandra 5.0 spells them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn};
+use halcyon_model::types::{UserType, quote_identifier_if_needed as quoted};
+use halcyon_model::value::double_to_string;
+
+use super::system;
+use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use halcyon_syntax::ast::{Describe, DescribeTarget, QualifiedName};
+use halcyon_syntax::{Error, Result};
+
+/// One row of an answer. `DESCRIBE TABLES` and its like say no statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Element {
+    pub keyspace: String,
+    /// `keyspace`, `type`, `table`.
+    pub kind: &'static str,
+    pub name: String,
+    pub statement: Option<String>,
+}
+
+/// Everything but `DESCRIBE CLUSTER`. `keyspace` is the one in force.
+pub fn describe(
+    catalog: &Catalog,
+    describe: &Describe,
+    keyspace: Option<&str>,
+) -> Result<Vec<Element>> {
+    let internals = describe.internals;
+    let all = |kind: fn(&Keyspace) -> Vec<Element>| {
+        // With a keyspace in force, only its elements are listed.
+        let listed = sorted(catalog).into_iter().filter(|of| keyspace.is_none_or(|k| k == of.name));
+        listed.flat_map(kind).map(|element| Element { statement: None, ..element }).collect()
+    };
+    match &describe.target {
+        DescribeTarget::Cluster => Err(Error::invalid_request("not a schema element")),
+        DescribeTarget::Keyspaces => Ok(sorted(catalog)
+            .into_iter()
+            .map(|of| Element { statement: None, ..keyspace_element(of) })
+            .collect()),
+        DescribeTarget::Tables => Ok(all(|of| tables(of, false))),
+        DescribeTarget::Types => Ok(all(|of| {
+            let mut found = types(of);
+            found.sort_by_key(|element| unquoted(&element.name).to_lowercase());
+            found
+        })),
+        DescribeTarget::Functions | DescribeTarget::Aggregates => Ok(Vec::new()),
+        DescribeTarget::Schema { full } => {
+            let is_system = |name: &str| {
+                system::is_local(name)
+                    || system::is_virtual(name)
+                    || system::is_replicated_system(name)
+            };
+            let wanted = sorted(catalog).into_iter().filter(|of| *full || !is_system(&of.name));
+            Ok(wanted.flat_map(|of| whole_keyspace(of, internals)).collect())
+        }
+        DescribeTarget::Keyspace { name, only } => {
+            let name = name.as_deref().or(keyspace).ok_or_else(no_keyspace)?;
+            let of = find_keyspace(catalog, name)?;
+            Ok(if *only { vec![keyspace_element(of)] } else { whole_keyspace(of, internals) })
+        }
+        DescribeTarget::Table(name) => {
+            let of = keyspace_of(catalog, name, keyspace)?;
+            let found = of.tables.get(&name.name).filter(|table| table.kind != TableKind::View);
+            let table = found.ok_or_else(|| {
+                Error::InvalidRequest(format!(
+                    "Table '{}' not found in keyspace '{}'",
+                    name.name, of.name
+                ))
+            })?;
+            Ok(vec![table_element(of, table, internals)])
+        }
+        DescribeTarget::Type(name) => {
+            let of = keyspace_of(catalog, name, keyspace)?;
+            let found = of.types.get(&name.name);
+            let user_type =
+                found.ok_or_else(|| not_found("User defined type", &name.name, &of.name))?;
+            Ok(vec![type_element(of, user_type)])
+        }
+        other => absent(catalog, other, keyspace, internals),
+    }
+}
+
+/// What no catalog has yet, and names of anything.
+fn absent(
+    catalog: &Catalog,
+    target: &DescribeTarget,
+    keyspace: Option<&str>,
+    internals: bool,
+) -> Result<Vec<Element>> {
+    let (what, name) = match target {
+        DescribeTarget::Generic(name) => return generic(catalog, name, keyspace, internals),
+        DescribeTarget::Index(name) => {
+            let of = keyspace_of(catalog, name, keyspace)?;
+            return Err(Error::InvalidRequest(format!(
+                "Table for existing index '{}' not found in '{}'",
+                name.name, of.name
+            )));
+        }
+        DescribeTarget::View(name) => ("Materialized view", name),
+        DescribeTarget::Function(name) => ("User defined function", name),
+        DescribeTarget::Aggregate(name) => ("User defined aggregate", name),
+        _ => return Err(Error::invalid_request("not a schema element")),
+    };
+    let of = keyspace_of(catalog, name, keyspace)?;
+    Err(not_found(what, &name.name, &of.name))
+}
+
+fn not_found(what: &str, name: &str, keyspace: &str) -> Error {
+    Error::InvalidRequest(format!("{what} '{name}' not found in '{keyspace}'"))
+}
+
+fn no_keyspace() -> Error {
+    Error::invalid_request("No keyspace specified and no current keyspace")
+}
+
+/// A keyspace, a table or a type, whichever there is first.
+fn generic(
+    catalog: &Catalog,
+    name: &QualifiedName,
+    keyspace: Option<&str>,
+    internals: bool,
+) -> Result<Vec<Element>> {
+    if name.keyspace.is_none()
+        && let Some(of) = catalog.keyspace(&name.name)
+    {
+        return Ok(whole_keyspace(of, internals));
+    }
+    let Some(wanted) = name.keyspace.as_deref().or(keyspace) else {
+        return Err(Error::InvalidRequest(format!("'{}' not found in keyspaces", name.name)));
+    };
+    let of = find_keyspace(catalog, wanted)?;
+    if let Some(table) = of.tables.get(&name.name) {
+        return Ok(vec![table_element(of, table, internals)]);
+    }
+    if let Some(user_type) = of.types.get(&name.name) {
+        return Ok(vec![type_element(of, user_type)]);
+    }
+    Err(Error::InvalidRequest(format!("'{}' not found in keyspace '{wanted}'", name.name)))
+}
+
+fn find_keyspace<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Keyspace> {
+    let found = catalog.keyspace(name).map(AsRef::as_ref);
+    found.ok_or_else(|| Error::InvalidRequest(format!("'{name}' not found in keyspaces")))
+}
+
+fn keyspace_of<'a>(
+    catalog: &'a Catalog,
+    name: &QualifiedName,
+    keyspace: Option<&str>,
+) -> Result<&'a Keyspace> {
+    find_keyspace(catalog, name.keyspace.as_deref().or(keyspace).ok_or_else(no_keyspace)?)
+}
+
+/// Names are listed without regard to case.
+fn sorted(catalog: &Catalog) -> Vec<&Keyspace> {
+    let mut all: Vec<&Keyspace> = catalog.keyspaces.values().map(AsRef::as_ref).collect();
+    all.sort_by_key(|keyspace| keyspace.name.to_lowercase());
+    all
+}
+
+fn unquoted(name: &str) -> &str {
+    name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(name)
+}
+
+fn whole_keyspace(keyspace: &Keyspace, internals: bool) -> Vec<Element> {
+    let mut elements = vec![keyspace_element(keyspace)];
+    elements.extend(types(keyspace));
+    elements.extend(tables(keyspace, internals));
+    elements
+}
+
+fn element(keyspace: &Keyspace, kind: &'static str, name: &str, statement: String) -> Element {
+    let statement = Some(statement);
+    Element { keyspace: quoted(&keyspace.name), kind, name: quoted(name), statement }
+}
+
+fn keyspace_element(keyspace: &Keyspace) -> Element {
+    element(keyspace, "keyspace", &keyspace.name, keyspace_statement(keyspace))
+}
+
+fn table_element(keyspace: &Keyspace, table: &Table, internals: bool) -> Element {
+    element(keyspace, "table", &table.schema.name, table_statement(table, internals))
+}
+
+fn type_element(keyspace: &Keyspace, user_type: &UserType) -> Element {
+    let name = String::from_utf8_lossy(&user_type.name).into_owned();
+    element(keyspace, "type", &name, type_statement(user_type))
+}
+
+fn tables(keyspace: &Keyspace, internals: bool) -> Vec<Element> {
+    let mut all: Vec<&Table> = keyspace.tables.values().map(AsRef::as_ref).collect();
+    all.retain(|table| table.kind != TableKind::View);
+    all.sort_by_key(|table| table.schema.name.to_lowercase());
+    all.into_iter().map(|table| table_element(keyspace, table, internals)).collect()
+}
+
+/// Types by name, but each after those that its fields are of.
+fn types(keyspace: &Keyspace) -> Vec<Element> {
+    let mut left: Vec<&UserType> = keyspace.types.values().map(AsRef::as_ref).collect();
+    let mut listed = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let waits = |user_type: &UserType| {
+            let mentions = |other: &&UserType| {
+                other.name != user_type.name
+                    && user_type.fields.iter().any(|(_, field)| names_type(field, &other.name))
+            };
+            left.iter().any(mentions)
+        };
+        // Types cannot name each other in a circle.
+        let next = left.iter().position(|user_type| !waits(user_type)).unwrap_or(0);
+        listed.push(type_element(keyspace, left.remove(next)));
+    }
+    listed
+}
+
+fn names_type(cql_type: &CqlType, name: &[u8]) -> bool {
+    matches!(cql_type, CqlType::Udt(udt) if udt.name == name)
+        || cql_type.children().into_iter().any(|child| names_type(child, name))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn map(entries: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = entries
+        .iter()
+        .map(|(key, value)| format!("{}: {}", literal(key), literal(value)))
+        .collect();
+    format!("{{{}}}", pairs.join(", "))
+}
+
+pub fn keyspace_statement(keyspace: &Keyspace) -> String {
+    let name = quoted(&keyspace.name);
+    if keyspace.is_virtual {
+        return format!(
+            "/*\nWarning: Keyspace {name} is a virtual keyspace and cannot be recreated with CQL.\n\
+             Structure, for reference:\nVIRTUAL KEYSPACE {name};\n*/"
+        );
+    }
+    let class = keyspace.replication.get("class").map_or("", String::as_str);
+    let class = class.strip_prefix("org.apache.cassandra.locator.").unwrap_or(class);
+    let mut replication = format!("{{'class': {}", literal(class));
+    for (option, value) in keyspace.replication.iter().filter(|(option, _)| *option != "class") {
+        let _ = write!(replication, ", {}: {}", literal(option), literal(value));
+    }
+    format!(
+        "CREATE KEYSPACE {name} WITH replication = {replication}}}  AND durable_writes = {};",
+        keyspace.durable_writes
+    )
+}
+
+pub fn type_statement(user_type: &UserType) -> String {
+    let text = |bytes: &[u8]| quoted(&String::from_utf8_lossy(bytes));
+    let fields: Vec<String> = user_type
+        .fields
+        .iter()
+        .map(|(name, field)| format!("    {} {}", text(name), field.cql_name()))
+        .collect();
+    let keyspace = quoted(&user_type.keyspace);
+    format!("CREATE TYPE {keyspace}.{} (\n{}\n);", text(&user_type.name), fields.join(",\n"))
+}
+
+/// `internals`: with the table's id, and with what was dropped, so that its files can be read again.
+pub fn table_statement(table: &Table, internals: bool) -> String {
+    let schema = &table.schema;
+    let name = format!("{}.{}", quoted(&schema.keyspace), quoted(&schema.name));
+    let is_virtual = table.kind == TableKind::Virtual;
+    let is_compact = schema.options.compact_storage;
+    let mut out = String::new();
+    if is_virtual {
+        let _ = write!(
+            out,
+            "/*\nWarning: Table {name} is a virtual table and cannot be recreated with CQL.\n\
+             Structure, for reference:\nVIRTUAL TABLE {name} (\n"
+        );
+    } else {
+        if is_compact {
+            let _ = write!(
+                out,
+                "/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created via legacy \
+                 API).\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n"
+            );
+        }
+        let _ = writeln!(out, "CREATE TABLE {name} (");
+    }
+    out.push_str(&columns(table, internals));
+    out.push_str("\n) WITH ");
+    out.push_str(&options(table, internals).join("\n    AND "));
+    out.push(';');
+    if internals {
+        push_dropped(&mut out, table, &name);
+    }
+    if is_virtual || is_compact {
+        out.push_str("\n*/");
+    }
+    out
+}
+
+/// Dropped columns in the order in which Cassandra's hash map has them.
+fn dropped(table: &Table) -> Vec<&DroppedColumn> {
+    let hash = |name: &str| {
+        let add = |hash: i32, byte: &u8| {
+            hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed()))
+        };
+        let hash = name.as_bytes().iter().rev().fold(1i32, add).cast_unsigned();
+        hash ^ (hash >> 16)
+    };
+    let mut all: Vec<&DroppedColumn> = table.schema.dropped.iter().collect();
+    let buckets = (all.len() * 4 / 3 + 1).next_power_of_two() as u32;
+    all.sort_by_key(|column| hash(&column.name) & (buckets - 1));
+    all
+}
+
+fn columns(table: &Table, internals: bool) -> String {
+    let dropped = if internals { dropped(table) } else { Vec::new() };
+    let was_dropped = |name: &str| dropped.iter().any(|column| column.name == name);
+    let keys = [ColumnKind::PartitionKey, ColumnKind::Clustering];
+    let rest = [ColumnKind::Static, ColumnKind::Regular];
+    let is_compact = table.schema.options.compact_storage;
+    let single = table.schema.partition_key.len() == 1 && table.schema.clustering.is_empty();
+    let mut lines = Vec::new();
+    for kind in keys.into_iter().chain(rest) {
+        // A column that came back after it was dropped is told in that order, below.
+        for column in table.visible_columns(kind).filter(|column| !was_dropped(&column.name)) {
+            let key = if single && kind == ColumnKind::PartitionKey { " PRIMARY KEY" } else { "" };
+            let is_static = if kind == ColumnKind::Static && !is_compact { " static" } else { "" };
+            lines.push(format!("    {}{is_static}{key}", declared(&column.name, &column.cql_type)));
+        }
+    }
+    for column in dropped {
+        let is_static = if column.kind == ColumnKind::Static { " static" } else { "" };
+        lines.push(format!("    {}{is_static}", declared(&column.name, &column.cql_type)));
+    }
+    if !single {
+        let names = |kind: ColumnKind| -> Vec<String> {
+            table.visible_columns(kind).map(|column| quoted(&column.name)).collect()
+        };
+        let partition = names(ColumnKind::PartitionKey).join(", ");
+        let mut key =
+            if table.schema.partition_key.len() > 1 { format!("({partition})") } else { partition };
+        for column in names(ColumnKind::Clustering) {
+            let _ = write!(key, ", {column}");
+        }
+        lines.push(format!("    PRIMARY KEY ({key})"));
+    }
+    lines.join(",\n")
+}
+
+fn declared(name: &str, cql_type: &CqlType) -> String {
+    format!("{} {}", quoted(name), cql_type.base().cql_name())
+}
+
+fn options(table: &Table, internals: bool) -> Vec<String> {
+    let schema = &table.schema;
+    let options = &schema.options;
+    let mut lines = Vec::new();
+    if internals && table.kind != TableKind::Virtual {
+        lines.push(format!("ID = {}", uuid(&table.id)));
+    }
+    if options.compact_storage {
+        lines.push("COMPACT STORAGE".to_owned());
+    }
+    if !schema.clustering.is_empty() {
+        let order = |column: &ColumnDef| {
+            let descending = matches!(column.cql_type, CqlType::Reversed(_));
+            format!("{} {}", quoted(&column.name), if descending { "DESC" } else { "ASC" })
+        };
+        let orders: Vec<String> = schema.clustering.iter().map(order).collect();
+        lines.push(format!("CLUSTERING ORDER BY ({})", orders.join(", ")));
+    }
+    let comment = format!("comment = {}", literal(&options.comment));
+    if table.kind == TableKind::Virtual {
+        lines.push(comment);
+        return lines;
+    }
+    let none = BTreeMap::new();
+    let entries = |all: &Option<BTreeMap<String, String>>| map(all.as_ref().unwrap_or(&none));
+    let other = |name: &str, default: &str| {
+        options.other.get(name).map_or_else(|| default.to_owned(), String::clone)
+    };
+    let double = |value: Option<f64>, default: f64| double_to_string(value.unwrap_or(default));
+    lines.extend([
+        format!("additional_write_policy = {}", literal(&other("additional_write_policy", "99p"))),
+        format!("allow_auto_snapshot = {}", other("allow_auto_snapshot", "true")),
+        format!("bloom_filter_fp_chance = {}", double(options.bloom_filter_fp_chance, 0.01)),
+        format!("caching = {}", entries(&options.caching)),
+        format!("cdc = {}", other("cdc", "false")),
+        comment,
+        format!("compaction = {}", entries(&options.compaction)),
+        format!("compression = {}", entries(&options.compression)),
+        format!("memtable = {}", literal(&other("memtable", "default"))),
+        format!("crc_check_chance = {}", double(options.crc_check_chance, 1.0)),
+        format!("default_time_to_live = {}", options.default_time_to_live),
+        format!("extensions = {}", other("extensions", "{}")),
+        format!("gc_grace_seconds = {}", options.gc_grace_seconds.unwrap_or(864_000)),
+        format!("incremental_backups = {}", other("incremental_backups", "true")),
+        format!("max_index_interval = {}", options.max_index_interval.unwrap_or(2048)),
+        format!("memtable_flush_period_in_ms = {}", other("memtable_flush_period_in_ms", "0")),
+        format!("min_index_interval = {}", options.min_index_interval.unwrap_or(128)),
+        format!("read_repair = {}", literal(&other("read_repair", "BLOCKING"))),
+        format!("speculative_retry = {}", literal(&other("speculative_retry", "99p"))),
+    ]);
+    lines
+}
+
+fn push_dropped(out: &mut String, table: &Table, name: &str) {
+    for column in dropped(table) {
+        let quoted_name = quoted(&column.name);
+        let _ = write!(
+            out,
+            "\nALTER TABLE {name} DROP {quoted_name} USING TIMESTAMP {};",
+            column.dropped_time
+        );
+        let Some(again) = table.find_column(&column.name) else { continue };
+        if let Some(def) = table.column(again) {
+            let is_static = if again.kind == ColumnKind::Static { " static" } else { "" };
+            let declared = declared(&def.name, &def.cql_type);
+            let _ = write!(out, "\nALTER TABLE {name} ADD {declared}{is_static};");
+        }
+    }
+}
+
+fn uuid(id: &[u8; 16]) -> String {
+    let hex = format!("{:032x}", u128::from_be_bytes(*id));
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+}

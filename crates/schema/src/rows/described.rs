@@ -1,0 +1,194 @@
+//! Keyspaces, tables and types as rows: what cells they have, and in which table of `system_schema`.
+
+use std::collections::BTreeMap;
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
+use halcyon_model::token::murmur3_hash;
+use halcyon_model::types::UserType;
+
+use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::system;
+
+/// Cells by column.
+pub(super) type Cells = BTreeMap<&'static str, Vec<u8>>;
+
+/// Rows by table of `system_schema` and clustering.
+pub(super) type Described = BTreeMap<(&'static str, Vec<Vec<u8>>), Cells>;
+
+fn text(text: &str) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
+fn push_framed(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&i32::try_from(bytes.len()).unwrap_or(i32::MAX).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn texts<'a>(all: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let all: Vec<&[u8]> = all.into_iter().collect();
+    let mut out = i32::try_from(all.len()).unwrap_or(i32::MAX).to_be_bytes().to_vec();
+    all.iter().for_each(|text| push_framed(&mut out, text));
+    out
+}
+
+fn map(entries: &BTreeMap<String, String>) -> Vec<u8> {
+    let mut out = i32::try_from(entries.len()).unwrap_or(i32::MAX).to_be_bytes().to_vec();
+    for (key, value) in entries {
+        push_framed(&mut out, key.as_bytes());
+        push_framed(&mut out, value.as_bytes());
+    }
+    out
+}
+
+/// All rows of a keyspace but `system_schema.keyspaces`' own clustering: that row's clustering is empty.
+pub(super) fn keyspace(keyspace: &Keyspace) -> Described {
+    let mut rows = Described::new();
+    let durable = vec![u8::from(keyspace.durable_writes)];
+    let cells = [("durable_writes", durable), ("replication", map(&keyspace.replication))];
+    rows.insert(("keyspaces", Vec::new()), cells.into());
+    for user_type in keyspace.types.values() {
+        push_type(&mut rows, user_type);
+    }
+    for table in keyspace.tables.values() {
+        if table.kind == TableKind::Regular {
+            push_table(&mut rows, table);
+        }
+    }
+    rows
+}
+
+fn push_type(rows: &mut Described, user_type: &UserType) {
+    let types: Vec<String> = user_type.fields.iter().map(|(_, t)| t.cql_name()).collect();
+    let cells = [
+        ("field_names", texts(user_type.fields.iter().map(|(name, _)| name.as_slice()))),
+        ("field_types", texts(types.iter().map(String::as_bytes))),
+    ];
+    rows.insert(("types", vec![user_type.name.clone()]), cells.into());
+}
+
+fn push_table(rows: &mut Described, table: &Table) {
+    let schema = &table.schema;
+    let name = text(&schema.name);
+    rows.insert(("tables", vec![name.clone()]), table_cells(table));
+    let kinds = [
+        (ColumnKind::PartitionKey, "partition_key"),
+        (ColumnKind::Clustering, "clustering"),
+        (ColumnKind::Static, "static"),
+        (ColumnKind::Regular, "regular"),
+    ];
+    for (kind, kind_name) in kinds {
+        for (index, column) in table.columns(kind).iter().enumerate() {
+            let is_key = kind.is_key();
+            let position = if is_key { i32::try_from(index).unwrap_or(i32::MAX) } else { -1 };
+            let cells = column_cells(column, kind, kind_name, position);
+            rows.insert(("columns", vec![name.clone(), text(&column.name)]), cells);
+        }
+    }
+    push_dropped(rows, schema);
+}
+
+fn column_cells(column: &ColumnDef, kind: ColumnKind, kind_name: &str, position: i32) -> Cells {
+    let order = match (kind, &column.cql_type) {
+        (ColumnKind::Clustering, CqlType::Reversed(_)) => "desc",
+        (ColumnKind::Clustering, _) => "asc",
+        _ => "none",
+    };
+    [
+        ("clustering_order", text(order)),
+        ("column_name_bytes", text(&column.name)),
+        ("kind", text(kind_name)),
+        ("position", position.to_be_bytes().to_vec()),
+        ("type", text(&column.cql_type.base().cql_name())),
+    ]
+    .into()
+}
+
+fn push_dropped(rows: &mut Described, schema: &TableSchema) {
+    for column in &schema.dropped {
+        let kind = if column.kind == ColumnKind::Static { "static" } else { "regular" };
+        let cells = [
+            ("dropped_time", (column.dropped_time / 1000).to_be_bytes().to_vec()),
+            ("kind", text(kind)),
+            ("type", text(&column.cql_type.base().cql_name())),
+        ];
+        let clustering = vec![text(&schema.name), text(&column.name)];
+        rows.insert(("dropped_columns", clustering), cells.into());
+    }
+}
+
+fn table_cells(table: &Table) -> Cells {
+    let options = &table.schema.options;
+    let other = |name: &str| options.other.get(name).map_or("", String::as_str);
+    let int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX).to_be_bytes().to_vec();
+    let double = |value: f64| value.to_be_bytes().to_vec();
+    let none = BTreeMap::new();
+    let all = |entries: &Option<BTreeMap<String, String>>| map(entries.as_ref().unwrap_or(&none));
+    let compact = options.compact_storage;
+    let flags = [
+        (!compact || table.schema.clustering.len() > 1, b"compound".as_slice()),
+        (table.is_counter(), b"counter"),
+        (compact && table.schema.statics.is_empty(), b"dense"),
+    ];
+    let flags: Vec<&[u8]> = flags.iter().filter(|(has, _)| *has).map(|(_, flag)| *flag).collect();
+    let period: i32 = other("memtable_flush_period_in_ms").parse().unwrap_or(0);
+    let mut cells: Cells = [
+        ("id", table.id.to_vec()),
+        ("flags", texts(flags)),
+        ("additional_write_policy", text(other("additional_write_policy"))),
+        ("bloom_filter_fp_chance", double(options.bloom_filter_fp_chance.unwrap_or(0.01))),
+        ("caching", all(&options.caching)),
+        ("comment", text(&options.comment)),
+        ("compaction", all(&options.compaction)),
+        ("compression", all(&options.compression)),
+        ("crc_check_chance", double(options.crc_check_chance.unwrap_or(1.0))),
+        ("dclocal_read_repair_chance", double(0.0)),
+        ("default_time_to_live", int(options.default_time_to_live)),
+        ("extensions", map(&none)),
+        ("gc_grace_seconds", int(options.gc_grace_seconds.unwrap_or(864_000))),
+        ("max_index_interval", int(options.max_index_interval.unwrap_or(2048))),
+        ("memtable_flush_period_in_ms", period.to_be_bytes().to_vec()),
+        ("min_index_interval", int(options.min_index_interval.unwrap_or(128))),
+        ("read_repair", text(other("read_repair"))),
+        ("read_repair_chance", double(0.0)),
+        ("speculative_retry", text(other("speculative_retry"))),
+    ]
+    .into();
+    // Older nodes of a cluster do not know these: they are written only where they say something. `cdc` is written
+    // only by nodes that capture changes, which this one does not.
+    if !matches!(other("memtable"), "" | "default") {
+        cells.insert("memtable", text(other("memtable")));
+    }
+    for name in ["allow_auto_snapshot", "incremental_backups"] {
+        if other(name) == "false" {
+            cells.insert(name, vec![0]);
+        }
+    }
+    cells
+}
+
+/// A name-based UUID of everything that clients can see of the schema.
+pub(crate) fn version(catalog: &Catalog) -> [u8; 16] {
+    let mut bytes = Vec::new();
+    for (name, of) in &catalog.keyspaces {
+        if system::is_local(name) || of.is_virtual {
+            continue;
+        }
+        push_framed(&mut bytes, name.as_bytes());
+        for ((table, clustering), cells) in keyspace(of) {
+            push_framed(&mut bytes, table.as_bytes());
+            clustering.iter().for_each(|value| push_framed(&mut bytes, value));
+            for (column, value) in cells {
+                push_framed(&mut bytes, column.as_bytes());
+                push_framed(&mut bytes, &value);
+            }
+        }
+    }
+    let (high, low) = murmur3_hash(&bytes);
+    let mut uuid = [0; 16];
+    uuid[..8].copy_from_slice(&high.to_be_bytes());
+    uuid[8..].copy_from_slice(&low.to_be_bytes());
+    uuid[6] = (uuid[6] & 0x0f) | 0x30;
+    uuid[8] = (uuid[8] & 0x3f) | 0x80;
+    uuid
+}

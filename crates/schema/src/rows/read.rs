@@ -1,0 +1,308 @@
+//! Rows to tables, types and keyspaces.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use halcyon_model::Cursor;
+use halcyon_model::schema::{ColumnKind, TableOptions, TableSchema};
+
+use super::{SchemaRow, SchemaRows};
+use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, options, system};
+use halcyon_syntax::{Error, Result};
+
+/// A row's cells, read as what they are.
+#[derive(Clone, Copy)]
+struct Fields<'a>(&'a SchemaRow);
+
+impl<'a> Fields<'a> {
+    fn bytes(self, column: &str) -> Option<&'a [u8]> {
+        self.0.get(column)?.as_deref()
+    }
+
+    fn text(self, column: &str) -> Option<String> {
+        self.bytes(column).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    fn int(self, column: &str) -> Option<i32> {
+        Some(i32::from_be_bytes(self.bytes(column)?.try_into().ok()?))
+    }
+
+    fn unsigned(self, column: &str) -> Option<u32> {
+        self.int(column).and_then(|value| u32::try_from(value).ok())
+    }
+
+    fn double(self, column: &str) -> Option<f64> {
+        Some(f64::from_be_bytes(self.bytes(column)?.try_into().ok()?))
+    }
+
+    fn boolean(self, column: &str) -> Option<bool> {
+        Some(self.bytes(column)? != [0])
+    }
+
+    /// A frozen list or set of texts, or a frozen map of them as alternating keys and values.
+    fn texts(self, column: &str, per_entry: usize) -> Option<Vec<String>> {
+        let mut cursor = Cursor::new(self.bytes(column)?);
+        let entries = usize::try_from(cursor.i32().ok()?).ok()?;
+        let mut texts = Vec::new();
+        for _ in 0..entries.checked_mul(per_entry)? {
+            let length = u64::try_from(cursor.i32().ok()?).ok()?;
+            let bytes = cursor.take_u64(length).ok()?;
+            texts.push(String::from_utf8_lossy(bytes).into_owned());
+        }
+        Some(texts)
+    }
+
+    fn map(self, column: &str) -> Option<BTreeMap<String, String>> {
+        let texts = self.texts(column, 2)?;
+        let (pairs, _) = texts.as_chunks::<2>();
+        Some(pairs.iter().map(|[key, value]| (key.clone(), value.clone())).collect())
+    }
+}
+
+fn unreadable(table: &str, row: &SchemaRow) -> Error {
+    let fields = Fields(row);
+    let names = ["keyspace_name", "table_name", "view_name", "type_name", "column_name"];
+    let path: Vec<String> = names.iter().filter_map(|name| fields.text(name)).collect();
+    Error::Configuration(format!(
+        "the row of {} in system_schema.{table} cannot be understood",
+        path.join(".")
+    ))
+}
+
+/// The rows of one keyspace.
+#[derive(Default)]
+struct KeyspaceRows<'a> {
+    tables: Vec<&'a SchemaRow>,
+    views: Vec<&'a SchemaRow>,
+    types: Vec<&'a SchemaRow>,
+    /// By table, what is derived from it.
+    derived: BTreeMap<String, Vec<String>>,
+    /// By table or view.
+    columns: BTreeMap<String, Vec<&'a SchemaRow>>,
+    dropped: BTreeMap<String, Vec<&'a SchemaRow>>,
+}
+
+fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
+    let mut found: BTreeMap<String, KeyspaceRows<'_>> = BTreeMap::new();
+    for (table, rows) in rows {
+        for row in rows {
+            let fields = Fields(row);
+            let Some(keyspace) = fields.text("keyspace_name") else { continue };
+            let of = found.entry(keyspace).or_default();
+            let owner = || fields.text("table_name").unwrap_or_default();
+            match table.as_str() {
+                "tables" => of.tables.push(row),
+                "views" => {
+                    of.views.push(row);
+                    of.derived(fields, "base_table_name", "materialized view", "view_name");
+                }
+                "indexes" => of.derived(fields, "table_name", "index", "index_name"),
+                "triggers" => of.derived(fields, "table_name", "trigger", "trigger_name"),
+                "types" => of.types.push(row),
+                "columns" => of.columns.entry(owner()).or_default().push(row),
+                "dropped_columns" => of.dropped.entry(owner()).or_default().push(row),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+impl KeyspaceRows<'_> {
+    fn derived(&mut self, row: Fields<'_>, base: &str, what: &str, name: &str) {
+        if let Some((base, name)) = row.text(base).zip(row.text(name)) {
+            self.derived.entry(base).or_default().push(format!("{what} {name}"));
+        }
+    }
+
+    fn user_types(&self, keyspace: &str) -> Result<UserTypeCatalog> {
+        let mut texts: BTreeMap<String, FieldTexts> = BTreeMap::new();
+        for row in &self.types {
+            let fields = Fields(row);
+            let read = fields.texts("field_names", 1).zip(fields.texts("field_types", 1));
+            let (names, types) = read.ok_or_else(|| unreadable("types", row))?;
+            let name = fields.text("type_name").unwrap_or_default();
+            texts.insert(name, names.into_iter().zip(types).collect());
+        }
+        Ok(UserTypeCatalog::resolve(keyspace, &texts))
+    }
+
+    fn table(
+        &self,
+        keyspace: &str,
+        row: &SchemaRow,
+        types: &UserTypeCatalog,
+    ) -> Result<TableSchema> {
+        let fields = Fields(row);
+        let view = fields.text("view_name");
+        let of = if view.is_some() { "views" } else { "tables" };
+        let name = view.or_else(|| fields.text("table_name")).ok_or_else(|| unreadable(of, row))?;
+        let mut draft = TableDraft::new(keyspace, &name);
+        draft.id = fields.bytes("id").and_then(|bytes| bytes.try_into().ok());
+        draft.options = table_options(fields);
+        for row in self.columns.get(&name).into_iter().flatten() {
+            add_column(&mut draft, Fields(row)).ok_or_else(|| unreadable("columns", row))?;
+        }
+        if let Some(base) = fields.text("base_table_name") {
+            draft.strict_liveness = self.has_other_key(&draft, &base);
+        }
+        for row in self.dropped.get(&name).into_iter().flatten() {
+            add_dropped(&mut draft, Fields(row))
+                .ok_or_else(|| unreadable("dropped_columns", row))?;
+        }
+        draft.finish(types).map_err(|e| Error::Configuration(e.what))
+    }
+
+    /// Whether a view has a column in its primary key that its base has elsewhere.
+    fn has_other_key(&self, view: &TableDraft, base: &str) -> bool {
+        self.columns.get(base).into_iter().flatten().any(|row| {
+            let row = Fields(row);
+            let kind = row.text("kind").and_then(|kind| column_kind(&kind));
+            let name = row.text("column_name").unwrap_or_default();
+            let in_view = view.columns.get(&name).is_some_and(|column| column.kind.is_key());
+            in_view && kind.is_some_and(|kind| !kind.is_key())
+        })
+    }
+}
+
+fn column_kind(text: &str) -> Option<ColumnKind> {
+    Some(match text {
+        "partition_key" => ColumnKind::PartitionKey,
+        "clustering" => ColumnKind::Clustering,
+        "static" => ColumnKind::Static,
+        "regular" => ColumnKind::Regular,
+        _ => return None,
+    })
+}
+
+fn add_column(draft: &mut TableDraft, row: Fields<'_>) -> Option<()> {
+    let column = ColumnDraft {
+        type_text: row.text("type")?,
+        kind: column_kind(&row.text("kind")?)?,
+        // −1 where columns have no order but that of their names.
+        position: row.int("position").and_then(|p| usize::try_from(p).ok()).unwrap_or(0),
+        descending: row.text("clustering_order").is_some_and(|o| o.eq_ignore_ascii_case("desc")),
+        place: None,
+    };
+    draft.columns.insert(row.text("column_name")?, column);
+    Some(())
+}
+
+fn add_dropped(draft: &mut TableDraft, row: Fields<'_>) -> Option<()> {
+    // Milliseconds here, microseconds where cells are compared with it.
+    let millis = i64::from_be_bytes(row.bytes("dropped_time")?.try_into().ok()?);
+    draft.dropped.push(DroppedDraft {
+        name: row.text("column_name")?,
+        type_text: row.text("type")?,
+        kind: row.text("kind").and_then(|kind| column_kind(&kind)).unwrap_or(ColumnKind::Regular),
+        place: None,
+        dropped_time: millis.saturating_mul(1000),
+    });
+    Some(())
+}
+
+fn table_options(row: Fields<'_>) -> TableOptions {
+    let flags = row.texts("flags", 1).unwrap_or_default();
+    let has = |flag: &str| flags.iter().any(|known| known == flag);
+    let mut options = TableOptions {
+        comment: row.text("comment").unwrap_or_default(),
+        gc_grace_seconds: row.unsigned("gc_grace_seconds"),
+        default_time_to_live: row.unsigned("default_time_to_live").unwrap_or(0),
+        bloom_filter_fp_chance: row.double("bloom_filter_fp_chance"),
+        crc_check_chance: row.double("crc_check_chance"),
+        min_index_interval: row.unsigned("min_index_interval"),
+        max_index_interval: row.unsigned("max_index_interval"),
+        compression: row.map("compression"),
+        compaction: row.map("compaction"),
+        caching: row.map("caching"),
+        compact_storage: row.bytes("flags").is_some() && (has("dense") || !has("compound")),
+        ..TableOptions::default()
+    };
+    for name in ["speculative_retry", "additional_write_policy", "memtable", "read_repair"] {
+        if let Some(text) = row.text(name) {
+            options.other.insert(name.to_owned(), text);
+        }
+    }
+    for name in ["cdc", "allow_auto_snapshot", "incremental_backups"] {
+        if let Some(value) = row.boolean(name) {
+            options.other.insert(name.to_owned(), value.to_string());
+        }
+    }
+    if let Some(period) = row.int("memtable_flush_period_in_ms") {
+        options.other.insert("memtable_flush_period_in_ms".to_owned(), period.to_string());
+    }
+    options
+}
+
+/// One table or view; `None` if the rows have none of the name.
+pub fn table(rows: &SchemaRows, keyspace: &str, name: &str) -> Result<Option<TableSchema>> {
+    let all = by_keyspace(rows);
+    let Some(of) = all.get(keyspace) else { return Ok(None) };
+    let is = |column: &'static str| {
+        move |row: &&&SchemaRow| Fields(row).text(column).as_deref() == Some(name)
+    };
+    let row = of.tables.iter().find(is("table_name")).or(of.views.iter().find(is("view_name")));
+    let Some(row) = row else { return Ok(None) };
+    let types = of.user_types(keyspace)?;
+    of.table(keyspace, row, &types).map(Some)
+}
+
+/// All keyspaces of the rows, and the system's own.
+pub(crate) fn catalog(rows: &SchemaRows) -> Result<Catalog> {
+    let mut catalog = system::system_tables();
+    let all = by_keyspace(rows);
+    let none = KeyspaceRows::default();
+    for row in rows.get("keyspaces").into_iter().flatten() {
+        let fields = Fields(row);
+        let unreadable = || unreadable("keyspaces", row);
+        let name = fields.text("keyspace_name").ok_or_else(unreadable)?;
+        let replication = fields.map("replication").ok_or_else(unreadable)?;
+        let durable_writes = fields.boolean("durable_writes").unwrap_or(true);
+        if let Some(known) = catalog.keyspaces.get_mut(&name) {
+            // The tables are those that this program knows; how they are replicated is the operator's.
+            let known = Arc::make_mut(known);
+            if !system::is_local(&name) {
+                known.replication = replication;
+                known.durable_writes = durable_writes;
+            }
+            continue;
+        }
+        let mut keyspace = Keyspace {
+            name: name.clone(),
+            replication,
+            durable_writes,
+            is_virtual: false,
+            tables: BTreeMap::new(),
+            types: BTreeMap::new(),
+        };
+        fill(&mut keyspace, all.get(&name).unwrap_or(&none))?;
+        catalog.keyspaces.insert(name, Arc::new(keyspace));
+    }
+    catalog.version = super::version(&catalog);
+    Ok(catalog)
+}
+
+fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>) -> Result<()> {
+    let types = rows.user_types(&keyspace.name)?;
+    for (name, resolved) in types.all() {
+        let user_type = resolved.map_err(|error| {
+            Error::Configuration(format!("type {}.{name}: {error}", keyspace.name))
+        })?;
+        keyspace.types.insert(name.to_owned(), Arc::new(user_type.clone()));
+    }
+    let kinds = [(&rows.tables, TableKind::Regular), (&rows.views, TableKind::View)];
+    for (rows_of, kind) in kinds {
+        for row in rows_of {
+            let mut schema = rows.table(&keyspace.name, row, &types)?;
+            options::complete(&mut schema.options);
+            let id = schema.id.ok_or_else(|| unreadable("tables", row))?;
+            let mut table = Table::new(id, kind, schema);
+            if kind == TableKind::Regular {
+                table.derived = rows.derived.get(&table.schema.name).cloned().unwrap_or_default();
+            }
+            keyspace.tables.insert(table.schema.name.clone(), Arc::new(table));
+        }
+    }
+    Ok(())
+}

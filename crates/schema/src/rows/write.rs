@@ -1,0 +1,138 @@
+//! What to write so that rows that say one catalog say another.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
+use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, RowBuf, RowDeletion, Span};
+
+use super::described::{self, Cells, Described};
+use crate::catalog::{Catalog, Table};
+use crate::system;
+
+/// When a change was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteTime {
+    pub micros: i64,
+    /// Of the server's clock, for gc_grace.
+    pub seconds: u32,
+}
+
+impl WriteTime {
+    pub(crate) fn deletion(self) -> DeletionTime {
+        DeletionTime { marked_for_delete_at: self.micros, local_deletion_time: self.seconds }
+    }
+}
+
+/// The tables of `system_schema` whose rows a keyspace can have.
+const TABLES: [&str; 11] = [
+    "keyspaces",
+    "tables",
+    "columns",
+    "column_masks",
+    "dropped_columns",
+    "triggers",
+    "views",
+    "types",
+    "functions",
+    "aggregates",
+    "indexes",
+];
+
+/// The writes to `system_schema` that turn one catalog's rows into another's. From an empty catalog: all of its rows.
+pub fn difference(from: &Catalog, to: &Catalog, at: WriteTime) -> Vec<Mutation> {
+    let system = system::system_tables();
+    let mut mutations = Vec::new();
+    let nothing = Described::new();
+    for name in from.keyspaces.keys().filter(|name| !to.keyspaces.contains_key(*name)) {
+        for table in TABLES {
+            if let Some(table) = system.table("system_schema", table) {
+                let mut mutation = partition(table, name);
+                mutation.deletion = at.deletion();
+                mutations.push(mutation);
+            }
+        }
+    }
+    for (name, keyspace) in to.keyspaces.iter().filter(|(_, keyspace)| !keyspace.is_virtual) {
+        let known = from.keyspaces.get(name);
+        if known.is_some_and(|known| Arc::ptr_eq(known, keyspace)) {
+            continue;
+        }
+        let before = known.map(|known| described::keyspace(known));
+        let before = before.as_ref().unwrap_or(&nothing);
+        let after = described::keyspace(keyspace);
+        let mut by_table: BTreeMap<&str, Vec<RowBuf>> = BTreeMap::new();
+        for ((table, clustering), cells) in &after {
+            let Some(found) = system.table("system_schema", table) else { continue };
+            let old = before.get(&(*table, clustering.clone()));
+            if old != Some(cells) {
+                let row = live_row(&found.layout, clustering, cells, old, at);
+                by_table.entry(table).or_default().push(row);
+            }
+        }
+        for (table, clustering) in before.keys().filter(|key| !after.contains_key(*key)) {
+            let Some(found) = system.table("system_schema", table) else { continue };
+            let row = deleted_row(&found.layout, clustering, at);
+            by_table.entry(table).or_default().push(row);
+        }
+        for (table, rows) in by_table {
+            if let Some(table) = system.table("system_schema", table) {
+                let mut mutation = partition(table, name);
+                mutation.rows = rows;
+                mutations.push(mutation);
+            }
+        }
+    }
+    mutations
+}
+
+fn partition(table: &Table, keyspace: &str) -> Mutation {
+    Mutation::new(table.id, table.layout.clone(), PartitionKey::of(keyspace.as_bytes()))
+}
+
+fn begin_row(layout: &Layout, clustering: &[Vec<u8>]) -> RowBuf {
+    let mut row = RowBuf::new();
+    let values: Vec<_> = clustering.iter().map(|value| ClusteringValue::Bytes(value)).collect();
+    layout.clusterings.write(&values, &mut row.bytes);
+    row.parts.clustering = Span { start: 0, len: row.bytes.len() as u32 };
+    row
+}
+
+fn live_row(
+    layout: &Layout,
+    clustering: &[Vec<u8>],
+    cells: &Cells,
+    old: Option<&Cells>,
+    at: WriteTime,
+) -> RowBuf {
+    let mut row = begin_row(layout, clustering);
+    row.parts.liveness =
+        Liveness { timestamp: at.micros, ttl: NO_TTL, local_expiration_time: NO_DELETION_TIME };
+    for (index, column) in layout.regulars.iter().enumerate() {
+        let named = |cells: &Cells| {
+            cells.iter().find(|(name, _)| name.as_bytes() == column.name).map(|(_, v)| v.clone())
+        };
+        let (value, local_deletion_time) = match named(cells) {
+            Some(value) => (value, NO_DELETION_TIME),
+            None if old.is_some_and(|old| named(old).is_some()) => (Vec::new(), at.seconds),
+            None => continue,
+        };
+        let value = row.store(&value);
+        row.parts.cells.push(Cell {
+            column: index as u16,
+            ttl: NO_TTL,
+            timestamp: at.micros,
+            local_deletion_time,
+            path: Span::default(),
+            value,
+        });
+    }
+    row
+}
+
+fn deleted_row(layout: &Layout, clustering: &[Vec<u8>], at: WriteTime) -> RowBuf {
+    let mut row = begin_row(layout, clustering);
+    row.parts.deletion = RowDeletion { time: at.deletion(), shadowable: false };
+    row
+}

@@ -1,0 +1,140 @@
+//! The user types of one keyspace: texts in, types out.
+//!
+//! 1. Texts are collected first; a type may name one that is defined (or altered) later.
+//! 2. `resolve` goes through them so that each comes after those it names, on an explicit stack: no text can
+//!    exhaust the real one.  Types that name each other in a circle stay unknown.
+//! 3. Every use copies the definition, so a chain of types that each use the one before twice doubles at every
+//!    step.  `MAX_PARTS` bounds what one type may unfold to.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use halcyon_model::CqlType;
+use halcyon_model::types::{TypeError, UserType};
+
+use halcyon_syntax::lexer::{TokenKind, tokens};
+
+/// Types that one column's type may consist of, all told.
+const MAX_PARTS: usize = 100_000;
+
+/// Field names with their types in CQL.
+pub type FieldTexts = Vec<(String, String)>;
+
+#[derive(Debug, Clone)]
+pub struct UserTypeCatalog {
+    keyspace: String,
+    /// Types with the number of their parts, or why there is none.
+    resolved: BTreeMap<String, Result<(UserType, usize), TypeError>>,
+}
+
+impl UserTypeCatalog {
+    /// Resolves all types of a keyspace. A type that cannot be is kept as its error, told to whoever uses it.
+    pub fn resolve(keyspace: &str, texts: &BTreeMap<String, FieldTexts>) -> UserTypeCatalog {
+        let mut catalog =
+            UserTypeCatalog { keyspace: keyspace.to_owned(), resolved: BTreeMap::new() };
+        for name in in_order(texts) {
+            if let Some(fields) = texts.get(name) {
+                let resolved = catalog.user_type(name, fields);
+                catalog.resolved.insert(name.to_owned(), resolved);
+            }
+        }
+        catalog
+    }
+
+    fn user_type(&self, name: &str, texts: &FieldTexts) -> Result<(UserType, usize), TypeError> {
+        let mut parts = 1usize;
+        let mut fields = Vec::with_capacity(texts.len());
+        for (field, text) in texts {
+            let (cql_type, more) = self.parse_counted(text)?;
+            parts = parts.saturating_add(more);
+            if parts > MAX_PARTS {
+                return Err(too_large(name));
+            }
+            fields.push((field.as_bytes().to_vec(), cql_type));
+        }
+        let keyspace = self.keyspace.clone();
+        Ok((UserType { keyspace, name: name.as_bytes().to_vec(), fields }, parts))
+    }
+
+    /// Every type that was given, or why it is none.
+    pub fn all(&self) -> impl Iterator<Item = (&str, Result<&UserType, &TypeError>)> {
+        self.resolved
+            .iter()
+            .map(|(name, found)| (name.as_str(), found.as_ref().map(|(user_type, _)| user_type)))
+    }
+
+    /// Parses a type of the keyspace from its CQL.
+    pub fn parse(&self, text: &str) -> Result<CqlType, TypeError> {
+        self.parse_counted(text).map(|(cql_type, _)| cql_type)
+    }
+
+    fn parse_counted(&self, text: &str) -> Result<(CqlType, usize), TypeError> {
+        let parts = Cell::new(text.matches(['<', ',']).count() + 1);
+        let failure: Cell<Option<TypeError>> = Cell::new(None);
+        let parsed = CqlType::parse_cql(text, &|name| match self.resolved.get(name)? {
+            Ok((user_type, more)) => {
+                parts.set(parts.get().saturating_add(*more));
+                if parts.get() > MAX_PARTS {
+                    failure.set(Some(too_large(name)));
+                    return None;
+                }
+                Some(user_type.clone())
+            }
+            Err(error) => {
+                failure.set(Some(error.clone()));
+                None
+            }
+        });
+        match (parsed, failure.take()) {
+            (Ok(cql_type), _) => Ok((cql_type, parts.get())),
+            (Err(_), Some(cause)) => Err(cause),
+            (Err(error), None) => Err(error),
+        }
+    }
+}
+
+fn too_large(name: &str) -> TypeError {
+    TypeError::NotAllowed(format!("type {name} unfolds to more than {MAX_PARTS} types"))
+}
+
+/// Names of types, each after those that it names; circles are cut anywhere.
+fn in_order(texts: &BTreeMap<String, FieldTexts>) -> Vec<&str> {
+    let mut order = Vec::with_capacity(texts.len());
+    let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
+    for root in texts.keys() {
+        if seen.insert(root, ()).is_some() {
+            continue;
+        }
+        let mut stack = vec![(root.as_str(), named_in(texts, root))];
+        while let Some((name, left)) = stack.last_mut() {
+            match left.pop() {
+                None => {
+                    order.push(*name);
+                    stack.pop();
+                }
+                Some(next) => {
+                    if seen.insert(next, ()).is_none() {
+                        let more = named_in(texts, next);
+                        stack.push((next, more));
+                    }
+                }
+            }
+        }
+    }
+    order
+}
+
+/// Names of user types that stand in a type's fields.
+fn named_in<'a>(texts: &'a BTreeMap<String, FieldTexts>, name: &str) -> Vec<&'a str> {
+    let mut named = Vec::new();
+    for (_, text) in texts.get(name).into_iter().flatten() {
+        for token in tokens(text) {
+            if matches!(token.kind, TokenKind::Word | TokenKind::QuotedName)
+                && let Some((known, _)) = texts.get_key_value(token.value().as_ref())
+            {
+                named.push(known.as_str());
+            }
+        }
+    }
+    named
+}

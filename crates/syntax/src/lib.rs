@@ -1,0 +1,18 @@
+//! The text of CQL: what a statement says, before anything is looked up.  Pure and synchronous.
+//!
+//! ```text
+//!  text ─► lexer ─► parser ─► ast
+//!          tokens             Statement, or Cassandra's syntax error
+//! ```
+//!
+//! `parse_statement` reads one statement as a client sends it. `parse_statements` reads a script (`schema.cql`, the output of
+//! `DESCRIBE`) and skips statements that do not change the schema.
+#![forbid(unsafe_code)]
+
+pub mod ast;
+mod error;
+pub mod lexer;
+mod parser;
+
+pub use error::{Error, Result};
+pub use parser::{parse_statement, parse_statements};

@@ -71,7 +71,7 @@ impl PurgeRule for Overlaps {
         self.strict_liveness
     }
 
-    fn min_timestamp_elsewhere(&mut self, key: &PartitionKey) -> i64 {
+    fn purge_bound(&mut self, key: &PartitionKey) -> i64 {
         let may_hold = |other: &&Elsewhere| {
             let in_range = other.range.as_ref().is_none_or(|(first, last)| {
                 self.layout.compare_keys(first, key).is_le()

@@ -1,13 +1,13 @@
-//! Fragments: the pieces of which a stream of partitions is made, and the trait that yields them.
+//! Fragments, and the trait of the streams that yield them.
 //!
-//! A row is one run of `bytes` and small fixed-size descriptions (`Cell`) that point into it, so that a row can be
-//! read from a window of a file, compared, purged and written again without a copy or an allocation per cell.
+//! A row is one byte slice and fixed-size descriptors (`Cell`) that point into it. A row can therefore be read from a file's
+//! window, compared, purged and written without copying or allocating per cell.
 
 use halcyon_model::clustering::Position;
 use halcyon_model::token::{murmur3_hash, token_of_hash};
 use halcyon_model::{BoundKind, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 
-/// A run of bytes inside its row's `bytes`.
+/// A range of its row's `bytes`. An invalid span reads as empty: spans come from checked decoding, so this is not worth a panic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
     pub start: u32,
@@ -22,7 +22,7 @@ impl Span {
     }
 }
 
-/// One cell. Tombstone: a deletion time and no TTL. Expiring: a TTL.
+/// One cell. A tombstone has a deletion time and no TTL; an expiring cell has both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
     /// Index in the static or regular columns of the stream's layout.
@@ -53,7 +53,7 @@ impl Cell {
     }
 }
 
-/// Deletion of a whole collection or UDT column; never live in a row.
+/// The deletion of a whole collection or UDT column. A row lists only columns that are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ComplexDeletion {
     pub column: u16,
@@ -63,7 +63,7 @@ pub struct ComplexDeletion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowDeletion {
     pub time: DeletionTime,
-    /// Legacy materialized views: void if the row has a newer liveness.
+    /// Written by materialized views of old versions: ignored if the row has a newer liveness.
     pub shadowable: bool,
 }
 
@@ -71,7 +71,7 @@ impl RowDeletion {
     pub const LIVE: RowDeletion = RowDeletion { time: DeletionTime::LIVE, shadowable: false };
 }
 
-/// Everything of a row but its bytes: reused from row to row.
+/// A row without its bytes; one value is reused for many rows, so that no row allocates.
 #[derive(Debug, Clone)]
 pub struct RowParts {
     pub clustering: Span,
@@ -133,7 +133,7 @@ impl RowBuf {
         self.parts.clear();
     }
 
-    /// Copies bytes in and tells where they lie.
+    /// Appends bytes and returns their span.
     #[inline]
     pub fn store(&mut self, bytes: &[u8]) -> Span {
         let start = self.bytes.len() as u32;
@@ -164,9 +164,9 @@ impl Default for RowBuf {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    /// What the spans of `cells` point into.
+    /// The spans of `cells` point into these.
     pub bytes: &'a [u8],
-    /// Serialized clustering; lies inside `bytes`.
+    /// The serialized clustering, a part of `bytes`.
     pub clustering: &'a [u8],
     pub liveness: Liveness,
     pub deletion: RowDeletion,
@@ -192,7 +192,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Earliest second from which a purge could change the row; `u32::MAX` if never.
+    /// The earliest second at which a purge could change the row; `u32::MAX` if none can.
     #[inline]
     pub fn min_local_deletion_time(&self) -> u32 {
         let mut min = self.deletion.time.local_deletion_time;
@@ -220,11 +220,11 @@ pub struct Marker<'a> {
     pub open: Option<DeletionTime>,
 }
 
-/// A partition key with everything that is derived from its bytes once.
+/// A partition key with its token and hashes, which are computed once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionKey {
     pub token: i64,
-    /// Both halves of the key's Murmur3 hash, for Bloom filter and BTI hash byte.
+    /// Both halves of the key's Murmur3 hash; the Bloom filter and the hash byte of BTI need them.
     pub hashes: (i64, i64),
     pub bytes: Vec<u8>,
 }
@@ -234,14 +234,14 @@ impl PartitionKey {
         PartitionKey { token: i64::MIN, hashes: (0, 0), bytes: Vec::new() }
     }
 
-    /// A key of Murmur3Partitioner; other partitioners compare its bytes.
+    /// A key of Murmur3Partitioner. Other partitioners ignore the token and compare the bytes.
     pub fn of(bytes: &[u8]) -> PartitionKey {
         let mut key = PartitionKey::empty();
         key.set(bytes);
         key
     }
 
-    /// Becomes the key with these bytes.
+    /// Replaces the key, keeping the allocation.
     #[inline]
     pub fn set(&mut self, bytes: &[u8]) {
         self.hashes = murmur3_hash(bytes);
@@ -274,7 +274,7 @@ pub enum Fragment<'a> {
 }
 
 impl<'a> Fragment<'a> {
-    /// Where a row or marker lies; `None` of what has no place among rows.
+    /// The clustering position of a row or marker; `None` for other fragments.
     pub fn position(self, clustering_columns: usize) -> Option<Position<'a>> {
         match self {
             Fragment::Row(row) => Some(row.position(clustering_columns)),
@@ -284,13 +284,16 @@ impl<'a> Fragment<'a> {
     }
 }
 
-/// A source of fragments that follow the grammar of this crate.
+/// A source of fragments that follow this crate's grammar.
+///
+/// Moving and looking are separate, unlike in an iterator: a merge compares the current fragments of all its sources and passes
+/// one on by reference, so that no row is moved or copied on its way from file to file.
 pub trait FragmentStream {
     type Error;
 
-    /// Moves to the next fragment; `false` at the end of the stream. After an error the stream is over.
+    /// Moves to the next fragment; `false` at the end of the stream. A stream must not be used after an error.
     async fn advance(&mut self) -> Result<bool, Self::Error>;
 
-    /// The fragment that the last `advance` reached. Calling it before one, or after the end, gives `End`.
+    /// The fragment that the last `advance` reached; `End` before the first `advance` and after the last.
     fn fragment(&self) -> Fragment<'_>;
 }

@@ -1,7 +1,7 @@
-//! The columns of a stream: what a merge needs to know to compare and reconcile rows.
+//! The columns of a stream, as far as comparing and reconciling rows needs them.
 //!
-//! Static and regular columns are two lists in on-disk order: all simple columns by name, then all complex ones
-//! by name.  Cells name their column by its index in the list of their row's kind.
+//! Static and regular columns are two lists in on-disk order: simple columns by name, then complex columns by name. A
+//! cell refers to its column by the index in the list of its row's kind.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ use halcyon_model::{Clusterings, CqlType, Partitioner};
 
 use crate::fragment::PartitionKey;
 
-/// How the cells of a column behave.
+/// How cells of a column are stored and reconciled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnShape {
     Simple,
     Counter,
-    /// Many cells, ordered by a path of this type (list: timeuuid; set: element; map: key; UDT: field index).
+    /// One cell per element, ordered by a path of this type (list: timeuuid; set: element; map: key; UDT: field index).
     Complex {
         path_type: CqlType,
     },
@@ -71,13 +71,13 @@ pub struct Layout {
     pub regulars: Vec<Column>,
 }
 
-/// Two inputs that cannot be parts of one table.
+/// Inputs that cannot belong to one table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LayoutError(pub String);
 
 impl Layout {
-    /// The layout of a table under Murmur3Partitioner; its columns stand in the schema's order, which is that on disk.
+    /// The layout of a table under Murmur3Partitioner. The schema's order of columns is the order on disk.
     pub fn of_table(schema: &TableSchema) -> Layout {
         let columns = |defs: &[ColumnDef]| {
             let column =
@@ -101,7 +101,7 @@ impl Layout {
         }
     }
 
-    /// The layout of reversed reads: every clustering column in the opposite order. Serialized clusterings are the same.
+    /// The layout of reversed reads: the order of each clustering column is flipped. Serialized clusterings do not change.
     #[must_use]
     pub fn reversed(&self) -> Layout {
         let flip = |cql_type: &CqlType| match cql_type {
@@ -123,8 +123,8 @@ impl Layout {
         }
     }
 
-    /// The layout that can hold the rows of all inputs (`SerializationHeader.make`). Of two types of a column, that of the
-    /// later input wins where their cells are framed alike; inputs are given oldest first.
+    /// The layout that holds the rows of all inputs (`SerializationHeader.make`), which are given oldest first. If a column's type
+    /// differs between inputs, the later input's is taken, provided that both store values in the same framing.
     pub fn union<'a>(
         inputs: impl IntoIterator<Item = &'a Arc<Layout>>,
     ) -> Result<Arc<Layout>, LayoutError> {
@@ -150,7 +150,8 @@ impl Layout {
         Ok(Arc::new(union))
     }
 
-    /// For each column of `part`, its index here. Both lists have the same order, so the mapping is increasing.
+    /// For each column of `part`, its index here; the mapping is increasing, because both lists have the same order. `None` if a
+    /// column is missing or has another shape.
     pub fn mapping(&self, which: Statics, part: &Layout) -> Option<Vec<u16>> {
         let mine = self.columns(which);
         let index = |column: &Column| {
@@ -201,7 +202,7 @@ fn union_columns(a: &[Column], b: &[Column]) -> Result<Vec<Column>, LayoutError>
     Ok(columns)
 }
 
-/// A user type only ever gains fields, so the one with more is the newer.
+/// A user type can only gain fields, so the definition with more fields is the newer one.
 fn field_count(column: &Column) -> usize {
     match &column.cql_type {
         CqlType::Udt(udt) => udt.fields.len(),

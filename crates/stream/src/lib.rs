@@ -1,12 +1,11 @@
-//! The river: everything that moves rows in order (memtable, SSTable, merge, compaction, read, dump) speaks one
-//! `FragmentStream`.
+//! Ordered streams of rows. Memtables, SSTables, merges, compactions, reads and dumps all implement one trait, `FragmentStream`.
 //!
-//! Grammar, per partition, partitions in the partitioner's order:
+//! Grammar of a stream; partitions come in the partitioner's order:
 //! ```text
 //! partition := Start  [Static]  (Row | Marker)*  End
 //! ```
-//! Rows and markers come in strictly increasing clustering position; markers open, close or switch range
-//! tombstones, never nest, and every one that opens is closed before `End`.
+//! Rows and markers come in strictly increasing clustering position. A marker opens or closes a range tombstone, or closes one
+//! and opens the next. Range tombstones never nest, and each is closed before `End`.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait, reason = "streams stay on one thread and are never boxed")]
 

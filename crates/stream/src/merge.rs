@@ -1,17 +1,16 @@
-//! Merges streams of one table into one, reconciling what they say about the same partition, row and cell.
+//! Merges streams of one table and reconciles their versions of a partition, row and cell.
 //!
-//! How it works:
-//! 1. A heap keeps the sources by the key of the partition that each stands before.
-//! 2. The sources with the smallest key form the current partition. If there is only one, its fragments pass through
-//!    untouched (they are only looked at by whoever comes next: purge, writer).
-//! 3. Otherwise, the partition deletion is the superseding one, statics are merged, and then at each step the sources
-//!    that stand at the smallest clustering position are merged: rows by `RowMerger`, markers by the rule below.
+//! 1. A heap orders the sources by the key of their next partition.
+//! 2. The sources with the smallest key have the current partition. If there is one source, its fragments pass through by
+//!    reference.
+//! 3. Otherwise the newest partition deletion wins and the static rows are merged. Then each step merges the fragments at
+//!    the smallest clustering position: rows by `RowMerger`, markers by the rule below.
 //!
-//! Range tombstones (`RangeTombstoneMarker.Merger`): each source has at most one open deletion; the merged stream's open
-//! deletion is the largest of them, if it supersedes the partition deletion.  A marker comes out only where
-//! that changes: live→d opens, d→live closes, d₁→d₂ is a boundary.
+//! Range tombstones (`RangeTombstoneMarker.Merger`): each source has at most one open deletion. The open deletion of the merged
+//! stream is the newest of them, if it supersedes the partition deletion. The merge emits a marker only where that
+//! changes: live→d opens, d→live closes, d₁→d₂ is a boundary.
 //!
-//! Memory: one row per source and one merged row, whatever the size of a partition.
+//! Memory: one row per source and one merged row, however large the partition is.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -25,16 +24,16 @@ use crate::fragment::{
 use crate::layout::{Layout, Statics};
 use crate::merge_row::{MergeError, RowMerger};
 
-/// What the last `advance` reached.
+/// What `fragment` shows.
 #[derive(Debug, Clone, Copy)]
-enum Reached {
+enum Shown {
     Nothing,
-    /// The fragment of this source, as it is.
+    /// The current fragment of this source.
     Source(usize),
     Start(DeletionTime),
     Static,
     Row,
-    /// A marker at the position of this source.
+    /// A marker at the position of this source's fragment.
     Marker {
         source: usize,
         kind: BoundKind,
@@ -44,33 +43,33 @@ enum Reached {
     End,
 }
 
-/// Where in the current partition the merge is.
+/// The merge's progress in the current partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Unstarted,
-    /// One source has the partition.
+    /// Only one source has the partition.
     Single,
-    /// Several have it; their starts are merged, nothing beyond.
+    /// Several sources have the partition; only their starts are merged.
     Head,
     Rows,
-    /// All sources of the partition stand at its end.
+    /// All sources of the partition are at its end.
     Ended,
 }
 
 pub struct Merge<S> {
     layout: Arc<Layout>,
     sources: Vec<S>,
-    /// Min-heap by partition key: sources that stand at a partition start.
+    /// A min-heap by partition key of the sources that are at a partition start. `BinaryHeap` cannot order by the sources' state.
     heap: Vec<usize>,
     /// The sources that have the current partition.
     current: Vec<usize>,
-    /// Open range deletion of each source in `current`.
+    /// The open range deletion of each source in `current`.
     open: Vec<DeletionTime>,
-    /// Positions in `current` whose fragments made the last output; advanced at the next step.
+    /// Indexes in `current` of the sources whose fragments were merged; the next step advances them.
     consumed: Vec<usize>,
     partition_deletion: DeletionTime,
     phase: Phase,
-    reached: Reached,
+    shown: Shown,
     merger: RowMerger,
     merged: RowBuf,
     counts: Vec<u64>,
@@ -80,7 +79,7 @@ impl<S: FragmentStream> Merge<S>
 where
     S::Error: From<MergeError>,
 {
-    /// `sources` have `layout`'s column numbering.
+    /// `sources` number their columns as `layout` does.
     pub fn new(layout: Arc<Layout>, sources: Vec<S>) -> Self {
         let counts = vec![0; sources.len() + 1];
         Merge {
@@ -93,7 +92,7 @@ where
             consumed: Vec::new(),
             partition_deletion: DeletionTime::LIVE,
             phase: Phase::Unstarted,
-            reached: Reached::Nothing,
+            shown: Shown::Nothing,
             merged: RowBuf::new(),
             counts,
         }
@@ -103,7 +102,7 @@ where
         &self.sources
     }
 
-    /// `counts()[n]` partitions were found in exactly `n` sources (`CompactionIterator`'s merge counters).
+    /// `counts()[n]` partitions were in exactly `n` sources (`CompactionIterator`'s merge counters).
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
@@ -154,7 +153,7 @@ where
         top
     }
 
-    /// Advances a source that stands at a partition's end (or has not started) and queues it if it has more.
+    /// Advances a source from a partition's end, or to its first partition, and pushes it unless the source has ended.
     async fn requeue(&mut self, source: usize) -> Result<(), S::Error> {
         if self.sources[source].advance().await? {
             self.push(source);
@@ -169,7 +168,7 @@ where
         }
         self.current = finished;
         let Some(first) = self.pop() else {
-            self.reached = Reached::Nothing;
+            self.shown = Shown::Nothing;
             return Ok(false);
         };
         self.current.push(first);
@@ -183,10 +182,10 @@ where
         self.counts[self.current.len()] += 1;
         if self.current.len() == 1 {
             self.phase = Phase::Single;
-            self.reached = Reached::Source(first);
+            self.shown = Shown::Source(first);
             return Ok(true);
         }
-        // Oldest source first, so that ties are decided the same way whatever the heap's order was.
+        // Oldest source first: a tie must not depend on the order of the heap.
         self.current.sort_unstable();
         let starts = self.current.iter().map(|&source| match self.sources[source].fragment() {
             Fragment::Start(start) => start.deletion,
@@ -196,11 +195,11 @@ where
         self.open.clear();
         self.open.resize(self.current.len(), DeletionTime::LIVE);
         self.phase = Phase::Head;
-        self.reached = Reached::Start(self.partition_deletion);
+        self.shown = Shown::Start(self.partition_deletion);
         Ok(true)
     }
 
-    /// Leaves the partition start: merges the static rows, if any.
+    /// Merges the static rows that follow the partition start, if there are any.
     async fn leave_head(&mut self) -> Result<bool, S::Error> {
         self.consumed.clear();
         for at in 0..self.current.len() {
@@ -216,13 +215,13 @@ where
         }
         let deletion = self.partition_deletion;
         if self.merge_consumed(Statics::Static, deletion)? {
-            self.reached = Reached::Static;
+            self.shown = Shown::Static;
             return Ok(true);
         }
         self.next_unfiltered().await
     }
 
-    /// Merges the rows at which the consumed sources stand; false if nothing is left of them.
+    /// Merges the current rows of the consumed sources; false if nothing remains.
     fn merge_consumed(&mut self, which: Statics, active: DeletionTime) -> Result<bool, MergeError> {
         let Merge { sources, current, consumed, merger, merged, .. } = self;
         let rows = consumed.iter().filter_map(|&at| row_of(sources[current[at]].fragment()));
@@ -242,7 +241,7 @@ where
             }
             if !self.find_smallest() {
                 self.phase = Phase::Ended;
-                self.reached = Reached::End;
+                self.shown = Shown::End;
                 return Ok(true);
             }
             let first = self.current[self.consumed[0]];
@@ -259,7 +258,8 @@ where
         }
     }
 
-    /// Puts the sources that stand at the smallest position into `consumed`; false if all are at their end.
+    /// Puts the sources at the smallest position into `consumed`; false if all sources are at the partition's end. Linear, unlike
+    /// the heap of partitions: few SSTables have the same partition.
     fn find_smallest(&mut self) -> bool {
         let Merge { sources, current, consumed, layout, .. } = self;
         consumed.clear();
@@ -288,10 +288,10 @@ where
         let open = self.open_in_merged();
         let active = if open.is_live() { self.partition_deletion } else { open };
         if self.consumed.len() == 1 && active.is_live() {
-            self.reached = Reached::Source(first);
+            self.shown = Shown::Source(first);
             return Ok(true);
         }
-        self.reached = Reached::Row;
+        self.shown = Shown::Row;
         self.merge_consumed(Statics::Regular, active)
     }
 
@@ -311,7 +311,7 @@ where
             (false, true) => kind.as_close(),
             (false, false) => kind.as_boundary(),
         };
-        self.reached = Reached::Marker { source: first, kind, close, open };
+        self.shown = Shown::Marker { source: first, kind, close, open };
         true
     }
 }
@@ -353,15 +353,15 @@ where
 
     #[inline]
     fn fragment(&self) -> Fragment<'_> {
-        match self.reached {
-            Reached::Nothing | Reached::End => Fragment::End,
-            Reached::Source(source) => self.sources[source].fragment(),
-            Reached::Start(deletion) => {
+        match self.shown {
+            Shown::Nothing | Shown::End => Fragment::End,
+            Shown::Source(source) => self.sources[source].fragment(),
+            Shown::Start(deletion) => {
                 Fragment::Start(PartitionStart { key: self.key(self.current[0]), deletion })
             }
-            Reached::Static => Fragment::Static(self.merged.row()),
-            Reached::Row => Fragment::Row(self.merged.row()),
-            Reached::Marker { source, kind, close, open } => {
+            Shown::Static => Fragment::Static(self.merged.row()),
+            Shown::Row => Fragment::Row(self.merged.row()),
+            Shown::Marker { source, kind, close, open } => {
                 let serialized =
                     self.sources[source].fragment().position(self.layout.clusterings.len());
                 let (count, serialized) =

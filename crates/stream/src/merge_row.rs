@@ -1,11 +1,11 @@
 //! Merges the versions of one row (`Row.Merger`).
 //!
-//! With `active` = the deletion that covers the row from outside (partition, or open range tombstone):
-//! 1. liveness and row deletion: the superseding ones; a shadowable deletion older than the liveness is void;
-//! 2. a row deletion that supersedes `active` becomes `active`, else it is dropped;
-//! 3. a liveness that `active` deletes is dropped;
-//! 4. simple columns: cells that `active` deletes are dropped, the rest reconciled;
-//! 5. complex columns: a column deletion that supersedes `active` stays and filters the cells; cells are reconciled by path.
+//! `active` is the deletion that covers the row from outside (of the partition, or of an open range tombstone).
+//! 1. The newest liveness and row deletion win; a shadowable deletion older than the liveness is ignored.
+//! 2. A row deletion that supersedes `active` becomes `active`; otherwise it is dropped.
+//! 3. A liveness that `active` deletes is dropped.
+//! 4. Simple columns: cells that `active` deletes are dropped, the others are reconciled.
+//! 5. Complex columns: a column deletion that supersedes `active` is kept and applied; cells are reconciled by path.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use halcyon_model::{CqlType, DeletionTime, Liveness};
 use crate::fragment::{Cell, ComplexDeletion, Row, RowBuf, RowDeletion, Span};
 use crate::layout::{ColumnShape, Layout, Statics};
 
-/// A version of the row, and how far its cells and complex deletions are merged.
+/// A version of the row, with cursors into its cells and complex deletions.
 #[derive(Debug, Clone, Copy)]
 struct Version<'a> {
     row: Row<'a>,
@@ -58,7 +58,7 @@ impl<'a> Version<'a> {
     }
 }
 
-/// A cell with the bytes that its spans point into.
+/// A cell and the bytes of its row.
 #[derive(Debug, Clone, Copy)]
 struct Candidate<'a> {
     cell: &'a Cell,
@@ -76,14 +76,14 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Versions of a row that cannot be merged, because one of them is corrupt.
+/// A version of the row is corrupt, and cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MergeError(pub String);
 
 pub struct RowMerger {
     layout: Arc<Layout>,
-    /// Scratch for merged counter contexts.
+    /// Reused for merged counter contexts.
     context: Vec<u8>,
 }
 
@@ -92,7 +92,7 @@ impl RowMerger {
         RowMerger { layout, context: Vec::new() }
     }
 
-    /// Merges `rows` (oldest source first) under `active` into `out`; false if nothing is left.
+    /// Merges `rows` (oldest source first) under `active` into `out`; false if nothing remains.
     pub fn merge<'a>(
         &mut self,
         which: Statics,
@@ -167,7 +167,8 @@ impl RowMerger {
         Ok(())
     }
 
-    /// `Cells.resolveCounter`: any tombstone beats any counter, whatever their timestamps; contexts are merged.
+    /// `Cells.resolveCounter`: a tombstone wins over a counter whatever the timestamps, since deleting a counter is final; contexts
+    /// are merged.
     fn merge_counter_cells<'a>(
         &mut self,
         candidates: impl Iterator<Item = Candidate<'a>>,

@@ -1,7 +1,7 @@
-//! Mutations: what one write changes in one partition of one table.
+//! Mutations: the changes that one write makes to one partition of one table.
 //!
-//! Columns are numbered by the layout that the mutation carries; whoever applies it to a table whose layout has
-//! moved on maps them by name (`Layout::mapping`).
+//! A mutation carries the layout that numbers its columns. If the table's layout has changed since, the engine maps the columns
+//! by name (`Layout::mapping`) when it applies the mutation.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use halcyon_model::{BoundKind, DeletionTime};
 use crate::fragment::{PartitionKey, RowBuf};
 use crate::layout::Layout;
 
-/// A table's id, as `system_schema.tables` has it.
+/// A table's id in `system_schema.tables`.
 pub type TableId = [u8; 16];
 
-/// A clustering prefix with the side on which it lies.
+/// A clustering bound: a clustering prefix, and whether the bound is before or after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundBuf {
     pub kind: BoundKind,
@@ -29,7 +29,7 @@ impl BoundBuf {
     }
 }
 
-/// Deletes what lies between two bounds (an opening and a closing kind).
+/// The deletion of all rows between two bounds; `start` has an opening kind, `end` a closing one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeTombstone {
     pub start: BoundBuf,
@@ -44,7 +44,7 @@ pub struct Mutation {
     pub key: PartitionKey,
     pub deletion: DeletionTime,
     pub static_row: Option<RowBuf>,
-    /// In no particular order; no two at the same clustering. Cells by column, then path.
+    /// In any order, each clustering once. Cells are sorted by column, then path.
     pub rows: Vec<RowBuf>,
     pub range_tombstones: Vec<RangeTombstone>,
 }

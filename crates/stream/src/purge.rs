@@ -1,10 +1,10 @@
-//! Drops deletions that nothing needs any more (`CompactionIterator.Purger`).
+//! Purges tombstones (`CompactionIterator.Purger`).
 //!
-//! A deletion goes when it is older than gc_grace *and* no data outside this compaction could be covered by it.  Cells
-//! that have expired but may not go yet become tombstones (their value is dropped, their deletion time is
-//! expiration − TTL).  Partitions that become empty disappear.
+//! A tombstone is purged when it is past gc grace *and* older than all data outside this compaction that it could delete. An
+//! expired cell that must stay becomes a tombstone: it loses its value, and its deletion time is its expiration − TTL, so that gc
+//! grace counts from the write, as in Cassandra. Empty partitions are dropped.
 //!
-//! A row that no purge can touch passes through by reference.
+//! Most rows have no deletion and no TTL. One comparison finds that out, and they pass through by reference.
 
 use halcyon_model::{DeletionTime, Liveness, NO_TTL};
 
@@ -13,17 +13,19 @@ use crate::fragment::{
     Span,
 };
 
-/// What may be purged, decided by whoever runs the compaction.
+/// The rule by which one compaction purges.
 pub trait PurgeRule {
-    /// Seconds: deletions made before this are past gc_grace.
+    /// In seconds: tombstones from before it are past gc grace.
     fn gc_before(&self) -> u32;
-    /// The compaction's "now" in seconds: what expires at or before it is expired.
+    /// The compaction's time in seconds; an expiration time at or before it has passed. Fixed for the whole compaction, so that
+    /// one row is judged the same in each of its cells.
     fn now(&self) -> u32;
-    /// Materialized views: a row without liveness and without deletion does not exist.
+    /// For materialized views: a row without liveness and deletion does not exist.
     fn strict_liveness(&self) -> bool;
-    /// Called at the start of each partition: the smallest timestamp that data of this partition outside of the
-    /// compaction could have; `i64::MAX` if there is none.
-    fn min_timestamp_elsewhere(&mut self, key: &PartitionKey) -> i64;
+    /// The smallest timestamp of the partition's data outside this compaction, or a lower bound of it; `i64::MAX` if there is
+    /// no such data. Tombstones with a smaller timestamp can be purged. Called once per partition, and only if it has a tombstone
+    /// past gc grace: the answer costs a Bloom filter look-up in each overlapping SSTable.
+    fn purge_bound(&mut self, key: &PartitionKey) -> i64;
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,11 +36,11 @@ pub struct PurgeStats {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Reached {
+enum Shown {
     Inner,
-    /// The held-back partition start.
+    /// The partition's start, which was held back.
     Start,
-    /// The inner row or static row, rewritten in `parts`.
+    /// The inner row or static row, with what remains of it in `parts`.
     Rewritten,
     Marker {
         close: Option<DeletionTime>,
@@ -49,15 +51,15 @@ enum Reached {
 pub struct Purge<S, R> {
     inner: S,
     rule: R,
-    /// Start of a partition of which nothing else has come yet.
+    /// The start of a partition is held back until something of the partition remains: an empty partition must not be written.
     start: Option<DeletionTime>,
     key: PartitionKey,
     deletion: DeletionTime,
-    /// The inner stream stands at a fragment that comes out after the held start.
+    /// The inner stream's fragment follows the start that is shown now.
     held: bool,
-    reached: Reached,
+    shown: Shown,
     parts: RowParts,
-    elsewhere: Option<i64>,
+    bound: Option<i64>,
     stats: PurgeStats,
 }
 
@@ -70,9 +72,9 @@ impl<S: FragmentStream, R: PurgeRule> Purge<S, R> {
             key: PartitionKey::empty(),
             deletion: DeletionTime::LIVE,
             held: false,
-            reached: Reached::Inner,
+            shown: Shown::Inner,
             parts: RowParts::empty(),
-            elsewhere: None,
+            bound: None,
             stats: PurgeStats::default(),
         }
     }
@@ -86,11 +88,11 @@ impl<S: FragmentStream, R: PurgeRule> Purge<S, R> {
     }
 }
 
-/// Decides on single deletions of one partition; asks for `min_timestamp_elsewhere` only when it matters.
+/// Decides on the tombstones of one partition; calls `purge_bound` at most once.
 struct Judge<'a, R> {
     rule: &'a mut R,
     key: &'a PartitionKey,
-    elsewhere: &'a mut Option<i64>,
+    bound: &'a mut Option<i64>,
     stats: &'a mut PurgeStats,
 }
 
@@ -100,7 +102,7 @@ impl<R: PurgeRule> Judge<'_, R> {
             return false;
         }
         let (rule, key) = (&mut *self.rule, self.key);
-        let bound = *self.elsewhere.get_or_insert_with(|| rule.min_timestamp_elsewhere(key));
+        let bound = *self.bound.get_or_insert_with(|| rule.purge_bound(key));
         let purged = timestamp < bound;
         self.stats.tombstones_purged += u64::from(purged);
         purged
@@ -110,7 +112,7 @@ impl<R: PurgeRule> Judge<'_, R> {
         !time.is_live() && self.purges(time.marked_for_delete_at, time.local_deletion_time)
     }
 
-    /// `Row.purge`; false if nothing is left.
+    /// `Row.purge`; false if nothing remains.
     fn row(&mut self, row: Row<'_>, out: &mut RowParts) -> bool {
         let now = self.rule.now();
         out.clear();
@@ -160,8 +162,8 @@ impl<R: PurgeRule> Judge<'_, R> {
             && out.complex_deletions.is_empty())
     }
 
-    /// What is left of a marker.
-    fn marker(&mut self, marker: Marker<'_>) -> Option<Reached> {
+    /// The sides of a marker that remain.
+    fn marker(&mut self, marker: Marker<'_>) -> Option<Shown> {
         let keep = |judge: &mut Self, side: Option<DeletionTime>| {
             side.filter(|&deletion| !judge.deletion(deletion))
         };
@@ -170,42 +172,42 @@ impl<R: PurgeRule> Judge<'_, R> {
         if close.is_none() && open.is_none() {
             return None;
         }
-        Some(Reached::Marker { close, open })
+        Some(Shown::Marker { close, open })
     }
 }
 
 impl<S: FragmentStream, R: PurgeRule> Purge<S, R> {
-    /// Looks at the inner fragment; false if it is purged.
+    /// Judges the inner fragment; false if it is purged.
     #[inline]
     fn judge(&mut self) -> bool {
-        let Purge { inner, rule, key, parts, elsewhere, stats, .. } = self;
+        let Purge { inner, rule, key, parts, bound, stats, .. } = self;
         let now = rule.now();
-        let mut judge = Judge { rule, key, elsewhere, stats };
-        let reached = match inner.fragment() {
+        let mut judge = Judge { rule, key, bound, stats };
+        let shown = match inner.fragment() {
             Fragment::Row(row) | Fragment::Static(row) => {
                 let touched = row.min_local_deletion_time() <= now
                     || (judge.rule.strict_liveness() && row.liveness.is_empty());
                 if !touched {
-                    Some(Reached::Inner)
+                    Some(Shown::Inner)
                 } else {
-                    judge.row(row, parts).then_some(Reached::Rewritten)
+                    judge.row(row, parts).then_some(Shown::Rewritten)
                 }
             }
             Fragment::Marker(marker) => judge.marker(marker),
-            Fragment::Start(_) | Fragment::End => Some(Reached::Inner),
+            Fragment::Start(_) | Fragment::End => Some(Shown::Inner),
         };
-        if let Some(reached) = reached {
-            self.reached = reached;
+        if let Some(shown) = shown {
+            self.shown = shown;
         }
-        reached.is_some()
+        shown.is_some()
     }
 
     fn begin_partition(&mut self) {
-        let Purge { inner, key, rule, elsewhere, stats, .. } = self;
+        let Purge { inner, key, rule, bound, stats, .. } = self;
         if let Fragment::Start(start) = inner.fragment() {
             key.copy_from(start.key);
-            *elsewhere = None;
-            let mut judge = Judge { rule, key, elsewhere, stats };
+            *bound = None;
+            let mut judge = Judge { rule, key, bound, stats };
             let purged = judge.deletion(start.deletion);
             self.deletion = if purged { DeletionTime::LIVE } else { start.deletion };
             self.start = Some(self.deletion);
@@ -224,7 +226,7 @@ impl<S: FragmentStream, R: PurgeRule> FragmentStream for Purge<S, R> {
         }
         loop {
             if !self.inner.advance().await? {
-                self.reached = Reached::Inner;
+                self.shown = Shown::Inner;
                 return Ok(false);
             }
             match self.inner.fragment() {
@@ -243,11 +245,11 @@ impl<S: FragmentStream, R: PurgeRule> FragmentStream for Purge<S, R> {
                 if !self.judge() {
                     continue;
                 }
-                // Judged again when it comes out, so its statistics must not count twice.
+                // The fragment is judged again when it is shown; its statistics must not count twice.
                 self.stats = before;
                 self.start = None;
                 self.held = true;
-                self.reached = Reached::Start;
+                self.shown = Shown::Start;
                 return Ok(true);
             }
             if self.judge() {
@@ -258,17 +260,17 @@ impl<S: FragmentStream, R: PurgeRule> FragmentStream for Purge<S, R> {
 
     #[inline]
     fn fragment(&self) -> Fragment<'_> {
-        match self.reached {
-            Reached::Inner => self.inner.fragment(),
-            Reached::Start => {
+        match self.shown {
+            Shown::Inner => self.inner.fragment(),
+            Shown::Start => {
                 Fragment::Start(PartitionStart { key: &self.key, deletion: self.deletion })
             }
-            Reached::Rewritten => match self.inner.fragment() {
+            Shown::Rewritten => match self.inner.fragment() {
                 Fragment::Static(row) => Fragment::Static(self.parts.over(row.bytes)),
                 Fragment::Row(row) => Fragment::Row(self.parts.over(row.bytes)),
                 other => other,
             },
-            Reached::Marker { close, open } => match self.inner.fragment() {
+            Shown::Marker { close, open } => match self.inner.fragment() {
                 Fragment::Marker(marker) => Fragment::Marker(remaining(marker, close, open)),
                 other => other,
             },
@@ -276,7 +278,7 @@ impl<S: FragmentStream, R: PurgeRule> FragmentStream for Purge<S, R> {
     }
 }
 
-/// The marker with the sides that are left: a boundary that lost one becomes a bound.
+/// The marker with the sides that remain: a boundary that loses one side becomes a bound.
 fn remaining<'a>(
     marker: Marker<'a>,
     close: Option<DeletionTime>,

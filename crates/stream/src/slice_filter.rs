@@ -1,16 +1,16 @@
-//! Cuts the wanted slices out of a stream of partitions.
+//! Restricts a stream of partitions to slices.
 //!
 //! ```text
 //!   inner    Start  Static  r1  [open d ... r2  r3 ... close d]  r4  End
 //!   slice                            ( r3 ........... r4 )
-//!   comes out Start        [open d at the slice's start  r3  close d]  r4  End
+//!   output   Start           [open d at the slice's start  r3  close d]  r4  End
 //! ```
 //!
-//! 1. A partition's start always comes out; its static row if it is wanted.
-//! 2. Before a slice, the inner stream may jump (`SeekRows`); what lies before the slice is stepped over, and only the
-//!    range tombstone that is open there is remembered.
-//! 3. A tombstone that is open at the edge of a slice is opened or closed at the edge.
-//! 4. Behind the last slice the inner stream may skip to the end of the partition.
+//! 1. A partition's start is always passed on, its static row if it is selected.
+//! 2. Before a slice, the inner stream may seek (`SeekRows`). Fragments that are still before the slice are dropped; the filter
+//!    remembers only the open range tombstone.
+//! 3. A range tombstone that crosses the bound of a slice is opened or closed at the bound.
+//! 4. After the last slice, the inner stream may skip to the end of the partition.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::layout::Layout;
 use crate::mutation::BoundBuf;
 use crate::slices::Slices;
 
-/// A stream that may know short cuts within a partition. Both are only hints: not to move is always right.
+/// A stream that can seek within a partition. Both methods are optional: a stream that stays where it is remains correct.
 pub trait SeekRows: FragmentStream {
-    /// Moves ahead, never back, so that the next `advance` gives something at or before the first fragment behind `bound`.
-    /// Returns the range tombstone that is open there; `None` if it did not move.
+    /// Moves forward to a fragment that is not after the first one past `bound`; the next `advance` returns it. The result is the
+    /// range tombstone that is open there, or `None` if the stream did not move.
     async fn seek_rows(
         &mut self,
         _bound: &BoundBuf,
@@ -33,7 +33,7 @@ pub trait SeekRows: FragmentStream {
         Ok(None)
     }
 
-    /// Nothing more of the partition is wanted: moves so that the next `advance` gives its end, if that is cheap.
+    /// Moves before the partition's end, if that is cheaper than reading the rows that remain.
     async fn skip_partition(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
@@ -43,7 +43,7 @@ pub trait SeekRows: FragmentStream {
 enum Phase {
     Between,
     Head,
-    /// Before the slice of this number, or behind the last.
+    /// Before the slice with this index, or after the last slice.
     Before(usize),
     Within(usize),
 }
@@ -62,13 +62,13 @@ pub struct SliceFilter<S> {
     slices: Slices,
     phase: Phase,
     shown: Shown,
-    /// The inner stream stands at a fragment that has not been dealt with.
+    /// The current fragment of the inner stream has been read, but not processed.
     held: bool,
     open: Option<DeletionTime>,
 }
 
 impl<S: SeekRows> SliceFilter<S> {
-    /// `slices` are in the order of the stream: a reversed stream takes them as its layout orders them.
+    /// `slices` are in the order of the stream: a reversed stream needs reversed slices.
     pub fn new(inner: S, layout: Arc<Layout>, slices: Slices) -> SliceFilter<S> {
         let (phase, shown) = (Phase::Between, Shown::End);
         SliceFilter { inner, layout, slices, phase, shown, held: false, open: None }
@@ -86,7 +86,7 @@ impl<S: SeekRows> SliceFilter<S> {
         Ok(())
     }
 
-    /// Where the held fragment lies against a bound; `None` at the end of the partition.
+    /// The order of the held fragment and a bound; `None` at the end of the partition.
     fn against(&self, bound: &BoundBuf) -> Option<Ordering> {
         let clusterings = &self.layout.clusterings;
         let position = self.inner.fragment().position(clusterings.len())?;
@@ -103,7 +103,7 @@ impl<S: SeekRows> SliceFilter<S> {
         true
     }
 
-    /// Goes to the first fragment of slice `number`; true if a tombstone is open there.
+    /// Goes to the first fragment of slice `number`; true if a range tombstone is open there.
     async fn enter(&mut self, number: usize) -> Result<bool, S::Error> {
         self.phase = Phase::Within(number);
         let Some(start) = self.slices.slices.get(number).and_then(|slice| slice.start.clone())
@@ -128,7 +128,7 @@ impl<S: SeekRows> SliceFilter<S> {
         Ok(true)
     }
 
-    /// `None`: the slice is over, and nothing was open at its end.
+    /// `None`: the slice has ended, and no range tombstone was open at its end.
     async fn within(&mut self, number: usize) -> Result<Option<bool>, S::Error> {
         self.hold().await?;
         let end = self.slices.slices.get(number).and_then(|slice| slice.end.as_ref());
@@ -175,7 +175,7 @@ impl<S: SeekRows> FragmentStream for SliceFilter<S> {
                 }
                 Phase::Head => {
                     self.phase = Phase::Before(0);
-                    // Nothing but the start is wanted: do not even read on.
+                    // Only the start is selected: reading further could cost a device read.
                     if self.slices.slices.is_empty() && !self.slices.statics {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! Slices: which rows of a partition a read wants, and in which direction.
+//! Slices: the rows of a partition that a read selects, and its direction.
 
 use std::cmp::Ordering;
 
@@ -8,8 +8,8 @@ use halcyon_model::clustering::Position;
 use crate::layout::Layout;
 use crate::mutation::BoundBuf;
 
-/// Everything between two bounds; `None` is the partition's beginning or end. Bounds are in clustering order whatever
-/// the direction of the read: `start` has an opening kind (`InclusiveStart`, `ExclusiveStart`), `end` a closing one.
+/// All rows between two bounds; `None` is the start or end of the partition. The bounds are in clustering order in reversed reads
+/// too: `start` has an opening kind (`InclusiveStart`, `ExclusiveStart`), `end` a closing one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slice {
     pub start: Option<BoundBuf>,
@@ -17,7 +17,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Where it begins; nothing lies before the beginning of an open one.
+    /// The start; for an unbounded slice, a position before all rows.
     pub fn start_position(&self) -> Position<'_> {
         position(&self.start, BoundKind::InclStart)
     }
@@ -31,7 +31,7 @@ impl Slice {
             && layout.clusterings.compare(row, self.end_position()) == Ordering::Less
     }
 
-    /// What both have; `None` if that is nothing.
+    /// The intersection; `None` if it is empty.
     pub fn intersect(&self, other: &Slice, layout: &Layout) -> Option<Slice> {
         let order = |a, b| layout.clusterings.compare(a, b);
         let start = if order(self.start_position(), other.start_position()).is_ge() {
@@ -56,16 +56,15 @@ fn position(bound: &Option<BoundBuf>, open: BoundKind) -> Position<'_> {
     }
 }
 
-/// In clustering order, not overlapping. One row is a slice from its inclusive start to its inclusive end.
+/// Disjoint slices in clustering order. A single row is a slice from its inclusive start to its inclusive end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slices {
     pub slices: Vec<Slice>,
-    /// Rows come last to first; `slices` stay in clustering order. A reversed stream is an ordinary stream of a table whose
-    /// clustering columns all have the opposite order (`Layout::reversed`): partitions come as usual, rows backwards, each
-    /// marker has `BoundKind::reversed` of its kind, and what it closes and opens are exchanged. Merge, validator and
-    /// whoever applies deletions therefore need not know.
+    /// Rows come in descending order; `slices` stay in clustering order. A reversed stream is a valid stream of a table with all
+    /// clustering orders flipped (`Layout::reversed`): partitions keep their order, each marker has the `BoundKind::reversed` of
+    /// its kind, and its `open` and `close` are exchanged. So merge, validator and query need no code for reversed streams.
     pub reversed: bool,
-    /// Whether the static row is wanted.
+    /// Whether the static row is selected.
     pub statics: bool,
 }
 

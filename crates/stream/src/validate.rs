@@ -1,5 +1,5 @@
-//! Checks the grammar of a stream as it goes by: order of partitions, of positions, and the balance of range tombstones.
-//! Whoever writes fragments somewhere asks this first, so that no disorder gets into a file.
+//! Checks that fragments follow the grammar: the order of partitions and of clustering positions, the balance of range tombstones.
+//! Every writer of fragments runs it, in release builds too: an SSTable out of order would hide rows from look-ups for good.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::layout::Layout;
 pub struct GrammarError(pub String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Phase {
     Between,
     AfterStart,
     InRows,
@@ -23,7 +23,7 @@ enum Place {
 
 pub struct Validator {
     layout: Arc<Layout>,
-    place: Place,
+    phase: Phase,
     key: PartitionKey,
     any_partition: bool,
     kind: BoundKind,
@@ -41,7 +41,7 @@ impl Validator {
     pub fn new(layout: Arc<Layout>) -> Validator {
         Validator {
             layout,
-            place: Place::Between,
+            phase: Phase::Between,
             key: PartitionKey::empty(),
             any_partition: false,
             kind: BoundKind::Clustering,
@@ -52,16 +52,16 @@ impl Validator {
         }
     }
 
-    /// Takes note of the next fragment, or says why it cannot come here.
+    /// Checks the next fragment.
     #[inline]
     pub fn check(&mut self, fragment: Fragment<'_>) -> Result<(), GrammarError> {
         match fragment {
             Fragment::Start(start) => self.start(start.key),
             Fragment::Static(_) => {
-                if self.place != Place::AfterStart {
+                if self.phase != Phase::AfterStart {
                     return fail("static row not directly after the partition's start");
                 }
-                self.place = Place::InRows;
+                self.phase = Phase::InRows;
                 Ok(())
             }
             Fragment::Row(row) => self.position(row.position(self.layout.clusterings.len())),
@@ -70,13 +70,13 @@ impl Validator {
                 self.marker(marker)
             }
             Fragment::End => {
-                if self.place == Place::Between {
+                if self.phase == Phase::Between {
                     return fail("partition end without a start");
                 }
                 if self.open.is_some() {
                     return fail("partition ends with an open range tombstone");
                 }
-                self.place = Place::Between;
+                self.phase = Phase::Between;
                 Ok(())
             }
         }
@@ -89,7 +89,7 @@ impl Validator {
     }
 
     fn start(&mut self, key: &PartitionKey) -> Result<(), GrammarError> {
-        if self.place != Place::Between {
+        if self.phase != Phase::Between {
             return fail("partition starts before the previous one ended");
         }
         if self.any_partition && self.layout.compare_keys(&self.key, key) != Ordering::Less {
@@ -104,16 +104,16 @@ impl Validator {
         self.key.copy_from(key);
         self.any_partition = true;
         self.any_position = false;
-        self.place = Place::AfterStart;
+        self.phase = Phase::AfterStart;
         Ok(())
     }
 
     #[inline]
     fn position(&mut self, position: Position<'_>) -> Result<(), GrammarError> {
-        if self.place == Place::Between {
+        if self.phase == Phase::Between {
             return fail("row outside of a partition");
         }
-        self.place = Place::InRows;
+        self.phase = Phase::InRows;
         if let Some(last) = self.last_position()
             && self.layout.clusterings.compare(last, position) != Ordering::Less
         {

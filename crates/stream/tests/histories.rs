@@ -1,5 +1,5 @@
-//! Random histories with many equal timestamps, merged by `Merge` and, point by point, by a naive model: a map from point to
-//! everything that was ever said about it, and the largest of that by the rules.
+//! Random histories with many equal timestamps, merged by `Merge` and by a naive model, which keeps all writes to a point in a map
+//! and takes the newest by the rules.
 
 mod text;
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use halcyon_stream::{Merge, PartitionKey, Purge, PurgeRule};
 use text::{TextStream, layout, spell};
 
-/// A generator of its own, so that a seed gives the same history for ever (splitmix64).
+/// Its own generator (splitmix64), so that a seed gives the same history after any upgrade of a library.
 struct Dice(u64);
 
 impl Dice {
@@ -22,11 +22,11 @@ impl Dice {
     }
 }
 
-/// (timestamp, local deletion time): in the order in which they supersede each other.
+/// (timestamp, local deletion time); the larger supersedes the smaller.
 type Deletion = (i64, u32);
 const NONE: Deletion = (i64::MIN, 0);
 
-/// In the order of `Cells.resolveRegular`; the fields after the timestamp are made so that the larger tuple wins.
+/// In the order of `Cells.resolveRegular`: fields are encoded so that the larger tuple wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Cell {
     timestamp: i64,
@@ -54,7 +54,7 @@ struct Row {
     cells: BTreeMap<(&'static str, &'static str), BTreeSet<Cell>>,
 }
 
-/// Everything that was said of a partition. Points: 4c is row c, 4c−1 the bound before it, 4c+1 the one after it.
+/// All writes to a partition. Points: 4c is row c, 4c−1 the bound before it, 4c+1 the bound after it.
 #[derive(Debug, Clone, Default)]
 struct Partition {
     deletions: BTreeSet<Deletion>,
@@ -157,19 +157,19 @@ fn add(into: &mut Row, row: &Row) {
     }
 }
 
-/// What of the deletions of a compaction goes; `None`: nothing, and nothing has expired.
+/// The parameters of a purge.
 #[derive(Debug, Clone, Copy)]
 struct Purging {
     gc_before: u32,
     now: u32,
-    elsewhere: i64,
+    bound: i64,
 }
 
 fn goes(purging: Option<Purging>, timestamp: i64, local: u32) -> bool {
-    purging.is_some_and(|p| local < p.gc_before && timestamp < p.elsewhere)
+    purging.is_some_and(|p| local < p.gc_before && timestamp < p.bound)
 }
 
-/// The history as one merged stream, spelled out.
+/// The history as the text of one merged stream.
 fn model(history: &History, purging: Option<Purging>) -> String {
     let mut partitions: Vec<_> = history.iter().collect();
     partitions.sort_by(|a, b| layout().compare_keys(&text::key(a.0), &text::key(b.0)));
@@ -197,7 +197,7 @@ fn model_partition(name: &str, partition: &Partition, purging: Option<Purging>) 
                 lines += &format!("row {}{row}\n", point / 4);
             }
         } else if point % 2 != 0 {
-            // A bound lies between what holds just before and just after it.
+            // The deletions just before and just after the bound.
             let (close, open) = (
                 covering_between(partition, whole, point, -1),
                 covering_between(partition, whole, point, 1),
@@ -303,8 +303,8 @@ impl PurgeRule for Purging {
     fn strict_liveness(&self) -> bool {
         false
     }
-    fn min_timestamp_elsewhere(&mut self, _: &PartitionKey) -> i64 {
-        self.elsewhere
+    fn purge_bound(&mut self, _: &PartitionKey) -> i64 {
+        self.bound
     }
 }
 
@@ -344,7 +344,7 @@ fn purging_random_histories() {
         let purging = Purging {
             gc_before: dice.below(now + 1) as u32,
             now: now as u32,
-            elsewhere: [dice.below(7) as i64, i64::MAX][dice.below(2) as usize],
+            bound: [dice.below(7) as i64, i64::MAX][dice.below(2) as usize],
         };
         let texts: Vec<String> = histories.iter().map(|h| model(h, None)).collect();
         let sources = texts.iter().map(|text| TextStream::parse(text)).collect();

@@ -1,9 +1,9 @@
-//! Merge and purge, rule by rule, from `data/*.txt`: a command, its input, `----`, and what must come out. With
-//! `HALCYON_REWRITE=1` the expectations are written anew, to be reviewed as a diff.
+//! Merge and purge, rule by rule, from `data/*.txt`: a command, its input, `----`, and the expected output.
+//! `HALCYON_REWRITE=1` rewrites the expectations, to be reviewed as a diff.
 //!
 //! ```text
 //! # comment                 merge
-//! purge gc=10 now=20 elsewhere=5 [strict]
+//! purge gc=10 now=20 bound=5 [strict]
 //! stream text, `with` between sources
 //! ----
 //! stream text
@@ -19,7 +19,7 @@ use text::{TextStream, layout, spell};
 struct Rule {
     gc_before: u32,
     now: u32,
-    elsewhere: i64,
+    bound: i64,
     strict: bool,
 }
 
@@ -33,8 +33,8 @@ impl PurgeRule for Rule {
     fn strict_liveness(&self) -> bool {
         self.strict
     }
-    fn min_timestamp_elsewhere(&mut self, _: &PartitionKey) -> i64 {
-        self.elsewhere
+    fn purge_bound(&mut self, _: &PartitionKey) -> i64 {
+        self.bound
     }
 }
 
@@ -43,12 +43,12 @@ fn rule(command: &str) -> Option<Rule> {
     if words.next() != Some("purge") {
         return None;
     }
-    let mut rule = Rule { gc_before: 0, now: 0, elsewhere: i64::MAX, strict: false };
+    let mut rule = Rule { gc_before: 0, now: 0, bound: i64::MAX, strict: false };
     for word in words {
         match word.split_once('=') {
             Some(("gc", value)) => rule.gc_before = value.parse().expect("gc"),
             Some(("now", value)) => rule.now = value.parse().expect("now"),
-            Some(("elsewhere", value)) => rule.elsewhere = value.parse().expect("elsewhere"),
+            Some(("bound", value)) => rule.bound = value.parse().expect("bound"),
             _ => rule.strict = true,
         }
     }
@@ -65,7 +65,7 @@ fn answer(command: &str, input: &str) -> String {
     spelled.unwrap_or_else(|e| format!("error: {e}\n"))
 }
 
-/// Answers every block of a file; with sources in the opposite order too, where nothing but the order of ties could change.
+/// Runs every block of a file; merges also with the sources in the opposite order, which may change only ties.
 fn answers(text: &str) -> String {
     let mut out = Vec::new();
     for block in text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
@@ -107,7 +107,7 @@ fn rules() {
     }
 }
 
-/// A stream that has ended stays ended, whatever is asked of it.
+/// A stream that has ended stays ended, however often it is advanced.
 #[test]
 fn nothing_to_merge() {
     let mut merge: Merge<TextStream> = Merge::new(layout(), Vec::new());

@@ -5,7 +5,7 @@
 //! static cell*
 //! row 3 [live T[/L:TTL]] [del T/L] [shadow T/L] cell*
 //! [3 T/L      (3 T/L      3) T/L      3] T/L  range tombstone bounds: from 3, after 3, to before 3, to 3
-//! 3)[ T/L T/L             3]( T/L T/L         boundaries: what ends, what begins
+//! 3)[ T/L T/L             3]( T/L T/L         boundaries: the deletion that closes, the one that opens
 //! cell := a=value@T   a=value@T/L:TTL   a=!@T/L   m.path=…   m=!!@T/L (whole column)   n=A.clock.count+B.clock.count@T
 //! ```
 //! The table has a clustering column of type int, a static column s, simple columns a and b, a counter n and a map m.
@@ -230,7 +230,7 @@ fn counter(text: &str) -> Vec<u8> {
     context
 }
 
-/// Spells out a stream, having checked its grammar.
+/// The text of a stream, after a check of its grammar.
 pub(crate) fn spell<S: FragmentStream>(mut stream: S) -> Result<String, S::Error> {
     let layout = layout();
     let mut validator = Validator::new(layout.clone());

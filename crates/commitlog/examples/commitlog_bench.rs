@@ -1,15 +1,14 @@
-//! Durable records per second by the number of writers, beside what the device itself does.
+//! Durable records per second by number of writers, compared with the device's own rate of durable writes.
 //!
 //! ```text
 //! cargo run --release -p halcyon-commitlog --example commitlog_bench -- DIRECTORY [records] [bytes] [rounds] [auto|uring|pool]
 //! ```
 //!
-//! The device's own figure is a loop that writes one block after the other to a file of zeros, each durable before the
-//! next. Each round measures the loop and then every number of writers, so a change of the machine's mood meets all of
-//! them; the table has medians over the rounds, and each ratio is the median of the rounds' ratios. A writer appends a
-//! record and waits until it is durable, again and again.
+//! The device's rate comes from a loop that writes blocks to a file of zeros, each durable before the next. Each round measures the
+//! loop and then every number of writers, so a slow phase of the machine affects all of them alike. The table shows medians
+//! over the rounds; each ratio is the median of the rounds' ratios. A writer appends a record, waits until it is durable, and repeats.
 //!
-//! `cargo x bench E4` asks for one measurement at a time, as a line of JSON; each shard is a thread with a log of its own:
+//! Experiment E4 runs single measurements, each reported as a line of JSON; each shard is a thread with its own log:
 //!
 //! ```text
 //! commitlog_bench DIRECTORY one SHARDS SEGMENT_BYTES direct|standard batch|group:MS|periodic:MS WRITERS BYTES RECORDS
@@ -34,7 +33,7 @@ struct Run {
     rounds: usize,
 }
 
-/// One cell of one round.
+/// One measurement.
 #[derive(Clone, Copy, Default)]
 struct Measured {
     per_second: f64,
@@ -90,7 +89,7 @@ struct Setting {
     records: usize,
 }
 
-/// So many writers, each with its share of the records; how long each record took.
+/// Runs the writers, each with its share of the records; returns the latency of each record.
 async fn log(disk: &Disk, dir: &Path, shard: u32, setting: Setting) -> Result<Vec<Duration>> {
     let options = Options {
         directory: dir.join(format!("commitlog_bench-{shard}")),
@@ -134,7 +133,7 @@ async fn log(disk: &Disk, dir: &Path, shard: u32, setting: Setting) -> Result<Ve
     Ok(latencies)
 }
 
-/// A log on each of so many threads; records and writers are shared out.
+/// Runs a log on each of `count` threads, which share the records and writers.
 fn shards(disk: &Disk, dir: &Path, count: u32, setting: Setting) -> Result<Measured> {
     let share = |n: usize| n.div_ceil(count as usize);
     let setting =
@@ -219,7 +218,7 @@ fn sync_mode(word: &str) -> SyncMode {
     }
 }
 
-/// What E4 asks for.
+/// One measurement for E4.
 fn one(dir: &Path, what: &str, words: &[String]) -> Result<Measured> {
     let word = |at: usize| words.get(at).expect("all words are there").as_str();
     let number = |at: usize| word(at).parse::<usize>().expect("a number");

@@ -1,4 +1,4 @@
-//! Errors, sorted by what the reader should do. All are cheap to clone: every waiter of a group gets the same one.
+//! Errors, sorted by what the reader should do. They are cheap to clone, because every waiter of a group gets the same one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ pub enum Error {
     )]
     RecordTooLarge { len: usize, max: usize },
 
-    // ---- make room; the log goes on when there is some ----
+    // ---- make room; the log continues once there is some ----
     #[error("the commit log cannot grow: {0}")]
     NoSpace(Arc<halcyon_io::Error>),
 
     // ---- `commit_failure_policy` decides; nothing more is written ----
     #[error(
-        "the commit log has failed and takes no more writes: {0}; restart when the device is in order, what was acknowledged will be replayed"
+        "the commit log has failed and takes no more writes: {0}; repair the device and restart: acknowledged writes will be replayed"
     )]
     Failed(Arc<halcyon_io::Error>),
     #[error("the commit log is closed")]
@@ -27,7 +27,8 @@ pub enum Error {
 
     // ---- repair, or choose to lose it ----
     #[error(
-        "commit log segment {} is corrupt at offset {offset}: {what}; restore the file from a copy, or start once with `commit_failure_policy: ignore`, which skips what is damaged and loses those writes", path.display()
+        "commit log segment {} is corrupt at offset {offset}: {what}; restore the file from a copy, or start once with \
+         `commit_failure_policy: ignore`, which skips the damaged records and loses those writes", path.display()
     )]
     Corrupt { path: PathBuf, offset: u64, what: String },
     #[error(
@@ -37,7 +38,7 @@ pub enum Error {
     #[error(transparent)]
     Io(Arc<halcyon_io::Error>),
 
-    // ---- what the visitor of a replay said ----
+    // ---- the visitor of a replay refused ----
     #[error("{0}")]
     Refused(String),
 }

@@ -1,20 +1,21 @@
 //! The bytes of a segment.
 //!
 //! ```text
-//! segment  := header, padded to a block │ group │ group │ … │ zeros, or what an earlier use left
+//! segment  := header, padded to a block │ group │ group │ … │ zeros, or bytes of an earlier use
 //! group    := group header (32) │ payload │ zeros up to the next block
-//! payload  := record*             as it is, or compressed if that made it smaller
+//! payload  := record*             compressed if that makes it smaller
 //! record   := length u32 │ CRC of the length u32 │ CRC of the body u32 │ body
 //! ```
 //!
-//! 1. A group is what one durable write made durable. It starts on a block and is padded to one, so no byte that was
-//!    acknowledged is ever written again: a torn write can hurt only records that nobody was promised.
-//! 2. Every CRC (CRC-32C) begins with the segment's id and salt, and with the place; so what an earlier use of a recycled
-//!    file left, and what a client put into a record, is never taken for a group or a record of this segment.
-//! 3. A record's place counts uncompressed bytes. Without compression that is its offset in the file; with it, the group
-//!    header says at which place its payload begins.
-//! 4. A group header names the segment that its shard filled before, and where that one ended: so a segment that lost
-//!    its end is told from one that was never filled further.
+//! 1. A group is the unit of a durable write. It starts at a block and is padded to one, so no acknowledged byte is ever
+//!    written again: a torn write can damage only records that were not acknowledged. (Cassandra writes the last, partial page of
+//!    a segment again with the next sync.)
+//! 2. Every CRC (CRC-32C) is seeded with the segment's id, its salt and the offset. So neither the bytes that an earlier use of a
+//!    recycled file left, nor bytes that a client put into a record, can pass for a group or record of this segment.
+//! 3. A record's *raw offset* counts uncompressed bytes. Without compression it equals the file offset; with compression, the
+//!    group header has the raw offset of its first record.
+//! 4. A group header names the shard's previous segment and where that one ended. This tells a segment that lost its end from one
+//!    that was never filled further.
 //!
 //! All integers are big-endian.
 
@@ -24,16 +25,16 @@ pub(crate) const MAGIC: [u8; 8] = *b"HALCLOG1";
 pub(crate) const SEGMENT_HEADER: usize = 48;
 pub(crate) const GROUP_HEADER: usize = 32;
 pub(crate) const RECORD_HEADER: usize = 12;
-/// Blocks are at least this, and at most 64 KiB.
+/// The smallest block; the largest is 64 KiB.
 pub(crate) const BLOCK_MIN: usize = 512;
 pub(crate) const BLOCK_MAX: usize = 64 << 10;
 
-/// What stands at the front of a segment.
+/// The header of a segment.
 ///
 /// ```text
 ///  0  8  magic "HALCLOG1"
 ///  8  8  segment id
-/// 16  8  salt: another for every start of the log
+/// 16  8  salt: differs at every start of the log
 /// 24  4  shard
 /// 28  4  bytes of a block
 /// 32  4  bytes of the segment
@@ -51,15 +52,15 @@ pub(crate) struct SegmentHeader {
     pub(crate) compression: LogCompression,
 }
 
-/// What stands at the front of a group.
+/// The header of a group.
 ///
 /// ```text
 ///  0  4  CRC-32C of id, salt and file offset of the group, then of the 28 bytes that follow
 ///  4  4  stored: bytes of the payload
-///  8  4  raw: bytes of the records; equal to `stored` if they are not compressed
+///  8  4  raw: bytes of the records; equals `stored` if they are not compressed
 /// 12  4  records
-/// 16  4  place of the first record
-/// 20  8  id of the segment that the shard filled before this one; 0: none
+/// 16  4  raw offset of the first record
+/// 20  8  id of the shard's previous segment; 0: none
 /// 28  4  where its last group ended, padding included
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,18 +68,18 @@ pub(crate) struct GroupHeader {
     pub(crate) stored: u32,
     pub(crate) raw: u32,
     pub(crate) records: u32,
-    pub(crate) place: u32,
-    pub(crate) before: Before,
+    pub(crate) raw_offset: u32,
+    pub(crate) previous: PreviousSegment,
 }
 
-/// The segment that a shard filled before, and the end of its last group.
+/// A shard's previous segment, and the end of its last group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Before {
+pub(crate) struct PreviousSegment {
     pub(crate) segment: u64,
     pub(crate) end: u32,
 }
 
-/// What all CRCs of a segment begin with.
+/// The seed of all CRCs of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seed(u32);
 
@@ -117,7 +118,7 @@ impl SegmentHeader {
         bytes
     }
 
-    /// `Err` says what is wrong.
+    /// `Err` describes the damage.
     pub(crate) fn decode(bytes: &[u8]) -> Result<SegmentHeader, String> {
         let short = || "the segment is shorter than its header".to_owned();
         let header = bytes.get(..SEGMENT_HEADER).ok_or_else(short)?;
@@ -148,7 +149,7 @@ impl SegmentHeader {
         Seed(crc32c::crc32c(&bytes))
     }
 
-    /// Where the first group starts.
+    /// The file offset of the first group.
     pub(crate) fn first_group(&self) -> usize {
         self.block as usize
     }
@@ -157,12 +158,12 @@ impl SegmentHeader {
 impl GroupHeader {
     pub(crate) fn encode(&self, seed: Seed, offset: u32) -> [u8; GROUP_HEADER] {
         let mut bytes = [0; GROUP_HEADER];
-        let words = [self.stored, self.raw, self.records, self.place];
+        let words = [self.stored, self.raw, self.records, self.raw_offset];
         for (at, word) in (4..).step_by(4).zip(words) {
             bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
         }
-        bytes[20..28].copy_from_slice(&self.before.segment.to_be_bytes());
-        bytes[28..].copy_from_slice(&self.before.end.to_be_bytes());
+        bytes[20..28].copy_from_slice(&self.previous.segment.to_be_bytes());
+        bytes[28..].copy_from_slice(&self.previous.end.to_be_bytes());
         let crc = GroupHeader::crc(seed, offset, &bytes);
         bytes[..4].copy_from_slice(&crc.to_be_bytes());
         bytes
@@ -173,31 +174,31 @@ impl GroupHeader {
         crc32c::crc32c_append(placed, &header[4..GROUP_HEADER])
     }
 
-    /// The group at the start of `bytes`, if one is there.
+    /// The header at the start of `bytes`, if it is valid.
     pub(crate) fn decode(bytes: &[u8], seed: Seed, offset: u32) -> Option<GroupHeader> {
         let header = bytes.get(..GROUP_HEADER)?;
         if word(header, 0)? != GroupHeader::crc(seed, offset, header) {
             return None;
         }
         let (stored, raw) = (word(header, 4)?, word(header, 8)?);
-        let (records, place) = (word(header, 12)?, word(header, 16)?);
-        let before = Before { segment: long(header, 20)?, end: word(header, 28)? };
-        Some(GroupHeader { stored, raw, records, place, before })
+        let (records, raw_offset) = (word(header, 12)?, word(header, 16)?);
+        let previous = PreviousSegment { segment: long(header, 20)?, end: word(header, 28)? };
+        Some(GroupHeader { stored, raw, records, raw_offset, previous })
     }
 }
 
-fn length_crc(seed: Seed, place: u32, length: u32) -> u32 {
+fn length_crc(seed: Seed, raw_offset: u32, length: u32) -> u32 {
     let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&place.to_be_bytes());
+    bytes[..4].copy_from_slice(&raw_offset.to_be_bytes());
     bytes[4..].copy_from_slice(&length.to_be_bytes());
     crc32c::crc32c_append(seed.0, &bytes)
 }
 
-/// The header of a record at `place`.
-pub(crate) fn record_header(seed: Seed, place: u32, body: &[u8]) -> [u8; RECORD_HEADER] {
+/// The header of a record.
+pub(crate) fn record_header(seed: Seed, raw_offset: u32, body: &[u8]) -> [u8; RECORD_HEADER] {
     let mut bytes = [0; RECORD_HEADER];
     let length = body.len() as u32;
-    let length_crc = length_crc(seed, place, length);
+    let length_crc = length_crc(seed, raw_offset, length);
     let body_crc = crc32c::crc32c_append(length_crc, body);
     for (at, word) in (0..).step_by(4).zip([length, length_crc, body_crc]) {
         bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
@@ -205,29 +206,29 @@ pub(crate) fn record_header(seed: Seed, place: u32, body: &[u8]) -> [u8; RECORD_
     bytes
 }
 
-/// What stands where a record should be.
+/// The result of decoding a record.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found<'a> {
+pub(crate) enum DecodedRecord<'a> {
     Record(&'a [u8]),
-    /// The length can be believed, the body cannot; the next record is known.
+    /// The length is valid, the body is not; the next record can be found.
     BadBody {
         length: usize,
     },
     BadLength,
 }
 
-/// The record at the start of `bytes`, which is at `place`.
-pub(crate) fn record_at(bytes: &[u8], seed: Seed, place: u32) -> Found<'_> {
+/// Decodes the record at the start of `bytes`.
+pub(crate) fn record_at(bytes: &[u8], seed: Seed, raw_offset: u32) -> DecodedRecord<'_> {
     let words = (word(bytes, 0), word(bytes, 4), word(bytes, 8));
-    let (Some(length), Some(crc), Some(body_crc)) = words else { return Found::BadLength };
-    if crc != length_crc(seed, place, length) {
-        return Found::BadLength;
+    let (Some(length), Some(crc), Some(body_crc)) = words else { return DecodedRecord::BadLength };
+    if crc != length_crc(seed, raw_offset, length) {
+        return DecodedRecord::BadLength;
     }
     let length = length as usize;
     match bytes[RECORD_HEADER..].get(..length) {
-        None => Found::BadLength,
-        Some(body) if crc32c::crc32c_append(crc, body) == body_crc => Found::Record(body),
-        Some(_) => Found::BadBody { length },
+        None => DecodedRecord::BadLength,
+        Some(body) if crc32c::crc32c_append(crc, body) == body_crc => DecodedRecord::Record(body),
+        Some(_) => DecodedRecord::BadBody { length },
     }
 }
 
@@ -236,7 +237,7 @@ pub(crate) fn file_name(shard: u32, id: u64) -> String {
     format!("CommitLog-{shard}-{id}.log")
 }
 
-/// Shard and id, if it is the name of a segment.
+/// Shard and id from the name of a segment.
 pub(crate) fn parse_file_name(name: &str) -> Option<(u32, u64)> {
     let (shard, id) = name.strip_prefix("CommitLog-")?.strip_suffix(".log")?.split_once('-')?;
     let digits = |word: &str| word.bytes().all(|b| b.is_ascii_digit());

@@ -1,7 +1,7 @@
-//! The records that the next durable write will carry.
+//! Groups: the records of one durable write.
 //!
-//! A group gathers in the buffer that will be written: `append` copies a record there, and nothing copies it again unless
-//! it is compressed or the buffer grows.
+//! The open group is built in the aligned buffer that will be written. `append` copies a record into it; it is copied again only by
+//! compression or when the buffer grows.
 
 use std::rc::Rc;
 
@@ -9,37 +9,37 @@ use halcyon_io::clock::Instant;
 use halcyon_io::{AlignedBuf, BufferPool};
 
 use crate::compression::compress;
-use crate::format::{self, Before, GROUP_HEADER, GroupHeader, RECORD_HEADER, Seed};
+use crate::format::{self, GROUP_HEADER, GroupHeader, PreviousSegment, RECORD_HEADER, Seed};
 use crate::signal::Ticket;
 use crate::{LogCompression, ReplayPosition};
 
-/// Buffers begin with this size, and double.
+/// The size of a new buffer; it doubles when it is full.
 const BUFFER_MIN: usize = 64 << 10;
 
-/// Where a group will stand.
+/// Where a group starts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct GroupStart {
     pub(crate) segment: u64,
     pub(crate) seed: Seed,
-    /// In the file.
+    /// The file offset.
     pub(crate) offset: u32,
-    /// Of the first record.
-    pub(crate) place: u32,
-    pub(crate) before: Before,
+    /// The raw offset of the first record.
+    pub(crate) raw_offset: u32,
+    pub(crate) previous: PreviousSegment,
 }
 
-pub(crate) struct Gathering {
-    at: Place,
+pub(crate) struct OpenGroup {
+    at: GroupStart,
     buffer: AlignedBuf,
-    /// Of the buffer, the header's room included.
+    /// Bytes of the buffer that are used, with the space for the header.
     len: usize,
     records: u32,
     ticket: Rc<Ticket>,
     started: Instant,
 }
 
-/// A group as it will be written.
-pub(crate) struct Sealed {
+/// A group that is ready to be written.
+pub(crate) struct SealedGroup {
     pub(crate) segment: u64,
     pub(crate) offset: u32,
     pub(crate) buffer: AlignedBuf,
@@ -50,15 +50,15 @@ pub(crate) struct Sealed {
     pub(crate) started: Instant,
 }
 
-/// The pool has no ceiling, and a segment bounds what is asked.
+/// Cannot fail: the pool is unbounded, and a segment's size bounds `len`.
 pub(crate) fn take(pool: &BufferPool, len: usize) -> AlignedBuf {
     pool.try_take(len).expect("an unbounded pool has room for a group")
 }
 
-impl Gathering {
-    pub(crate) fn start(pool: &BufferPool, at: Place, now: Instant) -> Gathering {
+impl OpenGroup {
+    pub(crate) fn start(pool: &BufferPool, at: GroupStart, now: Instant) -> OpenGroup {
         let (buffer, ticket) = (take(pool, BUFFER_MIN), Rc::default());
-        Gathering { at, buffer, len: GROUP_HEADER, records: 0, ticket, started: now }
+        OpenGroup { at, buffer, len: GROUP_HEADER, records: 0, ticket, started: now }
     }
 
     /// Bytes of the records.
@@ -66,8 +66,8 @@ impl Gathering {
         self.len - GROUP_HEADER
     }
 
-    pub(crate) fn place(&self) -> u32 {
-        self.at.place + self.raw() as u32
+    pub(crate) fn raw_offset(&self) -> u32 {
+        self.at.raw_offset + self.raw() as u32
     }
 
     pub(crate) fn ticket(&self) -> &Rc<Ticket> {
@@ -78,31 +78,31 @@ impl Gathering {
         self.started
     }
 
-    /// The caller has made sure that the segment has room.
+    /// Adds a record; the caller has checked that the segment has room.
     pub(crate) fn push(&mut self, pool: &BufferPool, record: &[u8]) -> ReplayPosition {
-        let place = self.place();
+        let raw_offset = self.raw_offset();
         let end = self.len + RECORD_HEADER + record.len();
         if end > self.buffer.len() {
             let mut larger = take(pool, end.max(self.buffer.len() * 2));
             larger[..self.len].copy_from_slice(&self.buffer[..self.len]);
             self.buffer = larger;
         }
-        let header = format::record_header(self.at.seed, place, record);
+        let header = format::record_header(self.at.seed, raw_offset, record);
         self.buffer[self.len..self.len + RECORD_HEADER].copy_from_slice(&header);
         self.buffer[self.len + RECORD_HEADER..end].copy_from_slice(record);
         self.len = end;
         self.records += 1;
-        ReplayPosition { segment: self.at.segment, offset: place }
+        ReplayPosition { segment: self.at.segment, offset: raw_offset }
     }
 
-    /// Compresses, pads, and writes the header. `scratch` is only here to be used again.
+    /// Compresses and pads the group and writes its header. `scratch` is reused between calls.
     pub(crate) fn seal(
         mut self,
         pool: &BufferPool,
         compression: LogCompression,
         block: usize,
         scratch: &mut Vec<u8>,
-    ) -> Sealed {
+    ) -> SealedGroup {
         let raw = self.raw();
         let mut stored = raw;
         if let Some(smaller) = compress(compression, &self.buffer[GROUP_HEADER..self.len], scratch)
@@ -122,12 +122,12 @@ impl Gathering {
             stored: stored as u32,
             raw: raw as u32,
             records: self.records,
-            place: self.at.place,
-            before: self.at.before,
+            raw_offset: self.at.raw_offset,
+            previous: self.at.previous,
         };
         let header = header.encode(self.at.seed, self.at.offset);
         self.buffer[..GROUP_HEADER].copy_from_slice(&header);
-        Sealed {
+        SealedGroup {
             segment: self.at.segment,
             offset: self.at.offset,
             buffer: self.buffer,

@@ -1,7 +1,7 @@
-//! One shard's commit log: preallocated segments, group commit, replay, discard.
+//! The commit log of one shard: preallocated segments, group commit, replay, discard.
 //!
-//! A record is bytes to this crate; which tables it touches is told beside it, so that a segment can be recycled when
-//! none of them needs it any more.
+//! The crate does not decode records. The caller passes the tables of each record, so that a segment can be recycled once all its
+//! tables are flushed.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
@@ -25,10 +25,10 @@ pub use error::{Error, Result};
 pub use log::{Append, CommitLog};
 pub use replay::{ReplayOptions, ReplayReport, Visited, replay};
 
-/// A table's id, as `system_schema.tables` has it.
+/// A table's id in `system_schema.tables`.
 pub type TableId = [u8; 16];
 
-/// Where a record stands: segment ids grow, also from one start of the server to the next.
+/// The position of a record. Segment ids increase, over restarts too; `offset` is the record's raw offset (see `format`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ReplayPosition {
     pub segment: u64,
@@ -38,11 +38,11 @@ pub struct ReplayPosition {
 /// When a write is acknowledged (`commitlog_sync`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
-    /// When it is durable; while one write is in flight the next gathers.
+    /// When it is durable; records that arrive while a write is in flight share the next one.
     Batch,
-    /// When it is durable; one write per window.
+    /// When it is durable; at most one write per window.
     Group { window: std::time::Duration },
-    /// At once; made durable every `period`.
+    /// At once; the log is synced every `period`.
     Periodic { period: std::time::Duration },
 }
 
@@ -62,22 +62,22 @@ pub struct Options {
     pub mode: AccessMode,
     /// Bytes of one segment (`commitlog_segment_size`, 32 MiB).
     pub segment_size: u32,
-    /// Bytes of all segments of this shard (its part of `commitlog_total_space`); beyond it the oldest must be freed.
+    /// Bytes of all segments of this shard (its share of `commitlog_total_space`); above it, tables of the oldest must be flushed.
     pub total_space: u64,
     pub compression: LogCompression,
 }
 
-/// What is to be done about a record that is damaged although records were acknowledged after it.
+/// How a replay treats corruption: a damaged record that was acknowledged, since valid ones follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnCorruption {
     /// Refuse to start.
     #[default]
     Stop,
-    /// Skip it, and say so in a note.
+    /// Skip it, and report it in a note.
     Ignore,
 }
 
-/// The tables that keep the oldest segment from being recycled.
+/// The oldest segment, and the tables whose flush would free it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dirty {
     pub segment: u64,

@@ -1,4 +1,4 @@
-//! The door: one shard's log.
+//! The façade of one shard's log: append, wait for durability, discard.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -12,22 +12,22 @@ use halcyon_io::{AccessMode, Disk, Task, spawn};
 use crate::format::BLOCK_MIN;
 use crate::ready::keep_ready;
 use crate::signal::{Signal, Ticket};
-use crate::state::{GROUP_MAX, Shape, State};
+use crate::state::{GROUP_MAX, SegmentParameters, State};
 use crate::writer::write_groups;
 use crate::{Dirty, Error, Options, ReplayPosition, Result, SyncMode, TableId};
 
-/// Under `periodic`, writers wait when the device is this far behind; so memory is bounded.
-const BEHIND_MAX: usize = 16 * GROUP_MAX;
-/// Smaller segments would be mostly headers.
+/// Under `periodic`, writers wait while more bytes than this are not synced. This bounds the memory when the device is slow.
+const UNSYNCED_MAX: usize = 16 * GROUP_MAX;
+/// In smaller segments, headers and padding would take most of the space.
 const SEGMENT_MIN: u32 = 64 << 10;
 const PAGE: u32 = 4096;
 
-/// One shard's log; clones are the same log. Without a `close`, what has gathered is still written when the last clone is
-/// gone, as long as the thread's runtime runs.
+/// One shard's log; clones share it. When the last clone is dropped without `close`, the open group is still written, provided
+/// that the thread's runtime keeps running.
 #[derive(Clone)]
 pub struct CommitLog(Rc<Handle>);
 
-/// A record that has its place.
+/// A record that was appended, and is not yet durable.
 #[must_use = "a record is durable when `durable` says so"]
 pub struct Append {
     pub position: ReplayPosition,
@@ -40,29 +40,29 @@ struct Handle {
     tasks: RefCell<Vec<Task<()>>>,
 }
 
-/// What the log's handles and its two tasks share.
+/// The state that the log's handles and its two tasks share.
 pub(crate) struct Shared {
     pub(crate) disk: Disk,
     pub(crate) directory: PathBuf,
     pub(crate) mode: AccessMode,
     pub(crate) sync: SyncMode,
-    pub(crate) shape: Shape,
+    pub(crate) parameters: SegmentParameters,
     pub(crate) state: RefCell<State>,
-    /// Why the last file could not be made ready.
+    /// Why the last segment file could not be prepared.
     pub(crate) not_ready: RefCell<Option<Error>>,
-    /// For the writer: there is a group.
+    /// Wakes the writer: a group is open or sealed.
     pub(crate) work: Signal,
-    /// For whoever makes files ready: look again.
+    /// Wakes the task that prepares segment files.
     pub(crate) prepare: Signal,
-    /// For the writer: a file is ready, or cannot be had.
+    /// Wakes the writer: a segment file is ready, or cannot be created.
     pub(crate) ready: Signal,
-    /// For whoever flushes: look whether space is short.
+    /// Wakes the task that flushes when space is short.
     pub(crate) short: Signal,
 }
 
 impl CommitLog {
-    /// Opens the log of `shard` on this thread, inside `block_on`. `first_segment` is greater than every id that this
-    /// shard ever used: `ReplayReport::next_segment`.
+    /// Opens the log of `shard` on this thread, inside `block_on`. `first_segment` must be greater than every id that this
+    /// shard has used: `ReplayReport::next_segment`.
     pub async fn open(
         disk: Disk,
         options: Options,
@@ -78,7 +78,7 @@ impl CommitLog {
             AccessMode::Direct => (choice.alignment.offset as usize).max(BLOCK_MIN),
             _ => PAGE as usize,
         };
-        let shape = Shape {
+        let parameters = SegmentParameters {
             shard,
             salt: salt(disk.clock().unix_micros(), first_segment),
             block,
@@ -91,8 +91,8 @@ impl CommitLog {
             directory: options.directory,
             mode: options.mode,
             sync: options.sync,
-            shape,
-            state: RefCell::new(State::first(shape, first_segment)),
+            parameters,
+            state: RefCell::new(State::first(parameters, first_segment)),
             not_ready: RefCell::default(),
             work: Signal::default(),
             prepare: Signal::default(),
@@ -104,7 +104,7 @@ impl CommitLog {
         Ok(CommitLog(Rc::new(Handle { shared, tasks: RefCell::new(tasks) })))
     }
 
-    /// Reserves a place and copies the record there. Records stand in the order of the calls.
+    /// Reserves a position and copies the record into the open group. Positions increase in the order of the calls.
     pub fn append(&self, record: &[u8], tables: &[TableId]) -> Result<Append> {
         let shared = &self.0.shared;
         let mut state = shared.state.borrow_mut();
@@ -115,12 +115,12 @@ impl CommitLog {
         Ok(Append { position, ticket, shared: shared.clone() })
     }
 
-    /// Where the next record will stand, or further on: all records so far stand below.
+    /// A position above all records so far, and not above the next one.
     pub fn position(&self) -> ReplayPosition {
         self.0.shared.state.borrow().position()
     }
 
-    /// The table needs no record below the position any more.
+    /// Tells that the table is flushed up to the position: its records below are no longer needed.
     pub fn discard_below(&self, table: TableId, position: ReplayPosition) {
         let shared = &self.0.shared;
         let mut state = shared.state.borrow_mut();
@@ -130,7 +130,7 @@ impl CommitLog {
         }
     }
 
-    /// Who holds the oldest segment, if anybody holds one.
+    /// The oldest segment and the tables that keep it, if there is one.
     pub fn oldest_dirty(&self) -> Option<Dirty> {
         self.0.shared.state.borrow().oldest_dirty()
     }
@@ -140,7 +140,7 @@ impl CommitLog {
         self.0.shared.state.borrow().is_short_of_space()
     }
 
-    /// Waits until space runs short. Flush what `oldest_dirty` names before you ask again.
+    /// Waits until space is short. Flush the tables of `oldest_dirty` before the next call.
     pub async fn short_of_space(&self) {
         poll_fn(|cx| {
             while !self.is_short_of_space() {
@@ -151,7 +151,7 @@ impl CommitLog {
         .await;
     }
 
-    /// Everything appended so far is durable.
+    /// Makes all records durable that were appended before the call.
     pub async fn sync(&self) -> Result<()> {
         let last = {
             let mut state = self.0.shared.state.borrow_mut();
@@ -168,7 +168,7 @@ impl CommitLog {
         }
     }
 
-    /// Everything is durable and nothing more is taken; segments that no table needs are deleted.
+    /// Makes all records durable, refuses new ones, and deletes segments that no table needs.
     pub async fn close(&self) -> Result<()> {
         let synced = self.sync().await;
         let shared = &self.0.shared;
@@ -194,13 +194,14 @@ impl CommitLog {
     }
 }
 
-/// Another for every start: the clock may stand still or be set back, and ids may begin anew.
+/// Differs at every start, so that groups of an earlier start are never taken for this one's. The time alone would not do (a
+/// clock can be set back), nor would the segment id (ids start over in an emptied directory).
 fn salt(unix_micros: i64, first_segment: u64) -> u64 {
     (unix_micros as u64) ^ first_segment.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Shared {
-    /// Lets the tasks end when they are done.
+    /// Lets both tasks end after their current work.
     fn stop(&self) {
         self.state.borrow_mut().closing = true;
         for signal in [&self.work, &self.prepare, &self.ready, &self.short] {
@@ -208,11 +209,11 @@ impl Shared {
         }
     }
 
-    /// Whether a record may be acknowledged now although it is not durable.
+    /// Under `periodic`: whether a record can be acknowledged before it is durable.
     fn keeps_up(&self, period: Duration) -> bool {
         let state = self.state.borrow();
         let late = |since| self.disk.clock().now() - since > period + period / 2;
-        state.unsynced <= BEHIND_MAX && !state.unsynced_since().is_some_and(late)
+        state.unsynced <= UNSYNCED_MAX && !state.unsynced_since().is_some_and(late)
     }
 }
 
@@ -223,7 +224,7 @@ impl Drop for Handle {
 }
 
 impl Append {
-    /// Returns when the record is as durable as the sync mode promises. Dropped early, the record is written all the same.
+    /// Returns when the record is as durable as the sync mode promises. Dropping the future does not cancel the write.
     pub async fn durable(self) -> Result<()> {
         let mut place = None;
         poll_fn(|cx| {

@@ -1,11 +1,11 @@
-//! Makes files ready ahead: recycles what nobody needs, else creates.
+//! The task that prepares segment files: it recycles free ones, or creates them.
 //!
-//! 1. A free file is renamed to the next id, the directory is synced, and then the new header is written over the old one.
-//!    After a crash in between, the name is newer than the header: such a file was never used under its new name.
-//! 2. Where none is free, a file of zeros is created. Both leave blocks that were written before, so that a durable write
-//!    changes nothing but data.
-//! 3. One file is always ready, and every free one that the space allows; others are deleted.
-//! 4. An error is told to the writer only if it has no file to go on with. It is tried again when the writer asks.
+//! 1. To recycle, a file is renamed to the next id, the directory is synced, then the new header replaces the old one. After a crash
+//!    in between, the id in the name is greater than the one in the header: the file was not used under its new name.
+//! 2. A new file is filled with zeros. Either way its blocks have been written before: a write to an extent that is only reserved
+//!    would make the file system commit its journal too.
+//! 3. One file is kept ready, and as many free ones as the total space allows; the others are deleted.
+//! 4. The writer gets an error only when it needs a file and none is ready. Its next request tries again.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ pub(crate) async fn keep_ready(shared: Rc<Shared>) {
                 continue;
             }
             Step::Delete(id) => {
-                // It stays behind if this fails, and is replayed in vain: nobody has to hear of it.
+                // If this fails, the file is replayed at the next start: needless, but harmless.
                 let _ = shared.disk.remove(&shared.path(id)).await;
                 continue;
             }
@@ -48,12 +48,12 @@ pub(crate) async fn keep_ready(shared: Rc<Shared>) {
 
 impl Shared {
     pub(crate) fn path(&self, id: u64) -> PathBuf {
-        self.directory.join(file_name(self.shape.shard, id))
+        self.directory.join(file_name(self.parameters.shard, id))
     }
 
     fn next_step(&self) -> Step {
         let mut state = self.state.borrow_mut();
-        // A log that was dropped with records in hand may still need a file for them.
+        // A log that was dropped with unwritten records may still need a file.
         let done = state.closing && state.unsynced == 0;
         if done || state.failed.is_some() {
             return Step::Stop;
@@ -77,7 +77,7 @@ impl Shared {
                     state.next_ready += 1;
                     state.spares.push_back(spare);
                 } else {
-                    // Its id was abandoned meanwhile.
+                    // Its id was abandoned in the meantime.
                     state.free.push(spare.id);
                 }
             }
@@ -88,7 +88,7 @@ impl Shared {
         self.ready.raise();
     }
 
-    /// Makes the first file, before anybody appends.
+    /// Prepares the first file, before any record is appended.
     pub(crate) async fn make_first(&self) -> Result<()> {
         let id = self.state.borrow().next_ready;
         let spare = self.create(id).await?;
@@ -97,7 +97,7 @@ impl Shared {
     }
 
     async fn create(&self, id: u64) -> Result<Spare> {
-        let (path, len) = (self.path(id), u64::from(self.shape.segment_size));
+        let (path, len) = (self.path(id), u64::from(self.parameters.segment_size));
         let file = self.disk.create_blocks(&path, self.mode, Purpose::CommitLog, len).await?;
         self.disk.sync_dir(&self.directory).await?;
         self.write_header(Spare { id, file }).await
@@ -112,11 +112,11 @@ impl Shared {
     }
 
     async fn write_header(&self, spare: Spare) -> Result<Spare> {
-        let header = self.shape.header(spare.id).encode();
-        let mut buffer = crate::group::take(&self.state.borrow().pool, self.shape.block);
+        let header = self.parameters.header(spare.id).encode();
+        let mut buffer = crate::group::take(&self.state.borrow().pool, self.parameters.block);
         buffer[..header.len()].copy_from_slice(&header);
-        buffer[header.len()..self.shape.block].fill(0);
-        let (outcome, _) = spare.file.write_durable(0, buffer, self.shape.block).await;
+        buffer[header.len()..self.parameters.block].fill(0);
+        let (outcome, _) = spare.file.write_durable(0, buffer, self.parameters.block).await;
         outcome?;
         Ok(spare)
     }

@@ -1,10 +1,10 @@
-//! Reads what earlier starts left.
+//! Replays the segments of earlier starts.
 //!
-//! 1. The directory's segments make one chain per shard, in the order of their ids. Chains are read beside each other.
-//! 2. A chain may end in a torn group: nobody was promised it. Anything else that is damaged was promised to somebody,
-//!    and so was a torn group that later segments of the same start follow, and the end that a later segment says an
-//!    earlier one had: then the replay refuses, or skips and says what it skipped.
-//! 3. Files stay until `ReplayReport::delete`.
+//! 1. Each shard's segments form a chain, in the order of their ids. Chains are replayed in parallel.
+//! 2. A chain may end in a torn group, which was never acknowledged. All other damage is corruption of acknowledged records: a
+//!    torn group that segments of the same start follow, too, and a segment that is shorter than the next one says. The replay
+//!    then stops with an error, or skips the damage and reports it.
+//! 3. The files are kept until `ReplayReport::delete`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,41 +16,39 @@ use halcyon_io::{
 };
 
 use crate::format::parse_file_name;
-use crate::scan::{Damage, Front, Scanned, front, scan};
+use crate::scan::{Damage, Scanned, SegmentState, scan, segment_state};
 use crate::{Error, OnCorruption, ReplayPosition, Result};
 
-/// Larger files are no segments.
+/// A file larger than this is not a segment.
 const SEGMENT_MAX: u64 = 2 << 30;
 const READ: StreamOptions = StreamOptions { buffer_size: 1 << 20, depth: 2 };
 
-/// How to replay.
 #[derive(Debug, Clone)]
 pub struct ReplayOptions {
     pub directory: PathBuf,
     pub mode: AccessMode,
-    /// Shards read at once, each on a thread of its own; 1 reads on the calling thread.
+    /// Shards replayed in parallel, each on its own thread; 1 replays on the calling thread.
     pub threads: usize,
     pub on_corruption: OnCorruption,
 }
 
-/// What a replay found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplayReport {
-    /// Those that have records.
+    /// Segments with records.
     pub segments: usize,
     pub records: u64,
-    /// Of the records.
+    /// Bytes of the records.
     pub bytes: u64,
-    /// Sentences for the log: torn tails, what was skipped.
+    /// Messages for the operator: torn tails and skipped damage.
     pub notes: Vec<String>,
-    /// Greater than every segment id that was found.
+    /// Greater than every segment id in the directory.
     pub next_segment: u64,
-    /// All files, replayed or never used.
+    /// All segment files, including those that were never used.
     pub files: Vec<PathBuf>,
 }
 
 impl ReplayReport {
-    /// Deletes what was replayed, once it is durable elsewhere.
+    /// Deletes the segments; call it once their records are durable in SSTables.
     pub async fn delete(&self, disk: &Disk) -> Result<()> {
         for file in &self.files {
             match disk.remove(file).await {
@@ -65,18 +63,18 @@ impl ReplayReport {
     }
 }
 
-/// A segment has been visited.
+/// Progress: a segment has been visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visited {
     pub shard: u32,
-    /// Of all shards: how many by now, of how many.
+    /// Over all shards: segments visited so far, and their total.
     pub segments: usize,
     pub of: usize,
 }
 
-/// Calls `visit` with shard, position and bytes of every record, in order for each shard; shards run beside each other.
-/// After each segment `pause` is awaited: what has gathered can be put aside. An error of either ends the replay. Blocks the thread:
-/// for start-up only.
+/// Calls `visit` with shard, position and body of every record, in order within each shard; shards run in parallel. `pause` is
+/// awaited after each segment, for example to flush. An error of either ends the replay. Blocks the thread: for start-up
+/// only.
 pub async fn replay<V, P>(
     disk: &Disk,
     options: &ReplayOptions,
@@ -149,15 +147,15 @@ struct Work<V, P> {
     options: ReplayOptions,
     chains: Vec<(u32, Vec<u64>)>,
     next: AtomicUsize,
-    /// Visited by now, and all.
+    /// Segments visited so far, and their total.
     segments: AtomicUsize,
     of: usize,
     visit: V,
     pause: P,
 }
 
-/// Where a chain stands: the segment before, and how it ended.
-struct Last {
+/// The previous segment of a chain, and how it ended.
+struct ChainEnd {
     path: PathBuf,
     id: u64,
     salt: u64,
@@ -170,7 +168,7 @@ where
     V: Fn(u32, ReplayPosition, &[u8]) -> Result<(), String>,
     P: AsyncFn(Visited) -> Result<(), String>,
 {
-    /// Replays chains until there are no more, or one fails.
+    /// Replays chains until none is left or one fails.
     async fn run(&self) -> Vec<(usize, Result<ReplayReport>)> {
         let mut parts = Vec::new();
         loop {
@@ -186,18 +184,18 @@ where
 
     async fn chain(&self, shard: u32, ids: &[u64]) -> Result<ReplayReport> {
         let mut report = ReplayReport::default();
-        let mut last: Option<Last> = None;
+        let mut last: Option<ChainEnd> = None;
         for &id in ids {
             let path = self.options.directory.join(crate::format::file_name(shard, id));
             let bytes = self.read(&path).await?;
-            let header = match front(&bytes, shard, id) {
-                Front::Unused => continue,
-                Front::Foreign => return Err(Error::Foreign(path)),
-                Front::Damaged(what) => {
+            let header = match segment_state(&bytes, shard, id) {
+                SegmentState::Unused => continue,
+                SegmentState::Foreign => return Err(Error::Foreign(path)),
+                SegmentState::Damaged(what) => {
                     self.damaged(&path, Damage { offset: 0, what }, &mut report.notes)?;
                     continue;
                 }
-                Front::Used(header) => header,
+                SegmentState::Used(header) => header,
             };
             let visit = |offset, record: &[u8]| {
                 let position = ReplayPosition { segment: id, offset };
@@ -208,7 +206,7 @@ where
             let segments = self.segments.fetch_add(1, Relaxed) + 1;
             let visited = Visited { shard, segments, of: self.of };
             (self.pause)(visited).await.map_err(Error::Refused)?;
-            if scanned.before.is_some()
+            if scanned.previous.is_some()
                 && let Some(last) = last.take().filter(|last| last.salt == header.salt)
             {
                 self.joined(last, &scanned, &mut report.notes)?;
@@ -228,22 +226,22 @@ where
             }
             let Scanned { end, torn, .. } = scanned;
             if scanned.groups > 0 || torn.is_some() {
-                last = Some(Last { path, id, salt: header.salt, end, torn });
+                last = Some(ChainEnd { path, id, salt: header.salt, end, torn });
             }
         }
         Ok(report)
     }
 
-    /// A segment of the same start follows: the one before must be whole.
-    fn joined(&self, last: Last, next: &Scanned, notes: &mut Vec<String>) -> Result<()> {
+    /// Checks a segment that another one of the same start follows: it must be complete.
+    fn joined(&self, last: ChainEnd, next: &Scanned, notes: &mut Vec<String>) -> Result<()> {
         if let Some(torn) = last.torn {
             return self.damaged(&last.path, torn, notes);
         }
-        match next.before {
-            Some(before) if before.segment == last.id && before.end as usize > last.end => {
+        match next.previous {
+            Some(previous) if previous.segment == last.id && previous.end as usize > last.end => {
                 let what = format!(
                     "it ends here, but the segment after it says that it was filled to {}",
-                    before.end
+                    previous.end
                 );
                 self.damaged(&last.path, Damage { offset: last.end, what }, notes)
             }

@@ -1,27 +1,27 @@
-//! One segment's bytes, from its header to the last group: pure.
+//! Decodes the bytes of one segment, without I/O.
 //!
-//! 1. Groups follow one another from block to block. The first block without a valid group header is the end, unless a
-//!    valid group stands further on: then what lies between is damage.
-//! 2. A group whose header is valid and whose records are not is torn if no valid group follows, because it was never
-//!    acknowledged: its writer was the last. Otherwise it is damage.
-//! 3. Damage stops the scan, or is skipped: to the next record if the length can be believed, else to the next group.
+//! 1. Groups follow each other at block boundaries. The first block without a valid group header is the end, unless a valid group
+//!    follows later: then the bytes between are damaged.
+//! 2. A group with a valid header and invalid records is torn if no valid group follows: the crash interrupted its write, so it
+//!    was not acknowledged. Otherwise it is damaged.
+//! 3. Damage ends the scan or is skipped: up to the next record if the length is valid, otherwise up to the next group.
 //!
-//! Whether a tear is believed is the caller's to decide, who knows what stands in the segments after this one.
+//! A torn end is only a candidate here: the caller checks it against the segments that follow.
 
 use crate::OnCorruption;
 use crate::compression::decompress;
 use crate::format::{
-    BLOCK_MIN, Before, Found, GROUP_HEADER, GroupHeader, MAGIC, RECORD_HEADER, Seed, SegmentHeader,
-    record_at,
+    BLOCK_MIN, DecodedRecord, GROUP_HEADER, GroupHeader, MAGIC, PreviousSegment, RECORD_HEADER,
+    Seed, SegmentHeader, record_at,
 };
 
-/// What a segment is, by its front.
+/// The state of a segment, by its header.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Front {
+pub(crate) enum SegmentState {
     Used(SegmentHeader),
-    /// Made ready, or on the way there, and never filled.
+    /// Prepared, perhaps only in part, and never used.
     Unused,
-    /// Apache Cassandra's.
+    /// Written by Apache Cassandra.
     Foreign,
     Damaged(String),
 }
@@ -32,46 +32,46 @@ pub(crate) struct Damage {
     pub(crate) what: String,
 }
 
-/// What was found behind the header.
+/// The result of a scan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scanned {
     pub(crate) groups: u64,
     pub(crate) records: u64,
     pub(crate) bytes: u64,
-    /// What the first group says about the segment before.
-    pub(crate) before: Option<Before>,
-    /// Behind the last group.
+    /// The previous segment, as the first group names it.
+    pub(crate) previous: Option<PreviousSegment>,
+    /// The end of the last group.
     pub(crate) end: usize,
-    /// With valid groups behind it. More than one only if it is ignored.
+    /// Damage with valid groups after it; several only if the policy is to ignore it.
     pub(crate) damage: Vec<Damage>,
-    /// With nothing behind it.
+    /// Damage at the end.
     pub(crate) torn: Option<Damage>,
 }
 
-/// What the front of the file says; `shard` and `id` are its name's.
-pub(crate) fn front(bytes: &[u8], shard: u32, id: u64) -> Front {
+/// The state of a segment whose name has this shard and id.
+pub(crate) fn segment_state(bytes: &[u8], shard: u32, id: u64) -> SegmentState {
     let header = match SegmentHeader::decode(bytes) {
         Ok(header) => header,
         Err(what) => {
             let cassandra = matches!(bytes, [0, 0, 0, 1..=31, ..]);
             return if bytes.iter().all(|byte| *byte == 0) {
-                Front::Unused
+                SegmentState::Unused
             } else if cassandra && !bytes.starts_with(&MAGIC) {
-                Front::Foreign
+                SegmentState::Foreign
             } else {
-                Front::Damaged(what)
+                SegmentState::Damaged(what)
             };
         }
     };
     if header.shard != shard || header.id > id {
         let said = format!("its header is of segment {} of shard {}", header.id, header.shard);
-        return Front::Damaged(said);
+        return SegmentState::Damaged(said);
     }
-    // Renamed for its next use, which never began.
-    if header.id < id { Front::Unused } else { Front::Used(header) }
+    // Renamed to be recycled; the crash came before its new header.
+    if header.id < id { SegmentState::Unused } else { SegmentState::Used(header) }
 }
 
-/// Visits the place and the bytes of every record. An error of the visitor ends it.
+/// Visits the raw offset and the body of every record. An error of the visitor ends the scan.
 pub(crate) fn scan<E>(
     bytes: &[u8],
     header: &SegmentHeader,
@@ -126,13 +126,13 @@ impl<V> Walk<'_, V> {
         self.found.damage.push(Damage { offset, what: what.to_owned() });
     }
 
-    /// Visits one group. Returns where the next one may start; `None`: no further.
+    /// Visits one group. Returns the earliest offset of the next one; `None` ends the scan.
     fn group<E>(&mut self, at: usize, on_corruption: OnCorruption) -> Result<Option<usize>, E>
     where
         V: FnMut(u32, &[u8]) -> Result<(), E>,
     {
         let Some(header) = self.group_header(at) else { return Ok(None) };
-        self.found.before.get_or_insert(header.before);
+        self.found.previous.get_or_insert(header.previous);
         let next = at
             .saturating_add(GROUP_HEADER)
             .saturating_add(header.stored as usize)
@@ -168,7 +168,7 @@ impl<V> Walk<'_, V> {
             return Ok(stored.into());
         }
         let raw = header.raw as usize;
-        // A group gathers no more than a segment holds, whatever its header says.
+        // A group is never larger than a segment: this bounds the allocation.
         if raw > self.bytes.len() {
             return Err(format!("the group says that it has {raw} bytes of records"));
         }
@@ -185,7 +185,7 @@ impl<V> Walk<'_, V> {
         }
     }
 
-    /// Visits the records of a group; `false` if one of them is bad.
+    /// Visits the records of a group; `false` if one is damaged.
     fn records<E>(
         &mut self,
         at: usize,
@@ -199,18 +199,20 @@ impl<V> Walk<'_, V> {
     {
         let (mut from, mut count, mut clean) = (0, 0, true);
         while from < records.len() {
-            let place = header.place.wrapping_add(from as u32);
-            // In a compressed group only the group's offset means something to whoever looks at the file.
+            let raw_offset = header.raw_offset.wrapping_add(from as u32);
+            // A compressed record has no file offset of its own: name the group's.
             let offset = if header.stored == header.raw { at + GROUP_HEADER + from } else { at };
-            let (length, what) = match record_at(&records[from..], self.seed, place) {
-                Found::Record(body) => {
-                    (self.visit)(place, body)?;
+            let (length, what) = match record_at(&records[from..], self.seed, raw_offset) {
+                DecodedRecord::Record(body) => {
+                    (self.visit)(raw_offset, body)?;
                     self.found.records += 1;
                     self.found.bytes += body.len() as u64;
                     (Some(body.len()), None)
                 }
-                Found::BadBody { length } => (Some(length), Some("the CRC of a record is wrong")),
-                Found::BadLength => (None, Some("the CRC of a record's length is wrong")),
+                DecodedRecord::BadBody { length } => {
+                    (Some(length), Some("the CRC of a record is wrong"))
+                }
+                DecodedRecord::BadLength => (None, Some("the CRC of a record's length is wrong")),
             };
             if let Some(what) = what {
                 clean = false;

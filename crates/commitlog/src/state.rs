@@ -1,15 +1,15 @@
-//! What a log knows: the group that gathers, the groups that wait for the device, the segments and who needs them.
+//! The state of a log: the open group, the sealed groups, the segments and the tables that need them.
 //!
 //! ```text
 //!   segments   7 (full) ── 8 (full) ── 9 current            spares  10
-//!   groups                    in flight │ sealed │ sealed │ gathering ◄── append
+//!   groups                         in flight │ sealed │ sealed │ open ◄── append
 //! ```
 //!
-//! 1. `append` needs no file: ids, offsets and salt are known ahead, and the writer waits for the file if it must.
-//! 2. A segment in which no table has a record that it still needs, and whose groups are all written, is recycled.
-//! 3. A failed write fails the log for good: what the device has after it is unknown, and no later success may hide that.
-//!    A file that cannot be had for want of space fails only what has waited for it. Those positions are never given
-//!    again: the log goes on in a later segment.
+//! 1. `append` never waits for a file: ids, offsets and salt are known in advance. Only the writer waits for the file.
+//! 2. A segment is recycled once all its groups are written and no table needs one of its records.
+//! 3. A failed write fails the log for good: the contents of the device are unknown after it, and a later success must not hide
+//!    that (PostgreSQL's fsync errors of 2018 are the warning). If a file cannot be created for want of space, only the records
+//!    fail that wait for it. Their positions are never reused: the log continues in a later segment.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -17,17 +17,17 @@ use std::rc::Rc;
 use halcyon_io::clock::Instant;
 use halcyon_io::{BlockFile, BufferPool};
 
-use crate::format::{Before, GROUP_HEADER, RECORD_HEADER, Seed, SegmentHeader};
-use crate::group::{Gathering, Place, Sealed};
+use crate::format::{GROUP_HEADER, PreviousSegment, RECORD_HEADER, Seed, SegmentHeader};
+use crate::group::{GroupStart, OpenGroup, SealedGroup};
 use crate::signal::Ticket;
 use crate::{Dirty, Error, LogCompression, ReplayPosition, Result, TableId};
 
-/// A group of this size is sealed, and the next begins: writes get no faster beyond it.
+/// A group of this size is sealed: larger writes have no higher throughput.
 pub(crate) const GROUP_MAX: usize = 1 << 20;
 
-/// What all segments of a log share.
+/// The parameters of all segments of a log.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct SegmentParameters {
     pub(crate) shard: u32,
     pub(crate) salt: u64,
     pub(crate) block: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Shape {
     pub(crate) compression: LogCompression,
 }
 
-impl Shape {
+impl SegmentParameters {
     pub(crate) fn header(&self, id: u64) -> SegmentHeader {
         SegmentHeader {
             id,
@@ -58,61 +58,61 @@ impl Shape {
     }
 }
 
-/// A segment that has groups, or will.
+/// A segment in use.
 struct Segment {
     id: u64,
-    /// The last record of each table that is still needed.
+    /// For each table that needs the segment, the raw offset of its last record.
     dirty: HashMap<TableId, u32>,
-    /// Groups that are not written yet.
+    /// Groups that are not written.
     waiting: usize,
 }
 
-/// A file that is ready to be filled.
+/// A segment file that is ready for use.
 pub(crate) struct Spare {
     pub(crate) id: u64,
     pub(crate) file: BlockFile,
 }
 
 pub(crate) struct State {
-    pub(crate) shape: Shape,
+    pub(crate) parameters: SegmentParameters,
     pub(crate) pool: BufferPool,
     scratch: Vec<u8>,
-    /// Oldest first; the last is the current one.
+    /// Oldest first; the last one is current.
     segments: VecDeque<Segment>,
     seed: Seed,
-    /// Where the next group of the current segment starts.
+    /// The file offset of the current segment's next group.
     offset: u32,
-    /// Where its first record will be.
-    place: u32,
-    before: Before,
-    gathering: Option<Gathering>,
-    sealed: VecDeque<Sealed>,
+    /// The raw offset of that group's first record.
+    raw_offset: u32,
+    previous: PreviousSegment,
+    open: Option<OpenGroup>,
+    sealed: VecDeque<SealedGroup>,
     in_flight: Option<(Rc<Ticket>, Instant)>,
-    /// Bytes of records that are not durable.
+    /// Bytes of the records that are not durable.
     pub(crate) unsynced: usize,
-    /// Somebody waits for the group that gathers: it is written without waiting for its window.
+    /// Under `periodic`, a blocked writer waits for the open group: it is written before its window ends.
     pub(crate) wanted: bool,
     pub(crate) failed: Option<Error>,
     pub(crate) closing: bool,
     pub(crate) spares: VecDeque<Spare>,
-    /// Ids of segments that nobody needs.
+    /// Ids of segments that can be recycled.
     pub(crate) free: Vec<u64>,
-    /// The id of the next file that is made ready.
+    /// The id of the next file to prepare.
     pub(crate) next_ready: u64,
 }
 
 impl State {
-    pub(crate) fn first(shape: Shape, first_segment: u64) -> State {
+    pub(crate) fn first(parameters: SegmentParameters, first_segment: u64) -> State {
         let mut state = State {
-            shape,
+            parameters,
             pool: BufferPool::unbounded(),
             scratch: Vec::new(),
             segments: VecDeque::new(),
-            seed: shape.seed(first_segment),
+            seed: parameters.seed(first_segment),
             offset: 0,
-            place: 0,
-            before: Before::default(),
-            gathering: None,
+            raw_offset: 0,
+            previous: PreviousSegment::default(),
+            open: None,
             sealed: VecDeque::new(),
             in_flight: None,
             unsynced: 0,
@@ -127,12 +127,12 @@ impl State {
         state
     }
 
-    /// Makes a segment that has no group yet the current one.
+    /// Makes an empty segment current.
     fn enter(&mut self, id: u64) {
         self.segments.push_back(Segment { id, dirty: HashMap::new(), waiting: 0 });
-        self.seed = self.shape.seed(id);
-        self.offset = self.shape.header(id).first_group() as u32;
-        self.place = self.offset + GROUP_HEADER as u32;
+        self.seed = self.parameters.seed(id);
+        self.offset = self.parameters.header(id).first_group() as u32;
+        self.raw_offset = self.offset + GROUP_HEADER as u32;
     }
 
     fn current(&self) -> u64 {
@@ -140,7 +140,7 @@ impl State {
     }
 
     pub(crate) fn position(&self) -> ReplayPosition {
-        let offset = self.gathering.as_ref().map_or(self.place, Gathering::place);
+        let offset = self.open.as_ref().map_or(self.raw_offset, OpenGroup::raw_offset);
         ReplayPosition { segment: self.current(), offset }
     }
 
@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// Puts a record into the group that gathers.
+    /// Adds a record to the open group.
     pub(crate) fn append(
         &mut self,
         record: &[u8],
@@ -160,23 +160,23 @@ impl State {
         now: impl FnOnce() -> Instant,
     ) -> Result<(ReplayPosition, Rc<Ticket>)> {
         self.refuse()?;
-        let (len, max) = (record.len(), self.shape.record_max());
+        let (len, max) = (record.len(), self.parameters.record_max());
         if len > max {
             return Err(Error::RecordTooLarge { len, max });
         }
         let needed = RECORD_HEADER + len;
         self.make_room(needed);
-        let at = Place {
+        let at = GroupStart {
             segment: self.current(),
             seed: self.seed,
             offset: self.offset,
-            place: self.place,
-            before: self.before,
+            raw_offset: self.raw_offset,
+            previous: self.previous,
         };
         let pool = &self.pool;
-        let gathering = self.gathering.get_or_insert_with(|| Gathering::start(pool, at, now()));
-        let position = gathering.push(pool, record);
-        let ticket = gathering.ticket().clone();
+        let open = self.open.get_or_insert_with(|| OpenGroup::start(pool, at, now()));
+        let position = open.push(pool, record);
+        let ticket = open.ticket().clone();
         self.unsynced += needed;
         if let Some(segment) = self.segments.back_mut() {
             for table in tables {
@@ -186,19 +186,20 @@ impl State {
         Ok((position, ticket))
     }
 
-    /// Seals the group, and leaves the segment, if `needed` bytes more do not fit.
+    /// Seals the open group if `needed` more bytes do not fit, and changes the segment if they still do not.
     fn make_room(&mut self, needed: usize) {
-        let gathered = self.gathering.as_ref().map_or(0, Gathering::raw);
+        let gathered = self.open.as_ref().map_or(0, OpenGroup::raw);
         let end = self.offset as usize + GROUP_HEADER + gathered + needed;
-        let place_fits = self.place as u64 + (gathered + needed) as u64 <= u64::from(u32::MAX);
-        if end > self.shape.segment_size as usize || !place_fits {
+        let raw_offset_fits =
+            self.raw_offset as u64 + (gathered + needed) as u64 <= u64::from(u32::MAX);
+        if end > self.parameters.segment_size as usize || !raw_offset_fits {
             self.seal();
-            // What was sealed may have been compressed, so there may be room now.
+            // Compression may have shrunk the sealed group, so the segment may have room.
             let end = self.offset as usize + GROUP_HEADER + needed;
-            let place_fits = self.place as u64 + needed as u64 <= u64::from(u32::MAX);
-            if end > self.shape.segment_size as usize || !place_fits {
+            let raw_offset_fits = self.raw_offset as u64 + needed as u64 <= u64::from(u32::MAX);
+            if end > self.parameters.segment_size as usize || !raw_offset_fits {
                 let left = self.current();
-                self.before = Before { segment: left, end: self.offset };
+                self.previous = PreviousSegment { segment: left, end: self.offset };
                 self.enter(left + 1);
                 self.release_unneeded();
             }
@@ -207,16 +208,16 @@ impl State {
         }
     }
 
-    /// Hands the gathering group to the writer.
+    /// Hands the open group to the writer.
     pub(crate) fn seal(&mut self) {
         self.wanted = false;
-        let Some(gathering) = self.gathering.take() else { return };
-        let Shape { compression, block, .. } = self.shape;
-        let sealed = gathering.seal(&self.pool, compression, block, &mut self.scratch);
+        let Some(open) = self.open.take() else { return };
+        let SegmentParameters { compression, block, .. } = self.parameters;
+        let sealed = open.seal(&self.pool, compression, block, &mut self.scratch);
         self.offset += sealed.len as u32;
-        self.place = match compression {
+        self.raw_offset = match compression {
             LogCompression::None => self.offset.saturating_add(GROUP_HEADER as u32),
-            _ => self.place + sealed.raw as u32,
+            _ => self.raw_offset + sealed.raw as u32,
         };
         if let Some(segment) = self.segments.back_mut() {
             segment.waiting += 1;
@@ -224,18 +225,18 @@ impl State {
         self.sealed.push_back(sealed);
     }
 
-    /// When the gathering group began.
-    pub(crate) fn gathering_since(&self) -> Option<Instant> {
-        self.gathering.as_ref().map(Gathering::started)
+    /// When the open group got its first record.
+    pub(crate) fn open_since(&self) -> Option<Instant> {
+        self.open.as_ref().map(OpenGroup::started)
     }
 
-    pub(crate) fn next_sealed(&mut self) -> Option<Sealed> {
+    pub(crate) fn next_sealed(&mut self) -> Option<SealedGroup> {
         let sealed = self.sealed.pop_front()?;
         self.in_flight = Some((sealed.ticket.clone(), sealed.started));
         Some(sealed)
     }
 
-    /// A group is durable.
+    /// Accounts for a group that is durable.
     pub(crate) fn written(&mut self, segment: u64, raw: usize) {
         self.in_flight = None;
         self.unsynced -= raw;
@@ -245,29 +246,29 @@ impl State {
         self.release_unneeded();
     }
 
-    /// The last group that is not durable yet.
+    /// The newest group that is not durable.
     pub(crate) fn last_ticket(&self) -> Option<Rc<Ticket>> {
-        let gathering = self.gathering.as_ref().map(Gathering::ticket);
+        let open = self.open.as_ref().map(OpenGroup::ticket);
         let sealed = || self.sealed.back().map(|sealed| &sealed.ticket);
         let in_flight = || self.in_flight.as_ref().map(|(ticket, _)| ticket);
-        gathering.or_else(sealed).or_else(in_flight).cloned()
+        open.or_else(sealed).or_else(in_flight).cloned()
     }
 
-    /// Since when the oldest record waits to become durable.
+    /// When the oldest record that is not durable was appended.
     pub(crate) fn unsynced_since(&self) -> Option<Instant> {
         let in_flight = self.in_flight.as_ref().map(|(_, since)| *since);
         let sealed = || self.sealed.front().map(|sealed| sealed.started);
-        in_flight.or_else(sealed).or_else(|| self.gathering_since())
+        in_flight.or_else(sealed).or_else(|| self.open_since())
     }
 
-    /// Everything that is not durable is lost. The tickets are to be answered.
+    /// Drops all records that are not durable. The caller must answer the tickets.
     fn drop_unsynced(&mut self) -> Vec<Rc<Ticket>> {
         let in_flight = self.in_flight.take().map(|(ticket, _)| ticket);
         let sealed = self.sealed.drain(..).map(|sealed| sealed.ticket);
         let tickets = in_flight.into_iter().chain(sealed).collect::<Vec<_>>();
-        let gathering = self.gathering.take().map(|gathering| gathering.ticket().clone());
+        let open = self.open.take().map(|open| open.ticket().clone());
         self.unsynced = 0;
-        tickets.into_iter().chain(gathering).collect()
+        tickets.into_iter().chain(open).collect()
     }
 
     /// Fails the log for good.
@@ -276,14 +277,14 @@ impl State {
         self.drop_unsynced()
     }
 
-    /// There is no file for segment `id`, nor for a later one: goes on in the one after all that positions were given of.
+    /// Drops segment `id` and later ones, which have no file. The log continues after the last segment that has given out a position.
     pub(crate) fn abandon_from(&mut self, id: u64) -> Vec<Rc<Ticket>> {
         let tickets = self.drop_unsynced();
         let next = self.current() + 1;
         self.segments.retain(|segment| segment.id < id);
-        if self.before.segment >= id {
-            // Where the last real segment ended is not known any more.
-            self.before = Before::default();
+        if self.previous.segment >= id {
+            // The end of the last segment that has a file is unknown by now.
+            self.previous = PreviousSegment::default();
         }
         self.enter(next);
         self.next_ready = next;
@@ -301,8 +302,9 @@ impl State {
         self.release_unneeded();
     }
 
-    /// Frees the oldest segments that nobody needs, but never one behind another that stays: what is replayed is then always the
-    /// end of the history, and no write comes back whose deletion is not replayed too.
+    /// Frees the oldest segments that no table needs, but none after a segment that stays. The log is thus always a suffix of
+    /// the history: a write cannot be replayed without the deletions that followed it. Cassandra frees clean segments in any order:
+    /// its SSTables record the commit log intervals that they cover, and the replay skips those.
     fn release_unneeded(&mut self) {
         let current = self.current();
         while let Some(oldest) = self.segments.front() {
@@ -314,7 +316,7 @@ impl State {
         }
     }
 
-    /// At the end, the current one too.
+    /// Frees the current segment too; for a closed log.
     pub(crate) fn release_current(&mut self) {
         let free = &mut self.free;
         self.segments.retain(|segment| {
@@ -332,16 +334,16 @@ impl State {
         Some(Dirty { segment: oldest.id, tables })
     }
 
-    /// Whether one file more would be too many, and a flush would help.
+    /// Whether another segment would exceed the total space, and a flush could free one.
     pub(crate) fn is_short_of_space(&self) -> bool {
         self.segments.len() > 1 && !self.may_have_files(self.segments.len() + 1)
     }
 
     fn may_have_files(&self, count: usize) -> bool {
-        count as u64 * u64::from(self.shape.segment_size) <= self.shape.total_space
+        count as u64 * u64::from(self.parameters.segment_size) <= self.parameters.total_space
     }
 
-    /// Whether a free file is worth keeping.
+    /// Whether to keep a free file for recycling.
     pub(crate) fn wants_free(&self) -> bool {
         self.spares.is_empty() || self.may_have_files(self.segments.len() + self.spares.len() + 1)
     }

@@ -1,10 +1,10 @@
-//! The task that writes groups, one after the other.
+//! The task that writes groups, one at a time.
 //!
-//! 1. `batch`: whatever has gathered when the device is free becomes the next write. Nobody waits for a window, and the
-//!    more writers there are the more share a write.
-//! 2. `group` and `periodic`: a group is sealed when its window has passed, when it is full, or when `sync` asks.
-//! 3. One write is in flight. So a group that is torn by a crash is the last one, and a damaged group with valid ones
-//!    behind it is damage.
+//! 1. `batch`: when a write completes, the open group is the next write. There is no window to wait for, and the size of a
+//!    group adapts to the load.
+//! 2. `group` and `periodic`: a group is sealed when its window ends, when it is full, or when `sync` asks.
+//! 3. One write is in flight. More in flight would hide a torn write: with one, only the last group can be torn, so a damaged group
+//!    before valid ones is corruption.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -14,19 +14,19 @@ use std::task::Poll;
 use halcyon_io::BlockFile;
 use halcyon_io::clock::Instant;
 
-use crate::group::Sealed;
+use crate::group::SealedGroup;
 use crate::log::Shared;
 use crate::signal::Ticket;
 use crate::{Error, SyncMode};
 
 enum Step {
-    Write(Sealed),
+    Write(SealedGroup),
     WaitUntil(Instant),
     Wait,
     Stop,
 }
 
-/// Runs until the log is closed or dropped, and everything is written.
+/// Runs until the log is closed or dropped and all groups are written.
 pub(crate) async fn write_groups(shared: Rc<Shared>) {
     let mut open: Option<(u64, BlockFile)> = None;
     loop {
@@ -52,13 +52,13 @@ impl Shared {
         if let Some(sealed) = state.next_sealed() {
             return Step::Write(sealed);
         }
-        let Some(since) = state.gathering_since() else {
+        let Some(since) = state.open_since() else {
             return if state.closing { Step::Stop } else { Step::Wait };
         };
         let due = match self.sync {
             SyncMode::Batch => None,
             SyncMode::Group { window } => Some(since + window),
-            // Writers that are held up send nothing more, so the group would not fill up either.
+            // Blocked writers append nothing, so the group would not fill up: do not wait for the window.
             SyncMode::Periodic { .. } if state.wanted => None,
             SyncMode::Periodic { period } => Some(since + period),
         };
@@ -82,7 +82,7 @@ impl Shared {
         .await;
     }
 
-    /// The file of a segment. `None`: there is none, and everybody who waited for it knows.
+    /// The file of a segment; `None` if there is none, and its waiters have the error.
     async fn file_for(&self, id: u64) -> Option<(u64, BlockFile)> {
         let error = loop {
             if let Some(spare) = self.take_spare(id) {
@@ -90,7 +90,7 @@ impl Shared {
                 self.short.raise();
                 return Some((id, spare));
             }
-            // Taken down before it is tried again: an error of long ago says nothing about now.
+            // An old error says nothing about the next attempt.
             self.not_ready.take();
             self.prepare.raise();
             self.ready.wait().await;
@@ -103,7 +103,7 @@ impl Shared {
             _ => None,
         };
         let (tickets, error) = match no_space {
-            // Under `periodic` writers were told already that all is well.
+            // Under `periodic`, the records were acknowledged already: the log must fail.
             Some(error) if !matches!(self.sync, SyncMode::Periodic { .. }) => {
                 (self.state.borrow_mut().abandon_from(id), error)
             }
@@ -123,8 +123,8 @@ impl Shared {
         Some(spare.file)
     }
 
-    async fn write(&self, file: &BlockFile, sealed: Sealed) {
-        let Sealed { segment, offset, buffer, len, raw, ticket, .. } = sealed;
+    async fn write(&self, file: &BlockFile, sealed: SealedGroup) {
+        let SealedGroup { segment, offset, buffer, len, raw, ticket, .. } = sealed;
         let (outcome, buffer) = file.write_durable(u64::from(offset), buffer, len).await;
         drop(buffer);
         match outcome {

@@ -1,4 +1,4 @@
-//! What the fuzz target calls, over real segments with random changes.
+//! The function of the fuzz target on real segments with random changes.
 
 #[path = "../../../fuzz/src/commitlog.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use halcyon_commitlog::{CommitLog, LogCompression, Options, SyncMode};
 use halcyon_io::{AccessMode, Disk, block_on};
 
-/// Two segments that the log wrote, the first without the zeros at its end.
+/// Two segments of a real log, the first without its trailing zeros.
 fn segments(compression: LogCompression) -> Vec<u8> {
     let (disk, simulated) = Disk::simulated(1);
     let options = Options {
@@ -42,7 +42,7 @@ fn segments(compression: LogCompression) -> Vec<u8> {
     [contents(1), contents(2)].concat()
 }
 
-/// Proves that no change makes a replay panic, hang, or take memory without bound.
+/// Proves that no change makes a replay panic, hang, or allocate without bound.
 #[test]
 fn changed_segments() {
     let samples: Vec<Vec<u8>> = [LogCompression::None, LogCompression::Lz4, LogCompression::Zstd]

@@ -4,20 +4,20 @@ use halcyon_io::{SimDisk, block_on};
 
 use super::*;
 
-/// What a scenario was promised before the machine stopped.
+/// The promises that the log made before the crash.
 #[derive(Debug, Default)]
 struct Promised {
     appended: usize,
-    /// Records below are durable.
+    /// Records below it were acknowledged.
     acknowledged: usize,
-    /// Records below were discarded.
+    /// Records below it were discarded.
     discarded: usize,
 }
 
 const BATCH: usize = 12;
 const BATCHES: usize = 24;
 
-/// Writes batches that fill a few segments, and discards in between so that segments are recycled.
+/// Writes batches that fill several segments, and discards between them, so that segments are recycled.
 async fn scenario(
     disk: &Disk,
     options: Options,
@@ -42,7 +42,7 @@ async fn scenario(
         }
         promised.acknowledged = promised.appended;
         if batch % 6 == 5 {
-            // The flush that was frozen six batches ago is done.
+            // The flush that began six batches ago has ended.
             log.discard_below(TABLE, batch_start.1);
             promised.discarded = batch_start.0;
             batch_start = (promised.appended, log.position());
@@ -51,8 +51,8 @@ async fn scenario(
     log.close().await
 }
 
-/// Checks a replay against what was promised: all that was acknowledged and not discarded, nothing that was not appended,
-/// in order, none twice.
+/// Checks that a replay has all records that were acknowledged and not discarded, no record that was not appended, in order, each
+/// once.
 fn check(records: &Replayed, promised: &Promised, said: &str) {
     let numbers: Vec<usize> = records.iter().map(|(_, _, bytes)| number(bytes)).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{said}: out of order");
@@ -68,8 +68,8 @@ fn check(records: &Replayed, promised: &Promised, said: &str) {
     }
 }
 
-/// Runs until the machine stops at `operation`, restarts, replays; goes on in a second start, which stops too; replays.
-/// Returns how many operations there are.
+/// Runs until the power fails at `operation`, replays, runs again until it fails once more, replays. Returns the number of
+/// operations.
 fn crash_at(seed: u64, options: &Options, operation: u64, lucky: bool) -> u64 {
     let said = format!("seed {seed}, operation {operation}, lucky {lucky}, {options:?}");
     let (disk, simulated) = Disk::simulated(seed);
@@ -95,7 +95,7 @@ fn crash_at(seed: u64, options: &Options, operation: u64, lucky: bool) -> u64 {
         let _ = scenario(&disk, options.clone(), first, from, &mut promised).await;
         restart(&simulated);
         let (_, records) = replayed(&disk).await;
-        // What the first start lost in its last write, the second does not bring.
+        // The second start must not bring back a record that the first one lost.
         let (old, new): (Replayed, Replayed) =
             records.into_iter().partition(|(_, at, _)| at.segment < first);
         check(&new, &Promised { discarded: promised.discarded.max(from), ..promised }, &said);
@@ -113,8 +113,8 @@ fn crash_everywhere(seed: u64, options: &Options, step: usize) {
     }
 }
 
-/// Proves that whatever the operation at which the power goes, every acknowledged record replays, in order, and nothing
-/// else but records that were appended; also when the machine stops again in its second start, over what the first left.
+/// Proves that after a power loss at any operation every acknowledged record replays, in order, with no record that was not
+/// appended; and again after a power loss in the second start.
 #[test]
 fn power_loss_at_every_operation() {
     crash_everywhere(100, &options(), 1);

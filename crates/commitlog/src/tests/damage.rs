@@ -1,4 +1,4 @@
-//! Damage to what was acknowledged.
+//! Damage to acknowledged records.
 
 use halcyon_io::{Purpose, SimDisk, block_on};
 
@@ -10,7 +10,7 @@ fn path(id: u64) -> PathBuf {
     Path::new(DIRECTORY).join(file_name(0, id))
 }
 
-/// A closed log of three segments and some, all needed; and how many records it has.
+/// A closed log of more than three segments that tables still need, and its number of records.
 async fn three_segments(disk: &Disk, compression: LogCompression) -> usize {
     let options = Options { compression, ..options() };
     let log = CommitLog::open(disk.clone(), options, 0, 1).await.expect("opens");
@@ -26,15 +26,14 @@ async fn three_segments(disk: &Disk, compression: LogCompression) -> usize {
     count
 }
 
-/// Where groups end in a segment, by its records' positions and sizes; good enough to tell used from unused bytes.
+/// The end of a segment's groups, by the positions and sizes of its records: close enough to tell used from unused bytes.
 fn used(simulated: &SimDisk, id: u64) -> usize {
     let bytes = simulated.contents(&path(id)).expect("a segment");
     bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
-/// Proves that a flipped bit in the first or second segment, wherever it is, either hurts nothing (it is padding) or is
-/// refused with the file and an offset at or before it, in the same group; and that `ignore` then brings everything but
-/// the records it hit.
+/// Proves that a flipped bit anywhere in the first or second segment either has no effect (in padding) or is refused with the file
+/// and an offset at or before it in the same group; and that `ignore` then replays all records but the damaged ones.
 #[test]
 fn flips() {
     for compression in [LogCompression::None, LogCompression::Lz4] {
@@ -63,7 +62,7 @@ fn flips() {
                             let (report, left) = replayed_with(&disk, OnCorruption::Ignore).await;
                             assert!(!report.expect("ignored").notes.is_empty());
                             assert!(left.iter().all(|record| all.contains(record)));
-                            // One record, or one compressed or headless group, or a headless segment.
+                            // One record, one compressed group, one group without its header, or one segment without its header.
                             let lost = all.len() - left.len();
                             let segment = all.iter().filter(|(_, at, _)| at.segment == id).count();
                             assert!(
@@ -81,7 +80,7 @@ fn flips() {
     }
 }
 
-/// Proves that a torn last group ends the replay quietly, with a note, and with all that was acknowledged before it.
+/// Proves that a torn last group ends the replay with a note and with all records acknowledged before it.
 #[test]
 fn torn_tail() {
     let (disk, simulated) = Disk::simulated(21);
@@ -97,8 +96,7 @@ fn torn_tail() {
     });
 }
 
-/// Proves that a segment that lost its end is refused although nothing valid follows in it, because the next segment knows
-/// how far it was filled.
+/// Proves that a segment that lost its end is refused although no valid group follows in it: the next segment has its length.
 #[test]
 fn lost_end() {
     let (disk, simulated) = Disk::simulated(22);
@@ -127,7 +125,7 @@ fn lost_end() {
     });
 }
 
-/// Proves what other files under the names of segments are taken for.
+/// Proves how other files with the names of segments are treated.
 #[test]
 fn other_files() {
     let header = |id, shard| {
@@ -162,7 +160,7 @@ fn other_files() {
     }
 }
 
-/// Proves that an error of the visitor ends the replay, and that shards on threads of their own are all read.
+/// Proves that an error of the visitor ends the replay, and that all shards are read on several threads.
 #[test]
 fn visitors_and_threads() {
     let (disk, _) = Disk::simulated(24);

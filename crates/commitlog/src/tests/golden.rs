@@ -1,4 +1,4 @@
-//! The bytes of small segments, each named. `HALCYON_GOLDEN=write` writes the expectation anew, to be reviewed as a diff.
+//! The named bytes of small segments. `HALCYON_GOLDEN=write` rewrites the expectation, to be reviewed as a diff.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use halcyon_io::{SimDisk, block_on};
 use super::*;
 use crate::compression::decompress;
 use crate::format::{
-    Found, GROUP_HEADER, GroupHeader, RECORD_HEADER, SEGMENT_HEADER, SegmentHeader, file_name,
-    record_at,
+    DecodedRecord, GROUP_HEADER, GroupHeader, RECORD_HEADER, SEGMENT_HEADER, SegmentHeader,
+    file_name, record_at,
 };
 
 struct Lines<'a> {
@@ -59,8 +59,8 @@ fn describe(bytes: &[u8]) -> String {
             (4, "stored bytes"),
             (4, "raw bytes"),
             (4, "records"),
-            (4, "place of the first record"),
-            (8, "segment filled before"),
+            (4, "raw offset of the first record"),
+            (8, "previous segment"),
             (4, "its end"),
         ]);
         assert_eq!(lines.at - start, GROUP_HEADER);
@@ -71,8 +71,9 @@ fn describe(bytes: &[u8]) -> String {
         } else {
             let mut from = 0;
             while from < stored.len() {
-                let found = record_at(&stored[from..], header.seed(), group.place + from as u32);
-                let Found::Record(body) = found else { panic!("a record") };
+                let found =
+                    record_at(&stored[from..], header.seed(), group.raw_offset + from as u32);
+                let DecodedRecord::Record(body) = found else { panic!("a record") };
                 lines.fields(&[(4, "length"), (4, "CRC of the length"), (4, "CRC of the body")]);
                 lines.take(body.len(), &format!("body: {}", body.escape_ascii()));
                 from += RECORD_HEADER + body.len();
@@ -87,7 +88,7 @@ fn segment(simulated: &SimDisk, id: u64) -> Vec<u8> {
     simulated.contents(&Path::new(DIRECTORY).join(file_name(2, id))).expect("a segment")
 }
 
-/// Proves that the format stays what it is, byte for byte.
+/// Proves that the format has not changed in any byte.
 #[test]
 fn golden_segments() {
     let mut text = String::new();

@@ -1,12 +1,12 @@
-//! Segments whose CRCs are right and whose contents are not: what a replay must survive.
+//! Segments with valid CRCs and hostile contents.
 
 use halcyon_io::Random;
 
 use super::*;
-use crate::format::{Before, GROUP_HEADER, GroupHeader, SegmentHeader, record_header};
+use crate::format::{GROUP_HEADER, GroupHeader, PreviousSegment, SegmentHeader, record_header};
 use crate::scan::scan;
 
-/// A number that is small, or near a limit, or anything.
+/// A small number, a number near a limit, or any number.
 fn odd(random: &mut Random, near: u32) -> u32 {
     match random.below(4) {
         0 => random.below(64) as u32,
@@ -16,7 +16,7 @@ fn odd(random: &mut Random, near: u32) -> u32 {
     }
 }
 
-/// Proves that signed nonsense neither panics nor takes memory without bound, and that a scan ends.
+/// Proves that hostile contents with valid CRCs neither panic nor allocate without bound, and that the scan ends.
 #[test]
 fn signed_nonsense() {
     for seed in 0..20_000 {
@@ -35,14 +35,14 @@ fn signed_nonsense() {
             }
             let stored = odd(&mut random, len - offset - GROUP_HEADER as u32);
             let raw = if random.chance(1, 2) { stored } else { odd(&mut random, len) };
-            let (records, place) = (odd(&mut random, 1), odd(&mut random, offset + 32));
-            let before = Before { segment: random.below(3), end: odd(&mut random, len) };
-            let group = GroupHeader { stored, raw, records, place, before };
+            let (records, raw_offset) = (odd(&mut random, 1), odd(&mut random, offset + 32));
+            let previous = PreviousSegment { segment: random.below(3), end: odd(&mut random, len) };
+            let group = GroupHeader { stored, raw, records, raw_offset, previous };
             let at = offset as usize;
             let encoded = group.encode(header.seed(), offset);
             bytes[at..at + GROUP_HEADER].copy_from_slice(&encoded);
             let body = &bytes[at + 44..(at + 44 + random.below(300) as usize).min(bytes.len())];
-            let record = record_header(header.seed(), place, body);
+            let record = record_header(header.seed(), raw_offset, body);
             bytes[at + 32..at + 44].copy_from_slice(&record);
         }
         for on_corruption in [OnCorruption::Stop, OnCorruption::Ignore] {

@@ -48,7 +48,7 @@ fn periodic() -> SyncMode {
     SyncMode::Periodic { period: Duration::from_secs(10) }
 }
 
-/// A record that tells its number; compressible, and not of one length.
+/// A record that contains its number; compressible, and of varying length.
 fn record(number: usize) -> Vec<u8> {
     let mut bytes = format!("record {number:06} ").into_bytes();
     bytes.extend(std::iter::repeat_n(b'a' + (number % 26) as u8, number * 37 % 3000));

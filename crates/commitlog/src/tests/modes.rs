@@ -1,12 +1,12 @@
-//! What each sync mode and compression promises, recycling, and space.
+//! Sync modes, compression, recycling, and space.
 
 use halcyon_io::{Fault, FaultRule, Operation, Purpose, block_on, spawn};
 
 use super::*;
 use crate::Error;
 
-/// Proves, for every sync mode and compression, that what was written over many segments replays: all of it, in order, at
-/// the positions that `append` said; and that compression makes it smaller.
+/// Proves for every sync mode and compression that records over many segments replay completely, in order, at the positions that
+/// `append` returned; and that compression saves space.
 #[test]
 fn round_trip() {
     for sync in [SyncMode::Batch, group(), periodic()] {
@@ -43,7 +43,7 @@ fn round_trip() {
     }
 }
 
-/// Proves that writers who come while a write is in flight, or before it starts, share one, and that all are answered.
+/// Proves that records appended before or during a write share the next one, and that all writers are answered.
 #[test]
 fn one_write_for_many() {
     let (disk, _) = Disk::simulated(2);
@@ -53,7 +53,7 @@ fn one_write_for_many() {
             let stats = disk.histograms();
             stats.iter().find(|s| s.purpose == Purpose::CommitLog).map_or(0, |s| s.operations)
         };
-        // The next segment is made ready meanwhile.
+        // Meanwhile the next segment is prepared.
         write(&log, 0..5).await;
         let before = writes();
         let writers: Vec<_> = (0..50)
@@ -72,8 +72,8 @@ fn one_write_for_many() {
     });
 }
 
-/// Proves that segments that no table needs are recycled, that one table is enough to keep one and all behind it (what is left
-/// is the end of the history), and that the old records of a recycled file never come back.
+/// Proves that segments that no table needs are recycled, that one table keeps its segment and all later ones (the log is a suffix
+/// of the history), and that the old records of a recycled file never replay.
 #[test]
 fn recycling() {
     let (disk, simulated) = Disk::simulated(3);
@@ -108,7 +108,7 @@ fn recycling() {
     });
 }
 
-/// Proves that a closed log leaves no file if nothing is needed, and only what is needed otherwise.
+/// Proves that a closed log leaves only the segments that a table needs.
 #[test]
 fn closing() {
     let (disk, simulated) = Disk::simulated(4);
@@ -135,7 +135,7 @@ fn closing() {
     });
 }
 
-/// Proves that a table that holds the oldest segment is named when space runs short, and that its flush ends the shortage.
+/// Proves that the table that keeps the oldest segment is named when space is short, and that its flush frees space.
 #[test]
 fn pressure() {
     let (disk, _) = Disk::simulated(5);
@@ -158,8 +158,8 @@ fn pressure() {
     });
 }
 
-/// Proves that after a failed write nobody hears of a success any more: those who waited, those who come, `sync`, `close`;
-/// and under `periodic`, where the writer was told that all is well, the next one hears of it.
+/// Proves that after a failed write every waiter, later writer, `sync` and `close` fails; under `periodic`, where the record was
+/// acknowledged already, the next writer fails.
 #[test]
 fn write_errors_are_final() {
     for sync in [SyncMode::Batch, group(), periodic()] {
@@ -193,8 +193,8 @@ fn write_errors_are_final() {
     }
 }
 
-/// Proves that under `periodic` writers who are held up because the device is behind go on as soon as it is not: the group that
-/// their records are in will not fill up, and its period is an hour.
+/// Proves that under `periodic` writers blocked by a slow device continue as soon as it catches up: their group will not fill up,
+/// and its period is an hour.
 #[test]
 fn held_up_writers_wait_for_no_period() {
     let (disk, _) = Disk::simulated(8);
@@ -203,13 +203,13 @@ fn held_up_writers_wait_for_no_period() {
         let options = Options { sync, segment_size: 4 << 20, total_space: 256 << 20, ..options() };
         let log = CommitLog::open(disk.clone(), options, 0, 1).await.expect("opens");
         let began = disk.clock().now();
-        // More than may wait for the device, and a group that has just begun.
+        // More bytes than may be unsynced, and a group that has just opened.
         let large = vec![7; 1 << 20];
         for _ in 0..20 {
             drop(log.append(&large, &[TABLE]).expect("fits"));
         }
         let small = log.append(b"small", &[TABLE]).expect("fits");
-        // A task of its own, which nothing wakes up but its record.
+        // Its own task, which only its record wakes.
         spawn(small.durable()).await.expect("runs").expect("durable");
         let waited = disk.clock().now() - began;
         assert!(waited < Duration::from_secs(3600), "{waited:?}");
@@ -217,8 +217,8 @@ fn held_up_writers_wait_for_no_period() {
     });
 }
 
-/// Proves that a full disk refuses what has no segment, keeps what was acknowledged, and that the log goes on when there is
-/// room again; that under `periodic` it fails; and that no position is given twice.
+/// Proves that a full disk refuses records without a segment and keeps acknowledged ones, that the log continues once there is
+/// room, that it fails under `periodic`, and that no position is given twice.
 #[test]
 fn full_disk() {
     for sync in [SyncMode::Batch, periodic()] {
@@ -260,7 +260,7 @@ fn full_disk() {
     }
 }
 
-/// Proves the limits of a record: half a segment, and nothing at all.
+/// Proves the limits of a record's size: half a segment, and zero.
 #[test]
 fn record_sizes() {
     let (disk, _) = Disk::simulated(8);
@@ -282,7 +282,7 @@ fn record_sizes() {
     });
 }
 
-/// Proves that a log whose handles are dropped writes what it was given, over the end of its segment too.
+/// Proves that a log whose handles are dropped writes its records, also across the end of a segment.
 #[test]
 fn dropped_without_close() {
     let (disk, _) = Disk::simulated(9);
@@ -296,7 +296,7 @@ fn dropped_without_close() {
         for append in appends {
             append.durable().await.expect("durable");
         }
-        // The tasks of a dropped log run on; a turn of the runtime for each write lets them end.
+        // The tasks of a dropped log keep running; one turn of the runtime for each write lets them end.
         for _ in 0..50 {
             spawn(async {}).await;
         }

@@ -1,7 +1,7 @@
-//! The other end, as far as tests, the crash test and benchmarks need it: requests written, responses read.
+//! The client's side of one connection, without a socket: for `doctor --live`, tests and benchmarks.
 //!
-//! It speaks for one connection without a socket: [`Client::startup`] first, [`Client::started`] when READY has come, then
-//! requests, each appended to the bytes that [`Client::take`] gives. Responses come out of [`Client::next`].
+//! Call [`Client::startup`] first, [`Client::started`] after READY, then send requests. Each appends to the bytes that
+//! [`Client::take`] returns. [`Client::next_answer`] returns the responses.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::{
     Values, Version, compressed, write,
 };
 
-/// What a response says, without the types of columns.
+/// A decoded response, without the types of columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Ready,
@@ -24,7 +24,7 @@ pub enum Answer {
     Error {
         code: i32,
         message: String,
-        /// What the code has beside the text.
+        /// The fields of this error code after the message.
         rest: Vec<u8>,
     },
     Void,
@@ -86,12 +86,12 @@ impl Client {
         }
         self.push(stream, Opcode::Startup, &body);
         if !self.version.is_framed() {
-            // Its answer is compressed already.
+            // The answer to STARTUP is already compressed.
             self.decoder.start(self.version, self.compression);
         }
     }
 
-    /// READY or AUTHENTICATE has come.
+    /// To be called after READY or AUTHENTICATE.
     pub fn started(&mut self) {
         self.started = true;
         self.decoder.start(self.version, self.compression);
@@ -183,7 +183,7 @@ impl Client {
         self.decoder.feed(bytes);
     }
 
-    /// The next response with its stream.
+    /// The next response and its stream.
     pub fn next_answer(&mut self) -> Result<Option<(i16, Answer)>, ProtocolError> {
         let Some(envelope) = self.decoder.next()? else { return Ok(None) };
         let answer = decode(&envelope).map_err(|Malformed(message)| {
@@ -192,7 +192,7 @@ impl Client {
         Ok(Some((envelope.stream, answer)))
     }
 
-    /// An envelope of any opcode, framed and compressed as the connection is.
+    /// Appends an envelope of any opcode, framed and compressed as the connection requires.
     pub fn push(&mut self, stream: i16, opcode: Opcode, body: &[u8]) {
         let mut flags = Flags::default();
         if self.version.is_beta() {
@@ -392,7 +392,7 @@ fn rows(body: &mut Reader<'_>) -> Result<Page, Malformed> {
     for _ in 0..count {
         let cell = |_| Ok(body.bytes()?.map(<[u8]>::to_vec));
         page.rows.push((0..width).map(cell).collect::<Result<_, Malformed>>()?);
-        // Rows without columns have no bytes that would bound their number.
+        // Rows without columns take no bytes, so the body would not bound their number.
         if width <= 0 {
             break;
         }

@@ -1,11 +1,11 @@
-//! Compressed bodies of v3 and v4: LZ4 behind its length (4 bytes, big-endian), or Snappy as it is.
+//! Compressed bodies of v3 and v4: LZ4 after its uncompressed length (4 bytes, big-endian), or raw Snappy.
 
 use lz4_flex::block;
 
 use crate::Compression;
 use crate::read::{Malformed, Result};
 
-/// Replaces the bytes from `begin` on; `false`: they stay as they are.
+/// Compresses the bytes from `begin` in place; `false` if they were left unchanged.
 pub(crate) fn compress(
     out: &mut Vec<u8>,
     begin: usize,
@@ -33,7 +33,7 @@ pub(crate) fn compress(
     true
 }
 
-/// Most bytes that one byte of input can stand for, so that a false length takes no memory.
+/// The most bytes that one compressed byte can produce; a length beyond it is false, and must not cause an allocation.
 const LZ4_RATIO: usize = 255;
 const SNAPPY_RATIO: usize = 32;
 

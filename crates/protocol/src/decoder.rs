@@ -1,14 +1,15 @@
-//! What the socket reads becomes envelopes.
+//! Decodes the bytes of the socket into envelopes.
 //!
 //! ```text
 //!  feed ─► input ─┬─ bare envelopes (v3, v4, and everything before STARTUP) ──► body decompressed ─► Envelope
 //!                 └─ v5 frames ─┬─ self-contained ─► whole envelopes ──────────────────────────────► Envelope
-//!                               └─ not ─► one large envelope, gathered over frames ────────────────► Envelope
+//!                               └─ not ─► parts of one large envelope, collected ──────────────────► Envelope
 //! ```
-//! 1. Nothing is allocated by a length that was read: bytes are gathered as they come, up to the limits.
-//! 2. A bad envelope is reported and stepped over. Where its end cannot be known, the error says that the connection has to
-//!    be closed, and nothing is decoded afterwards.
-//! 3. Two bad envelopes in a row in one frame close the connection, as `consecutive_message_errors_threshold: 1` does.
+//! 1. No length from the wire determines an allocation: bytes are collected as they arrive, up to the limits.
+//! 2. A bad envelope is reported and skipped. If its end is unknown, the error asks to close the connection, and nothing more is
+//!    decoded.
+//! 3. Two bad envelopes in a row in one frame close the connection, as in Cassandra with
+//!    `consecutive_message_errors_threshold: 1`.
 
 use crate::compressed;
 use crate::envelope::{Envelope, Flags, HEADER, Header, Opcode, RESPONSE, ReplyTo};
@@ -17,9 +18,9 @@ use crate::{Compression, Error, ErrorKind, ProtocolError, Version};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// `native_transport_max_frame_size`: of an envelope with its header where there are no frames.
+    /// `native_transport_max_frame_size`: the largest envelope, with its header, in versions without frames.
     pub max_frame_size: usize,
-    /// `native_transport_max_message_size`: of a body that is spread over frames, or decompressed.
+    /// `native_transport_max_message_size`: the largest body after reassembly and decompression.
     pub max_message_size: usize,
 }
 
@@ -29,7 +30,7 @@ impl Default for Limits {
     }
 }
 
-/// Whose envelopes are expected.
+/// The side that sent the envelopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Request,
@@ -45,10 +46,10 @@ pub struct Decoder {
     compression: Compression,
     framing: Option<Framing>,
     input: Vec<u8>,
-    /// Bytes of `input` that are done with.
+    /// Bytes of `input` that have been decoded.
     read: usize,
     skip: Option<Skip>,
-    /// The payload of a self-contained frame, and how much of it is done with.
+    /// The payload of a self-contained frame, and the bytes of it that have been decoded.
     contained: Vec<u8>,
     contained_read: usize,
     errors_in_row: u32,
@@ -56,26 +57,26 @@ pub struct Decoder {
     closed: bool,
 }
 
-/// Bytes to be dropped, and what to report then.
+/// Bytes to skip, and the error to report after them.
 #[derive(Debug)]
 struct Skip {
     left: u64,
     report: Option<ProtocolError>,
 }
 
-/// An envelope that is gathered over frames.
+/// An envelope that spans several frames.
 #[derive(Debug)]
 struct Large {
     header: Header,
     version: Version,
     opcode: Opcode,
     body: Vec<u8>,
-    /// Bytes of the body that have come; more than `body` has if they are dropped.
+    /// Bytes of the body that have arrived. `body` is shorter if it is too large and therefore dropped.
     received: usize,
     length: usize,
 }
 
-/// Bytes of `input` that may stay in front before they are moved away.
+/// Decoded bytes that `input` may keep before they are removed; removing them after every envelope would move bytes too often.
 const SLACK: usize = 64 * 1024;
 
 /// Memory that an idle connection may keep.
@@ -108,7 +109,7 @@ impl Decoder {
         Decoder { expected: Side::Response, ..Decoder::new(limits) }
     }
 
-    /// STARTUP was accepted: what follows has this form.
+    /// To be called when STARTUP was accepted: later bytes use this version and compression.
     pub fn start(&mut self, version: Version, compression: Compression) {
         self.version = Some(version);
         if version.is_framed() {
@@ -119,7 +120,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes as the socket gives them.
+    /// Takes bytes from the socket.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.read == self.input.len() {
             self.input.clear();
@@ -134,7 +135,7 @@ impl Decoder {
         }
     }
 
-    /// The next envelope; `None`: more bytes are needed. After an error that closes there is never another one.
+    /// The next envelope; `None` if more bytes are needed. After an error that closes the connection, always `None`.
     #[allow(clippy::should_implement_trait, reason = "it is no iterator: None is not the end")]
     pub fn next(&mut self) -> Next {
         if self.closed {
@@ -152,7 +153,7 @@ impl Decoder {
         next
     }
 
-    /// Bytes of messages that are not complete.
+    /// Bytes of incomplete messages.
     pub fn held(&self) -> usize {
         let large = self.large.as_ref().map_or(0, |large| large.body.len());
         self.input.len() - self.read + large
@@ -185,7 +186,7 @@ impl Decoder {
             if version.is_some() {
                 return Ok(None);
             }
-            // Without the whole header nobody knows the stream, so nobody can be answered.
+            // Without the whole header the stream is unknown, so no answer can be addressed.
             let error = unsupported(first & !RESPONSE, 0, self.reply_version());
             return Err(ProtocolError { reply_to: None, ..error }.closing());
         };
@@ -195,7 +196,7 @@ impl Decoder {
             self.drop_unread();
             return Err(error);
         };
-        // Here, unlike in frames, the length counts as unsigned.
+        // Unlike in frames, Cassandra reads this length as unsigned.
         let length = header.length.cast_unsigned();
         let total = u64::from(length) + HEADER as u64;
         let opcode = match self.judge(header, version) {
@@ -236,7 +237,7 @@ impl Decoder {
             let message = other_version(version, "previous messages", agreed);
             return Err(ProtocolError::envelope(reply_to, message));
         }
-        // A body that says it is compressed when nothing was agreed stays as it is.
+        // Without an agreed compression, Cassandra ignores the flag.
         let plain = match header.flags.contains(Flags::COMPRESSED) {
             true => compressed::decompress(body, self.compression, self.limits.max_message_size)
                 .map_err(|malformed| ProtocolError::envelope(reply_to, malformed.0))?,
@@ -313,7 +314,7 @@ impl Decoder {
         }
     }
 
-    /// The parts of a large envelope; `None`: it is not complete.
+    /// Adds a part to the large envelope; `None` while it is incomplete.
     fn gather(&mut self, payload: &[u8]) -> Next {
         let (mut large, part) = match self.large.take() {
             Some(large) => (large, payload),
@@ -362,7 +363,7 @@ impl Decoder {
             .ok_or_else(|| unsupported(number, header.stream, self.reply_version()))?;
         let opcode = self.judge(header, version)?;
         match self.version.filter(|agreed| *agreed != version) {
-            // The words run together in Cassandra too.
+            // Cassandra's message has no blank here either.
             Some(agreed) => {
                 let message = other_version(version, "previousmessages", agreed);
                 Err(self.on_stream(header.stream, message))
@@ -371,7 +372,7 @@ impl Decoder {
         }
     }
 
-    /// Beta flag, opcode and direction.
+    /// Checks the beta flag, opcode and direction.
     fn judge(&self, header: Header, version: Version) -> Result<Opcode, ProtocolError> {
         let fail = |message: String| Err(self.on_stream(header.stream, message));
         if version.is_beta() && !header.flags.contains(Flags::USE_BETA) {
@@ -401,7 +402,7 @@ impl Decoder {
         Ok(opcode)
     }
 
-    /// What is understood if the client's version is not.
+    /// The version to answer in when the client's is not supported.
     fn reply_version(&self) -> Version {
         self.version.unwrap_or(Version::CURRENT)
     }
@@ -421,7 +422,7 @@ fn other_version(got: Version, previous: &str, agreed: Version) -> String {
     )
 }
 
-/// Versions 1 and 2 are answered in their own header, where the stream has one byte.
+/// Versions 1 and 2 are answered with their own, shorter header, in which the stream has one byte.
 fn unsupported(number: u8, stream: i16, reply: Version) -> ProtocolError {
     let mut reply_to = ReplyTo::new(reply, stream);
     if number < Version::V3.number() {

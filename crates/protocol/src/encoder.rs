@@ -1,11 +1,11 @@
-//! Responses become the bytes for the socket.
+//! Encodes responses into bytes for the socket.
 //!
-//! 1. A response is written at the end of one buffer: a header with room for the length, the body, then the length.
-//! 2. v3 and v4 with a compression: the body is replaced by its compressed form.
-//! 3. v5 after STARTUP: responses are gathered in a frame until it is full or [`Encoder::take`] asks for the bytes. A response
-//!    that is larger than a frame is cut into frames of its own, none of them self-contained.
+//! 1. A response is appended to one buffer: a header with space for the length, the body, then the length is filled in.
+//! 2. v3 and v4 with compression: the body is replaced by its compressed form.
+//! 3. v5 after STARTUP: responses share a frame until it is full or [`Encoder::take`] asks for the bytes. A response that
+//!    is larger than a frame gets several frames, none of them self-contained.
 //!
-//! The answer to STARTUP is compressed already in v3 and v4, and never framed in v5.
+//! The answer to STARTUP is already compressed in v3 and v4, and is never framed in v5.
 
 use crate::envelope::{Flags, HEADER, Header, RESPONSE, ReplyTo};
 use crate::frame::{self, Framing, MAX_PAYLOAD};
@@ -14,7 +14,7 @@ use crate::{Compression, Error, ErrorKind, ProtocolError, Response, Version, com
 /// Memory that an idle connection may keep.
 const KEPT: usize = 256 * 1024;
 
-/// What a response carries in front of its body.
+/// The optional fields of a response before its body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Notes {
     /// A timeuuid.
@@ -31,9 +31,9 @@ pub struct Encoder {
     scratch: Vec<u8>,
     compression: Compression,
     framing: Option<Framing>,
-    /// The answer to STARTUP is still to come.
+    /// The next response answers STARTUP, and gets no frame.
     bare_next: bool,
-    /// Where the frame begins that is still open.
+    /// The start of the open frame.
     open: Option<usize>,
 }
 
@@ -53,12 +53,12 @@ impl Encoder {
         }
     }
 
-    /// Whether `take` has bytes to give.
+    /// Whether `take` would return no bytes.
     pub fn is_empty(&self) -> bool {
         self.out.is_empty()
     }
 
-    /// Bytes that wait for the socket, about.
+    /// The approximate number of bytes that `take` would return.
     pub fn len(&self) -> usize {
         self.out.len()
     }
@@ -71,7 +71,7 @@ impl Encoder {
         std::mem::take(&mut self.out)
     }
 
-    /// Gives a buffer back that `take` gave, so that its memory is used again, unless it is large.
+    /// Takes back a buffer from `take` to reuse its memory, unless it is large.
     pub fn reuse(&mut self, mut buffer: Vec<u8>) {
         let wanted = self.out.capacity() + 1..=KEPT;
         if self.out.is_empty() && wanted.contains(&buffer.capacity()) {
@@ -80,7 +80,7 @@ impl Encoder {
         }
     }
 
-    /// The answer to bytes that are no message, if anybody can understand one.
+    /// Appends the answer to malformed bytes, if the client could understand one.
     pub fn push_error(&mut self, error: &ProtocolError) {
         if let Some(reply_to) = error.reply_to {
             self.push(reply_to, &Response::Error(error.error.clone()), &Notes::default());
@@ -115,7 +115,7 @@ impl Encoder {
         if self.out.len() - at - header_len <= MAX_PAYLOAD {
             return;
         }
-        // It does not fit: the frame ends before it.
+        // The response does not fit: close the frame before it.
         let tail = self.out.split_off(envelope);
         if envelope == at + header_len {
             self.out.truncate(at);
@@ -157,7 +157,7 @@ impl Encoder {
         self.out[place..place + 4].copy_from_slice(&length);
     }
 
-    /// A header without length, and the body.
+    /// Appends a header without length, and the body.
     fn write_body(&mut self, to: ReplyTo, response: &Response<'_>, notes: &Notes) {
         let version = to.version;
         let notes_since_v4 = version >= Version::V4;

@@ -1,4 +1,4 @@
-//! The envelope: what a message travels in, in every version.
+//! The envelope: the header and body of a message, in every version.
 //!
 //! ```text
 //!   0         8        16        24        32         40
@@ -8,7 +8,7 @@
 //!   |                length                 |  body …
 //!   +---------+---------+---------+---------+
 //! ```
-//! All numbers are big-endian. Versions 1 and 2 had one byte for the stream, so their header has 8 bytes; they are only refused.
+//! All numbers are big-endian. Versions 1 and 2 have a stream of one byte and so a header of 8 bytes; they are refused.
 
 use std::fmt;
 
@@ -119,12 +119,12 @@ impl fmt::Display for Opcode {
     }
 }
 
-/// The header that an answer gets.
+/// The fields of a request's header that its answer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyTo {
     pub version: Version,
     pub stream: i16,
-    /// Version 1 or 2: the number to answer with, in their shorter header. The body is `version`'s.
+    /// Version 1 or 2: the number for their shorter header. The body is encoded for `version`.
     pub(crate) ancient: Option<u8>,
 }
 
@@ -133,13 +133,13 @@ impl ReplyTo {
         ReplyTo { version, stream, ancient: None }
     }
 
-    /// Events answer nothing: they travel on stream −1.
+    /// Events answer no request: their stream is −1.
     pub fn event(version: Version) -> ReplyTo {
         ReplyTo::new(version, -1)
     }
 }
 
-/// One message with its body decompressed and whole.
+/// One message; its body is complete and decompressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     pub version: Version,
@@ -155,10 +155,10 @@ impl Envelope {
     }
 }
 
-/// The nine bytes, not judged yet.
+/// The nine bytes, not validated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Header {
-    /// With the mark of a response.
+    /// Includes the bit that marks a response.
     pub(crate) version: u8,
     pub(crate) flags: Flags,
     pub(crate) stream: i16,

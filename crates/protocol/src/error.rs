@@ -1,4 +1,4 @@
-//! What went wrong, as the client is told.
+//! ERROR messages, and malformed bytes.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ pub struct Error {
     pub kind: ErrorKind,
 }
 
-/// The codes with what they carry beside the text. Write types are Cassandra's words (`SIMPLE`, `BATCH`, `CAS` …).
+/// The codes with their fields. Write types are Cassandra's (`SIMPLE`, `BATCH`, `CAS` …).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorKind {
     Server,
@@ -31,7 +31,7 @@ pub enum ErrorKind {
         received: i32,
         block_for: i32,
         write_type: &'static str,
-        /// Of a conditional write that lost too often; sent in v5.
+        /// How often a conditional write met contention; sent in v5.
         contentions: Option<u16>,
     },
     ReadTimeout {
@@ -44,7 +44,7 @@ pub enum ErrorKind {
         consistency: Consistency,
         received: i32,
         block_for: i32,
-        /// Reason codes by replica; v4 sends only how many.
+        /// Reason codes by replica; v4 sends only their number.
         failures: Vec<(IpAddr, u16)>,
         data_present: bool,
     },
@@ -72,7 +72,7 @@ pub enum ErrorKind {
     Configuration,
     AlreadyExists {
         keyspace: String,
-        /// Empty if the keyspace is what exists.
+        /// Empty if the error is about a keyspace.
         table: String,
     },
     Unprepared {
@@ -117,7 +117,7 @@ impl ErrorKind {
     }
 }
 
-/// What an older client can be told instead.
+/// The error that an older client gets instead.
 fn downgrade(error: &Error, version: Version) -> Option<Error> {
     let timed_out = |received| format!("Operation timed out - received only {received} responses.");
     let downgraded = match &error.kind {
@@ -244,25 +244,25 @@ fn put_failures(out: &mut Vec<u8>, failures: &[(IpAddr, u16)], version: Version)
     }
 }
 
-/// Bytes from a client that are not a message.
+/// Bytes from a client that are not a valid message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .error.message)]
 pub struct ProtocolError {
-    /// Where the answer goes; `None`: nobody could understand one.
+    /// Where the answer goes; `None` if the client could not understand one.
     pub reply_to: Option<ReplyTo>,
     pub error: Error,
-    /// What follows on this connection cannot be understood: close it, after the answer.
+    /// Later bytes on this connection cannot be decoded: close it after the answer.
     pub close: bool,
 }
 
 impl ProtocolError {
-    /// One envelope is bad; the next can be good.
+    /// One bad envelope; the next one can be valid.
     pub(crate) fn envelope(reply_to: ReplyTo, message: impl Into<String>) -> ProtocolError {
         let error = Error::new(ErrorKind::Protocol, message);
         ProtocolError { reply_to: Some(reply_to), error, close: false }
     }
 
-    /// A request that was understood, but cannot be accepted.
+    /// A valid request that is refused.
     pub fn refusing(envelope: &Envelope, message: impl Into<String>) -> ProtocolError {
         ProtocolError::envelope(envelope.reply_to(), message)
     }

@@ -1,4 +1,4 @@
-//! The outer frames of version 5: checksums around one or more envelopes, or around a part of a large one.
+//! The frames of version 5: checksums around whole envelopes, or around a part of a large one.
 //!
 //! ```text
 //!  uncompressed   header, 6 bytes, little-endian          LZ4   header, 8 bytes, little-endian
@@ -8,15 +8,14 @@
 //!                                                               bits 40..64  CRC24 of the first 5 bytes
 //!  then the payload as it is on the wire, then its CRC32, little-endian
 //! ```
-//! 1. A self-contained frame holds whole envelopes only. An envelope that is too large for one frame is spread over several
-//!    frames of its own.
-//! 2. Both checksums begin with agreed bytes, so that zeros have no checksum of zero. A mismatch ends the connection: nobody
-//!    knows whose messages were lost.
-//! 3. The compressed form is used only where it is shorter.
+//! 1. A self-contained frame has whole envelopes only. A larger envelope is split over several frames of its own.
+//! 2. Both checksums start with fixed bytes, so that the checksum of zeros is not zero. A mismatch closes the connection: the
+//!    streams of the lost messages are unknown.
+//! 3. A frame is compressed only if that makes it shorter.
 
 use lz4_flex::block;
 
-/// Most that one frame carries, before compression: all that 17 bits can say.
+/// The largest payload of a frame before compression: its length has 17 bits.
 pub const MAX_PAYLOAD: usize = 128 * 1024 - 1;
 
 const TRAILER: usize = 4;
@@ -38,13 +37,13 @@ impl Framing {
         }
     }
 
-    /// Header bytes before their checksum.
+    /// The number of header bytes before their checksum.
     fn summed(self) -> usize {
         self.header_len() - 3
     }
 }
 
-/// Bytes are read lowest first, bits highest first.
+/// Bytes from the lowest, bits from the highest.
 fn crc24(bytes: &[u8]) -> u32 {
     let mut crc = CRC24_INIT;
     for byte in bytes {
@@ -66,7 +65,7 @@ fn crc32(payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Why a frame cannot be read. Checksums are shown as Java shows an `int`.
+/// Why a frame is invalid. Checksums are printed as Java prints an `int`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error(
@@ -77,7 +76,7 @@ pub(crate) enum FrameError {
     Lz4(block::DecompressError),
 }
 
-/// A header that was found intact.
+/// A header with a valid checksum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameHeader {
     on_wire: usize,
@@ -187,7 +186,7 @@ pub(crate) fn seal(
     out.extend(crc.to_le_bytes());
 }
 
-/// Replaces the bytes from `begin` by their compressed form, if that is shorter.
+/// Replaces the bytes from `begin` with their compressed form, if that is shorter.
 fn compress(out: &mut Vec<u8>, begin: usize, scratch: &mut Vec<u8>) -> bool {
     scratch.resize(block::get_maximum_output_size(out.len() - begin), 0);
     match block::compress_into(&out[begin..], scratch) {

@@ -1,10 +1,10 @@
-//! The MD5 digests by which client and server name a prepared statement and the columns of its result.
+//! The ids of prepared statements and of their result metadata: MD5 digests, the same as Cassandra's.
 
 use md5::{Digest, Md5};
 
 use crate::Column;
 
-/// Of the text, after the keyspace in force if the statement's meaning depends on it.
+/// The digest of the text; preceded by the session's keyspace if the statement depends on it.
 pub fn statement_id(text: &str, keyspace: Option<&str>) -> [u8; 16] {
     let mut digest = Md5::new();
     digest.update(keyspace.unwrap_or_default());
@@ -12,8 +12,8 @@ pub fn statement_id(text: &str, keyspace: Option<&str>) -> [u8; 16] {
     digest.finalize().into()
 }
 
-/// `ResultSet.computeResultMetadataId`; a statement without a result set has that of no columns.
-/// Types count as the schema spells them, `Reversed` and `Frozen` included.
+/// `ResultSet.computeResultMetadataId`; a statement without a result set has the id of zero columns.
+/// Types enter in the schema's spelling, with `Reversed` and `Frozen`.
 pub fn result_metadata_id<'a>(columns: impl IntoIterator<Item = Column<'a>>) -> [u8; 16] {
     let mut digest = Md5::new();
     for column in columns {

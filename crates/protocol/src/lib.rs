@@ -7,12 +7,12 @@
 //!
 //! A connection has one [`Decoder`] and one [`Encoder`]:
 //!
-//! 1. Give what the socket read to [`Decoder::feed`], call [`Decoder::next`] until it has no more.
-//! 2. [`Request::decode`] types an envelope's body and borrows from it. Both steps fail with a [`ProtocolError`], which knows
-//!    what to answer ([`Encoder::push_error`]) and whether the connection has to be closed afterwards.
-//! 3. [`Encoder::push`] appends a response, [`Encoder::take`] gives the bytes for the socket.
-//! 4. When STARTUP is accepted, call `start(version, compression)` of both, *before* the answer to it is pushed and the next
-//!    envelope is asked for. They know that v5 sends this one answer without frames.
+//! 1. Pass the bytes from the socket to [`Decoder::feed`], then call [`Decoder::next`] until it returns none.
+//! 2. [`Request::decode`] decodes an envelope's body and borrows from it. Both steps fail with a [`ProtocolError`], which has the
+//!    answer ([`Encoder::push_error`]) and says whether to close the connection.
+//! 3. [`Encoder::push`] appends a response, [`Encoder::take`] returns the bytes for the socket.
+//! 4. When STARTUP is accepted, call `start(version, compression)` of both *before* you push the answer or ask for the next
+//!    envelope. v5 sends this one answer without a frame; the encoder handles that.
 #![forbid(unsafe_code)]
 
 pub mod client;

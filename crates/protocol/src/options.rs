@@ -1,7 +1,7 @@
-//! Types as result and variable metadata spell them: an [option], an id with what it needs.
+//! Types in metadata: an [option], which is an id and its parameters.
 //!
-//! What an older version does not know is sent as `CUSTOM` with the name of Cassandra's class: date, time, smallint and tinyint
-//! before v4, duration before v5, vectors and everything that is no CQL type in all versions. `Reversed` and `Frozen` never show.
+//! A type that the version lacks is sent as `CUSTOM` with the name of Cassandra's class: date, time, smallint and tinyint
+//! before v4, duration before v5, vectors and types without a CQL name in all versions. `Reversed` and `Frozen` are not sent.
 
 use halcyon_model::CqlType;
 
@@ -14,7 +14,7 @@ const SET: u16 = 0x0022;
 const UDT: u16 = 0x0030;
 const TUPLE: u16 = 0x0031;
 
-/// The id of a simple type, and the first version that knows it.
+/// The id of a simple type, and the first version that has it.
 fn simple(cql_type: &CqlType) -> Option<(u16, Version)> {
     Some(match cql_type {
         CqlType::Ascii => (0x0001, Version::V3),
@@ -28,7 +28,7 @@ fn simple(cql_type: &CqlType) -> Option<(u16, Version)> {
         CqlType::Int => (0x0009, Version::V3),
         CqlType::Timestamp | CqlType::LegacyTimestamp => (0x000B, Version::V3),
         CqlType::Uuid => (0x000C, Version::V3),
-        // VARCHAR: the older TEXT (0x000A) is not sent.
+        // VARCHAR: Cassandra never sends the older id TEXT (0x000A).
         CqlType::Text => (0x000D, Version::V3),
         CqlType::Varint => (0x000E, Version::V3),
         CqlType::TimeUuid => (0x000F, Version::V3),

@@ -1,8 +1,8 @@
-//! The protocol's notations, read from a body. Each length is checked before anything is taken or allocated.
+//! Reads the protocol's notations from a body. Each length is checked before it is used.
 
 use crate::Consistency;
 
-/// Why a body cannot be understood; the text of a PROTOCOL_ERROR.
+/// Why a body is malformed; the text of a PROTOCOL_ERROR.
 #[derive(Debug)]
 pub(crate) struct Malformed(pub(crate) String);
 

@@ -1,6 +1,6 @@
-//! What a client asks, borrowed from the envelope's body.
+//! Requests, borrowed from the envelope's body.
 //!
-//! Bytes after a message that is complete, and flags that mean nothing, are ignored, as Cassandra ignores them.
+//! Bytes after a complete message and undefined flags are ignored, as in Cassandra.
 
 use crate::envelope::{Envelope, Flags, Opcode};
 use crate::read::{Malformed, Reader, Result};
@@ -19,7 +19,7 @@ pub struct Body<'a> {
 pub enum Request<'a> {
     Startup(Startup),
     Options,
-    /// The token; null is an empty one.
+    /// The token; null is read as an empty token.
     AuthResponse(&'a [u8]),
     Query {
         text: &'a str,
@@ -32,7 +32,7 @@ pub enum Request<'a> {
     },
     Execute {
         id: &'a [u8],
-        /// Of the columns that the client knows; since v5.
+        /// The id of the result metadata that the client has cached; since v5.
         result_metadata_id: Option<&'a [u8]>,
         parameters: QueryParameters<'a>,
     },
@@ -63,7 +63,7 @@ pub enum EventType {
     TopologyChange,
     StatusChange,
     SchemaChange,
-    /// Known to Cassandra, never sent.
+    /// Defined by Cassandra, sent by no driver.
     TraceComplete,
 }
 
@@ -82,7 +82,7 @@ impl EventType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
     Null,
-    /// Since v4: leave the column as it is.
+    /// Since v4: do not change the column.
     Unset,
     Bytes(&'a [u8]),
 }
@@ -90,7 +90,7 @@ pub enum Value<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Values<'a> {
     Positional(Vec<Value<'a>>),
-    /// A name can occur twice: the first one counts.
+    /// If a name occurs twice, the first value is taken.
     Named(Vec<(&'a str, Value<'a>)>),
 }
 
@@ -112,8 +112,8 @@ impl<'a> Values<'a> {
         self.len() == 0
     }
 
-    /// The values for markers of these names, in their order. A name without a value is left out, so that the count of values
-    /// does not fit the markers, which is the error that Cassandra reports.
+    /// The values for markers of these names, in the markers' order. A marker without a value is left out: the numbers of values
+    /// and markers then differ, which is the error that Cassandra reports.
     pub fn in_order<'n>(&self, markers: impl IntoIterator<Item = &'n str>) -> Vec<Value<'a>> {
         match self {
             Values::Positional(values) => values.clone(),
@@ -131,7 +131,7 @@ pub struct QueryParameters<'a> {
     pub consistency: Consistency,
     pub values: Values<'a>,
     pub skip_metadata: bool,
-    /// Not positive: no paging.
+    /// Zero or negative: no paging.
     pub page_size: Option<i32>,
     pub paging_state: Option<&'a [u8]>,
     pub serial_consistency: Option<Consistency>,
@@ -139,7 +139,7 @@ pub struct QueryParameters<'a> {
     pub timestamp: Option<i64>,
     /// Since v5.
     pub keyspace: Option<&'a str>,
-    /// Since v5; as Cassandra an unsigned number of 32 bits.
+    /// Since v5; unsigned, as in Cassandra.
     pub now_in_seconds: Option<i32>,
 }
 
@@ -159,7 +159,7 @@ impl QueryParameters<'_> {
     }
 }
 
-/// Bits of the flags in front of query parameters.
+/// The flags of query parameters.
 pub(crate) mod query_flags {
     pub(crate) const VALUES: u32 = 0x0001;
     pub(crate) const SKIP_METADATA: u32 = 0x0002;
@@ -179,19 +179,19 @@ pub struct Startup {
 }
 
 impl Startup {
-    /// The last of that name.
+    /// The last value of that name.
     pub fn get(&self, option: &str) -> Option<&str> {
         self.options.iter().rev().find(|(name, _)| name == option).map(|(_, value)| value.as_str())
     }
 
-    /// Checks CQL_VERSION and COMPRESSION; the texts are those of PROTOCOL_ERRORs.
+    /// Checks CQL_VERSION and COMPRESSION; an error is the text of a PROTOCOL_ERROR.
     pub fn check(&self, version: Version) -> std::result::Result<Compression, String> {
         let Some(cql) = self.get("CQL_VERSION") else {
             return Err("Missing value CQL_VERSION in STARTUP message".to_owned());
         };
         let digits = cql.split(['.', '-', '+', '~']).next().unwrap_or_default();
         let major: u32 = digits.parse().map_err(|_| format!("Invalid version value: {cql}"))?;
-        // Cassandra lets 2.99 pass as a preview of 3.
+        // Cassandra accepts 2.99 as a preview of 3.
         if major < 3 && !cql.starts_with("2.99") {
             return Err(format!(
                 "CQL version {cql} is not supported by the binary protocol (supported version are >= 3.0.0)"
@@ -210,7 +210,7 @@ impl Startup {
 }
 
 impl<'a> Request<'a> {
-    /// Types the body of an envelope. An error concerns this request only, unless it is STARTUP: that cannot be tried again.
+    /// Decodes the body of an envelope. An error fails this request only, but a malformed STARTUP closes the connection.
     pub fn decode(envelope: &'a Envelope) -> std::result::Result<Body<'a>, ProtocolError> {
         decode(envelope).map_err(|Malformed(message)| {
             let error = ProtocolError::envelope(envelope.reply_to(), message);

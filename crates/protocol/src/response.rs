@@ -1,4 +1,4 @@
-//! What a server says.
+//! Responses and events.
 
 use std::net::SocketAddr;
 
@@ -184,7 +184,7 @@ fn put_inet(out: &mut Vec<u8>, node: &SocketAddr) {
 
 fn put_schema_change(out: &mut Vec<u8>, change: &SchemaChange, version: Version) {
     if change.target.is_callable() && version < Version::V4 {
-        // v3 has no functions: the keyspace changed. The empty name after it is Cassandra's.
+        // v3 has no function events: report a change of the keyspace. Cassandra adds the empty name, too.
         for text in ["UPDATED", "KEYSPACE", &change.keyspace, ""] {
             write::string(out, text);
         }

@@ -1,4 +1,4 @@
-//! RESULT messages that have columns: rows, and what PREPARE answers.
+//! RESULT messages with columns: rows, and the answer to PREPARE.
 
 use halcyon_model::CqlType;
 
@@ -21,11 +21,11 @@ pub struct Column<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RowsMetadata<'a> {
     pub columns: &'a [Column<'a>],
-    /// `None`: this is the last page.
+    /// `None` on the last page.
     pub paging_state: Option<&'a [u8]>,
-    /// The client knows the columns: they are not sent. Never together with `changed`.
+    /// The client has the columns cached: they are not sent. Never together with `changed`.
     pub skip: bool,
-    /// v5: the client knows other columns than these; the id that it shall send from now on.
+    /// v5: the new metadata id, if the client's cached columns are out of date.
     pub changed: Option<[u8; 16]>,
 }
 
@@ -34,7 +34,7 @@ pub struct RowsMetadata<'a> {
 pub struct Rows<'a> {
     pub metadata: RowsMetadata<'a>,
     pub count: u32,
-    /// Row by row, column by column, each value a [bytes].
+    /// The values by row, then column, each a [bytes].
     pub content: &'a [u8],
 }
 
@@ -42,7 +42,7 @@ pub struct Rows<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PreparedMetadata<'a> {
     pub columns: &'a [Column<'a>],
-    /// For each partition key column its marker; empty if not all have one. Sent since v4, if all markers are of one table.
+    /// The marker of each partition key column; empty unless all have one. Sent since v4, if all markers belong to one table.
     pub partition_key: &'a [u16],
 }
 
@@ -52,7 +52,7 @@ pub struct Prepared<'a> {
     /// Sent since v5.
     pub result_metadata_id: [u8; 16],
     pub variables: PreparedMetadata<'a>,
-    /// Empty: no result set.
+    /// Empty without a result set.
     pub columns: &'a [Column<'a>],
 }
 

@@ -1,4 +1,4 @@
-//! Versions and compressions that a client can ask for.
+//! Protocol versions and compressions.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub enum Version {
 impl Version {
     pub const SUPPORTED: [Version; 4] = [Version::V3, Version::V4, Version::V5, Version::V6];
 
-    /// What answers carry when nothing says which version the client understands.
+    /// The version of answers to a client whose version is unknown.
     pub const CURRENT: Version = Version::V5;
 
     pub fn from_number(number: u8) -> Option<Version> {
@@ -29,7 +29,7 @@ impl Version {
         self == Version::V6
     }
 
-    /// Whether envelopes travel in frames once STARTUP is answered.
+    /// Whether envelopes are framed after the answer to STARTUP.
     pub fn is_framed(self) -> bool {
         self >= Version::V5
     }

@@ -1,13 +1,13 @@
-//! The protocol's notations, written.
+//! Writes the protocol's notations.
 
-/// [string]; what does not fit its length is cut off, at a character.
+/// [string]; truncated at a character if it is longer than its length field allows.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
     let text = &text[..text.floor_char_boundary(usize::from(u16::MAX))];
     out.extend(count(text.len()).to_be_bytes());
     out.extend(text.as_bytes());
 }
 
-/// Of elements that are fewer than 65,536 wherever Cassandra allows them.
+/// A count of elements; Cassandra's limits keep it below 65,536.
 pub(crate) fn count(len: usize) -> u16 {
     u16::try_from(len).unwrap_or(u16::MAX)
 }

@@ -1,4 +1,4 @@
-//! What the fuzz targets call, over recorded chunks with random changes, for a moment.
+//! The functions of the fuzz targets, for a short time, on recorded chunks with random changes.
 
 #[path = "../../../fuzz/src/mutation.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
@@ -29,7 +29,7 @@ fn connections() {
         let form = protocol::form(session.version, session.compression);
         let sent = chunks(name).into_iter().filter(|(side, _)| *side == Side::Client);
         for (at, (_, bytes)) in sent.enumerate().filter(|(_, (_, bytes))| bytes.len() < 4096) {
-            // OPTIONS and STARTUP come first, without a form of their own.
+            // OPTIONS and STARTUP come first, without framing.
             let form = if at < 2 { form & 0x7F } else { form };
             samples.push([&[form], &*bytes].concat());
         }

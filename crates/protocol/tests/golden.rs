@@ -1,4 +1,4 @@
-//! What a real driver and a real Cassandra said to each other: understood, and written again byte for byte.
+//! Recorded connections of a real driver and a real Cassandra, decoded and encoded again byte for byte.
 
 mod support;
 
@@ -12,7 +12,7 @@ use halcyon_protocol::{
 };
 use support::{CAPTURES, Session, Side, limits, parse, replay};
 
-/// Every request is understood, and our client writes the same body for it: nothing of it was lost.
+/// Proves that every request decodes, and that our client encodes the same body: decoding loses nothing.
 #[test]
 fn requests_of_the_driver() {
     for name in CAPTURES {
@@ -57,14 +57,13 @@ fn written_again(session: &Session, envelope: &Envelope, request: &Request<'_>) 
     decoder.feed(&client.take());
     let again = decoder.next().expect("valid").expect("whole");
     assert_eq!(&Request::decode(&again).expect("valid").request, request);
-    // The driver says that there are values, and then sends none; we do not.
+    // The driver sets the flag for values and sends none; our client does not set it.
     let no_values =
         matches!(request, Request::Execute { parameters, .. } if parameters.values.is_empty());
     assert!(no_values || again.body == envelope.body, "{request:?}");
 }
 
-/// Every response, taken apart and encoded by us, has Cassandra's bytes; so the same holds for its packing with each
-/// compression and framing, which Cassandra and a driver understand.
+/// Proves that every response, decoded and encoded again, has Cassandra's bytes, with each compression and framing.
 #[test]
 fn responses_of_cassandra() {
     for name in CAPTURES {
@@ -84,7 +83,7 @@ fn responses_of_cassandra() {
                 let mut decoder = Decoder::for_client(limits());
                 decoder.feed(&bare.take());
                 let mine = decoder.next().expect("valid").expect("whole");
-                // Cassandra says NO_METADATA although there are no columns to leave out, we need not.
+                // Cassandra sets NO_METADATA although there are no columns; it has no effect.
                 assert_eq!(mine.body, envelope.body, "{name}: {response:?}");
                 let flags = Flags(envelope.flags.0 & !Flags::COMPRESSED.0);
                 assert_eq!(mine.flags, flags, "{name}: {response:?}");
@@ -105,7 +104,7 @@ fn responses_of_cassandra() {
     }
 }
 
-/// Ids that Cassandra gave to statements, with and without a keyspace in force.
+/// Proves the ids of statements, with and without a keyspace in the session.
 #[test]
 fn statement_ids() {
     for name in CAPTURES {
@@ -133,7 +132,7 @@ fn prepared(session: &Session) -> impl Iterator<Item = (String, &Envelope)> {
     })
 }
 
-/// The id of the columns of `SELECT * FROM p.t`, whose types are as in the schema: frozen ones and a reversed one.
+/// Proves the id of the columns of `SELECT * FROM p.t`, with frozen types and a reversed one.
 #[test]
 fn result_metadata_ids() {
     let session = replay("driver-v5-none.txt");
@@ -195,7 +194,7 @@ fn result_metadata_ids() {
     assert!(found > 2);
 }
 
-/// An unset value, which the driver sends for a marker without a value.
+/// Proves that an unset value decodes: the driver sends it for a marker without a value.
 #[test]
 fn unset_values() {
     let session = replay("driver-v4-none.txt");

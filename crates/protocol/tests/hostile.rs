@@ -1,4 +1,4 @@
-//! Recorded bytes, cut and changed: an error or another message, never a panic, never memory by a false length.
+//! Recorded bytes, truncated and changed: they give an error or another message, no panic, no allocation by a false length.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn started(version: Version, compression: Compression) -> Decoder {
     decoder
 }
 
-/// Each chunk of the driver's, cut at every byte, gives nothing more than the whole; the rest completes it.
+/// Proves that a chunk split at any byte decodes to the same messages.
 #[test]
 fn cut_anywhere() {
     for name in CAPTURES {
@@ -46,7 +46,7 @@ fn cut_anywhere() {
     }
 }
 
-/// Each byte of each chunk changed. In v5 the checksums find it always: the changed frame gives no envelope.
+/// Proves that a change of any byte is harmless. In v5 the checksums always find it: the frame yields no envelope.
 #[test]
 fn any_byte_changed() {
     for name in CAPTURES {
@@ -67,7 +67,7 @@ fn any_byte_changed() {
     }
 }
 
-/// Bodies behind intact frames: each byte changed, and each cut.
+/// Proves that a changed or truncated body in an intact frame is harmless.
 #[test]
 fn any_byte_of_a_body_changed() {
     for name in CAPTURES {
@@ -86,7 +86,7 @@ fn any_byte_of_a_body_changed() {
     }
 }
 
-/// The client's side, for what tests rely on: no answer changed or cut makes it panic.
+/// Proves that no changed or truncated answer makes the client panic.
 #[test]
 fn any_byte_of_an_answer_changed() {
     for name in CAPTURES.iter().filter(|name| name.contains("v4")) {

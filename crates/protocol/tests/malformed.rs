@@ -1,4 +1,4 @@
-//! What Cassandra answers to bytes that are no message (`testdata/malformed.txt`), and that we answer the same.
+//! Our answers to malformed bytes are Cassandra's (`testdata/malformed.txt`).
 
 mod support;
 
@@ -7,10 +7,10 @@ use halcyon_protocol::{
 };
 use support::{limits, testdata, unhex};
 
-/// Cases whose answer is the server's, not the protocol's: what it does with a request that is well formed.
+/// Cases with a well-formed request, which the server answers, not this crate.
 const OF_THE_SERVER: [&str; 3] = ["query before startup", "error from a client", "value length -3"];
 
-/// Cassandra shows a Java exception here; we say what was wrong, and close as well.
+/// Cassandra answers with the text of a Java exception. Ours names the defect; both close the connection.
 const OTHER_WORDS: [&str; 2] = ["half a header", "body beyond the frame"];
 
 struct Case {
@@ -38,7 +38,7 @@ fn cases() -> Vec<Case> {
     lines.chunks_exact(3).map(case).collect()
 }
 
-/// Feeds the bytes and answers: errors as they are, and every request with READY, as REGISTER is.
+/// Decodes the bytes and answers: errors as they are, every request with READY, like REGISTER.
 fn answer(case: &Case) -> (Vec<u8>, bool) {
     let mut decoder = Decoder::new(limits());
     let mut encoder = Encoder::new();
@@ -82,7 +82,7 @@ fn refused(envelope: &Envelope) -> Option<halcyon_protocol::ProtocolError> {
     }
 }
 
-/// Envelopes without frames, of a server or of a version that has a shorter header: their bytes.
+/// The bytes of envelopes without frames, of the server or of a version with the shorter header.
 fn unframed(case: &Case, bytes: &[u8]) -> Vec<String> {
     if case.version != Some(Version::V5) {
         return vec![String::from_utf8_lossy(bytes).into_owned()];
@@ -93,7 +93,7 @@ fn unframed(case: &Case, bytes: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(envelope) = decoder.next().expect("valid") {
         let body = String::from_utf8_lossy(&envelope.body);
-        // In front of it Cassandra names the channel.
+        // Cassandra's message starts with the name of the channel.
         let text = body.split_once("invalid, unrec").map_or(&*body, |(_, text)| text).to_owned();
         all.push(format!("{} {} {text}", envelope.stream, envelope.opcode));
     }
@@ -101,7 +101,7 @@ fn unframed(case: &Case, bytes: &[u8]) -> Vec<String> {
     all
 }
 
-/// The same bytes come back, and the connection is closed where Cassandra closes it.
+/// Proves that the answer has the same bytes, and that the connection is closed where Cassandra closes it.
 #[test]
 fn malformed_bytes() {
     let cases = cases();

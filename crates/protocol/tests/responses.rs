@@ -1,5 +1,5 @@
-//! Bodies that no recorded connection has, by version. Bytes are as the native protocol's specifications lay them out, and
-//! what an older version is told instead is as `ErrorMessage.getBackwardsCompatibleException` of Cassandra 5.0.9 decides.
+//! Bodies by version that no recorded connection has. The bytes follow the specifications of the native protocol; errors for
+//! older versions follow `ErrorMessage.getBackwardsCompatibleException` of Cassandra 5.0.9.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -137,7 +137,7 @@ fn events() {
     }
 }
 
-/// `skip` leaves the columns out; a changed id (v5) brings them back, whatever the client asked for.
+/// Proves that `skip` omits the columns, and that a changed id (v5) sends them even if the client asked to skip them.
 #[test]
 fn metadata_that_is_not_sent() {
     let cql_type = CqlType::Int;

@@ -1,4 +1,4 @@
-//! Random messages, written, packed, cut into random reads, and understood again.
+//! Random messages, encoded, framed, split into random reads, and decoded again.
 
 mod support;
 
@@ -110,7 +110,7 @@ fn send(client: &mut Client, stream: i16, request: &Request<'_>) {
     }
 }
 
-/// Hands out `bytes` in pieces of random length.
+/// Splits `bytes` into pieces of random length.
 fn pieces<'b>(random: &mut Random, mut bytes: &'b [u8]) -> Vec<&'b [u8]> {
     let mut pieces = Vec::new();
     while !bytes.is_empty() {
@@ -204,7 +204,7 @@ fn responses() {
     }
 }
 
-/// Many small responses are one frame; nothing is sent before it is asked for.
+/// Proves that small responses share a frame, which is sent only when `take` asks for it.
 #[test]
 fn small_responses_share_a_frame() {
     let mut encoder = Encoder::new();
@@ -219,7 +219,7 @@ fn small_responses_share_a_frame() {
     assert!(encoder.take().is_empty());
 }
 
-/// Too long for the limits: the error names both lengths, and the connection goes on behind it.
+/// Proves that the error of a request above the limits names both lengths, and that the connection continues after it.
 #[test]
 fn too_long_requests() {
     let frame = "Request is too big: length 1200023 exceeds maximum allowed length 1048576.";
@@ -253,7 +253,7 @@ fn too_long_requests() {
     }
 }
 
-/// A false length takes no memory: LZ4 and Snappy bodies that claim a gigabyte are refused.
+/// Proves that a false length causes no allocation: LZ4 and Snappy bodies that claim a gigabyte are refused.
 #[test]
 fn lengths_are_not_believed() {
     let lz4 = [0x40, 0, 0, 0, 0x10, 0x61];

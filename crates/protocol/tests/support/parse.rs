@@ -1,4 +1,4 @@
-//! Recorded responses, taken apart into what `Response` is made of, so that they can be written again.
+//! Decodes recorded responses into the parts of `Response`, so that they can be encoded again.
 
 use halcyon_model::CqlType;
 use halcyon_model::types::UserType;
@@ -130,7 +130,7 @@ pub(crate) fn metadata<'a>(body: &mut Bytes<'a>, partition_key: bool) -> Metadat
     metadata
 }
 
-/// What stands in front of the body, and the body.
+/// The optional fields before the body, and the body.
 pub(crate) fn notes(envelope: &Envelope) -> (Notes, Bytes<'_>) {
     let mut body = Bytes(&envelope.body);
     let mut notes = Notes::default();
@@ -186,7 +186,7 @@ fn schema_change(body: &mut Bytes<'_>) -> SchemaChange {
     let keyspace = body.string();
     let name = if target == SchemaTarget::Keyspace { String::new() } else { body.string() };
     if target == SchemaTarget::Keyspace && !body.0.is_empty() {
-        // What v3 is told of a function.
+        // v3 has no function events: the keyspace changed, with an empty name.
         let (name, arguments) = (body.string(), Vec::new());
         return SchemaChange { change, target: SchemaTarget::Function, keyspace, name, arguments };
     }
@@ -195,7 +195,7 @@ fn schema_change(body: &mut Bytes<'_>) -> SchemaChange {
     SchemaChange { change, target, keyspace, name, arguments }
 }
 
-/// Calls `then` with the response that an envelope carries.
+/// Calls `then` with the response in an envelope.
 pub(crate) fn with_response<R>(
     envelope: &Envelope,
     body: Bytes<'_>,

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, LogCompression, Options, Result, SyncMode};
 use halcyon_io::{
-    AccessMode, BufferPool, Disk, DiskOptions, EngineChoice, Purpose, block_on, clock, spawn,
+    AccessMode, BackendChoice, BufferPool, Disk, DiskOptions, Purpose, block_on, clock, spawn,
 };
 
 const WRITERS: [usize; 4] = [1, 10, 50, 200];
@@ -158,10 +158,10 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn run(dir: &Path, run: Run, engine: Option<EngineChoice>) -> Result<()> {
-    let disk = Disk::real(DiskOptions { engine, ..DiskOptions::default() });
+fn run(dir: &Path, run: Run, engine: Option<BackendChoice>) -> Result<()> {
+    let disk = Disk::real(DiskOptions { backend: engine, ..DiskOptions::default() });
     let choice = disk.resolve_write_mode(dir, AccessMode::Auto)?;
-    println!("engine {}, {}: {}", disk.engine().engine, choice.mode, choice.why);
+    println!("engine {}, {}: {}", disk.backend().backend, choice.mode, choice.why);
     println!("{} records of {} bytes, {} rounds", run.records, run.bytes, run.rounds);
     let mut device_rounds = Vec::new();
     let mut log_rounds = vec![Vec::new(); WRITERS.len()];

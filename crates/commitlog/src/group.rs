@@ -10,7 +10,7 @@ use halcyon_io::{AlignedBuf, BufferPool};
 
 use crate::compression::compress;
 use crate::format::{self, GROUP_HEADER, GroupHeader, PreviousSegment, RECORD_HEADER, Seed};
-use crate::signal::Ticket;
+use crate::ticket::Ticket;
 use crate::{LogCompression, ReplayPosition};
 
 /// The size of a new buffer; it doubles when it is full.

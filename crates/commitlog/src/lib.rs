@@ -13,8 +13,8 @@ mod log;
 mod ready;
 mod replay;
 mod scan;
-mod signal;
 mod state;
+mod ticket;
 mod writer;
 
 use std::path::PathBuf;

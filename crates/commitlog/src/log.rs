@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::task::{Poll, ready};
+use std::task::Poll;
 use std::time::Duration;
 
-use halcyon_io::{AccessMode, Disk, Task, spawn};
+use halcyon_io::{AccessMode, Disk, Notify, Task, spawn};
 
 use crate::format::BLOCK_MIN;
 use crate::ready::keep_ready;
-use crate::signal::{Signal, Ticket};
 use crate::state::{GROUP_MAX, SegmentParameters, State};
+use crate::ticket::Ticket;
 use crate::writer::write_groups;
 use crate::{Dirty, Error, Options, ReplayPosition, Result, SyncMode, TableId};
 
@@ -51,13 +51,13 @@ pub(crate) struct Shared {
     /// Why the last segment file could not be prepared.
     pub(crate) not_ready: RefCell<Option<Error>>,
     /// Wakes the writer: a group is open or sealed.
-    pub(crate) work: Signal,
+    pub(crate) work: Notify,
     /// Wakes the task that prepares segment files.
-    pub(crate) prepare: Signal,
+    pub(crate) prepare: Notify,
     /// Wakes the writer: a segment file is ready, or cannot be created.
-    pub(crate) ready: Signal,
+    pub(crate) ready: Notify,
     /// Wakes the task that flushes when space is short.
-    pub(crate) short: Signal,
+    pub(crate) short: Notify,
 }
 
 impl CommitLog {
@@ -94,10 +94,10 @@ impl CommitLog {
             parameters,
             state: RefCell::new(State::first(parameters, first_segment)),
             not_ready: RefCell::default(),
-            work: Signal::default(),
-            prepare: Signal::default(),
-            ready: Signal::default(),
-            short: Signal::default(),
+            work: Notify::default(),
+            prepare: Notify::default(),
+            ready: Notify::default(),
+            short: Notify::default(),
         });
         shared.make_first().await?;
         let tasks = vec![spawn(write_groups(shared.clone())), spawn(keep_ready(shared.clone()))];
@@ -111,7 +111,7 @@ impl CommitLog {
         let now = || shared.disk.clock().now();
         let (position, ticket) = state.append(record, tables, now)?;
         drop(state);
-        shared.work.raise();
+        shared.work.notify_one();
         Ok(Append { position, ticket, shared: shared.clone() })
     }
 
@@ -126,7 +126,7 @@ impl CommitLog {
         let mut state = shared.state.borrow_mut();
         state.discard_below(table, position);
         if !state.free.is_empty() {
-            shared.prepare.raise();
+            shared.prepare.notify_one();
         }
     }
 
@@ -142,13 +142,9 @@ impl CommitLog {
 
     /// Waits until space is short. Flush the tables of `oldest_dirty` before the next call.
     pub async fn short_of_space(&self) {
-        poll_fn(|cx| {
-            while !self.is_short_of_space() {
-                ready!(self.0.shared.short.poll(cx));
-            }
-            Poll::Ready(())
-        })
-        .await;
+        while !self.is_short_of_space() {
+            self.0.shared.short.notified().await;
+        }
     }
 
     /// Makes all records durable that were appended before the call.
@@ -161,7 +157,7 @@ impl CommitLog {
             state.seal();
             state.last_ticket()
         };
-        self.0.shared.work.raise();
+        self.0.shared.work.notify_one();
         match last {
             Some(ticket) => ticket.answered().await,
             None => Ok(()),
@@ -204,8 +200,8 @@ impl Shared {
     /// Lets both tasks end after their current work.
     fn stop(&self) {
         self.state.borrow_mut().closing = true;
-        for signal in [&self.work, &self.prepare, &self.ready, &self.short] {
-            signal.raise();
+        for notify in [&self.work, &self.prepare, &self.ready, &self.short] {
+            notify.notify_one();
         }
     }
 
@@ -226,7 +222,7 @@ impl Drop for Handle {
 impl Append {
     /// Returns when the record is as durable as the sync mode promises. Dropping the future does not cancel the write.
     pub async fn durable(self) -> Result<()> {
-        let mut place = None;
+        let mut waiting = self.ticket.waiting();
         poll_fn(|cx| {
             if let SyncMode::Periodic { period } = self.shared.sync
                 && self.ticket.outcome().is_none()
@@ -235,9 +231,9 @@ impl Append {
                     return Poll::Ready(Ok(()));
                 }
                 self.shared.state.borrow_mut().wanted = true;
-                self.shared.work.raise();
+                self.shared.work.notify_one();
             }
-            self.ticket.poll(&mut place, cx)
+            self.ticket.poll(&mut waiting, cx)
         })
         .await
     }

@@ -31,7 +31,7 @@ pub(crate) async fn keep_ready(shared: Rc<Shared>) {
         let outcome = match shared.next_step() {
             Step::Stop => return,
             Step::Wait => {
-                shared.prepare.wait().await;
+                shared.prepare.notified().await;
                 continue;
             }
             Step::Delete(id) => {
@@ -85,7 +85,7 @@ impl Shared {
                 self.not_ready.replace(Some(error));
             }
         }
-        self.ready.raise();
+        self.ready.notify_one();
     }
 
     /// Prepares the first file, before any record is appended.

@@ -19,7 +19,7 @@ use halcyon_io::{BlockFile, BufferPool};
 
 use crate::format::{GROUP_HEADER, PreviousSegment, RECORD_HEADER, Seed, SegmentHeader};
 use crate::group::{GroupStart, OpenGroup, SealedGroup};
-use crate::signal::Ticket;
+use crate::ticket::Ticket;
 use crate::{Dirty, Error, LogCompression, ReplayPosition, Result, TableId};
 
 /// A group of this size is sealed: larger writes have no higher throughput.

@@ -16,7 +16,7 @@ use halcyon_io::clock::Instant;
 
 use crate::group::SealedGroup;
 use crate::log::Shared;
-use crate::signal::Ticket;
+use crate::ticket::Ticket;
 use crate::{Error, SyncMode};
 
 enum Step {
@@ -32,7 +32,7 @@ pub(crate) async fn write_groups(shared: Rc<Shared>) {
     loop {
         match shared.next_write() {
             Step::Stop => return,
-            Step::Wait => shared.work.wait().await,
+            Step::Wait => shared.work.notified().await,
             Step::WaitUntil(due) => shared.work_or(due).await,
             Step::Write(sealed) => {
                 if open.as_ref().is_none_or(|(id, _)| *id != sealed.segment) {
@@ -75,7 +75,8 @@ impl Shared {
     async fn work_or(&self, due: Instant) {
         let clock = self.disk.clock();
         let mut sleep = pin!(clock.sleep(due - clock.now()));
-        poll_fn(|cx| match self.work.poll(cx) {
+        let mut work = pin!(self.work.notified());
+        poll_fn(|cx| match work.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(()),
             Poll::Pending => sleep.as_mut().poll(cx),
         })
@@ -86,14 +87,14 @@ impl Shared {
     async fn file_for(&self, id: u64) -> Option<(u64, BlockFile)> {
         let error = loop {
             if let Some(spare) = self.take_spare(id) {
-                self.prepare.raise();
-                self.short.raise();
+                self.prepare.notify_one();
+                self.short.notify_one();
                 return Some((id, spare));
             }
             // An old error says nothing about the next attempt.
             self.not_ready.take();
-            self.prepare.raise();
-            self.ready.wait().await;
+            self.prepare.notify_one();
+            self.ready.notified().await;
             if let Some(error) = self.not_ready.take() {
                 break error;
             }
@@ -133,7 +134,7 @@ impl Shared {
                 ticket.answer(Ok(()));
                 let state = self.state.borrow();
                 if !state.free.is_empty() || state.closing {
-                    self.prepare.raise();
+                    self.prepare.notify_one();
                 }
             }
             Err(e) => {
@@ -149,7 +150,7 @@ impl Shared {
             other => other,
         };
         let tickets = self.state.borrow_mut().fail(&error);
-        self.prepare.raise();
+        self.prepare.notify_one();
         (tickets, error)
     }
 }

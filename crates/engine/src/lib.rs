@@ -25,7 +25,6 @@ mod read;
 mod report;
 mod schema;
 mod shard;
-mod signal;
 mod start;
 mod store;
 mod version;

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, ReplayPosition};
-use halcyon_io::Inbox;
 use halcyon_io::clock::Instant;
+use halcyon_io::{Inbox, Notify};
 use halcyon_schema::catalog::Table;
 use halcyon_sstable::live::{CacheSizes, CacheStats, ReadCaches};
 use halcyon_stream::TableId;
@@ -19,7 +19,6 @@ use crate::caches::rows::{RowCache, RowCacheStats};
 use crate::engine::{Engine, tokens};
 use crate::memtable::Slot;
 use crate::report::metrics::{Measure, TableMetrics};
-use crate::signal::Signal;
 use crate::store::{Definition, Store};
 use crate::version::View;
 use crate::write::Locks;
@@ -42,7 +41,7 @@ pub struct Shard {
     pub(crate) active_bytes: Cell<usize>,
     pub(crate) frozen_bytes: Cell<usize>,
     /// A memtable's space is free again.
-    pub(crate) space: Signal,
+    pub(crate) space: Notify,
 }
 
 /// One table's memtables on this shard.
@@ -59,7 +58,7 @@ pub(crate) struct ShardTable {
     /// Why the last flush failed.
     pub(crate) failed: RefCell<Option<String>>,
     /// A flush is over, whether well or not.
-    pub(crate) flushed: Signal,
+    pub(crate) flushed: Notify,
 }
 
 impl ShardTable {
@@ -73,7 +72,7 @@ impl ShardTable {
             held: Cell::new(false),
             flushing: Cell::new(false),
             failed: RefCell::default(),
-            flushed: Signal::default(),
+            flushed: Notify::default(),
         })
     }
 
@@ -149,7 +148,7 @@ impl Shard {
             rows: RowCache::new(rows),
             active_bytes: Cell::new(0),
             frozen_bytes: Cell::new(0),
-            space: Signal::default(),
+            space: Notify::default(),
             log,
             record: RefCell::default(),
             engine,

@@ -96,13 +96,13 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
         Verb::Sstable(_) | Verb::Doctor(_) => DiskOptions::default(),
     };
     let disk = Disk::real(options);
-    if let Some(refusal) = &disk.engine().refusal {
+    if let Some(refusal) = &disk.backend().refusal {
         return Err(Failure::Unreadable(refusal.clone()));
     }
-    if let Some(warning) = &disk.engine().warning {
+    if let Some(warning) = &disk.backend().warning {
         console.detail(warning);
     }
-    console.detail(format_args!("I/O engine: {}", disk.engine().engine));
+    console.detail(format_args!("I/O engine: {}", disk.backend().backend));
     match verb {
         // It has returned already: it sets its own disk up.
         Verb::Serve(_) => Ok(()),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use halcyon_io::{
-    Disk, DiskOptions, EngineChoice, Signal, Signals, block_on, core_count, resources, spawn,
+    BackendChoice, Disk, DiskOptions, Signal, Signals, block_on, core_count, resources, spawn,
 };
 use halcyon_server::settings::{Machine, Overrides, Settings};
 use halcyon_server::{Line, Log};
@@ -46,7 +46,7 @@ pub(crate) struct ServeArgs {
     shards: Option<usize>,
     /// auto, uring or pool [default: auto]
     #[arg(long, value_name = "ENGINE")]
-    io_engine: Option<EngineChoice>,
+    io_engine: Option<BackendChoice>,
 }
 
 pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {

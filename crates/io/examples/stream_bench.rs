@@ -12,7 +12,7 @@
 use std::path::Path;
 
 use halcyon_io::{
-    AccessMode, Disk, DiskOptions, EngineChoice, Purpose, Result, StreamOptions, WriteOptions,
+    AccessMode, BackendChoice, Disk, DiskOptions, Purpose, Result, StreamOptions, WriteOptions,
     block_on, clock, startup::KernelVersion,
 };
 
@@ -114,10 +114,10 @@ fn cells(disk: &Disk, dir: &Path) -> Vec<Cell> {
     cells
 }
 
-fn run(dir: &Path, mib: u64, rounds: usize, engine: Option<EngineChoice>) -> Result<()> {
-    let disk = Disk::real(DiskOptions { engine, ..DiskOptions::default() });
-    let report = disk.engine();
-    println!("kernel {}  engine {}", KernelVersion::running().release, report.engine);
+fn run(dir: &Path, mib: u64, rounds: usize, backend: Option<BackendChoice>) -> Result<()> {
+    let disk = Disk::real(DiskOptions { backend, ..DiskOptions::default() });
+    let report = disk.backend();
+    println!("kernel {}  engine {}", KernelVersion::running().release, report.backend);
     if let Some(warning) = &report.warning {
         println!("{warning}");
     }
@@ -164,8 +164,8 @@ fn main() -> Result<()> {
     };
     let mib = words.next().map_or(512, |word| word.parse().expect("MiB is a number"));
     let rounds = words.next().map_or(3, |word| word.parse().expect("rounds is a number"));
-    let engine = words.next().map(|word| word.parse().expect("an engine's name"));
-    run(Path::new(&dir), mib, rounds, engine)
+    let backend = words.next().map(|word| word.parse().expect("a backend's name"));
+    run(Path::new(&dir), mib, rounds, backend)
 }
 
 /// Proves that the measurement itself works, on a tiny input.

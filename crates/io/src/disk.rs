@@ -11,8 +11,6 @@ use std::{
 use crate::{
     block::BlockFile,
     buffer::{BufferPool, Patience},
-    clock::Clock,
-    engine::{self, EngineChoice, EngineReport},
     error::{Error, Operation, Result},
     file::{File, Handle, ReadFile},
     histogram::{Histograms, PurposeStats},
@@ -20,6 +18,8 @@ use crate::{
     probe::{self, Abilities},
     reader::{SequentialReader, StreamOptions},
     real,
+    runtime::backend::{self, BackendChoice, BackendReport},
+    runtime::clock::Clock,
     sim::SimDisk,
     writer::{SequentialWriter, WriteOptions},
 };
@@ -32,7 +32,7 @@ pub struct DiskOptions {
     /// How long one may wait for a buffer while none is given back.
     pub buffer_patience: Duration,
     /// `None`: `HALCYON_IO_ENGINE`, else `auto`. Holds for the whole process.
-    pub engine: Option<EngineChoice>,
+    pub backend: Option<BackendChoice>,
 }
 
 impl Default for DiskOptions {
@@ -40,7 +40,7 @@ impl Default for DiskOptions {
         DiskOptions {
             buffer_budget: 64 << 20,
             buffer_patience: Duration::from_secs(2),
-            engine: None,
+            backend: None,
         }
     }
 }
@@ -79,27 +79,27 @@ impl Drop for DirLock {
 pub struct Disk(Arc<Inner>);
 
 struct Inner {
-    backend: Backend,
+    storage: Storage,
     buffers: BufferPool,
     histograms: Arc<Histograms>,
     clock: Clock,
-    engine: EngineReport,
+    backend: BackendReport,
 }
 
-enum Backend {
+enum Storage {
     Real { abilities: Mutex<HashMap<u64, Abilities>> },
     Simulated(SimDisk),
 }
 
 impl Disk {
-    /// The machine's own disks. Look at [`Disk::engine`] once: it may have something to log, or
+    /// The machine's own disks. Look at [`Disk::backend`] once: it may have something to log, or
     /// refuse.
     pub fn real(options: DiskOptions) -> Disk {
-        if let Some(choice) = options.engine {
-            engine::configure(choice);
+        if let Some(choice) = options.backend {
+            backend::configure(choice);
         }
-        let (choice, misunderstood) = engine::choice_in_force();
-        let mut report = EngineReport::of(choice);
+        let (choice, misunderstood) = backend::choice_in_force();
+        let mut report = BackendReport::of(choice);
         if let Some(misunderstood) = misunderstood {
             report.warning = Some(match report.warning {
                 Some(warning) => format!("{misunderstood}; {warning}"),
@@ -108,11 +108,11 @@ impl Disk {
         }
         let patience = Patience::Time(options.buffer_patience);
         Disk(Arc::new(Inner {
-            backend: Backend::Real { abilities: Mutex::default() },
+            storage: Storage::Real { abilities: Mutex::default() },
             buffers: BufferPool::with_budget(options.buffer_budget, patience),
             histograms: Arc::new(Histograms::empty()),
             clock: Clock::system(),
-            engine: report,
+            backend: report,
         }))
     }
 
@@ -126,26 +126,26 @@ impl Disk {
     /// Another handle, with buffers and counters of its own, to a simulated disk.
     pub fn on_simulated(simulated: &SimDisk, options: DiskOptions) -> Disk {
         Disk(Arc::new(Inner {
-            backend: Backend::Simulated(simulated.clone()),
+            storage: Storage::Simulated(simulated.clone()),
             buffers: BufferPool::with_budget(options.buffer_budget, Patience::Turns(1000)),
             histograms: Arc::new(Histograms::empty()),
             clock: simulated.clock().clock(),
-            engine: EngineReport::of(EngineChoice::Pool),
+            backend: BackendReport::of(BackendChoice::Pool),
         }))
     }
 
     /// Whether it is one in memory, whose users keep to one thread so that a seed gives one history.
     pub fn is_simulated(&self) -> bool {
-        matches!(self.0.backend, Backend::Simulated(_))
+        matches!(self.0.storage, Storage::Simulated(_))
     }
 
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// Which engine runs, and what is to be logged about it.
-    pub fn engine(&self) -> &EngineReport {
-        &self.0.engine
+    /// Which backend runs, and what is to be logged about it.
+    pub fn backend(&self) -> &BackendReport {
+        &self.0.backend
     }
 
     pub fn buffers(&self) -> &BufferPool {
@@ -172,10 +172,10 @@ impl Disk {
     }
 
     fn choose(&self, dir: &Path, mode: AccessMode, writing: bool) -> Result<ModeChoice> {
-        let abilities = match &self.0.backend {
-            Backend::Simulated(simulated) => simulated.abilities(),
-            Backend::Real { .. } if mode == AccessMode::Standard => Abilities::unasked(),
-            Backend::Real { abilities } => {
+        let abilities = match &self.0.storage {
+            Storage::Simulated(simulated) => simulated.abilities(),
+            Storage::Real { .. } if mode == AccessMode::Standard => Abilities::unasked(),
+            Storage::Real { abilities } => {
                 let on_error = |e| Error::on_name(e, dir, Operation::Probe);
                 let device = real::device_of(dir).map_err(on_error)?;
                 let known = abilities.lock().unwrap_or_else(PoisonError::into_inner);
@@ -199,16 +199,16 @@ impl Disk {
         asked: AccessMode,
         purpose: Purpose,
     ) -> Result<(File, u64)> {
-        let (handle, len, mut choice) = match &self.0.backend {
-            Backend::Simulated(simulated) => {
+        let (handle, len, mut choice) = match &self.0.storage {
+            Storage::Simulated(simulated) => {
                 let choice = simulated.abilities().choose(path, asked, false)?;
                 let opened = simulated.open(path);
                 let (handle, len) = opened.map_err(|e| Error::on_name(e, path, Operation::Open))?;
                 (Handle::Simulated(handle), len, choice)
             }
-            Backend::Real { .. } => {
+            Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
-                let opened = engine::on_pool(move || {
+                let opened = backend::on_pool(move || {
                     disk.real_file(&owned, asked, Operation::Open, false, real::open_read)
                 });
                 let ((fd, len), choice) = opened.await?;
@@ -337,16 +337,16 @@ impl Disk {
         mode: AccessMode,
         purpose: Purpose,
     ) -> Result<BlockFile> {
-        let (handle, choice) = match &self.0.backend {
-            Backend::Simulated(simulated) => {
+        let (handle, choice) = match &self.0.storage {
+            Storage::Simulated(simulated) => {
                 let choice = simulated.abilities().choose(path, mode, true)?;
                 let opened = simulated.open(path);
                 let (handle, _) = opened.map_err(|e| Error::on_name(e, path, Operation::Open))?;
                 (Handle::Simulated(handle), choice)
             }
-            Backend::Real { .. } => {
+            Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
-                let opened = engine::on_pool(move || {
+                let opened = backend::on_pool(move || {
                     disk.real_file(&owned, mode, Operation::Open, true, real::open_write)
                 });
                 let (fd, choice) = opened.await?;
@@ -357,16 +357,16 @@ impl Disk {
     }
 
     async fn create_file(&self, path: &Path, mode: AccessMode, purpose: Purpose) -> Result<File> {
-        let (handle, choice) = match &self.0.backend {
-            Backend::Simulated(simulated) => {
+        let (handle, choice) = match &self.0.storage {
+            Storage::Simulated(simulated) => {
                 let choice = simulated.abilities().choose(path, mode, true)?;
                 let created = simulated.create(path);
                 let handle = created.map_err(|e| Error::on_name(e, path, Operation::Create))?;
                 (Handle::Simulated(handle), choice)
             }
-            Backend::Real { .. } => {
+            Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
-                let created = engine::on_pool(move || {
+                let created = backend::on_pool(move || {
                     disk.real_file(&owned, mode, Operation::Create, true, real::create)
                 });
                 let (fd, choice) = created.await?;
@@ -402,7 +402,13 @@ impl Disk {
         self.on_bytes(path, bytes.len(), real, |s| s.append_sync(path, bytes)).await
     }
 
-    fn count_whole(&self, purpose: Purpose, started: crate::clock::Instant, len: usize, ok: bool) {
+    fn count_whole(
+        &self,
+        purpose: Purpose,
+        started: crate::runtime::clock::Instant,
+        len: usize,
+        ok: bool,
+    ) {
         let took = (self.0.clock.now() - started).as_nanos() as u64;
         let outcome = if ok { Ok(len) } else { Err(()) };
         self.0.histograms.observed(purpose, outcome, crate::histogram::Seen::After(took));
@@ -471,7 +477,7 @@ impl Disk {
         call: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let path: PathBuf = path.to_path_buf();
-        engine::on_pool(move || call(&path)).await
+        backend::on_pool(move || call(&path)).await
     }
 
     async fn on_name<T: Send + 'static>(
@@ -481,9 +487,9 @@ impl Disk {
         real: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
         simulated: impl FnOnce(&SimDisk) -> io::Result<T>,
     ) -> Result<T> {
-        match &self.0.backend {
-            Backend::Real { .. } => self.on_real(path, real).await,
-            Backend::Simulated(disk) => simulated(disk),
+        match &self.0.storage {
+            Storage::Real { .. } => self.on_real(path, real).await,
+            Storage::Simulated(disk) => simulated(disk),
         }
         .map_err(|e| Error::on_name(e, path, operation))
     }
@@ -495,9 +501,9 @@ impl Disk {
         real: impl FnOnce(&Path) -> io::Result<()> + Send + 'static,
         simulated: impl FnOnce(&SimDisk) -> io::Result<()>,
     ) -> Result<()> {
-        match &self.0.backend {
-            Backend::Real { .. } => self.on_real(path, real).await,
-            Backend::Simulated(disk) => simulated(disk),
+        match &self.0.storage {
+            Storage::Real { .. } => self.on_real(path, real).await,
+            Storage::Simulated(disk) => simulated(disk),
         }
         .map_err(|e| Error::from_io(e, path, Operation::Write, 0, len as u64))
     }
@@ -505,9 +511,9 @@ impl Disk {
 
 impl fmt::Debug for Disk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match &self.0.backend {
-            Backend::Real { .. } => "real",
-            Backend::Simulated(_) => "simulated",
+        let kind = match &self.0.storage {
+            Storage::Real { .. } => "real",
+            Storage::Simulated(_) => "simulated",
         };
         write!(f, "Disk({kind}, {:?})", self.0.buffers)
     }

@@ -11,11 +11,11 @@ use std::{
 use crate::{
     buffer::{AlignedBuf, Tenure},
     disk::Disk,
-    engine,
     error::{Error, Operation, Result},
     mode::{AccessMode, ModeChoice, Purpose},
     real,
     region::{Direction, Finished, InFlight, Meter, Region},
+    runtime::backend,
     sim,
 };
 
@@ -103,7 +103,7 @@ impl File {
         let outcome = match &self.0.handle {
             Handle::Real(file) => {
                 let file = file.clone();
-                engine::on_pool(move || real(&file)).await
+                backend::on_pool(move || real(&file)).await
             }
             Handle::Simulated(file) => simulated(file),
         };

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use crate::clock::Clock;
+use crate::runtime::clock::Clock;
 
 pub use counts::{LatencyCounts, LatencyHistogram};
 pub use latency::{LatencyController, Sample};
@@ -89,7 +89,7 @@ impl RateLimiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{block_on, clock::SimClock};
+    use crate::{SimClock, block_on};
 
     /// Proves, in simulated time, that the ceiling holds and that none means none.
     #[test]

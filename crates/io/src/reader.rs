@@ -24,11 +24,11 @@ use std::{collections::VecDeque, path::Path};
 
 use crate::{
     buffer::{AlignedBuf, Tenure},
-    engine,
     error::Result,
     file::File,
     mode::ModeChoice,
     region::{Direction, InFlight, Region},
+    runtime::backend,
 };
 
 /// How far a sequential reader reads ahead.
@@ -234,7 +234,7 @@ impl SequentialReader {
             queued = true;
         }
         if queued {
-            engine::enter_ring();
+            backend::enter_ring();
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The one operation that moves bytes: a read or a write of a region of a file, on either engine.
+//! The one operation that moves bytes: a read or a write of a region of a file, on either backend.
 //!
 //! 1. On a ring it is one submission entry, with `rw_flags` (`RWF_DONTCACHE`, `RWF_DSYNC`) that compio's own
 //!    operations do not offer; on the pool it is one `preadv2` or `pwritev2`.
@@ -28,10 +28,10 @@ use compio::{
 
 use crate::{
     buffer::AlignedBuf,
-    clock::{Clock, Instant},
-    engine::{self, Engine},
     histogram::{Histograms, Seen},
     mode::Purpose,
+    runtime::backend::{self, Backend},
+    runtime::clock::{Clock, Instant},
 };
 
 /// Which bytes of the buffer meet which bytes of the file.
@@ -205,14 +205,14 @@ pub(crate) struct InFlight {
 }
 
 enum State {
-    Ring { waiting: Submit<RegionIo>, engine: Engine },
+    Ring { waiting: Submit<RegionIo>, backend: Backend },
     Done(Finished, Seen),
     Taken,
 }
 
 impl InFlight {
     /// Queues an operation on this thread's runtime. It starts when the thread next waits, or at
-    /// [`engine::enter_ring`].
+    /// [`backend::enter_ring`].
     ///
     /// # Panics
     /// Outside `block_on`, and if the region is outside the buffer.
@@ -226,7 +226,7 @@ impl InFlight {
     ) -> InFlight {
         assert!(region.start + region.len <= buffer.len());
         let submitted = Clock::system().now();
-        let queued = engine::with_entered(|entered| {
+        let queued = backend::with_entered(|entered| {
             let operation = RegionIo {
                 file,
                 buffer: Some(buffer),
@@ -236,12 +236,12 @@ impl InFlight {
                 completed: None,
                 counted: Counted::enter(meter.clone(), entered.in_kernel.clone()),
             };
-            (entered.runtime().submit(operation), entered.engine)
+            (entered.runtime().submit(operation), entered.backend)
         });
-        let Some((waiting, engine)) = queued else {
+        let Some((waiting, backend)) = queued else {
             panic!("an I/O future was polled outside halcyon_io::block_on");
         };
-        let mut this = InFlight { state: State::Ring { waiting, engine }, meter, submitted };
+        let mut this = InFlight { state: State::Ring { waiting, backend }, meter, submitted };
         // compio submits at the first poll; the waker is replaced when someone waits.
         let _ = this.poll_finished(&mut Context::from_waker(Waker::noop()));
         this
@@ -265,7 +265,7 @@ impl InFlight {
     /// Waits for an operation that ran while the thread did other things. On a ring, one whose end
     /// is seen as soon as it is asked for ended at an unknown time before.
     pub(crate) async fn finish_overlapped(&mut self) -> Finished {
-        let on_ring = matches!(self.state, State::Ring { engine: Engine::Uring, .. });
+        let on_ring = matches!(self.state, State::Ring { backend: Backend::Uring, .. });
         let asked = Clock::system().now();
         poll_fn(|cx| self.poll_finished(cx)).await;
         if let State::Done(_, seen @ Seen::After(_)) = &mut self.state
@@ -307,7 +307,7 @@ impl Drop for InFlight {
     fn drop(&mut self) {
         if let State::Ring { waiting, .. } = mem::replace(&mut self.state, State::Taken) {
             // Outside `block_on` nothing is in the kernel: it drained before it returned.
-            engine::with_entered(|entered| entered.runtime().spawn(waiting).detach());
+            backend::with_entered(|entered| entered.runtime().spawn(waiting).detach());
         }
     }
 }

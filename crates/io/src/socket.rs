@@ -150,11 +150,11 @@ fn shut_down(fd: i32, how: Shutdown) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EngineChoice, block_on_engine, spawn};
+    use crate::{BackendChoice, block_on_backend, spawn};
 
-    fn on_both_engines(test: impl AsyncFn()) {
-        block_on_engine(EngineChoice::Auto, test()).expect("auto always has an engine");
-        block_on_engine(EngineChoice::Pool, test()).expect("the pool is always there");
+    fn on_both_backends(test: impl AsyncFn()) {
+        block_on_backend(BackendChoice::Auto, test()).expect("auto always has a backend");
+        block_on_backend(BackendChoice::Pool, test()).expect("the pool is always there");
     }
 
     async fn pair(listener: &Listener) -> (Socket, Socket) {
@@ -169,10 +169,10 @@ mod tests {
         Listener::bind(free).await.unwrap()
     }
 
-    /// Proves that bytes arrive in order behind those that the vector had, on both engines.
+    /// Proves that bytes arrive in order behind those that the vector had, on both backends.
     #[test]
     fn bytes_go_through() {
-        on_both_engines(async || {
+        on_both_backends(async || {
             let (server, client) = pair(&listener().await).await;
             let (written, _) = client.write(b"hello".to_vec()).await;
             written.unwrap();
@@ -190,7 +190,7 @@ mod tests {
     /// Proves that shutting a socket down ends a read that is in flight, and that what came before it is not lost.
     #[test]
     fn a_read_ends_when_its_socket_is_shut_down() {
-        on_both_engines(async || {
+        on_both_backends(async || {
             let (server, client) = pair(&listener().await).await;
             let reader = server.clone();
             let reading = spawn(async move {
@@ -214,7 +214,7 @@ mod tests {
     /// Proves that a listener that is shut down ends its `accept`.
     #[test]
     fn accept_ends_when_its_listener_is_shut_down() {
-        on_both_engines(async || {
+        on_both_backends(async || {
             let listener = std::rc::Rc::new(listener().await);
             let accepting = listener.clone();
             let accepting = spawn(async move { accepting.accept().await.map(drop) });
@@ -227,7 +227,7 @@ mod tests {
     /// Proves that two listeners of one process share a port, and that a claim on it is refused meanwhile.
     #[test]
     fn a_port_is_shared_within_and_claimed_against_others() {
-        on_both_engines(async || {
+        on_both_backends(async || {
             let first = listener().await;
             let address = first.local_address().unwrap();
             let second = Listener::bind(address).await.unwrap();
@@ -240,7 +240,7 @@ mod tests {
     /// Proves that a connection goes on on another thread.
     #[test]
     fn a_socket_moves_to_another_thread() {
-        on_both_engines(async || {
+        on_both_backends(async || {
             let (server, client) = pair(&listener().await).await;
             let detached = server.detach().unwrap();
             let thread = std::thread::spawn(move || {

@@ -6,10 +6,10 @@ use std::{fmt, path::Path};
 use crate::{
     device::BlockDevice,
     disk::Disk,
-    engine::{self, EngineChoice},
     error::Result,
     mode::AccessMode,
     real,
+    runtime::backend::{self, BackendChoice},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +49,7 @@ fn finding(severity: Severity, text: String, cure: &str) -> Finding {
 
 /// All checks for the directories that data will be in. Blocks for a few system calls.
 pub fn check(disk: &Disk, directories: &[&Path]) -> Vec<Finding> {
-    let mut findings = vec![check_engine(disk)];
+    let mut findings = vec![check_backend(disk)];
     findings.extend(check_locked_memory());
     findings.extend(check_open_files());
     for directory in directories {
@@ -58,8 +58,8 @@ pub fn check(disk: &Disk, directories: &[&Path]) -> Vec<Finding> {
     findings
 }
 
-fn check_engine(disk: &Disk) -> Finding {
-    let report = disk.engine();
+fn check_backend(disk: &Disk) -> Finding {
+    let report = disk.backend();
     match (&report.refusal, &report.warning) {
         (Some(refusal), _) => finding(
             Severity::Refusal,
@@ -69,10 +69,10 @@ fn check_engine(disk: &Disk) -> Finding {
         (None, Some(warning)) => finding(Severity::Warning, warning.clone(), ""),
         (None, None) => {
             let why = match report.choice {
-                EngineChoice::Pool => "as asked",
+                BackendChoice::Pool => "as asked",
                 _ => "io_uring is available",
             };
-            finding(Severity::Note, format!("I/O engine {}: {why}", report.engine), "")
+            finding(Severity::Note, format!("I/O engine {}: {why}", report.backend), "")
         }
     }
 }
@@ -89,7 +89,7 @@ fn limit_of(resource: libc::__rlimit_resource_t) -> Option<u64> {
 
 fn check_locked_memory() -> Option<Finding> {
     let limit = limit_of(libc::RLIMIT_MEMLOCK)?;
-    if limit >= LOCKED_MEMORY_MIN || engine::ring_refusal().is_some() {
+    if limit >= LOCKED_MEMORY_MIN || backend::ring_refusal().is_some() {
         return None;
     }
     Some(finding(

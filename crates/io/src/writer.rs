@@ -19,11 +19,11 @@ use std::{collections::VecDeque, io, path::Path};
 
 use crate::{
     buffer::{AlignedBuf, Tenure},
-    engine,
     error::{Error, Operation, Result},
     file::File,
     mode::ModeChoice,
     region::{Direction, InFlight, Region},
+    runtime::backend,
 };
 
 /// How a sequential writer buffers and what it may prepare for.
@@ -156,7 +156,7 @@ impl SequentialWriter {
         self.filled = 0;
         let write = self.file.queue(Direction::Write, region, buffer);
         self.pending.push_back(Pending { write, region });
-        engine::enter_ring();
+        backend::enter_ring();
     }
 
     async fn next_buffer(&mut self) -> Result<AlignedBuf> {

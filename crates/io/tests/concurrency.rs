@@ -7,8 +7,8 @@ mod support;
 use std::{future::poll_fn, pin::pin, task::Poll};
 
 use halcyon_io::{
-    AccessMode, Disk, DiskOptions, EngineChoice, Purpose, Random, StreamOptions, ThreadPriority,
-    WriteOptions, block_on, block_on_engine, spawn_thread,
+    AccessMode, BackendChoice, Disk, DiskOptions, Purpose, Random, StreamOptions, ThreadPriority,
+    WriteOptions, block_on, block_on_backend, spawn_thread,
 };
 use support::{ScratchDir, pattern};
 
@@ -35,12 +35,12 @@ fn dropped_half_way() {
     let scratch = ScratchDir::make("half-way");
     let seed = Random::from_system().next_u64();
     eprintln!("seed {seed}");
-    for engine in [EngineChoice::Uring, EngineChoice::Pool] {
-        let outcome = block_on_engine(engine, async {
+    for backend in [BackendChoice::Uring, BackendChoice::Pool] {
+        let outcome = block_on_backend(backend, async {
             let disk = Disk::real(DiskOptions::default());
             let mut random = Random::seeded(seed);
             let bytes = pattern(3_000_000);
-            let path = scratch.path().join(format!("{engine}"));
+            let path = scratch.path().join(format!("{backend}"));
             let options =
                 WriteOptions { buffer_size: 32 * 1024, depth: 2, ..WriteOptions::default() };
             let mut writer =
@@ -74,11 +74,11 @@ fn dropped_half_way() {
                 let count = random.below(got.len() as u64 + 1) as usize;
                 reader.consume(count);
             }
-            eprintln!("{engine}: dropped {drops} times");
+            eprintln!("{backend}: dropped {drops} times");
             assert!(drops > 10);
         });
         if let Err(e) = outcome {
-            eprintln!("SKIPPED: engine {engine}: {e}");
+            eprintln!("SKIPPED: backend {backend}: {e}");
         }
     }
 }

@@ -8,8 +8,8 @@ mod support;
 use std::{fs, path::Path, process::Command};
 
 use halcyon_io::{
-    AccessMode, Disk, DiskOptions, Engine, EngineChoice, Error, Purpose, StreamOptions, block_on,
-    block_on_engine,
+    AccessMode, Backend, BackendChoice, Disk, DiskOptions, Error, Purpose, StreamOptions, block_on,
+    block_on_backend,
 };
 use support::{ScratchDir, c_path, pattern};
 
@@ -63,8 +63,8 @@ fn child_with_forbidden_ring() {
     forbid_io_uring();
     let scratch = ScratchDir::make("forbidden");
     let disk = Disk::real(DiskOptions::default());
-    let report = disk.engine();
-    assert_eq!((report.engine, &report.refusal), (Engine::Pool, &None));
+    let report = disk.backend();
+    assert_eq!((report.backend, &report.refusal), (Backend::Pool, &None));
     let warning = report.warning.clone().unwrap();
     for part in ["io_uring_setup said", "seccomp", "Docker", "kernel.io_uring_disabled=0"] {
         assert!(warning.contains(part), "{warning}");
@@ -81,16 +81,16 @@ fn child_with_forbidden_ring() {
         let file = disk.open(&path, AccessMode::Auto, Purpose::UserRead).await.unwrap();
         assert!(*file.read_at(12_345, 1_000_000).await.unwrap() == bytes[12_345..1_012_345]);
     });
-    let refusal = block_on_engine(EngineChoice::Uring, async {}).unwrap_err();
+    let refusal = block_on_backend(BackendChoice::Uring, async {}).unwrap_err();
     assert!(refusal.to_string().contains("seccomp"), "{refusal}");
-    let forced = DiskOptions { engine: Some(EngineChoice::Uring), ..DiskOptions::default() };
+    let forced = DiskOptions { backend: Some(BackendChoice::Uring), ..DiskOptions::default() };
     let refused = Disk::real(forced);
-    assert!(refused.engine().refusal.as_ref().is_some_and(|text| text.contains("seccomp")));
+    assert!(refused.backend().refusal.as_ref().is_some_and(|text| text.contains("seccomp")));
 }
 
-/// Proves that the engine follows the environment, and that a word it does not know is reported.
+/// Proves that the backend follows the environment, and that a word it does not know is reported.
 #[test]
-fn engine_from_environment() {
+fn backend_from_environment() {
     for (word, expected) in [("pool", "pool"), ("auto", ""), ("warp", "warp")] {
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "child_with_environment", "--ignored", "--nocapture"])
@@ -103,11 +103,11 @@ fn engine_from_environment() {
 }
 
 #[test]
-#[ignore = "run by engine_from_environment in a process of its own"]
+#[ignore = "run by backend_from_environment in a process of its own"]
 fn child_with_environment() {
     let disk = Disk::real(DiskOptions::default());
-    let report = disk.engine();
-    eprintln!("{} {:?}", report.engine, report.warning);
+    let report = disk.backend();
+    eprintln!("{} {:?}", report.backend, report.warning);
     let word = std::env::var("HALCYON_IO_ENGINE").unwrap();
     assert_eq!(report.choice.to_string() == word, word != "warp");
     assert!(word != "warp" || report.warning.is_some());
@@ -156,8 +156,8 @@ impl Drop for Tmpfs {
 #[test]
 fn full_device() {
     let Some(tmpfs) = Tmpfs::mount("full", "size=2m") else { return };
-    for engine in [EngineChoice::Uring, EngineChoice::Pool] {
-        let outcome = block_on_engine(engine, async {
+    for backend in [BackendChoice::Uring, BackendChoice::Pool] {
+        let outcome = block_on_backend(backend, async {
             let disk = Disk::real(DiskOptions::default());
             let path = tmpfs.path().join("file");
             let refused =
@@ -181,7 +181,7 @@ fn full_device() {
             disk.remove(&path).await.unwrap();
         });
         if let Err(e) = outcome {
-            eprintln!("SKIPPED: engine {engine}: {e}");
+            eprintln!("SKIPPED: backend {backend}: {e}");
         }
     }
 }
@@ -236,7 +236,7 @@ fn reads_ahead_are_under_way() {
     let scratch = ScratchDir::make("ahead");
     let disk = Disk::real(DiskOptions::default());
     let path = scratch.path().join("file");
-    let outcome = block_on_engine(EngineChoice::Uring, async {
+    let outcome = block_on_backend(BackendChoice::Uring, async {
         let mut writer = disk.create(&path, AccessMode::Direct, Purpose::Flush, 0).await?;
         writer.write(&pattern(4 << 20)).await?;
         writer.finish().await?;

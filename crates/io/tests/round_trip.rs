@@ -1,4 +1,4 @@
-//! Every engine × every mode × awkward sizes: what was written is what is read, both ways of
+//! Every backend × every mode × awkward sizes: what was written is what is read, both ways of
 //! reading, and the page cache stays as the mode promises.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -8,22 +8,22 @@ mod support;
 use std::path::Path;
 
 use halcyon_io::{
-    AccessMode, Disk, DiskOptions, EngineChoice, Error, Purpose, Random, StreamOptions,
-    WriteOptions, block_on_engine,
+    AccessMode, BackendChoice, Disk, DiskOptions, Error, Purpose, Random, StreamOptions,
+    WriteOptions, block_on_backend,
 };
 use support::{ScratchDir, cached_pages, pattern};
 
-const ENGINES: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Pool];
+const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Pool];
 const MODES: [AccessMode; 4] =
     [AccessMode::Auto, AccessMode::Direct, AccessMode::Uncached, AccessMode::Standard];
 const SMALL: StreamOptions = StreamOptions { buffer_size: 16 * 1024, depth: 2 };
 
-/// Runs a test body for each engine that this machine has; says so if it has not both.
-fn on_engines(body: impl AsyncFn(EngineChoice)) {
-    for engine in ENGINES {
-        match block_on_engine(engine, body(engine)) {
+/// Runs a test body for each backend that this machine has; says so if it has not both.
+fn on_backends(body: impl AsyncFn(BackendChoice)) {
+    for backend in BACKENDS {
+        match block_on_backend(backend, body(backend)) {
             Ok(()) => {}
-            Err(e) => eprintln!("SKIPPED: engine {engine}: {e}"),
+            Err(e) => eprintln!("SKIPPED: backend {backend}: {e}"),
         }
     }
 }
@@ -85,17 +85,17 @@ fn awkward_sizes() {
     let sizes =
         [0, 1, 511, 512, 4095, 4096, 4097, 65536, 65537, MIB - 1, MIB, MIB + 1, 3 * MIB + 7];
     let scratch = ScratchDir::make("sizes");
-    on_engines(async |engine| {
+    on_backends(async |backend| {
         let disk = Disk::real(DiskOptions::default());
         for mode in modes_of(&disk, scratch.path()) {
             for size in sizes {
-                let path = scratch.path().join(format!("{engine}-{mode}-{size}"));
+                let path = scratch.path().join(format!("{backend}-{mode}-{size}"));
                 let bytes = pattern(size);
                 write_file(&disk, &path, mode, &bytes, 10_007).await;
                 let stat = disk.stat(&path).await.unwrap();
-                assert_eq!(stat.len, size as u64, "{engine} {mode}");
+                assert_eq!(stat.len, size as u64, "{backend} {mode}");
                 let read = read_all(&disk, &path, mode, SMALL, 5_000).await;
-                assert!(read == bytes, "{engine} {mode} {size}");
+                assert!(read == bytes, "{backend} {mode} {size}");
                 let file = disk.open(&path, mode, Purpose::UserRead).await.unwrap();
                 assert_eq!(file.len(), size as u64);
                 for (offset, len) in
@@ -103,7 +103,7 @@ fn awkward_sizes() {
                 {
                     if offset + len <= size {
                         let got = file.read_at(offset as u64, len).await.unwrap();
-                        assert!(*got == bytes[offset..offset + len], "{engine} {mode} {size}");
+                        assert!(*got == bytes[offset..offset + len], "{backend} {mode} {size}");
                     }
                 }
                 assert!(matches!(file.read_at(size as u64, 1).await, Err(Error::ShortRead { .. })));
@@ -121,10 +121,10 @@ fn random_walks() {
     let seed = Random::from_system().next_u64();
     eprintln!("seed {seed}");
     let disk = Disk::real(DiskOptions::default());
-    on_engines(async |engine| {
+    on_backends(async |backend| {
         let bytes = pattern(1_234_567);
         for mode in modes_of(&disk, scratch.path()) {
-            let path = scratch.path().join(format!("{engine}-{mode}"));
+            let path = scratch.path().join(format!("{backend}-{mode}"));
             write_file(&disk, &path, mode, &bytes, 100_000).await;
             let mut random = Random::seeded(seed);
             for depth in [1, 2, 4] {
@@ -148,7 +148,7 @@ fn random_walks() {
                     let at = reader.position() as usize;
                     let got = reader.fill(ask).await.unwrap();
                     assert!(got.len() >= ask.min(bytes.len() - at));
-                    assert!(*got == bytes[at..at + got.len()], "{engine} {mode} at {at}");
+                    assert!(*got == bytes[at..at + got.len()], "{backend} {mode} at {at}");
                     let len = got.len() as u64;
                     reader.consume(random.below(len + 1) as usize);
                 }
@@ -164,18 +164,18 @@ fn random_walks() {
 #[test]
 fn page_cache() {
     let scratch = ScratchDir::make("cache");
-    on_engines(async |engine| {
+    on_backends(async |backend| {
         let disk = Disk::real(DiskOptions::default());
         let bytes = pattern(4 << 20);
         for mode in modes_of(&disk, scratch.path()) {
-            let path = scratch.path().join(format!("{engine}-{mode}"));
+            let path = scratch.path().join(format!("{backend}-{mode}"));
             write_file(&disk, &path, mode, &bytes, 1 << 20).await;
             let after_write = cached_pages(&path);
             assert!(read_all(&disk, &path, mode, SMALL, 4096).await == bytes);
             let file = disk.open(&path, mode, Purpose::UserRead).await.unwrap();
             assert!(*file.read_at(1_000_000, 70_000).await.unwrap() == bytes[1_000_000..1_070_000]);
             let after_read = cached_pages(&path);
-            eprintln!("{engine} {mode}: {after_write} pages after write, {after_read} after read");
+            eprintln!("{backend} {mode}: {after_write} pages after write, {after_read} after read");
             match file.mode().mode {
                 AccessMode::Direct => assert_eq!((after_write, after_read), (0, 0)),
                 // The kernel drops uncached pages when write-back ends; a few may be on their way.
@@ -191,10 +191,10 @@ fn page_cache() {
 #[test]
 fn dropped_readers() {
     let scratch = ScratchDir::make("dropped");
-    on_engines(async |engine| {
+    on_backends(async |backend| {
         let disk = Disk::real(DiskOptions::default());
         let bytes = pattern(2 << 20);
-        let path = scratch.path().join(format!("{engine}"));
+        let path = scratch.path().join(format!("{backend}"));
         write_file(&disk, &path, AccessMode::Auto, &bytes, 1 << 20).await;
         for round in 0..200 {
             let options = StreamOptions { buffer_size: 64 * 1024, depth: 4 };
@@ -241,9 +241,9 @@ fn reader_across_block_on() {
 #[test]
 fn names() {
     let scratch = ScratchDir::make("names");
-    on_engines(async |engine| {
+    on_backends(async |backend| {
         let disk = Disk::real(DiskOptions::default());
-        let dir = scratch.path().join(format!("{engine}/a/b"));
+        let dir = scratch.path().join(format!("{backend}/a/b"));
         disk.create_dir_all(&dir).await.unwrap();
         let (a, b, c) = (dir.join("a"), dir.join("b"), dir.join("c"));
         disk.write_new(&a, b"hello", Purpose::Flush).await.unwrap();
@@ -283,10 +283,10 @@ fn names() {
 #[test]
 fn histograms() {
     let scratch = ScratchDir::make("histograms");
-    on_engines(async |engine| {
+    on_backends(async |backend| {
         let disk = Disk::real(DiskOptions::default());
         let bytes = pattern(1 << 20);
-        let path = scratch.path().join(format!("{engine}"));
+        let path = scratch.path().join(format!("{backend}"));
         write_file(&disk, &path, AccessMode::Direct, &bytes, 1 << 20).await;
         let file = disk.open(&path, AccessMode::Direct, Purpose::UserRead).await.unwrap();
         for offset in 0..100 {
@@ -306,13 +306,13 @@ fn histograms() {
     });
 }
 
-/// Proves, for every engine and mode, that blocks written at chosen places are read back, that the rest of the file stays
+/// Proves, for every backend and mode, that blocks written at chosen places are read back, that the rest of the file stays
 /// zeros, that a reopened file goes on, and that a length that is no multiple of a page is refused without a file.
 #[test]
 fn durable_blocks() {
-    on_engines(async |engine| {
+    on_backends(async |backend| {
         let scratch = ScratchDir::make("blocks");
-        let disk = Disk::real(DiskOptions { engine: Some(engine), ..DiskOptions::default() });
+        let disk = Disk::real(DiskOptions { backend: Some(backend), ..DiskOptions::default() });
         let pool = halcyon_io::BufferPool::unbounded();
         for mode in modes_of(&disk, scratch.path()) {
             let path = scratch.path().join(format!("{mode}"));
@@ -333,7 +333,7 @@ fn durable_blocks() {
                 outcome.unwrap();
                 file = disk.open_blocks(&path, mode, purpose).await.unwrap();
             }
-            assert_eq!(std::fs::read(&path).unwrap(), expected, "{engine} {mode}");
+            assert_eq!(std::fs::read(&path).unwrap(), expected, "{backend} {mode}");
         }
     });
 }

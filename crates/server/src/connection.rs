@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::clock::{Instant, now};
-use halcyon_io::{Clock, Socket, spawn, start};
+use halcyon_io::{Clock, Notify, Socket, spawn, start};
 use halcyon_protocol::{
     Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
     Opcode, ReplyTo, Response, Version,
@@ -26,7 +26,6 @@ use halcyon_protocol::{
 use halcyon_query::Client;
 
 use crate::admission::{Permit, Place};
-use crate::bell::Bell;
 use crate::clients::Entry;
 use crate::session;
 use crate::shard::ShardServer;
@@ -67,9 +66,9 @@ pub(crate) struct Connection {
     client: RefCell<Rc<Client>>,
     encoder: RefCell<Encoder>,
     /// There is something to send, or nothing more will come.
-    to_send: Bell,
+    to_send: Notify,
     /// Answers were sent, or a request is done.
-    eased: Bell,
+    eased: Notify,
     /// Bytes in the write that is in flight.
     sending: Cell<usize>,
     /// Bytes of the largest answer of late.
@@ -100,8 +99,8 @@ impl Connection {
             events: RefCell::default(),
             client: RefCell::default(),
             encoder: RefCell::default(),
-            to_send: Bell::default(),
-            eased: Bell::default(),
+            to_send: Notify::default(),
+            eased: Notify::default(),
             sending: Cell::new(0),
             large_answer: Cell::new(ANSWER_FIRST),
             in_flight: Cell::new(0),
@@ -157,7 +156,7 @@ impl Connection {
             let bytes = encoder.len().saturating_sub(before);
             let large = self.large_answer.get();
             self.large_answer.set(bytes.max(large - large / 64).max(ANSWER_MIN));
-            self.to_send.ring();
+            self.to_send.notify_one();
         }
     }
 
@@ -197,10 +196,10 @@ pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
     let writing = spawn(send(connection.clone()));
     receive(&shard, &connection).await;
     while connection.in_flight.get() > 0 {
-        connection.eased.wait().await;
+        connection.eased.notified().await;
     }
     connection.ended.set(true);
-    connection.to_send.ring();
+    connection.to_send.notify_one();
     writing.await;
     connection.close();
 }
@@ -212,7 +211,7 @@ async fn send(connection: Rc<Connection>) {
             if connection.ended.get() {
                 return;
             }
-            connection.to_send.wait().await;
+            connection.to_send.notified().await;
             continue;
         }
         let bytes = connection.encoder.borrow_mut().take();
@@ -223,7 +222,7 @@ async fn send(connection: Rc<Connection>) {
         connection.encoder.borrow_mut().reuse(bytes);
         // After an error the client has gone: nothing of what is under way can reach it.
         connection.broken.set(outcome.is_err());
-        connection.eased.ring();
+        connection.eased.notify_one();
         if connection.broken.get() {
             return connection.close();
         }
@@ -253,7 +252,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
         }
         loop {
             while connection.is_full() {
-                connection.eased.wait().await;
+                connection.eased.notified().await;
             }
             if connection.broken.get() {
                 // Nobody would hear the answers.
@@ -267,7 +266,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
                 Err(error) => {
                     shard.figures().protocol_errors.up();
                     connection.encoder.borrow_mut().push_error(&error);
-                    connection.to_send.ring();
+                    connection.to_send.notify_one();
                     if error.close {
                         return;
                     }
@@ -336,7 +335,7 @@ impl Drop for Leaving {
         }
         connection.in_flight.set(connection.in_flight.get() - 1);
         shard.figures().in_flight.down();
-        connection.eased.ring();
+        connection.eased.notify_one();
     }
 }
 

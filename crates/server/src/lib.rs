@@ -12,7 +12,6 @@
 
 mod admission;
 mod answer;
-mod bell;
 mod clients;
 mod connection;
 mod figures;

@@ -72,7 +72,7 @@ pub fn serve(
         })?;
         tell_recovery(&report, log);
         let (shared, inboxes) = share(&settings, &disk, address, log).await;
-        let threads = start_shards(&engine, &shared, inboxes, disk.engine().engine).await?;
+        let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
         join(&engine, &settings, address).await?;
         replay_batches(&shared, log).await?;
         load_prepared(&shared).await?;
@@ -291,7 +291,7 @@ async fn start_shards(
     engine: &Arc<Engine>,
     shared: &Arc<Shared>,
     inboxes: Vec<Inbox<ShardServer>>,
-    io: halcyon_io::Engine,
+    io: halcyon_io::Backend,
 ) -> Result<Vec<std::thread::JoinHandle<()>>, Error> {
     let mut threads = Vec::new();
     let (told, mut starts) = futures_channel::mpsc::unbounded::<Started>();
@@ -299,7 +299,7 @@ async fn start_shards(
         let (engine, shared, told) = (engine.clone(), shared.clone(), told.clone());
         let body = move || {
             // Threads that a pinned thread starts are pinned too, and a pool's must not be.
-            if io == halcyon_io::Engine::Uring {
+            if io == halcyon_io::Backend::Uring {
                 pin_to_core(index);
             }
             block_on(run_shard(index, engine, shared, inbox, told));
@@ -457,7 +457,7 @@ fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant,
     log.say(format_args!(
         "{} shards; I/O engine {}; memory: memtables {} MiB, chunk cache {} MiB, key cache {} MiB at most",
         shared.shards,
-        disk.engine().engine,
+        disk.backend().backend,
         mib(engine.memtable_space),
         mib(engine.chunk_cache_size),
         mib(engine.key_cache_size),

@@ -8,12 +8,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_io::{AccessMode, Clock, DetachedSocket, Disk, Listener, Mesh, Socket, spawn};
+use halcyon_io::{AccessMode, Clock, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, spawn};
 use halcyon_protocol::{Event, EventType, SchemaChange, StatusChange};
 use halcyon_query::{Coordinator, RequestLimits};
 
 use crate::admission::Admission;
-use crate::bell::Bell;
 use crate::clients::Clients;
 use crate::connection::{self, Connection};
 use crate::figures::Figures;
@@ -55,9 +54,9 @@ pub(crate) struct ShardServer {
     next_connection: Cell<u64>,
     listeners: RefCell<Vec<Rc<Listener>>>,
     /// A connection has ended.
-    left: Bell,
+    left: Notify,
     draining: Cell<bool>,
-    stopped: Bell,
+    stopped: Notify,
 }
 
 /// Which shard takes what a listener accepts.
@@ -79,9 +78,9 @@ impl ShardServer {
             connections: RefCell::default(),
             next_connection: Cell::new(0),
             listeners: RefCell::default(),
-            left: Bell::default(),
+            left: Notify::default(),
             draining: Cell::new(false),
-            stopped: Bell::default(),
+            stopped: Notify::default(),
         }
     }
 
@@ -176,7 +175,7 @@ impl ShardServer {
             self.connections.borrow_mut().remove(&id);
             self.shared.clients.leave(peer);
             self.figures().connections.down();
-            self.left.ring();
+            self.left.notify_one();
         })
         .detach();
     }
@@ -232,16 +231,16 @@ impl ShardServer {
         })
         .detach();
         while !self.connections.borrow().is_empty() {
-            self.left.wait().await;
+            self.left.notified().await;
         }
     }
 
     /// Nothing will be asked of this shard any more.
     pub(crate) fn stop(&self) {
-        self.stopped.ring();
+        self.stopped.notify_one();
     }
 
     pub(crate) async fn until_stopped(&self) {
-        self.stopped.wait().await;
+        self.stopped.notified().await;
     }
 }

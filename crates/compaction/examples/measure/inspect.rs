@@ -19,7 +19,7 @@ pub(crate) async fn run(disk: &Disk, words: &Words) -> Result<String> {
         stats().map(|s| s.max_timestamp).max().unwrap_or_default(),
         sstables.iter().map(|sstable| sstable.data_length()).sum::<u64>(),
         sstables.iter().map(|sstable| sstable.file_length()).sum::<u64>(),
-        disk.engine().engine,
+        disk.backend().backend,
         choice.mode,
     ))
 }

@@ -43,7 +43,7 @@ impl Shard {
                     "memtables are full, and a flush of {why}; writes go on when one succeeds"
                 )));
             }
-            self.space.wait().await;
+            self.space.notified().await;
             self.engine().health.check()?;
         }
         Ok(())
@@ -113,8 +113,8 @@ impl Shard {
                 shard.engine().flush_failed(&table.store, e);
             }
             table.failed.replace(outcome.err().map(|e| e.to_string()));
-            table.flushed.notify();
-            shard.space.notify();
+            table.flushed.notify_all();
+            shard.space.notify_all();
             if failed && shard.engine().failure().is_none() {
                 shard.engine().disk.clock().sleep(RETRY).await;
                 shard.flush_frozen(&table);
@@ -140,8 +140,8 @@ impl Shard {
             self.recount();
             subtract(&table.metrics().pending_flushes, 1);
             add(&table.metrics().flushes, 1);
-            table.flushed.notify();
-            self.space.notify();
+            table.flushed.notify_all();
+            self.space.notify_all();
         }
     }
 
@@ -162,7 +162,7 @@ impl Shard {
                     table.store.table().full_name()
                 )));
             }
-            table.flushed.wait().await;
+            table.flushed.notified().await;
         }
     }
 }

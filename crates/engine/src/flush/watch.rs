@@ -30,7 +30,7 @@ impl Shard {
                 }
                 if failed {
                     // Nothing is gained by trying again before another flush has ended.
-                    shard.space.wait().await;
+                    shard.space.notified().await;
                 }
             }
         };

@@ -4,12 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_io::Notify;
 use halcyon_io::clock::Instant;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::{MergeError, Mutation, PartitionKey};
 
 use super::{Edge, Memtable, Partition};
-use crate::signal::Signal;
 
 enum State {
     Open(Memtable),
@@ -19,7 +19,7 @@ enum State {
 pub(crate) struct Slot {
     state: RefCell<State>,
     pins: Cell<usize>,
-    unpinned: Signal,
+    unpinned: Notify,
     made: Instant,
 }
 
@@ -31,7 +31,7 @@ impl Slot {
         Rc::new(Slot {
             state: RefCell::new(State::Open(Memtable::new(table))),
             pins: Cell::new(0),
-            unpinned: Signal::default(),
+            unpinned: Notify::default(),
             made,
         })
     }
@@ -72,7 +72,7 @@ impl Slot {
     /// When the last pin is gone, the memtable for good. The slot must not be pinned any more.
     pub(crate) async fn seal(&self) -> Arc<Memtable> {
         while self.pins.get() > 0 {
-            self.unpinned.wait().await;
+            self.unpinned.notified().await;
         }
         let mut state = self.state.borrow_mut();
         if let State::Open(memtable) = &mut *state {
@@ -108,7 +108,7 @@ impl Drop for Pin {
     fn drop(&mut self) {
         self.0.pins.set(self.0.pins.get() - 1);
         if self.0.pins.get() == 0 {
-            self.0.unpinned.notify();
+            self.0.unpinned.notify_all();
         }
     }
 }

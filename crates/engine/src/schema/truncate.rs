@@ -129,7 +129,7 @@ impl Shard {
         // `periodic` promises nothing yet, and what the record is about is removed at once.
         self.log.sync().await?;
         while !table.frozen.borrow().is_empty() && table.flushing.get() {
-            table.flushed.wait().await;
+            table.flushed.notified().await;
         }
         // What could not be flushed need not be any more.
         drop(table.frozen.take());

@@ -285,7 +285,7 @@ fn old_memtables_are_flushed() {
             node.shard.flush_expired();
             let of_shard = node.shard.table(&table).expect("there");
             while of_shard.flushing.get() {
-                of_shard.flushed.wait().await;
+                of_shard.flushed.notified().await;
             }
             assert_eq!(sstables(), expected);
         }

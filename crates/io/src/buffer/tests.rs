@@ -3,7 +3,7 @@
 use std::{rc::Rc, time::Duration};
 
 use super::*;
-use crate::engine::block_on;
+use crate::runtime::backend::block_on;
 
 const KIB: usize = 1024;
 

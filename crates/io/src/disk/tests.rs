@@ -61,7 +61,7 @@ fn last_resort_drops_pages() {
     let dir = std::env::temp_dir().join(format!("halcyon-last-resort-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let disk = Disk::real(DiskOptions::default());
-    let Backend::Real { abilities: known } = &disk.0.backend else { unreachable!() };
+    let Storage::Real { abilities: known } = &disk.0.storage else { unreachable!() };
     if probe::probe(&dir).unwrap().direct.is_err() {
         eprintln!("SKIPPED: {} is in a memory file system", dir.display());
         return;

@@ -121,7 +121,7 @@ impl LatencyController {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::runtime::random::Random;
 
     const MIB: u64 = 1 << 20;
 

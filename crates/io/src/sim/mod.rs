@@ -33,12 +33,12 @@ use state::State;
 
 use crate::{
     buffer::AlignedBuf,
-    clock::SimClock,
     disk::{DirEntry, FileStat},
     error::Operation,
     mode::Alignment,
     probe::Abilities,
     region::{Direction, Finished, Region},
+    runtime::clock::SimClock,
 };
 
 /// The hand that breaks a simulated disk; clones are the same disk.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::{Operation, SIMULATED_CRASH},
-    random::Random,
+    runtime::random::Random,
 };
 
 /// What a device writes wholly or not at all.

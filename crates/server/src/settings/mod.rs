@@ -17,7 +17,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use halcyon_io::{AccessMode, DiskOptions, EngineChoice};
+use halcyon_io::{AccessMode, BackendChoice, DiskOptions};
 use halcyon_schema::{DATA_CENTER, RACK};
 
 pub use error::{Error, Result};
@@ -32,7 +32,7 @@ pub struct Overrides {
     pub listen: Option<String>,
     pub port: Option<u16>,
     pub shards: Option<usize>,
-    pub io_engine: Option<EngineChoice>,
+    pub io_engine: Option<BackendChoice>,
     /// What `cassandra-rackdc.properties` says, if there is one beside the file.
     pub rackdc: Option<String>,
 }
@@ -139,7 +139,7 @@ impl Settings {
             limits: values.limits()?,
             disk: DiskOptions {
                 buffer_budget: values.bytes("io_buffer_budget")?.unwrap_or(64 << 20) as usize,
-                engine: overrides.io_engine.or(values.parsed("io_engine")),
+                backend: overrides.io_engine.or(values.parsed("io_engine")),
                 ..DiskOptions::default()
             },
             hints_directory: values.directory("hints_directory", &data_dir, "hints"),

@@ -62,7 +62,7 @@ fn the_command_line_goes_first() {
         listen: Some("::1".to_owned()),
         port: Some(7),
         shards: Some(2),
-        io_engine: Some(EngineChoice::Pool),
+        io_engine: Some(BackendChoice::Pool),
         rackdc: None,
     };
     let text = "native_transport_port: 9\nrpc_address: 127.0.0.2\nshards: 3\nio_engine: uring\n\
@@ -71,7 +71,7 @@ fn the_command_line_goes_first() {
     assert_eq!(settings.transport.address.to_string(), "[::1]:7");
     assert_eq!(settings.engine.shards, 2);
     assert_eq!(settings.engine.version, Version::DA);
-    assert_eq!(settings.disk.engine, Some(EngineChoice::Pool));
+    assert_eq!(settings.disk.backend, Some(BackendChoice::Pool));
     assert_eq!(settings.engine.saved_caches_directory, PathBuf::from("/d/saved_caches"));
 }
 

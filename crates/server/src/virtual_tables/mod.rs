@@ -211,7 +211,7 @@ impl Views {
         let properties = [
             ("halcyon.version", env!("CARGO_PKG_VERSION").to_owned()),
             ("halcyon.data_dir", self.shared.data_dir.display().to_string()),
-            ("halcyon.io_engine", self.shared.disk.engine().engine.to_string()),
+            ("halcyon.io_engine", self.shared.disk.backend().backend.to_string()),
             ("cql.version", CQL_VERSION.to_owned()),
             ("os.name", std::env::consts::OS.to_owned()),
             ("os.arch", std::env::consts::ARCH.to_owned()),

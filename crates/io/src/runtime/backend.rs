@@ -1,6 +1,6 @@
 //! The runtime: one per thread, on a ring or on a pool of threads.
 //!
-//! 1. [`EngineChoice`] comes from `DiskOptions`, else from `HALCYON_IO_ENGINE`, else it is `auto`.
+//! 1. [`BackendChoice`] comes from `DiskOptions`, else from `HALCYON_IO_ENGINE`, else it is `auto`.
 //! 2. `auto` tries a ring. Where the kernel or a container forbids one it falls back to the pool,
 //!    loudly: the report holds one warning with the cause and the cure. `uring` refuses instead.
 //! 3. Each thread that calls [`block_on`] gets its own runtime; all of one scheduling class share one pool of threads.
@@ -32,11 +32,11 @@ use compio::{
     runtime::{Runtime, RuntimeBuilder},
 };
 
-use crate::thread::thread_priority;
+use super::thread::thread_priority;
 
 /// What the operator asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EngineChoice {
+pub enum BackendChoice {
     #[default]
     Auto,
     Uring,
@@ -45,82 +45,82 @@ pub enum EngineChoice {
 
 /// What runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub enum Backend {
     /// io_uring.
     Uring,
     /// pread and pwrite on a pool of threads.
     Pool,
 }
 
-impl fmt::Display for Engine {
+impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Engine::Uring => "uring",
-            Engine::Pool => "pool",
+            Backend::Uring => "uring",
+            Backend::Pool => "pool",
         })
     }
 }
 
-impl fmt::Display for EngineChoice {
+impl fmt::Display for BackendChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            EngineChoice::Auto => "auto",
-            EngineChoice::Uring => "uring",
-            EngineChoice::Pool => "pool",
+            BackendChoice::Auto => "auto",
+            BackendChoice::Uring => "uring",
+            BackendChoice::Pool => "pool",
         })
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an I/O engine; use auto, uring or pool")]
-pub struct UnknownEngine(pub String);
+pub struct UnknownBackend(pub String);
 
-impl FromStr for EngineChoice {
-    type Err = UnknownEngine;
+impl FromStr for BackendChoice {
+    type Err = UnknownBackend;
 
-    fn from_str(word: &str) -> Result<EngineChoice, UnknownEngine> {
+    fn from_str(word: &str) -> Result<BackendChoice, UnknownBackend> {
         match word {
-            "auto" => Ok(EngineChoice::Auto),
-            "uring" => Ok(EngineChoice::Uring),
-            "pool" => Ok(EngineChoice::Pool),
-            other => Err(UnknownEngine(other.to_owned())),
+            "auto" => Ok(BackendChoice::Auto),
+            "uring" => Ok(BackendChoice::Uring),
+            "pool" => Ok(BackendChoice::Pool),
+            other => Err(UnknownBackend(other.to_owned())),
         }
     }
 }
 
-/// Which engine runs and what there is to say about it.
+/// Which backend runs and what there is to say about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineReport {
-    pub choice: EngineChoice,
-    pub engine: Engine,
+pub struct BackendReport {
+    pub choice: BackendChoice,
+    pub backend: Backend,
     /// To be logged once: `auto` fell back, or the environment's word was not understood.
     pub warning: Option<String>,
     /// The choice cannot be had: refuse to start.
     pub refusal: Option<String>,
 }
 
-impl EngineReport {
-    pub(crate) fn of(choice: EngineChoice) -> EngineReport {
+impl BackendReport {
+    pub(crate) fn of(choice: BackendChoice) -> BackendReport {
         let ring = match choice {
-            EngineChoice::Pool => None,
-            EngineChoice::Auto | EngineChoice::Uring => ring_refusal(),
+            BackendChoice::Pool => None,
+            BackendChoice::Auto | BackendChoice::Uring => ring_refusal(),
         };
-        let (engine, warning, refusal) = match (choice, ring) {
-            (EngineChoice::Pool, _) => (Engine::Pool, None, None),
-            (_, None) => (Engine::Uring, None, None),
-            (EngineChoice::Auto, Some(cause)) => {
+        let (backend, warning, refusal) = match (choice, ring) {
+            (BackendChoice::Pool, _) => (Backend::Pool, None, None),
+            (_, None) => (Backend::Uring, None, None),
+            (BackendChoice::Auto, Some(cause)) => {
                 let text = format!(
                     "io_uring is not available, falling back to a pool of threads, which costs \
                      several times the CPU per I/O: {cause}"
                 );
-                (Engine::Pool, Some(text), None)
+                (Backend::Pool, Some(text), None)
             }
             (_, Some(cause)) => {
                 let text = format!("engine `uring` was asked for but is not available: {cause}");
-                (Engine::Uring, None, Some(text))
+                (Backend::Uring, None, Some(text))
             }
         };
-        EngineReport { choice, engine, warning, refusal }
+        BackendReport { choice, backend, warning, refusal }
     }
 }
 
@@ -153,21 +153,23 @@ pub(crate) fn ring_refusal() -> Option<String> {
 static CONFIGURED: AtomicU8 = AtomicU8::new(0);
 
 /// Sets what runtimes made from now on use. Runtimes that threads already have stay.
-pub(crate) fn configure(choice: EngineChoice) {
+pub(crate) fn configure(choice: BackendChoice) {
     CONFIGURED.store(1 + choice as u8, SeqCst);
 }
 
 /// The choice in force, and a warning if the environment's word was not understood.
-pub(crate) fn choice_in_force() -> (EngineChoice, Option<String>) {
+pub(crate) fn choice_in_force() -> (BackendChoice, Option<String>) {
     match CONFIGURED.load(SeqCst) {
-        1 => (EngineChoice::Auto, None),
-        2 => (EngineChoice::Uring, None),
-        3 => (EngineChoice::Pool, None),
+        1 => (BackendChoice::Auto, None),
+        2 => (BackendChoice::Uring, None),
+        3 => (BackendChoice::Pool, None),
         _ => match std::env::var("HALCYON_IO_ENGINE") {
-            Err(_) => (EngineChoice::Auto, None),
+            Err(_) => (BackendChoice::Auto, None),
             Ok(word) => match word.parse() {
                 Ok(choice) => (choice, None),
-                Err(unknown) => (EngineChoice::Auto, Some(format!("HALCYON_IO_ENGINE: {unknown}"))),
+                Err(unknown) => {
+                    (BackendChoice::Auto, Some(format!("HALCYON_IO_ENGINE: {unknown}")))
+                }
             },
         },
     }
@@ -188,7 +190,7 @@ const ROUNDS: usize = 8;
 #[derive(Clone)]
 pub(crate) struct ThreadRuntime {
     runtime: Runtime,
-    pub(crate) engine: Engine,
+    pub(crate) backend: Backend,
     pub(crate) in_kernel: Arc<AtomicUsize>,
     running: Rc<Cell<bool>>,
 }
@@ -199,20 +201,20 @@ thread_local! {
 }
 
 impl ThreadRuntime {
-    fn build(choice: EngineChoice) -> io::Result<ThreadRuntime> {
-        let report = EngineReport::of(choice);
+    fn build(choice: BackendChoice) -> io::Result<ThreadRuntime> {
+        let report = BackendReport::of(choice);
         if let Some(refusal) = report.refusal {
             return Err(io::Error::new(io::ErrorKind::Unsupported, refusal));
         }
-        let runtime = match report.engine {
-            Engine::Pool => build_runtime(DriverType::Poll, false)?,
+        let runtime = match report.backend {
+            Backend::Pool => build_runtime(DriverType::Poll, false)?,
             // Kernels before 5.19 do not know cooperative task running.
-            Engine::Uring => build_runtime(DriverType::IoUring, true)
+            Backend::Uring => build_runtime(DriverType::IoUring, true)
                 .or_else(|_| build_runtime(DriverType::IoUring, false))?,
         };
         Ok(ThreadRuntime {
             runtime,
-            engine: report.engine,
+            backend: report.backend,
             in_kernel: Arc::default(),
             running: Rc::default(),
         })
@@ -286,10 +288,10 @@ fn build_runtime(driver: DriverType, cooperative: bool) -> io::Result<Runtime> {
     RuntimeBuilder::new().with_proactor(proactor).sync_queue_size(WAKE_UPS).build()
 }
 
-/// Runs a future on this thread's runtime, made on first use with the configured engine.
+/// Runs a future on this thread's runtime, made on first use with the configured backend.
 ///
 /// # Panics
-/// If the engine cannot be had; `startup::check` says so first, with the cure.
+/// If the backend cannot be had; `startup::check` says so first, with the cure.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = RUNTIME.with(|cell| {
         cell.get_or_init(|| {
@@ -301,8 +303,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     runtime.block_on(future)
 }
 
-/// Runs a future on a runtime of its own with the given engine: for tests and measurements.
-pub fn block_on_engine<F: Future>(choice: EngineChoice, future: F) -> io::Result<F::Output> {
+/// Runs a future on a runtime of its own with the given backend: for tests and measurements.
+pub fn block_on_backend<F: Future>(choice: BackendChoice, future: F) -> io::Result<F::Output> {
     Ok(ThreadRuntime::build(choice)?.block_on(future))
 }
 
@@ -322,7 +324,7 @@ impl ThreadRuntime {
 /// Hands all queued operations to the kernel now, without waiting for any.
 pub(crate) fn enter_ring() {
     with_entered(|entered| {
-        if entered.engine == Engine::Uring {
+        if entered.backend == Backend::Uring {
             let ring = entered.runtime.as_raw_fd();
             let no_arguments = std::ptr::null::<libc::c_void>();
             // Not by the runtime's `flush`, which forgets that the thread is awake. What cannot be submitted now is when the

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use futures_channel::{mpsc, oneshot};
 use futures_util::{SinkExt, StreamExt};
 
-use crate::task::{start, yield_now};
+use crate::runtime::task::{start, yield_now};
 
 /// Jobs of others that are run before the thread's own tasks have their turn.
 const TURN: u32 = 16;

@@ -26,7 +26,7 @@ impl Random {
         // SAFETY: the pointer and length are those of a live local array.
         let got = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
         if got != seed.len() as isize {
-            let fallback = crate::clock::Clock::system().unix_micros() as u64;
+            let fallback = super::clock::Clock::system().unix_micros() as u64;
             return Random::seeded(fallback ^ u64::from(std::process::id()));
         }
         Random::seeded(u64::from_ne_bytes(seed))

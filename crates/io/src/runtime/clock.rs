@@ -83,7 +83,7 @@ impl Clock {
             Some(clock) => {
                 clock.advance(duration);
                 // Whoever sleeps lets others run.
-                crate::task::yield_now().await;
+                super::task::yield_now().await;
             }
         }
     }

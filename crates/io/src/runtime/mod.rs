@@ -1,0 +1,7 @@
+//! What runs code: executors, threads, tasks, time, randomness.
+
+pub(crate) mod backend;
+pub mod clock;
+pub(crate) mod random;
+pub(crate) mod task;
+pub(crate) mod thread;

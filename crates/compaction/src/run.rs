@@ -19,11 +19,12 @@ use std::sync::Arc;
 
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
+use halcyon_model::options::Compression;
 use halcyon_sstable::components::statistics::cardinality::Cardinality;
 use halcyon_sstable::components::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Compression, Descriptor, SSTable, SSTableId, SSTableScanner, SSTableWriter, ScanOptions,
-    Version, WriterOptions,
+    Descriptor, SSTable, SSTableId, SSTableScanner, SSTableWriter, ScanOptions, Version,
+    WriterOptions,
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use halcyon_compaction::{Group, Outcome, Progress, Settings, run};
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions, block_on};
+use halcyon_model::options::Compression;
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::Schema;
 use halcyon_sstable::components::listing;
-use halcyon_sstable::{Component, Compression, CompressorKind, OpenOptions, SSTable};
+use halcyon_sstable::{Component, OpenOptions, SSTable};
 
 fn corpus() -> PathBuf {
     std::env::var_os("HALCYON_CORPUS")
@@ -46,11 +47,9 @@ async fn open_all(disk: &Disk, dir: &Path, schema: &Option<Arc<TableSchema>>) ->
 }
 
 fn compression(sstable: &SSTable) -> Option<Compression> {
-    sstable.compression().map(|info| Compression {
-        kind: CompressorKind::from_class(&info.compressor, &info.options.iter().cloned().collect())
-            .expect("known compressor"),
-        chunk_length: info.chunk_length,
-        max_compressed_length: info.max_compressed_length,
+    sstable.compression().map(|info| {
+        let (length, max) = (info.chunk_length, info.max_compressed_length);
+        Compression::of_file(&info.compressor, &info.options, length, max).expect("known")
     })
 }
 

@@ -5,7 +5,7 @@
 //!   32.8 µs -> 65.5 µs    : 1,204     |@@@@@@@@@@@@                            |
 //! ```
 
-use crate::units;
+use halcyon_model::units;
 
 const WIDTH: usize = 40;
 

@@ -25,7 +25,7 @@ use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::paths::{self, Folder};
 use crate::schema_source::{self, SchemaArgs};
-use crate::units::{parse_duration, parse_instant, parse_rate, parse_size};
+use halcyon_model::units::arguments;
 use settings::{CompressionArg, FormatArg, VersionArg};
 use summary::Summary;
 
@@ -74,37 +74,37 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "MODE")]
     write_access: Option<AccessMode>,
     /// Read at most so much a second; 0MiB/s is without limit
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = arguments::rate)]
     throughput: Option<u64>,
     /// Tombstones made before this moment may be purged: seconds since 1970 or an instant
-    #[arg(long, value_name = "INSTANT", value_parser = parse_instant, conflicts_with = "gc_grace")]
+    #[arg(long, value_name = "INSTANT", value_parser = arguments::instant, conflicts_with = "gc_grace")]
     gc_before: Option<u32>,
     /// Tombstones older than this may be purged: 864000, 10d [default: gc_grace_seconds of the schema]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = arguments::duration)]
     gc_grace: Option<std::time::Duration>,
     /// The moment that decides what has expired: seconds since 1970 or an instant [default: now]
-    #[arg(long, value_name = "INSTANT", value_parser = parse_instant)]
+    #[arg(long, value_name = "INSTANT", value_parser = arguments::instant)]
     now: Option<u32>,
     /// Begin another output after so much compressed data
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     split_size: Option<u64>,
     /// CLASS[,option=value…], or `none` [default: that of the schema, else of the inputs]
     #[arg(long, value_name = "CLASS[,OPTION=VALUE…]")]
     compression: Option<CompressionArg>,
     /// Uncompressed bytes of one compressed chunk: 4KiB, 16KiB …
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     chunk_length: Option<u64>,
     /// Bytes of one read
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "256KiB")]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size, default_value = "256KiB")]
     buffer_size: u64,
     /// Reads in flight for each input
     #[arg(long, value_name = "N", default_value_t = 2)]
     read_ahead: usize,
     /// Bytes of one write
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "1MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size, default_value = "1MiB")]
     write_buffer_size: u64,
     /// Bytes of all I/O buffers together
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "96MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size, default_value = "96MiB")]
     buffer_budget: u64,
     /// Print the summary as JSON, and no progress
     #[arg(long)]

@@ -24,8 +24,8 @@ use crate::console::Console;
 use crate::failure::Result;
 use crate::paths::{self, Folder};
 use crate::schema_source::{self, SchemaArgs};
-use crate::units::parse_instant;
 use cql::CqlDump;
+use halcyon_model::units::arguments;
 use json::{JsonDump, PartitionHead, Times};
 use json_writer::{JsonWriter, Style};
 
@@ -58,7 +58,7 @@ pub(crate) struct DumpArgs {
     #[arg(short, long, value_enum, default_value_t = DumpFormat::Json)]
     format: DumpFormat,
     /// The moment that decides what is shown as expired: seconds since 1970 or an instant [default: now]
-    #[arg(long, value_name = "INSTANT", value_parser = parse_instant)]
+    #[arg(long, value_name = "INSTANT", value_parser = arguments::instant)]
     now: Option<u32>,
     #[command(flatten)]
     schema: SchemaArgs,

@@ -12,7 +12,6 @@ mod failure;
 mod paths;
 mod schema_source;
 mod serve;
-mod units;
 mod verify;
 
 use std::process::ExitCode;

@@ -6,11 +6,13 @@ pub mod byte_comparable;
 pub mod bytes;
 pub mod clustering;
 pub mod counter;
+pub mod options;
 pub mod reconcile;
 pub mod schema;
 pub mod time;
 pub mod token;
 pub mod types;
+pub mod units;
 pub mod value;
 
 pub use bytes::{Cursor, DecodeError, DecodeResult};

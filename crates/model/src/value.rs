@@ -20,7 +20,7 @@ mod plain;
 mod tests;
 
 pub use calendar::{date_string, timestamp_iso_string, timestamp_json_string};
-pub use java_float::{double_to_string, float_to_string};
+pub use java_float::{double_to_string, float_to_string, parse_double};
 pub use json::{quote_json, to_json_string};
 pub use literal::to_cql_literal;
 pub use plain::to_string;

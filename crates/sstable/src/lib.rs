@@ -20,8 +20,6 @@ mod writer;
 pub use components::descriptor::{Component, Descriptor, SSTableId};
 pub use components::version::{Format, Version};
 pub use data::Bases;
-pub use data::chunk_write::Compression;
-pub use data::compress::CompressorKind;
 pub use data::scanner::SSTableScanner;
 pub use error::{Error, Result};
 pub use lookup::{Index, KeyEntry, Keys, Lookup};

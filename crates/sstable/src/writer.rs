@@ -13,6 +13,7 @@ use std::sync::Arc;
 use halcyon_io::{AccessMode, Disk, Purpose, WriteOptions};
 use halcyon_model::clustering::Position;
 use halcyon_model::counter::CounterContext;
+use halcyon_model::options::Compression;
 use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{
     Column, ColumnShape, Fragment, Layout, Marker, PartitionKey, PartitionStart, Row, RowParts,
@@ -27,7 +28,7 @@ use crate::deletion_time::write_deletion_time;
 use crate::index_files::IndexFiles;
 use crate::row_index::Block;
 use crate::sealing;
-use crate::{Component, Compression, Descriptor, Error, Result, Version};
+use crate::{Component, Descriptor, Error, Result, Version};
 
 /// How an SSTable is written.
 #[derive(Debug, Clone)]

@@ -8,10 +8,11 @@ mod corpus;
 use std::path::Path;
 
 use halcyon_io::{AccessMode, Disk, Purpose, block_on};
+use halcyon_model::options::Compression;
 use halcyon_sstable::components::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Component, Compression, CompressorKind, Descriptor, OpenOptions, Result, SSTable,
-    SSTableId, SSTableWriter, ScanOptions, WriterOptions,
+    Bases, Component, Descriptor, OpenOptions, Result, SSTable, SSTableId, SSTableWriter,
+    ScanOptions, WriterOptions,
 };
 use halcyon_stream::FragmentStream;
 
@@ -19,11 +20,9 @@ use corpus::{corpus, sstables_below};
 
 fn options(sstable: &SSTable, keys: u64) -> WriterOptions {
     let stats = &sstable.statistics().stats;
-    let compression = sstable.compression().map(|info| Compression {
-        kind: CompressorKind::from_class(&info.compressor, &info.options.iter().cloned().collect())
-            .expect("known compressor"),
-        chunk_length: info.chunk_length,
-        max_compressed_length: info.max_compressed_length,
+    let compression = sstable.compression().map(|info| {
+        let (length, max) = (info.chunk_length, info.max_compressed_length);
+        Compression::of_file(&info.compressor, &info.options, length, max).expect("known")
     });
     let validation = sstable.statistics().validation.as_ref().expect("validation");
     let mut provenance =

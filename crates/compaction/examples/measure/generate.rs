@@ -17,14 +17,13 @@ use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, Purpose, Random};
 use halcyon_model::clustering::{ClusteringValue, Position};
+use halcyon_model::options::Compression;
 use halcyon_model::token::{murmur3_hash, token_of_hash};
 use halcyon_model::{
     BoundKind, Clusterings, CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Partitioner,
 };
 use halcyon_sstable::components::statistics::collector::Provenance;
-use halcyon_sstable::{
-    Bases, Compression, Descriptor, SSTableId, SSTableWriter, Version, WriterOptions,
-};
+use halcyon_sstable::{Bases, Descriptor, SSTableId, SSTableWriter, Version, WriterOptions};
 use halcyon_stream::{
     Cell, Column, Fragment, Layout, Marker, PartitionKey, PartitionStart, RowBuf, RowDeletion,
 };

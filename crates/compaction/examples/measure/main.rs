@@ -21,9 +21,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, DiskOptions, block_on};
-use halcyon_sstable::components::compression_info::max_compressed_length;
+use halcyon_model::options::{Compression, CompressorKind};
 use halcyon_sstable::components::listing;
-use halcyon_sstable::{Compression, CompressorKind, OpenOptions, SSTable};
+use halcyon_sstable::{OpenOptions, SSTable};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -74,12 +74,11 @@ impl Words {
         let (name, kib) = text.split_once('-').ok_or("lz4-4, lz4-16 or zstd-16 expected")?;
         let kind = match name {
             "lz4" => CompressorKind::Lz4,
-            "zstd" => CompressorKind::from_class("ZstdCompressor", &BTreeMap::new())?,
+            "zstd" => CompressorKind::Zstd { level: 3 },
             _ => return Err(format!("{name}: lz4 or zstd expected").into()),
         };
         let chunk_length = kib.parse::<u32>()? << 10;
-        let max_compressed_length = max_compressed_length(chunk_length, 0.0);
-        Ok(Compression { kind, chunk_length, max_compressed_length })
+        Ok(Compression::new(kind, chunk_length))
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use halcyon_io::Random;
+use halcyon_model::options::Compaction;
 
 use super::candidates::{
     Candidate, History, Moment, Output, Reason, Task, shard_boundaries, total,
 };
-use super::options::Strategy;
-use super::overlaps;
+use super::{overlaps, pick};
 
 /// More than this is much, however much it is.
 const TASKS_MAX: usize = 64;
@@ -31,13 +31,13 @@ impl Debt {
 }
 
 /// Tasks for tombstones and for what is expired are no debt: reads are not slower for what nobody does there.
-pub fn debt(strategy: &Strategy, mut tables: Vec<Candidate>, moment: &Moment<'_>) -> Debt {
+pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment<'_>) -> Debt {
     let moment = Moment { compacting: &BTreeSet::new(), ..*moment };
     let mut history = History::new(Random::seeded(0));
     let mut next = tables.iter().map(|table| table.id).max().map_or(0, |id| id + 1);
     let mut debt = Debt::default();
     while debt.tasks < TASKS_MAX
-        && let Some(task) = strategy.pick(&tables, &moment, &mut history)
+        && let Some(task) = pick(compaction, &tables, &moment, &mut history)
         && task.reason == Reason::Compaction
     {
         let chosen = |table: &Candidate| task.inputs.contains(&table.id);
@@ -118,7 +118,7 @@ fn between(first: i64, last: i64, boundaries: &[i64]) -> Vec<(i64, i64)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use halcyon_model::options::MapOption;
 
     use super::*;
 
@@ -143,7 +143,8 @@ mod tests {
     }
 
     fn debt_of(class: &str, tables: Vec<Candidate>) -> Debt {
-        let options = BTreeMap::from([("class".to_owned(), class.to_owned())]);
+        let entries = [("class".to_owned(), class.to_owned())].into();
+        let option = MapOption::<Compaction>::checked(entries).expect("a strategy");
         let moment = Moment {
             now_ms: 1_000_000,
             gc_before: 0,
@@ -151,7 +152,7 @@ mod tests {
             memtable_min_timestamp: None,
             flush_size: 10 * MIB,
         };
-        debt(&Strategy::parse(&options).unwrap(), tables, &moment)
+        debt(option.value(), tables, &moment)
     }
 
     /// Proves what each strategy owes for SSTables that flushes have left, all over the token space.

@@ -7,45 +7,42 @@
 //! 4. A level that was not chosen for 25 times has one of its SSTables taken along, if it lies within what is compacted.
 
 use super::candidates::{Candidate, History, Moment, Output, Reason, Task, ids, total};
-use super::options::{LEVEL_MAX, Levels, Thresholds, Tiers, Tombstones};
 use super::{tiers, tombstones};
+use halcyon_model::options::Leveled;
+use halcyon_model::options::compaction::{LEVEL_MAX, Tombstones};
 
 /// Level 0 beyond this is compacted by size first.
 const L0_BEHIND: usize = 32;
 /// Choices after which a level starves.
 const STARVED_AFTER: u32 = 25;
 
-pub(super) struct Leveled<'a> {
-    pub(super) thresholds: Thresholds,
-    pub(super) tiers: Tiers,
-    pub(super) levels: Levels,
-    pub(super) moment: Moment<'a>,
+pub(super) struct Manifest<'a> {
+    options: &'a Leveled,
+    moment: Moment<'a>,
     /// By level, and in a level by first token.
-    manifest: Vec<Vec<&'a Candidate>>,
+    levels: Vec<Vec<&'a Candidate>>,
 }
 
-impl<'a> Leveled<'a> {
+impl<'a> Manifest<'a> {
     /// What overlaps another of its level belongs to level 0.
-    pub(super) fn manifest(
+    pub(super) fn of(
         tables: &'a [Candidate],
-        thresholds: Thresholds,
-        tiers: Tiers,
-        levels: Levels,
+        options: &'a Leveled,
         moment: Moment<'a>,
-    ) -> Leveled<'a> {
-        let mut manifest = vec![Vec::new(); LEVEL_MAX as usize + 1];
+    ) -> Manifest<'a> {
+        let mut levels = vec![Vec::new(); LEVEL_MAX as usize + 1];
         let mut sorted: Vec<&Candidate> = tables.iter().collect();
         sorted.sort_by_key(|table| (table.first, table.id));
         for table in sorted {
             let level = table.level.min(LEVEL_MAX) as usize;
-            let free = manifest[level].last().is_none_or(|l: &&Candidate| l.last < table.first);
-            manifest[if free { level } else { 0 }].push(table);
+            let free = levels[level].last().is_none_or(|l: &&Candidate| l.last < table.first);
+            levels[if free { level } else { 0 }].push(table);
         }
-        Leveled { thresholds, tiers, levels, moment, manifest }
+        Manifest { options, moment, levels }
     }
 
     fn level(&self, level: u32) -> &[&'a Candidate] {
-        self.manifest.get(level as usize).map_or(&[], Vec::as_slice)
+        self.levels.get(level as usize).map_or(&[], Vec::as_slice)
     }
 
     /// Where the manifest has it, whatever its statistics say.
@@ -59,8 +56,8 @@ impl<'a> Leveled<'a> {
     }
 
     fn max_bytes(&self, level: u32) -> f64 {
-        let size = self.levels.sstable_size as f64;
-        if level == 0 { 4.0 * size } else { (self.levels.fanout as f64).powi(level as i32) * size }
+        let size = self.options.sstable_size as f64;
+        if level == 0 { 4.0 * size } else { (self.options.fanout as f64).powi(level as i32) * size }
     }
 
     pub(super) fn pick(&self, history: &mut History) -> Option<Task> {
@@ -95,11 +92,11 @@ impl<'a> Leveled<'a> {
     fn task(&self, chosen: Vec<&Candidate>, level: u32, history: &mut History) -> Task {
         let lowest = chosen.iter().map(|table| self.level_of(table)).min().unwrap_or(0);
         history.last_chosen[lowest as usize] = chosen.iter().map(|table| table.first).max();
-        let alone = chosen.len() == 1 && self.levels.single_sstable_uplevel;
+        let alone = chosen.len() == 1 && self.options.single_sstable_uplevel;
         let output = if alone {
             Output::Relevel { level }
         } else {
-            Output::Sized { level, max_size: self.levels.sstable_size }
+            Output::Sized { level, max_size: self.options.sstable_size }
         };
         Task { inputs: ids(&chosen), expired: vec![], reason: Reason::Compaction, output }
     }
@@ -110,8 +107,8 @@ impl<'a> Leveled<'a> {
         }
         let free: Vec<&Candidate> =
             self.level(0).iter().copied().filter(|table| !self.is_busy(table)).collect();
-        let buckets = tiers::buckets(&free, &self.tiers);
-        let chosen = tiers::most_interesting(buckets, self.thresholds);
+        let buckets = tiers::buckets(&free, &self.options.tiers);
+        let chosen = tiers::most_interesting(buckets, self.options.thresholds);
         (!chosen.is_empty()).then(|| Task {
             inputs: ids(&chosen),
             expired: vec![],
@@ -164,13 +161,13 @@ impl<'a> Leveled<'a> {
             let more: Vec<&Candidate> = together.iter().filter(wanted).copied().collect();
             chosen.extend(more);
             remaining.retain(|other| !together.iter().any(|gone| gone.id == other.id));
-            if chosen.len() > self.thresholds.max {
+            if chosen.len() > self.options.thresholds.max {
                 chosen.sort_by_key(|table| (table.max_timestamp, table.id));
-                chosen.truncate(self.thresholds.max);
+                chosen.truncate(self.options.thresholds.max);
                 break;
             }
         }
-        if total(&chosen) > self.levels.sstable_size {
+        if total(&chosen) > self.options.sstable_size {
             let touches = |table: &Candidate, others: &[&Candidate]| {
                 others.iter().any(|other| other.overlaps(table.first, table.last))
             };
@@ -189,7 +186,7 @@ impl<'a> Leveled<'a> {
     fn next_level(&self, chosen: &[&Candidate]) -> u32 {
         let levels = || chosen.iter().map(|table| self.level_of(table));
         let (low, high) = (levels().min().unwrap_or(0), levels().max().unwrap_or(0));
-        if low == 0 && high == 0 && total(chosen) < self.levels.sstable_size {
+        if low == 0 && high == 0 && total(chosen) < self.options.sstable_size {
             return 0;
         }
         let next = if low == high { high + 1 } else { high };
@@ -239,13 +236,14 @@ impl<'a> Leveled<'a> {
     }
 
     pub(super) fn estimated_tasks(&self) -> usize {
-        let size = self.levels.sstable_size.max(1) as f64;
+        let size = self.options.sstable_size.max(1) as f64;
         let over = |level: u32| {
             let excess = total(self.level(level)) as f64 - (self.max_bytes(level) * 1.001).floor();
             (excess.max(0.0) / size).ceil() as usize
         };
         let l0 = self.level(0).len();
-        let further = if l0 > self.thresholds.max { l0 / self.thresholds.max } else { 0 };
+        let further =
+            if l0 > self.options.thresholds.max { l0 / self.options.thresholds.max } else { 0 };
         (0..=LEVEL_MAX).map(over).sum::<usize>() + further
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::candidates::Candidate;
-use super::options::OverlapInclusion;
+use halcyon_model::options::compaction::OverlapInclusion;
 
 /// Indexes of tables that share a token.
 pub(super) type Section = BTreeSet<usize>;

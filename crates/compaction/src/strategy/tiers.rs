@@ -1,7 +1,7 @@
 //! Buckets of SSTables of similar size.
 
 use super::candidates::{Candidate, total};
-use super::options::{Thresholds, Tiers};
+use halcyon_model::options::compaction::{Thresholds, Tiers};
 
 /// Groups by size: one joins a bucket if it is near the bucket's average, or both are small. Where several buckets would
 /// take it, the one of the largest SSTables does.

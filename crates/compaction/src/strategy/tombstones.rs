@@ -1,21 +1,17 @@
 //! SSTables that are expired as a whole, and those worth a compaction of their own for their tombstones.
 
 use super::candidates::{Candidate, Moment};
-use super::options::Tombstones;
+use halcyon_model::options::compaction::Tombstones;
 
 /// Those of `chosen` whose every cell may be dropped, and that shadow nothing that is alive elsewhere: nothing anywhere, nor
-/// in a memtable, is as old as their newest cell. `ignore_overlaps`: without a look elsewhere.
+/// in a memtable, is as old as their newest cell.
 pub(super) fn fully_expired<'a>(
     chosen: &[&'a Candidate],
     all: &[Candidate],
     moment: &Moment<'_>,
-    ignore_overlaps: bool,
 ) -> Vec<&'a Candidate> {
     let dead = |table: &Candidate| table.max_local_deletion_time < moment.gc_before;
     let candidates = chosen.iter().copied().filter(|table| dead(table));
-    if ignore_overlaps {
-        return candidates.collect();
-    }
     let is_chosen = |table: &Candidate| chosen.iter().any(|other| other.id == table.id);
     let overlapping =
         |table: &&Candidate| chosen.iter().any(|other| other.overlaps(table.first, table.last));
@@ -41,7 +37,7 @@ pub(super) fn worth_dropping(
         return true;
     }
     let others = || all.iter().filter(|o| o.id != table.id && o.overlaps(table.first, table.last));
-    if others().next().is_none() || !fully_expired(&[table], all, moment, false).is_empty() {
+    if others().next().is_none() || !fully_expired(&[table], all, moment).is_empty() {
         return true;
     }
     let ranges = others().map(|other| (other.first, other.last)).collect();

@@ -14,12 +14,12 @@
 //! 3. The output is split at shards whose number grows with its density, always at the same tokens.
 
 use super::candidates::{Candidate, History, Moment, Output, Reason, Task, ids, total};
-use super::options::{OverlapInclusion, Unified};
 use super::overlaps::{Section, grouped, sections};
+use halcyon_model::options::Unified;
+use halcyon_model::options::compaction::OverlapInclusion;
 
 /// Shares of the token space below this are no measure of density.
 const COVERAGE_MIN: f64 = 1.0 / (1u64 << 48) as f64;
-const SHARD_SHIFT_MAX: f64 = 20.0;
 
 struct Level<'a> {
     index: usize,
@@ -43,60 +43,15 @@ fn density(table: &Candidate) -> f64 {
     table.size as f64 / if share >= COVERAGE_MIN { share } else { 1.0 }
 }
 
-impl Unified {
-    fn scaling(&self, level: usize) -> i32 {
-        let last = self.scaling_parameters.last().copied().unwrap_or(0);
-        self.scaling_parameters.get(level).copied().unwrap_or(last)
-    }
+/// The levels that the options make of SSTables.
+pub(super) struct Levels<'a>(pub(super) &'a Unified);
 
-    /// How many of a level's SSTables make one of the next.
-    pub fn fanout(&self, level: usize) -> usize {
-        let w = i64::from(self.scaling(level));
-        (if w < 0 { 2 - w } else { 2 + w }) as usize
-    }
-
-    /// How many overlapping SSTables make a level worth compacting.
-    pub fn threshold(&self, level: usize) -> usize {
-        let w = i64::from(self.scaling(level));
-        if w <= 0 { 2 } else { (2 + w) as usize }
-    }
-
-    /// Into how many shards data of a density is split.
-    pub fn shard_count(&self, density: f64) -> u32 {
-        let base = self.base_shard_count;
-        let highest_bit = |count: f64| {
-            1 << (31 - (count.clamp(0.0, f64::from(i32::MAX)) as u32 | 1).leading_zeros())
-        };
-        if self.min_sstable_size > 0 {
-            let count = density / self.min_sstable_size as f64;
-            if count.is_nan() || count < f64::from(base) {
-                // Powers of two that divide the base, so that boundaries of higher levels are kept.
-                return highest_bit(count).min(base & base.wrapping_neg());
-            }
-        }
-        if self.sstable_growth == 1.0 {
-            return base;
-        }
-        if self.sstable_growth == 0.0 {
-            let target = self.target_sstable_size * std::f64::consts::FRAC_1_SQRT_2;
-            let count = (density / (target * f64::from(base))).min((1 << 20) as f64);
-            return base.saturating_mul(highest_bit(count));
-        }
-        let count = density / (self.target_sstable_size * f64::from(base));
-        let shift = count.log2() * (1.0 - self.sstable_growth) + 0.5;
-        base.saturating_mul(1 << shift.clamp(0.0, SHARD_SHIFT_MAX) as u32)
-    }
-
-    /// Into how many shards a flush of so many bytes, over the whole token space, is split.
-    pub fn flush_shards(&self, flush_size: u64) -> u32 {
-        self.shard_count(flush_size as f64)
-    }
-
+impl Levels<'_> {
     /// Where the first level ends: a flush, and some leeway.
     fn first_level_max(&self, moment: &Moment<'_>) -> f64 {
         let mib = 1u64 << 20;
-        let flush = self.flush_size_override.unwrap_or(moment.flush_size.div_ceil(mib) * mib);
-        let fanout = self.fanout(0) as f64;
+        let flush = self.0.flush_size_override.unwrap_or(moment.flush_size.div_ceil(mib) * mib);
+        let fanout = self.0.fanout(0) as f64;
         flush.max(mib) as f64 * (1.0 - 0.9 / fanout) * fanout
     }
 
@@ -109,7 +64,7 @@ impl Unified {
         for (density, table) in sorted {
             while density >= max && max.is_finite() {
                 let index = levels.len();
-                max = (max * self.fanout(index) as f64).floor();
+                max = (max * self.0.fanout(index) as f64).floor();
                 levels.push(Level { index, tables: Vec::new() });
             }
             if let Some(level) = levels.last_mut() {
@@ -166,7 +121,7 @@ impl Unified {
         let first = tables.iter().map(|table| table.first).min().unwrap_or(0);
         let last = tables.iter().map(|table| table.last).max().unwrap_or(0);
         let share = coverage(first, last);
-        self.shard_count(total(tables) as f64 / if share >= COVERAGE_MIN { share } else { 1.0 })
+        self.0.shard_count(total(tables) as f64 / if share >= COVERAGE_MIN { share } else { 1.0 })
     }
 
     /// The level's overlap, and what is to be done about it.
@@ -177,12 +132,12 @@ impl Unified {
     ) -> (Option<usize>, Option<Work<'a>>) {
         let sections = sections(&level.tables);
         let overlap = sections.iter().map(Section::len).max();
-        let threshold = self.threshold(level.index);
+        let threshold = self.0.threshold(level.index);
         let Some(most) = overlap.filter(|overlap| *overlap >= threshold) else {
             return (overlap, None);
         };
         let (mut tables, mut equal, mut estimated_tasks) = (Vec::new(), 0, 0);
-        for group in grouped(threshold, self.overlap_inclusion, &sections) {
+        for group in grouped(threshold, self.0.overlap_inclusion, &sections) {
             let group = &sections[group];
             let overlap = group.iter().map(Section::len).max().unwrap_or(0);
             estimated_tasks += overlap / threshold;
@@ -204,11 +159,12 @@ impl Unified {
         group: &[Section],
         overlap: usize,
     ) -> Vec<&'a Candidate> {
-        let fanout = self.fanout(level.index);
-        let max = self.max_sstables_to_compact.max(fanout);
+        let fanout = self.0.fanout(level.index);
+        let max = self.0.max_sstables_to_compact.max(fanout);
         let limit = if overlap <= fanout {
             usize::MAX
-        } else if overlap <= fanout.saturating_mul(self.fanout(level.index + 1)) || max == fanout {
+        } else if overlap <= fanout.saturating_mul(self.0.fanout(level.index + 1)) || max == fanout
+        {
             max
         } else {
             self.pick_size(level.index, max.min(overlap))
@@ -231,11 +187,11 @@ impl Unified {
     }
 
     fn pick_size(&self, mut index: usize, limit: usize) -> usize {
-        let leveled = self.scaling(index) < 0;
-        let mut size = self.fanout(index);
+        let leveled = self.0.is_leveled(index);
+        let mut size = self.0.fanout(index);
         loop {
             index += 1;
-            match size.checked_mul(self.fanout(index)) {
+            match size.checked_mul(self.0.fanout(index)) {
                 Some(next) if next <= limit => size = next,
                 _ => break,
             }

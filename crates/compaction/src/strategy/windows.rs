@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::candidates::Candidate;
-use super::options::{Resolution, Thresholds, Tiers, Windows};
 use super::tiers;
+use halcyon_model::options::TimeWindow;
+use halcyon_model::options::compaction::Resolution;
 
 /// What the windows ask for: what is to be merged now, and how much there is to do.
 #[derive(Debug, Default)]
@@ -17,36 +18,35 @@ pub(super) struct Choice<'a> {
 }
 
 /// The start of a table's window, seconds since 1970.
-pub(super) fn window(table: &Candidate, windows: &Windows) -> i64 {
-    let milliseconds = match windows.resolution {
+pub(super) fn window(table: &Candidate, options: &TimeWindow) -> i64 {
+    let milliseconds = match options.resolution {
         Resolution::Nanoseconds => table.max_timestamp / 1_000_000,
         Resolution::Microseconds => table.max_timestamp / 1_000,
         Resolution::Milliseconds => table.max_timestamp,
         Resolution::Seconds => table.max_timestamp.saturating_mul(1_000),
     };
     let seconds = milliseconds / 1_000;
-    seconds - seconds % windows.size
+    seconds - seconds % options.size
 }
 
 /// `highest` is the newest window that was ever seen.
 pub(super) fn choose<'a>(
     tables: &[&'a Candidate],
-    thresholds: Thresholds,
-    tiers: &Tiers,
-    windows: &Windows,
+    options: &TimeWindow,
     highest: i64,
 ) -> Choice<'a> {
     let mut by_window: BTreeMap<i64, Vec<&Candidate>> = BTreeMap::new();
     for table in tables {
-        by_window.entry(window(table, windows)).or_default().push(table);
+        by_window.entry(window(table, options)).or_default().push(table);
     }
+    let thresholds = options.thresholds;
     let mut choice = Choice::default();
     for (start, mut bucket) in by_window.into_iter().rev() {
         let remaining = bucket.len().saturating_sub(thresholds.max);
         let further =
             if remaining > thresholds.min { remaining.div_ceil(thresholds.max) } else { 0 };
         let chosen = if bucket.len() >= thresholds.min && start >= highest {
-            tiers::most_interesting(tiers::buckets(&bucket, tiers), thresholds)
+            tiers::most_interesting(tiers::buckets(&bucket, &options.tiers), thresholds)
         } else if bucket.len() >= 2 && start < highest {
             bucket.sort_by_key(|table| (table.size, table.id));
             bucket.truncate(thresholds.max);

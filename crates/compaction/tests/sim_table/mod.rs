@@ -9,10 +9,9 @@ use std::time::Duration;
 use halcyon_compaction::{Error, Group, Outcome, Progress, Settings, run, txn_log};
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, StreamOptions, block_on};
+use halcyon_model::options::Compression;
 use halcyon_sstable::components::listing;
-use halcyon_sstable::{
-    Component, Compression, CompressorKind, Descriptor, OpenOptions, SSTable, ScanOptions,
-};
+use halcyon_sstable::{Component, Descriptor, OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Row};
 
 pub(crate) const A: &str = "/a/ks/t";
@@ -190,11 +189,9 @@ fn spell(row: Row<'_>) -> String {
 
 fn settings(inputs: &[Arc<SSTable>]) -> Settings {
     let first = inputs.first().expect("inputs");
-    let compression = first.compression().map(|info| Compression {
-        kind: CompressorKind::from_class(&info.compressor, &info.options.iter().cloned().collect())
-            .expect("known compressor"),
-        chunk_length: info.chunk_length,
-        max_compressed_length: info.max_compressed_length,
+    let compression = first.compression().map(|info| {
+        let (length, max) = (info.chunk_length, info.max_compressed_length);
+        Compression::of_file(&info.compressor, &info.options, length, max).expect("known")
     });
     Settings {
         output: None,

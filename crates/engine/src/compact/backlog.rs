@@ -78,7 +78,7 @@ impl Engine {
     }
 
     fn debt_of(&self, store: &Arc<Store>) -> Debt {
-        let Ok(strategy) = strategy_of(store) else { return Debt::default() };
+        let strategy = strategy_of(store);
         let view = store.view.load_full();
         let now_micros = self.disk.clock().unix_micros();
         let gc_before = self.gc_before(store, now_micros);

@@ -6,6 +6,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
+use halcyon_compaction::strategy::major;
 use halcyon_compaction::{Error::Cancelled, Outcome};
 use halcyon_stream::TableId;
 
@@ -180,11 +181,11 @@ impl Engine {
 
     /// Each group as the strategy wants it.
     async fn compact_groups(&self, store: &Arc<Store>, view: &Arc<View>) -> Result<Vec<Outcome>> {
-        let strategy = strategy_of(store)?;
+        let strategy = strategy_of(store);
         let gc_before = self.gc_before(store, self.disk.clock().unix_micros());
         let mut outcomes = Vec::new();
         for lives in groups(&sound(view)) {
-            for task in strategy.major(&candidates(&lives, gc_before)) {
+            for task in major(&strategy, &candidates(&lives, gc_before)) {
                 let choice = Choice::of(task, view.clone(), &lives);
                 let shape = Shape::of(CompactionKind::Major, choice.task.output);
                 outcomes.push(self.compact_group(store, view, choice.group(), shape).await?);

@@ -31,13 +31,14 @@ use halcyon_compaction::strategy::{Output, shard_boundaries};
 use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, run_and_keep};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, StreamOptions};
-use halcyon_sstable::{Compression, SSTableId};
+use halcyon_model::options::{Compressed, MapOption};
+use halcyon_sstable::SSTableId;
 use halcyon_stream::TableId;
 
 use crate::engine::Engine;
 use crate::store::Store;
 use crate::version::{Live, Obsolete, View, swap};
-use crate::{Error, Options, Result};
+use crate::{Options, Result};
 use pace::Pace;
 use schedule::Schedule;
 
@@ -303,10 +304,8 @@ impl Engine {
     ) -> Result<Settings> {
         let definition = store.definition.load_full();
         let options = &definition.schema.options;
-        let compression = match &options.compression {
-            Some(map) => Compression::of_table(map).map_err(Error::Invalid)?,
-            None => Some(Compression::default_of_tables()),
-        };
+        let stored = options.compression.clone();
+        let compression = stored.map_or_else(Default::default, MapOption::<Compressed>::lenient);
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(u32::MAX);
         let ids = {
             let (store, disk, options) = (store.clone(), self.disk.clone(), self.options.clone());
@@ -317,7 +316,7 @@ impl Engine {
             ids: Some(Arc::new(ids)),
             keep_inputs: false,
             version: self.options.version,
-            compression,
+            compression: compression.value().0.clone(),
             bloom_filter_fp_chance: options.bloom_filter_fp_chance.unwrap_or(0.01),
             min_index_interval: options.min_index_interval.unwrap_or(128),
             column_index_size: self.options.column_index_size,

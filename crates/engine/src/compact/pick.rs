@@ -1,23 +1,23 @@
 //! Compaction by itself: after each flush and each compaction, and once a minute, the table's strategy is asked what is next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 
-use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Strategy, Task};
+use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick};
 use halcyon_compaction::{Group, group_inputs};
 use halcyon_io::Purpose;
+use halcyon_model::options::{Compaction, MapOption};
 use halcyon_sstable::components::statistics::mutation::{Mutation, mutate};
 use halcyon_sstable::{Component, Descriptor};
 
 use super::claims::Claim;
 use super::{CompactionKind, DEFAULT_GC_GRACE, Shape};
+use crate::Result;
 use crate::engine::Engine;
 use crate::store::Store;
 use crate::version::{Live, View, swap};
-use crate::{Error, Result};
 
-const DEFAULT_STRATEGY: &str = "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy";
 const MAX_STATISTICS: u64 = 256 << 20;
 
 /// What a strategy has chosen.
@@ -78,11 +78,10 @@ pub(super) fn candidates(lives: &[Arc<Live>], gc_before: i64) -> Vec<Candidate> 
 }
 
 /// The strategy of a table, by its options.
-pub(super) fn strategy_of(store: &Store) -> Result<Strategy> {
+pub(super) fn strategy_of(store: &Store) -> Compaction {
     let definition = store.definition.load_full();
-    let default = || BTreeMap::from([("class".to_owned(), DEFAULT_STRATEGY.to_owned())]);
-    let options = definition.schema.options.compaction.clone().filter(|map| !map.is_empty());
-    Strategy::parse(&options.unwrap_or_else(default)).map_err(Error::Invalid)
+    let stored = definition.schema.options.compaction.clone();
+    stored.map_or_else(Default::default, MapOption::<Compaction>::lenient).value().clone()
 }
 
 impl Engine {
@@ -120,7 +119,7 @@ impl Engine {
     }
 
     fn claim_next(&self, store: &Arc<Store>) -> Result<Option<(Claim, Choice)>> {
-        let strategy = strategy_of(store)?;
+        let strategy = strategy_of(store);
         Ok(store.claims.claim(|taken| {
             let choice = self.pick(store, &strategy, taken)?;
             Some((choice.descriptors(), choice))
@@ -130,7 +129,7 @@ impl Engine {
     fn pick(
         &self,
         store: &Arc<Store>,
-        strategy: &Strategy,
+        strategy: &Compaction,
         taken: &BTreeSet<Descriptor>,
     ) -> Option<Choice> {
         // Asked before the view is taken: what is flushed between the two is then in the view.
@@ -153,7 +152,7 @@ impl Engine {
             };
             let candidates = candidates(&lives, gc_before);
             let mut history = store.history.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(task) = strategy.pick(&candidates, &moment, &mut history) {
+            if let Some(task) = pick(strategy, &candidates, &moment, &mut history) {
                 return Some(Choice::of(task, view.clone(), &lives));
             }
         }

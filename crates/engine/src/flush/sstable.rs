@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use halcyon_io::Purpose;
+use halcyon_model::options::{Compressed, MapOption};
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME};
 use halcyon_sstable::components::statistics::collector::Provenance;
-use halcyon_sstable::{Bases, Compression, Descriptor, SSTableWriter, WriterOptions};
+use halcyon_sstable::{Bases, Descriptor, SSTableWriter, WriterOptions};
 use halcyon_stream::{FragmentStream, Layout, RowBuf};
 
 use crate::engine::Engine;
@@ -100,15 +101,8 @@ impl Engine {
         schema: &halcyon_model::schema::TableSchema,
         memtable: &Memtable,
     ) -> Result<WriterOptions> {
-        let compression = match &schema.options.compression {
-            Some(map) => Compression::of_table(map).map_err(|what| {
-                Error::SSTable(halcyon_sstable::Error::Invalid(format!(
-                    "table {}.{}: {what}",
-                    schema.keyspace, schema.name
-                )))
-            })?,
-            None => Some(Compression::default_of_tables()),
-        };
+        let stored = schema.options.compression.clone();
+        let compression = stored.map_or_else(Default::default, MapOption::<Compressed>::lenient);
         let fp_chance = schema.options.bloom_filter_fp_chance.unwrap_or(0.01);
         let partitioner = halcyon_model::Partitioner::Murmur3.class_name();
         Ok(WriterOptions {
@@ -116,7 +110,7 @@ impl Engine {
             purpose: Purpose::Flush,
             buffer_size: self.options.direct_write_buffer_size,
             expected_length: 0,
-            compression,
+            compression: compression.value().0.clone(),
             estimated_keys: memtable.partition_count() as u64,
             min_index_interval: schema.options.min_index_interval.unwrap_or(128),
             column_index_size: self.options.column_index_size,

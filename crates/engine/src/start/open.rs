@@ -16,12 +16,13 @@ use halcyon_compaction::txn_log;
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
 use halcyon_model::Partitioner;
+use halcyon_model::options::{CompressorKind, Entries};
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::system_tables;
+use halcyon_sstable::SSTableId;
 use halcyon_sstable::components::listing;
 use halcyon_sstable::live::{CacheSizes, ReadCaches};
-use halcyon_sstable::{Compression, SSTableId};
 use halcyon_stream::TableId;
 
 use crate::background::Background;
@@ -388,11 +389,11 @@ fn check_options(table: &Table) -> Result<()> {
             table.full_name()
         )));
     }
-    match Compression::of_table(map) {
-        Ok(_) => Ok(()),
-        Err(what) => Err(Error::CannotStart(format!(
+    match CompressorKind::from_class(class, &Entries::new()) {
+        Err(what) if !class.is_empty() => Err(Error::CannotStart(format!(
             "{}: {what}; change its compression with ALTER TABLE and rewrite it with `nodetool upgradesstables -a`",
             table.full_name()
         ))),
+        _ => Ok(()),
     }
 }

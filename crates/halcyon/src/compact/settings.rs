@@ -1,6 +1,5 @@
 //! What a compaction does where the command line does not say: as the schema says, else as the inputs are.
 
-use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -8,12 +7,13 @@ use clap::ValueEnum;
 use halcyon_compaction::Settings;
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{Disk, StreamOptions};
+use halcyon_model::options::{Compressed, Compression, Entries, MapOption};
 use halcyon_model::schema::TableSchema;
-use halcyon_sstable::{Compression, Format, SSTable, Version};
+use halcyon_sstable::{Format, SSTable, Version};
 
 use super::CompactArgs;
 use crate::failure::{Failure, Result};
-use crate::units;
+use halcyon_model::units;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FormatArg {
@@ -44,7 +44,7 @@ impl VersionArg {
 
 /// `LZ4Compressor,chunk_length_in_kb=4`, or `none`: as the `compression` map of a table has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CompressionArg(BTreeMap<String, String>);
+pub(super) struct CompressionArg(Option<Compression>);
 
 impl FromStr for CompressionArg {
     type Err = String;
@@ -55,43 +55,29 @@ impl FromStr for CompressionArg {
         if class.is_empty() {
             return Err("a compressor expected, such as LZ4Compressor, or none".to_owned());
         }
-        let class = if class.eq_ignore_ascii_case("none") { "" } else { class };
-        let mut options = CompressionArg::class(class);
+        if class.eq_ignore_ascii_case("none") {
+            return Ok(CompressionArg(None));
+        }
+        let mut entries = Entries::from([("class".to_owned(), class.to_owned())]);
         for part in parts {
             let pair = part.split_once('=').filter(|(name, _)| !name.trim().is_empty());
             let (name, value) =
                 pair.ok_or_else(|| format!("option=value expected, found {part:?}"))?;
-            match (name.trim(), value.trim()) {
-                ("chunk_length", size) => options.set_chunk_length(units::parse_size(size)?),
-                (name, value) => options.set(name, value.to_owned()),
-            }
+            let (name, value) = match (name.trim(), value.trim()) {
+                ("chunk_length", size) => ("chunk_length_in_kb", in_kib(size)?),
+                (name, value) => (name, value.to_owned()),
+            };
+            entries.insert(name.to_owned(), value);
         }
-        options.compression()?;
-        Ok(options)
+        let option = MapOption::<Compressed>::checked(entries).map_err(|e| e.to_string())?;
+        Ok(CompressionArg(option.value().0.clone()))
     }
 }
 
-impl CompressionArg {
-    /// Without a name: no compression.
-    fn class(class: &str) -> CompressionArg {
-        CompressionArg(BTreeMap::from([("class".to_owned(), class.to_owned())]))
-    }
-
-    fn set(&mut self, name: &str, value: String) {
-        self.0.insert(name.to_owned(), value);
-    }
-
-    fn set_chunk_length(&mut self, bytes: u64) {
-        let kib = bytes.checked_div(1024).filter(|_| bytes.is_multiple_of(1024));
-        self.set(
-            "chunk_length_in_kb",
-            kib.map_or_else(|| units::bytes(bytes), |kib| kib.to_string()),
-        );
-    }
-
-    fn compression(&self) -> std::result::Result<Option<Compression>, String> {
-        Compression::of_table(&self.0)
-    }
+fn in_kib(size: &str) -> std::result::Result<String, String> {
+    let bytes = units::arguments::size(size)?;
+    let kib = bytes.checked_div(1024).filter(|_| bytes.is_multiple_of(1024));
+    Ok(kib.map_or_else(|| units::bytes(bytes), |kib| kib.to_string()))
 }
 
 /// The version to write, and why.
@@ -127,16 +113,19 @@ fn compression(
     inputs: &[Arc<SSTable>],
     schema: Option<&TableSchema>,
 ) -> Result<(Option<Compression>, String)> {
-    let of_schema = schema.and_then(|s| s.options.compression.clone()).map(CompressionArg);
-    let (mut chosen, why) = match (&args.compression, of_schema) {
-        (Some(given), _) => (given.clone(), "as --compression says"),
-        (None, Some(of_schema)) => (of_schema, "as the schema says"),
-        (None, None) => (of_inputs(inputs), "as the largest input is"),
+    let of_schema = schema.and_then(|s| s.options.compression.clone());
+    let of_schema = of_schema.map(MapOption::<Compressed>::lenient);
+    let (chosen, why) = match (&args.compression, of_schema) {
+        (Some(given), _) => (given.0.clone(), "as --compression says"),
+        (None, Some(of_schema)) => (of_schema.value().0.clone(), "as the schema says"),
+        (None, None) => (of_inputs(inputs)?, "as the largest input is"),
     };
-    if let Some(length) = args.chunk_length {
-        chosen.set_chunk_length(length);
-    }
-    let compression = chosen.compression().map_err(Failure::Usage)?;
+    let compression = match (chosen, args.chunk_length) {
+        (Some(chosen), Some(length)) => {
+            Some(chosen.with_chunk_length(length).map_err(|e| Failure::usage(e.to_string()))?)
+        }
+        (chosen, _) => chosen,
+    };
     let shown = match &compression {
         Some(c) => {
             format!("{} with {} chunks", c.kind.class(), units::bytes(u64::from(c.chunk_length)))
@@ -146,19 +135,13 @@ fn compression(
     Ok((compression, format!("{shown}: {why}")))
 }
 
-fn of_inputs(inputs: &[Arc<SSTable>]) -> CompressionArg {
+fn of_inputs(inputs: &[Arc<SSTable>]) -> Result<Option<Compression>> {
     let largest = inputs.iter().max_by_key(|i| i.data_length());
-    let Some(info) = largest.and_then(|i| i.compression()) else {
-        return CompressionArg::class("");
-    };
-    let mut found = CompressionArg::class(&info.compressor);
-    found.0.extend(info.options.iter().cloned());
-    found.set_chunk_length(u64::from(info.chunk_length));
-    if info.max_compressed_length < info.chunk_length {
-        let ratio = f64::from(info.chunk_length) / f64::from(info.max_compressed_length);
-        found.set("min_compress_ratio", ratio.to_string());
-    }
-    found
+    let Some(info) = largest.and_then(|i| i.compression()) else { return Ok(None) };
+    let (length, max) = (info.chunk_length, info.max_compressed_length);
+    Compression::of_file(&info.compressor, &info.options, length, max)
+        .map(Some)
+        .map_err(Failure::Usage)
 }
 
 /// Seconds before which tombstones may go, and why.
@@ -239,12 +222,12 @@ pub(super) fn choose(
 
 #[cfg(test)]
 mod tests {
-    use halcyon_sstable::CompressorKind;
+    use halcyon_model::options::CompressorKind;
 
     use super::*;
 
     fn compression(text: &str) -> std::result::Result<Option<Compression>, String> {
-        text.parse::<CompressionArg>()?.compression()
+        text.parse::<CompressionArg>().map(|found| found.0)
     }
 
     #[test]

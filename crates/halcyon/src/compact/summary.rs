@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Compacted, Table};
 use crate::bars;
 use crate::failure::Result;
-use crate::units;
+use halcyon_model::units;
 
 pub(super) struct Summary<'a> {
     pub(super) outcomes: &'a [Compacted],

@@ -1,10 +1,10 @@
 //! A description for people.
 
 use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::options::compression::NO_MAX_COMPRESSED_LENGTH;
 use halcyon_model::token::split_key;
 use halcyon_model::value::{to_cql_literal, to_string};
 use halcyon_model::{BoundKind, CqlType, NO_DELETION_TIME};
-use halcyon_sstable::components::compression_info::NO_MAX_COMPRESSED_LENGTH;
 use halcyon_sstable::components::statistics::covered::ClusteringBound;
 use halcyon_sstable::components::statistics::header::HeaderColumn;
 use halcyon_sstable::components::statistics::histogram::EstimatedHistogram;
@@ -12,7 +12,7 @@ use halcyon_sstable::{Format, Version};
 
 use super::Described;
 use crate::bars::{self, Bucket};
-use crate::units;
+use halcyon_model::units;
 
 /// One line of a description.
 fn line(out: &mut String, name: &str, value: impl std::fmt::Display) {

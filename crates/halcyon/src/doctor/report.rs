@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::facts::{Facts, Table};
 use super::finding::{Finding, Severity};
-use crate::units;
+use halcyon_model::units;
 
 /// What was looked at, so that "nothing to cure" says of what.
 fn looked_at(facts: &Facts) -> Vec<String> {

@@ -22,7 +22,7 @@ use halcyon_stream::{Cell, Column, ColumnShape, Fragment, Layout, Marker, Row};
 use super::cql_range::{Bound, condition};
 use super::cql_value::literal;
 use crate::failure::{Failure, Result};
-use crate::units;
+use halcyon_model::units;
 
 pub(super) struct CqlDump<'a, W> {
     out: W,

@@ -16,7 +16,7 @@ use halcyon_model::{BoundKind, CqlType, DeletionTime, Liveness};
 use halcyon_stream::{Cell, Column, ColumnShape, Layout, Marker, Row};
 
 use super::json_writer::JsonWriter;
-use crate::units;
+use halcyon_model::units;
 
 /// How times are shown, and which one is now.
 #[derive(Debug, Clone, Copy)]

@@ -53,6 +53,20 @@ pub fn float_to_string(value: f32) -> String {
     digits(exponent - 127, u64::from(fraction) << 29, precision).show(value.is_sign_negative())
 }
 
+/// `Double.parseDouble`: spaces around, a suffix of the type, `NaN` and `Infinity` by these names only. Hexadecimal
+/// numbers, which Java reads too, are refused.
+pub fn parse_double(text: &str) -> Option<f64> {
+    let text = text.trim_matches(|c| c <= ' ');
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if matches!(unsigned, "NaN" | "Infinity") {
+        return text.parse().ok();
+    }
+    if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text).parse().ok()
+}
+
 fn special(nan: bool, negative: bool) -> String {
     match (nan, negative) {
         (true, _) => "NaN",

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use halcyon_model::units;
 use saphyr::{Yaml, YamlLoader};
 use saphyr_parser::Parser;
 
 use super::error::{Error, Result};
 use super::keys::Key;
-use super::value::{Kind, with_unit};
+use super::value::Kind;
 
 /// A value of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +101,7 @@ fn checked(name: &str, key: &Key, unit: Option<&str>, node: Node) -> Result<Opti
         }
         (Node::Scalar(text), kind) => {
             let text = match unit {
-                Some(unit) => match with_unit(&text, unit) {
+                Some(unit) => match units::settings::with_unit(&text, unit) {
                     Some(text) => text,
                     None => return Ok(None),
                 },

@@ -21,6 +21,8 @@ use halcyon_io::{AccessMode, BackendChoice, DiskOptions};
 use halcyon_schema::{DATA_CENTER, RACK};
 
 pub use error::{Error, Result};
+use halcyon_model::units;
+
 use file::Node;
 use keys::Key;
 pub(crate) use running::RunningSettings;
@@ -182,11 +184,11 @@ impl Values {
     }
 
     fn bytes(&self, name: &str) -> Result<Option<u64>> {
-        self.get(name, value::bytes)
+        self.get(name, units::settings::size)
     }
 
     fn duration(&self, name: &str) -> Result<Option<Duration>> {
-        self.get(name, value::duration)
+        self.get(name, units::settings::duration)
     }
 
     fn integer(&self, name: &str) -> Result<Option<i64>> {

@@ -6,12 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use halcyon_engine::Engine;
+use halcyon_model::units;
 
 use super::value;
 use super::{Error, Result};
-
-/// The smallest unit of `compaction_latency_target`, as `keys.txt` has it.
-const MICROSECONDS: usize = 1;
 
 /// All settings as they are in force.
 pub(crate) struct RunningSettings(Mutex<BTreeMap<String, Option<String>>>);
@@ -45,13 +43,13 @@ impl RunningSettings {
         };
         match name {
             "compaction_throughput" => {
-                let rate = text.and_then(value::rate);
+                let rate = text.and_then(units::settings::rate);
                 let rate = rate.ok_or_else(|| wrong(&value::Kind::Rate.allowed()))?;
                 engine.set_compaction_throughput(Some(rate).filter(|rate| *rate > 0));
             }
             "compaction_latency_target" => {
-                let allowed = || wrong(&value::Kind::Time(MICROSECONDS).allowed());
-                let target = text.map(|text| value::duration(text).ok_or_else(allowed));
+                let allowed = || wrong(&value::Kind::of("us").allowed());
+                let target = text.map(|text| units::settings::duration(text).ok_or_else(allowed));
                 engine.set_compaction_latency_target(target.transpose()?);
             }
             "concurrent_compactors" => match text.and_then(|text| text.parse().ok()) {

@@ -8,11 +8,12 @@ use halcyon_engine::{
     CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LogCompression, OnCorruption,
     Options, SyncMode, Version,
 };
+use halcyon_model::units;
 use halcyon_schema::change::default_compaction;
 
 use super::error::{Error, Result};
 use super::file::Node;
-use super::{Machine, Values, value};
+use super::{Machine, Values};
 
 impl Values {
     pub(super) fn engine(
@@ -73,7 +74,7 @@ impl Values {
             row_cache_size: self.bytes("row_cache_size")?.unwrap_or(0),
             concurrent_compactors: compactors,
             compaction_throughput: self
-                .get("compaction_throughput", value::rate)?
+                .get("compaction_throughput", units::settings::rate)?
                 .filter(|rate| *rate != 0),
             compaction_latency_target: self.duration("compaction_latency_target")?,
             auto_snapshot: self.boolean("auto_snapshot")?,

@@ -17,14 +17,11 @@
 use std::ops::Range;
 
 use halcyon_model::bytes::Put;
+use halcyon_model::options::compression::{MAX_CHUNK_LENGTH, NO_MAX_COMPRESSED_LENGTH};
 use halcyon_model::{Cursor, DecodeResult};
 
 use super::version::Version;
 
-/// "Every chunk is compressed, however large."
-pub const NO_MAX_COMPRESSED_LENGTH: u32 = i32::MAX as u32;
-/// Far above what Cassandra is run with (16 KiB by default); bounds what a corrupt file can make a reader allocate.
-pub const MAX_CHUNK_LENGTH: u32 = 1 << 27;
 /// After the payload of each chunk.
 pub const CHUNK_CRC_LENGTH: u64 = 4;
 
@@ -66,16 +63,6 @@ pub struct Chunk {
     pub data_length: u32,
     /// Stored as it is, perhaps padded with zeros, instead of compressed.
     pub is_raw: bool,
-}
-
-/// `min_compress_ratio` of the table options as CompressionInfo.db stores it.
-pub fn max_compressed_length(chunk_length: u32, min_compress_ratio: f64) -> u32 {
-    let limit = (f64::from(chunk_length) / min_compress_ratio).ceil();
-    if limit.is_finite() {
-        (limit as u32).min(NO_MAX_COMPRESSED_LENGTH)
-    } else {
-        NO_MAX_COMPRESSED_LENGTH
-    }
 }
 
 /// Most bytes that any compressor makes of `chunk_length` bytes (Snappy's bound is the largest), amply.

@@ -18,8 +18,9 @@ use std::thread::JoinHandle;
 use halcyon_io::{
     AccessMode, Disk, Purpose, SequentialWriter, WriteOptions, give_way, thread_priority,
 };
+use halcyon_model::options::Compression;
 
-use super::compress::{Compressor, CompressorKind};
+use super::compress::Compressor;
 use crate::components::compression_info::{ChunkOffsets, CompressionInfo};
 use crate::components::crc::{ChunkCrcs, DEFAULT_CRC_CHUNK_SIZE};
 use crate::{Error, Result};
@@ -28,14 +29,6 @@ use crate::{Error, Result};
 const BATCH: usize = 256 * 1024;
 /// Batches between the two threads: enough to bridge a slow write on one side, a slow read on the other.
 const IN_FLIGHT: usize = 16;
-
-/// How Data.db is to be stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Compression {
-    pub kind: CompressorKind,
-    pub chunk_length: u32,
-    pub max_compressed_length: u32,
-}
 
 /// Where and how the file is written.
 #[derive(Clone)]
@@ -163,7 +156,7 @@ impl ChunkEncoder {
         let file_length = self.writer.finish().await?;
         let compression = self.target.compression.map(|c| CompressionInfo {
             compressor: c.kind.class().to_string(),
-            options: c.kind.options(),
+            options: c.parameters,
             chunk_length: c.chunk_length,
             max_compressed_length: c.max_compressed_length,
             data_length: self.data_length,

@@ -9,74 +9,9 @@
 //! | ZstdCompressor, ZstdDictionaryCompressor | one zstd frame with content checksum |
 //! | NoopCompressor | the bytes |
 
-use std::collections::BTreeMap;
-
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use halcyon_model::options::{CompressorKind, Entries};
 use lz4_flex::block::CompressTable;
-
-/// Which compressor, with the options that change what it writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CompressorKind {
-    Lz4,
-    Snappy,
-    Deflate,
-    Zstd { level: i32 },
-    Noop,
-}
-
-const ZSTD_DEFAULT_LEVEL: i32 = 3;
-
-impl CompressorKind {
-    /// By class name, with or without its package. A dictionary compressor writes plain zstd here.
-    pub fn from_class(class: &str, options: &BTreeMap<String, String>) -> Result<Self, String> {
-        let simple = class.rsplit('.').next().unwrap_or(class);
-        Ok(match simple {
-            "LZ4Compressor" => CompressorKind::Lz4,
-            "SnappyCompressor" => CompressorKind::Snappy,
-            "DeflateCompressor" => CompressorKind::Deflate,
-            "ZstdCompressor" | "ZstdDictionaryCompressor" => {
-                let level = match options.get("compression_level") {
-                    None => ZSTD_DEFAULT_LEVEL,
-                    Some(text) => text
-                        .parse()
-                        .ok()
-                        .filter(|level| (-131_072..=22).contains(level))
-                        .ok_or_else(|| {
-                            format!("compression_level = {text} is not valid: -131072 to 22")
-                        })?,
-                };
-                CompressorKind::Zstd { level }
-            }
-            "NoopCompressor" => CompressorKind::Noop,
-            _ => {
-                return Err(format!(
-                    "compressor {class} is not known; known are LZ4Compressor, SnappyCompressor, \
-                     DeflateCompressor, ZstdCompressor, ZstdDictionaryCompressor, NoopCompressor"
-                ));
-            }
-        })
-    }
-
-    pub fn class(&self) -> &'static str {
-        match self {
-            CompressorKind::Lz4 => "LZ4Compressor",
-            CompressorKind::Snappy => "SnappyCompressor",
-            CompressorKind::Deflate => "DeflateCompressor",
-            CompressorKind::Zstd { .. } => "ZstdCompressor",
-            CompressorKind::Noop => "NoopCompressor",
-        }
-    }
-
-    /// Options for CompressionInfo.db.
-    pub fn options(&self) -> Vec<(String, String)> {
-        match self {
-            CompressorKind::Zstd { level } if *level != ZSTD_DEFAULT_LEVEL => {
-                vec![("compression_level".into(), level.to_string())]
-            }
-            _ => Vec::new(),
-        }
-    }
-}
 
 /// Compresses chunks, one after the other, with its state kept between them.
 pub(crate) struct Compressor(Encoder);
@@ -170,7 +105,7 @@ impl Decompressor {
     /// By the class name of CompressionInfo.db, with its dictionary if it has one. `ZstdDictionaryCompressor` writes plain
     /// frames until a dictionary has been trained.
     pub(crate) fn new(class: &str, dictionary: Option<&[u8]>) -> Result<Decompressor, String> {
-        let kind = CompressorKind::from_class(class, &BTreeMap::new())?;
+        let kind = CompressorKind::from_class(class, &Entries::new())?;
         Ok(Decompressor(match kind {
             CompressorKind::Lz4 => Decoder::Lz4,
             CompressorKind::Snappy => Decoder::Snappy(snap::raw::Decoder::new()),

@@ -7,7 +7,6 @@ pub(crate) mod compress;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod scanner;
-mod table_compression;
 pub(crate) mod window;
 
 pub use bases::Bases;

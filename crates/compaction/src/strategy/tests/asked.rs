@@ -1,8 +1,10 @@
 //! What functions of Apache Cassandra 5.0.9 answered to random questions.
 
+use halcyon_model::options::compaction::{OverlapInclusion, Tiers};
+use halcyon_model::options::{Compaction, MapOption, Strategy, Unified};
+
 use super::super::candidates::Candidate;
-use super::super::options::{OverlapInclusion, Tiers};
-use super::super::{Kind, Strategy, Unified, overlaps, shard_boundaries, tiers};
+use super::super::{overlaps, shard_boundaries, tiers};
 use super::picks::table;
 
 fn numbers<T: std::str::FromStr>(text: &str, between: char) -> Vec<T> {
@@ -39,7 +41,8 @@ fn shards(question: &str) -> String {
     let words: Vec<f64> = numbers(question, ' ');
     let [base, growth, min, target, density] = words[..] else { panic!("{question}") };
     let options = [("class".to_owned(), "UnifiedCompactionStrategy".to_owned())].into();
-    let Kind::Unified(unified) = Strategy::parse(&options).expect("defaults").kind else {
+    let option = MapOption::<Compaction>::checked(options).expect("defaults");
+    let Strategy::Unified(unified) = option.value().strategy.clone() else {
         panic!("it was asked for")
     };
     let unified = Unified {

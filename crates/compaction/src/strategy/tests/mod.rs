@@ -1,5 +1,4 @@
 //! Strategies: lists of SSTables and the tasks that they give.
 
 mod asked;
-mod options;
 mod picks;

@@ -12,8 +12,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use halcyon_io::Random;
+use halcyon_model::options::{Compaction, MapOption};
 
-use super::super::{Candidate, History, Moment, Output, Reason, Strategy, Task};
+use super::super::{
+    Candidate, History, Moment, Output, Reason, Task, estimated_remaining_tasks, major, pick,
+};
 
 /// A table of 100 MiB over the whole token space that never dies.
 pub(super) fn table(id: u64) -> Candidate {
@@ -136,9 +139,9 @@ impl Case {
 
     fn ask<T>(
         &mut self,
-        ask: impl Fn(&Strategy, &[Candidate], &Moment<'_>, &mut History) -> T,
+        ask: impl Fn(&Compaction, &[Candidate], &Moment<'_>, &mut History) -> T,
     ) -> T {
-        let strategy = Strategy::parse(&self.options).expect("options");
+        let option = MapOption::checked(self.options.clone()).expect("options");
         let moment = Moment {
             now_ms: self.now_ms,
             gc_before: self.gc_before,
@@ -147,7 +150,7 @@ impl Case {
             flush_size: 100 << 20,
         };
         let history = self.history.get_or_insert_with(|| History::new(Random::seeded(1)));
-        ask(&strategy, &self.tables, &moment, history)
+        ask(option.value(), &self.tables, &moment, history)
     }
 }
 
@@ -172,20 +175,18 @@ fn picks() {
             "table" => case.tables.push(parsed_table(rest)),
             "moment" => case.moment(rest),
             "expect" => {
-                let task = case.ask(|strategy, tables, moment, history| {
-                    strategy.pick(tables, moment, history)
-                });
+                let task = case.ask(pick);
                 assert_eq!(shown(task), rest, "{}", case.name);
                 expected += 1;
             }
             "remaining" => {
-                let estimate = case.ask(|strategy, tables, moment, history| {
-                    strategy.estimated_remaining_tasks(tables, moment, history)
+                let estimate = case.ask(|compaction, tables, moment, history| {
+                    estimated_remaining_tasks(compaction, tables, moment, history)
                 });
                 assert_eq!(estimate.to_string(), rest, "{}", case.name);
             }
             "major" => {
-                let tasks = case.ask(|strategy, tables, _, _| strategy.major(tables));
+                let tasks = case.ask(|compaction, tables, _, _| major(compaction, tables));
                 let tasks: Vec<String> = tasks.into_iter().map(|task| shown(Some(task))).collect();
                 assert_eq!(tasks.join("; "), rest, "{}", case.name);
             }

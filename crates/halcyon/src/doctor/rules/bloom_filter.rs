@@ -5,7 +5,7 @@
 
 use crate::doctor::facts::{BLOCK, Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
-use crate::units;
+use halcyon_model::units;
 
 /// What one bit a key does to the chance of a false positive: `exp(-ln²2)`.
 const PER_BIT: f64 = 0.618_503_137_801_576_6;

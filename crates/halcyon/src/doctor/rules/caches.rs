@@ -2,7 +2,7 @@
 
 use crate::doctor::facts::{BLOCK, Cache, Facts, SMALL};
 use crate::doctor::finding::{Finding, Severity};
-use crate::units;
+use halcyon_model::units;
 
 /// Fewer requests say nothing.
 const ENOUGH: u64 = 1000;

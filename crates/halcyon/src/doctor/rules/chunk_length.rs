@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use halcyon_sstable::Compression;
+use halcyon_model::options::{Compressed, MapOption};
 
 use crate::doctor::facts::{BLOCK, Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
-use crate::units;
+use halcyon_model::units;
 
 const LEAST: u32 = 4 << 10;
 /// Memory that the offset of a chunk takes.
@@ -119,7 +119,8 @@ fn fitting(wanted: f64) -> u32 {
 /// Chunks that the schema asks for.
 fn asked_for(table: &Table) -> Option<u32> {
     let map = table.options.compression.as_ref()?;
-    Compression::of_table(map).ok().flatten().map(|compression| compression.chunk_length)
+    let option = MapOption::<Compressed>::lenient(map.clone());
+    option.value().0.as_ref().map(|compression| compression.chunk_length)
 }
 
 /// The table's own compression, with another chunk length.

@@ -2,7 +2,7 @@
 
 use crate::doctor::facts::{Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
-use crate::units;
+use halcyon_model::units;
 
 const LARGE: f64 = (100u64 << 20) as f64;
 const HUGE: f64 = (1u64 << 30) as f64;

@@ -8,7 +8,7 @@
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
-use crate::units;
+use halcyon_model::units;
 
 /// More than this is for those who read files from begin to end.
 const MAX: u64 = 32 << 10;

@@ -5,7 +5,7 @@
 
 use crate::doctor::facts::{Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
-use crate::units;
+use halcyon_model::units;
 
 const MANY: f64 = 2.0;
 const TOO_MANY: f64 = 4.0;

@@ -2,7 +2,7 @@
 
 use crate::doctor::facts::{DEFAULT_GC_GRACE, Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
-use crate::units;
+use halcyon_model::units;
 
 /// Cassandra's `tombstone_threshold`: from here it would compact an SSTable for its tombstones alone.
 const DROPPABLE: f64 = 0.2;

@@ -36,7 +36,15 @@ impl Node {
     }
 }
 
-/// As Cassandra's `settings` table prints it.
+const REDACTED: &str = "<REDACTED>";
+
+/// Whether a member's value must not be shown, as Cassandra's `@Redacted` has it for encryption options, and for whatever is named
+/// a password in the parameters of a class.
+fn is_secret(name: &str) -> bool {
+    name.ends_with("password") || name == "keystore" || name == "truststore"
+}
+
+/// As Cassandra's `settings` table prints it, and as errors show it: without secrets.
 impl std::fmt::Display for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -47,8 +55,12 @@ impl std::fmt::Display for Node {
                 write!(f, "[{}]", texts.join(", "))
             }
             Node::Map(members) => {
-                let texts: Vec<_> = members.iter().map(|(k, v)| format!("{k}={v}")).collect();
-                write!(f, "{{{}}}", texts.join(", "))
+                let text = |(name, node): &(String, Node)| match node {
+                    Node::Null => format!("{name}={node}"),
+                    _ if is_secret(name) => format!("{name}={REDACTED}"),
+                    _ => format!("{name}={node}"),
+                };
+                write!(f, "{{{}}}", members.iter().map(text).collect::<Vec<_>>().join(", "))
             }
         }
     }

@@ -2,12 +2,21 @@
 
 use super::value::Kind;
 
+/// What Halcyon makes of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Support {
+    Obeyed,
+    /// It protects the user in a way that Halcyon does not support yet.
+    Refused,
+    /// It concerns something that Halcyon does not have.
+    Meaningless,
+}
+
 /// One setting; the table is `keys.txt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    /// Whether it means something to Halcyon.
-    pub(crate) used: bool,
+    pub(crate) support: Support,
     pub(crate) kind: Kind,
     pub(crate) default: Option<&'static str>,
     /// Names of 4.0 and before, with the unit of a number that has none. A name may be older than its own unit.
@@ -20,13 +29,17 @@ pub(crate) fn keys() -> Vec<Key> {
 }
 
 fn parse(line: &'static str) -> Option<Key> {
-    let used = line.starts_with('*');
+    let support = match line.as_bytes().first() {
+        Some(b'*') => Support::Obeyed,
+        Some(b'!') => Support::Refused,
+        _ => Support::Meaningless,
+    };
     let mut words = line.get(2..)?.split('\t');
     let (name, kind, default) = (words.next()?, words.next()?, words.next()?);
     let older = words.next().unwrap_or("").split(',').filter_map(|pair| pair.split_once('='));
     Some(Key {
         name,
-        used,
+        support,
         kind: Kind::of(kind),
         default: (default != "null").then_some(default),
         older: older.map(|(name, unit)| (name, (unit != "-").then_some(unit))).collect(),

@@ -2,12 +2,14 @@
 //!
 //! 1. `keys.txt` lists every setting of Cassandra 5.0 with its kind, default and older names; Halcyon's own stand at its end.
 //! 2. [`Settings::load`] checks a file against it: unknown keys and wrong values are refused.
-//! 3. What a starred key says becomes a field here or an option of the engine; the others are listed once at start.
+//! 3. What a starred key says becomes a field here or an option of the engine; the others are listed once at start, unless they
+//!    protect the user (`protection.rs`).
 
 mod error;
 mod file;
 mod keys;
 mod limits;
+mod protection;
 mod running;
 mod storage;
 mod value;
@@ -24,7 +26,7 @@ pub use error::{Error, Result};
 use halcyon_model::units;
 
 use file::Node;
-use keys::Key;
+use keys::{Key, Support};
 pub(crate) use running::RunningSettings;
 
 /// What the command line and the environment say; it goes before the file.
@@ -122,6 +124,7 @@ impl Settings {
         let file = file::read(text.unwrap_or(""), &keys)?;
         let values = Values { keys, file };
         values.refuse_what_cannot_be()?;
+        values.refuse_protection()?;
         let data_dir = values.data_dir(overrides);
         let place = values.place(overrides)?;
         let shards = values.shards(overrides, machine)?;
@@ -215,21 +218,10 @@ impl Values {
     }
 
     fn refuse_what_cannot_be(&self) -> Result<()> {
-        let only = [
-            ("partitioner", "Murmur3Partitioner"),
-            ("authenticator", "AllowAllAuthenticator"),
-            ("authorizer", "AllowAllAuthorizer"),
-        ];
-        for (name, class) in only {
-            if self.class(name).is_some_and(|found| found != class) {
-                return Err(self.wrong(name, &format!("{class} (others are not supported yet)")));
-            }
-        }
-        let encryption =
-            self.node("client_encryption_options").and_then(|node| node.get("enabled"));
-        if encryption.and_then(Node::scalar).and_then(value::boolean) == Some(true) {
-            let text = "client_encryption_options: TLS is not supported yet; set enabled to false";
-            return Err(Error::Refused(text.to_owned()));
+        let partitioner = "Murmur3Partitioner";
+        if self.class("partitioner").is_some_and(|found| found != partitioner) {
+            let allowed = format!("{partitioner} (others are not supported yet)");
+            return Err(self.wrong("partitioner", &allowed));
         }
         if self.node("rpc_interface").is_some() {
             let text = "rpc_interface is not supported; set rpc_address to the interface's address";
@@ -380,7 +372,7 @@ impl Values {
     }
 
     fn meaningless(&self) -> Vec<&'static str> {
-        let unused = self.keys.iter().filter(|key| !key.used);
+        let unused = self.keys.iter().filter(|key| key.support == Support::Meaningless);
         unused.map(|key| key.name).filter(|name| self.file.contains_key(name)).collect()
     }
 }

@@ -120,6 +120,55 @@ fn refusals() {
     assert!(matches!(load("a: [\n"), Err(Error::Syntax(_))));
 }
 
+/// Proves that a setting that protects and is not supported is refused by its name, and taken at values that protect nothing.
+#[test]
+fn protection_is_obeyed_or_refused() {
+    let refused = [
+        ("cdc_enabled: true\n", "cdc_enabled"),
+        ("incremental_backups: true\n", "incremental_backups"),
+        ("tables_fail_threshold: 1\n", "tables_fail_threshold"),
+        ("allow_filtering_enabled: false\n", "allow_filtering_enabled"),
+        ("column_value_size_fail_threshold: 1MiB\n", "column_value_size_fail_threshold"),
+        ("table_properties_disallowed: gc_grace_seconds\n", "table_properties_disallowed"),
+        ("native_transport_port_ssl: 9142\n", "native_transport_port_ssl"),
+        ("audit_logging_options:\n  enabled: true\n", "audit_logging_options"),
+        (
+            "transparent_data_encryption_options.enabled: true\n",
+            "transparent_data_encryption_options",
+        ),
+        ("client_encryption_options:\n  optional: true\n", "client_encryption_options"),
+        ("role_manager: org.example.Roles\n", "role_manager"),
+        ("network_authorizer: CassandraNetworkAuthorizer\n", "network_authorizer"),
+    ];
+    for (text, name) in refused {
+        let message = load(text).unwrap_err().to_string();
+        assert!(message.contains(name), "{text}: {message}");
+    }
+    let harmless = "cdc_enabled: false\nincremental_backups: False\ntables_fail_threshold: -1\nallow_filtering_enabled: TRUE\n\
+                    table_properties_disallowed: []\ncolumn_value_size_fail_threshold:\naudit_logging_options:\n  enabled: false\n\
+                    client_encryption_options:\n  enabled: false\n  optional: false\n";
+    assert!(load(harmless).is_ok());
+}
+
+/// Proves that neither `system_views.settings` nor an error shows a secret.
+#[test]
+fn secrets_are_redacted() {
+    let options =
+        "{enabled: false, keystore: /k, keystore_password: hush1, truststore_password: hush2}";
+    let provider =
+        "[{class_name: P, parameters: [{key_password: hush3, keystore_password: hush4}]}]";
+    let text = format!(
+        "client_encryption_options: {options}\n\
+         transparent_data_encryption_options: {{enabled: false, key_provider: {provider}}}\n"
+    );
+    let listed = format!("{:?}", load(&text).unwrap().listed);
+    assert!(!listed.contains("hush"), "{listed}");
+    assert!(listed.contains("keystore_password=<REDACTED>"), "{listed}");
+    let wrong = format!("commitlog_sync: {options}\n");
+    let message = load(&wrong).unwrap_err().to_string();
+    assert!(!message.contains("hush"), "{message}");
+}
+
 /// Proves that aliases cannot make a small file fill the memory.
 #[test]
 fn aliases_are_bounded() {

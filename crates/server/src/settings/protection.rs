@@ -1,0 +1,66 @@
+//! Settings that protect: obeyed or refused, never ignored.
+//!
+//! A user who sets `cdc_enabled`, a guardrail or TLS relies on it. Cassandra's other settings may mean nothing here; for these
+//! Halcyon does not start, and names them. At values that protect nothing (the defaults, those of a stock cassandra.yaml) they are fine.
+
+use super::file::Node;
+use super::keys::{Key, Support};
+use super::{Error, Result, Values, value};
+
+/// The only classes that there are: they allow everything.
+const CLASSES: [(&str, &str); 5] = [
+    ("authenticator", "AllowAllAuthenticator"),
+    ("authorizer", "AllowAllAuthorizer"),
+    ("role_manager", "CassandraRoleManager"),
+    ("network_authorizer", "AllowAllNetworkAuthorizer"),
+    ("cidr_authorizer", "AllowAllCIDRAuthorizer"),
+];
+
+impl Values {
+    pub(super) fn refuse_protection(&self) -> Result<()> {
+        for (name, class) in CLASSES {
+            if self.class(name).is_some_and(|found| found != class) {
+                return Err(self.wrong(name, &format!("{class} (others are not supported yet)")));
+            }
+        }
+        // `optional` offers TLS beside plaintext.
+        for (member, value) in [("enabled", "false"), ("optional", "false")] {
+            if self.node("client_encryption_options").is_some_and(|node| is_on(node, member)) {
+                let text = format!(
+                    "client_encryption_options: TLS is not supported yet; set {member} to {value}"
+                );
+                return Err(Error::Refused(text));
+            }
+        }
+        let relied_on = |key: &&Key| {
+            key.support == Support::Refused
+                && self.node(key.name).is_some_and(|node| protects(key, node))
+        };
+        let names: Vec<&str> = self.keys.iter().filter(relied_on).map(|key| key.name).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Refused(format!(
+            "{} protects in a way that Halcyon does not support yet; remove it from the file to start without that protection",
+            names.join(", ")
+        )))
+    }
+}
+
+fn is_on(node: &Node, member: &str) -> bool {
+    node.get(member).and_then(Node::scalar).and_then(value::boolean) == Some(true)
+}
+
+/// Whether a user who sets this relies on it.
+fn protects(key: &Key, node: &Node) -> bool {
+    match node {
+        Node::Null => false,
+        Node::Map(_) => is_on(node, "enabled"),
+        Node::List(items) => items.iter().any(|item| item.scalar() != Some("")),
+        Node::Scalar(text) => match value::boolean(text) {
+            Some(value) => Some(value) != key.default.and_then(value::boolean),
+            // Guardrails are off at -1.
+            None => !text.starts_with('-') && Some(text.as_str()) != key.default,
+        },
+    }
+}

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use halcyon_io::{Disk, Random};
-use halcyon_model::{NO_DELETION_TIME, NO_TIMESTAMP};
+use halcyon_model::{NO_DELETION_TIME, NO_TIMESTAMP, uuid};
 use halcyon_sstable::components::listing;
 use halcyon_sstable::components::statistics::collector::Provenance;
 use halcyon_sstable::components::statistics::stats::CommitLogPosition;
@@ -26,19 +26,7 @@ fn fresh_uuid_id(disk: &Disk) -> SSTableId {
 
 /// A timeuuid as text.
 pub fn transaction_id(disk: &Disk) -> String {
-    uuid_text(&fresh_uuid_id(disk).to_uuid().unwrap_or_default())
-}
-
-pub fn uuid_text(uuid: &[u8; 16]) -> String {
-    let uuid = u128::from_be_bytes(*uuid);
-    format!(
-        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        uuid >> 96,
-        uuid >> 80 & 0xffff,
-        uuid >> 64 & 0xffff,
-        uuid >> 48 & 0xffff,
-        uuid & 0xffff_ffff_ffff
-    )
+    uuid::text(&fresh_uuid_id(disk).to_uuid().unwrap_or_default())
 }
 
 /// An identifier of the kind that the inputs have, unused in the output's folder and in those of the inputs.

@@ -13,7 +13,7 @@ pub mod txn_log;
 
 pub use claim::{Claim, claim};
 pub use error::{Error, Result};
-pub use identity::{transaction_id, uuid_text};
+pub use identity::transaction_id;
 pub use plan::{Group, group_inputs};
 pub use progress::{Progress, Snapshot};
 pub use run::{Outcome, Settings, Task, run, run_and_keep};

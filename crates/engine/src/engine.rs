@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use arc_swap::ArcSwap;
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Inbox, Mesh};
+use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::Catalog;
 use halcyon_stream::TableId;
-use halcyon_syntax::ast::BatchKind;
 
 use crate::background::Background;
 use crate::compact::Compactions;

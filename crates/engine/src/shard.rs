@@ -10,10 +10,10 @@ use std::time::Duration;
 use halcyon_commitlog::{CommitLog, ReplayPosition};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Inbox, Notify};
+use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::Table;
 use halcyon_sstable::live::{CacheSizes, CacheStats, ReadCaches};
 use halcyon_stream::TableId;
-use halcyon_syntax::ast::BatchKind;
 
 use crate::caches::rows::{RowCache, RowCacheStats};
 use crate::engine::{Engine, tokens};

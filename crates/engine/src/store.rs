@@ -9,6 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use halcyon_compaction::strategy::History;
 use halcyon_io::{Disk, Random};
+use halcyon_model::hex;
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_sstable::{Descriptor, SSTableId};
@@ -191,13 +192,9 @@ pub(crate) fn has_storage(table: &Table) -> bool {
     table.kind != TableKind::Virtual
 }
 
-pub(crate) fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// `<data>/<keyspace>/<table>-<id>` in each data directory (`Directories`).
 pub(crate) fn table_directories(options: &Options, table: &Table) -> Vec<PathBuf> {
-    let folder = format!("{}-{}", table.schema.name, hex(&table.id));
+    let folder = format!("{}-{}", table.schema.name, hex::encode(&table.id));
     let place = |data: &PathBuf| data.join(&table.schema.keyspace).join(&folder);
     options.data_directories.iter().map(place).collect()
 }

@@ -90,11 +90,8 @@ impl TableName {
 /// `events-<32 hexadecimal digits>`
 fn split_table_folder(name: &str) -> Option<(String, [u8; 16])> {
     let (table, id) = name.rsplit_once('-')?;
-    if table.is_empty() || id.len() != 32 || !id.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    let id = u128::from_str_radix(id, 16).ok()?;
-    Some((table.to_owned(), id.to_be_bytes()))
+    let id = halcyon_model::uuid::parse_digits(id)?;
+    (!table.is_empty()).then(|| (table.to_owned(), id))
 }
 
 /// Finds the SSTables that the paths name; none at all is an error.

@@ -6,13 +6,16 @@ pub mod byte_comparable;
 pub mod bytes;
 pub mod clustering;
 pub mod counter;
+pub mod hex;
 pub mod options;
 pub mod reconcile;
+pub mod request;
 pub mod schema;
 pub mod time;
 pub mod token;
 pub mod types;
 pub mod units;
+pub mod uuid;
 pub mod value;
 
 pub use bytes::{Cursor, DecodeError, DecodeResult};

@@ -24,10 +24,3 @@ pub use java_float::{double_to_string, float_to_string, parse_double};
 pub use json::{quote_json, to_json_string};
 pub use literal::to_cql_literal;
 pub use plain::to_string;
-
-/// Lower-case hex, without a prefix.
-pub fn hex(v: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(*DIGITS.get(usize::from(nibble)).unwrap_or(&b'0'));
-    v.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
-}

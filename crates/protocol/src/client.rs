@@ -5,13 +5,15 @@
 
 use std::borrow::Cow;
 
+use halcyon_model::request::{BatchKind, Value};
+
 use crate::envelope::{Envelope, Flags, Header, Opcode};
 use crate::frame::{self, Framing, MAX_PAYLOAD};
 use crate::read::{Malformed, Reader};
 use crate::request::query_flags as flag;
 use crate::{
-    BatchKind, BatchQuery, Compression, Decoder, Limits, ProtocolError, QueryParameters, Value,
-    Values, Version, compressed, write,
+    BatchQuery, Compression, Decoder, Limits, ProtocolError, QueryParameters, Values, Version,
+    compressed, write,
 };
 
 /// A decoded response, without the types of columns.

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::{Consistency, write};
-use crate::{Envelope, ReplyTo, Version};
+use halcyon_model::request::Consistency;
+
+use crate::{Envelope, ReplyTo, Version, write};
 
 /// An ERROR message.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! The ids of prepared statements and of their result metadata: MD5 digests, the same as Cassandra's.
 
+use halcyon_model::request::ColumnSpec;
 use md5::{Digest, Md5};
-
-use crate::Column;
 
 /// The digest of the text; preceded by the session's keyspace if the statement depends on it.
 pub fn statement_id(text: &str, keyspace: Option<&str>) -> [u8; 16] {
@@ -14,10 +13,10 @@ pub fn statement_id(text: &str, keyspace: Option<&str>) -> [u8; 16] {
 
 /// `ResultSet.computeResultMetadataId`; a statement without a result set has the id of zero columns.
 /// Types enter in the schema's spelling, with `Reversed` and `Frozen`.
-pub fn result_metadata_id<'a>(columns: impl IntoIterator<Item = Column<'a>>) -> [u8; 16] {
+pub fn result_metadata_id<'a>(columns: impl IntoIterator<Item = &'a ColumnSpec>) -> [u8; 16] {
     let mut digest = Md5::new();
     for column in columns {
-        digest.update(column.name);
+        digest.update(&column.name);
         digest.update([0]);
         digest.update(column.cql_type.to_string());
         digest.update([0, 0]);

@@ -17,7 +17,6 @@
 
 pub mod client;
 mod compressed;
-mod consistency;
 mod decoder;
 mod encoder;
 mod envelope;
@@ -32,16 +31,15 @@ mod result;
 mod version;
 mod write;
 
-pub use consistency::Consistency;
 pub use decoder::{Decoder, Limits};
 pub use encoder::{Encoder, Notes};
 pub use envelope::{Envelope, Flags, Opcode, ReplyTo};
 pub use error::{Error, ErrorKind, ProtocolError};
 pub use frame::MAX_PAYLOAD;
+/// The words of a request, for clients of this crate.
+pub use halcyon_model::request::{BatchKind, Consistency, Value};
 pub use ids::{result_metadata_id, statement_id};
-pub use request::{
-    BatchKind, BatchQuery, Body, EventType, QueryParameters, Request, Startup, Value, Values,
-};
-pub use response::{Event, Response, SchemaChange, SchemaTarget, StatusChange, TopologyChange};
-pub use result::{Column, Prepared, PreparedMetadata, Rows, RowsMetadata};
+pub use request::{BatchQuery, Body, EventType, QueryParameters, Request, Startup, Values};
+pub use response::{Event, Response, StatusChange, TopologyChange};
+pub use result::{Prepared, PreparedMetadata, Rows, RowsMetadata};
 pub use version::{Compression, Version};

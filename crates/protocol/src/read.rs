@@ -1,6 +1,7 @@
 //! Reads the protocol's notations from a body. Each length is checked before it is used.
 
-use crate::Consistency;
+use halcyon_model::hex;
+use halcyon_model::request::Consistency;
 
 /// Why a body is malformed; the text of a PROTOCOL_ERROR.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ impl<'a> Reader<'a> {
     fn text(bytes: &'a [u8]) -> Result<&'a str> {
         std::str::from_utf8(bytes).map_err(|error| {
             let (_, bad) = bytes.split_at(error.valid_up_to());
-            let hex: String = bad.iter().map(|byte| format!("{byte:02x}")).collect();
+            let hex = hex::encode(bad);
             let len = error.error_len().unwrap_or(bad.len());
             Malformed(format!(
                 "Cannot decode string as UTF8: '{hex}'; java.nio.charset.MalformedInputException: Input length = {len}"

@@ -2,9 +2,13 @@
 //!
 //! Bytes after a complete message and undefined flags are ignored, as in Cassandra.
 
+use std::borrow::Cow;
+
+use halcyon_model::request::{BatchKind, Consistency, Value};
+
 use crate::envelope::{Envelope, Flags, Opcode};
 use crate::read::{Malformed, Reader, Result};
-use crate::{Compression, Consistency, ProtocolError, Version};
+use crate::{Compression, ProtocolError, Version};
 
 /// An envelope's body.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,13 +50,6 @@ pub enum Request<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BatchKind {
-    Logged,
-    Unlogged,
-    Counter,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchQuery<'a> {
     Text(&'a str),
     Prepared(&'a [u8]),
@@ -77,14 +74,6 @@ impl EventType {
             _ => return None,
         })
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value<'a> {
-    Null,
-    /// Since v4: do not change the column.
-    Unset,
-    Bytes(&'a [u8]),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,9 +103,9 @@ impl<'a> Values<'a> {
 
     /// The values for markers of these names, in the markers' order. A marker without a value is left out: the numbers of values
     /// and markers then differ, which is the error that Cassandra reports.
-    pub fn in_order<'n>(&self, markers: impl IntoIterator<Item = &'n str>) -> Vec<Value<'a>> {
+    pub fn in_order<'n>(&self, markers: impl IntoIterator<Item = &'n str>) -> Cow<'_, [Value<'a>]> {
         match self {
-            Values::Positional(values) => values.clone(),
+            Values::Positional(values) => Cow::Borrowed(values),
             Values::Named(values) => markers
                 .into_iter()
                 .filter_map(|marker| values.iter().find(|(name, _)| *name == marker))

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use halcyon_model::request::{SchemaChange, SchemaTarget};
+
 use crate::envelope::Opcode;
 use crate::{Error, Prepared, Rows, Version, error, result, write};
 
@@ -33,43 +35,6 @@ pub enum TopologyChange {
 pub enum StatusChange {
     Up,
     Down,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SchemaTarget {
-    Keyspace,
-    Table,
-    Type,
-    Function,
-    Aggregate,
-}
-
-impl SchemaTarget {
-    pub fn name(self) -> &'static str {
-        match self {
-            SchemaTarget::Keyspace => "KEYSPACE",
-            SchemaTarget::Table => "TABLE",
-            SchemaTarget::Type => "TYPE",
-            SchemaTarget::Function => "FUNCTION",
-            SchemaTarget::Aggregate => "AGGREGATE",
-        }
-    }
-
-    fn is_callable(self) -> bool {
-        matches!(self, SchemaTarget::Function | SchemaTarget::Aggregate)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchemaChange {
-    /// `CREATED`, `UPDATED` or `DROPPED`.
-    pub change: &'static str,
-    pub target: SchemaTarget,
-    pub keyspace: String,
-    /// Empty for a keyspace.
-    pub name: String,
-    /// Types of a function's or aggregate's arguments.
-    pub arguments: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,20 +148,20 @@ fn put_inet(out: &mut Vec<u8>, node: &SocketAddr) {
 }
 
 fn put_schema_change(out: &mut Vec<u8>, change: &SchemaChange, version: Version) {
-    if change.target.is_callable() && version < Version::V4 {
+    if change.target.has_arguments() && version < Version::V4 {
         // v3 has no function events: report a change of the keyspace. Cassandra adds the empty name, too.
         for text in ["UPDATED", "KEYSPACE", &change.keyspace, ""] {
             write::string(out, text);
         }
         return;
     }
-    write::string(out, change.change);
+    write::string(out, change.action.name());
     write::string(out, change.target.name());
     write::string(out, &change.keyspace);
     if change.target != SchemaTarget::Keyspace {
         write::string(out, &change.name);
     }
-    if change.target.is_callable() {
+    if change.target.has_arguments() {
         write::string_list(out, &change.arguments);
     }
 }

@@ -1,6 +1,6 @@
 //! RESULT messages with columns: rows, and the answer to PREPARE.
 
-use halcyon_model::CqlType;
+use halcyon_model::request::ColumnSpec;
 
 use crate::{Version, options, write};
 
@@ -9,18 +9,9 @@ const HAS_MORE_PAGES: i32 = 0x0002;
 const NO_METADATA: i32 = 0x0004;
 const METADATA_CHANGED: i32 = 0x0008;
 
-/// A column of a result, or a bind marker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Column<'a> {
-    pub keyspace: &'a str,
-    pub table: &'a str,
-    pub name: &'a str,
-    pub cql_type: &'a CqlType,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RowsMetadata<'a> {
-    pub columns: &'a [Column<'a>],
+    pub columns: &'a [ColumnSpec],
     /// `None` on the last page.
     pub paging_state: Option<&'a [u8]>,
     /// The client has the columns cached: they are not sent. Never together with `changed`.
@@ -41,7 +32,7 @@ pub struct Rows<'a> {
 /// The bind markers of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PreparedMetadata<'a> {
-    pub columns: &'a [Column<'a>],
+    pub columns: &'a [ColumnSpec],
     /// The marker of each partition key column; empty unless all have one. Sent since v4, if all markers belong to one table.
     pub partition_key: &'a [u16],
 }
@@ -53,27 +44,27 @@ pub struct Prepared<'a> {
     pub result_metadata_id: [u8; 16],
     pub variables: PreparedMetadata<'a>,
     /// Empty without a result set.
-    pub columns: &'a [Column<'a>],
+    pub columns: &'a [ColumnSpec],
 }
 
-fn same_table(columns: &[Column<'_>]) -> bool {
+fn same_table(columns: &[ColumnSpec]) -> bool {
     columns.first().is_some_and(|first| {
         columns.iter().all(|c| c.keyspace == first.keyspace && c.table == first.table)
     })
 }
 
-fn put_columns(out: &mut Vec<u8>, columns: &[Column<'_>], global: bool, version: Version) {
+fn put_columns(out: &mut Vec<u8>, columns: &[ColumnSpec], global: bool, version: Version) {
     if let (true, Some(first)) = (global, columns.first()) {
-        write::string(out, first.keyspace);
-        write::string(out, first.table);
+        write::string(out, &first.keyspace);
+        write::string(out, &first.table);
     }
     for column in columns {
         if !global {
-            write::string(out, column.keyspace);
-            write::string(out, column.table);
+            write::string(out, &column.keyspace);
+            write::string(out, &column.table);
         }
-        write::string(out, column.name);
-        options::encode(out, column.cql_type, version);
+        write::string(out, &column.name);
+        options::encode(out, &column.cql_type, version);
     }
 }
 

@@ -5,9 +5,10 @@ mod support;
 use std::collections::HashMap;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::ColumnSpec;
 use halcyon_protocol::client::Client;
 use halcyon_protocol::{
-    Column, Decoder, Encoder, Envelope, Flags, Opcode, ReplyTo, Request, Response, Values, Version,
+    Decoder, Encoder, Envelope, Flags, Opcode, ReplyTo, Request, Response, Values, Version,
     result_metadata_id, statement_id,
 };
 use support::{CAPTURES, Session, Side, limits, parse, replay};
@@ -177,14 +178,16 @@ fn result_metadata_ids() {
         let id = body.take(16);
         parse::metadata(&mut body, true);
         let selected = parse::metadata(&mut body, false).columns;
-        let selected = parse::borrowed(&selected);
         if text == "SELECT * FROM p.t WHERE k = ?" {
             assert_eq!(selected.len(), types.len());
             let declared: Vec<_> = selected
                 .iter()
-                .map(|column| Column { cql_type: &types[column.name], ..*column })
+                .map(|column| ColumnSpec {
+                    cql_type: types[&*column.name].clone(),
+                    ..column.clone()
+                })
                 .collect();
-            assert_eq!(id, result_metadata_id(declared));
+            assert_eq!(id, result_metadata_id(&declared));
             found += 1;
         } else if selected.is_empty() {
             assert_eq!(id, result_metadata_id([]));

@@ -4,10 +4,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use halcyon_model::CqlType;
+use halcyon_model::request::{ColumnSpec, SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_protocol::{
-    Column, Consistency, Decoder, Encoder, Error, ErrorKind, Event, Limits, Notes, ReplyTo,
-    Response, Rows, RowsMetadata, SchemaChange, SchemaTarget, StatusChange, TopologyChange,
-    Version,
+    Consistency, Decoder, Encoder, Error, ErrorKind, Event, Limits, Notes, ReplyTo, Response, Rows,
+    RowsMetadata, StatusChange, TopologyChange, Version,
 };
 
 const ALL: [Version; 3] = [Version::V3, Version::V4, Version::V5];
@@ -120,7 +120,7 @@ fn events() {
     let up = Response::Event(Event::StatusChange(StatusChange::Up, node));
     let new = Response::Event(Event::TopologyChange(TopologyChange::NewNode, node));
     let change = SchemaChange {
-        change: "DROPPED",
+        action: SchemaAction::Dropped,
         target: SchemaTarget::Table,
         keyspace: "k".to_owned(),
         name: "t".to_owned(),
@@ -140,9 +140,8 @@ fn events() {
 /// Proves that `skip` omits the columns, and that a changed id (v5) sends them even if the client asked to skip them.
 #[test]
 fn metadata_that_is_not_sent() {
-    let cql_type = CqlType::Int;
-    let column = Column { keyspace: "k", table: "t", name: "c", cql_type: &cql_type };
-    let columns = [column];
+    let [keyspace, table, name] = ["k", "t", "c"].map(str::to_owned);
+    let columns = [ColumnSpec { keyspace, table, name, cql_type: CqlType::Int }];
     let mut metadata = RowsMetadata { columns: &columns, skip: true, ..RowsMetadata::default() };
     metadata.paging_state = Some(b"p");
     let rows = |metadata| Response::Rows(Rows { metadata, count: 0, content: &[] });

@@ -2,6 +2,7 @@
 
 mod support;
 
+use halcyon_model::request::ColumnSpec;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{
     BatchKind, BatchQuery, Body, Compression, Consistency, Decoder, Encoder, ErrorKind,
@@ -175,11 +176,11 @@ fn responses() {
             let cell = random.bytes(most);
             let mut content = (cell.len() as i32).to_be_bytes().to_vec();
             content.extend(&cell);
-            let column = halcyon_protocol::Column {
-                keyspace: "k",
-                table: "t",
-                name: "v",
-                cql_type: &halcyon_model::CqlType::Blob,
+            let column = ColumnSpec {
+                keyspace: "k".to_owned(),
+                table: "t".to_owned(),
+                name: "v".to_owned(),
+                cql_type: halcyon_model::CqlType::Blob,
             };
             let metadata = RowsMetadata { columns: &[column], ..RowsMetadata::default() };
             let rows = Rows { metadata, count: 1, content: &content };

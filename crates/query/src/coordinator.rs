@@ -4,18 +4,18 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::plan::{self, Entropy, Execution, Plan, ResultColumns, Value, Variables};
+use halcyon_cql::plan::{self, Execution, Plan, ResultColumns, Variables};
 use halcyon_engine::Shard;
 use halcyon_io::Random;
 use halcyon_io::clock::unix_micros;
+use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::TableKind;
-use halcyon_syntax::ast::BatchKind;
 
 use crate::scan::{Bounds, Moment};
 use crate::{
-    Error, Outcome, OwnedValue, QueryOptions, RequestLimits, Result, VirtualTables, modify, schema,
-    select,
+    Error, Outcome, QueryOptions, RequestLimits, Result, VirtualTables, modify, schema, select,
 };
+use halcyon_model::uuid;
 
 /// Who asks: what a connection remembers between requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,9 +55,9 @@ impl PreparedStatement {
 }
 
 /// One of a batch, with its own values in `values`.
-pub struct BatchEntry {
+pub struct BatchEntry<'a> {
     pub statement: Arc<PreparedStatement>,
-    pub values: Vec<OwnedValue>,
+    pub values: &'a [Value<'a>],
 }
 
 /// One per shard.
@@ -65,38 +65,38 @@ pub struct Coordinator {
     shard: Rc<Shard>,
     virtual_tables: Rc<dyn VirtualTables>,
     limits: RequestLimits,
-    entropy: Entropy,
+    uuids: uuid::Generator,
 }
 
 /// What the terms of one request see, with the values that it carries.
 pub(crate) struct Request<'a> {
-    values: Vec<Value<'a>>,
+    values: &'a [Value<'a>],
     now_micros: i64,
     now_seconds: i32,
     protocol_version: u8,
-    entropy: Entropy,
+    uuids: &'a uuid::Generator,
 }
 
-impl<'a> Request<'a> {
+impl Request<'_> {
     pub(crate) fn execution(&self) -> Execution<'_> {
         Execution {
-            values: &self.values,
+            values: self.values,
             now_micros: self.now_micros,
             now_seconds: self.now_seconds,
             protocol_version: self.protocol_version,
-            entropy: &self.entropy,
+            uuids: self.uuids,
             json: &[],
         }
     }
 
     /// What may move to another shard.
-    pub(crate) fn moment(&self, consistency: u16, bounds: Bounds) -> Moment {
+    pub(crate) fn moment(&self, consistency: Consistency, bounds: Bounds) -> Moment {
         Moment {
             bounds,
             now_micros: self.now_micros,
             now_seconds: self.now_seconds,
             protocol_version: self.protocol_version,
-            entropy: self.entropy.fork(),
+            uuids: self.uuids.fork(),
             consistency,
         }
     }
@@ -110,7 +110,7 @@ impl Coordinator {
     ) -> Coordinator {
         let mut random = Random::from_system();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
-        Coordinator { shard, virtual_tables, limits, entropy: Entropy::seeded(seed) }
+        Coordinator { shard, virtual_tables, limits, uuids: uuid::Generator::seeded(seed) }
     }
 
     pub fn shard(&self) -> &Rc<Shard> {
@@ -121,8 +121,8 @@ impl Coordinator {
         &self.limits
     }
 
-    pub(crate) fn entropy(&self) -> &Entropy {
-        &self.entropy
+    pub fn uuids(&self) -> &uuid::Generator {
+        &self.uuids
     }
 
     pub fn virtual_tables(&self) -> &dyn VirtualTables {
@@ -169,12 +169,12 @@ impl Coordinator {
     pub async fn execute(
         &self,
         statement: &Arc<PreparedStatement>,
-        options: &QueryOptions,
+        options: &QueryOptions<'_>,
         client: &Client,
     ) -> Result<Outcome> {
         let statement = self.up_to_date(statement)?;
-        check_value_count(&statement.variables, &options.values)?;
-        let request = self.request(&options.values, options);
+        check_value_count(&statement.variables, options.values)?;
+        let request = self.request(options.values, options);
         match &statement.plan {
             Plan::Select(plan) => select::execute_select(self, plan, &request, options).await,
             Plan::Modification(plan) => {
@@ -193,15 +193,14 @@ impl Coordinator {
     pub async fn batch(
         &self,
         kind: BatchKind,
-        entries: &[BatchEntry],
-        options: &QueryOptions,
-        _client: &Client,
+        entries: &[BatchEntry<'_>],
+        options: &QueryOptions<'_>,
     ) -> Result<Outcome> {
         let mut statements = Vec::with_capacity(entries.len());
         for entry in entries {
             let statement = self.up_to_date(&entry.statement)?;
-            check_value_count(&statement.variables, &entry.values)?;
-            let request = self.request(&entry.values, options);
+            check_value_count(&statement.variables, entry.values)?;
+            let request = self.request(entry.values, options);
             statements.push((statement, request));
         }
         modify::execute_batch_message(self, kind, &statements, options).await
@@ -218,25 +217,20 @@ impl Coordinator {
 
     /// What the terms of one statement see in this request.
     pub(crate) fn request<'a>(
-        &self,
-        values: &'a [OwnedValue],
-        options: &QueryOptions,
+        &'a self,
+        values: &'a [Value<'a>],
+        options: &QueryOptions<'_>,
     ) -> Request<'a> {
         let now_micros = unix_micros();
         let now_seconds = now_micros.div_euclid(1_000_000);
-        let values = values.iter().map(|value| match value {
-            OwnedValue::Null => Value::Null,
-            OwnedValue::Unset => Value::Unset,
-            OwnedValue::Bytes(bytes) => Value::Bytes(bytes),
-        });
         Request {
-            values: values.collect(),
+            values,
             now_micros,
             now_seconds: options
                 .now_in_seconds
                 .unwrap_or_else(|| i32::try_from(now_seconds).unwrap_or(i32::MAX)),
             protocol_version: options.protocol_version,
-            entropy: self.entropy.fork(),
+            uuids: &self.uuids,
         }
     }
 
@@ -271,7 +265,7 @@ impl Coordinator {
     }
 }
 
-fn check_value_count(variables: &Variables, values: &[OwnedValue]) -> Result<()> {
+fn check_value_count(variables: &Variables, values: &[Value<'_>]) -> Result<()> {
     if variables.specs.len() == values.len() {
         return Ok(());
     }

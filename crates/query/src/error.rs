@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use halcyon_model::hex;
+use halcyon_model::request::Consistency;
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +24,7 @@ pub enum Error {
     BadCredentials(String),
     /// 0x1000
     #[error("Cannot achieve consistency level {consistency}")]
-    Unavailable { consistency: String, code: u16, required: i32, alive: i32 },
+    Unavailable { consistency: String, level: Consistency, required: i32, alive: i32 },
     /// 0x1001
     #[error("{0}")]
     Overloaded(String),
@@ -33,19 +36,24 @@ pub enum Error {
     Truncate(String),
     /// 0x1100
     #[error("Operation timed out - received only {received} responses.")]
-    WriteTimeout { consistency: u16, received: i32, required: i32, write_type: &'static str },
+    WriteTimeout {
+        consistency: Consistency,
+        received: i32,
+        required: i32,
+        write_type: &'static str,
+    },
     /// 0x1200
     #[error("Operation timed out - received only {received} responses.")]
-    ReadTimeout { consistency: u16, received: i32, required: i32, data_present: bool },
+    ReadTimeout { consistency: Consistency, received: i32, required: i32, data_present: bool },
     /// 0x1300
     #[error("Operation failed - received 0 responses and 1 failures: {failure}")]
-    ReadFailure { failure: Failure, consistency: u16 },
+    ReadFailure { failure: Failure, consistency: Consistency },
     /// 0x1400
     #[error("{message}")]
     FunctionFailure { message: String, keyspace: String, function: String, arguments: Vec<String> },
     /// 0x1500
     #[error("Operation failed - received 0 responses and 1 failures: {failure}")]
-    WriteFailure { failure: Failure, consistency: u16, write_type: &'static str },
+    WriteFailure { failure: Failure, consistency: Consistency, write_type: &'static str },
     /// 0x2000
     #[error("{0}")]
     Syntax(String),
@@ -63,7 +71,7 @@ pub enum Error {
     AlreadyExists { keyspace: String, table: String, message: String },
     /// 0x2500
     #[error("Prepared query with ID {} not found (either the query was not prepared on this host (maybe the host has \
-             been restarted?) or you have prepared too many queries and it has been evicted from the internal cache)", hex(.0))]
+             been restarted?) or you have prepared too many queries and it has been evicted from the internal cache)", hex::encode(.0))]
     Unprepared(Vec<u8>),
 }
 
@@ -99,7 +107,7 @@ impl fmt::Display for Failure {
 
 impl Error {
     /// What it is where rows are read.
-    pub(crate) fn of_read(self, consistency: u16) -> Error {
+    pub(crate) fn of_read(self, consistency: Consistency) -> Error {
         match self {
             Error::Storage(what) => {
                 Error::ReadFailure { failure: Failure::Unknown(what), consistency }
@@ -109,7 +117,7 @@ impl Error {
     }
 
     /// What it is where rows are written.
-    pub(crate) fn of_write(self, consistency: u16, write_type: &'static str) -> Error {
+    pub(crate) fn of_write(self, consistency: Consistency, write_type: &'static str) -> Error {
         match self {
             Error::Storage(what) => {
                 Error::WriteFailure { failure: Failure::Unknown(what), consistency, write_type }
@@ -117,10 +125,6 @@ impl Error {
             other => other,
         }
     }
-}
-
-fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl From<halcyon_syntax::Error> for Error {

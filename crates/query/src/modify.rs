@@ -18,11 +18,11 @@ use std::time::Duration;
 use halcyon_cql::plan::Plan;
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, ModifyPlan};
 use halcyon_io::clock::{Instant, now};
+use halcyon_model::request::{BatchKind, Consistency};
 use halcyon_model::time::MAX_DELETION_TIME;
 use halcyon_schema::catalog::TableKind;
-use halcyon_syntax::ast::BatchKind;
 
-use crate::consistency::Consistency;
+use crate::consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
 use crate::{Error, Outcome, QueryOptions, Result};
 
@@ -66,12 +66,12 @@ fn bind(
 struct Stopwatch {
     began: Instant,
     allowed: Duration,
-    consistency: u16,
+    consistency: Consistency,
     write_type: &'static str,
 }
 
 impl Stopwatch {
-    fn start(allowed: Duration, consistency: u16, write_type: &'static str) -> Stopwatch {
+    fn start(allowed: Duration, consistency: Consistency, write_type: &'static str) -> Stopwatch {
         Stopwatch { began: now(), allowed, consistency, write_type }
     }
 
@@ -93,11 +93,11 @@ pub(crate) async fn execute_modification(
     coordinator: &Coordinator,
     plan: &Arc<ModifyPlan>,
     request: &Request<'_>,
-    options: &QueryOptions,
+    options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
-    let consistency = Consistency::new(options.consistency)?;
+    let consistency = options.consistency;
     if !plan.has_conditions() {
-        consistency.check_write(&plan.table)?;
+        consistency::check_write(consistency, &plan.table)?;
     }
     let timestamp = default_timestamp(request, options);
     let bound = bind(coordinator, plan, timestamp, request)?;
@@ -114,9 +114,9 @@ pub(crate) async fn execute_modification(
     }
     let catalog = coordinator.shard().engine().catalog();
     if !bound.reads.is_empty() {
-        consistency.check_read_before_write()?;
+        consistency::check_read_before_write(consistency)?;
     }
-    consistency.check_replicas(&catalog, &plan.table.schema.keyspace)?;
+    consistency::check_replicas(consistency, &catalog, &plan.table.schema.keyspace)?;
     let limits = coordinator.limits();
     let watch = match plan.table.is_counter() {
         true => {
@@ -134,7 +134,7 @@ pub(crate) async fn execute_batch(
     coordinator: &Coordinator,
     plan: &Arc<BatchPlan>,
     request: &Request<'_>,
-    options: &QueryOptions,
+    options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let execution = request.execution();
     let timestamp = plan.bind_timestamp(default_timestamp(request, options), &execution)?;
@@ -150,7 +150,7 @@ pub(crate) async fn execute_batch_message(
     coordinator: &Coordinator,
     kind: BatchKind,
     entries: &[(Arc<PreparedStatement>, Request<'_>)],
-    options: &QueryOptions,
+    options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let mut plans = Vec::with_capacity(entries.len());
     for (statement, _) in entries {

@@ -1,29 +1,22 @@
 //! What goes into an execution, and what comes out of it, in terms that the protocol can carry as they are.
 
 use halcyon_cql::plan::ResultColumns;
+use halcyon_model::request::{Consistency, SchemaChange, Value};
 
-/// What a QUERY, EXECUTE or BATCH message says beside the statement. Values are by position; the server has turned
-/// named values into positions. `None` of a value is null.
-#[derive(Debug, Clone, Default)]
-pub struct QueryOptions {
-    /// As on the wire (`ONE` is 1, `QUORUM` 4, …).
-    pub consistency: u16,
-    pub serial_consistency: Option<u16>,
-    pub values: Vec<OwnedValue>,
+/// What a QUERY, EXECUTE or BATCH message says beside the statement.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QueryOptions<'a> {
+    pub consistency: Consistency,
+    pub serial_consistency: Option<Consistency>,
+    /// By position: the server has turned named values into positions.
+    pub values: &'a [Value<'a>],
     pub page_size: Option<i32>,
     /// As `Rows::paging_state` gave it.
-    pub paging_state: Option<Vec<u8>>,
+    pub paging_state: Option<&'a [u8]>,
     /// Microseconds; the client's default timestamp.
     pub timestamp: Option<i64>,
     pub now_in_seconds: Option<i32>,
     pub protocol_version: u8,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OwnedValue {
-    Null,
-    Unset,
-    Bytes(Vec<u8>),
 }
 
 /// One page of a result set.
@@ -40,28 +33,6 @@ pub struct Rows {
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SchemaTarget {
-    Keyspace,
-    Table,
-    Type,
-    Function,
-    Aggregate,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchemaChange {
-    /// `CREATED`, `UPDATED` or `DROPPED`.
-    pub change: &'static str,
-    pub target: SchemaTarget,
-    pub keyspace: String,
-    /// Empty for a keyspace.
-    pub name: String,
-    /// Of functions and aggregates.
-    pub arguments: Vec<String>,
-    pub warnings: Vec<String>,
-}
-
 #[derive(Debug, Clone)]
 pub enum Outcome {
     Void,
@@ -69,5 +40,8 @@ pub enum Outcome {
     Warned(Vec<String>),
     Rows(Rows),
     SetKeyspace(String),
-    SchemaChange(SchemaChange),
+    SchemaChange {
+        change: SchemaChange,
+        warnings: Vec<String>,
+    },
 }

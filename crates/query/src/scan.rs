@@ -14,16 +14,18 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
+use halcyon_cql::plan::Execution;
 use halcyon_cql::plan::restrictions::BoundKeys;
 use halcyon_cql::plan::select::{BoundSelect, NO_LIMIT, SelectPlan};
 use halcyon_cql::plan::selection::{Evaluation, RowValues, Selector};
-use halcyon_cql::plan::{Entropy, Execution};
 use halcyon_io::clock::{Instant, now};
 use halcyon_io::yield_now;
 use halcyon_model::bytes::Put;
 use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::request::Consistency;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
+use halcyon_model::uuid;
 use halcyon_model::value::{quote_json, to_cql_literal, to_json_string};
 use halcyon_schema::catalog::ColumnRef;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
@@ -141,8 +143,8 @@ pub(crate) struct Moment {
     pub now_micros: i64,
     pub now_seconds: i32,
     pub protocol_version: u8,
-    pub entropy: Entropy,
-    pub consistency: u16,
+    pub uuids: uuid::Generator,
+    pub consistency: Consistency,
     pub bounds: Bounds,
 }
 
@@ -482,7 +484,7 @@ impl Scan {
             now_micros: self.moment.now_micros,
             now_seconds: self.moment.now_seconds,
             protocol_version: self.moment.protocol_version,
-            entropy: &self.moment.entropy,
+            uuids: &self.moment.uuids,
             json: &[],
         }
     }

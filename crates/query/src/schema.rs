@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use halcyon_cql::plan::find_table;
 use halcyon_io::clock::{unix_micros, unix_seconds};
 use halcyon_schema::catalog::{Catalog, TableKind, refuse_derived};
-use halcyon_schema::change::{self, Change, Context, Event, Target};
+use halcyon_schema::change::{self, Change, Context};
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::{schema_version_row, system_tables};
 use halcyon_stream::PartitionKey;
 use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind};
 
 use crate::coordinator::{Client, Coordinator};
-use crate::{Error, Outcome, QueryOptions, Result, SchemaChange, SchemaTarget};
+use crate::{Error, Outcome, QueryOptions, Result};
 
 /// What is refused already when it is prepared.
 pub(crate) fn check(statement: &Statement, catalog: &Catalog, client: &Client) -> Result<()> {
@@ -36,7 +36,7 @@ pub(crate) fn check(statement: &Statement, catalog: &Catalog, client: &Client) -
 pub(crate) async fn execute_schema(
     coordinator: &Coordinator,
     statement: &Statement,
-    options: &QueryOptions,
+    options: &QueryOptions<'_>,
     client: &Client,
 ) -> Result<Outcome> {
     match &statement.kind {
@@ -84,7 +84,7 @@ async fn change_schema(
 ) -> Result<Outcome> {
     let kind = statement.kind.clone();
     let keyspace = client.keyspace.clone();
-    let table_id = coordinator.entropy().time_uuid(unix_micros());
+    let table_id = coordinator.uuids().time_based(unix_micros());
     let made = coordinator.on_shard(0, move |shard| async move {
         let system = system_tables();
         let turn = system.table("system_schema", "keyspaces").map(|table| table.id);
@@ -122,17 +122,9 @@ fn later_than_all(now: i64) -> i64 {
 }
 
 fn outcome(made: Change) -> Outcome {
-    let Some(Event { change, target, keyspace, name }) = made.event else {
-        return match made.warnings.is_empty() {
-            true => Outcome::Void,
-            false => Outcome::Warned(made.warnings),
-        };
-    };
-    let target = match target {
-        Target::Keyspace => SchemaTarget::Keyspace,
-        Target::Table => SchemaTarget::Table,
-        Target::Type => SchemaTarget::Type,
-    };
-    let (arguments, warnings) = (Vec::new(), made.warnings);
-    Outcome::SchemaChange(SchemaChange { change, target, keyspace, name, arguments, warnings })
+    match (made.event, made.warnings) {
+        (Some(change), warnings) => Outcome::SchemaChange { change, warnings },
+        (None, warnings) if warnings.is_empty() => Outcome::Void,
+        (None, warnings) => Outcome::Warned(warnings),
+    }
 }

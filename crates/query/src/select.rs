@@ -16,7 +16,7 @@ use halcyon_model::BoundKind;
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{BoundBuf, Layout, Mutation, PartitionKey, Slice, Slices};
 
-use crate::consistency::Consistency;
+use crate::consistency;
 use crate::coordinator::{Coordinator, Request};
 use crate::mutations::MutationStream;
 use crate::paging::PagingState;
@@ -27,13 +27,13 @@ pub(crate) async fn execute_select(
     coordinator: &Coordinator,
     plan: &Arc<SelectPlan>,
     request: &Request<'_>,
-    options: &QueryOptions,
+    options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let began = now();
-    let consistency = Consistency::new(options.consistency)?;
-    consistency.check_read_level()?;
+    let consistency = options.consistency;
+    consistency::check_read_level(consistency)?;
     let layout = &plan.table.layout;
-    let state = match &options.paging_state {
+    let state = match options.paging_state {
         Some(bytes) => Some(PagingState::decode(bytes, layout)?),
         None => None,
     };
@@ -57,7 +57,7 @@ pub(crate) async fn execute_select(
     };
     if partitions != Some(0) {
         let catalog = coordinator.shard().engine().catalog();
-        consistency.check_read(&catalog, &plan.table, partitions)?;
+        consistency::check_read(consistency, &catalog, &plan.table, partitions)?;
     }
     let limits = coordinator.limits();
     let allowed = plan.timeout.unwrap_or(match partitions {

@@ -11,7 +11,7 @@ use node::code;
 
 async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {
     let client = Client::default();
-    let options = QueryOptions { consistency: 1, protocol_version: 4, ..QueryOptions::default() };
+    let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
     let statement = Arc::new(node.prepare(text, &client)?);
     node.execute(&statement, &options, &client).await
 }

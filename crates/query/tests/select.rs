@@ -23,17 +23,12 @@ async fn execute(
     node: &Coordinator,
     text: &str,
     page_size: Option<i32>,
-    paging_state: Option<Vec<u8>>,
+    paging_state: Option<&[u8]>,
 ) -> Result<(Outcome, Vec<String>), Error> {
     let client = Client::default();
     let statement = Arc::new(node.prepare(text, &client)?);
-    let options = QueryOptions {
-        consistency: 1,
-        page_size,
-        paging_state,
-        protocol_version: 4,
-        ..QueryOptions::default()
-    };
+    let options =
+        QueryOptions { page_size, paging_state, protocol_version: 4, ..QueryOptions::default() };
     let outcome = node.execute(&statement, &options, &client).await?;
     Ok((outcome, statement.warnings.clone()))
 }
@@ -63,7 +58,7 @@ fn rows_text(rows: &Rows) -> Vec<String> {
         let Ok(len) = usize::try_from(i32::from_be_bytes(*len)) else { return "null".to_owned() };
         let (bytes, rest) = at.split_at(len);
         at = rest;
-        if bytes.is_empty() { "''".to_owned() } else { halcyon_model::value::hex(bytes) }
+        if bytes.is_empty() { "''".to_owned() } else { halcyon_model::hex::encode(bytes) }
     };
     let lines: Vec<String> = (0..rows.count)
         .map(|_| {
@@ -77,9 +72,9 @@ fn rows_text(rows: &Rows) -> Vec<String> {
 
 async fn ask(node: &Coordinator, text: &str, page_size: Option<i32>) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut state = None;
+    let mut state: Option<Vec<u8>> = None;
     loop {
-        let (rows, warnings) = match execute(node, text, page_size, state.clone()).await {
+        let (rows, warnings) = match execute(node, text, page_size, state.as_deref()).await {
             Ok((Outcome::Rows(rows), warnings)) => (rows, warnings),
             Ok((other, _)) => {
                 lines.push(format!("{other:?}"));
@@ -91,7 +86,7 @@ async fn ask(node: &Coordinator, text: &str, page_size: Option<i32>) -> Vec<Stri
             }
         };
         if lines.is_empty() {
-            let column = |c: &halcyon_cql::plan::ColumnSpec| {
+            let column = |c: &halcyon_model::request::ColumnSpec| {
                 format!("{} {}", c.name, type_text(&c.cql_type))
             };
             let columns: Vec<String> = rows.columns.iter().map(column).collect();
@@ -100,7 +95,7 @@ async fn ask(node: &Coordinator, text: &str, page_size: Option<i32>) -> Vec<Stri
         lines.extend(rows_text(&rows));
         lines.extend(warnings.iter().chain(&rows.warnings).map(|warning| format!("w {warning}")));
         if page_size.is_some() {
-            let shown = rows.paging_state.as_ref().map(|state| halcyon_model::value::hex(state));
+            let shown = rows.paging_state.as_ref().map(|state| halcyon_model::hex::encode(state));
             lines.push(format!("~ {}", shown.unwrap_or_else(|| "end".to_owned())));
         }
         match rows.paging_state {

@@ -13,10 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use halcyon_io::block_on;
-use halcyon_model::value::hex;
-use halcyon_query::{
-    Client, Coordinator, Error, Outcome, OwnedValue, PreparedStatement, QueryOptions, Rows,
-};
+use halcyon_model::hex;
+use halcyon_model::request::{Consistency, Value};
+use halcyon_query::{Client, Coordinator, Error, Outcome, PreparedStatement, QueryOptions, Rows};
 use node::code;
 
 struct Session {
@@ -49,17 +48,19 @@ impl Session {
 
     async fn run(&mut self, line: &str) -> Result<(Outcome, Vec<String>), Error> {
         let (tag, text) = line[1..].split_once(' ').expect("a text");
-        let mut options =
-            QueryOptions { consistency: 1, protocol_version: 4, ..QueryOptions::default() };
+        let mut options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
         if tag == "b" {
-            options.values = text.split(' ').map(value).collect();
+            let bytes: Vec<Vec<u8>> = text.split(' ').map(bytes).collect();
+            let values: Vec<_> = text.split(' ').zip(&bytes).map(value).collect();
+            options.values = &values;
             let statement = self.last.clone().expect("prepared");
             let outcome = self.coordinator.execute(&statement, &options, &self.client).await?;
             return Ok((outcome, statement.warnings.clone()));
         }
         if let Some((consistency, serial)) = tag.split_once('/') {
-            options.consistency = consistency.parse().expect("a level");
-            options.serial_consistency = serial.parse().ok();
+            let level = |code: &str| Consistency::from_code(code.parse().ok()?);
+            options.consistency = level(consistency).expect("a level");
+            options.serial_consistency = level(serial);
         }
         let statement = Arc::new(self.coordinator.prepare(text, &self.client)?);
         if tag == "p" {
@@ -74,13 +75,15 @@ impl Session {
     }
 }
 
-fn value(text: &str) -> OwnedValue {
-    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hex");
+fn bytes(text: &str) -> Vec<u8> {
+    hex::decode(text).unwrap_or_default()
+}
+
+fn value<'a>((text, bytes): (&str, &'a Vec<u8>)) -> Value<'a> {
     match text {
-        "null" => OwnedValue::Null,
-        "unset" => OwnedValue::Unset,
-        "''" => OwnedValue::Bytes(Vec::new()),
-        text => OwnedValue::Bytes((0..text.len()).step_by(2).map(digit).collect()),
+        "null" => Value::Null,
+        "unset" => Value::Unset,
+        _ => Value::Bytes(bytes),
     }
 }
 
@@ -103,8 +106,8 @@ fn show(outcome: Outcome, mut warnings: Vec<String>) -> String {
             warnings.extend(said);
             "ok".to_owned()
         }
-        Outcome::SchemaChange(change) => {
-            warnings.extend(change.warnings);
+        Outcome::SchemaChange { warnings: said, .. } => {
+            warnings.extend(said);
             "ok".to_owned()
         }
         Outcome::Void | Outcome::SetKeyspace(_) => "ok".to_owned(),
@@ -124,7 +127,7 @@ fn show_rows(rows: &Rows) -> String {
         };
         let (value, rest) = content.split_at(length);
         content = rest;
-        hex(value)
+        hex::encode(value)
     };
     let shown: Vec<String> = (0..rows.count)
         .map(|_| names.iter().map(|_| value()).collect::<Vec<_>>().join(","))

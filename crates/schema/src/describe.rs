@@ -360,7 +360,7 @@ fn options(table: &Table, internals: bool) -> Vec<String> {
     let options = &schema.options;
     let mut lines = Vec::new();
     if internals && table.kind != TableKind::Virtual {
-        lines.push(format!("ID = {}", uuid(&table.id)));
+        lines.push(format!("ID = {}", halcyon_model::uuid::text(&table.id)));
     }
     if options.compact_storage {
         lines.push("COMPACT STORAGE".to_owned());
@@ -423,10 +423,4 @@ fn push_dropped(out: &mut String, table: &Table, name: &str) {
             let _ = write!(out, "\nALTER TABLE {name} ADD {declared}{is_static};");
         }
     }
-}
-
-fn uuid(id: &[u8; 16]) -> String {
-    let hex = format!("{:032x}", u128::from_be_bytes(*id));
-    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-    [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
 }

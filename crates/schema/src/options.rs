@@ -104,9 +104,8 @@ fn map(option: &TableOption) -> Result<BTreeMap<String, String>> {
 }
 
 fn uuid(option: &TableOption) -> Result<[u8; 16]> {
-    let digits: String = text(option)?.chars().filter(|c| *c != '-').collect();
-    let value = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32);
-    value.map(u128::to_be_bytes).ok_or_else(|| invalid(option, "a uuid expected"))
+    let parsed = halcyon_model::uuid::parse_digits(&text(option)?.replace('-', ""));
+    parsed.ok_or_else(|| invalid(option, "a uuid expected"))
 }
 
 /// The value as CQL, for options that are only kept.

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::{Clock, spawn};
+use halcyon_model::request::Value;
 use halcyon_model::{Cursor, DecodeResult};
-use halcyon_query::{Client, Error, Outcome, OwnedValue, Result};
+use halcyon_query::{Client, Error, Outcome, Result};
 
-use crate::internal::{self, bytes};
+use crate::internal;
 use crate::prepared::{Entry, Put, StatementId};
 use crate::shard::ShardServer;
 
@@ -34,10 +35,11 @@ pub(crate) fn keep(shard: &Rc<ShardServer>, id: StatementId, entry: Entry) -> Pu
 /// Makes a new statement outlive a restart.
 pub(crate) async fn write(shard: &ShardServer, id: &StatementId, entry: &Entry) {
     let statement = &entry.statement;
-    let keyspace = statement.keyspace.as_ref().map_or(OwnedValue::Null, bytes);
-    let values = vec![keyspace, bytes(id), bytes(&statement.text)];
+    let keyspace = statement.keyspace.as_ref();
+    let keyspace = keyspace.map_or(Value::Null, |name| Value::Bytes(name.as_bytes()));
+    let values = [keyspace, Value::Bytes(id), Value::Bytes(statement.text.as_bytes())];
     // Where it cannot be written, clients prepare it again after a restart.
-    let _ = internal::execute(shard, INSERT, values).await;
+    let _ = internal::execute(shard, INSERT, &values).await;
 }
 
 /// Deletes a statement that is not in the store any more.
@@ -45,14 +47,14 @@ pub(crate) fn forget(shard: &Rc<ShardServer>, id: StatementId) {
     let shard = shard.clone();
     spawn(async move {
         // What stays behind is prepared at the next start, or deleted then.
-        let _ = internal::execute(&shard, DELETE, vec![bytes(id)]).await;
+        let _ = internal::execute(&shard, DELETE, &[Value::Bytes(&id)]).await;
     })
     .detach();
 }
 
 /// Prepares what earlier starts had prepared.
 pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
-    let Outcome::Rows(rows) = internal::execute(&shard, SELECT, Vec::new()).await? else {
+    let Outcome::Rows(rows) = internal::execute(&shard, SELECT, &[]).await? else {
         return Ok(());
     };
     let mut cursor = Cursor::new(&rows.content);

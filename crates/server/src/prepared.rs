@@ -28,8 +28,7 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn new(statement: Arc<PreparedStatement>) -> Entry {
         let columns = statement.columns.iter().flat_map(|columns| columns.iter());
-        let result_metadata_id =
-            halcyon_protocol::result_metadata_id(columns.map(crate::answer::column));
+        let result_metadata_id = halcyon_protocol::result_metadata_id(columns);
         let specs =
             statement.variables.specs.len() + statement.columns.as_ref().map_or(0, |c| c.len());
         let size = 1024 + 4 * statement.text.len() as u64 + 256 * specs as u64;

@@ -1,18 +1,19 @@
 //! What a request of the protocol asks of `query`, and how its outcome is told.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::Variables;
 use halcyon_io::clock::{Instant, now};
+use halcyon_model::request::{BatchKind, Value};
 use halcyon_protocol::{
-    BatchKind, BatchQuery, Body, Compression, Envelope, Error, ErrorKind, Notes, Prepared,
-    PreparedMetadata, QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup,
-    Value, Version, statement_id,
+    BatchQuery, Body, Compression, Envelope, Error, ErrorKind, Notes, Prepared, PreparedMetadata,
+    QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup, Version,
+    statement_id,
 };
 use halcyon_query::{
-    BatchEntry, Client, Error as QueryError, Outcome, OwnedValue, PreparedStatement, QueryOptions,
-    Result,
+    BatchEntry, Client, Error as QueryError, Outcome, PreparedStatement, QueryOptions, Result,
 };
 
 use crate::connection::Connection;
@@ -168,16 +169,14 @@ fn answer_prepared(
     mut notes: Notes,
 ) {
     let statement = &entry.statement;
-    let variables = answer::columns(&statement.variables.specs);
-    let columns = answer::columns(statement.columns.as_deref().unwrap_or_default());
     let prepared = Prepared {
         id,
         result_metadata_id: entry.result_metadata_id,
         variables: PreparedMetadata {
-            columns: &variables,
+            columns: &statement.variables.specs,
             partition_key: &statement.variables.partition_key,
         },
-        columns: &columns,
+        columns: statement.columns.as_deref().unwrap_or_default(),
     };
     notes.warnings.splice(0..0, statement.warnings.iter().cloned());
     connection.answer(to, &Response::Prepared(prepared), &notes);
@@ -196,7 +195,7 @@ pub(crate) async fn execute(
         Ok(body) => body,
         Err(error) => return connection.answer_error(to, error.error),
     };
-    let trace = tracing.then(|| Trace::begin(connection.peer, &request));
+    let trace = tracing.then(|| Trace::begin(shard.coordinator.uuids(), connection.peer, &request));
     if let Request::Prepare { text, keyspace } = request {
         let notes = Notes { warnings, ..Notes::default() };
         return Box::pin(prepare_asked(shard, connection, to, (text, keyspace), trace, notes))
@@ -257,7 +256,8 @@ async fn run(
             if parameters.skip_metadata {
                 asked.metadata = Metadata::Skip;
             }
-            let options = options(parameters, &statement.variables, version);
+            let values = values(parameters, &statement.variables);
+            let options = options(parameters, &values, version);
             if options.values.len() != statement.variables.specs.len() {
                 return Err(QueryError::Invalid("Invalid amount of bind variables".to_owned()));
             }
@@ -270,7 +270,8 @@ async fn run(
             asked.warnings.clone_from(&statement.warnings);
             asked.reads_partitions = statement.reads_partitions();
             asked.metadata = metadata(&entry, *result_metadata_id, parameters, version);
-            let options = options(parameters, &statement.variables, version);
+            let values = values(parameters, &statement.variables);
+            let options = options(parameters, &values, version);
             let client = client_in(connection, statement.keyspace.as_deref());
             shard.coordinator.execute(statement, &options, &client).await
         }
@@ -351,38 +352,28 @@ async fn batch(
                 values.len()
             )));
         }
-        entries.push(BatchEntry { statement, values: values.iter().map(owned).collect() });
+        entries.push(BatchEntry { statement, values });
     }
-    use halcyon_syntax::ast::BatchKind as Kind;
-    let kind = match kind {
-        BatchKind::Logged => Kind::Logged,
-        BatchKind::Unlogged => Kind::Unlogged,
-        BatchKind::Counter => Kind::Counter,
-    };
-    let options = options(parameters, &Variables::default(), version);
-    shard.coordinator.batch(kind, &entries, &options, client).await
+    let options = options(parameters, &[], version);
+    shard.coordinator.batch(kind, &entries, &options).await
 }
 
-fn owned(value: &Value<'_>) -> OwnedValue {
-    match value {
-        Value::Null => OwnedValue::Null,
-        Value::Unset => OwnedValue::Unset,
-        Value::Bytes(bytes) => OwnedValue::Bytes(bytes.to_vec()),
-    }
+/// The values for the markers of a statement, in their order.
+fn values<'a>(parameters: &'a QueryParameters<'a>, variables: &Variables) -> Cow<'a, [Value<'a>]> {
+    parameters.values.in_order(variables.specs.iter().map(|spec| spec.name.as_str()))
 }
 
-fn options(
-    parameters: &QueryParameters<'_>,
-    variables: &Variables,
+fn options<'a>(
+    parameters: &QueryParameters<'a>,
+    values: &'a [Value<'a>],
     version: Version,
-) -> QueryOptions {
-    let names = variables.specs.iter().map(|spec| spec.name.as_str());
+) -> QueryOptions<'a> {
     QueryOptions {
-        consistency: parameters.consistency.code(),
-        serial_consistency: parameters.serial_consistency.map(|level| level.code()),
-        values: parameters.values.in_order(names).iter().map(owned).collect(),
+        consistency: parameters.consistency,
+        serial_consistency: parameters.serial_consistency,
+        values,
         page_size: parameters.page_size.filter(|size| *size > 0),
-        paging_state: parameters.paging_state.map(<[u8]>::to_vec),
+        paging_state: parameters.paging_state,
         timestamp: parameters.timestamp,
         now_in_seconds: parameters.now_in_seconds,
         protocol_version: version.number(),
@@ -405,10 +396,9 @@ async fn tell(
         }
         Outcome::Rows(mut rows) => {
             notes.warnings.append(&mut rows.warnings);
-            let columns = answer::columns(&rows.columns);
             let response = Response::Rows(Rows {
                 metadata: RowsMetadata {
-                    columns: &columns,
+                    columns: &rows.columns,
                     paging_state: rows.paging_state.as_deref(),
                     skip: metadata == Metadata::Skip,
                     changed: match metadata {
@@ -425,9 +415,8 @@ async fn tell(
             connection.use_keyspace(&keyspace);
             connection.answer(to, &Response::SetKeyspace(&keyspace), &notes);
         }
-        Outcome::SchemaChange(mut change) => {
-            notes.warnings.append(&mut change.warnings);
-            let change = answer::schema_change(change);
+        Outcome::SchemaChange { change, mut warnings } => {
+            notes.warnings.append(&mut warnings);
             Box::pin(shard.announce_everywhere(&change)).await;
             connection.answer(to, &Response::SchemaChange(&change), &notes);
         }

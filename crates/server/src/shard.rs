@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::{AccessMode, Clock, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, spawn};
-use halcyon_protocol::{Event, EventType, SchemaChange, StatusChange};
+use halcyon_model::request::SchemaChange;
+use halcyon_protocol::{Event, EventType, StatusChange};
 use halcyon_query::{Coordinator, RequestLimits};
 
 use crate::admission::Admission;

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use halcyon_io::Random;
 use halcyon_io::clock::{Instant, now, unix_micros};
-use halcyon_protocol::{BatchQuery, Consistency, QueryParameters, Request};
-use halcyon_query::{OwnedValue, Result};
+use halcyon_model::request::{Consistency, Value};
+use halcyon_model::uuid;
+use halcyon_protocol::{BatchQuery, QueryParameters, Request};
+use halcyon_query::Result;
 
-use crate::internal::{self, bytes};
+use crate::internal;
 use crate::shard::ShardServer;
 
 pub(crate) struct Trace {
@@ -21,26 +22,17 @@ pub(crate) struct Trace {
     events: Vec<(Instant, String)>,
 }
 
-/// 100 ns between the calendar of UUIDs and 1970.
-const UUID_EPOCH: u64 = 0x01B2_1DD2_1381_4000;
-
-/// Version 1: time order, and a random node.
-fn time_uuid(random: &mut Random, micros: i64, step: u64) -> [u8; 16] {
-    let time = (micros.max(0) as u64).wrapping_mul(10).wrapping_add(step).wrapping_add(UUID_EPOCH);
-    let low =
-        (time & 0xFFFF_FFFF) << 32 | ((time >> 32) & 0xFFFF) << 16 | (time >> 48) & 0x0FFF | 0x1000;
-    // The variant's bits, and the mark of a random node.
-    let high = random.next_u64() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0100_0000_0000;
-    (u128::from(low) << 64 | u128::from(high)).to_be_bytes()
-}
-
 impl Trace {
-    pub(crate) fn begin(client: SocketAddr, request: &Request<'_>) -> Trace {
-        let mut random = Random::from_system();
+    pub(crate) fn begin(
+        uuids: &uuid::Generator,
+        client: SocketAddr,
+        request: &Request<'_>,
+    ) -> Trace {
         let began = now();
+        let started_at = unix_micros();
         let mut trace = Trace {
-            id: time_uuid(&mut random, unix_micros(), 0),
-            started_at: unix_micros(),
+            id: uuids.time_based(started_at),
+            started_at,
             began,
             client,
             request: "",
@@ -98,34 +90,37 @@ impl Trace {
     async fn write_rows(&self, shard: &ShardServer, done: Instant, ttl: i32) -> Result<()> {
         let micros = |to: Instant| i32::try_from((to - self.began).as_micros()).unwrap_or(i32::MAX);
         let node = shard.shared.transport.address;
-        let mut random = Random::from_system();
-        for (step, (at, activity)) in self.events.iter().enumerate() {
-            let time = self.started_at + i64::from(micros(*at));
-            let values = vec![
-                bytes(self.id),
-                bytes(time_uuid(&mut random, time, step as u64)),
-                bytes(activity.as_bytes()),
-                bytes(inet(node)),
-                int(i32::from(node.port())),
-                int(micros(*at)),
-                bytes(format!("shard {}", shard.index).into_bytes()),
-                int(ttl),
+        let thread = format!("shard {}", shard.index);
+        let uuids = shard.coordinator.uuids();
+        for (step, (at, activity)) in (0..).zip(&self.events) {
+            let elapsed = micros(*at);
+            // The time of the event, not of its writing; `step` keeps the order of events in one microsecond.
+            let ticks = uuid::ticks_at(self.started_at + i64::from(elapsed)).wrapping_add(step);
+            let values = [
+                Value::Bytes(&self.id),
+                Value::Bytes(&uuids.with_ticks(ticks)),
+                Value::Bytes(activity.as_bytes()),
+                Value::Bytes(&inet(node)),
+                Value::Bytes(&i32::from(node.port()).to_be_bytes()),
+                Value::Bytes(&elapsed.to_be_bytes()),
+                Value::Bytes(thread.as_bytes()),
+                Value::Bytes(&ttl.to_be_bytes()),
             ];
-            internal::execute(shard, INSERT_EVENT, values).await?;
+            internal::execute(shard, INSERT_EVENT, &values).await?;
         }
-        let values = vec![
-            bytes(self.id),
-            bytes(inet(self.client)),
-            bytes("QUERY"),
-            bytes(inet(node)),
-            int(i32::from(node.port())),
-            int(micros(done)),
-            OwnedValue::Bytes(text_map(&self.parameters)),
-            bytes(self.request),
-            bytes((self.started_at / 1000).to_be_bytes()),
-            int(ttl),
+        let values = [
+            Value::Bytes(&self.id),
+            Value::Bytes(&inet(self.client)),
+            Value::Bytes(b"QUERY"),
+            Value::Bytes(&inet(node)),
+            Value::Bytes(&i32::from(node.port()).to_be_bytes()),
+            Value::Bytes(&micros(done).to_be_bytes()),
+            Value::Bytes(&text_map(&self.parameters)),
+            Value::Bytes(self.request.as_bytes()),
+            Value::Bytes(&(self.started_at / 1000).to_be_bytes()),
+            Value::Bytes(&ttl.to_be_bytes()),
         ];
-        internal::execute(shard, INSERT_SESSION, values).await.map(drop)
+        internal::execute(shard, INSERT_SESSION, &values).await.map(drop)
     }
 }
 
@@ -133,10 +128,6 @@ const INSERT_EVENT: &str = "INSERT INTO system_traces.events (session_id, event_
     source_elapsed, thread) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?";
 const INSERT_SESSION: &str = "INSERT INTO system_traces.sessions (session_id, client, command, coordinator, \
     coordinator_port, duration, parameters, request, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?";
-
-fn int(value: i32) -> OwnedValue {
-    bytes(value.to_be_bytes())
-}
 
 fn inet(address: SocketAddr) -> Vec<u8> {
     match address {

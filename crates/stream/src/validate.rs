@@ -153,7 +153,7 @@ impl Validator {
 
 fn hex(bytes: &[u8]) -> String {
     const SHOWN: usize = 64;
-    let mut text: String = bytes.iter().take(SHOWN).map(|b| format!("{b:02x}")).collect();
+    let mut text = halcyon_model::hex::encode(bytes.get(..SHOWN).unwrap_or(bytes));
     if bytes.len() > SHOWN {
         text.push('…');
     }

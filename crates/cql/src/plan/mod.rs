@@ -7,7 +7,6 @@
 //! A plan is made once and bound many times; nothing in it changes. `select` and `modify` each own their plan and its
 //! bound form; `term` is what both evaluate.
 
-mod entropy;
 pub mod functions;
 mod json;
 pub mod modify;
@@ -21,59 +20,14 @@ mod recorded_tests;
 
 use std::sync::Arc;
 
-use halcyon_model::CqlType;
+use halcyon_model::request::{ColumnSpec, Value};
+use halcyon_model::uuid;
 
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind};
 use halcyon_syntax::{Error, Result};
 
-pub use entropy::Entropy;
 pub use json::Given;
-
-/// A value that a client sent for a bind marker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value<'a> {
-    Null,
-    /// Protocol v4 and later: leave the column as it is.
-    Unset,
-    Bytes(&'a [u8]),
-}
-
-/// A bind marker or result column as metadata describes it (`ColumnSpecification`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnSpec {
-    pub keyspace: String,
-    pub table: String,
-    pub name: String,
-    pub cql_type: CqlType,
-}
-
-impl ColumnSpec {
-    pub(crate) fn of(table: &Table, name: impl Into<String>, cql_type: CqlType) -> ColumnSpec {
-        let (keyspace, table) = (table.schema.keyspace.clone(), table.schema.name.clone());
-        ColumnSpec { keyspace, table, name: name.into(), cql_type }
-    }
-
-    /// What receives a part of it: `value(column)`.
-    pub(crate) fn part(&self, what: &str, cql_type: &CqlType) -> ColumnSpec {
-        ColumnSpec {
-            name: format!("{what}({})", self.name),
-            cql_type: cql_type.clone().freeze(),
-            ..self.clone()
-        }
-    }
-}
-
-impl Default for ColumnSpec {
-    fn default() -> ColumnSpec {
-        ColumnSpec {
-            keyspace: String::new(),
-            table: String::new(),
-            name: String::new(),
-            cql_type: CqlType::Empty,
-        }
-    }
-}
 
 /// The bind markers of a statement, in the order of the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,7 +50,7 @@ pub struct Execution<'a> {
     pub now_seconds: i32,
     pub protocol_version: u8,
     /// For what must never repeat: `uuid()`, `now()`, list cells.
-    pub entropy: &'a Entropy,
+    pub uuids: &'a uuid::Generator,
     /// What the JSON of an INSERT gives its columns.
     pub json: &'a [Given],
 }

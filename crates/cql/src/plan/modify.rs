@@ -26,8 +26,9 @@ use std::sync::Arc;
 use super::json::JsonMarker;
 use super::term::Term;
 use super::{Plan, Prepared, Variables, find_table};
+use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind};
-use halcyon_syntax::ast::{Batch, BatchKind, Modification};
+use halcyon_syntax::ast::{Batch, Modification};
 use halcyon_syntax::{Error, Result};
 
 pub use bound::{BoundModification, BoundRows};

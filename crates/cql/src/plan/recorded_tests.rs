@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
+use halcyon_model::hex;
+use halcyon_model::request::Value;
 use halcyon_model::schema::ColumnKind;
-use halcyon_model::value::hex;
+use halcyon_model::uuid;
 use halcyon_stream::RowBuf;
 
 use super::modify::{CurrentCell, CurrentPartition, CurrentRow};
-use super::{Entropy, Execution, Plan, Prepared, Value};
+use super::{Execution, Plan, Prepared};
 use halcyon_schema::Schema;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
 use halcyon_syntax::{Error, Result};
@@ -87,7 +89,7 @@ fn value(row: Option<&RowBuf>, table: &Table, column: &str) -> String {
     });
     let row = CurrentRow { clustering: Vec::new(), cells: cells.collect() };
     let cql_type = &table.column(found).expect("a column").cql_type;
-    row.value(found.index, cql_type).map_or("null".to_owned(), |value| hex(&value))
+    row.value(found.index, cql_type).map_or("null".to_owned(), |value| hex::encode(&value))
 }
 
 fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {
@@ -116,13 +118,13 @@ fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {
             _ => Value::Bytes(bytes),
         })
         .collect();
-    let entropy = Entropy::seeded(1);
+    let uuids = uuid::Generator::seeded(1);
     let execution = Execution {
         values: &values,
         now_micros: 1_700_000_000_000_000,
         now_seconds: 1_700_000_000,
         protocol_version: 5,
-        entropy: &entropy,
+        uuids: &uuids,
         json: &[],
     };
     let plans = match &prepared.plan {

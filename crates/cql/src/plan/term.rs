@@ -15,9 +15,11 @@ mod temporal;
 use std::borrow::Cow;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::{ColumnSpec, Value};
+use halcyon_model::uuid;
 
 use super::functions::{self, Argument, Function, Match, Scope};
-use super::{ColumnSpec, Entropy, Execution, Given, Value, Variables};
+use super::{Execution, Given, Variables};
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::ast::{LiteralKind, QualifiedName, RawTerm, TypeText};
 use halcyon_syntax::{Error, Result};
@@ -256,13 +258,13 @@ impl Node {
         if !self.is_constant() || matches!(self, Node::Null | Node::Value(_)) {
             return Ok(self);
         }
-        let entropy = Entropy::seeded(0);
+        let uuids = uuid::Generator::seeded(0);
         let execution = Execution {
             values: &[],
             now_micros: 0,
             now_seconds: 0,
             protocol_version: 5,
-            entropy: &entropy,
+            uuids: &uuids,
             json: &[],
         };
         let value = self.bind(&execution)?.bytes().map(<[u8]>::to_vec);

@@ -160,7 +160,7 @@ impl Engine {
 
     fn store_of(&self, table: TableId) -> Result<Arc<Store>> {
         let store = self.stores.load().get(&table).cloned();
-        store.ok_or_else(|| Error::UnknownTable(crate::store::hex(&table)))
+        store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))
     }
 
     /// Compactions of the table that run are stopped: their inputs are wanted too.

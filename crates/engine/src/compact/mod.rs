@@ -155,7 +155,7 @@ pub struct CompactionTask {
 
 impl Running {
     fn id_text(&self) -> String {
-        halcyon_compaction::uuid_text(&self.id)
+        halcyon_model::uuid::text(&self.id)
     }
 }
 

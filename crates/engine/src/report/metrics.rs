@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use halcyon_io::clock::Instant;
-use halcyon_syntax::ast::BatchKind;
+use halcyon_model::request::BatchKind;
 
 use crate::report::distribution::{Distribution, Summary};
 

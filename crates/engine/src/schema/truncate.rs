@@ -24,7 +24,7 @@ impl Engine {
     pub async fn truncate(&self, table: TableId) -> Result<()> {
         self.health.check()?;
         let store = self.stores.load().get(&table).cloned();
-        let store = store.ok_or_else(|| Error::UnknownTable(crate::store::hex(&table)))?;
+        let store = store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
         if self.options.auto_snapshot {
             self.flush(Some(table)).await?;
             self.snapshot(&store, "truncated").await?;
@@ -39,7 +39,7 @@ impl Engine {
     /// Removes all data of a table, on all shards.
     pub async fn clear(&self, table: TableId) -> Result<()> {
         let store = self.stores.load().get(&table).cloned();
-        let store = store.ok_or_else(|| Error::UnknownTable(crate::store::hex(&table)))?;
+        let store = store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
         let mut outcome = Ok(());
         for index in 0..self.shard_count() {
             let emptied =

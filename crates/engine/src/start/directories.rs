@@ -42,8 +42,7 @@ async fn folders_in(disk: &Disk, directory: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn parse_id(text: &str) -> Option<TableId> {
-    let hex = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
-    hex.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(u128::to_be_bytes)
+    halcyon_model::uuid::parse_digits(text)
 }
 
 /// Refuses what cannot be taken over. Returns segments of Cassandra's commit log that it has emptied.

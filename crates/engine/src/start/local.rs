@@ -118,10 +118,7 @@ fn placed(what: &str, given: String, saved: Option<String>, default: &str) -> Re
     }
 }
 
-/// Version 4.
 fn random_uuid() -> [u8; 16] {
     let mut random = Random::from_system();
-    let bits = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
-    let uuid = bits & !(0xf << 76) & !(3 << 62) | 4 << 76 | 2 << 62;
-    uuid.to_be_bytes()
+    halcyon_model::uuid::random(random.next_u64(), random.next_u64())
 }

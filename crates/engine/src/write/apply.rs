@@ -37,8 +37,8 @@ impl Shard {
         let mut pinned = Vec::with_capacity(mutations.len());
         for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
             let table = self.table_by_id(mutation.table);
-            let table =
-                table.ok_or_else(|| Error::UnknownTable(crate::store::hex(&mutation.table)))?;
+            let table = table
+                .ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&mutation.table)))?;
             let durable = table.store.definition.load().durable;
             let pin = table.active().pin();
             pinned.push(Pinned { table, pin, mutation, durable });
@@ -109,7 +109,7 @@ impl Shard {
 fn oversized(size: usize, most: usize, pinned: &[Pinned]) -> Error {
     let key = |pinned: &Pinned| {
         let table = pinned.table.store.table();
-        format!("{}.{}", table.schema.name, crate::store::hex(&pinned.mutation.key.bytes))
+        format!("{}.{}", table.schema.name, halcyon_model::hex::encode(&pinned.mutation.key.bytes))
     };
     let keys: Vec<String> = pinned.iter().take(16).map(key).collect();
     let keyspace = pinned.first().map(|p| p.table.store.table().schema.keyspace.clone());

@@ -1,6 +1,6 @@
 //! A description for programs.
 
-use halcyon_model::value::hex;
+use halcyon_model::hex;
 use halcyon_model::{CqlType, NO_DELETION_TIME};
 use halcyon_sstable::components::statistics::header::HeaderColumn;
 use halcyon_sstable::components::statistics::histogram::EstimatedHistogram;
@@ -63,7 +63,7 @@ fn statistics(d: &Described<'_>) -> Value {
         key.as_ref().map(|key| {
             json!({
                 "key": key_text(&layout.key_type, key),
-                "hex": hex(key),
+                "hex": hex::encode(key),
                 "token": layout.partitioner.token(key).0,
             })
         })

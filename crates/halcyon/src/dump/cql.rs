@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use halcyon_model::clustering::{ClusteringValue, Position};
+use halcyon_model::hex;
 use halcyon_model::schema::{ColumnDef, TableSchema};
 use halcyon_model::token::{key_component_types, split_key};
 use halcyon_model::types::quote_identifier_if_needed;
-use halcyon_model::value::hex;
 use halcyon_model::{BoundKind, CqlType, DeletionTime};
 use halcyon_sstable::Descriptor;
 use halcyon_stream::{Cell, Column, ColumnShape, Fragment, Layout, Marker, Row};
@@ -105,7 +105,10 @@ impl<'a, W: Write> CqlDump<'a, W> {
     fn partition(&mut self, key: &[u8], deletion: DeletionTime) -> Result<()> {
         let types = key_component_types(&self.layout.key_type);
         let Some(components) = split_key(key, types.len()) else {
-            return Err(Failure::Problem(format!("partition key {} is no composite", hex(key))));
+            return Err(Failure::Problem(format!(
+                "partition key {} is no composite",
+                hex::encode(key)
+            )));
         };
         self.key_values =
             types.iter().zip(&components).map(|(t, bytes)| literal(t, bytes)).collect();
@@ -262,7 +265,7 @@ impl<'a, W: Write> CqlDump<'a, W> {
              write one)",
             name_of(column),
             self.key_condition,
-            hex(value)
+            hex::encode(value)
         )?;
         Ok(())
     }
@@ -279,7 +282,7 @@ impl<'a, W: Write> CqlDump<'a, W> {
         writeln!(
             self.out,
             "-- deleted at {timestamp}: the element at 0x{} of {} where {}{and}{condition}, which no statement can name",
-            hex(path),
+            hex::encode(path),
             name_of(column),
             self.key_condition
         )?;
@@ -357,7 +360,7 @@ fn element(column: &Column, path: &[u8]) -> String {
                         quote_identifier_if_needed(&String::from_utf8_lossy(field))
                     )
                 }
-                None => format!("{name} /* field 0x{} */", hex(path)),
+                None => format!("{name} /* field 0x{} */", hex::encode(path)),
             }
         }
         _ => name,
@@ -376,7 +379,7 @@ fn assignment(column: &Column, cell: &Cell, path: &[u8], value: &[u8]) -> String
     let said = match &column.cql_type {
         CqlType::Set(e) => format!("{name} = {name} + {{{}}}", literal(e, path)),
         CqlType::List(e) => {
-            format!("{name} = {name} + [{}] /* at 0x{} */", literal(e, value), hex(path))
+            format!("{name} = {name} + [{}] /* at 0x{} */", literal(e, value), hex::encode(path))
         }
         CqlType::Map(_, v) => format!("{} = {}", element(column, path), literal(v, value)),
         CqlType::Udt(udt) => {

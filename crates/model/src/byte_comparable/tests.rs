@@ -1,16 +1,10 @@
 use super::*;
+use crate::hex;
 use crate::types::UserType;
-use crate::value::hex;
 
 fn encoded(cql_type: &CqlType, v: &[u8]) -> String {
     let mut out = Vec::new();
-    if encode(cql_type, v, &mut out) { hex(&out) } else { "null source".into() }
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len() / 2)
-        .map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hex"))
-        .collect()
+    if encode(cql_type, v, &mut out) { hex::encode(&out) } else { "null source".into() }
 }
 
 /// Values given by Cassandra's classes.
@@ -72,7 +66,7 @@ fn values_encode_as_in_cassandra() {
     ];
     for (cql_type, value, golden) in others {
         assert_eq!(
-            encoded(&cql_type, &unhex(&value.replace(' ', ""))),
+            encoded(&cql_type, &hex::decode(&value.replace(' ', "")).expect("hex")),
             golden,
             "{cql_type} {value}"
         );
@@ -101,11 +95,11 @@ fn positions_encode_as_in_cassandra() {
         let mut out = Vec::new();
         let position = Position { kind, count: values.len(), serialized: &serialized };
         encode_position(&clusterings, position, &mut out);
-        assert_eq!(hex(&out), golden);
+        assert_eq!(hex::encode(&out), golden);
     }
     let mut key = Vec::new();
     encode_decorated_key(Token(-1), b"k\0", &mut key);
-    assert_eq!(hex(&key), "407fffffffffffffff406b00fe38");
+    assert_eq!(hex::encode(&key), "407fffffffffffffff406b00fe38");
 }
 
 struct Random(u64);
@@ -233,7 +227,7 @@ fn encodings_order_as_values_do() {
             let (mut left, mut right) = (Vec::new(), Vec::new());
             encode(&cql_type, &a, &mut left);
             encode(&cql_type, &b, &mut right);
-            let shown = || format!("seed {seed}, {class} {} {}", hex(&a), hex(&b));
+            let shown = || format!("seed {seed}, {class} {} {}", hex::encode(&a), hex::encode(&b));
             assert_eq!(left.cmp(&right), order, "{}", shown());
             // Whatever follows in a sequence, it does not change the order of different values.
             for (after_left, after_right) in [(0x20, 0x60), (0x60, 0x20), (0x38, 0x38)] {

@@ -1,6 +1,7 @@
 //! The class spelling of types: `org.apache.cassandra.db.marshal.MapType(...)` and its like.
 
 use super::{CqlType, MAX_DEPTH, TypeError, UserType};
+use crate::hex;
 
 pub(super) const MARSHAL: &str = "org.apache.cassandra.db.marshal.";
 
@@ -106,13 +107,7 @@ impl<'a> Parser<'a> {
     fn hex(&mut self) -> Result<Vec<u8>, TypeError> {
         self.skip_blanks();
         let start = self.at;
-        let digits = self.identifier().as_bytes();
-        let nibble = |digit: &u8| char::from(*digit).to_digit(16).map(|d| d as u8);
-        let bytes = digits
-            .chunks(2)
-            .map(|pair| Some(nibble(pair.first()?)? << 4 | nibble(pair.get(1)?)?))
-            .collect::<Option<Vec<u8>>>();
-        bytes.ok_or_else(|| {
+        hex::decode(self.identifier()).ok_or_else(|| {
             self.at = start;
             self.error("hexadecimal bytes expected")
         })

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::parse::{MARSHAL, SIMPLE};
 use super::{CqlType, UserType};
+use crate::hex;
 
 impl fmt::Display for CqlType {
     /// The class spelling, byte for byte as Cassandra writes it into headers.
@@ -44,17 +45,13 @@ fn list(f: &mut fmt::Formatter<'_>, name: &str, types: &[CqlType]) -> fmt::Resul
 
 fn user_type(f: &mut fmt::Formatter<'_>, udt: &UserType) -> fmt::Result {
     write!(f, "{MARSHAL}UserType({},", udt.keyspace)?;
-    hex(f, &udt.name)?;
+    f.write_str(&hex::encode(&udt.name))?;
     for (name, t) in &udt.fields {
         f.write_char(',')?;
-        hex(f, name)?;
+        f.write_str(&hex::encode(name))?;
         write!(f, ":{t}")?;
     }
     f.write_char(')')
-}
-
-fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
 impl CqlType {

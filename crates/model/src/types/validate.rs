@@ -2,6 +2,7 @@
 
 use super::{CqlType, UserType, take_count, take_framed, take_vector_element};
 use crate::bytes::Cursor;
+use crate::hex;
 
 type Validity = Result<(), String>;
 
@@ -42,7 +43,7 @@ impl CqlType {
             }
             CqlType::Duration => duration(v),
             CqlType::Inet => require(matches!(n, 0 | 4 | 16), || {
-                format!("Expected 4 or 16 byte inetaddress; got {}", hex(v))
+                format!("Expected 4 or 16 byte inetaddress; got {}", hex::encode(v))
             }),
             CqlType::Empty => require(n == 0, || "EmptyType only accept empty values".into()),
             CqlType::List(e) => collection(&[e], "list", v),
@@ -63,10 +64,6 @@ impl CqlType {
 
 fn require(holds: bool, message: impl FnOnce() -> String) -> Validity {
     if holds { Ok(()) } else { Err(message()) }
-}
-
-fn hex(v: &[u8]) -> String {
-    v.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The message names the first nibble of the value, as Cassandra's does.

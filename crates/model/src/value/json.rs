@@ -1,8 +1,8 @@
 //! `AbstractType.toJSONString`.
 
 use super::calendar::timestamp_json_string;
-use super::hex;
 use super::plain::scalar_text;
+use crate::hex;
 use crate::types::{CqlType, UserType, take_count, take_framed, take_vector_element};
 
 /// A value as JSON. A counter's bytes are read as one `i64`, which for a counter cell is the head of its context:
@@ -23,7 +23,7 @@ fn push(cql_type: &CqlType, v: &[u8], out: &mut String) {
 
 fn push_hex(v: &[u8], out: &mut String) {
     out.push_str("\"0x");
-    out.push_str(&hex(v));
+    out.push_str(&hex::encode(v));
     out.push('"');
 }
 

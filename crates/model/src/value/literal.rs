@@ -1,7 +1,7 @@
 //! `CQL3Type.toCQLLiteral`: a value as it would stand in a CQL statement.
 
-use super::hex;
 use super::plain::scalar_text;
+use crate::hex;
 use crate::types::{
     CqlType, quote_identifier_if_needed, take_count, take_framed, take_vector_element,
 };
@@ -23,7 +23,7 @@ fn push(cql_type: &CqlType, v: &[u8], out: &mut String) {
 
 fn push_blob(v: &[u8], out: &mut String) {
     out.push_str("0x");
-    out.push_str(&hex(v));
+    out.push_str(&hex::encode(v));
 }
 
 fn push_nullable(cql_type: &CqlType, v: Option<&[u8]>, out: &mut String) {

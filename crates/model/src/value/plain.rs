@@ -3,10 +3,10 @@
 use num_bigint::BigInt;
 
 use super::calendar::{date_string, duration_string, time_string, timestamp_iso_string};
-use super::hex;
 use super::java_float::{double_to_string, float_to_string};
 use super::number::decimal_string;
 use crate::bytes::Cursor;
+use crate::hex;
 use crate::types::{CqlType, split_decimal, take_component, take_framed};
 
 /// A value as `AbstractType.getString` shows it: collections and vectors as hex, the fields of tuples and user types
@@ -17,7 +17,7 @@ pub fn to_string(cql_type: &CqlType, v: &[u8]) -> String {
         CqlType::Tuple(fields) => tuple(&mut fields.iter(), v),
         CqlType::Udt(udt) => tuple(&mut udt.fields.iter().map(|(_, t)| t), v),
         CqlType::Composite(types) => composite(types, v),
-        scalar => scalar_text(scalar, v).unwrap_or_else(|| hex(v)),
+        scalar => scalar_text(scalar, v).unwrap_or_else(|| hex::encode(v)),
     }
 }
 
@@ -55,7 +55,9 @@ pub(super) fn scalar_text(cql_type: &CqlType, v: &[u8]) -> Option<String> {
         CqlType::Date => date_string(u32::from_be_bytes(v.try_into().ok()?)),
         CqlType::Time => time_string(i64::from_be_bytes(v.try_into().ok()?)),
         CqlType::Duration => duration(v)?,
-        CqlType::Uuid | CqlType::TimeUuid | CqlType::LexicalUuid => uuid(v.try_into().ok()?),
+        CqlType::Uuid | CqlType::TimeUuid | CqlType::LexicalUuid => {
+            crate::uuid::text(v.try_into().ok()?)
+        }
         CqlType::Inet => inet(v)?,
         _ => return None,
     })
@@ -66,13 +68,6 @@ fn duration(v: &[u8]) -> Option<String> {
     let months = i32::try_from(cursor.svint().ok()?).ok()?;
     let days = i32::try_from(cursor.svint().ok()?).ok()?;
     Some(duration_string(months, days, cursor.svint().ok()?))
-}
-
-fn uuid(v: &[u8; 16]) -> String {
-    let digits = hex(v);
-    let part = |range| digits.get(range).unwrap_or_default();
-    let (a, b, c) = (part(0..8), part(8..12), part(12..16));
-    format!("{a}-{b}-{c}-{}-{}", part(16..20), part(20..32))
 }
 
 /// Java's `getHostAddress`: IPv6 groups without compression; IPv4-mapped addresses are IPv4.
@@ -103,7 +98,7 @@ fn tuple(types: &mut dyn Iterator<Item = &CqlType>, v: &[u8]) -> String {
                 out.push_str(&to_string(t, field).replace(':', "\\:").replace('@', "\\@"));
             }
             Some(None) => out.push('@'),
-            None => return hex(v),
+            None => return hex::encode(v),
         }
     }
     out
@@ -117,7 +112,7 @@ fn composite(types: &[CqlType], v: &[u8]) -> String {
         if rest.is_empty() {
             break;
         }
-        let Some((value, end)) = take_component(&mut rest) else { return hex(v) };
+        let Some((value, end)) = take_component(&mut rest) else { return hex::encode(v) };
         if i > 0 {
             out.push(':');
         }

@@ -2,12 +2,8 @@
 
 use super::*;
 use crate::byte_comparable;
+use crate::hex;
 use crate::types::CqlType;
-
-fn unhex(text: &str) -> Vec<u8> {
-    let nibble = |i: usize| text.get(i..i + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    (0..text.len() / 2).map(|i| nibble(2 * i).expect("hex")).collect()
-}
 
 fn unescape(text: &str) -> String {
     let mut out = String::new();
@@ -36,7 +32,7 @@ fn check(table: &str) -> (usize, Vec<String>) {
     for line in table.lines() {
         let cells: Vec<&str> = line.split('\t').collect();
         let cell = |i: usize| cells.get(i).copied().unwrap_or("!");
-        let value = unhex(if cell(0) == "V" { cell(1) } else { "" });
+        let value = hex::decode(if cell(0) == "V" { cell(1) } else { "" }).expect("hex");
         let ours: Vec<(&str, String)> = match cell(0) {
             "T" => {
                 cql_type = CqlType::parse(&cell(1).replace('~', MARSHAL)).expect(line);
@@ -68,7 +64,7 @@ fn check(table: &str) -> (usize, Vec<String>) {
                     ("json", to_json_string(&cql_type, &value)),
                     ("string", to_string(&cql_type, &value)),
                     ("literal", to_cql_literal(&cql_type, &value)),
-                    ("comparable", if has_bytes { hex(&comparable) } else { "-".into() }),
+                    ("comparable", if has_bytes { hex::encode(&comparable) } else { "-".into() }),
                     ("order", order.map_or("!".into(), |order| order.to_string())),
                 ]
             }

@@ -1,10 +1,11 @@
 //! Decodes recorded responses into the parts of `Response`, so that they can be encoded again.
 
 use halcyon_model::CqlType;
+use halcyon_model::request::{ColumnSpec, SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::types::UserType;
 use halcyon_protocol::{
-    Column, Consistency, Envelope, Error, ErrorKind, Flags, Notes, Opcode, Prepared,
-    PreparedMetadata, Response, Rows, RowsMetadata, SchemaChange, SchemaTarget, Version,
+    Consistency, Envelope, Error, ErrorKind, Flags, Notes, Opcode, Prepared, PreparedMetadata,
+    Response, Rows, RowsMetadata, Version,
 };
 
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
@@ -82,23 +83,10 @@ impl<'a> Bytes<'a> {
     }
 }
 
-pub(crate) struct OwnedColumn(String, String, String, CqlType);
-
-pub(crate) fn borrowed(columns: &[OwnedColumn]) -> Vec<Column<'_>> {
-    columns.iter().map(OwnedColumn::borrow).collect()
-}
-
-impl OwnedColumn {
-    fn borrow(&self) -> Column<'_> {
-        let OwnedColumn(keyspace, table, name, cql_type) = self;
-        Column { keyspace, table, name, cql_type }
-    }
-}
-
 #[derive(Default)]
 pub(crate) struct Metadata<'a> {
     pub(crate) flags: i32,
-    pub(crate) columns: Vec<OwnedColumn>,
+    pub(crate) columns: Vec<ColumnSpec>,
     pub(crate) count: i32,
     pub(crate) paging_state: Option<&'a [u8]>,
     pub(crate) changed: Option<[u8; 16]>,
@@ -125,7 +113,8 @@ pub(crate) fn metadata<'a>(body: &mut Bytes<'a>, partition_key: bool) -> Metadat
     for _ in 0..metadata.count {
         let own = |body: &mut Bytes<'_>| (body.string(), body.string());
         let (keyspace, table) = global.clone().unwrap_or_else(|| own(body));
-        metadata.columns.push(OwnedColumn(keyspace, table, body.string(), body.cql_type()));
+        let (name, cql_type) = (body.string(), body.cql_type());
+        metadata.columns.push(ColumnSpec { keyspace, table, name, cql_type });
     }
     metadata
 }
@@ -171,10 +160,10 @@ fn error(body: &mut Bytes<'_>) -> Error {
 }
 
 fn schema_change(body: &mut Bytes<'_>) -> SchemaChange {
-    let change = match body.string().as_str() {
-        "CREATED" => "CREATED",
-        "UPDATED" => "UPDATED",
-        _ => "DROPPED",
+    let action = match body.string().as_str() {
+        "CREATED" => SchemaAction::Created,
+        "UPDATED" => SchemaAction::Updated,
+        _ => SchemaAction::Dropped,
     };
     let target = match body.string().as_str() {
         "KEYSPACE" => SchemaTarget::Keyspace,
@@ -188,11 +177,10 @@ fn schema_change(body: &mut Bytes<'_>) -> SchemaChange {
     if target == SchemaTarget::Keyspace && !body.0.is_empty() {
         // v3 has no function events: the keyspace changed, with an empty name.
         let (name, arguments) = (body.string(), Vec::new());
-        return SchemaChange { change, target: SchemaTarget::Function, keyspace, name, arguments };
+        return SchemaChange { action, target: SchemaTarget::Function, keyspace, name, arguments };
     }
-    let callable = matches!(target, SchemaTarget::Function | SchemaTarget::Aggregate);
-    let arguments = if callable { body.list() } else { Vec::new() };
-    SchemaChange { change, target, keyspace, name, arguments }
+    let arguments = if target.has_arguments() { body.list() } else { Vec::new() };
+    SchemaChange { action, target, keyspace, name, arguments }
 }
 
 /// Calls `then` with the response in an envelope.
@@ -219,11 +207,11 @@ fn result<R>(mut body: Bytes<'_>, version: Version, then: impl FnOnce(&Response<
         1 => then(&Response::Void),
         2 => {
             let metadata = metadata(&mut body, false);
-            let columns = borrowed(&metadata.columns);
+            let columns = &metadata.columns;
             let count = body.int() as u32;
             then(&Response::Rows(Rows {
                 metadata: RowsMetadata {
-                    columns: &columns,
+                    columns,
                     paging_state: metadata.paging_state,
                     skip: false,
                     changed: metadata.changed,
@@ -240,15 +228,15 @@ fn result<R>(mut body: Bytes<'_>, version: Version, then: impl FnOnce(&Response<
                 if v5 { body.short_bytes().try_into().expect("MD5") } else { [0; 16] };
             let variables = metadata(&mut body, version >= Version::V4);
             let columns = metadata(&mut body, false);
-            let markers = borrowed(&variables.columns);
+            let markers = &variables.columns;
             then(&Response::Prepared(Prepared {
                 id,
                 result_metadata_id,
                 variables: PreparedMetadata {
-                    columns: &markers,
+                    columns: markers,
                     partition_key: &variables.partition_key,
                 },
-                columns: &borrowed(&columns.columns),
+                columns: &columns.columns,
             }))
         }
         5 => then(&Response::SchemaChange(&schema_change(&mut body))),

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use halcyon_cql::plan::modify::BoundModification;
 use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{Mutation, RowBuf};
-use halcyon_syntax::ast::BatchKind;
 
 use super::batchlog;
 use super::conditional::{self, Statement};
 use super::{Stopwatch, write};
-use crate::consistency::Consistency;
+use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::{Error, Outcome, QueryOptions, RequestLimits, Result};
 
@@ -19,9 +19,9 @@ pub(super) async fn execute(
     coordinator: &Coordinator,
     kind: BatchKind,
     statements: Vec<Statement>,
-    options: &QueryOptions,
+    options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
-    let consistency = Consistency::new(options.consistency)?;
+    let consistency = options.consistency;
     if statements.iter().any(|(plan, _)| plan.has_conditions()) {
         return conditional::execute(coordinator, statements, true, options).await;
     }
@@ -31,7 +31,7 @@ pub(super) async fn execute(
     }
     let catalog = coordinator.shard().engine().catalog();
     for (plan, _) in &statements {
-        consistency.check_replicas(&catalog, &plan.table.schema.keyspace)?;
+        consistency::check_replicas(consistency, &catalog, &plan.table.schema.keyspace)?;
     }
     let limits = coordinator.limits();
     let (allowed, write_type) = match kind {

@@ -10,11 +10,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::plan::Entropy;
 use halcyon_engine::{
     RangeBound, Read, ReadTarget, Shard, TokenRange, decode_mutations, encode_mutations,
 };
-use halcyon_io::Random;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 use halcyon_schema::catalog::{ColumnRef, Table};
@@ -36,18 +34,13 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
         return write::apply_by_shard(coordinator, shards).await;
     };
     let whole: Vec<Mutation> = shards.iter().flat_map(|(_, part)| part).cloned().collect();
-    let entropy = seeded();
+    let uuids = coordinator.uuids();
     let now = unix_micros();
-    let id = entropy.time_uuid(now);
-    let row = stored(&log, id, entropy.time_uuid(now), &encode_mutations(&whole), now)?;
+    let id = uuids.time_based(now);
+    let row = stored(&log, id, uuids.time_based(now), &encode_mutations(&whole), now)?;
     write::apply(coordinator, vec![row]).await?;
     write::apply_by_shard(coordinator, shards).await?;
     write::apply(coordinator, vec![deleted(&log, id, now)]).await
-}
-
-fn seeded() -> Entropy {
-    let mut random = Random::from_system();
-    Entropy::seeded(u128::from(random.next_u64()) << 64 | u128::from(random.next_u64()))
 }
 
 fn column(log: &Table, name: &str) -> Result<ColumnRef> {

@@ -8,7 +8,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::plan::ColumnSpec;
 use halcyon_cql::plan::modify::{
     BoundConditions, BoundModification, BoundRows, CurrentPartition, ModifyPlan, StatementType,
 };
@@ -16,6 +15,7 @@ use halcyon_engine::Shard;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::CqlType;
 use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::request::{ColumnSpec, Consistency};
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
 use halcyon_schema::catalog::{ColumnRef, Table};
@@ -23,11 +23,9 @@ use halcyon_stream::PartitionKey;
 
 use super::current::{self, Wanted};
 use super::{Stopwatch, next_timestamp};
-use crate::consistency::Consistency;
+use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
-
-const SERIAL: u16 = 8;
 
 /// A statement with its plan.
 pub(super) type Statement = (Arc<ModifyPlan>, BoundModification);
@@ -59,15 +57,15 @@ pub(super) async fn execute(
     coordinator: &Coordinator,
     statements: Vec<Statement>,
     is_batch: bool,
-    options: &QueryOptions,
+    options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let catalog = coordinator.shard().engine().catalog();
     let Some(request) = gather(statements, is_batch)? else { return Ok(Outcome::Void) };
     let keyspace = &request.table.schema.keyspace;
-    let serial = Consistency::new(options.serial_consistency.unwrap_or(SERIAL))?;
-    serial.check_is_serial()?;
-    Consistency::new(options.consistency)?.check_commit(&catalog, keyspace)?;
-    serial.check_serial(&catalog, keyspace)?;
+    let serial = options.serial_consistency.unwrap_or(Consistency::Serial);
+    consistency::check_is_serial(serial)?;
+    consistency::check_commit(options.consistency, &catalog, keyspace)?;
+    consistency::check_serial(serial, &catalog, keyspace)?;
     let token = request.key.token;
     let limits = coordinator.limits();
     let watch = Stopwatch::start(limits.write_request_timeout, options.consistency, "CAS");
@@ -292,15 +290,6 @@ fn holds(
     }
 }
 
-fn spec(table: &Table, name: &str, cql_type: CqlType) -> ColumnSpec {
-    ColumnSpec {
-        keyspace: table.schema.keyspace.clone(),
-        table: table.schema.name.clone(),
-        name: name.to_owned(),
-        cql_type,
-    }
-}
-
 fn push(content: &mut Vec<u8>, value: Option<&[u8]>) {
     let length = value.map_or(-1, |value| value.len() as i32);
     content.extend_from_slice(&length.to_be_bytes());
@@ -310,14 +299,14 @@ fn push(content: &mut Vec<u8>, value: Option<&[u8]>) {
 fn applied(table: &Table) -> Rows {
     let mut content = Vec::new();
     push(&mut content, Some(&[1]));
-    let columns = vec![spec(table, "[applied]", CqlType::Boolean)].into();
+    let columns = vec![ColumnSpec::of(&table.schema, "[applied]", CqlType::Boolean)].into();
     Rows { columns, count: 1, content, ..Rows::default() }
 }
 
 /// `[applied]` false, and the rows that were compared.
 fn refused(request: &Request, current: &CurrentPartition) -> Rows {
     let table = &request.table;
-    let mut columns = vec![spec(table, "[applied]", CqlType::Boolean)];
+    let mut columns = vec![ColumnSpec::of(&table.schema, "[applied]", CqlType::Boolean)];
     let mut content = Vec::new();
     let mut count = 0;
     // Without a row there may still be static content.
@@ -331,7 +320,11 @@ fn refused(request: &Request, current: &CurrentPartition) -> Rows {
         return Rows { columns: columns.into(), count: 1, content, ..Rows::default() };
     }
     let defs = request.shown.iter().filter_map(|column| table.column(*column));
-    columns.extend(defs.map(|def| spec(table, &def.name, def.cql_type.base().clone())));
+    columns.extend(
+        defs.map(|def| {
+            ColumnSpec::of(&table.schema, def.name.as_str(), def.cql_type.base().clone())
+        }),
+    );
     let components = split_key(&request.key.bytes, table.schema.partition_key.len());
     for row in rows {
         push(&mut content, Some(&[0]));

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use halcyon_cql::plan::ColumnSpec;
+use halcyon_model::request::{ColumnSpec, Consistency};
 use halcyon_model::{CqlType, Cursor};
 use halcyon_schema::describe::{Element, describe};
 use halcyon_syntax::ast::{Describe, DescribeTarget};
@@ -31,7 +31,7 @@ fn push(content: &mut Vec<u8>, value: &[u8]) {
 pub(super) async fn execute(
     coordinator: &Coordinator,
     wanted: &Describe,
-    options: &QueryOptions,
+    options: &QueryOptions<'_>,
     client: &Client,
 ) -> Result<Outcome> {
     if wanted.target == DescribeTarget::Cluster {
@@ -39,7 +39,7 @@ pub(super) async fn execute(
     }
     let catalog = coordinator.shard().engine().catalog();
     let elements = describe(&catalog, wanted, client.keyspace.as_deref())?;
-    let from = resume(options.paging_state.as_deref(), &catalog.version)?;
+    let from = resume(options.paging_state, &catalog.version)?;
     let size = options.page_size.and_then(|size| usize::try_from(size).ok()).filter(|n| *n > 0);
     let page: Vec<&Element> = elements.iter().skip(from).take(size.unwrap_or(usize::MAX)).collect();
     let lists = matches!(
@@ -101,7 +101,11 @@ fn resume(state: Option<&[u8]>, version: &[u8; 16]) -> Result<usize> {
 async fn cluster(coordinator: &Coordinator, with_ownership: bool) -> Result<Outcome> {
     let text = "SELECT cluster_name, partitioner, broadcast_address, broadcast_port, tokens FROM system.local";
     let statement = Arc::new(coordinator.prepare(text, &Client::default())?);
-    let options = QueryOptions { consistency: 1, protocol_version: 5, ..QueryOptions::default() };
+    let options = QueryOptions {
+        consistency: Consistency::One,
+        protocol_version: 5,
+        ..QueryOptions::default()
+    };
     let found = Box::pin(coordinator.execute(&statement, &options, &Client::default())).await?;
     let mut values: Vec<Vec<u8>> = Vec::new();
     if let Outcome::Rows(rows) = &found {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::SchemaAction;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
 
 use super::column_type::{expand_user_types, resolve};
@@ -52,7 +53,7 @@ pub(super) fn alter(
     let mut changed = Keyspace::clone(known);
     let altered = table.altered(schema);
     changed.tables.insert(name.name.clone(), Arc::new(altered));
-    Ok(with_keyspace(catalog, changed, event("UPDATED", keyspace, &name.name)))
+    Ok(with_keyspace(catalog, changed, event(SchemaAction::Updated, keyspace, &name.name)))
 }
 
 fn apply(

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Change, Context, Event, Target, existing, forbidden, invalid, unchanged, with_keyspace,
-};
+use super::{Change, Context, existing, forbidden, invalid, unchanged, with_keyspace};
 use crate::catalog::{Catalog, Keyspace};
 use crate::system;
+use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_syntax::ast::{OptionValue, TableOption};
 use halcyon_syntax::{Error, Result};
 
@@ -14,9 +13,15 @@ use halcyon_syntax::{Error, Result};
 const LONGEST_NAME: usize = 48;
 const LOCATOR: &str = "org.apache.cassandra.locator.";
 
-fn event(change: &'static str, keyspace: &str) -> Event {
+fn event(action: SchemaAction, keyspace: &str) -> SchemaChange {
     let keyspace = keyspace.to_owned();
-    Event { change, target: Target::Keyspace, keyspace, name: String::new() }
+    SchemaChange {
+        action,
+        target: SchemaTarget::Keyspace,
+        keyspace,
+        name: String::new(),
+        arguments: Vec::new(),
+    }
 }
 
 struct Attributes {
@@ -88,7 +93,7 @@ pub(super) fn create(
         tables: BTreeMap::new(),
         types: BTreeMap::new(),
     };
-    Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event("CREATED", name)) })
+    Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event(SchemaAction::Created, name)) })
 }
 
 fn local_strategy() -> Error {
@@ -242,7 +247,7 @@ pub(super) fn alter(
         warnings.push("When increasing replication factor you need to run a full (-full) repair to distribute the data.".to_owned());
     }
     keyspace.durable_writes = attributes.durable_writes.unwrap_or(keyspace.durable_writes);
-    Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event("UPDATED", name)) })
+    Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event(SchemaAction::Updated, name)) })
 }
 
 pub(super) fn remove(catalog: &Catalog, name: &str, if_exists: bool) -> Result<Change> {
@@ -256,5 +261,5 @@ pub(super) fn remove(catalog: &Catalog, name: &str, if_exists: bool) -> Result<C
     }
     let mut catalog = catalog.clone();
     catalog.keyspaces.remove(name);
-    Ok(Change { catalog, event: Some(event("DROPPED", name)), warnings: Vec::new() })
+    Ok(Change { catalog, event: Some(event(SchemaAction::Dropped, name)), warnings: Vec::new() })
 }

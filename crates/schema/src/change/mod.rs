@@ -24,6 +24,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, Keyspace};
 use crate::rows::{self, WriteTime};
 use crate::system;
+use halcyon_model::request::SchemaChange;
 use halcyon_syntax::ast::{QualifiedName, StatementKind};
 use halcyon_syntax::{Error, Result};
 
@@ -43,29 +44,11 @@ pub struct Context<'a> {
     pub at: WriteTime,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    Keyspace,
-    Table,
-    Type,
-}
-
-/// What clients that registered for it are told, and the one who asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// `CREATED`, `UPDATED` or `DROPPED`.
-    pub change: &'static str,
-    pub target: Target,
-    pub keyspace: String,
-    /// Empty for a keyspace.
-    pub name: String,
-}
-
 #[derive(Debug, Clone)]
 pub struct Change {
     pub catalog: Catalog,
     /// `None`: there was nothing to do.
-    pub event: Option<Event>,
+    pub event: Option<SchemaChange>,
     pub warnings: Vec<String>,
 }
 
@@ -150,7 +133,7 @@ fn unchanged(catalog: &Catalog) -> Change {
 }
 
 /// A catalog with one keyspace in another state.
-fn with_keyspace(catalog: &Catalog, keyspace: Keyspace, event: Event) -> Change {
+fn with_keyspace(catalog: &Catalog, keyspace: Keyspace, event: SchemaChange) -> Change {
     let mut catalog = catalog.clone();
     catalog.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
     Change { catalog, event: Some(event), warnings: Vec::new() }

@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::{ColumnDef, TableSchema};
 
 use super::column_type::resolve;
 use super::{
-    Change, Context, Event, Target, existing, forbidden, invalid, keyspace_name, table_options,
-    unchanged, with_keyspace,
+    Change, Context, existing, forbidden, invalid, keyspace_name, table_options, unchanged,
+    with_keyspace,
 };
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_syntax::ast::{CreateTable, Name, PrimaryKey, QualifiedName};
 use halcyon_syntax::{Error, Result};
 
-pub(super) fn event(change: &'static str, keyspace: &str, name: &str) -> Event {
+pub(super) fn event(action: SchemaAction, keyspace: &str, name: &str) -> SchemaChange {
     let (keyspace, name) = (keyspace.to_owned(), name.to_owned());
-    Event { change, target: Target::Table, keyspace, name }
+    SchemaChange { action, target: SchemaTarget::Table, keyspace, name, arguments: Vec::new() }
 }
 
 /// Longest name of a table: its folder's name must fit the file system.
@@ -70,7 +71,7 @@ pub(super) fn create(
     schema.id = Some(id);
     let mut changed = Keyspace::clone(known);
     changed.tables.insert(name.clone(), Arc::new(Table::new(id, TableKind::Regular, schema)));
-    Ok(with_keyspace(catalog, changed, event("CREATED", keyspace, name)))
+    Ok(with_keyspace(catalog, changed, event(SchemaAction::Created, keyspace, name)))
 }
 
 pub(super) fn masking_is_off() -> Error {
@@ -324,5 +325,5 @@ pub(super) fn remove(
     }
     let mut changed = Keyspace::clone(known);
     changed.tables.remove(&name.name);
-    Ok(with_keyspace(catalog, changed, event("DROPPED", keyspace, &name.name)))
+    Ok(with_keyspace(catalog, changed, event(SchemaAction::Dropped, keyspace, &name.name)))
 }

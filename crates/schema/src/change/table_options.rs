@@ -193,9 +193,8 @@ fn bounded(name: &str, value: i32, least: u32) -> Result<u32> {
 }
 
 fn uuid(text: &str) -> Result<[u8; 16]> {
-    let digits: String = text.chars().filter(|c| *c != '-').collect();
-    let value = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32);
-    value.map(u128::to_be_bytes).ok_or_else(|| configuration("Invalid table id"))
+    let parsed = halcyon_model::uuid::parse_digits(&text.replace('-', ""));
+    parsed.ok_or_else(|| configuration("Invalid table id"))
 }
 
 fn caching(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::ColumnDef;
 use halcyon_model::types::{UserType, quote_identifier_if_needed};
 
 use super::column_type::{mentions, resolve};
 use super::{
-    Change, Context, Event, Target, existing, forbidden, invalid, keyspace_name, unchanged,
-    with_keyspace,
+    Change, Context, existing, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
 use crate::catalog::{Catalog, Keyspace, Table};
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::{CreateType, Name, QualifiedName, TypeChange, TypeText};
 use halcyon_syntax::lexer::{TokenKind, tokens};
 
-fn event(change: &'static str, keyspace: &str, name: &str) -> Event {
+fn event(action: SchemaAction, keyspace: &str, name: &str) -> SchemaChange {
     let (keyspace, name) = (keyspace.to_owned(), name.to_owned());
-    Event { change, target: Target::Type, keyspace, name }
+    SchemaChange { action, target: SchemaTarget::Type, keyspace, name, arguments: Vec::new() }
 }
 
 /// Fields are frozen or simple: checked before the type is looked up.
@@ -66,7 +66,7 @@ pub(super) fn create(
     let made = UserType { keyspace: keyspace.to_owned(), name: name.clone().into_bytes(), fields };
     let mut changed = Keyspace::clone(known);
     changed.types.insert(name.clone(), Arc::new(made));
-    Ok(with_keyspace(catalog, changed, event("CREATED", keyspace, name)))
+    Ok(with_keyspace(catalog, changed, event(SchemaAction::Created, keyspace, name)))
 }
 
 pub(super) fn alter(
@@ -99,7 +99,7 @@ pub(super) fn alter(
     }
     let mut keyspace_after = Keyspace::clone(known);
     replace(&mut keyspace_after, changed);
-    Ok(with_keyspace(catalog, keyspace_after, event("UPDATED", keyspace, &name.name)))
+    Ok(with_keyspace(catalog, keyspace_after, event(SchemaAction::Updated, keyspace, &name.name)))
 }
 
 /// `keyspace.type`, as messages name it.
@@ -268,7 +268,7 @@ pub(super) fn remove(
     check_unused(known, name.name.as_bytes(), &full)?;
     let mut changed = Keyspace::clone(known);
     changed.types.remove(&name.name);
-    Ok(with_keyspace(catalog, changed, event("DROPPED", keyspace, &name.name)))
+    Ok(with_keyspace(catalog, changed, event(SchemaAction::Dropped, keyspace, &name.name)))
 }
 
 fn check_unused(keyspace: &Keyspace, name: &[u8], full: &str) -> Result<()> {

@@ -14,11 +14,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_engine::{Engine, Measure, Shard};
+use halcyon_model::request::BatchKind;
 use halcyon_model::schema::ColumnKind;
 use halcyon_query::VirtualTables;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table};
 use halcyon_stream::Mutation;
-use halcyon_syntax::ast::BatchKind;
 
 use crate::shard::Shared;
 use crate::supported::CQL_VERSION;

@@ -11,6 +11,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use halcyon_model::uuid;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SSTableId {
     Sequence(u32),
@@ -20,8 +22,6 @@ pub enum SSTableId {
 
 const TICKS_PER_SECOND: u64 = 10_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
-/// Ticks from 1582-10-15 to 1970-01-01.
-const UNIX_EPOCH_TICKS: u64 = 0x01b2_1dd2_1381_4000;
 /// UUID time has 60 bits.
 const MAX_TICKS: u64 = (1 << 60) - 1;
 const MAX_SEQUENCE: u32 = i32::MAX as u32;
@@ -30,38 +30,25 @@ impl SSTableId {
     /// A time UUID of now (`unix_nanos`), unique by 62 random bits; clocks that tick slower than they are asked
     /// cost nothing.
     pub fn fresh(unix_nanos: u64, random: u64) -> SSTableId {
-        let ticks = (unix_nanos / 100 + UNIX_EPOCH_TICKS).min(MAX_TICKS);
-        // Variant bits 10, and the multicast bit that marks a node number which is no hardware address.
-        let low = random & !(3 << 62) | 1 << 63 | 1 << 40;
-        SSTableId::from_parts(ticks, low)
+        let ticks = (unix_nanos / 100 + uuid::UNIX_EPOCH_TICKS).min(MAX_TICKS);
+        SSTableId::from_parts(ticks, uuid::random_node(random))
     }
 
     fn from_parts(ticks: u64, low: u64) -> SSTableId {
-        let mut bytes = [0; 16];
-        let (head, tail) = bytes.split_at_mut(8);
-        head.copy_from_slice(&ticks.to_be_bytes());
-        tail.copy_from_slice(&low.to_be_bytes());
-        SSTableId::Uuid(bytes)
-    }
-
-    fn parts(bytes: [u8; 16]) -> (u64, u64) {
-        let word = u128::from_be_bytes(bytes);
-        ((word >> 64) as u64, word as u64)
+        SSTableId::Uuid(uuid::join(ticks, low))
     }
 
     /// The RFC 4122 bytes of the identifier's UUID.
     pub fn to_uuid(self) -> Option<[u8; 16]> {
         let SSTableId::Uuid(bytes) = self else { return None };
-        let (ticks, low) = SSTableId::parts(bytes);
-        let high = ticks << 32 | (ticks >> 32 & 0xffff) << 16 | 1 << 12 | ticks >> 48 & 0xfff;
-        Some((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
+        let (ticks, low) = uuid::split(&bytes);
+        Some(uuid::join(uuid::most_significant(ticks), low))
     }
 
     /// The identifier of a version-1 UUID.
     pub fn from_uuid(uuid: [u8; 16]) -> Option<SSTableId> {
-        let (high, low) = SSTableId::parts(uuid);
-        let ticks = (high & 0xfff) << 48 | (high >> 16 & 0xffff) << 32 | high >> 32;
-        (high >> 12 & 0xf == 1).then(|| SSTableId::from_parts(ticks, low))
+        let (high, low) = uuid::split(&uuid);
+        uuid::is_time_based(&uuid).then(|| SSTableId::from_parts(uuid::ticks(high), low))
     }
 }
 
@@ -85,7 +72,7 @@ impl fmt::Display for SSTableId {
             let SSTableId::Sequence(n) = *self else { return Ok(()) };
             return write!(f, "{n}");
         };
-        let (ticks, low) = SSTableId::parts(bytes);
+        let (ticks, low) = uuid::split(&bytes);
         let seconds = ticks / TICKS_PER_SECOND;
         let mut text = *b"dddd_ssss_nnnnnrrrrrrrrrrrrr";
         base36(seconds / SECONDS_PER_DAY, &mut text[0..4]);

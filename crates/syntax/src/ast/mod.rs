@@ -13,8 +13,8 @@ pub use definitions::{
 };
 pub use describe::{Describe, DescribeTarget};
 pub use modify::{
-    Assignment, Batch, BatchKind, CellTarget, Change, Condition, Conditions, Delete, Insert,
-    InsertJson, Modification, Update, Using,
+    Assignment, Batch, CellTarget, Change, Condition, Conditions, Delete, Insert, InsertJson,
+    Modification, Update, Using,
 };
 pub use select::{
     Operator, OrderBy, RawSelector, Relation, RelationTarget, RelationValue, Select, SelectItem,

@@ -1,5 +1,7 @@
 //! INSERT, UPDATE, DELETE, BATCH.
 
+use halcyon_model::request::BatchKind;
+
 use super::{Name, Operator, QualifiedName, RawTerm, Relation, RelationValue};
 
 /// `USING TIMESTAMP t AND TTL s`.
@@ -90,13 +92,6 @@ pub struct Condition {
     pub target: CellTarget,
     pub operator: Operator,
     pub value: RelationValue,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BatchKind {
-    Logged,
-    Unlogged,
-    Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

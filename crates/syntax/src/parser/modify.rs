@@ -1,11 +1,13 @@
 //! INSERT, UPDATE, DELETE, BATCH.
 
+use halcyon_model::request::BatchKind;
+
 use super::cursor::Cursor;
 use super::relation::{conditions, relations};
 use super::term::{marker, term, whole_number};
 use crate::ast::{
-    Assignment, Batch, BatchKind, CellTarget, Change, Delete, Insert, InsertJson, LiteralKind,
-    Modification, QualifiedName, RawTerm, Update, Using,
+    Assignment, Batch, CellTarget, Change, Delete, Insert, InsertJson, LiteralKind, Modification,
+    QualifiedName, RawTerm, Update, Using,
 };
 use crate::error::Result;
 use crate::lexer::TokenKind;

@@ -21,8 +21,9 @@ mod time;
 mod vectors;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::ColumnSpec;
 
-use super::{ColumnSpec, Execution};
+use super::Execution;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_syntax::Result;
 

@@ -1,8 +1,9 @@
 //! The native functions: names, overloads, and what runs them.
 
 use halcyon_model::CqlType;
+use halcyon_model::hex;
 use halcyon_model::token::{join_key, murmur3_token};
-use halcyon_model::value::{hex, to_json_string, to_string};
+use halcyon_model::value::{to_json_string, to_string};
 
 use super::collections::{self, Collections};
 use super::masking::{self, Mask};
@@ -65,9 +66,9 @@ impl Scalar {
         execution: &Execution<'_>,
     ) -> Result<Option<Vec<u8>>> {
         match self {
-            Scalar::Uuid => return Ok(Some(execution.entropy.random_uuid().to_vec())),
+            Scalar::Uuid => return Ok(Some(execution.uuids.random().to_vec())),
             Scalar::Now => {
-                return Ok(Some(execution.entropy.time_uuid(execution.now_micros).to_vec()));
+                return Ok(Some(execution.uuids.time_based(execution.now_micros).to_vec()));
             }
             Scalar::Time(time) => return time.call(function, arguments, execution),
             Scalar::Math(math) => return math.call(function, arguments),
@@ -97,7 +98,7 @@ impl Scalar {
                 Err(_) => Err(Error::InvalidRequest(format!(
                     "In call to function {}, value 0x{} is not a valid binary representation for type {}",
                     function.full_name(),
-                    hex(value),
+                    hex::encode(value),
                     function.returns.cql_name()
                 ))),
             },

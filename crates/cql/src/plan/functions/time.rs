@@ -1,6 +1,6 @@
 //! Functions of time: time UUIDs, timestamps, dates, times of day.
 
-use halcyon_model::CqlType;
+use halcyon_model::{CqlType, uuid};
 
 use super::Function;
 use super::calendar::{DAY_MILLIS, Duration, floor_days, floor_millis, floor_nanos};
@@ -8,8 +8,6 @@ use super::number::to_long;
 use crate::plan::Execution;
 use halcyon_syntax::Result;
 
-/// 100 ns ticks from 1582-10-15 to 1970-01-01.
-const GREGORIAN_OFFSET: i64 = 0x01b2_1dd2_1381_4000;
 const TICKS_PER_MILLI: i64 = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,16 +43,14 @@ pub(super) fn date(days: i64) -> Vec<u8> {
 
 fn time_uuid_millis(value: &[u8]) -> i64 {
     let Some(bytes) = value.first_chunk::<8>() else { return 0 };
-    let msb = u64::from_be_bytes(*bytes);
-    let ticks = (msb & 0x0fff) << 48 | (msb >> 16 & 0xffff) << 32 | msb >> 32;
-    (ticks as i64).wrapping_sub(GREGORIAN_OFFSET).div_euclid(TICKS_PER_MILLI)
+    let ticks = uuid::ticks(u64::from_be_bytes(*bytes));
+    ticks.wrapping_sub(uuid::UNIX_EPOCH_TICKS).cast_signed().div_euclid(TICKS_PER_MILLI)
 }
 
-/// Ticks of more than 60 bits, from the year 5236 on, run into the version, as in Cassandra.
+/// Ticks are since 1970 here.
 fn bound_uuid(ticks: i64, low: u64) -> Vec<u8> {
-    let ticks = ticks.wrapping_add(GREGORIAN_OFFSET) as u64;
-    let high = ticks << 32 | (ticks >> 32 & 0xffff) << 16 | 0x1000 | ticks >> 48;
-    [high.to_be_bytes(), low.to_be_bytes()].concat()
+    let ticks = ticks.cast_unsigned().wrapping_add(uuid::UNIX_EPOCH_TICKS);
+    uuid::join(uuid::most_significant(ticks), low).to_vec()
 }
 
 impl Time {

@@ -10,8 +10,9 @@ mod value;
 use std::collections::HashMap;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::{ColumnSpec, Value};
 
-use super::{ColumnSpec, Execution, Value};
+use super::Execution;
 use halcyon_syntax::{Error, Result};
 use parse::{Json, Malformed};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use halcyon_model::counter::{self, CounterContext};
 use halcyon_model::schema::ColumnKind;
+use halcyon_model::uuid;
 use halcyon_model::value::timestamp_iso_string;
 use halcyon_model::{CqlType, DeletionTime, NO_TTL};
 use halcyon_stream::{BoundBuf, Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
@@ -13,8 +14,8 @@ use super::current::{CurrentPartition, CurrentRow};
 use super::operation::{Change, Operation};
 use super::row::{RowWriter, WriteTime};
 use super::{BatchPlan, ModifyPlan, StatementType};
+use crate::plan::Execution;
 use crate::plan::term::{Bound, Term};
-use crate::plan::{Entropy, Execution};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::{Error, Result};
 
@@ -366,13 +367,13 @@ impl Writer<'_> {
                 let Some(left) = stored.and_then(|row| row.cells_of(at).next()) else {
                     return Ok(());
                 };
-                let entropy = Entropy::seeded(0);
+                let uuids = uuid::Generator::seeded(0);
                 let execution = Execution {
                     values: &[],
                     now_micros: self.time.timestamp,
                     now_seconds: self.time.now_seconds,
                     protocol_version: 5,
-                    entropy: &entropy,
+                    uuids: &uuids,
                     json: &[],
                 };
                 let arguments = [Some(left.value.as_slice()), Some(operand.as_slice())];

@@ -1,12 +1,13 @@
 //! What becomes of a column: `c = t`, `c = c + t`, `c[k] = t`, `c.f = t`, and deletions (`Operation`).
 
 use halcyon_model::CqlType;
+use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::types::UserType;
 
+use crate::plan::Execution;
 use crate::plan::functions::{self, Argument, Function, Match, Scope, operator_name};
 use crate::plan::term::{Bound, Preparation, Term, collection_elements, tuple_fields};
-use crate::plan::{ColumnSpec, Execution};
 use halcyon_schema::catalog::ColumnRef;
 use halcyon_syntax::ast::{self, ArithmeticOperator, CellTarget, Name, QualifiedName, RawTerm};
 use halcyon_syntax::lexer::Place;
@@ -112,7 +113,7 @@ impl Operation {
             OperationKind::Prepend(term) => {
                 let value = term.bind(execution)?;
                 let elements = value.bytes().map(elements_of).unwrap_or_default();
-                let paths = execution.entropy.prepend_paths(execution.now_micros, elements.len());
+                let paths = execution.uuids.paths_in_front(execution.now_micros, elements.len());
                 let cells = paths.into_iter().zip(elements);
                 let cells = cells.map(|(path, value)| (path.to_vec(), Some(value))).collect();
                 Ok(Some(Change::Cells(cells)))
@@ -160,9 +161,7 @@ impl Operation {
         match &self.cql_type {
             CqlType::List(_) => elements_of(value)
                 .into_iter()
-                .map(|element| {
-                    (execution.entropy.time_uuid(execution.now_micros).to_vec(), element)
-                })
+                .map(|element| (execution.uuids.time_based(execution.now_micros).to_vec(), element))
                 .collect(),
             CqlType::Set(_) => {
                 elements_of(value).into_iter().map(|element| (element, Vec::new())).collect()

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 
 use super::StatementType;
 use super::statement::{column, spec_of};
-use crate::plan::ColumnSpec;
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::ast::{Operator, RawTerm, Relation, RelationTarget, RelationValue};

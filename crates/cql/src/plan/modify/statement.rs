@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
+use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 
 use super::conditions::{self, Conditions};
 use super::operation::{self, Operation};
 use super::restrictions::{Restrictions, Scope};
 use super::{Attributes, ModifyPlan, StatementType, find_table};
+use crate::plan::Variables;
 use crate::plan::json::{self, JsonMarker};
 use crate::plan::term::{Preparation, Term};
-use crate::plan::{ColumnSpec, Variables};
 use halcyon_model::types::quote_identifier_if_needed;
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
 use halcyon_syntax::ast::{
@@ -144,7 +145,7 @@ pub(super) fn spec_of(table: &Table, column: ColumnRef) -> ColumnSpec {
         Some(def) => (def.name.clone(), def.cql_type.base().clone()),
         None => (String::new(), CqlType::Blob),
     };
-    ColumnSpec::of(table, name, cql_type)
+    ColumnSpec::of(&table.schema, name, cql_type)
 }
 
 fn is_key(column: ColumnRef) -> bool {
@@ -230,7 +231,7 @@ fn insert_json(
     let specs: Vec<ColumnSpec> = columns.iter().map(|column| spec_of(table, *column)).collect();
     let (given, json) = match &insert.json {
         RawTerm::Bind { index, name } => {
-            let receiver = ColumnSpec::of(table, "[json]", CqlType::Text);
+            let receiver = ColumnSpec::of(&table.schema, "[json]", CqlType::Text);
             to.variables.note(*index, name.as_deref(), &receiver);
             (None, Some(JsonMarker { index: *index, columns: specs.clone() }))
         }

@@ -1,10 +1,10 @@
 //! Relations become entries: names are looked up, terms get their receivers.
 
 use halcyon_model::CqlType;
+use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 
 use super::{BoundTerm, Entry, TupleList, TupleTerm, What};
-use crate::plan::ColumnSpec;
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::ast::{Name, Operator, RawTerm, Relation, RelationTarget, RelationValue};
@@ -40,7 +40,7 @@ pub(crate) fn find(table: &Table, name: &Name) -> Result<ColumnRef> {
 /// What receives a value of a column.
 pub(crate) fn receiver(table: &Table, column: ColumnRef) -> Result<ColumnSpec> {
     let def = table.column(column).ok_or_else(|| undefined(table, "?"))?;
-    Ok(ColumnSpec::of(table, def.name.clone(), def.cql_type.base().clone()))
+    Ok(ColumnSpec::of(&table.schema, def.name.clone(), def.cql_type.base().clone()))
 }
 
 fn list_of(spec: &ColumnSpec) -> ColumnSpec {
@@ -310,7 +310,7 @@ fn several(
 fn tuple_spec(table: &Table, specs: &[ColumnSpec]) -> ColumnSpec {
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let types = specs.iter().map(|spec| spec.cql_type.clone().freeze()).collect();
-    ColumnSpec::of(table, format!("({})", names.join(",")), CqlType::Tuple(types))
+    ColumnSpec::of(&table.schema, format!("({})", names.join(",")), CqlType::Tuple(types))
 }
 
 fn tuple(
@@ -363,7 +363,7 @@ pub(super) fn token(
             key.join(", ")
         )));
     }
-    let spec = ColumnSpec::of(table, "partition key token", CqlType::BigInt);
+    let spec = ColumnSpec::of(&table.schema, "partition key token", CqlType::BigInt);
     let term = |to: &mut Preparation<'_>| -> Result<TupleTerm> {
         Ok(TupleTerm::Columns(vec![Term::prepare(one(&relation.value)?, &spec, to)?]))
     };

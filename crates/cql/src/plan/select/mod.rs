@@ -10,13 +10,14 @@ mod ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
+use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::{CqlType, Cursor};
 
 use super::restrictions::{Context, Restrictions, find_column};
 use super::selection::{Preparing, Selection, Selector};
 use super::term::{Preparation, Term, parse_duration};
-use super::{ColumnSpec, Plan, Prepared, ResultColumns, Variables, find_table};
+use super::{Plan, Prepared, ResultColumns, Variables, find_table};
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table};
 use halcyon_syntax::ast::{self, RawSelector, RawTerm, SelectItem};
 use halcyon_syntax::{Error, Result};
@@ -243,7 +244,7 @@ fn selectors(
     for item in items {
         let (prepared, name) = preparing.item(&item.selector)?;
         let name = item.alias.as_ref().map_or(name, |alias| alias.text.clone());
-        specs.push(ColumnSpec::of(preparing.table, name, prepared.cql_type));
+        specs.push(ColumnSpec::of(&preparing.table.schema, name, prepared.cql_type));
         selectors.push(prepared.selector);
     }
     Ok((selectors, specs))
@@ -257,7 +258,7 @@ fn result_columns(
     if !json {
         return (specs.into(), None);
     }
-    let text = ColumnSpec::of(table, "[json]", CqlType::Text);
+    let text = ColumnSpec::of(&table.schema, "[json]", CqlType::Text);
     ([text].into(), Some(specs.into_iter().map(|spec| (spec.name, spec.cql_type)).collect()))
 }
 
@@ -267,7 +268,7 @@ fn limit(
     table: &Table,
     to: &mut Preparation<'_>,
 ) -> Result<Option<Term>> {
-    let spec = ColumnSpec::of(table, name, CqlType::Int);
+    let spec = ColumnSpec::of(&table.schema, name, CqlType::Int);
     raw.map(|raw| Term::prepare(raw, &spec, to)).transpose()
 }
 

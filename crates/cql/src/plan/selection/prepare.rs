@@ -1,10 +1,10 @@
 //! Selectors are made: columns looked up, functions chosen, types told.
 
 use halcyon_model::CqlType;
+use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
 use super::{AggregateCall, Part, Selection, Selector, TimeKind, names};
-use crate::plan::ColumnSpec;
 use crate::plan::functions::{
     self, Argument, Function, Match, Scope, assignable, cast_name, count_rows, operator_name,
 };

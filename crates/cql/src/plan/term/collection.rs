@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
+use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
 use super::{Bound, Node, markers, raw};
+use crate::plan::Execution;
 use crate::plan::term::Preparation;
-use crate::plan::{ColumnSpec, Execution};
 use halcyon_syntax::ast::{Name, RawTerm};
 use halcyon_syntax::{Error, Result};
 

@@ -4,11 +4,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
+use halcyon_model::request::ColumnSpec;
+use halcyon_model::{hex, uuid};
 
 use super::duration::parse_duration;
 use super::number;
 use super::temporal::{parse_date, parse_time, parse_timestamp};
-use crate::plan::ColumnSpec;
 use crate::plan::functions::Match;
 use halcyon_syntax::ast::LiteralKind;
 use halcyon_syntax::{Error, Result};
@@ -111,14 +112,16 @@ pub(crate) fn from_string(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, Str
         CqlType::Boolean if text.eq_ignore_ascii_case("true") => Ok(vec![1]),
         CqlType::Boolean if text.eq_ignore_ascii_case("false") => Ok(vec![0]),
         CqlType::Boolean => Err(format!("Unable to make boolean from '{text}'")),
-        CqlType::Blob => hex(text).ok_or_else(|| format!("cannot parse '{text}' as hex bytes")),
+        CqlType::Blob => {
+            hex::decode(text).ok_or_else(|| format!("cannot parse '{text}' as hex bytes"))
+        }
         CqlType::Timestamp | CqlType::LegacyTimestamp => {
             parse_timestamp(text).map(|millis| millis.to_be_bytes().to_vec())
         }
         CqlType::Date => parse_date(text).map(|days| days.to_be_bytes().to_vec()),
         CqlType::Time => parse_time(text).map(|nanos| nanos.to_be_bytes().to_vec()),
         CqlType::Duration => parse_duration(text),
-        CqlType::Uuid | CqlType::TimeUuid => uuid(cql_type, text),
+        CqlType::Uuid | CqlType::TimeUuid => uuid_bytes(cql_type, text),
         CqlType::Inet => {
             inet(text).ok_or_else(|| format!("Unable to make inet address from '{text}'"))
         }
@@ -142,26 +145,15 @@ fn ascii(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-pub(crate) fn hex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
-}
-
-fn uuid(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, String> {
-    let groups: Vec<usize> = text.split('-').map(str::len).collect();
-    let bytes = hex(&text.replace('-', "")).filter(|_| groups == [8, 4, 4, 4, 12]);
+fn uuid_bytes(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, String> {
     let is_time = *cql_type == CqlType::TimeUuid;
-    match bytes {
+    match uuid::parse(text) {
         None if is_time => Err(format!("Unknown timeuuid representation: {text}")),
         None => Err(format!("Unable to make UUID from '{text}'")),
-        Some(bytes) if is_time && bytes.get(6).is_none_or(|byte| byte >> 4 != 1) => {
+        Some(uuid) if is_time && !uuid::is_time_based(&uuid) => {
             Err("TimeUUID supports only version 1 UUIDs".to_owned())
         }
-        Some(bytes) => Ok(bytes),
+        Some(uuid) => Ok(uuid.to_vec()),
     }
 }
 

@@ -65,7 +65,8 @@ impl Cage {
         Ok(cage)
     }
 
-    /// A program, with its first arguments, that enters the cage and then becomes the program that is its next argument, as the same process.
+    /// A program, with its first arguments, that enters the cage and then becomes the program that is its next argument, as the same
+    /// process.
     pub(super) fn launcher(&self) -> Vec<OsString> {
         let words = ["sh", "-c", "echo $$ > \"$0\" && exec \"$@\""];
         let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();

@@ -68,6 +68,13 @@ impl Connection {
         self.answer().map_err(|e| format!("{statement}: {e}").into())
     }
 
+    pub(super) fn create_keyspace(&mut self, name: &str) -> Result<()> {
+        let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+        let create =
+            format!("CREATE KEYSPACE IF NOT EXISTS {name} WITH replication = {replication}");
+        self.execute(&create).map(drop)
+    }
+
     pub(super) fn rows(&mut self, statement: &str) -> Result<Page> {
         match self.execute(statement)? {
             Answer::Rows(page) => Ok(page),

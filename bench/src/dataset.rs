@@ -11,6 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Result;
@@ -22,7 +23,7 @@ const GENERATION: u64 = 2;
 const ABOUT: &str = "dataset.json";
 
 /// A compressor and the KiB of its chunks, as `lz4-4`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct Codec(pub(super) String);
 
 impl std::str::FromStr for Codec {

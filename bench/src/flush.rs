@@ -10,11 +10,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
-use super::contender::Spread;
 use super::latency::{Latencies, nanos_since};
-use super::sheet::Target;
+use super::record::{Contender, Figures, Record, Target};
 use crate::Result;
 
 const BLOCK: usize = 4096;
@@ -25,45 +22,40 @@ const O_DIRECT: i32 = 0o40000;
 #[cfg(target_arch = "aarch64")]
 const O_DIRECT: i32 = 0o200000;
 
-#[derive(Clone, Copy)]
-pub(super) struct Flush {
-    pub(super) direct: Latencies,
-    pub(super) append: Latencies,
+pub(super) const HEADING: &str = "the device's own flush";
+const DIRECT: &str = "direct";
+
+/// Measures both for a while, in a file that is gone afterwards.
+pub(super) fn measure(record: &mut Record, folder: &Path, time: Duration) -> Result<()> {
+    let path = folder.join("flush.scratch");
+    let measured = direct(&path, time).and_then(|direct| {
+        fs::remove_file(&path)?;
+        Ok([(DIRECT, direct), ("appended", append(&path, time)?)])
+    });
+    let _ = fs::remove_file(&path);
+    for (mode, all) in measured.map_err(|e| format!("{}: {e}", path.display()))? {
+        let figures = Figures::default().latencies("", &all);
+        record.add(HEADING, &Contender::new("device", mode), figures);
+    }
+    Ok(())
 }
 
-impl Flush {
-    /// So long each, in a file that is gone afterwards.
-    pub(super) fn measure(folder: &Path, time: Duration) -> Result<Flush> {
-        let path = folder.join("flush.scratch");
-        let measured = direct(&path, time).and_then(|direct| {
-            fs::remove_file(&path)?;
-            Ok(Flush { direct, append: append(&path, time)? })
-        });
-        let _ = fs::remove_file(&path);
-        measured.map_err(|e| format!("{}: {e}", path.display()).into())
-    }
+/// Of the direct ones, in µs.
+pub(super) fn median(record: &Record) -> Option<f64> {
+    record.median(HEADING, &Contender::new("device", DIRECT), "p50_us")
+}
 
-    /// The target of one durable write at a time (µs): little more than a flush, as it was measured several times, and an empty round trip.
-    pub(super) fn target(what: String, write: f64, flushes: &[Flush], round_trip: f64) -> Target {
-        const MOST: f64 = 1.15;
-        let flush = Flush::median(flushes);
-        let ratio = write / (flush + round_trip);
-        Target {
-            what: format!("{what}, by flush and round trip"),
-            wanted: format!("≤ {MOST}"),
-            measured: format!("{ratio:.2} = {write:.0} µs / ({flush:.0} + {round_trip:.0} µs)"),
-            is_met: ratio <= MOST,
-        }
-    }
-
-    /// Of the direct ones, in µs.
-    pub(super) fn median(flushes: &[Flush]) -> f64 {
-        Spread::of(flushes.iter().map(|flush| flush.direct.p50)).median
-    }
-
-    pub(super) fn to_json(self) -> Value {
-        json!({ "direct": self.direct.to_json(), "append": self.append.to_json() })
-    }
+/// The target of one durable write at a time (µs): little more than a flush, as it was measured several times, and an empty round trip.
+pub(super) fn target(record: &Record, what: String, write: f64, round_trip: f64) -> Option<Target> {
+    const MOST: f64 = 1.15;
+    let flush = median(record)?;
+    let ratio = write / (flush + round_trip);
+    Some(Target {
+        what: format!("{what}, by flush and round trip"),
+        to_reach: format!("≤ {MOST}"),
+        measured: format!("{ratio:.2} = {write:.0} µs / ({flush:.0} + {round_trip:.0} µs)"),
+        reached: ratio <= MOST,
+    })
 }
 
 fn direct(path: &Path, time: Duration) -> Result<Latencies> {

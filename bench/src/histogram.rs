@@ -1,11 +1,12 @@
 //! Counts of latencies in powers of two, as `biolatency` and Halcyon's own tables have them.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 const BUCKETS: usize = 64;
 
 /// `counts[b]` lasted `[2^b, 2^(b+1))` nanoseconds.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(from = "Vec<Bucket>", into = "Vec<Bucket>")]
 pub(super) struct Histogram {
     counts: [u64; BUCKETS],
 }
@@ -67,13 +68,31 @@ impl Histogram {
         }
         shares
     }
+}
 
-    /// Only what is there: nanoseconds that the bucket ends below, and the count.
-    pub(super) fn to_json(&self) -> Value {
-        let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        let rows = counted
-            .map(|(b, count)| json!({ "below_ns": 2f64.powi(b as i32 + 1), "count": count }));
-        rows.collect()
+/// Only what is there: the nanoseconds that a bucket ends below, and its count.
+#[derive(Serialize, Deserialize)]
+struct Bucket {
+    below_ns: f64,
+    count: u64,
+}
+
+impl From<Histogram> for Vec<Bucket> {
+    fn from(histogram: Histogram) -> Vec<Bucket> {
+        let counted = histogram.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let bucket =
+            |(b, count): (usize, &u64)| Bucket { below_ns: 2f64.powi(b as i32 + 1), count: *count };
+        counted.map(bucket).collect()
+    }
+}
+
+impl From<Vec<Bucket>> for Histogram {
+    fn from(buckets: Vec<Bucket>) -> Histogram {
+        let mut histogram = Histogram::default();
+        for Bucket { below_ns, count } in buckets {
+            histogram.add((below_ns / 2.0) as u64, count);
+        }
+        histogram
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use serde_json::{Value, json};
-
 /// In microseconds.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub(super) struct Latencies {
@@ -32,17 +30,6 @@ impl Latencies {
             p999: at(0.999),
             max: at(1.0),
         }
-    }
-
-    pub(super) fn to_json(self) -> Value {
-        json!({
-            "count": self.count,
-            "mean_us": self.mean,
-            "p50_us": self.p50,
-            "p99_us": self.p99,
-            "p99.9_us": self.p999,
-            "max_us": self.max,
-        })
     }
 }
 

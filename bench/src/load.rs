@@ -1,7 +1,7 @@
 //! The generator: a closed loop, so many requests in flight, and what became of them.
 //!
-//! 1. One thread for each connection, and at most [`CONNECTIONS`] of them if nothing else is said. Each connection keeps its share of the requests in
-//!    flight: as one is answered, the next is sent. Where the server says which shard a connection came to, connections are
+//! 1. One thread for each connection, and at most [`CONNECTIONS`] of them if nothing else is said. Each connection keeps its share of
+//!    the requests in flight: as one is answered, the next is sent. Where the server says which shard a connection came to, connections are
 //!    opened until they lie on different ones.
 //! 2. A request's time runs from before it is written until its answer is decoded. Every answer is checked.
 //! 3. At the end of the time nothing more is sent, and what is under way is waited for.
@@ -19,6 +19,7 @@ use super::latency::{Latencies, nanos_since};
 use crate::Result;
 use crate::connection::Connection;
 use crate::process::CpuOf;
+use crate::record::Figures;
 
 pub(super) const CONNECTIONS: usize = 2;
 /// Of bytes that values are cut from: so many that no compressor finds one twice in a chunk.
@@ -36,10 +37,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn create(self, port: u16) -> Result<()> {
         let mut connection = Connection::open(port)?;
-        connection.execute(&format!(
-            "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = \
-             {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-        ))?;
+        connection.create_keyspace(KEYSPACE)?;
         connection.execute(&format!(
             "CREATE TABLE IF NOT EXISTS {KEYSPACE}.{} (pk bigint PRIMARY KEY, number int, word text, data blob)",
             self.name
@@ -88,20 +86,37 @@ pub(super) struct Load {
     pub(super) seed: u64,
 }
 
-pub(super) struct Figures {
+/// What became of a load.
+pub(super) struct Completed {
     pub(super) operations: u64,
     pub(super) seconds: f64,
     pub(super) latencies: Latencies,
     pub(super) client_cpu_seconds: f64,
 }
 
+impl Completed {
+    pub(super) fn rate(&self) -> f64 {
+        self.operations as f64 / self.seconds.max(1e-9)
+    }
+
+    pub(super) fn figures(&self, server_cpu_seconds: f64) -> Figures {
+        let by_operation = |seconds: f64| 1e6 * seconds / self.operations.max(1) as f64;
+        Figures::default()
+            .with("per_second", self.rate())
+            .latencies("", &self.latencies)
+            .with("server_cpu_us", by_operation(server_cpu_seconds))
+            .with("client_cpu_us", by_operation(self.client_cpu_seconds))
+            .with("seconds", self.seconds)
+    }
+}
+
 impl Load {
-    pub(super) fn run(&self, port: u16) -> Result<Figures> {
+    pub(super) fn run(&self, port: u16) -> Result<Completed> {
         self.run_with(port, CONNECTIONS)
     }
 
     /// With so many connections, if there are as many requests.
-    pub(super) fn run_with(&self, port: u16, connections: usize) -> Result<Figures> {
+    pub(super) fn run_with(&self, port: u16, connections: usize) -> Result<Completed> {
         let count = self.in_flight.min(connections).max(1);
         let pool = random_bytes(self.seed, POOL);
         let mut lanes = Vec::new();
@@ -124,7 +139,7 @@ impl Load {
         for lane in ended {
             nanos.extend(lane.map_err(|e| format!("{:?}: {e}", self.request))?);
         }
-        Ok(Figures {
+        Ok(Completed {
             operations: nanos.len() as u64,
             seconds,
             latencies: Latencies::of(nanos),

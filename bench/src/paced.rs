@@ -7,8 +7,8 @@
 //! ```
 //! 1. One thread sends what is due; connections take turns, and lie on different shards where the server says which.
 //! 2. One thread for each connection receives. A request is known by its stream; each has a slot of its own.
-//! 3. These threads have little to do (some 50 µs for each request, most of it to be woken), but share the cores with the server. So that their waiting for a core
-//!    is not taken for the server's, they run under `SCHED_FIFO` where that is allowed.
+//! 3. These threads have little to do (some 50 µs for each request, most of it to be woken), but share the cores with the server. So
+//!    that their waiting for a core is not taken for the server's, they run under `SCHED_FIFO` where that is allowed.
 //! 4. After the end the answers that are still due are waited for; what never comes is counted.
 
 use std::io::{ErrorKind, Read, Write};

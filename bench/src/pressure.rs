@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use serde_json::{Value, json};
+use super::record::Figures;
 
 /// Counters of the whole machine, since its start.
 #[derive(Clone, Default)]
@@ -54,17 +54,12 @@ impl Pressure {
         }
     }
 
-    /// Seconds in which some task (`some`) or all (`full`) waited for `cpu`, `io` or `memory`; none without PSI.
-    pub(super) fn stalled(&self, what: &str) -> Option<f64> {
-        self.stalls.get(what).map(|micros| *micros as f64 / 1e6)
-    }
-
-    pub(super) fn pages(&self, name: &str) -> u64 {
-        self.pages.get(name).copied().unwrap_or(0)
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        json!({ "stalled_us": self.stalls, "pages": self.pages })
+    /// µs in which some task (`some`) or all (`full`) waited for `cpu`, `io` or `memory`, where the kernel counts them; and pages.
+    pub(super) fn figures(&self, to: Figures) -> Figures {
+        let stalls =
+            self.stalls.iter().map(|(what, micros)| (format!("stalled_us {what}"), micros));
+        let pages = self.pages.iter().map(|(name, count)| (format!("pages {name}"), count));
+        stalls.chain(pages).fold(to, |to, (name, value)| to.with(&name, *value as f64))
     }
 }
 

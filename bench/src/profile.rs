@@ -4,9 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::Result;
+use crate::record::Record;
 
 /// Samples a second; no multiple of any timer's rate.
 const FREQUENCY: &str = "997";
@@ -14,7 +16,7 @@ const FREQUENCY: &str = "997";
 const LEAST: &str = "0.8";
 
 /// A line of `perf report`: a share of all samples.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Share {
     pub(super) percent: f64,
     pub(super) thread: String,
@@ -25,6 +27,11 @@ pub(super) fn is_available() -> bool {
     let mut perf = Command::new("perf");
     perf.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     perf.status().is_ok_and(|status| status.success())
+}
+
+/// Keeps samples in a record, under the name of what was done.
+pub(super) fn keep(record: &mut Record, name: &str, shares: &[Share]) {
+    record.beside.entry("profiles").or_insert_with(|| json!({}))[name] = json!(shares);
 }
 
 /// Runs a command under `perf`; its samples go into a file that is gone afterwards.
@@ -72,10 +79,6 @@ fn parse(report: &str) -> Vec<Share> {
 }
 
 impl Share {
-    pub(super) fn to_json(&self) -> Value {
-        json!({ "percent": self.percent, "thread": self.thread, "symbol": self.symbol })
-    }
-
     /// The largest, in Markdown.
     pub(super) fn table(shares: &[Share]) -> String {
         const SHOWN: usize = 14;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::dataset::DataSet;
-use super::jvm_node::JvmNode;
 use super::machine::files_below;
+use super::server::Server;
 use crate::Result;
 
 const OLD_FILES_GONE_WITHIN: Duration = Duration::from_secs(60);
@@ -17,12 +17,12 @@ const OLD_FILES_GONE_WITHIN: Duration = Duration::from_secs(60);
 /// Empties the table, links the set's files (of its first SSTables only, if a number is given) into its folder, and lets the node open
 /// them. Answers with the folder.
 pub(super) fn restore(
-    node: &JvmNode,
+    node: &Server,
     (keyspace, table): (&str, &str),
     set: &DataSet,
     sstables: Option<u32>,
 ) -> Result<PathBuf> {
-    Connection::open(node.native_port)?.execute(&format!("TRUNCATE {keyspace}.{table}"))?;
+    Connection::open(node.port)?.execute(&format!("TRUNCATE {keyspace}.{table}"))?;
     let folder = table_folder(&node.dir.join("data/data").join(keyspace), table)?;
     wait_until("truncated files are gone", || sstables_in(&folder).is_empty())?;
     set.link_into(&folder, sstables)?;

@@ -1,5 +1,7 @@
-//! A server under test: Halcyon as an operator runs it, or a node of Cassandra. Frozen (SIGSTOP) while it is not its turn, stopped
+//! The contenders' servers: Halcyon as an operator runs it, or a node of Cassandra. Frozen (SIGSTOP) while it is not its turn, stopped
 //! when dropped.
+//!
+//! One [`Plan`] starts either, so that an experiment says once what both get and apart what only one of them needs.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,42 +10,298 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::cage::Cage;
-use super::connection::Connection;
-use super::contender::Contender;
-use super::jvm_node::{JvmNode, Plan};
-use super::process;
-use super::programs::Programs;
+use halcyon_oracle::{Format, Node, Oracle, StartOptions, Version, free_ports};
+
 use crate::Result;
+use crate::cage::Cage;
+use crate::connection::Connection;
+use crate::process;
+use crate::programs::Programs;
+use crate::record::Contender;
 
 const READY_WITHIN: Duration = Duration::from_secs(180);
 const STOP_WITHIN: Duration = Duration::from_secs(120);
 
-pub(super) struct Server {
-    pub(super) contender: Contender,
-    pub(super) pid: u32,
-    pub(super) port: u16,
+/// The oracle's own JVM starts fast and runs slowly; this one is Cassandra's.
+const JVM: &str =
+    "-XX:TieredStopAtLevel=4 -XX:-UseSerialGC -XX:+UseG1GC -XX:+ParallelRefProcEnabled";
+
+/// Cassandra's default where the oracle has another, and time-outs that a busy machine does not reach.
+const CASSANDRA: [&str; 3] = [
+    "commitlog_segment_size: 32MiB",
+    "write_request_timeout: 30000ms",
+    "read_request_timeout: 30000ms",
+];
+
+/// How writes become durable, in Cassandra's words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sync {
+    Batch,
+    Group,
+    Periodic,
+}
+
+impl Sync {
+    pub(crate) const ALL: [Sync; 3] = [Sync::Batch, Sync::Group, Sync::Periodic];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Sync::Batch => "batch",
+            Sync::Group => "group",
+            Sync::Periodic => "periodic",
+        }
+    }
+}
+
+/// How to start a server.
+#[derive(Clone)]
+pub(crate) struct Plan<'a> {
+    /// None of Halcyon.
+    version: Option<Version>,
+    mode: String,
+    dir: PathBuf,
+    /// Lines of its configuration.
+    settings: Vec<String>,
+    jvm: &'static str,
+    heap: &'a str,
+    cage: Option<&'a Cage>,
+}
+
+impl<'a> Plan<'a> {
+    /// The directory may have data.
+    pub(crate) fn halcyon(mode: &str, dir: PathBuf) -> Plan<'a> {
+        let mode = mode.to_owned();
+        Plan { version: None, mode, dir, settings: Vec::new(), jvm: "", heap: "", cage: None }
+    }
+
+    /// The directory is emptied.
+    pub(crate) fn cassandra(version: Version, mode: &str, dir: PathBuf) -> Plan<'a> {
+        let settings = CASSANDRA.map(str::to_owned).to_vec();
+        Plan { version: Some(version), settings, heap: "2g", ..Plan::halcyon(mode, dir) }
+    }
+
+    pub(crate) fn set(mut self, line: impl Into<String>) -> Plan<'a> {
+        self.settings.push(line.into());
+        self
+    }
+
+    pub(crate) fn set_all<S: AsRef<str>>(self, lines: &[S]) -> Plan<'a> {
+        lines.iter().fold(self, |plan, line| plan.set(line.as_ref()))
+    }
+
+    pub(crate) fn sync(self, sync: Sync) -> Plan<'a> {
+        let plan = self.set(format!("commitlog_sync: {}", sync.name()));
+        match (sync, plan.version) {
+            (Sync::Periodic, _) => plan.set("commitlog_sync_period: 10000ms"),
+            // The oracle's own configuration has a period, which only the periodic mode may have.
+            (Sync::Batch, Some(_)) => plan.set("commitlog_sync_period: 0ms"),
+            (Sync::Batch, None) => plan,
+            (Sync::Group, Some(_)) => {
+                plan.set("commitlog_sync_period: 0ms").set("commitlog_sync_group_window: 10ms")
+            }
+            (Sync::Group, None) => plan.set("commitlog_sync_group_window: 10ms"),
+        }
+    }
+
+    /// Options of the JVM beside Cassandra's.
+    pub(crate) fn jvm(self, jvm: &'static str) -> Plan<'a> {
+        Plan { jvm, ..self }
+    }
+
+    pub(crate) fn heap(self, heap: &'a str) -> Plan<'a> {
+        Plan { heap, ..self }
+    }
+
+    pub(crate) fn cage(self, cage: Option<&'a Cage>) -> Plan<'a> {
+        Plan { cage, ..self }
+    }
+}
+
+pub(crate) struct Server {
+    pub(crate) contender: Contender,
+    pub(crate) pid: u32,
+    pub(crate) port: u16,
+    pub(crate) dir: PathBuf,
+    /// From the start of the process to the first answered query.
+    pub(crate) start_seconds: f64,
     kind: Kind,
 }
 
 enum Kind {
-    Halcyon(Halcyon),
-    Cassandra(JvmNode),
+    Halcyon(Child),
+    /// None once it is stopped.
+    Cassandra(Option<Node>, Version),
 }
 
-struct Halcyon {
-    child: Child,
-    dir: PathBuf,
+impl Server {
+    pub(crate) fn start(programs: &Programs, plan: &Plan<'_>) -> Result<Server> {
+        match plan.version {
+            None => halcyon(programs, plan),
+            Some(version) => cassandra(version, plan),
+        }
+    }
+
+    pub(crate) fn freeze(&self) -> Result<()> {
+        process::signal("-STOP", self.pid)
+    }
+
+    pub(crate) fn thaw(&self) -> Result<()> {
+        process::signal("-CONT", self.pid)
+    }
+
+    pub(crate) fn is_halcyon(&self) -> bool {
+        self.contender.is_halcyon()
+    }
+
+    /// Does nothing to Halcyon, which is asked over CQL.
+    pub(crate) fn nodetool(&self, arguments: &[&str]) -> Result<()> {
+        let Kind::Cassandra(Some(node), version) = &self.kind else { return Ok(()) };
+        let words: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+        let output = Oracle::open(*version)?.nodetool(node.jmx_port(), &words).output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(format!("nodetool {}: {said}", arguments.join(" ")).into())
+    }
+
+    /// The release and the JMX port, of Cassandra.
+    pub(crate) fn jmx(&self) -> Option<(Version, u16)> {
+        match &self.kind {
+            Kind::Cassandra(Some(node), version) => Some((*version, node.jmx_port())),
+            Kind::Cassandra(None, _) | Kind::Halcyon(_) => None,
+        }
+    }
+
+    /// Ends it in good order. Halcyon's directory stays, Cassandra's goes.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match &mut self.kind {
+            Kind::Halcyon(child) => drain(child),
+            Kind::Cassandra(node, _) => {
+                if let Some(node) = node.take() {
+                    let _ = process::signal("-CONT", self.pid);
+                    drop(node);
+                    // Its files are as large as what was measured.
+                    let _ = fs::remove_dir_all(&self.dir);
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
-/// How to start Halcyon.
-pub(super) struct HalcyonPlan<'a> {
-    pub(super) mode: &'a str,
-    /// May have data.
-    pub(super) dir: &'a Path,
-    /// Lines of its configuration.
-    pub(super) settings: &'a [String],
-    pub(super) cage: Option<&'a Cage>,
+impl Drop for Server {
+    fn drop(&mut self) {
+        let Err(error) = self.end() else { return };
+        eprintln!("bench: {error}");
+        if let Kind::Halcyon(child) = &mut self.kind {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn halcyon(programs: &Programs, plan: &Plan<'_>) -> Result<Server> {
+    let dir = plan.dir.as_path();
+    fs::create_dir_all(dir)?;
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+    let config = dir.with_extension("yaml");
+    let yaml: String = plan.settings.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&config, yaml)?;
+    let log = dir.with_extension("log");
+    let mut command = programs.serve(plan.cage);
+    command.arg("--data-dir").arg(dir).arg("--config").arg(&config);
+    command.args(["--port", &port.to_string()]).stdin(Stdio::null());
+    let output = File::create(&log)?;
+    let child = command.stdout(output.try_clone()?).stderr(output).spawn()?;
+    let mut server = Server {
+        contender: Contender::new("halcyon", &plan.mode),
+        pid: child.id(),
+        port,
+        dir: dir.to_owned(),
+        start_seconds: 0.0,
+        kind: Kind::Halcyon(child),
+    };
+    server.start_seconds = wait_for_answer(port, || match &mut server.kind {
+        Kind::Halcyon(child) => check_runs(child, &log),
+        Kind::Cassandra(..) => Ok(()),
+    })?;
+    Ok(server)
+}
+
+fn check_runs(child: &mut Child, log: &Path) -> Result<()> {
+    let Some(status) = child.try_wait()? else { return Ok(()) };
+    let said = fs::read_to_string(log).unwrap_or_default();
+    Err(format!("halcyon serve ended ({status}):\n{said}").into())
+}
+
+/// Sends SIGTERM, upon which Halcyon drains.
+fn drain(child: &mut Child) -> Result<()> {
+    if child.try_wait()?.is_some() {
+        return Ok(());
+    }
+    process::signal("-CONT", child.id())?;
+    process::signal("-TERM", child.id())?;
+    let asked = Instant::now();
+    while asked.elapsed() < STOP_WITHIN {
+        match child.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(format!("halcyon serve did not drain: {status}").into()),
+            None => sleep(Duration::from_millis(5)),
+        }
+    }
+    Err(format!("halcyon serve did not drain in {STOP_WITHIN:?}").into())
+}
+
+fn cassandra(version: Version, plan: &Plan<'_>) -> Result<Server> {
+    /// 6.0-alpha2 gives up on its own log when the machine is busy.
+    const ATTEMPTS: u32 = 3;
+    let contender = Contender::new(version.name(), &plan.mode);
+    let mut started = start_node(version, plan);
+    for _ in 1..ATTEMPTS {
+        if started.is_ok() {
+            break;
+        }
+        started = start_node(version, plan);
+    }
+    let (node, start_seconds) =
+        started.map_err(|e| format!("{} did not start: {e}", contender.name()))?;
+    Ok(Server {
+        contender,
+        pid: node.pid().ok_or("no process")?,
+        port: node.native_port(),
+        dir: plan.dir.clone(),
+        start_seconds,
+        kind: Kind::Cassandra(Some(node), version),
+    })
+}
+
+fn start_node(version: Version, plan: &Plan<'_>) -> Result<(Node, f64)> {
+    if plan.dir.exists() {
+        fs::remove_dir_all(&plan.dir)?;
+    }
+    let port = free_ports()?;
+    let options = StartOptions {
+        format: if version == Version::V5 { Format::Oa } else { Format::Pa },
+        dir: Some(plan.dir.clone()),
+        port: Some(port),
+        heap: plan.heap.to_owned(),
+        settings: plan.settings.clone(),
+        jvm: format!("{JVM} {}", plan.jvm),
+        launcher: plan.cage.map(Cage::launcher).unwrap_or_default(),
+    };
+    let oracle = Oracle::open(version)?;
+    // Asked meanwhile: the oracle looks for an open port only, four times a second.
+    let (node, seconds) = std::thread::scope(|scope| {
+        let first_answer =
+            scope.spawn(|| wait_for_answer(port, || Ok(())).map_err(|e| e.to_string()));
+        (Node::start(&oracle, &options), first_answer.join())
+    });
+    Ok((node?, seconds.map_err(|_| "the waiting thread panicked")??))
 }
 
 fn wait_for_answer(port: u16, mut still_there: impl FnMut() -> Result<()>) -> Result<f64> {
@@ -57,108 +315,4 @@ fn wait_for_answer(port: u16, mut still_there: impl FnMut() -> Result<()>) -> Re
         sleep(Duration::from_millis(1));
     }
     Ok(began.elapsed().as_secs_f64())
-}
-
-impl Server {
-    /// Also gives the seconds from the start of the process to its first answer.
-    pub(super) fn halcyon(programs: &Programs, plan: &HalcyonPlan<'_>) -> Result<(Server, f64)> {
-        fs::create_dir_all(plan.dir)?;
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        let config = plan.dir.with_extension("yaml");
-        let yaml: String = plan.settings.iter().map(|line| format!("{line}\n")).collect();
-        fs::write(&config, yaml)?;
-        let log = plan.dir.with_extension("log");
-        let mut command = programs.serve(plan.cage);
-        command.arg("--data-dir").arg(plan.dir).arg("--config").arg(&config);
-        command.args(["--port", &port.to_string()]).stdin(Stdio::null());
-        let output = File::create(&log)?;
-        let child = command.stdout(output.try_clone()?).stderr(output).spawn()?;
-        let pid = child.id();
-        let contender = Contender::new("halcyon", plan.mode);
-        let mut halcyon = Halcyon { child, dir: plan.dir.to_owned() };
-        let seconds = wait_for_answer(port, || match halcyon.child.try_wait()? {
-            None => Ok(()),
-            Some(status) => {
-                let said = fs::read_to_string(&log).unwrap_or_default();
-                Err(format!("halcyon serve ended ({status}):\n{said}").into())
-            }
-        })?;
-        Ok((Server { contender, pid, port, kind: Kind::Halcyon(halcyon) }, seconds))
-    }
-
-    /// On an empty directory.
-    pub(super) fn cassandra(mode: &str, plan: &Plan<'_>) -> Result<(Server, f64)> {
-        let port = plan.port;
-        let (node, seconds) = std::thread::scope(|scope| {
-            let first_answer =
-                scope.spawn(|| wait_for_answer(port, || Ok(())).map_err(|e| e.to_string()));
-            let node = JvmNode::start(plan);
-            (node, first_answer.join())
-        });
-        let contender = Contender::new(plan.version.name(), mode);
-        let node = node.map_err(|e| format!("{} did not start: {e}", contender.name()))?;
-        let seconds = seconds.map_err(|_| "the waiting thread panicked")??;
-        Ok((Server { contender, pid: node.pid, port, kind: Kind::Cassandra(node) }, seconds))
-    }
-
-    pub(super) fn freeze(&self) -> Result<()> {
-        process::signal("-STOP", self.pid)
-    }
-
-    pub(super) fn thaw(&self) -> Result<()> {
-        process::signal("-CONT", self.pid)
-    }
-
-    pub(super) fn is_halcyon(&self) -> bool {
-        self.contender.is_halcyon()
-    }
-
-    /// The node, of Cassandra.
-    pub(super) fn node(&self) -> Option<&JvmNode> {
-        match &self.kind {
-            Kind::Cassandra(node) => Some(node),
-            Kind::Halcyon(_) => None,
-        }
-    }
-
-    /// Ends it in good order. Halcyon's directory stays and is the answer; Cassandra's goes with it.
-    pub(super) fn stop(mut self) -> Result<Option<PathBuf>> {
-        match &mut self.kind {
-            Kind::Halcyon(halcyon) => {
-                halcyon.stop()?;
-                Ok(Some(halcyon.dir.clone()))
-            }
-            Kind::Cassandra(_) => Ok(None),
-        }
-    }
-}
-
-impl Halcyon {
-    /// SIGTERM, which drains.
-    fn stop(&mut self) -> Result<()> {
-        if self.child.try_wait()?.is_some() {
-            return Ok(());
-        }
-        process::signal("-CONT", self.child.id())?;
-        process::signal("-TERM", self.child.id())?;
-        let asked = Instant::now();
-        while asked.elapsed() < STOP_WITHIN {
-            match self.child.try_wait()? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(format!("halcyon serve did not drain: {status}").into()),
-                None => sleep(Duration::from_millis(5)),
-            }
-        }
-        Err(format!("halcyon serve did not drain in {STOP_WITHIN:?}").into())
-    }
-}
-
-impl Drop for Halcyon {
-    fn drop(&mut self) {
-        if let Err(error) = self.stop() {
-            eprintln!("bench: {error}");
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
 }

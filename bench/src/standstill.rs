@@ -1,7 +1,7 @@
 //! When a core stood still: on each core a thread that goes before all others sleeps for a millisecond and looks how late it wakes up.
 //!
-//! On a virtual machine the host takes cores away, and the guest's own accounts (`steal` in `/proc/stat`) need not say so. Whatever wanted to
-//! run there has waited, whosever program it is. Without the right to go before others nothing is seen.
+//! On a virtual machine the host takes cores away, and the guest's own accounts (`steal` in `/proc/stat`) need not say so. Whatever
+//! wanted to run there has waited, whosever program it is. Without the right to go before others nothing is seen.
 
 use std::process::Command;
 use std::sync::Arc;

@@ -30,7 +30,7 @@ use std::process::Command;
 pub use command::{bounded, call};
 pub use fetch::fetch;
 pub use jvm::java_home;
-pub use node::{Node, StartOptions, offline_properties, stop_recorded};
+pub use node::{Node, StartOptions, free_ports, offline_properties, stop_recorded};
 
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 

@@ -213,15 +213,16 @@ fn fresh(dir: &Path) -> Result<PathBuf> {
     Ok(std::path::absolute(dir)?)
 }
 
-fn choose_ports(wanted: Option<u16>) -> Result<Ports> {
+/// The first of three free ports in a row.
+pub fn free_ports() -> Result<u16> {
     let free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     let mut candidates = (FIRST_PORT..FIRST_PORT + 3000).step_by(3);
-    let native = match wanted {
-        Some(port) => port,
-        None => candidates
-            .find(|port| (*port..port + 3).all(free))
-            .ok_or("no three free ports in a row above 19042: end other nodes")?,
-    };
+    let found = candidates.find(|port| (*port..port + 3).all(free));
+    Ok(found.ok_or("no three free ports in a row above 19042: end other nodes")?)
+}
+
+fn choose_ports(wanted: Option<u16>) -> Result<Ports> {
+    let native = wanted.map_or_else(free_ports, Ok)?;
     Ok(Ports { native, storage: native + 1, jmx: native + 2 })
 }
 

@@ -1,5 +1,5 @@
-//! A PostgreSQL of its own, from Debian's package: a data directory beside the others', on loopback, run as an unprivileged user, stopped by its
-//! process id. `pgbench` is its generator.
+//! A PostgreSQL of its own, from Debian's package: a data directory beside the others', on loopback, run as an unprivileged user,
+//! stopped by its process id. `pgbench` is its generator.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use halcyon_oracle::apt::{self, is_root};
 
 use crate::latency::Latencies;
-use crate::load::Figures;
+use crate::load::Completed;
 use crate::process::{CpuOf, signal};
 use crate::{Result, call};
 
@@ -34,7 +34,7 @@ pub(super) struct Postgres {
 }
 
 pub(super) struct Turn {
-    pub(super) figures: Figures,
+    pub(super) completed: Completed,
     pub(super) server_cpu_seconds: f64,
 }
 
@@ -188,13 +188,13 @@ impl Postgres {
         let client_cpu_seconds = own.seconds() - client_before;
         let server_cpu_seconds = self.cpu_seconds() - cpu_before;
         let nanos = transactions(&log)?;
-        let figures = Figures {
+        let completed = Completed {
             operations: nanos.len() as u64,
             seconds: whole.parse()?,
             latencies: Latencies::of(nanos),
             client_cpu_seconds,
         };
-        Ok(Turn { figures, server_cpu_seconds })
+        Ok(Turn { completed, server_cpu_seconds })
     }
 }
 

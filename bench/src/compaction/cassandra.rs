@@ -9,27 +9,26 @@
 
 use std::path::{Path, PathBuf};
 
-use super::record::Run;
+use super::Run;
 use crate::Result;
 use crate::connection::Connection;
-use crate::contender::Contender;
 use crate::dataset::DataSet;
 use crate::jmx::Jmx;
-use crate::jvm_node::{JvmNode, Plan};
 use crate::machine::{cached_bytes, drop_page_cache, files_below};
 use crate::process::Watch;
 use crate::programs::Programs;
+use crate::record::Contender;
 use crate::restore::{restore, sstable_of, sstables_in, wait_until};
+use crate::server::{Plan, Server};
 use halcyon_oracle::{Oracle, Version};
 
 const KEYSPACE: &str = "bench";
-const FIRST_PORT: u16 = 27042;
 /// SSTables of the compaction that warms the JVM up: its compiler has seen all by the second GiB or so.
 const WARM_UP: u32 = 12;
 
 pub(super) struct Cassandra {
     pub(super) contender: Contender,
-    node: JvmNode,
+    node: Server,
     version: Version,
     /// Something has been compacted: the compiler has seen what is hot.
     is_warm: bool,
@@ -42,12 +41,7 @@ fn version_of(contender: &Contender) -> Result<Version> {
 
 /// What the mode means in cassandra.yaml.
 fn settings(contender: &Contender) -> Vec<&'static str> {
-    let mut lines = vec![
-        "concurrent_compactors: 2",
-        "compaction_throughput: 0MiB/s",
-        "write_request_timeout: 30000ms",
-        "read_request_timeout: 30000ms",
-    ];
+    let mut lines = vec!["concurrent_compactors: 2", "compaction_throughput: 0MiB/s"];
     if contender.peer != Version::V6.name() {
         return lines;
     }
@@ -63,23 +57,12 @@ fn settings(contender: &Contender) -> Vec<&'static str> {
 }
 
 /// Starts the node of a contender, and freezes it.
-pub(super) fn start(contender: &Contender, home: &Path, number: u16) -> Result<Cassandra> {
+pub(super) fn start(programs: &Programs, contender: &Contender, home: &Path) -> Result<Cassandra> {
     let version = version_of(contender)?;
-    let plan = Plan {
-        version,
-        dir: home.join("nodes").join(format!("{}-{}", contender.peer, contender.mode)),
-        port: FIRST_PORT + 3 * number,
-        settings: settings(contender).into_iter().map(str::to_owned).collect(),
-        jvm: "",
-        heap: "2g",
-        cage: None,
-    };
-    let node = JvmNode::start(&plan);
-    let node = node.map_err(|e| format!("{} did not start: {e}", contender.name()))?;
-    Connection::open(node.native_port)?.execute(&format!(
-        "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = \
-         {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-    ))?;
+    let dir = home.join("nodes").join(format!("{}-{}", contender.peer, contender.mode));
+    let plan = Plan::cassandra(version, &contender.mode, dir).set_all(&settings(contender));
+    let node = Server::start(programs, &plan)?;
+    Connection::open(node.port)?.create_keyspace(KEYSPACE)?;
     node.freeze()?;
     Ok(Cassandra { contender: contender.clone(), node, version, is_warm: false })
 }
@@ -88,7 +71,7 @@ impl Cassandra {
     /// Compacts a set once; the node runs only meanwhile.
     pub(super) fn run(&mut self, programs: &Programs, set: &DataSet) -> Result<Run> {
         self.node.thaw()?;
-        Connection::open(self.node.native_port)?.execute(&set.codec.schema(KEYSPACE))?;
+        Connection::open(self.node.port)?.execute(&set.codec.schema(KEYSPACE))?;
         if !self.is_warm {
             self.compact(programs, set, Some(WARM_UP))?;
             self.is_warm = true;
@@ -101,7 +84,8 @@ impl Cassandra {
     fn compact(&self, programs: &Programs, set: &DataSet, sstables: Option<u32>) -> Result<Run> {
         let table = set.codec.table();
         let folder = restore(&self.node, (KEYSPACE, &table), set, sstables)?;
-        let mut jmx = Jmx::connect(&Oracle::open(self.version)?, self.node.jmx_port)?;
+        let mut jmx =
+            Jmx::connect(&Oracle::open(self.version)?, self.node.jmx().ok_or("no JMX")?.1)?;
         jmx.ask(&["no-autocompaction", KEYSPACE, &table])?;
         let was_cold = drop_page_cache();
         let watch = Watch::process(self.node.pid, &folder)?;
@@ -112,7 +96,6 @@ impl Cassandra {
         let outputs: Vec<PathBuf> =
             files_below(&folder).into_iter().filter(|path| sstable_of(path).is_some()).collect();
         let run = Run {
-            codec: set.codec.0.clone(),
             contender: self.contender.clone(),
             buffers: None,
             cost,
@@ -121,11 +104,9 @@ impl Cassandra {
             cached_outputs: cached_bytes(&outputs),
             content: programs.measure(&["inspect".as_ref(), folder.as_os_str()])?,
             summary: None,
-            data_bytes: set.data_bytes(),
-            file_bytes: set.file_bytes(),
         };
         let truncate = format!("TRUNCATE {KEYSPACE}.{table}");
-        Connection::open(self.node.native_port)?.execute(&truncate)?;
+        Connection::open(self.node.port)?.execute(&truncate)?;
         run.checked()
     }
 }

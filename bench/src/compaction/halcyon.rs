@@ -1,19 +1,19 @@
 //! Halcyon as a peer: one process for each compaction, as an operator runs it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::record::Run;
+use super::Run;
 use crate::Result;
-use crate::contender::Contender;
 use crate::dataset::DataSet;
 use crate::machine::{cached_bytes, drop_page_cache, files_below};
 use crate::process::Watch;
 use crate::profile::{self, Share};
 use crate::programs::Programs;
+use crate::record::Contender;
 
 /// What may be asked of a compaction besides its access mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,14 +35,6 @@ impl Buffers {
     }
 }
 
-/// Where to run, and how.
-pub(super) struct Place {
-    /// A folder for inputs and outputs, gone afterwards.
-    pub(super) scratch: PathBuf,
-    /// Begin with an empty page cache.
-    pub(super) cold: bool,
-}
-
 /// Folders and command of one compaction.
 struct Prepared {
     command: Command,
@@ -54,9 +46,8 @@ fn prepare(
     set: &DataSet,
     contender: &Contender,
     buffers: Buffers,
-    place: &Place,
+    scratch: &Path,
 ) -> Result<Prepared> {
-    let scratch = &place.scratch;
     let (input, output) = (scratch.join("input"), scratch.join("output"));
     if scratch.exists() {
         fs::remove_dir_all(scratch)?;
@@ -77,39 +68,37 @@ fn prepare(
     Ok(Prepared { command, output })
 }
 
-/// Compacts a set once.
+/// Compacts a set once, in a folder that is gone afterwards; `cold`: with an empty page cache.
 pub(super) fn run(
     programs: &Programs,
     set: &DataSet,
     contender: &Contender,
     buffers: Buffers,
-    place: &Place,
+    scratch: &Path,
+    cold: bool,
 ) -> Result<Run> {
-    let Prepared { mut command, output } = prepare(programs, set, contender, buffers, place)?;
+    let Prepared { mut command, output } = prepare(programs, set, contender, buffers, scratch)?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let was_cold = place.cold && drop_page_cache();
+    let was_cold = cold && drop_page_cache();
     let child = command.spawn()?;
-    let watch = Watch::child(child.id(), &place.scratch)?;
+    let watch = Watch::child(child.id(), scratch)?;
     let ended = child.wait_with_output()?;
     let cost = watch.stop()?;
     if !ended.status.success() {
         return Err(String::from_utf8_lossy(&ended.stderr).into_owned().into());
     }
     let run = Run {
-        codec: set.codec.0.clone(),
         contender: contender.clone(),
         buffers: Some(buffers.name()),
         cost,
         was_cold,
-        // Before anybody looks into the files.
+        // Before `inspect` reads the files.
         cached_inputs: cached_bytes(&set.files()),
         cached_outputs: cached_bytes(&files_below(&output)),
         content: programs.measure(&["inspect".as_ref(), output.as_os_str()])?,
         summary: serde_json::from_slice(&ended.stdout).ok().map(without_paths),
-        data_bytes: set.data_bytes(),
-        file_bytes: set.file_bytes(),
     };
-    fs::remove_dir_all(&place.scratch)?;
+    fs::remove_dir_all(scratch)?;
     run.checked()
 }
 
@@ -118,11 +107,11 @@ pub(super) fn profile(
     programs: &Programs,
     set: &DataSet,
     contender: &Contender,
-    place: &Place,
+    scratch: &Path,
 ) -> Result<Vec<Share>> {
-    let prepared = prepare(programs, set, contender, Buffers::DEFAULT, place)?;
-    let shares = profile::of(&prepared.command, &place.scratch.join("perf.data"))?;
-    fs::remove_dir_all(&place.scratch)?;
+    let prepared = prepare(programs, set, contender, Buffers::DEFAULT, scratch)?;
+    let shares = profile::of(&prepared.command, &scratch.join("perf.data"))?;
+    fs::remove_dir_all(scratch)?;
     Ok(shares)
 }
 

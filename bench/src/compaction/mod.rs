@@ -6,31 +6,34 @@
 //! 3. The bounds of this compressor: the codec alone, the device alone, on the same files.
 //! 4. One run of Halcyon under `perf`, if that is there: what bounds it.
 //! 5. On the first compressor: Halcyon with other buffers.
-//! 6. All outputs must hold the same partitions, rows and cells. Then table, plot and records are written.
+//! 6. All outputs must hold the same partitions, rows and cells.
 
 mod cassandra;
 mod halcyon;
-mod plot;
-mod record;
-mod report;
+mod page;
 
 use cassandra::Cassandra;
-use halcyon::{Buffers, Place};
-use record::{Bounds, Record, Run};
-use serde_json::Value;
+use halcyon::Buffers;
+pub(crate) use page::page;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::contender::{Contender, Spread};
-use super::dataset::{Codec, DataSet};
-use super::machine::{self, drop_page_cache};
-use super::programs::Programs;
-use super::{Common, Places, parse_size, profile};
 use crate::Result;
+use crate::dataset::{Codec, DataSet};
+use crate::invocation::{Common, Invocation};
+use crate::machine::{self, drop_page_cache};
+use crate::parse_size;
+use crate::process::Cost;
+use crate::profile;
+use crate::programs::Programs;
+use crate::record::{Contender, Figures, Spread};
 
+const MIB: f64 = 1_048_576.0;
 /// Raw bytes that the codec's bound is measured on: enough for a steady rate.
 const CODEC_SAMPLE: u64 = 512 << 20;
 const TINY_SIZE: u64 = 4 << 20;
 
-#[derive(clap::Args, Clone)]
+#[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct Arguments {
     /// Uncompressed bytes of the inputs
     #[arg(long, default_value = "4GiB", value_parser = parse_size)]
@@ -55,44 +58,109 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 0)]
     buffer_rounds: u32,
     #[command(flatten)]
+    #[serde(skip)]
     common: Common,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let mut arguments = arguments.clone();
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     if arguments.common.tiny {
         arguments.size = TINY_SIZE;
         (arguments.rounds, arguments.other_rounds) = (1, 1);
         arguments.buffer_rounds = 0;
     }
-    let places = Places::make(&arguments.common, "bench/data", "bench/compaction")?;
-    if !arguments.common.tiny && !drop_page_cache() {
-        eprintln!(
-            "bench: the page cache cannot be dropped between runs; be root to compare them cold"
-        );
-    }
-    let mut bench = Bench::prepare(arguments, places)?;
+    let mut invocation = Invocation::begin("compaction", &arguments.common, "data", &arguments)?;
+    invocation.drop_page_cache();
+    let mut bench = Bench::prepare(arguments, invocation)?;
     let codecs = bench.arguments.compressors.clone();
     for codec in &codecs {
         bench.codec(codec)?;
-        bench.write()?;
+        bench.invocation.write()?;
     }
     if let Some(first) = codecs.first() {
         bench.buffers(first)?;
     }
-    bench.write()?;
-    println!("{}", report::markdown(&bench.record));
-    eprintln!("bench: written to {}", bench.places.out.display());
-    bench.check_content()
+    bench.check_content()?;
+    bench.invocation.end()
+}
+
+/// One compaction, by either program.
+struct Run {
+    contender: Contender,
+    /// Of Halcyon.
+    buffers: Option<String>,
+    cost: Cost,
+    /// The page cache was empty.
+    was_cold: bool,
+    /// Bytes of inputs and outputs that are in the page cache afterwards, if it can be seen.
+    cached_inputs: Option<u64>,
+    cached_outputs: Option<u64>,
+    /// What the statistics of the output say.
+    content: Value,
+    /// What the program itself says: Halcyon's counters and latencies by purpose.
+    summary: Option<Value>,
+}
+
+impl Run {
+    fn figures(&self, set: &DataSet) -> Figures {
+        let Run { cost, content, .. } = self;
+        let bytes = |bytes: Option<u64>| bytes.map_or(f64::NAN, |bytes| bytes as f64);
+        let content = |name: &str| content[name].as_f64().unwrap_or(0.0);
+        let data_bytes = set.data_bytes() as f64;
+        let cached = bytes(self.cached_inputs) + bytes(self.cached_outputs);
+        let moved = set.file_bytes() as f64 + content("file_bytes");
+        Figures::default()
+            .with("seconds", cost.seconds)
+            .with("raw_mib_per_second", data_bytes / MIB / cost.seconds.max(1e-9))
+            .with("cpu_seconds", cost.cpu_seconds)
+            .with("cpu_seconds_per_gib", cost.cpu_seconds / (data_bytes / MIB / 1024.0))
+            .with("peak_memory_bytes", cost.peak_memory as f64)
+            .with("device_bytes_read", cost.device.bytes_read as f64)
+            .with("device_bytes_written", cost.device.bytes_written as f64)
+            .with("page_cache_growth_peak_bytes", cost.cache_peak as f64)
+            .with("page_cache_growth_bytes", cost.cache_after as f64)
+            .with("active_file_growth_bytes", cost.active_file_after as f64)
+            .with("dirty_peak_bytes", cost.dirty_peak as f64)
+            .with("cached_input_bytes", bytes(self.cached_inputs))
+            .with("cached_output_bytes", bytes(self.cached_outputs))
+            // Of what was read and written.
+            .with("cached_share", cached / moved.max(1.0))
+            .with("cold", f64::from(u8::from(self.was_cold)))
+            .with("input_data_bytes", data_bytes)
+            .with("input_file_bytes", set.file_bytes() as f64)
+            .with("output_data_bytes", content("data_bytes"))
+            .with("output_file_bytes", content("file_bytes"))
+            .with("output_partitions", content("partitions"))
+            .with("output_rows", content("rows"))
+            .with("output_cells", content("cells"))
+            .with("load_before", machine::load())
+    }
+
+    fn details(&self) -> Value {
+        json!({
+            "buffers": self.buffers,
+            "cpu_seconds_by_thread": self.cost.threads,
+            "output": self.content,
+            "summary": self.summary,
+        })
+    }
+
+    /// A run that wrote nothing is none.
+    fn checked(self) -> Result<Run> {
+        match self.content["rows"].as_u64() {
+            None | Some(0) => {
+                Err(format!("{}: the output has no rows", self.contender.name()).into())
+            }
+            Some(_) => Ok(self),
+        }
+    }
 }
 
 struct Bench {
     arguments: Arguments,
-    places: Places,
+    invocation: Invocation,
     programs: Programs,
     halcyon: Vec<Contender>,
     cassandra: Vec<Cassandra>,
-    record: Record,
 }
 
 fn contenders(arguments: &Arguments) -> Vec<Contender> {
@@ -114,88 +182,93 @@ fn contenders(arguments: &Arguments) -> Vec<Contender> {
 }
 
 impl Bench {
-    fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
+    fn prepare(arguments: Arguments, invocation: Invocation) -> Result<Bench> {
         let programs = Programs::build(arguments.common.tiny)?;
         let all = contenders(&arguments);
         let (halcyon, rivals): (Vec<_>, Vec<_>) = all.into_iter().partition(Contender::is_halcyon);
-        for codec in &arguments.compressors {
-            open_set(&programs, &places, &arguments, codec)?;
+        let mut bench = Bench { arguments, invocation, programs, halcyon, cassandra: Vec::new() };
+        for codec in &bench.arguments.compressors {
+            bench.open_set(codec)?;
         }
         if !rivals.is_empty() {
             eprintln!("bench: starting {} nodes of Cassandra", rivals.len());
         }
-        let mut cassandra = Vec::new();
-        for (number, rival) in (0u16..).zip(&rivals) {
-            cassandra.push(cassandra::start(rival, &places.data, number)?);
+        for rival in &rivals {
+            let node = cassandra::start(&bench.programs, rival, &bench.invocation.data)?;
+            bench.cassandra.push(node);
         }
-        let record = Record {
-            machine: machine::describe(),
-            runs: Vec::new(),
-            bounds: Vec::new(),
-            buffer_runs: Vec::new(),
-            profiles: Vec::new(),
-        };
-        Ok(Bench { arguments, places, programs, halcyon, cassandra, record })
+        Ok(bench)
     }
 
-    fn place(&self) -> Place {
-        Place { scratch: self.places.data.join("scratch"), cold: !self.arguments.common.tiny }
+    fn open_set(&self, codec: &Codec) -> Result<DataSet> {
+        let Arguments { size, sstables, .. } = self.arguments;
+        DataSet::open(&self.programs, &self.invocation.data, codec, size, sstables)
     }
 
+    fn halcyon(&self, set: &DataSet, who: &Contender, buffers: Buffers) -> Result<Run> {
+        let scratch = self.invocation.data.join("scratch");
+        let is_cold = !self.arguments.common.tiny;
+        halcyon::run(&self.programs, set, who, buffers, &scratch, is_cold)
+    }
+
+    fn note(&mut self, heading: &str, set: &DataSet, run: &Run) {
+        let record = &mut self.invocation.record;
+        record.add_with(heading, &run.contender, run.figures(set), run.details());
+    }
+
+    /// Everything on one compressor.
     fn codec(&mut self, codec: &Codec) -> Result<()> {
-        let set = open_set(&self.programs, &self.places, &self.arguments, codec)?;
-        let place = self.place();
-        let Arguments { rounds, cassandra_rounds, other_rounds, .. } = self.arguments;
+        let set = self.open_set(codec)?;
         let is_first = self.arguments.compressors.first() == Some(codec);
-        let (rounds, cassandra_rounds) =
-            if is_first { (rounds, cassandra_rounds) } else { (other_rounds, other_rounds) };
-        for round in 0..rounds.max(cassandra_rounds) {
-            for contender in self.halcyon.iter().filter(|_| round < rounds) {
-                let run = halcyon::run(&self.programs, &set, contender, Buffers::DEFAULT, &place)?;
-                say(&run);
-                self.record.runs.push(run);
+        let other = self.arguments.other_rounds;
+        let of = |rounds: u32| if is_first { rounds } else { other };
+        let (ours, theirs) = (of(self.arguments.rounds), of(self.arguments.cassandra_rounds));
+        for round in 0..ours.max(theirs) {
+            for who in self.halcyon.clone().iter().filter(|_| round < ours) {
+                let run = self.halcyon(&set, who, Buffers::DEFAULT)?;
+                self.note(&codec.0, &set, &run);
             }
-            for node in self.cassandra.iter_mut().filter(|_| round < cassandra_rounds) {
+            for number in (0..self.cassandra.len()).filter(|_| round < theirs) {
+                let node = &mut self.cassandra[number];
                 match node.run(&self.programs, &set) {
-                    Ok(run) => {
-                        say(&run);
-                        self.record.runs.push(run);
-                    }
+                    Ok(run) => self.note(&codec.0, &set, &run),
                     // One rival less is still a result.
-                    Err(error) => eprintln!("bench: {}: {error}", node.contender.name()),
+                    Err(error) => {
+                        let name = node.contender.name();
+                        self.invocation.record.miss(format!("{name}: {error}"));
+                    }
                 }
             }
         }
-        let bounds = self.bounds(&set)?;
-        self.record.bounds.push(bounds);
-        self.profile(&set, &place);
-        Ok(())
+        self.profile(&set);
+        self.bounds(&set)
     }
 
     /// One more run, of the first of Halcyon's modes; without `perf` there is none.
-    fn profile(&mut self, set: &DataSet, place: &Place) {
+    fn profile(&mut self, set: &DataSet) {
         let Some(contender) = self.halcyon.first() else { return };
         if self.arguments.common.tiny || !profile::is_available() {
             return;
         }
-        match halcyon::profile(&self.programs, set, contender, place) {
-            Ok(shares) => self.record.profiles.push((set.codec.0.clone(), shares)),
+        let scratch = self.invocation.data.join("scratch");
+        match halcyon::profile(&self.programs, set, contender, &scratch) {
+            Ok(shares) => profile::keep(&mut self.invocation.record, &set.codec.0, &shares),
             Err(error) => eprintln!("bench: no profile: {error}"),
         }
     }
 
-    /// Best of the rounds: a bound is what can be had.
-    fn bounds(&self, set: &DataSet) -> Result<Bounds> {
-        let outputs = |name: &str| {
-            let runs = self.record.runs.iter().filter(|run| run.codec == set.codec.0);
-            Spread::of(runs.map(|run| run.content[name].as_f64().unwrap_or(0.0))).median
-        };
+    /// The two limits that no compaction of a set exceeds, in MiB/s of raw rows: one core that checks and decompresses all that is
+    /// read, and compresses and sums all that is written; and the device. The best of the rounds: a bound is what can be had.
+    fn bounds(&mut self, set: &DataSet) -> Result<()> {
+        let turns = self.invocation.record.turns.iter().filter(|turn| turn.heading == set.codec.0);
+        let turns: Vec<_> = turns.collect();
+        let outputs = |key: &str| Spread::of(turns.iter().filter_map(|turn| turn.get(key))).median;
         // Raw bytes written for each one read.
-        let share = outputs("data_bytes") / set.data_bytes().max(1) as f64;
+        let share = outputs("output_data_bytes") / set.data_bytes().max(1) as f64;
+        let write = (outputs("output_file_bytes") as u64).to_string();
         let folder = set.folder.display().to_string();
-        let scratch = self.places.data.join("device.scratch").display().to_string();
+        let scratch = self.invocation.data.join("device.scratch").display().to_string();
         let sample = CODEC_SAMPLE.to_string();
-        let write = (outputs("file_bytes") as u64).to_string();
         let (mut codec, mut codec_rate) = (Value::Null, 0.0);
         let (mut device, mut device_rate) = (Value::Null, 0.0);
         for _ in 0..self.arguments.rounds.max(1) {
@@ -211,13 +284,19 @@ impl Bench {
             let arguments = ["device", &folder, "--write", &write, "--output", &scratch];
             let moved = self.programs.measure(&arguments)?;
             let seconds = moved["seconds"].as_f64().unwrap_or(f64::INFINITY);
-            let rate = set.data_bytes() as f64 / 1_048_576.0 / seconds;
+            let rate = set.data_bytes() as f64 / MIB / seconds;
             if rate > device_rate {
                 (device, device_rate) = (moved, rate);
             }
         }
-        let details = serde_json::json!({ "codec": codec, "device": device });
-        Ok(Bounds { codec: set.codec.0.clone(), codec_rate, device_rate, details })
+        let bounds = json!({
+            "codec_raw_mib_per_second": codec_rate,
+            "device_raw_mib_per_second": device_rate,
+            "details": { "codec": codec, "device": device },
+        });
+        let all = self.invocation.record.beside.entry("bounds").or_insert_with(|| json!({}));
+        all[&set.codec.0] = bounds;
+        Ok(())
     }
 
     /// 256 KiB against 1 MiB: read-ahead by size and depth, writes by size.
@@ -225,17 +304,15 @@ impl Bench {
         /// So much that no stream has to do with less than it asks for.
         const BUDGET: u64 = 1 << 30;
         const SIZES: [u64; 2] = [256 << 10, 1 << 20];
-        let set = open_set(&self.programs, &self.places, &self.arguments, codec)?;
+        let set = self.open_set(codec)?;
         let direct = Contender::new("halcyon", "direct");
-        let place = self.place();
         for _ in 0..self.arguments.buffer_rounds {
             for read_size in SIZES {
                 for read_depth in [1, 2, 4] {
                     for write_size in SIZES {
                         let buffers = Buffers { read_size, read_depth, write_size, budget: BUDGET };
-                        let run = halcyon::run(&self.programs, &set, &direct, buffers, &place)?;
-                        say(&run);
-                        self.record.buffer_runs.push(run);
+                        let run = self.halcyon(&set, &direct, buffers)?;
+                        self.note(&format!("buffers {}", buffers.name()), &set, &run);
                     }
                 }
             }
@@ -243,50 +320,21 @@ impl Bench {
         Ok(())
     }
 
-    fn write(&self) -> Result<()> {
-        let Bench { record, places, .. } = self;
-        places.write(&record.to_json(), &report::markdown(record), plot::svg(record))
-    }
-
-    /// Whoever compacted, the same is left. A release that loses rows must not win a race.
+    /// All contenders leave the same. A release that loses rows must not win a race.
     fn check_content(&self) -> Result<()> {
-        for codec in self.record.codecs() {
-            let contenders = self.record.contenders(&codec);
-            let keys = contenders.iter().filter_map(|(contender, runs)| {
-                Some((contender.name(), runs.first()?.content_key()))
-            });
-            let keys: Vec<(String, [u64; 3])> = keys.collect();
-            let differs = keys.iter().any(|(_, key)| Some(key) != keys.first().map(|(_, key)| key));
-            if differs {
-                let shown = format!("{codec}: outputs differ (partitions, rows, cells): {keys:?}");
-                return Err(shown.into());
+        const WHAT: [&str; 3] = ["output_partitions", "output_rows", "output_cells"];
+        let record = &self.invocation.record;
+        for codec in &self.arguments.compressors {
+            let content = |who| {
+                let turn = record.rounds(&codec.0, who).turns().next();
+                turn.map(|turn| WHAT.map(|key| turn.get(key)))
+            };
+            let contenders = record.contenders(&codec.0);
+            let all: Vec<_> = contenders.iter().map(|who| (who.name(), content(who))).collect();
+            if all.iter().any(|(_, content)| Some(content) != all.first().map(|(_, c)| c)) {
+                return Err(format!("{}: outputs differ ({WHAT:?}): {all:?}", codec.0).into());
             }
         }
         Ok(())
     }
-}
-
-fn open_set(
-    programs: &Programs,
-    places: &Places,
-    arguments: &Arguments,
-    codec: &Codec,
-) -> Result<DataSet> {
-    DataSet::open(programs, &places.data, codec, arguments.size, arguments.sstables)
-}
-
-fn say(run: &Run) {
-    let buffers = run.buffers.as_deref().unwrap_or_default();
-    eprintln!(
-        "bench: {:8} {:34} {:18} {:7.2} s {:6.0} MiB/s {:6.2} CPU s/GiB {:5} MiB{}  load {:.1}",
-        run.codec,
-        run.contender.name(),
-        buffers,
-        run.cost.seconds,
-        run.rate(),
-        run.cpu_per_gib(),
-        run.cost.peak_memory >> 20,
-        if run.was_cold { "" } else { "  (page cache not dropped)" },
-        machine::load(),
-    );
 }

@@ -5,13 +5,13 @@
 //!   log       ((queue, window), id)   state, body       what was sent, for ever: searched, never changed
 //! ```
 //!
-//! - *A window of time is part of the key.* A message's insert, updates and delete all fall into its window, so one partition has a bounded size, and
-//!   nothing that is written later lies beside it in older SSTables.
-//! - *TimeWindowCompactionStrategy with the same window, and a default TTL*: what was missed by its delete expires, and SSTables of a window that is
-//!   past go as a whole, without being read again.
-//! - *`gc_grace_seconds` is short*: on one node no replica can have missed a delete. In a cluster it has to be longer than the time in which a replica that
-//!   was away is repaired, and windows longer likewise.
-//! - *Whoever polls remembers how far it came* (`id > ?`), so it does not walk over the tombstones of what is done.
+//! - *A window of time is part of the key.* A message's insert, updates and delete all fall into its window, so one partition has a
+//!   bounded size, and nothing that is written later lies beside it in older SSTables.
+//! - *TimeWindowCompactionStrategy with the same window, and a default TTL*: what was missed by its delete expires, and SSTables of a
+//!   window that is past go as a whole, without being read again.
+//! - *`gc_grace_seconds` is short*: on one node no replica can have missed a delete. In a cluster it has to be longer than the time in
+//!   which a replica that was away is repaired, and windows longer likewise.
+//! - *A poll starts behind the last message seen* (`id > ?`), so it does not walk over the tombstones of what is done.
 //! - *Chunks of 4 KiB*, since single messages are read.
 //! - *The log is never updated*: large windows, no tombstones, searched by window and newest first.
 
@@ -34,7 +34,7 @@ pub(super) const CLASSES: [&str; 8] = [
     "look at a message that is under way",
 ];
 
-/// Two windows: whatever takes longer is lost anyway.
+/// The default TTL is two windows: a message that takes longer is lost.
 pub(super) fn statements_of_tables(window_seconds: u64) -> [String; 3] {
     let minutes = (window_seconds / 60).max(1);
     let chunks = "compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}";

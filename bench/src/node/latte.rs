@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::latency::Latencies;
-use crate::load::{Figures, Load, Request, Until};
+use crate::load::{Completed, Load, Request, Until};
 
 const WORKLOAD: &str = include_str!("latte.rn");
 const VERSION: &str = "0.29.0";
@@ -47,7 +47,7 @@ impl Latte {
     }
 
     /// Asks for a time, over so many connections.
-    pub(super) fn run(&self, load: &Load, port: u16, connections: u32) -> Result<Figures> {
+    pub(super) fn run(&self, load: &Load, port: u16, connections: u32) -> Result<Completed> {
         let Until::Elapsed(time) = load.until else { return Err("latte asks for a time".into()) };
         let function = match load.request {
             Request::Write => "write",
@@ -75,7 +75,7 @@ impl Latte {
 }
 
 /// From a report of latte, whose times are milliseconds.
-fn figures(report: &Value) -> Result<Figures> {
+fn figures(report: &Value) -> Result<Completed> {
     let result = &report["result"];
     let number = |value: &Value| value.as_f64().ok_or("a report of another latte");
     let at = |percentile: f64| {
@@ -88,7 +88,7 @@ fn figures(report: &Value) -> Result<Figures> {
         return Err(format!("latte: {}", result["errors"]).into());
     }
     let operations = result["request_count"].as_u64().ok_or("a report of another latte")?;
-    Ok(Figures {
+    Ok(Completed {
         operations,
         seconds: number(&result["elapsed_time_s"])?,
         latencies: Latencies {

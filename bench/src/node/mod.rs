@@ -2,36 +2,33 @@
 //!
 //! 1. Servers are started: time to the first answered query, memory at rest. Then all are frozen (SIGSTOP), and each is thawed
 //!    for its turn only.
-//! 2. Tables are filled, and everybody is warmed up.
+//! 2. Tables are filled, and all servers are warmed up.
 //! 3. For each kind of work and each number in flight, round after round: Halcyon, Cassandra, Halcyon, Cassandra, by a generator of our
-//!    own and by `latte`. Before the turns
-//!    of one durable write at a time, the device's own flush is measured.
+//!    own and by `latte`. Before the turns of one durable write at a time, the device's own flush is measured.
 //! 4. What was written goes into SSTables; Halcyon gets a small chunk cache and Cassandra a cage of the same size for its page
 //!    cache; both read ten times as much, at random.
-//! 5. One more turn of Halcyon under `perf`, if that is there. Then table, plot and records are written.
+//! 5. One more turn of Halcyon under `perf`, if that is there.
 
 mod latte;
-mod plot;
-mod record;
-mod report;
-mod server;
+mod page;
 
+use std::path::PathBuf;
+use std::thread::sleep;
 use std::time::Duration;
 
+use halcyon_oracle::Version;
 use latte::Latte;
-use record::{Measured, Record, Work};
-use serde_json::json;
-use server::Sync;
+pub(crate) use page::page;
+use serde::Serialize;
 
-use super::cage::Cage;
-use super::flush::Flush;
-use super::load::{CONNECTIONS, Load, Request, Table, Until};
-use super::machine::{self, drop_page_cache};
-use super::process::CpuOf;
-use super::programs::Programs;
-use super::server::Server;
-use super::{Common, Places, profile};
-use crate::Result;
+use crate::cage::Cage;
+use crate::invocation::{Common, Invocation};
+use crate::load::{CONNECTIONS, Load, Request, Table, Until};
+use crate::process::{CpuOf, resident};
+use crate::programs::Programs;
+use crate::record::{Contender, Figures};
+use crate::server::{Plan, Server, Sync};
+use crate::{Result, flush, machine, profile};
 
 const SMALL_BLOB: usize = 200;
 const LARGE_BLOB: usize = 4000;
@@ -39,8 +36,9 @@ const LARGE_BLOB: usize = 4000;
 const BUSY: usize = 50;
 /// After its start a server has this long to come to rest.
 const COMES_TO_REST: Duration = Duration::from_secs(4);
+const START: &str = "start";
 
-#[derive(clap::Args, Clone)]
+#[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct Arguments {
     /// Seconds of each turn
     #[arg(long, default_value_t = 4.0)]
@@ -63,37 +61,62 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
     latte: bool,
     #[command(flatten)]
+    #[serde(skip)]
     common: Common,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let mut arguments = arguments.clone();
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     if arguments.common.tiny {
         arguments.seconds = 0.3;
         arguments.rounds = 1;
         arguments.in_flight = vec![1, 10];
         (arguments.rows, arguments.cache) = (500, 1);
     }
-    let places = Places::make(&arguments.common, "bench/data/node", "bench/node")?;
-    let mut bench = Bench::prepare(arguments, places)?;
-    bench.fill(Bench::small)?;
+    let invocation = Invocation::begin("node", &arguments.common, "data/node", &arguments)?;
+    let mut bench = Bench::prepare(arguments, invocation)?;
+    bench.fill(bench.small())?;
     bench.warm_up()?;
-    bench.round_trips()?;
+    for _ in 0..bench.arguments.rounds {
+        bench.turns(Work::RoundTrip, Sync::Batch, 1)?;
+    }
     bench.memory()?;
-    bench.write()?;
+    bench.invocation.write()?;
     bench.device_reads()?;
-    bench.write()?;
-    bench.places.show()
+    bench.invocation.end()
 }
 
-struct Bench {
-    arguments: Arguments,
-    places: Places,
-    programs: Programs,
-    servers: Vec<(Server, Sync)>,
-    latte: Option<Latte>,
-    record: Record,
-    seed: u64,
+/// What is asked of a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Work {
+    RoundTrip,
+    DurableWrites,
+    PeriodicWrites,
+    MemoryReads,
+    DeviceReads,
+}
+
+impl Work {
+    const ALL: [Work; 5] = [
+        Work::RoundTrip,
+        Work::DurableWrites,
+        Work::PeriodicWrites,
+        Work::MemoryReads,
+        Work::DeviceReads,
+    ];
+
+    fn title(self) -> &'static str {
+        match self {
+            Work::RoundTrip => "Empty round trips",
+            Work::DurableWrites => "Writes, durable before acknowledged",
+            Work::PeriodicWrites => "Writes, synced every 10 s",
+            Work::MemoryReads => "Reads from memory",
+            Work::DeviceReads => "Reads of ten times the cache",
+        }
+    }
+
+    fn heading(self, in_flight: usize) -> String {
+        format!("{}, {in_flight} in flight", self.title())
+    }
 }
 
 /// Who asks.
@@ -124,85 +147,61 @@ impl Asks {
     }
 }
 
+struct Bench {
+    arguments: Arguments,
+    invocation: Invocation,
+    programs: Programs,
+    servers: Vec<(Server, Sync)>,
+    latte: Option<Latte>,
+    seed: u64,
+}
+
 impl Bench {
-    fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
-        let programs = Programs::build_server(arguments.common.tiny)?;
-        let settings = json!({
-            "seconds": arguments.seconds,
-            "rounds": arguments.rounds,
-            "rows": arguments.rows,
-            "cache_mib": arguments.cache,
-            "warm_up_seconds": arguments.warm_up,
-        });
-        let record = Record {
-            machine: machine::describe(),
-            settings,
-            starts: Vec::new(),
-            flushes: Vec::new(),
-            measured: Vec::new(),
-            profiles: Vec::new(),
-            missing: Vec::new(),
+    fn prepare(arguments: Arguments, mut invocation: Invocation) -> Result<Bench> {
+        let tiny = arguments.common.tiny;
+        let programs = Programs::build_server(tiny)?;
+        let latte = if arguments.latte {
+            let got = Latte::get(&invocation.data, !tiny);
+            got.map_err(|error| invocation.record.miss(format!("latte: {error}"))).ok()
+        } else {
+            None
         };
-        let mut bench = Bench {
-            arguments,
-            places,
-            programs,
-            servers: Vec::new(),
-            latte: None,
-            record,
-            seed: 1,
-        };
-        if bench.arguments.latte {
-            let tiny = bench.arguments.common.tiny;
-            match Latte::get(&bench.places.data, !tiny) {
-                Ok(latte) => bench.latte = Some(latte),
-                Err(error) => bench.miss(format!("latte: {error}")),
-            }
-        }
+        let mut bench =
+            Bench { arguments, invocation, programs, servers: Vec::new(), latte, seed: 1 };
         bench.start()?;
         Ok(bench)
     }
 
-    fn miss(&mut self, why: String) {
-        eprintln!("bench: {why}");
-        self.record.missing.push(why);
-    }
-
-    fn turn_time(&self) -> Duration {
-        Duration::from_secs_f64(self.arguments.seconds)
-    }
-
     fn start(&mut self) -> Result<()> {
-        for (number, sync) in [(0, Sync::Periodic), (1, Sync::Batch)] {
+        for sync in [Sync::Periodic, Sync::Batch] {
             if self.arguments.common.takes_part("halcyon") {
-                let dir = self.places.data.join(format!("halcyon-{}", sync.name()));
-                if dir.exists() {
-                    std::fs::remove_dir_all(&dir)?;
-                }
-                let (server, seconds) = server::halcyon(&self.programs, &dir, sync, &[])?;
-                self.started(server, sync, seconds, true)?;
+                let dir = self.invocation.fresh(&format!("halcyon-{}", sync.name()))?;
+                let server = Server::start(&self.programs, &halcyon(sync, dir))?;
+                self.started(server, sync, true)?;
             }
-            if self.arguments.common.takes_part("5.0.9") {
+            if self.arguments.common.takes_part(Version::V5.name()) {
+                // A heap that is resident from the start does not grow later; but then neither start nor memory are Cassandra's usual ones.
                 let is_touched = sync == Sync::Batch;
-                let home = &self.places.data;
-                let (server, seconds) = server::cassandra(home, sync, number, is_touched)?;
-                // With its heap touched, neither would be Cassandra's usual.
-                self.started(server, sync, seconds, !is_touched)?;
+                let dir = self.invocation.scratch(&format!("cassandra-{}", sync.name()));
+                let plan = Plan::cassandra(Version::V5, sync.name(), dir)
+                    .sync(sync)
+                    // Its default, which the oracle does without.
+                    .set("key_cache_size: 100MiB")
+                    .jvm(if is_touched { "-XX:+AlwaysPreTouch" } else { "" });
+                let server = Server::start(&self.programs, &plan)?;
+                self.started(server, sync, !is_touched)?;
             }
         }
         Ok(())
     }
 
-    fn started(&mut self, server: Server, sync: Sync, seconds: f64, counts: bool) -> Result<()> {
+    fn started(&mut self, server: Server, sync: Sync, counts: bool) -> Result<()> {
         if counts {
-            let rest = COMES_TO_REST.min(self.turn_time());
-            let started = server::at_rest(&server, seconds, rest);
-            eprintln!(
-                "bench: {:28} answers after {seconds:.3} s, {} MiB at rest",
-                server.contender.name(),
-                started.resident >> 20
-            );
-            self.record.starts.push((server.contender.clone(), started));
+            sleep(COMES_TO_REST.min(Duration::from_secs_f64(self.arguments.seconds)));
+            let figures = Figures::default()
+                .with("seconds", server.start_seconds)
+                .with("resident_bytes", resident(server.pid) as f64);
+            self.invocation.record.add(START, &server.contender, figures);
         }
         server.freeze()?;
         self.servers.push((server, sync));
@@ -238,20 +237,15 @@ impl Bench {
         Table { name: "large", rows: bytes / LARGE_BLOB as u64, blob: LARGE_BLOB }
     }
 
-    fn fill(&self, table: impl Fn(&Bench) -> Table) -> Result<()> {
-        let table = table(self);
+    fn fill(&self, table: Table) -> Result<()> {
         let load = Load { until: Until::EveryKey, ..self.load(Request::Write, table, 0.0) };
-        // Whoever syncs every write reads it afterwards.
+        // Reads are asked of the servers that sync every write.
         for (server, _) in self.servers.iter().filter(|(_, sync)| *sync == Sync::Batch) {
             server.thaw()?;
             table.create(server.port)?;
-            let figures = load.run(server.port)?;
-            eprintln!(
-                "bench: {:28} filled with {} rows in {:.1} s",
-                server.contender.name(),
-                figures.operations,
-                figures.seconds
-            );
+            let done = load.run(server.port)?;
+            let (name, rows) = (server.contender.name(), done.operations);
+            eprintln!("bench: {name:28} filled with {rows} rows in {:.1} s", done.seconds);
             server.freeze()?;
         }
         Ok(())
@@ -293,7 +287,7 @@ impl Bench {
         let busy = machine::load();
         let cpu = CpuOf::Process(server.pid);
         let before = cpu.seconds();
-        let figures = match (&self.latte, asks) {
+        let completed = match (&self.latte, asks) {
             (Some(latte), Asks::Latte) => {
                 // One for each shard, and as many of Cassandra's, which has none.
                 let connections = if server.is_halcyon() { 1 } else { CONNECTIONS as u32 };
@@ -301,12 +295,10 @@ impl Bench {
             }
             _ => load.run(server.port),
         };
-        let figures = figures.map_err(|e| format!("{}: {e}", contender.name()))?;
-        let cpu = cpu.seconds() - before;
+        let completed = completed.map_err(|e| format!("{}: {e}", contender.name()))?;
+        let figures = completed.figures(cpu.seconds() - before).with("load_before", busy);
         server.freeze()?;
-        let measured = Measured::new(work, contender, in_flight, &figures, cpu, busy);
-        say(&measured);
-        self.record.measured.push(measured);
+        self.invocation.record.add(&work.heading(in_flight), &contender, figures);
         Ok(())
     }
 
@@ -332,20 +324,13 @@ impl Bench {
         Ok(())
     }
 
-    fn round_trips(&mut self) -> Result<()> {
-        for _ in 0..self.arguments.rounds {
-            self.turns(Work::RoundTrip, Sync::Batch, 1)?;
-        }
-        Ok(())
-    }
-
     fn memory(&mut self) -> Result<()> {
         for in_flight in self.arguments.in_flight.clone() {
             for round in 0..self.arguments.rounds {
                 if in_flight == 1 {
                     let time = Duration::from_secs_f64(self.arguments.seconds / 4.0);
-                    let flush = Flush::measure(&self.places.data, time)?;
-                    self.record.flushes.push(flush);
+                    let Invocation { record, data, .. } = &mut self.invocation;
+                    flush::measure(record, data, time)?;
                 }
                 self.turns(Work::DurableWrites, Sync::Batch, in_flight)?;
                 self.turns(Work::MemoryReads, Sync::Batch, in_flight)?;
@@ -372,7 +357,7 @@ impl Bench {
         let load = self.load(request, table, seconds + 1.0);
         server.thaw()?;
         let (port, pid) = (server.port, server.pid);
-        let samples = self.places.data.join("perf.data");
+        let samples = self.invocation.scratch("perf.data");
         let shares = std::thread::scope(|scope| {
             let asking = scope.spawn(|| load.run(port).map(|_| ()).map_err(|e| e.to_string()));
             let shares = profile::attached(pid, seconds, &samples);
@@ -381,7 +366,7 @@ impl Bench {
         });
         server.freeze()?;
         match shares {
-            Ok(shares) => self.record.profiles.push((work, shares)),
+            Ok(shares) => profile::keep(&mut self.invocation.record, work.title(), &shares),
             Err(error) => eprintln!("bench: no profile: {error}"),
         }
         Ok(())
@@ -391,16 +376,13 @@ impl Bench {
     fn device_reads(&mut self) -> Result<()> {
         // The others are of no more use, and their memory is.
         self.servers.retain(|(_, sync)| *sync == Sync::Batch);
-        self.fill(Bench::large)?;
-        let settings = [format!("file_cache_size: {}MiB", self.arguments.cache)];
+        self.fill(self.large())?;
         for (server, sync) in std::mem::take(&mut self.servers) {
-            let server = server::flushed(server, sync, &self.programs, &settings)?;
+            let server = self.flushed(server, sync)?;
             server.freeze()?;
             self.servers.push((server, sync));
         }
-        if !self.arguments.common.tiny && !drop_page_cache() {
-            eprintln!("bench: the page cache cannot be dropped: be root");
-        }
+        self.invocation.drop_page_cache();
         let _cages = self.cages()?;
         for in_flight in self.arguments.in_flight.clone() {
             for _ in 0..self.arguments.rounds {
@@ -410,9 +392,17 @@ impl Bench {
         self.profile(Work::DeviceReads)
     }
 
-    fn write(&self) -> Result<()> {
-        let Bench { record, places, .. } = self;
-        places.write(&record.to_json(), &report::markdown(record), plot::svg(record))
+    /// Brings everything that was written into SSTables: Cassandra on request, Halcyon by a restart with its small cache.
+    fn flushed(&self, server: Server, sync: Sync) -> Result<Server> {
+        server.thaw()?;
+        if !server.is_halcyon() {
+            server.nodetool(&["flush"])?;
+            return Ok(server);
+        }
+        let dir = server.dir.clone();
+        server.stop()?;
+        let cache = format!("file_cache_size: {}MiB", self.arguments.cache);
+        Server::start(&self.programs, &halcyon(sync, dir).set(cache))
     }
 
     /// Page cache for Cassandra as large as Halcyon's chunk cache; without, Cassandra takes no part.
@@ -432,7 +422,8 @@ impl Bench {
                     kept.push((server, sync));
                 }
                 Err(error) => {
-                    self.miss(format!("{}: no memory cgroup: {error}", server.contender.name()));
+                    let name = server.contender.name();
+                    self.invocation.record.miss(format!("{name}: no memory cgroup: {error}"));
                 }
             }
         }
@@ -450,18 +441,10 @@ impl Bench {
     }
 }
 
-fn say(measured: &Measured) {
-    eprintln!(
-        "bench: {:34} {:16} {:4} in flight {:8.0}/s  p50 {:7.0} p99 {:7.0} p99.9 {:7.0} µs  CPU {:6.1} µs (client {:.1})  load {:.1}",
-        measured.contender.name(),
-        format!("{:?}", measured.work),
-        measured.in_flight,
-        measured.rate(),
-        measured.latencies.p50,
-        measured.latencies.p99,
-        measured.latencies.p999,
-        measured.server_cpu(),
-        measured.client_cpu(),
-        measured.load,
-    );
+fn halcyon(sync: Sync, dir: PathBuf) -> Plan<'static> {
+    Plan::halcyon(sync.name(), dir).sync(sync)
+}
+
+fn batch(peer: &str, asks: Asks) -> Contender {
+    Contender::new(peer, &format!("{}{}", Sync::Batch.name(), asks.suffix()))
 }

@@ -1,10 +1,12 @@
 //! `cargo x bench E3`: what a single-row read takes from the device, by chunk length and by the device's read-ahead.
 //!
-//! 1. One server at a time has three tables of the same rows, in SSTables with chunks of 64, 16 and 4 KiB (`subject.rs`). All keys are read once, so
-//!    that the index is in the key cache; then it is put into a cage that leaves it a tenth of a table of page cache (Halcyon: of chunk cache).
-//! 2. For each chunk length and read-ahead: page cache dropped, the device's read-ahead set (`read_ahead.rs` puts it back, whatever happens), and
-//!    random rows are read at the same rate by everybody.
-//! 3. The device's own counters, before and after, by the queries answered; Halcyon also counts itself. Beside it, what one aligned chunk is.
+//! 1. One server at a time has three tables of the same rows, in SSTables with chunks of 64, 16 and 4 KiB (`subject.rs`). All keys are
+//!    read once, so that the index is in the key cache; then it is put into a cage that leaves it a tenth of a table of page cache
+//!    (Halcyon: of chunk cache).
+//! 2. For each chunk length and read-ahead: page cache dropped, the device's read-ahead set (`read_ahead.rs` puts it back, whatever
+//!    happens), and random rows are read at the same rate by everybody.
+//! 3. The device's own counters, before and after, by the queries answered; Halcyon also counts itself. Beside it, what one aligned
+//!    chunk is.
 
 mod read_ahead;
 mod subject;
@@ -12,45 +14,40 @@ mod subject;
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::json;
+use serde::Serialize;
 
-use super::connection::Connection;
-use super::contender::Contender;
-use super::latency::Latencies;
-use super::load::Random;
-use super::machine::{Device, drop_page_cache};
-use super::paced::{Outcome, Paced, Requests};
-use super::programs::Programs;
-use super::sheet::{Column, Sheet, Target};
-use super::{Common, Places};
 use crate::Result;
+use crate::connection::Connection;
+use crate::invocation::{Common, Invocation};
+use crate::latency::Latencies;
+use crate::load::Random;
+use crate::machine::Device;
+use crate::paced::{Outcome, Paced, Requests};
+use crate::page::{Column, Page, plain, table};
+use crate::plot::{Bars, Section};
+use crate::programs::Programs;
+use crate::record::{Contender, Figures, Record, Target};
 use read_ahead::ReadAhead;
-use subject::{Subject, stored, table};
+use subject::{Subject, chunk_table, stored};
+
+const READ: &str = "device_kib_per_query";
+const CHUNK: &str = "aligned_chunk_kib";
 
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "device_kib_per_query",
-        title: "device KiB a query",
-        decimals: 1,
-        is_drawn: true,
-    },
-    Column { key: "own_kib_per_query", title: "by its own count", decimals: 1, is_drawn: false },
-    Column {
-        key: "aligned_chunk_kib",
-        title: "one aligned chunk, KiB",
-        decimals: 1,
-        is_drawn: false,
-    },
-    Column { key: "row_kib", title: "the row, KiB", decimals: 1, is_drawn: false },
-    Column { key: "device_mib_per_second", title: "device MiB/s", decimals: 1, is_drawn: true },
-    Column { key: "device_reads_per_second", title: "device reads/s", decimals: 0, is_drawn: true },
-    Column { key: "utilisation_percent", title: "device busy %", decimals: 0, is_drawn: true },
-    Column { key: "per_second", title: "queries/s", decimals: 0, is_drawn: false },
-    Column { key: "p50_us", title: "p50 µs", decimals: 0, is_drawn: false },
-    Column { key: "p99_us", title: "p99 µs", decimals: 0, is_drawn: true },
+    Column::new("device KiB a query", READ, 1),
+    Column::new("by its own count", "own_kib_per_query", 1),
+    Column::new("one aligned chunk, KiB", CHUNK, 1),
+    Column::new("the row, KiB", "row_kib", 1),
+    Column::new("device MiB/s", "device_mib_per_second", 1),
+    Column::new("device reads/s", "device_reads_per_second", 0),
+    Column::new("device busy %", "utilisation_percent", 0),
+    Column::new("queries/s", "per_second", 0),
+    Column::new("p50 µs", "p50_us", 0),
+    Column::new("p99 µs", "p99_us", 0),
 ];
+const DRAWN: &[Column] = &[COLUMNS[0], COLUMNS[4], COLUMNS[5], COLUMNS[6], COLUMNS[9]];
 
-#[derive(clap::Args, Clone)]
+#[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct Arguments {
     /// KiB of a chunk
     #[arg(long, value_delimiter = ',', default_value = "64,16,4")]
@@ -76,26 +73,26 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 32)]
     cache: u64,
     #[command(flatten)]
+    #[serde(skip)]
     common: Common,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let mut arguments = arguments.clone();
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     if arguments.common.tiny {
         (arguments.seconds, arguments.rounds, arguments.rows) = (0.5, 1, 2000);
         (arguments.chunks, arguments.cache) = (vec![64, 4], 1);
     }
-    let places = Places::make(&arguments.common, "bench/data/read_amplification", "bench/E3")?;
-    let mut bench = Bench::prepare(arguments, places)?;
+    let invocation =
+        Invocation::begin("E3", &arguments.common, "data/read_amplification", &arguments)?;
+    let mut bench = Bench::prepare(arguments, invocation)?;
     bench.all()?;
-    bench.places.show()
+    bench.invocation.end()
 }
 
 struct Bench {
     arguments: Arguments,
-    places: Places,
+    invocation: Invocation,
     programs: Programs,
-    sheet: Sheet,
     /// None where it cannot be set.
     read_ahead: Option<ReadAhead>,
     halcyon_is_filled: bool,
@@ -119,27 +116,16 @@ impl Requests for Rows {
 }
 
 impl Bench {
-    fn prepare(arguments: Arguments, places: Places) -> Result<Bench> {
+    fn prepare(arguments: Arguments, mut invocation: Invocation) -> Result<Bench> {
         let programs = Programs::build_server(arguments.common.tiny)?;
-        let mut sheet = Sheet::new(
-            "E3",
-            "device bytes of a single-row read",
-            COLUMNS,
-            json!({
-                "rate": arguments.rate,
-                "seconds": arguments.seconds,
-                "rounds": arguments.rounds,
-                "rows": arguments.rows,
-                "cache_mib": arguments.cache,
-            }),
-        );
+        let record = &mut invocation.record;
         let read_ahead = match arguments.common.tiny {
             true => None,
-            false => ReadAhead::of(&places.data)
-                .map_err(|error| sheet.miss(format!("read-ahead is left as it is: {error}")))
+            false => ReadAhead::of(&invocation.data)
+                .map_err(|error| record.miss(format!("read-ahead is left as it is: {error}")))
                 .ok(),
         };
-        Ok(Bench { arguments, places, programs, sheet, read_ahead, halcyon_is_filled: false })
+        Ok(Bench { arguments, invocation, programs, read_ahead, halcyon_is_filled: false })
     }
 
     fn all(&mut self) -> Result<()> {
@@ -162,7 +148,7 @@ impl Bench {
         let subject = match subject {
             Ok(subject) => subject,
             Err(error) => {
-                self.sheet.miss(format!("{mode}: {error}"));
+                self.invocation.record.miss(format!("{mode}: {error}"));
                 return Ok(());
             }
         };
@@ -177,24 +163,22 @@ impl Bench {
                 }
             }
         }
-        self.write()
+        self.invocation.write()
     }
 
     fn turn(&mut self, subject: &Subject, chunk: u64, read_ahead: Option<u64>) -> Result<()> {
         if let (Some(setting), Some(kib)) = (&self.read_ahead, read_ahead) {
             setting.set(kib)?;
         }
-        if !self.arguments.common.tiny && !drop_page_cache() {
-            self.sheet.miss("the page cache cannot be dropped: be root".to_owned());
-        }
-        let of = table(chunk, &self.arguments);
+        self.invocation.drop_page_cache();
+        let of = chunk_table(chunk, &self.arguments);
         let requests = Rows {
             statement: format!("SELECT number, word, data FROM bench.{} WHERE pk = ?", of.name),
             rows: of.rows,
-            random: Random(self.sheet.taken() as u64),
+            random: Random(self.invocation.record.turns.len() as u64),
         };
         let server = &subject.server;
-        let device = Device::of(&self.places.data)?;
+        let device = Device::of(&self.invocation.data)?;
         let own_before = own_bytes(subject)?;
         let before = device.counters();
         let paced = Paced::start(server.port, self.arguments.rate, requests)?;
@@ -210,71 +194,60 @@ impl Bench {
         let read = (after.bytes_read - before.bytes_read) as f64;
         let (stored, row) = stored(&subject.tables, of.name).unwrap_or((f64::NAN, f64::NAN));
         let own = own_after.zip(own_before).map_or(f64::NAN, |(a, b)| (a - b) as f64);
-        let figures = vec![
-            read / queries / 1024.0,
-            own / queries / 1024.0,
-            aligned_chunk(stored, row, chunk << 10) / 1024.0,
-            row / 1024.0,
-            read / seconds / 1_048_576.0,
-            (after.reads - before.reads) as f64 / seconds,
-            0.1 * (after.busy_ms - before.busy_ms) as f64 / seconds,
-            queries / seconds,
-            latencies.p50,
-            latencies.p99,
-        ];
-        self.sheet.add(&heading(chunk, read_ahead), &server.contender, figures);
+        let figures = Figures::default()
+            .with(READ, read / queries / 1024.0)
+            .with("own_kib_per_query", own / queries / 1024.0)
+            .with(CHUNK, aligned_chunk(stored, row, chunk << 10) / 1024.0)
+            .with("row_kib", row / 1024.0)
+            .with("device_mib_per_second", read / seconds / 1_048_576.0)
+            .with("device_reads_per_second", (after.reads - before.reads) as f64 / seconds)
+            .with("utilisation_percent", 0.1 * (after.busy_ms - before.busy_ms) as f64 / seconds)
+            .with("per_second", queries / seconds)
+            .latencies("", &latencies);
+        self.invocation.record.add(&heading(chunk, read_ahead), &server.contender, figures);
         Ok(())
     }
+}
 
-    fn write(&self) -> Result<()> {
-        let (targets, method) = (self.targets(), self.method());
-        self.sheet.write(&self.places, &targets, &method)
-    }
+pub(crate) fn page(record: &Record) -> Result<Page> {
+    let headings = record.headings();
+    let bars = Bars {
+        title: "device bytes of a single-row read",
+        columns: DRAWN,
+        sections: headings.iter().map(|heading| Section::plain(heading)).collect(),
+    };
+    Ok(Page {
+        title: "E3: device bytes of a single-row read",
+        targets: targets(record),
+        sections: vec![format!(
+            "## Figures\n\n{}",
+            table(record, Some(""), plain(&headings), COLUMNS)
+        )],
+        method: include_str!("../../E3/method.md"),
+        computed: Vec::new(),
+        plots: vec![("plot.svg", bars.svg(record)?)],
+    })
+}
 
-    fn targets(&self) -> Vec<Target> {
-        /// Other programs read from the device too.
-        const NOISE: f64 = 1.1;
-        let ours = Contender::new("halcyon", "direct");
-        let mut ratios = Vec::new();
-        for heading in self.sheet.headings() {
-            let median = |key| self.sheet.median(heading, &ours, key);
-            if let (Some(read), Some(chunk)) =
-                (median("device_kib_per_query"), median("aligned_chunk_kib"))
-            {
-                ratios.push((heading, read / chunk));
-            }
-        }
-        if ratios.is_empty() {
-            return Vec::new();
-        }
-        let shown = ratios.iter().map(|(heading, ratio)| format!("{ratio:.2} ({heading})"));
-        vec![Target {
-            what: "Halcyon direct: device bytes a query by the aligned size of its chunk"
-                .to_owned(),
-            wanted: "≤ 1, at any read-ahead".to_owned(),
-            measured: shown.collect::<Vec<_>>().join(", "),
-            is_met: ratios.iter().all(|(_, ratio)| *ratio <= NOISE),
-        }]
+fn targets(record: &Record) -> Vec<Target> {
+    /// Other programs read from the device too.
+    const NOISE: f64 = 1.1;
+    let ours = Contender::new("halcyon", "direct");
+    let by_chunk = |heading| {
+        let median = |key| record.median(heading, &ours, key);
+        Some((heading, median(READ)? / median(CHUNK)?))
+    };
+    let ratios: Vec<(&str, f64)> = record.headings().into_iter().filter_map(by_chunk).collect();
+    if ratios.is_empty() {
+        return Vec::new();
     }
-
-    fn method(&self) -> String {
-        format!(
-            "- Random rows at {} a second (open loop), {} s, {} rounds; one server at a time. Tables of {} rows with blobs of {} bytes that do not compress, \
-             LZ4, no compaction; all keys read once before, so that the index is in the key cache.\n\
-             - Cache: {} MiB of chunk cache (Halcyon) or page cache (all, by a memory cgroup), about a tenth of a table; page cache dropped before each turn. Cassandra without its chunk cache.\n\
-             - Device: `/sys/dev/block/*/stat`, all programs' reads, by queries answered. Its own count: `halcyon_views.io_operations` of `user_read`.\n\
-             - One aligned chunk: the mean chunk as stored, the second one where a row lies across two, and one block of 512 bytes more, since chunks begin anywhere.\n\
-             - `mmap_index_only` is Cassandra 5.0's default. `mmap`, that of the versions before, is left out: what a process has mapped cannot be dropped from the page cache, so it would \
-             read from memory.\n\
-             - Read-ahead: `read_ahead_kb` of the device, put back afterwards.",
-            self.arguments.rate,
-            self.arguments.seconds,
-            self.arguments.rounds,
-            self.arguments.rows,
-            self.arguments.blob,
-            self.arguments.cache
-        )
-    }
+    let shown = ratios.iter().map(|(heading, ratio)| format!("{ratio:.2} ({heading})"));
+    vec![Target {
+        what: "Halcyon direct: device bytes a query by the aligned size of its chunk".to_owned(),
+        to_reach: "≤ 1, at any read-ahead".to_owned(),
+        measured: shown.collect::<Vec<_>>().join(", "),
+        reached: ratios.iter().all(|(_, ratio)| *ratio <= NOISE),
+    }]
 }
 
 fn heading(chunk: u64, read_ahead: Option<u64>) -> String {

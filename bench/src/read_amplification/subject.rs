@@ -8,12 +8,10 @@ use super::{Arguments, Bench};
 use crate::Result;
 use crate::cage::Cage;
 use crate::connection::Connection;
-use crate::jvm_node::Plan;
 use crate::load::{Load, Request, Table, Until};
-use crate::server::{HalcyonPlan, Server};
+use crate::server::{Plan, Server};
 use halcyon_oracle::Version;
 
-const PORT: u16 = 27842;
 /// Requests in flight while tables are filled and caches warmed.
 const BUSY: usize = 50;
 /// Before it is known what else the server allocates.
@@ -28,7 +26,7 @@ pub(super) struct Subject {
 }
 
 /// The table with chunks of so many KiB. Names are for ever, as the generator has them.
-pub(super) fn table(chunk_kib: u64, arguments: &Arguments) -> Table {
+pub(super) fn chunk_table(chunk_kib: u64, arguments: &Arguments) -> Table {
     let name = match chunk_kib {
         64 => "chunks_64",
         16 => "chunks_16",
@@ -41,7 +39,7 @@ pub(super) fn table(chunk_kib: u64, arguments: &Arguments) -> Table {
 impl Bench {
     /// `mode`: Halcyon's `disk_access_mode`.
     pub(super) fn halcyon(&mut self, mode: &str) -> Result<Subject> {
-        let dir = self.places.data.join("halcyon");
+        let dir = self.invocation.data.join("halcyon");
         let settings = |mode: &str, cache: String| {
             vec![
                 format!("disk_access_mode: {mode}"),
@@ -50,58 +48,42 @@ impl Bench {
             ]
         };
         if !self.halcyon_is_filled {
-            let dir = self.places.fresh("halcyon")?;
+            let dir = self.invocation.fresh("halcyon")?;
             let settings = settings("auto", "64MiB".to_owned());
-            let plan = HalcyonPlan { mode: "filling", dir: &dir, settings: &settings, cage: None };
-            let (server, _) = Server::halcyon(&self.programs, &plan)?;
+            let plan = Plan::halcyon("filling", dir).set_all(&settings);
+            let server = Server::start(&self.programs, &plan)?;
             self.fill(&server)?;
             server.stop()?;
             self.halcyon_is_filled = true;
         }
         let tables = self.programs.doctor(&dir)?;
         let settings = settings(mode, format!("{}MiB", self.arguments.cache));
-        let plan = HalcyonPlan { mode, dir: &dir, settings: &settings, cage: None };
-        let (server, _) = Server::halcyon(&self.programs, &plan)?;
+        let plan = Plan::halcyon(mode, dir).set_all(&settings);
+        let server = Server::start(&self.programs, &plan)?;
         self.caged(server, tables)
     }
 
     /// `mode`: Cassandra's.
     pub(super) fn cassandra(&mut self, mode: &str) -> Result<Subject> {
-        let dir = self.places.data.join("cassandra");
-        let settings = vec![
-            format!("disk_access_mode: {mode}"),
-            "key_cache_size: 256MiB".to_owned(),
+        let dir = self.invocation.data.join("cassandra");
+        let plan = Plan::cassandra(Version::V5, mode, dir.clone())
+            .set(format!("disk_access_mode: {mode}"))
+            .set("key_cache_size: 256MiB")
             // Chunks in memory of its own, beside the page cache: as little as may be.
-            "file_cache_enabled: false".to_owned(),
-            "commitlog_segment_size: 32MiB".to_owned(),
-            "write_request_timeout: 30000ms".to_owned(),
-            "read_request_timeout: 30000ms".to_owned(),
-        ];
-        let plan = Plan {
-            version: Version::V5,
-            dir: dir.clone(),
-            port: PORT,
-            settings,
-            jvm: "-XX:+AlwaysPreTouch",
-            heap: "2g",
-            cage: None,
-        };
-        let (server, _) = Server::cassandra(mode, &plan)?;
+            .set("file_cache_enabled: false")
+            .jvm("-XX:+AlwaysPreTouch");
+        let server = Server::start(&self.programs, &plan)?;
         self.fill(&server)?;
-        if let Some(node) = server.node() {
-            node.nodetool(&["flush"])?;
-        }
+        server.nodetool(&["flush"])?;
         let tables = self.programs.doctor(&dir.join("data/data"))?;
         self.caged(server, tables)
     }
 
     fn fill(&self, server: &Server) -> Result<()> {
         let mut connection = Connection::open(server.port)?;
-        connection.execute(
-            "CREATE KEYSPACE bench WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        )?;
+        connection.create_keyspace("bench")?;
         for kib in &self.arguments.chunks {
-            let table = table(*kib, &self.arguments);
+            let table = chunk_table(*kib, &self.arguments);
             connection.execute(&format!(
                 "CREATE TABLE bench.{} (pk bigint PRIMARY KEY, number int, word text, data blob) \
                  WITH compression = {{'class': 'LZ4Compressor', 'chunk_length_in_kb': {kib}}} \
@@ -124,20 +106,22 @@ impl Bench {
     /// Keys are read once, so that the index is in the key cache; then the cage is drawn tight.
     fn caged(&mut self, server: Server, tables: Value) -> Result<Subject> {
         for kib in &self.arguments.chunks {
-            let table = table(*kib, &self.arguments);
+            let table = chunk_table(*kib, &self.arguments);
             self.load(Request::Read, table, Until::EveryKey).run(server.port)?;
         }
         let cache = self.arguments.cache << 20;
         let cage = match Cage::around(server.pid, cache + AT_FIRST) {
             Ok(cage) => {
-                let first = table(*self.arguments.chunks.first().unwrap_or(&4), &self.arguments);
+                let first =
+                    chunk_table(*self.arguments.chunks.first().unwrap_or(&4), &self.arguments);
                 let a_while = Until::Elapsed(Duration::from_secs_f64(self.arguments.seconds));
                 self.load(Request::Read, first, a_while).run(server.port)?;
                 cage.leave_page_cache(cache)?;
                 Some(cage)
             }
             Err(error) => {
-                self.sheet
+                self.invocation
+                    .record
                     .miss(format!("no memory cgroup, so the page cache is not bounded: {error}"));
                 None
             }

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::Result;
 use crate::block_trace::{BlockTrace, ByKind};
 use crate::connection::Connection;
 use crate::histogram::Histogram;
 use crate::pressure::Pressure;
 use crate::process::{Cost, Watch};
+use crate::record::Figures;
 use crate::server::Server;
 
 const IO_LATENCY: &str = "SELECT purpose, below_ns, operations FROM halcyon_views.io_latency";
@@ -21,12 +24,40 @@ pub(super) struct Gauge {
 }
 
 pub(super) struct Measured {
-    pub(super) cost: Cost,
-    pub(super) pressure: Pressure,
+    cost: Cost,
+    pressure: Pressure,
     /// Of the block device, by kind.
-    pub(super) device: ByKind,
+    device: ByKind,
     /// As Halcyon itself counts.
-    pub(super) purposes: ByKind,
+    purposes: ByKind,
+}
+
+impl Measured {
+    pub(super) fn figures(&self, to: Figures) -> Figures {
+        let (cost, device) = (&self.cost, &self.cost.device);
+        self.pressure.figures(
+            to.with("server_cpu_seconds", cost.cpu_seconds)
+                .with("server_peak_memory_bytes", cost.peak_memory as f64)
+                .with("page_cache_growth_peak_bytes", cost.cache_peak as f64)
+                .with("page_cache_growth_bytes", cost.cache_after as f64)
+                .with("dirty_peak_bytes", cost.dirty_peak as f64)
+                .with("device_reads", device.reads as f64)
+                .with("device_bytes_read", device.bytes_read as f64)
+                .with("device_read_ms", device.read_ms as f64)
+                .with("device_writes", device.writes as f64)
+                .with("device_bytes_written", device.bytes_written as f64)
+                .with("device_write_ms", device.write_ms as f64)
+                .with("device_busy_ms", device.busy_ms as f64),
+        )
+    }
+
+    pub(super) fn details(&self) -> Value {
+        json!({
+            "server_cpu_seconds_by_thread": self.cost.threads,
+            "device": self.device,
+            "purposes": self.purposes,
+        })
+    }
 }
 
 impl Gauge {

@@ -3,17 +3,14 @@
 //! 1. Programs are built, the inputs made (or found).
 //! 2. Round after round, each mode has its turn (`turn.rs`): a server in a cage, reads at a fixed rate, idle, compacting at full speed,
 //!    and throttled.
-//! 3. Latency targets: Halcyon, told to hold the p99 of its reads so and so far above what it is when idle.
-//! 4. Tables, pictures and records are written.
+//! 3. Latency targets: Halcyon, told to hold the p99 of its reads so many milliseconds above what it is when idle.
 //!
 //! One server lives at a time: two would share the memory that the page cache takes.
 
 mod gauge;
 mod keys;
 mod modes;
-mod plot;
-mod record;
-mod report;
+mod page;
 mod subject;
 mod turn;
 
@@ -21,24 +18,22 @@ use std::time::Duration;
 
 use keys::Keys;
 use modes::Mode;
-use record::{Held, Record};
-use serde_json::json;
+pub(crate) use page::page;
+use serde::Serialize;
 use subject::Making;
-use turn::{Phase, Schedule, Turn};
+use turn::{Phase, Schedule, Stretch};
 
-use super::cage::Cage;
-use super::contender::Spread;
-use super::dataset::{Codec, DataSet};
-use super::machine::{self, drop_page_cache};
-use super::programs::Programs;
-use super::{Common, Places, parse_size};
-use crate::Result;
+use crate::cage::Cage;
+use crate::dataset::{Codec, DataSet};
+use crate::invocation::{Common, Invocation};
+use crate::programs::Programs;
+use crate::{Result, parse_size};
 
 const CODEC: &str = "lz4-4";
 /// So that a target has something to hold.
 const COLD_EVERY_WITH_TARGET: u64 = 2;
 
-#[derive(clap::Args, Clone)]
+#[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct Arguments {
     /// Uncompressed bytes of the inputs
     #[arg(long, default_value = "6GiB", value_parser = parse_size)]
@@ -84,6 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "1200m")]
     heap: String,
     #[command(flatten)]
+    #[serde(skip)]
     common: Common,
 }
 
@@ -114,14 +110,13 @@ impl Arguments {
 
     /// The modes that take part, with the number of their turns.
     fn modes(&self) -> Vec<(Mode, u32)> {
-        let wanted = |list: &[String], word: &str| list.iter().any(|listed| listed == word);
         let takes_part = |mode: &Mode| {
             let short = match mode.contender.mode.as_str() {
                 modes::QUARTER => "quarter",
                 name => name,
             };
             self.common.takes_part(&mode.contender.peer)
-                && (self.modes.is_empty() || wanted(&self.modes, short))
+                && (self.modes.is_empty() || self.modes.iter().any(|listed| listed == short))
         };
         let rounds = |mode: &Mode| {
             if mode.version.is_none() { self.rounds } else { self.cassandra_rounds }
@@ -131,92 +126,62 @@ impl Arguments {
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let mut arguments = arguments.clone();
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     if arguments.common.tiny {
         arguments.shrink();
     }
-    let places = Places::make(&arguments.common, "bench/data", "bench/E1")?;
+    let mut invocation = Invocation::begin("E1", &arguments.common, "data", &arguments)?;
     let programs = Programs::build(arguments.common.tiny)?;
     let codec: Codec = CODEC.parse()?;
-    let set = DataSet::open(&programs, &places.data, &codec, arguments.size, arguments.sstables)?;
-    let mut bench = Bench::new(arguments, places, set)?;
-    bench.rounds(&programs)?;
-    bench.targets(&programs)?;
-    bench.write()?;
-    bench.places.show()
+    let Arguments { size, sstables, memory, .. } = arguments;
+    let set = DataSet::open(&programs, &invocation.data, &codec, size, sstables)?;
+    invocation.record.beside.insert("inputs".to_owned(), set.content.clone());
+    let memory = Cage::make("try", memory).map(|_| memory).map_err(|error| {
+        let why = format!("memory limits, and what depends on them: no cgroup ({error})");
+        invocation.record.miss(why);
+    });
+    invocation.drop_page_cache();
+    let mut bench = Bench { arguments, invocation, programs, set, memory: memory.ok() };
+    bench.rounds()?;
+    bench.targets()?;
+    bench.invocation.end()
 }
 
 struct Bench {
     arguments: Arguments,
-    places: Places,
+    invocation: Invocation,
+    programs: Programs,
     set: DataSet,
-    record: Record,
     /// None where there can be no cgroup.
     memory: Option<u64>,
 }
 
 impl Bench {
-    fn new(arguments: Arguments, places: Places, set: DataSet) -> Result<Bench> {
-        let settings = json!({
-            "rate": arguments.rate,
-            "hot_rows": arguments.schedule(&set).keys.hot,
-            "cold_every": arguments.cold_every,
-            "idle_seconds": arguments.idle,
-            "afterwards_seconds": arguments.afterwards,
-            "throttled_seconds": arguments.throttled,
-            "warm_up_seconds": arguments.warm_up,
-            "rounds": arguments.rounds,
-            "cassandra_rounds": arguments.cassandra_rounds,
-            "memory_mib": arguments.memory >> 20,
-            "heap": arguments.heap,
-        });
-        let mut record = Record {
-            machine: machine::describe(),
-            settings,
-            inputs: set.content.clone(),
-            turns: Vec::new(),
-            held: Vec::new(),
-            missing: Vec::new(),
-        };
-        let memory = match Cage::make("try", arguments.memory) {
-            Ok(_) => Some(arguments.memory),
-            Err(error) => {
-                record
-                    .miss(format!("memory limits, and what depends on them: no cgroup ({error})"));
-                None
-            }
-        };
-        if !arguments.common.tiny && !drop_page_cache() {
-            record.miss("an empty page cache at the start: not allowed to drop it".to_owned());
-        }
-        Ok(Bench { arguments, places, set, record, memory })
-    }
-
-    fn making<'a>(&'a self, programs: &'a Programs) -> Making<'a> {
-        Making {
-            programs,
+    fn turn(&self, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
+        let making = Making {
+            programs: &self.programs,
             set: &self.set,
-            home: &self.places.data,
+            home: &self.invocation.data,
             memory: self.memory,
             heap: &self.arguments.heap,
-        }
+        };
+        turn::run(&making, mode, schedule)
     }
 
-    fn rounds(&mut self, programs: &Programs) -> Result<()> {
+    fn rounds(&mut self) -> Result<()> {
         let schedule = self.arguments.schedule(&self.set);
         let modes = self.arguments.modes();
         for round in 0..modes.iter().map(|(_, rounds)| *rounds).max().unwrap_or(0) {
             for (mode, _) in modes.iter().filter(|(_, rounds)| round < *rounds) {
-                match turn::run(&self.making(programs), mode, &schedule) {
-                    Ok(turn) => {
-                        say(&turn);
-                        self.record.turns.push(turn);
-                        self.write()?;
+                match self.turn(mode, &schedule) {
+                    Ok(stretches) => {
+                        self.note(mode, "", stretches);
+                        self.invocation.write()?;
                     }
                     // One rival less is still a result.
                     Err(error) if mode.version.is_some() => {
-                        self.record.miss(format!("{}: {error}", mode.contender.name()));
+                        let name = mode.contender.name();
+                        self.invocation.record.miss(format!("{name}: {error}"));
                     }
                     Err(error) => return Err(error),
                 }
@@ -225,7 +190,14 @@ impl Bench {
         Ok(())
     }
 
-    fn targets(&mut self, programs: &Programs) -> Result<()> {
+    fn note(&mut self, mode: &Mode, suffix: &str, stretches: Vec<Stretch>) {
+        for Stretch { phase, figures, details } in stretches {
+            let heading = format!("{}{suffix}", phase.name());
+            self.invocation.record.add_with(&heading, &mode.contender, figures, details);
+        }
+    }
+
+    fn targets(&mut self) -> Result<()> {
         let takes_part = self.arguments.common.takes_part("halcyon");
         let Some(direct) = modes::all().into_iter().next().filter(|_| takes_part) else {
             return Ok(());
@@ -233,70 +205,34 @@ impl Bench {
         let mut schedule = self.arguments.schedule(&self.set);
         schedule.keys.cold_every = COLD_EVERY_WITH_TARGET;
         schedule.throttled = Duration::ZERO;
-        let words: Vec<String> = self.arguments.targets.clone();
-        let mut idle: Vec<f64> = Vec::new();
-        for above_ms in words.iter().filter(|word| !word.is_empty()) {
+        let words: Vec<String> =
+            self.arguments.targets.iter().filter(|word| !word.is_empty()).cloned().collect();
+        let mut idle_p99_us = None;
+        for above_ms in words {
             let above_ms: u64 = above_ms.parse().map_err(|_| format!("{above_ms}: no number"))?;
-            if idle.is_empty() {
-                // How slow such reads are when nothing else goes on.
-                let turn = turn::run(&self.making(programs), &direct, &schedule)?;
-                say(&turn);
-                idle.extend(turn.of(Phase::Idle).map(|s| s.all.p99 / 1e3));
-            }
-            let idle_p99 = Spread::of(idle.iter().copied()).median;
-            let target_us = above_ms * 1000 + (idle_p99 * 1000.0).ceil() as u64;
+            let idle = match idle_p99_us {
+                Some(idle) => idle,
+                // How slow such reads are while nothing compacts.
+                None => {
+                    let stretches = self.turn(&direct, &schedule)?;
+                    let idle = stretches.iter().find(|stretch| stretch.phase == Phase::Idle);
+                    idle.and_then(|idle| idle.figures.get("all_p99_us")).ok_or("no idle reads")?
+                }
+            };
+            idle_p99_us = Some(idle);
+            let target_us = above_ms * 1000 + idle.ceil() as u64;
             let target_ms = target_us as f64 / 1000.0;
             let mode = direct.with_target(&format!("target {target_ms:.2} ms"), target_us);
-            let turn = turn::run(&self.making(programs), &mode, &schedule)?;
-            say(&turn);
-            self.record.held.push(Held { above_ms, target_ms, idle_p99, turn });
+            let mut stretches = self.turn(&mode, &schedule)?;
+            for stretch in &mut stretches {
+                stretch.figures = std::mem::take(&mut stretch.figures)
+                    .with("above_idle_ms", above_ms as f64)
+                    .with("target_ms", target_ms)
+                    .with("idle_p99_ms", idle / 1000.0);
+            }
+            self.note(&mode, &page::with_target(above_ms), stretches);
+            self.invocation.write()?;
         }
         Ok(())
     }
-
-    fn write(&self) -> Result<()> {
-        let Bench { record, places, .. } = self;
-        let mut plots = vec![
-            ("timeline.svg", plot::timelines(record)),
-            ("purposes.svg", plot::purposes(record)),
-        ];
-        if !record.held.is_empty() {
-            plots.push(("targets.svg", plot::targets(&record.held)));
-        }
-        places.write_plots(&record.to_json(), &report::markdown(record), &plots)
-    }
-}
-
-impl Record {
-    fn miss(&mut self, what: String) {
-        eprintln!("bench: missing: {what}");
-        self.missing.push(what);
-    }
-}
-
-fn say(turn: &Turn) {
-    for stretch in &turn.stretches {
-        let (hot, cold) = (&stretch.hot.latencies, &stretch.cold.latencies);
-        eprintln!(
-            "bench: {:40} {:10} {:6.1} s  hot p50 {:6.0} p99 {:7.0} p99.9 {:7.0} max {:8.0} µs  cold p50 {:6.0} p99 {:7.0}  CPU {:5.1} s  failed {}",
-            turn.contender.name(),
-            stretch.phase.name(),
-            stretch.seconds,
-            hot.p50,
-            hot.p99,
-            hot.p999,
-            hot.max,
-            cold.p50,
-            cold.p99,
-            stretch.measured.cost.cpu_seconds,
-            stretch.hot.failed + stretch.cold.failed,
-        );
-    }
-    eprintln!(
-        "bench: {:40} {:.0} MiB/s of raw rows; generator {:.1} % of a core; load before {:.1}",
-        turn.contender.name(),
-        turn.rate(),
-        100.0 * turn.generator_cpu,
-        turn.load
-    );
 }

@@ -1,7 +1,8 @@
-//! Who takes part, and with which settings.
+//! The servers that take part, and their settings.
 
-use crate::contender::Contender;
 use halcyon_oracle::Version;
+
+use crate::record::Contender;
 
 /// A server in one of its modes.
 #[derive(Clone, Debug)]
@@ -31,10 +32,7 @@ impl Mode {
         let mut lines = vec![
             "concurrent_compactors: 2",
             "compaction_throughput: 0MiB/s",
-            "write_request_timeout: 30000ms",
-            "read_request_timeout: 30000ms",
-            // Their defaults, which the oracle does without.
-            "commitlog_segment_size: 32MiB",
+            // About its default for this heap, which the oracle does without.
             "key_cache_size: 50MiB",
         ];
         if version == Version::V6 {

@@ -11,15 +11,13 @@ use crate::cage::Cage;
 use crate::connection::Connection;
 use crate::dataset::DataSet;
 use crate::jmx::Jmx;
-use crate::jvm_node::Plan;
 use crate::machine::files_below;
 use crate::programs::Programs;
 use crate::restore::{restore, table_folder};
-use crate::server::{HalcyonPlan, Server};
+use crate::server::{Plan, Server};
 use halcyon_oracle::{Oracle, Version};
 
 const KEYSPACE: &str = "bench";
-const PORT: u16 = 27442;
 const MAJOR: &str = "halcyon_views.major_compactions";
 const COMPACTED_WITHIN: Duration = Duration::from_secs(900);
 
@@ -67,16 +65,18 @@ impl<'a> Subject<'a> {
         self.cage.as_ref()?.holds().ok()
     }
 
+    /// Uncompressed bytes of the set.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.making.set.data_bytes()
+    }
+
     fn dir(&self) -> PathBuf {
         self.making.home.join(self.mode.slug())
     }
 
     fn create_table(&self, port: u16) -> Result<()> {
         let mut connection = Connection::open(port)?;
-        connection.execute(&format!(
-            "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = \
-             {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-        ))?;
+        connection.create_keyspace(KEYSPACE)?;
         connection.execute(&self.making.set.codec.schema(KEYSPACE))?;
         Ok(())
     }
@@ -87,9 +87,8 @@ impl<'a> Subject<'a> {
         if dir.exists() {
             fs::remove_dir_all(&dir)?;
         }
-        let (mode, programs) = (&self.mode.contender.mode, self.making.programs);
-        let plan = HalcyonPlan { mode, dir: &dir, settings: &[], cage: None };
-        let (server, _) = Server::halcyon(programs, &plan)?;
+        let plan = Plan::halcyon(&self.mode.contender.mode, dir);
+        let server = Server::start(self.making.programs, &plan)?;
         self.create_table(server.port)?;
         server.stop()?;
         self.halcyon_with_set(None)
@@ -112,27 +111,21 @@ impl<'a> Subject<'a> {
             settings.retain(|line| !line.starts_with("compaction_throughput"));
             settings.push(format!("compaction_throughput: {mib}MiB/s"));
         }
-        let cage = self.cage.as_ref();
-        let mode = &self.mode.contender.mode;
-        let plan = HalcyonPlan { mode, dir: &dir, settings: &settings, cage };
-        self.server = Some(Server::halcyon(self.making.programs, &plan)?.0);
+        let plan = Plan::halcyon(&self.mode.contender.mode, dir).set_all(&settings);
+        let plan = plan.cage(self.cage.as_ref());
+        self.server = Some(Server::start(self.making.programs, &plan)?);
         Ok(())
     }
 
     fn start_cassandra(&mut self, version: Version) -> Result<()> {
-        let plan = Plan {
-            version,
-            dir: self.dir(),
-            port: PORT,
-            settings: self.mode.settings.clone(),
-            jvm: "",
-            heap: self.making.heap,
-            cage: self.cage.as_ref(),
-        };
-        let (server, _) = Server::cassandra(&self.mode.contender.mode, &plan)?;
+        let plan = Plan::cassandra(version, &self.mode.contender.mode, self.dir())
+            .set_all(&self.mode.settings)
+            .heap(self.making.heap)
+            .cage(self.cage.as_ref());
+        let server = Server::start(self.making.programs, &plan)?;
         self.create_table(server.port)?;
-        let node = server.node().ok_or("no node")?;
-        self.jmx = Some(Jmx::connect(&Oracle::open(version)?, node.jmx_port)?);
+        let (_, jmx_port) = server.jmx().ok_or("no JMX")?;
+        self.jmx = Some(Jmx::connect(&Oracle::open(version)?, jmx_port)?);
         self.server = Some(server);
         self.restore(None)
     }
@@ -141,8 +134,7 @@ impl<'a> Subject<'a> {
     fn restore(&mut self, sstables: Option<u32>) -> Result<()> {
         let table = self.making.set.codec.table();
         let server = self.server.as_ref().ok_or("the server is not there")?;
-        let node = server.node().ok_or("no node")?;
-        restore(node, (KEYSPACE, &table), self.making.set, sstables)?;
+        restore(server, (KEYSPACE, &table), self.making.set, sstables)?;
         let jmx = self.jmx.as_mut().ok_or("no JMX")?;
         jmx.ask(&["no-autocompaction", KEYSPACE, &table])
     }
@@ -153,9 +145,7 @@ impl<'a> Subject<'a> {
             return self.halcyon_with_set(Some(THROTTLE_MIB));
         }
         self.restore(None)?;
-        let node = self.server()?.node().ok_or("no node")?;
-        node.nodetool(&["setcompactionthroughput", &THROTTLE_MIB.to_string()])?;
-        Ok(())
+        self.server()?.nodetool(&["setcompactionthroughput", &THROTTLE_MIB.to_string()])
     }
 
     /// A compaction of some of the set, so that a JVM's compiler has seen one.
@@ -182,7 +172,7 @@ impl<'a> Subject<'a> {
             let key = format!("keyspace_name = '{KEYSPACE}' AND table_name = '{table}'");
             let page =
                 connection.rows(&format!("SELECT state, failure FROM {MAJOR} WHERE {key}"))?;
-            let row = page.rows.first().ok_or("nobody knows of the compaction")?;
+            let row = page.rows.first().ok_or("the compaction is not listed")?;
             let word = |at: usize| {
                 let bytes = row.get(at).cloned().flatten().unwrap_or_default();
                 String::from_utf8_lossy(&bytes).into_owned()

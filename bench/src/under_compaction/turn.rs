@@ -10,16 +10,19 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
 use super::gauge::{Gauge, Measured};
 use super::keys::{COLD, HOT, Keys};
 use super::modes::Mode;
 use super::subject::{Making, Subject};
 use crate::Result;
 use crate::block_trace::BlockTrace;
-use crate::contender::Contender;
 use crate::latency::Latencies;
 use crate::machine::{self, Device, drop_page_cache};
 use crate::paced::{Asked, Outcome, Paced, Sample};
+use crate::record::Figures;
 use crate::standstill::{Gap, Standstill};
 
 /// Reads go on for a moment before anything is measured.
@@ -66,71 +69,23 @@ impl Phase {
     }
 }
 
-/// Reads of one kind in a stretch of time.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Answers {
-    pub(super) latencies: Latencies,
-    /// The share that took longer than 2 ms.
-    pub(super) slow: f64,
-    pub(super) failed: u64,
-    pub(super) empty: u64,
-}
-
+/// What was measured of a phase.
 pub(super) struct Stretch {
     pub(super) phase: Phase,
-    pub(super) seconds: f64,
-    pub(super) hot: Answers,
-    pub(super) cold: Answers,
-    /// Hot and cold.
-    pub(super) all: Latencies,
-    /// Hot reads that no core's standing still kept waiting.
-    pub(super) undisturbed: Latencies,
-    /// Milliseconds that a core stood still, at the longest.
-    pub(super) standstill: f64,
-    pub(super) measured: Measured,
-    /// In the cage at the end: page cache, and everything.
-    pub(super) held: Option<(u64, u64)>,
+    pub(super) figures: Figures,
+    pub(super) details: Value,
 }
 
 /// One step of a timeline.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Point(
     /// Seconds since the compaction's begin.
-    pub(super) at: f64,
-    pub(super) hot_p99: f64,
-    pub(super) cold_p99: f64,
-    pub(super) all_p99: f64,
-    pub(super) max: f64,
+    pub(super) f64,
+    /// p99 of hot, of cold and of all reads, and the slowest: µs.
+    pub(super) [f64; 4],
     /// Read and written at the device, MiB per second.
-    pub(super) device: f64,
-}
-
-pub(super) struct Turn {
-    pub(super) contender: Contender,
-    pub(super) memory: Option<u64>,
-    pub(super) stretches: Vec<Stretch>,
-    pub(super) timeline: Vec<Point>,
-    /// Uncompressed.
-    pub(super) bytes: u64,
-    /// CPU seconds of the generator for each second.
-    pub(super) generator_cpu: f64,
-    pub(super) generator_first: bool,
-    pub(super) unanswered: u64,
-    pub(super) was_cold: bool,
-    pub(super) load: f64,
-}
-
-impl Turn {
-    pub(super) fn of(&self, phase: Phase) -> Option<&Stretch> {
-        self.stretches.iter().find(|stretch| stretch.phase == phase)
-    }
-
-    /// MiB of raw rows by second, of the compaction that came to its end.
-    pub(super) fn rate(&self) -> f64 {
-        let seconds = self.of(Phase::FullSpeed).map_or(f64::INFINITY, |stretch| stretch.seconds);
-        self.bytes as f64 / MIB / seconds
-    }
-}
+    pub(super) f64,
+);
 
 /// A stretch that was measured, on the clock of the loop.
 struct Span {
@@ -141,7 +96,7 @@ struct Span {
     held: Option<(u64, u64)>,
 }
 
-pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Result<Turn> {
+pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
     let load = machine::load();
     let making = &Making { memory: making.memory.map(|bytes| bytes / mode.share), ..*making };
     let mut subject = Subject::start(making, mode)?;
@@ -150,32 +105,27 @@ pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Resu
         ask(&subject, Keys { cold_every: 0, ..schedule.keys }, schedule.rate, schedule.warm_up)?;
     }
     let was_cold = schedule.cold && drop_page_cache();
-    let mut turn = Turn {
-        contender: mode.contender.clone(),
-        memory: making.memory,
-        stretches: Vec::new(),
-        timeline: Vec::new(),
-        bytes: making.set.data_bytes(),
-        generator_cpu: 0.0,
-        generator_first: true,
-        unanswered: 0,
-        was_cold,
-        load,
-    };
     let trace = Device::of(making.home).and_then(|device| BlockTrace::of(&device));
     let trace = trace.inspect_err(|e| eprintln!("bench: no trace of the device: {e}")).ok();
     let mut watched =
         Watched { subject: &mut subject, home: making.home, trace: trace.as_ref(), schedule };
-    watched.at_full_speed(&mut turn)?;
+    let mut stretches = watched.at_full_speed()?;
     if !schedule.throttled.is_zero() {
         watched.subject.again_throttled()?;
         if schedule.cold {
             drop_page_cache();
         }
-        watched.throttled(&mut turn)?;
+        stretches.extend(watched.throttled()?);
     }
     subject.stop()?;
-    Ok(turn)
+    let memory = making.memory.map_or(f64::NAN, |bytes| bytes as f64);
+    for stretch in &mut stretches {
+        stretch.figures = std::mem::take(&mut stretch.figures)
+            .with("memory_bytes", memory)
+            .with("cold", f64::from(u8::from(was_cold)))
+            .with("load_before", load);
+    }
+    Ok(stretches)
 }
 
 /// Reads for a while, and waits for the answers.
@@ -196,7 +146,7 @@ struct Watched<'a, 'b> {
 impl Watched<'_, '_> {
     fn begin(&self) -> Result<Paced> {
         let Schedule { keys, rate, .. } = *self.schedule;
-        // Everybody's caches take what is read again and again; twice is again.
+        // Caches of all contenders take what is read more than once.
         let twice = Duration::from_secs_f64(2.0 * keys.hot as f64 / rate);
         ask(self.subject, Keys { sweeps: true, cold_every: 0, ..keys }, rate, twice)?;
         let reads = keys.reads(&self.subject.table(), 1);
@@ -219,9 +169,9 @@ impl Watched<'_, '_> {
         Ok(Span { phase, from, until, measured, held: self.subject.holds() })
     }
 
-    fn at_full_speed(&mut self, turn: &mut Turn) -> Result<()> {
-        let Schedule { idle, afterwards, .. } = *self.schedule;
-        let meter = Meter::start(self.home, self.schedule.step)?;
+    fn at_full_speed(&mut self) -> Result<Vec<Stretch>> {
+        let Schedule { idle, afterwards, step, .. } = *self.schedule;
+        let meter = Meter::start(self.home, step)?;
         let (paced, still) = (self.begin()?, Standstill::watch());
         let spans = [
             self.stretch(&paced, Phase::Idle, |_| rest(idle))?,
@@ -231,14 +181,20 @@ impl Watched<'_, '_> {
         let start = paced.start;
         let gaps = since(start, still.stop());
         let asked = paced.stop()?;
-        let zero = spans[1].from;
-        let moved = meter.stop(start)?;
-        turn.timeline = timeline(&asked.samples, &moved, self.schedule.step, zero);
-        turn.take(asked, spans, &gaps);
-        Ok(())
+        let compaction = &spans[1];
+        let seconds = (compaction.until - compaction.from).as_secs_f64();
+        let timeline = timeline(&asked.samples, &meter.stop(start)?, step, compaction.from);
+        let mut stretches: Vec<Stretch> =
+            spans.into_iter().map(|span| stretch(span, &asked, &gaps)).collect();
+        let rate = self.subject.data_bytes() as f64 / MIB / seconds;
+        let compaction = &mut stretches[1];
+        compaction.figures =
+            std::mem::take(&mut compaction.figures).with("raw_mib_per_second", rate);
+        compaction.details["timeline"] = json!(timeline);
+        Ok(stretches)
     }
 
-    fn throttled(&mut self, turn: &mut Turn) -> Result<()> {
+    fn throttled(&mut self) -> Result<Option<Stretch>> {
         let time = self.schedule.throttled;
         let (paced, still) = (self.begin()?, Standstill::watch());
         let span = self.stretch(&paced, Phase::Throttled, |subject| {
@@ -247,8 +203,7 @@ impl Watched<'_, '_> {
         })?;
         let gaps = since(paced.start, still.stop());
         let asked = paced.stop()?;
-        turn.take(asked, [span], &gaps);
-        Ok(())
+        Ok(Some(stretch(span, &asked, &gaps)))
     }
 }
 
@@ -262,57 +217,45 @@ fn rest(time: Duration) -> Result<()> {
     Ok(())
 }
 
-impl Turn {
-    /// `gaps`: when a core stood still, on the clock of the loop.
-    fn take(
-        &mut self,
-        asked: Asked,
-        spans: impl IntoIterator<Item = Span>,
-        gaps: &[(Duration, Duration)],
-    ) {
-        let is_undisturbed = |sample: &&&Sample| {
-            let answered = sample.due + Duration::from_nanos(sample.nanos);
-            sample.class == HOT
-                && !gaps.iter().any(|(from, until)| *from <= answered && sample.due <= *until)
-        };
-        let seconds = asked.samples.last().map_or(1.0, |sample| sample.due.as_secs_f64());
-        self.generator_cpu = self.generator_cpu.max(asked.cpu_seconds / seconds);
-        self.generator_first &= asked.first;
-        self.unanswered += asked.unanswered;
-        for Span { phase, from, until, measured, held } in spans {
-            let within: Vec<&Sample> =
-                asked.samples.iter().filter(|s| (from..until).contains(&s.due)).collect();
-            self.stretches.push(Stretch {
-                phase,
-                seconds: (until - from).as_secs_f64(),
-                hot: answers(&within, HOT),
-                cold: answers(&within, COLD),
-                all: Latencies::of(within.iter().map(|sample| sample.nanos).collect()),
-                undisturbed: Latencies::of(
-                    within.iter().filter(is_undisturbed).map(|sample| sample.nanos).collect(),
-                ),
-                standstill: gaps
-                    .iter()
-                    .filter(|(begin, _)| (from..until).contains(begin))
-                    .map(|(begin, end)| 1e3 * (*end - *begin).as_secs_f64())
-                    .fold(0.0, f64::max),
-                measured,
-                held,
-            });
-        }
-    }
+/// `gaps`: when a core stood still, on the clock of the loop.
+fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch {
+    let Span { phase, from, until, measured, held } = span;
+    let is_undisturbed = |sample: &Sample| {
+        let answered = sample.due + Duration::from_nanos(sample.nanos);
+        sample.class == HOT
+            && !gaps.iter().any(|(from, until)| *from <= answered && sample.due <= *until)
+    };
+    let within: Vec<&Sample> =
+        asked.samples.iter().filter(|s| (from..until).contains(&s.due)).collect();
+    let undisturbed = within.iter().filter(|sample| is_undisturbed(sample)).map(|s| s.nanos);
+    let gaps = gaps.iter().filter(|(begin, _)| (from..until).contains(begin));
+    let stood_still = gaps.map(|(begin, end)| 1e3 * (*end - *begin).as_secs_f64());
+    let seconds = asked.samples.last().map_or(1.0, |sample| sample.due.as_secs_f64());
+    let bytes = |bytes: Option<u64>| bytes.map_or(f64::NAN, |bytes| bytes as f64);
+    let mut figures = Figures::default().with("seconds", (until - from).as_secs_f64());
+    figures = answers(figures, "hot_", &within, HOT);
+    figures = answers(figures, "cold_", &within, COLD);
+    figures = figures
+        .latencies("all_", &Latencies::of(within.iter().map(|sample| sample.nanos).collect()))
+        .latencies("undisturbed_", &Latencies::of(undisturbed.collect()))
+        .with("core_stood_still_ms", stood_still.fold(0.0, f64::max))
+        .with("cage_page_cache_bytes", bytes(held.map(|(cached, _)| cached)))
+        .with("cage_bytes", bytes(held.map(|(_, all)| all)))
+        .with("generator_cpu_share", asked.cpu_seconds / seconds)
+        .with("generator_ran_first", f64::from(u8::from(asked.first)))
+        .with("unanswered", asked.unanswered as f64);
+    Stretch { phase, figures: measured.figures(figures), details: measured.details() }
 }
 
-fn answers(samples: &[&Sample], class: u8) -> Answers {
+fn answers(to: Figures, prefix: &str, samples: &[&Sample], class: u8) -> Figures {
     let of_class: Vec<&&Sample> = samples.iter().filter(|s| s.class == class).collect();
-    let with = |outcome: Outcome| of_class.iter().filter(|s| s.outcome == outcome).count() as u64;
-    let slow = of_class.iter().filter(|s| s.nanos > SLOW_NANOS).count();
-    Answers {
-        slow: slow as f64 / of_class.len().max(1) as f64,
-        failed: with(Outcome::Failed),
-        empty: with(Outcome::Empty),
-        latencies: Latencies::of(of_class.iter().map(|sample| sample.nanos).collect()),
-    }
+    let with = |outcome: Outcome| of_class.iter().filter(|s| s.outcome == outcome).count() as f64;
+    let slow = of_class.iter().filter(|s| s.nanos > SLOW_NANOS).count() as f64;
+    let all = Latencies::of(of_class.iter().map(|sample| sample.nanos).collect());
+    to.latencies(prefix, &all)
+        .with(&format!("{prefix}share_over_2ms"), slow / of_class.len().max(1) as f64)
+        .with(&format!("{prefix}failed"), with(Outcome::Failed))
+        .with(&format!("{prefix}empty"), with(Outcome::Empty))
 }
 
 fn timeline(
@@ -321,6 +264,7 @@ fn timeline(
     step: Duration,
     zero: Duration,
 ) -> Vec<Point> {
+    let rounded = |value: f64| (value * 10.0).round() / 10.0;
     let number = |at: Duration| (at.as_nanos() / step.as_nanos().max(1)) as usize;
     let count = samples.last().map_or(0, |sample| number(sample.due));
     let mut steps: Vec<[Vec<u64>; 2]> = vec![Default::default(); count];
@@ -335,14 +279,9 @@ fn timeline(
         let all = Latencies::of([hot.as_slice(), cold.as_slice()].concat());
         let (hot, cold) = (Latencies::of(hot), Latencies::of(cold));
         let device = moved.iter().rev().find(|(moment, _)| moment.as_secs_f64() <= at + 1e-6);
-        points.push(Point {
-            at: at - zero.as_secs_f64(),
-            hot_p99: hot.p99,
-            cold_p99: cold.p99,
-            all_p99: all.p99,
-            max: all.max,
-            device: device.map_or(0.0, |(_, rate)| *rate),
-        });
+        let at = ((at - zero.as_secs_f64()) * 100.0).round() / 100.0;
+        let reads = [hot.p99, cold.p99, all.p99, all.max].map(rounded);
+        points.push(Point(at, reads, rounded(device.map_or(0.0, |(_, rate)| *rate))));
     }
     points
 }

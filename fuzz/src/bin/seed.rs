@@ -79,5 +79,7 @@ fn main() {
         put("rows", &[&[i as u8], Header::load(table).rows.as_slice()].concat());
     }
     put("txn_log", b"ADD:[/d/oa-2-big-,0,8][3585343934]\nCOMMIT:[,0,0][2613697770]\n");
-    put("cql_type", b"org.apache.cassandra.db.marshal.MapType(org.apache.cassandra.db.marshal.Int32Type,org.apache.cassandra.db.marshal.UTF8Type)");
+    let map = b"org.apache.cassandra.db.marshal.MapType(org.apache.cassandra.db.marshal.Int32Type,\
+        org.apache.cassandra.db.marshal.UTF8Type)";
+    put("cql_type", map);
 }

@@ -2,35 +2,35 @@
 //!
 //! 1. The device: blocks of several lengths, each durable before the next. No log is faster per flush.
 //! 2. The log alone (`commitlog_bench`): writers on each shard's thread append and wait, no server around it.
-//! 3. The servers: single-row inserts, so many in flight, `batch`, `group`, `periodic`; one server at a time, Halcyon and Cassandra in turn.
+//! 3. The servers: single-row inserts, so many in flight, `batch`, `group`, `periodic`; one server at a time, Halcyon and Cassandra in
+//!    turn.
 
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::contender::Contender;
-use super::jvm_node::Plan;
-use super::load::{Load, Request, Table, Until};
-use super::process::CpuOf;
-use super::programs::Programs;
-use super::server::{HalcyonPlan, Server};
-use super::sheet::{Column, Sheet, Target};
-use super::{Common, Places};
-use crate::Result;
 use halcyon_oracle::Version;
+use serde::Serialize;
 
-const PORT: u16 = 27742;
+use crate::Result;
+use crate::invocation::{Common, Invocation};
+use crate::load::{Load, Request, Table, Until};
+use crate::page::{Column, Page, plain, table};
+use crate::plot::{Bars, Section};
+use crate::process::CpuOf;
+use crate::programs::Programs;
+use crate::record::{Contender, Figures, Record, Target};
+use crate::server::{Plan, Server, Sync};
+
 const BLOB: usize = 200;
 const ROWS: u64 = 1 << 40;
 
 const COLUMNS: &[Column] = &[
-    Column { key: "per_second", title: "per second", decimals: 0, is_drawn: true },
-    Column { key: "p50_us", title: "p50 µs", decimals: 0, is_drawn: true },
-    Column { key: "p99_us", title: "p99 µs", decimals: 0, is_drawn: true },
-    Column { key: "cpu_us", title: "CPU µs", decimals: 2, is_drawn: true },
+    Column::new("per second", "per_second", 0),
+    Column::new("p50 µs", "p50_us", 0),
+    Column::new("p99 µs", "p99_us", 0),
+    Column::new("CPU µs", "cpu_us", 2),
 ];
 
-#[derive(clap::Args, Clone)]
+#[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct Arguments {
     /// Seconds of each turn of a server
     #[arg(long, default_value_t = 6.0)]
@@ -55,88 +55,41 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 20.0)]
     warm_up: f64,
     #[command(flatten)]
+    #[serde(skip)]
     common: Common,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let mut arguments = arguments.clone();
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     if arguments.common.tiny {
         (arguments.seconds, arguments.rounds, arguments.records) = (0.3, 1, 400);
         (arguments.segments, arguments.blocks) = (vec![1], vec![4]);
         arguments.in_flight = 10;
     }
-    let places = Places::make(&arguments.common, "bench/data/commit_log", "bench/E4")?;
+    let invocation = Invocation::begin("E4", &arguments.common, "data/commit_log", &arguments)?;
     let programs = Programs::build_with_log(arguments.common.tiny)?;
-    let sheet = Sheet::new(
-        "E4",
-        "the commit log",
-        COLUMNS,
-        json!({
-            "seconds": arguments.seconds,
-            "rounds": arguments.rounds,
-            "in_flight": arguments.in_flight,
-            "records": arguments.records,
-        }),
-    );
-    let mut bench = Bench { arguments, places, programs, sheet, seed: 1 };
+    let mut bench = Bench { arguments, invocation, programs, seed: 1 };
     for _ in 0..bench.arguments.rounds {
         bench.device()?;
         bench.log_alone()?;
-        bench.write()?;
+        bench.invocation.write()?;
     }
     bench.servers()?;
-    bench.write()?;
-    bench.places.show()
+    bench.invocation.end()
 }
 
 struct Bench {
     arguments: Arguments,
-    places: Places,
+    invocation: Invocation,
     programs: Programs,
-    sheet: Sheet,
     seed: u64,
 }
 
-/// How writes become durable, in Cassandra's words.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sync {
-    Batch,
-    Group,
-    Periodic,
-}
-
-impl Sync {
-    const ALL: [Sync; 3] = [Sync::Batch, Sync::Group, Sync::Periodic];
-
-    fn name(self) -> &'static str {
-        match self {
-            Sync::Batch => "batch",
-            Sync::Group => "group",
-            Sync::Periodic => "periodic",
-        }
-    }
-
-    /// As `commitlog_bench` takes it.
-    fn word(self) -> &'static str {
-        match self {
-            Sync::Batch => "batch",
-            Sync::Group => "group:10",
-            Sync::Periodic => "periodic:10000",
-        }
-    }
-
-    /// Lines of cassandra.yaml.
-    fn settings(self) -> Vec<String> {
-        let mut lines = vec![format!("commitlog_sync: {}", self.name())];
-        // The oracle's own settings have a period already, which only the periodic mode may have.
-        lines.push(match self {
-            Sync::Batch | Sync::Group => "commitlog_sync_period: 0ms".to_owned(),
-            Sync::Periodic => "commitlog_sync_period: 10000ms".to_owned(),
-        });
-        if self == Sync::Group {
-            lines.push("commitlog_sync_group_window: 10ms".to_owned());
-        }
-        lines
+/// As `commitlog_bench` takes it.
+fn word(sync: Sync) -> &'static str {
+    match sync {
+        Sync::Batch => "batch",
+        Sync::Group => "group:10",
+        Sync::Periodic => "periodic:10000",
     }
 }
 
@@ -152,7 +105,7 @@ struct Alone {
 
 impl Bench {
     fn device(&mut self) -> Result<()> {
-        let dir = self.places.data.join("device");
+        let dir = self.invocation.data.join("device");
         for kib in self.arguments.blocks.clone() {
             let writes = self.arguments.records.min(4000).to_string();
             let words = ["device", &(kib << 10).to_string(), &writes].map(str::to_owned);
@@ -192,7 +145,7 @@ impl Bench {
     }
 
     fn one_alone(&mut self, run: Alone) -> Result<()> {
-        let dir = self.places.data.join("alone");
+        let dir = self.invocation.data.join("alone");
         // A window of 10 ms lets each writer have a hundred records a second.
         let records = match run.sync {
             Sync::Group => self.arguments.records / 10,
@@ -204,7 +157,7 @@ impl Bench {
             run.shards.to_string(),
             (run.segment_mib << 20).to_string(),
             run.mode.to_owned(),
-            run.sync.word().to_owned(),
+            word(run.sync).to_owned(),
             self.arguments.in_flight.to_string(),
             run.bytes.to_string(),
             records.to_string(),
@@ -222,8 +175,10 @@ impl Bench {
         let mut arguments = vec![dir.display().to_string()];
         arguments.extend_from_slice(words);
         let measured = self.programs.commitlog_bench(&arguments)?;
-        let figure = |column: &Column| measured[column.key].as_f64().unwrap_or(f64::NAN);
-        self.sheet.add(heading, who, COLUMNS.iter().map(figure).collect());
+        let figures = COLUMNS.iter().fold(Figures::default(), |figures, column| {
+            figures.with(column.key, measured[column.key].as_f64().unwrap_or(f64::NAN))
+        });
+        self.invocation.record.add(heading, who, figures);
         Ok(())
     }
 
@@ -245,33 +200,18 @@ impl Bench {
     }
 
     fn halcyon(&mut self, sync: Sync, shards: usize, mode: &str) -> Result<()> {
-        let dir = self.places.fresh("halcyon")?;
-        let mut settings: Vec<String> =
-            sync.settings().into_iter().filter(|line| !line.ends_with(": 0ms")).collect();
-        settings.push(format!("commitlog_disk_access_mode: {mode}"));
-        settings.push(format!("shards: {shards}"));
         let name = format!("{mode}, {shards} shard{}", if shards == 1 { "" } else { "s" });
-        let plan = HalcyonPlan { mode: &name, dir: &dir, settings: &settings, cage: None };
-        let (server, _) = Server::halcyon(&self.programs, &plan)?;
-        self.turns(&server, sync, 1.0)
+        let plan = Plan::halcyon(&name, self.invocation.fresh("halcyon")?)
+            .sync(sync)
+            .set(format!("commitlog_disk_access_mode: {mode}"))
+            .set(format!("shards: {shards}"));
+        self.turns(&Server::start(&self.programs, &plan)?, sync, 1.0)
     }
 
     fn cassandra(&mut self, sync: Sync) -> Result<()> {
-        let mut settings = sync.settings();
-        settings.push("commitlog_segment_size: 32MiB".to_owned());
-        settings.push("write_request_timeout: 30000ms".to_owned());
-        let dir = self.places.data.join("cassandra");
-        let plan = Plan {
-            version: Version::V5,
-            dir,
-            port: PORT,
-            settings,
-            jvm: "",
-            heap: "2g",
-            cage: None,
-        };
-        let (server, _) = Server::cassandra("buffered", &plan)?;
-        self.turns(&server, sync, self.arguments.warm_up)
+        let dir = self.invocation.scratch("cassandra");
+        let plan = Plan::cassandra(Version::V5, "buffered", dir).sync(sync);
+        self.turns(&Server::start(&self.programs, &plan)?, sync, self.arguments.warm_up)
     }
 
     fn turns(&mut self, server: &Server, sync: Sync, warm_up: f64) -> Result<()> {
@@ -286,64 +226,54 @@ impl Bench {
             seed,
         };
         load(warm_up.max(self.arguments.seconds), self.seed).run(server.port)?;
-        let mut rows = Vec::new();
         for _ in 0..self.arguments.rounds {
             self.seed += 1;
             let cpu = CpuOf::Process(server.pid);
             let before = cpu.seconds();
-            let figures = load(self.arguments.seconds, self.seed).run(server.port)?;
+            let completed = load(self.arguments.seconds, self.seed).run(server.port)?;
             let cpu = cpu.seconds() - before;
-            rows.push(vec![
-                figures.operations as f64 / figures.seconds.max(1e-9),
-                figures.latencies.p50,
-                figures.latencies.p99,
-                1e6 * cpu / figures.operations.max(1) as f64,
-            ]);
-        }
-        for row in rows {
-            self.sheet.add(&server_heading(sync), &server.contender, row);
+            let by_mutation = 1e6 * cpu / completed.operations.max(1) as f64;
+            let figures = completed.figures(cpu).with("cpu_us", by_mutation);
+            self.invocation.record.add(&server_heading(sync), &server.contender, figures);
         }
         Ok(())
     }
+}
 
-    fn write(&self) -> Result<()> {
-        let (targets, method) = (self.targets(), self.method());
-        self.sheet.write(&self.places, &targets, &method)
-    }
+pub(crate) fn page(record: &Record) -> Result<Page> {
+    let headings = record.headings();
+    let bars = Bars {
+        title: "the commit log",
+        columns: COLUMNS,
+        sections: headings.iter().map(|heading| Section::plain(heading)).collect(),
+    };
+    Ok(Page {
+        title: "E4: the commit log",
+        targets: target(record).into_iter().collect(),
+        sections: vec![format!(
+            "## Figures\n\n{}",
+            table(record, Some(""), plain(&headings), COLUMNS)
+        )],
+        method: include_str!("../E4/method.md"),
+        computed: vec![("blob", BLOB.to_string())],
+        plots: vec![("plot.svg", bars.svg(record)?)],
+    })
+}
 
-    fn targets(&self) -> Vec<Target> {
-        const LEAST: f64 = 10.0;
-        let heading = server_heading(Sync::Batch);
-        let theirs = Contender::new(Version::V5.name(), "buffered");
-        let rate = |who: &Contender| self.sheet.median(&heading, who, "per_second");
-        let best = self.sheet.contenders(&heading).into_iter().filter(|who| who.is_halcyon());
-        let best =
-            best.filter_map(|who| Some((who, rate(who)?))).max_by(|a, b| a.1.total_cmp(&b.1));
-        let (Some((who, ours)), Some(theirs)) = (best, rate(&theirs)) else { return Vec::new() };
-        vec![Target {
-            what: format!("durable mutations per second, {} by Cassandra `batch`", who.name()),
-            wanted: format!("≥ {LEAST}"),
-            measured: format!("{:.1} = {ours:.0} / {theirs:.0}", ours / theirs),
-            is_met: ours >= LEAST * theirs,
-        }]
-    }
-
-    fn method(&self) -> String {
-        format!(
-            "- The device: blocks one after the other into a file of zeros, `O_DIRECT` and `RWF_DSYNC`: its own flush, in the same run.\n\
-             - The log alone (`crates/commitlog/examples/commitlog_bench.rs`): {} writers shared out over the shards, a thread and a log for each shard; a writer appends a record \
-             and waits until it is durable. CPU is the process's, of log and writers, by record.\n\
-             - The servers: prepared inserts of one row with a blob of {BLOB} bytes, {} in flight on two connections, turns of {} s; generator and server \
-             share the machine. CPU is the server's by mutation, the whole request and not only the log. Only one server at a time has memory.\n\
-             - `group`: a window of 10 ms. `periodic`: synced every 10 s, acknowledged before. Cassandra otherwise with its defaults (memory-mapped or buffered log), G1, 2 GiB heap, warmed up with {} s in each mode.\n\
-             - Medians of {} rounds.",
-            self.arguments.in_flight,
-            self.arguments.in_flight,
-            self.arguments.seconds,
-            self.arguments.warm_up,
-            self.arguments.rounds
-        )
-    }
+fn target(record: &Record) -> Option<Target> {
+    const LEAST: f64 = 10.0;
+    let heading = server_heading(Sync::Batch);
+    let rate = |who: &Contender| record.median(&heading, who, "per_second");
+    let ours = record.contenders(&heading).into_iter().filter(|who| who.is_halcyon());
+    let rates = ours.filter_map(|who| Some((who, rate(who)?)));
+    let (who, ours) = rates.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let theirs = rate(&Contender::new(Version::V5.name(), "buffered"))?;
+    Some(Target {
+        what: format!("durable mutations per second, {} by Cassandra `batch`", who.name()),
+        to_reach: format!("≥ {LEAST}"),
+        measured: format!("{:.1} = {ours:.0} / {theirs:.0}", ours / theirs),
+        reached: ours >= LEAST * theirs,
+    })
 }
 
 impl Alone {

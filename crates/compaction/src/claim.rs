@@ -1,7 +1,7 @@
-//! Taking folders for a compaction that replaces SSTables in them.
+//! Claims folders for a compaction that replaces SSTables in them.
 //!
-//! Each folder is locked against a second compaction, and what a transaction that was cut short left there is finished
-//! or undone, before anything in it is opened.
+//! Each folder is locked against another process. Interrupted transactions in it are finished or undone before any of its files is
+//! opened.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use halcyon_io::{DirLock, Disk};
 
 use crate::{Result, txn_log};
 
-/// Folders that are this process's until the claim is dropped.
+/// Folders that belong to this process until the claim is dropped.
 #[derive(Debug)]
 pub struct Claim {
-    /// Path prefixes of the SSTables that an unfinished transaction had left and that are deleted now.
+    /// Path prefixes of the SSTables that recovery deleted.
     pub recovered: Vec<String>,
     _locks: Vec<DirLock>,
 }

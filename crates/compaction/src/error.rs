@@ -9,10 +9,10 @@ pub enum Error {
     SSTable(#[from] halcyon_sstable::Error),
     #[error(transparent)]
     Io(#[from] halcyon_io::Error),
-    /// A transaction log that cannot be trusted. Nothing was touched.
+    /// A corrupt transaction log; no file was changed.
     #[error("{}: line {line}: {what}", path.display())]
     TransactionLog { path: PathBuf, line: usize, what: String },
-    /// The inputs cannot be compacted together, or not as asked; the request must change.
+    /// The inputs cannot be compacted together or with these settings; the caller must change the request.
     #[error("{0}")]
     Invalid(String),
     /// Free space, or choose another output directory.
@@ -21,7 +21,7 @@ pub enum Error {
          Free some, or write elsewhere with --output", directory.display()
     )]
     NoSpace { directory: PathBuf, needed: u64, free: u64 },
-    /// Stopped on request; inputs are as they were.
+    /// Stopped on request; the inputs are unchanged.
     #[error("the compaction was cancelled; its inputs are as they were")]
     Cancelled,
 }

@@ -1,4 +1,4 @@
-//! What outputs take over from their inputs: names, bases of their deltas, repair state, commit-log positions.
+//! Properties that outputs inherit from their inputs: kind of identifier, bases of deltas, repair state, commit log positions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use halcyon_sstable::{Bases, SSTable, SSTableId};
 
 use crate::Result;
 
-/// Inputs by the age of their newest data: of two equal cells the later input's is taken.
+/// The inputs, ordered by their newest timestamp, which decides ties between equal cells.
 pub(crate) fn oldest_first(inputs: &[Arc<SSTable>]) -> impl Iterator<Item = &Arc<SSTable>> {
     let mut sorted: Vec<&Arc<SSTable>> = inputs.iter().collect();
     sorted.sort_by_key(|i| (i.statistics().stats.max_timestamp, i.descriptor().clone()));
@@ -29,7 +29,7 @@ pub fn transaction_id(disk: &Disk) -> String {
     uuid::text(&fresh_uuid_id(disk).to_uuid().unwrap_or_default())
 }
 
-/// An identifier of the kind that the inputs have, unused in the output's folder and in those of the inputs.
+/// An identifier of the inputs' kind that is unused in the folders of the output and the inputs.
 pub(crate) async fn fresh_id(
     disk: &Disk,
     inputs: &[Arc<SSTable>],
@@ -38,7 +38,7 @@ pub(crate) async fn fresh_id(
     if inputs.iter().any(|i| matches!(i.descriptor().id, SSTableId::Uuid(_))) {
         return Ok(fresh_uuid_id(disk));
     }
-    // SSTables that are left out lie beside the inputs, and may one day be moved beside the outputs.
+    // SSTables that are not compacted stay in the inputs' folders and could be moved to the output's later.
     let mut folders: Vec<&Path> =
         inputs.iter().map(|i| i.descriptor().directory.as_path()).collect();
     folders.push(output);
@@ -57,7 +57,7 @@ pub(crate) async fn fresh_id(
     Ok(SSTableId::Sequence(highest.max().map_or(1, |n| n.saturating_add(1))))
 }
 
-/// Minima of the inputs (`SerializationHeader.make`); the epochs where there is nothing of a kind.
+/// The minima of the inputs (`SerializationHeader.make`); Cassandra's epochs for missing values.
 pub(crate) fn bases(inputs: &[Arc<SSTable>]) -> Bases {
     let stats = || inputs.iter().map(|i| &i.statistics().stats);
     let timestamps = stats().map(|s| s.min_timestamp).filter(|t| *t != NO_TIMESTAMP);
@@ -69,7 +69,7 @@ pub(crate) fn bases(inputs: &[Arc<SSTable>]) -> Bases {
     }
 }
 
-/// Repair state and commit-log positions. Inputs of a compaction agree on pending repair and transience.
+/// Sets repair state and commit log positions. All inputs have the same pending repair and transience.
 pub(crate) fn inherit(provenance: &mut Provenance, inputs: &[Arc<SSTable>]) {
     let stats = || inputs.iter().map(|i| &i.statistics().stats);
     provenance.repaired_at = stats().map(|s| s.repaired_at).min().unwrap_or(0);
@@ -88,7 +88,7 @@ pub(crate) fn inherit(provenance: &mut Provenance, inputs: &[Arc<SSTable>]) {
 
 type Interval = (CommitLogPosition, CommitLogPosition);
 
-/// Sorts intervals and joins those that touch.
+/// Sorts intervals and merges those that touch.
 fn union(mut intervals: Vec<Interval>) -> Vec<Interval> {
     intervals.sort_unstable();
     let mut joined: Vec<Interval> = Vec::with_capacity(intervals.len());

@@ -1,4 +1,4 @@
-//! Compaction: merging SSTables into fewer, with what is deleted and past its grace gone.
+//! Compaction: merges SSTables into fewer, and purges tombstones past gc grace.
 #![forbid(unsafe_code)]
 
 mod claim;

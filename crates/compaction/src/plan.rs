@@ -1,7 +1,7 @@
-//! Which SSTables may be compacted together.
+//! Groups SSTables that can be compacted together.
 //!
-//! Cassandra never mixes repaired with unrepaired data, nor data of different pending repairs or transient replicas
-//! (`CompactionStrategyManager`): each kind is compacted by itself, and the others bound what may be purged.
+//! Like Cassandra (`CompactionStrategyManager`), we never mix repaired with unrepaired data, nor data of different pending repairs or
+//! transient replicas: each kind is compacted separately. The other kinds still count for the purge bound.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How far a compaction is, readable from another thread; and how it is told to stop.
+//! The progress of a compaction, and its cancellation, from another thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,11 +13,11 @@ struct Counters {
     cancelled: AtomicBool,
 }
 
-/// A handle; clones are the same compaction.
+/// A handle to one compaction; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<Counters>);
 
-/// What `nodetool compactionstats` shows. Bytes of `data` are uncompressed, bytes of `file` as stored.
+/// The values of `nodetool compactionstats`. `data` counts uncompressed bytes, `file` stored bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub data_read: u64,
@@ -39,7 +39,7 @@ impl Progress {
         }
     }
 
-    /// Asks the compaction to stop at the next partition; its outputs are deleted, its inputs untouched.
+    /// Asks the compaction to stop at the next partition; it then deletes its outputs and leaves its inputs unchanged.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }

@@ -5,9 +5,9 @@
 //!   inputs ─ scan ─┼─▶ merge ─▶ purge ─▶ writer ─▶ output ( ─▶ next output at the split size )
 //!   inputs ─ scan ─┘
 //! ```
-//! 1. Whether there is room for the outputs is checked before anything is written.
-//! 2. A transaction log is begun; each output is ADDed to it before its first file exists.
-//! 3. The stream is written; between batches the compaction is throttled, reports its progress, and looks whether it is to stop.
+//! 1. Check the free space.
+//! 2. Begin a transaction log; ADD each output to it before its first file exists.
+//! 3. Write the stream. Between batches, throttle, report progress and check for cancellation.
 //! 4. When all outputs are sealed and durable, the inputs are REMOVEd (unless they are kept) and the transaction commits;
 //!    only then are inputs deleted.  On any error the outputs are deleted and the inputs are as they were.
 //!
@@ -34,15 +34,15 @@ use crate::progress::{Progress, Snapshot};
 use crate::txn_log::{Leftovers, Transaction};
 use crate::{Error, Group, Result};
 
-/// How to compact; the same for all groups of a table.
+/// The settings for all groups of a table.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where outputs go; the first input's folder if not given.
+    /// The folder of the outputs; `None` for the first input's.
     pub output: Option<PathBuf>,
     /// Identifiers of outputs; `None`: of the kind that the inputs have, behind those in the folders. A server, which writes other
     /// SSTables at the same time, gives them out itself.
     pub ids: Option<Arc<dyn Fn() -> SSTableId + Send + Sync>>,
-    /// Leave the inputs alone instead of replacing them.
+    /// Keep the inputs instead of replacing them.
     pub keep_inputs: bool,
     pub version: Version,
     /// `None`: uncompressed.
@@ -50,19 +50,19 @@ pub struct Settings {
     pub bloom_filter_fp_chance: f64,
     pub min_index_interval: u32,
     pub column_index_size: Option<u64>,
-    /// Seconds: tombstones made before it may be purged. 0 purges nothing.
+    /// In seconds: tombstones from before can be purged. 0 purges nothing.
     pub gc_before: u32,
-    /// Seconds: what counts as expired.
+    /// In seconds: the time at which expiry is decided.
     pub now: u32,
     /// Materialized views.
     pub strict_liveness: bool,
-    /// Bytes of Data.db after which the next partition begins another output.
+    /// Bytes of Data.db after which the next partition starts another output.
     pub split_size: Option<u64>,
-    /// Tokens, ascending, at which another output begins.
+    /// The first tokens of further outputs, ascending.
     pub split_tokens: Vec<i64>,
-    /// Of outputs; `None`: the least of the inputs.
+    /// The level of the outputs; `None` for the lowest of the inputs.
     pub level: Option<i32>,
-    /// Outputs fill one level after the other, from `level` on; each is so many times as large as the one before.
+    /// Outputs fill the levels from `level` on; each level is larger than the previous one by this factor.
     pub level_fanout: Option<u32>,
     /// The oldest write that is neither in the inputs nor in `Group::elsewhere`, such as one in a memtable; asked whenever a
     /// deletion could be purged.
@@ -70,12 +70,12 @@ pub struct Settings {
     pub read_mode: AccessMode,
     pub write_mode: AccessMode,
     pub read_ahead: StreamOptions,
-    /// Bytes in all read-ahead buffers together; with many inputs each gets less.
+    /// Bytes of all read-ahead buffers; the inputs share them.
     pub read_ahead_budget: usize,
     pub write_buffer: usize,
-    /// Ceiling on stored bytes read per second.
+    /// The ceiling of stored bytes read per second.
     pub limiter: RateLimiter,
-    /// Compress and write on a second thread.
+    /// Compress and write on another thread.
     pub own_thread: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct Outcome {
     pub file_read: u64,
     pub file_written: u64,
     pub partitions_written: u64,
-    /// `[n]`: partitions that were found in exactly n inputs.
+    /// `[n]`: partitions that were in exactly n inputs.
     pub merged_partitions: Vec<u64>,
     pub purged: PurgeStats,
 }
@@ -143,14 +143,14 @@ pub async fn run_and_keep(
             Ok((outcome, Some(leftovers)))
         }
         Err(e) => {
-            // Where even the cleaning fails, the log stays and the next start finishes it.
+            // If the abort fails too, the log remains, and recovery at the next start finishes the abort.
             let _ = transaction.abort().await;
             Err(e)
         }
     }
 }
 
-/// Puts down that the inputs are to go.
+/// Records in the transaction log that the inputs are replaced.
 async fn replace(transaction: &mut Transaction, task: &Task, settings: &Settings) -> Result<()> {
     if !settings.keep_inputs {
         for input in &task.inputs {
@@ -160,7 +160,7 @@ async fn replace(transaction: &mut Transaction, task: &Task, settings: &Settings
     Ok(())
 }
 
-/// Outputs are at most as large as the inputs together, give or take the compressor.
+/// Checks the free space: the outputs are at most as large as the inputs, apart from differences between compressors.
 async fn check_space(disk: &Disk, task: &Task, output: &std::path::Path) -> Result<()> {
     let needed: u64 = task.inputs.iter().map(|i| i.file_length() + i.file_length() / 16).sum();
     let free = disk.free_space(output).await?;
@@ -179,11 +179,11 @@ struct Compaction<'a> {
     output: PathBuf,
     layout: Arc<Layout>,
     outcome: Outcome,
-    /// Stored bytes that the limiter has been asked for.
+    /// Stored bytes already requested from the limiter.
     paid: u64,
-    /// Boundaries that are passed.
+    /// Boundaries passed so far.
     shard: usize,
-    /// Levels that are full, and what had been written when the last one was.
+    /// Full levels, and the bytes written when the last of them became full.
     full_levels: i32,
     written_before: u64,
 }
@@ -266,14 +266,14 @@ impl<'a> Compaction<'a> {
         Ok(Purge::new(merge, rule))
     }
 
-    /// Moves the stream into outputs.
+    /// Writes the stream into outputs.
     async fn pump(
         &mut self,
         stream: &mut Stream,
         output: &mut Option<SSTableWriter>,
         transaction: &mut Transaction,
     ) -> Result<()> {
-        /// Fragments after which to look up, even if little is written.
+        /// Fragments after which to check for cancellation, even if almost nothing is written: a purge of everything writes no bytes.
         const PATIENCE: u32 = 4096;
         let mut unattended = 0;
         while stream.advance().await? {
@@ -305,7 +305,7 @@ impl<'a> Compaction<'a> {
         Ok(())
     }
 
-    /// Whether the partition lies behind the next boundary.
+    /// Whether the partition is past the next boundary.
     fn crosses(&mut self, start: Fragment<'_>) -> bool {
         let Fragment::Start(start) = start else { return false };
         let tokens = self.settings.split_tokens.get(self.shard..).unwrap_or_default();
@@ -319,7 +319,7 @@ impl<'a> Compaction<'a> {
         self.settings.split_size.is_some_and(|split| size >= split)
     }
 
-    /// Another output is in its level; the next one may be of the next (`MajorLeveledCompactionWriter`).
+    /// Accounts for an output in its level, and goes to the next level if it is full (`MajorLeveledCompactionWriter`).
     fn fill_level(&mut self) {
         let Settings { level_fanout, split_size, level, .. } = *self.settings;
         let (Some(fanout), Some(size), Some(first)) = (level_fanout, split_size, level) else {
@@ -351,7 +351,7 @@ impl<'a> Compaction<'a> {
         if self.progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// Throttles, and stops if asked to.
+    /// Throttles; fails if the compaction was cancelled.
     async fn pause(&mut self, stream: &Stream) -> Result<()> {
         self.stop_if_cancelled()?;
         if self.settings.limiter.rate().is_none() {
@@ -412,7 +412,7 @@ impl<'a> Compaction<'a> {
     }
 }
 
-/// Distinct keys of all inputs: the union of their sketches, or the sum of what each estimates.
+/// The distinct keys of all inputs: from the union of their sketches, or the sum of their estimates.
 fn estimated_keys(inputs: &[Arc<SSTable>]) -> u64 {
     let mut union = Cardinality::default();
     for input in inputs {

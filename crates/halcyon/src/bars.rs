@@ -9,14 +9,14 @@ use halcyon_model::units;
 
 const WIDTH: usize = 40;
 
-/// One bucket: its label and how much is in it.
+/// One bucket: its label and its count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bucket {
     pub(crate) label: String,
     pub(crate) count: u64,
 }
 
-/// Draws the buckets from the first that is not empty to the last. Nothing if all are.
+/// Draws the buckets from the first to the last that is not empty; nothing if all are empty.
 pub(crate) fn draw(what: &str, buckets: &[Bucket]) -> String {
     let filled = |bucket: &Bucket| bucket.count > 0;
     let Some(first) = buckets.iter().position(filled) else { return String::new() };
@@ -39,7 +39,7 @@ pub(crate) fn draw(what: &str, buckets: &[Bucket]) -> String {
     out
 }
 
-/// What is there is seen: at least one sign for a bucket that is not empty.
+/// The length of a bar: at least one character if the bucket is not empty, so that rare long latencies are visible.
 fn bar_length(count: u64, most: u64) -> usize {
     if count == 0 {
         return 0;
@@ -48,7 +48,7 @@ fn bar_length(count: u64, most: u64) -> usize {
     usize::try_from(exact).unwrap_or(WIDTH).clamp(1, WIDTH)
 }
 
-/// Latencies of one I/O purpose, with what a reader asks first.
+/// The latencies of one I/O purpose, headed by count and quantiles.
 pub(crate) fn io_latency(stats: &halcyon_io::PurposeStats) -> String {
     let buckets: Vec<Bucket> = stats
         .latency

@@ -1,10 +1,10 @@
 //! `halcyon compact`: a major compaction of the tables that the paths name.
 //!
-//! 0. The folders to write to are taken, and cleaned of what an earlier compaction that was cut short left.
-//! 1. Folders become tables; each is compacted by itself, repaired and unrepaired SSTables apart.
-//! 2. What the command line leaves open comes from the schema, then from the inputs (`settings`).
-//! 3. The engine works on this thread; another draws the bar (`watch`).
-//! 4. At the end: what became of what, and how long the device took for it (`summary`).
+//! 1. Claim the output folders, and clean them up after interrupted compactions.
+//! 2. Resolve folders to tables. Each table is compacted separately, and so are its repaired and unrepaired SSTables.
+//! 3. Take settings that the command line omits from the schema, then from the inputs (`settings`).
+//! 4. Compact on this thread; another thread draws the progress bar (`watch`).
+//! 5. Print the outputs and the device's latencies (`summary`).
 
 mod settings;
 mod summary;
@@ -40,7 +40,7 @@ use summary::Summary;
   halcyon compact snapshot/ --output new/ --schema schema.cql --format bti --compression ZstdCompressor,compression_level=6
   halcyon compact data/ks/t-…/ --gc-grace 10d --split-size 10GiB --json
 
-Cassandra must not be running on the folders that are compacted in place: stop it, or write elsewhere with --output.
+Cassandra must not run on folders that are compacted in place: stop it, or write to another folder with --output.
 Outputs become live at once and together, through Cassandra's own transaction log; until then the inputs are
 untouched, whatever happens. Tombstones are purged only if they are older than gc_grace_seconds and no SSTable that
 is left out could hold what they delete; without a schema or --gc-grace nothing is purged."
@@ -49,13 +49,13 @@ pub(crate) struct CompactArgs {
     /// Folders of tables or keyspaces, data directories, or single Data.db files
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Write there and keep the inputs; several tables get folders of their own in it [default: replace the inputs]
+    /// Write to this folder and keep the inputs; several tables get subfolders [default: replace the inputs]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Leave the inputs where they are, although the outputs are beside them
+    /// Keep the inputs, although the outputs are in the same folder
     #[arg(long)]
     keep_inputs: bool,
-    /// Say what would be done, and do nothing
+    /// Print the plan and do nothing
     #[arg(long)]
     dry_run: bool,
     /// The kind of SSTable to write [default: that of the inputs]
@@ -64,28 +64,28 @@ pub(crate) struct CompactArgs {
     /// The version to write: nb (Cassandra 4), oa, da (5.0), pa, ea (6.0) [default: the newest of the inputs]
     #[arg(long, value_enum)]
     version: Option<VersionArg>,
-    /// How files pass the page cache, read and written: auto, direct, uncached, standard
+    /// Access mode of reads and writes: auto, direct, uncached, standard
     #[arg(long, value_name = "MODE", default_value = "auto")]
     access: AccessMode,
-    /// As --access, for reading only
+    /// Like --access, for reads only
     #[arg(long, value_name = "MODE")]
     read_access: Option<AccessMode>,
-    /// As --access, for writing only
+    /// Like --access, for writes only
     #[arg(long, value_name = "MODE")]
     write_access: Option<AccessMode>,
-    /// Read at most so much a second; 0MiB/s is without limit
+    /// The largest rate of reads; 0MiB/s is unlimited
     #[arg(long, value_name = "RATE", value_parser = arguments::rate)]
     throughput: Option<u64>,
-    /// Tombstones made before this moment may be purged: seconds since 1970 or an instant
+    /// Tombstones from before this time can be purged: seconds since 1970 or an instant
     #[arg(long, value_name = "INSTANT", value_parser = arguments::instant, conflicts_with = "gc_grace")]
     gc_before: Option<u32>,
-    /// Tombstones older than this may be purged: 864000, 10d [default: gc_grace_seconds of the schema]
+    /// Tombstones older than this can be purged: 864000, 10d [default: gc_grace_seconds of the schema]
     #[arg(long, value_name = "DURATION", value_parser = arguments::duration)]
     gc_grace: Option<std::time::Duration>,
-    /// The moment that decides what has expired: seconds since 1970 or an instant [default: now]
+    /// The time at which expiry is decided: seconds since 1970 or an instant [default: now]
     #[arg(long, value_name = "INSTANT", value_parser = arguments::instant)]
     now: Option<u32>,
-    /// Begin another output after so much compressed data
+    /// Start another output after this much compressed data
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     split_size: Option<u64>,
     /// CLASS[,option=value…], or `none` [default: that of the schema, else of the inputs]
@@ -139,8 +139,7 @@ pub(crate) fn run(args: &CompactArgs, disk: &Disk, console: Console) -> Result<(
     summary.print(args.json)
 }
 
-/// Takes the folders that will be written to, cleans up after a compaction that was cut short there, and looks whether the
-/// machine is fit.
+/// Claims the output folders, cleans up after interrupted compactions there, and checks the machine.
 async fn claim_folders(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Claim> {
     let folders = match &args.output {
         Some(output) => {
@@ -163,7 +162,8 @@ async fn claim_folders(args: &CompactArgs, disk: &Disk, console: Console) -> Res
     Ok(claim)
 }
 
-/// SIGINT, SIGTERM and SIGHUP stop at the next batch, with everything as it was; a second signal ends the process at once.
+/// SIGINT, SIGTERM and SIGHUP stop the compaction at the next batch and leave the inputs unchanged; a second signal ends the
+/// process at once.
 fn stop_on_signals(progress: &Progress) -> Result<()> {
     let progress = progress.clone();
     let handler = move || {
@@ -175,13 +175,13 @@ fn stop_on_signals(progress: &Progress) -> Result<()> {
     ctrlc::set_handler(handler).map_err(|e| Failure::Unreadable(format!("signal handler: {e}")))
 }
 
-/// A table with everything that its compaction needs.
+/// A table to compact.
 struct Table {
     folder: Folder,
     inputs: Vec<Arc<SSTable>>,
     elsewhere: Vec<Arc<SSTable>>,
     settings: Settings,
-    /// What was decided, and why, for people.
+    /// The reasons for settings, for the user.
     reasons: Vec<String>,
 }
 
@@ -201,7 +201,7 @@ async fn prepare(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Ve
         }
         let schema = schema_source::of_folder(disk, &args.schema, &folder, console).await?;
         if let Some(schema) = &schema {
-            // The path may not say which table it is; the schema does.
+            // If the path does not name the table, take the schema's.
             folder.table.keyspace.get_or_insert_with(|| schema.keyspace.clone());
             folder.table.table.get_or_insert_with(|| schema.name.clone());
         }
@@ -253,7 +253,7 @@ fn warn_of_extras(folder: &Folder, console: Console) {
     }
 }
 
-/// One table's name with what its groups became.
+/// A table's name with the outcomes of its groups.
 type Compacted = (String, Vec<Outcome>);
 
 async fn compact_all(disk: &Disk, tables: &[Table], progress: &Progress) -> Result<Vec<Compacted>> {

@@ -1,10 +1,10 @@
-//! Words for the person at the terminal, on standard error: standard output is the answer's alone.
+//! Messages to the user, on standard error: standard output has only the result.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How much is said.
+/// Which messages are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
     Quiet,
@@ -18,24 +18,24 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Worth knowing, always.
+    /// Prints a warning, at every verbosity.
     pub(crate) fn warn(&self, text: impl std::fmt::Display) {
         if self.verbosity > Verbosity::Quiet {
             eprintln!("warning: {text}");
         }
     }
 
-    /// For those who asked for more.
+    /// Prints a detail, with `--verbose` only.
     pub(crate) fn detail(&self, text: impl std::fmt::Display) {
         if self.verbosity == Verbosity::Verbose {
             eprintln!("{text}");
         }
     }
 
-    /// A bar with rate and ETA; seen only on a terminal and only if wanted.
+    /// A progress bar with rate and ETA; drawn only on a terminal, and only if `wanted`.
     pub(crate) fn progress(&self, what: &str, bytes: u64, wanted: bool) -> ProgressBar {
         let target = if wanted && self.verbosity > Verbosity::Quiet {
-            // Draws nothing where standard error is no terminal.
+            // Draws nothing unless standard error is a terminal.
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()

@@ -1,6 +1,6 @@
-//! `halcyon sstable describe`: what the components of an SSTable say.
+//! `halcyon sstable describe`: the contents of an SSTable's components.
 //!
-//! `text` is for people, `json` for programs; `bytes` names every byte, with the decoders' own notes.
+//! `text` is for users, `json` for programs. `bytes` names every byte, with the notes of the decoders that read the files.
 
 mod bytes;
 mod data_bytes;
@@ -21,7 +21,7 @@ use crate::console::Console;
 use crate::failure::Result;
 use crate::paths::{self, TableName};
 
-/// Show what the components of SSTables say: sizes, versions, bounds, histograms, schema of the header
+/// Show the contents of SSTables' components: sizes, versions, bounds, histograms, schema of the header
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   halcyon sstable describe data/ks/t-…/                 all SSTables of a table
@@ -32,7 +32,7 @@ pub(crate) struct DescribeArgs {
     /// Data.db files (any component will do), folders of tables or keyspaces, or data directories
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Name every byte: offset, bytes in hexadecimal, meaning. Of one component if one other than Data.db is named
+    /// Name every byte: offset, bytes in hexadecimal, meaning; of one component, if PATH names one other than Data.db
     #[arg(short, long)]
     bytes: bool,
     /// One JSON object a line
@@ -40,16 +40,16 @@ pub(crate) struct DescribeArgs {
     json: bool,
 }
 
-/// All that is shown of one SSTable.
+/// The description of one SSTable.
 pub(super) struct Described<'a> {
     table: &'a TableName,
     listed: &'a ListedSSTable,
     sstable: &'a SSTable,
     /// Components (and files of indexes) with their sizes.
     files: Vec<(String, u64)>,
-    /// What TOC.txt lists; `None` without one.
+    /// The lines of TOC.txt; `None` without the file.
     toc: Option<Vec<String>>,
-    /// `None` if there is no filter.
+    /// `None` without a filter.
     filter: Option<Filter>,
     now: u32,
 }
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: &DescribeArgs, disk: &Disk, console: Console) -> R
     Ok(out.flush()?)
 }
 
-/// The components that the paths name, if all that name this SSTable name one other than Data.db; else all.
+/// The components that the paths name; all, if a path names Data.db or a folder.
 fn wanted_components(args: &DescribeArgs, listed: &ListedSSTable) -> Vec<Component> {
     let named = |component: &Component| {
         let name = listed.descriptor.file_name(*component);
@@ -122,12 +122,12 @@ async fn describe<'a>(
 }
 
 impl Described<'_> {
-    /// Bits of the filter; none: it lets everything pass.
+    /// Bits of the filter; 0 if it lets every key pass.
     fn filter_bits(&self) -> Option<u64> {
         self.filter.as_ref().map(|filter| 8 * filter.memory() as u64)
     }
 
-    /// Tombstones that would be droppable now if gc_grace_seconds were 0, for each cell.
+    /// Tombstones that could be purged now with gc_grace_seconds = 0, per cell.
     fn droppable_ratio(&self) -> f64 {
         let stats = &self.sstable.statistics().stats;
         let cells = &stats.cells_per_partition;

@@ -1,4 +1,4 @@
-//! `halcyon doctor`: why does this node read more than it is asked for, and what cures it?
+//! `halcyon doctor`: explains why a node reads more than its queries need, and how to cure it.
 //!
 //! ```text
 //!   machine  /sys, /proc ─┐
@@ -6,9 +6,9 @@
 //!   live     system_views ─┘
 //! ```
 //!
-//! 1. Facts are gathered; nothing is written, and no file is created, not even to try direct I/O.
-//! 2. Each rule is a pure function of the facts, so that devices and tables can be made up in tests.
-//! 3. Findings are told, the worst first, each with its evidence, its cost and its cure.
+//! 1. Collect facts. Nothing is written; no file is created, not even to probe direct I/O.
+//! 2. Each rule is a pure function of the facts, so tests can invent devices and tables.
+//! 3. Report the findings, the worst first, each with evidence, cost and cure.
 
 mod facts;
 mod finding;
@@ -31,26 +31,26 @@ use facts::Facts;
 use finding::Severity;
 use session::Credentials;
 
-/// Look for what makes a node slow: device, chunks, filters, caches, tombstones; say what it costs and what cures it
+/// Find what makes a node slow (device, chunks, filters, caches, tombstones), its cost and its cure
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  halcyon doctor --data-dir /var/lib/cassandra/data           a Cassandra's files; it may run or not, nothing is touched
-  halcyon doctor --data-dir halcyon-data --live 127.0.0.1     and what the running server says of caches and queries
-  halcyon doctor --live 10.0.0.5:9042                         only what a server elsewhere says
+  halcyon doctor --data-dir /var/lib/cassandra/data           files of Cassandra, running or not; read only
+  halcyon doctor --data-dir halcyon-data --live 127.0.0.1     also the caches and queries of the running server
+  halcyon doctor --live 10.0.0.5:9042                         only a remote server
   halcyon doctor --data-dir data --json | jq '.findings[].cure'
 
-Each finding has its evidence (and where it was read), its cost (device bytes that one query reads in vain), and the statement
-or command that cures it. What has little data or costs nothing yet is a note.
+Each finding has its evidence with the source, its cost (device bytes that one query reads in vain), and the statement or command
+that cures it. A finding without a significant cost is a note.
 
-Exit codes: 0 nothing to cure (there may be notes), 1 something to cure, 2 wrong command line, 3 something could not be read.")]
+Exit codes: 0 nothing to cure (perhaps notes), 1 something to cure, 2 wrong command line, 3 a file or server could not be read.")]
 pub(crate) struct DoctorArgs {
     /// A data directory of Cassandra or Halcyon (with keyspaces below, or with `data` below)
     #[arg(long, value_name = "DIR", env = "HALCYON_DATA_DIR", required_unless_present = "live")]
     data_dir: Option<PathBuf>,
-    /// A running server, Cassandra or Halcyon, to be asked by CQL [default port: 9042]
+    /// A running Cassandra or Halcyon server to query over CQL [default port: 9042]
     #[arg(long, value_name = "HOST[:PORT]")]
     live: Option<String>,
-    /// For servers that want to know who asks
+    /// For servers that require authentication
     #[arg(long, value_name = "NAME", requires = "live")]
     username: Option<String>,
     #[arg(long, value_name = "PASSWORD", env = "HALCYON_PASSWORD", hide_env_values = true)]
@@ -65,14 +65,14 @@ pub(crate) async fn run(args: &DoctorArgs, disk: &Disk, console: Console) -> Res
     if let Some(directory) = &args.data_dir {
         let directory = std::path::absolute(directory)
             .map_err(|error| Failure::unreadable(directory, error))?;
-        let file = tables::look(disk, &directory, &mut facts, console).await?;
-        facts.machine = Some(machine::look(&directory, file.as_deref()));
+        let file = tables::examine(disk, &directory, &mut facts, console).await?;
+        facts.machine = Some(machine::examine(&directory, file.as_deref()));
     }
     if let Some(host) = &args.live {
         let (username, password) = (args.username.clone(), args.password.clone());
-        live::look(host, &Credentials { username, password }, &mut facts).await?;
+        live::examine(host, &Credentials { username, password }, &mut facts).await?;
     }
-    let findings = rules::look(&facts);
+    let findings = rules::examine(&facts);
     let mut out = std::io::stdout().lock();
     match args.json {
         true => writeln!(out, "{:#}", report::json(&facts, &findings))?,

@@ -57,7 +57,7 @@ pub(crate) struct DumpArgs {
     /// What to print: `json` and `json-lines` as sstabledump does, or CQL statements
     #[arg(short, long, value_enum, default_value_t = DumpFormat::Json)]
     format: DumpFormat,
-    /// The moment that decides what is shown as expired: seconds since 1970 or an instant [default: now]
+    /// The time at which expiry is decided: seconds since 1970 or an instant [default: now]
     #[arg(long, value_name = "INSTANT", value_parser = arguments::instant)]
     now: Option<u32>,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: &DumpArgs, disk: &Disk, console: Console) -> Resul
     let stdout = std::io::stdout();
     let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
     let dumped = dump_all(args, disk, console, &folders, times, &mut out).await;
-    // What was read before an error is shown too.
+    // Print the rows before the error too.
     let flushed = out.flush();
     dumped?;
     flushed?;
@@ -103,7 +103,7 @@ async fn dump_all<W: Write>(
             DumpFormat::Cql => {
                 schema_source::of_folder(disk, &args.schema, folder, console).await?
             }
-            // JSON shows what the header says, as sstabledump does.
+            // JSON follows the header, as sstabledump does.
             _ => None,
         };
         for listed in &folder.sstables {
@@ -112,7 +112,7 @@ async fn dump_all<W: Write>(
             }
             is_first = false;
             let sstable = {
-                // With a schema, cells of dropped columns are left out, as a read would.
+                // With a schema, cells of dropped columns are omitted, as in a read.
                 let options = OpenOptions { schema: schema.clone() };
                 SSTable::open_listed(disk, listed, options).await?
             };
@@ -191,7 +191,7 @@ impl One<'_> {
         Ok(())
     }
 
-    /// Finds the partitions in the index: the data of others is not read.
+    /// Looks the partitions up in the index, so that other partitions are not read.
     async fn json_of_keys<W: Write>(
         &self,
         disk: &Disk,
@@ -239,7 +239,7 @@ impl One<'_> {
     }
 }
 
-/// Prints the partition at whose start the scanner stands, and leaves it at its end.
+/// Prints the partition at whose start the scanner is, and moves to its end.
 async fn partition<W: Write>(
     scanner: &mut SSTableScanner,
     dump: &mut JsonDump<'_, W>,
@@ -273,7 +273,7 @@ async fn partition<W: Write>(
     Ok(dump.end_partition()?)
 }
 
-/// Which partitions are asked for.
+/// The selected partitions.
 struct Wanted {
     only: BTreeSet<String>,
     not: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! What stops a command, sorted by the exit code that a script can act on.
+//! Why a command fails, by exit code.
 //!
 //! | code | meaning |
 //! |---|---|
@@ -16,14 +16,14 @@ pub(crate) enum Failure {
     /// The files are damaged. Restore them, or scrub them with Cassandra.
     #[error("{0}")]
     Problem(String),
-    /// Ask in another way; the message says how.
+    /// Wrong use; the message names the right one.
     #[error("{0}")]
     Usage(String),
-    /// Missing, unsupported, or refused by the system.
+    /// A file or server is missing, unsupported, or refused by the system.
     #[error("{0}")]
     Unreadable(String),
-    /// Whoever read the output has read enough (`| head`).
-    #[error("nobody reads the output any more")]
+    /// The reader of the output has closed it (`| head`).
+    #[error("the output was closed")]
     OutputClosed,
 }
 
@@ -66,7 +66,7 @@ impl From<halcyon_sstable::Error> for Failure {
     }
 }
 
-/// Errors of writing the answer.
+/// Errors of writing the output.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
         match error.kind() {

@@ -1,6 +1,6 @@
 //! `halcyon`: serves CQL, and reads, verifies, dumps and compacts Apache Cassandra's SSTables.
 //!
-//! This file only chooses the verb; each verb has a file of its own.
+//! This file dispatches to the commands; each is a file.
 
 mod bars;
 mod compact;
@@ -22,7 +22,8 @@ use halcyon_io::{Disk, DiskOptions, block_on};
 use console::{Console, Verbosity};
 use failure::Failure;
 
-/// What goes from shard to shard is freed on another thread than it was allocated on: the system's allocator takes a lock for that.
+/// A request handed over between shards is freed on another thread than the one that allocated it: glibc's allocator takes a lock for
+/// that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -44,10 +45,10 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Talk {
-    /// Say more, on standard error: which I/O engine and access mode run and why, where the schema comes from
+    /// Print details on standard error: I/O backend, access modes and their reasons, source of the schema
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// Say nothing but the answer and errors
+    /// Print only the result and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
 }
@@ -55,7 +56,7 @@ struct Talk {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Serve(serve::ServeArgs),
-    /// Look into SSTables: describe, dump, verify
+    /// Inspect SSTables: describe, dump, verify
     #[command(subcommand)]
     Sstable(SSTableVerb),
     Compact(compact::CompactArgs),
@@ -103,7 +104,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     }
     console.detail(format_args!("I/O engine: {}", disk.backend().backend));
     match verb {
-        // It has returned already: it sets its own disk up.
+        // Handled above: it opens its own disk.
         Verb::Serve(_) => Ok(()),
         Verb::Compact(args) => compact::run(args, &disk, console),
         Verb::Doctor(args) => block_on(doctor::run(args, &disk, console)),

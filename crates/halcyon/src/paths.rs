@@ -1,4 +1,4 @@
-//! What the PATHs of a command line mean: SSTables, grouped by the folder (that is, the table) that they lie in.
+//! Resolves the PATHs of a command line to SSTables, grouped by folder (that is, by table).
 //!
 //! ```text
 //!   data/                        a data directory: all keyspaces
@@ -8,9 +8,9 @@
 //!   …/oa-1-big-Data.db           one SSTable (any component will do)
 //! ```
 //!
-//! Folders are walked down two levels; `snapshots`, `backups` and hidden folders are entered only when named.  SSTables
-//! that a transaction log says are not live, and sets of files without a Data.db, are left out with a
-//! word about why, unless a file of theirs was named.
+//! Folders are searched two levels deep; `snapshots`, `backups` and hidden folders only if they are named. SSTables that are not
+//! live according to a transaction log, and file sets without a Data.db, are left out with a reason, unless one of their files is
+//! named.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,23 +28,23 @@ pub(crate) struct Folder {
     pub(crate) directory: PathBuf,
     pub(crate) table: TableName,
     pub(crate) sstables: Vec<ListedSSTable>,
-    /// Live SSTables of the folder that were not named, where files were.
+    /// If files were named: the live SSTables of the folder that were not.
     pub(crate) elsewhere: Vec<ListedSSTable>,
-    /// Named, although a transaction log says that they are not live.
+    /// SSTables that were named, but are not live according to a transaction log.
     pub(crate) not_live: Vec<Descriptor>,
-    /// Why some files were left out.
+    /// The files that were left out, with reasons.
     pub(crate) left_out: Vec<String>,
 }
 
-/// What a folder's path says about the table in it.
+/// The table that a folder's path names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TableName {
     pub(crate) keyspace: Option<String>,
-    /// Without the index, if it is that of an index.
+    /// Without the name of the index, if the folder belongs to an index.
     pub(crate) table: Option<String>,
     pub(crate) index: Option<String>,
     pub(crate) id: Option<[u8; 16]>,
-    /// The directory that holds the keyspaces.
+    /// The directory of the keyspaces.
     pub(crate) data_directory: Option<PathBuf>,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Display for TableName {
 }
 
 impl TableName {
-    /// Reads the path of a folder with SSTables.
+    /// Parses the path of a folder with SSTables.
     pub(crate) fn of_folder(directory: &Path) -> TableName {
         let mut found = TableName::default();
         let mut at = directory;
@@ -94,7 +94,7 @@ fn split_table_folder(name: &str) -> Option<(String, [u8; 16])> {
     (!table.is_empty()).then(|| (table.to_owned(), id))
 }
 
-/// Finds the SSTables that the paths name; none at all is an error.
+/// Finds the SSTables that the paths name; it is an error if there are none.
 pub(crate) async fn find(disk: &Disk, paths: &[PathBuf]) -> Result<Vec<Folder>> {
     let mut folders: BTreeMap<PathBuf, Folder> = BTreeMap::new();
     for path in paths {
@@ -118,7 +118,7 @@ pub(crate) async fn find(disk: &Disk, paths: &[PathBuf]) -> Result<Vec<Folder>> 
     Ok(folders.into_values().collect())
 }
 
-/// Table names come from the folders above, also of a path as short as `.`.
+/// Makes a path absolute: the names of keyspace and table are in its parents, even for `.`.
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|e| Failure::unreadable(path, e))
 }

@@ -1,9 +1,9 @@
-//! Where a table's schema comes from.
+//! The source of a table's schema: the first of these that has it.
 //!
-//! 1. `--schema FILE.cql`: the statements in it.
-//! 2. Else the `system_schema` tables of the data directory that the SSTable lies in (`system_tables`).
-//! 3. Else what the SSTable's own header says: types without names of key columns, which get those that Cassandra's
-//!    offline tools give (`PartitionKey`, `clustering`, `clustering1`, …).
+//! 1. `--schema FILE.cql`.
+//! 2. The `system_schema` tables of the data directory that contains the SSTable (`system_tables`).
+//! 3. The SSTable's header. It has types, but no names of key columns; these get the names that Cassandra's offline tools
+//!    use (`PartitionKey`, `clustering`, `clustering1`, …).
 
 mod system_tables;
 
@@ -22,7 +22,7 @@ use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::paths::{Folder, TableName};
 
-/// Far above any schema that people write.
+/// Far larger than any real schema.
 const MAX_SCHEMA_FILE: u64 = 64 << 20;
 
 #[derive(Debug, Args)]
@@ -31,13 +31,13 @@ pub(crate) struct SchemaArgs {
     /// tables of the data directory that PATH lies in]
     #[arg(long, value_name = "FILE.cql")]
     pub(crate) schema: Option<PathBuf>,
-    /// Which table of the schema, where the folder's name does not say
+    /// The table of the schema, if the folder's name does not tell
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
     pub(crate) table: Option<String>,
 }
 
 impl SchemaArgs {
-    /// The table that a folder's path means, or `--table` says.
+    /// The table that the folder's path or `--table` names.
     fn wanted(&self, folder: &TableName) -> TableName {
         let Some(given) = &self.table else { return folder.clone() };
         let (keyspace, table) = match given.split_once('.') {
@@ -53,7 +53,7 @@ impl SchemaArgs {
     }
 }
 
-/// The schema of the table in a folder; `None` if nothing but its SSTables' headers says anything.
+/// The schema of the table in a folder; `None` if only its SSTables' headers describe it.
 pub(crate) async fn of_folder(
     disk: &Disk,
     args: &SchemaArgs,
@@ -61,7 +61,7 @@ pub(crate) async fn of_folder(
     console: Console,
 ) -> Result<Option<Arc<TableSchema>>> {
     if folder.table.index.is_some() {
-        // The table of an index is nowhere in a schema.
+        // No schema contains the tables of indexes.
         return Ok(None);
     }
     let wanted = args.wanted(&folder.table);
@@ -112,7 +112,7 @@ async fn from_file(
     choose(&schema, table).map_err(|what| Failure::usage(format!("{}: {what}", path.display())))
 }
 
-/// The table of the schema that a folder's path (or, if that says nothing, the script's being about one table) means.
+/// The table of the schema that the folder's path names; if the path names none, the only table of the script.
 fn choose(schema: &Schema, wanted: &TableName) -> std::result::Result<Arc<TableSchema>, String> {
     let all: Vec<&TableSchema> = schema.tables().collect();
     let names =

@@ -1,4 +1,4 @@
-//! `halcyon serve`: the node. Settings come from the file, the environment and the command line; `server` does the rest.
+//! `halcyon serve`: the command line of the node. `server` runs it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,23 +16,23 @@ use crate::failure::{Failure, Result};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   halcyon serve                                  127.0.0.1:9042, data in ./halcyon-data, no configuration needed
-  halcyon serve --data-dir /var/lib/halcyon      data elsewhere (or set HALCYON_DATA_DIR)
-  halcyon serve --config cassandra.yaml          the settings of a Cassandra 4 or 5 node, by their names there
+  halcyon serve --data-dir /var/lib/halcyon      another data directory (or set HALCYON_DATA_DIR)
+  halcyon serve --config cassandra.yaml          settings under the names of Cassandra 4 and 5
   halcyon serve --listen 0.0.0.0 --port 9043     for other machines; there is no authentication yet
 
 Then, from another terminal:
   cqlsh 127.0.0.1 9042
 
 Writes are durable before they are acknowledged (commitlog_sync: batch) unless the configuration says otherwise.
-SIGTERM or Ctrl-C drains: requests under way are answered, memtables are flushed, and Apache Cassandra can open the directory.
-A second one ends at once; the next start then replays the commit log.
+SIGTERM or Ctrl-C drains the node: it answers requests in flight and flushes memtables; Apache Cassandra can then open the directory.
+A second signal ends the process at once; the next start replays the commit log.
 
 Exit codes: 0 drained, 2 wrong command line or settings, 3 cannot start, or stopped by an error, 130 second signal.")]
 pub(crate) struct ServeArgs {
-    /// Where data, commit log and caches are kept
+    /// Directory of data, commit log and saved caches
     #[arg(long, value_name = "DIR", env = "HALCYON_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// A cassandra.yaml; what the command line says goes before it
+    /// A cassandra.yaml; the command line overrides it
     #[arg(long, value_name = "FILE", env = "HALCYON_CONFIG")]
     config: Option<PathBuf>,
     /// The address to listen on (rpc_address) [default: 127.0.0.1]
@@ -41,7 +41,7 @@ pub(crate) struct ServeArgs {
     /// The port to listen on (native_transport_port); 0 takes a free one [default: 9042]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Shards, each with a core, its tokens and its connections [default: one a core]
+    /// Number of shards, each with its own core, tokens and connections [default: one per core]
     #[arg(long, value_name = "N")]
     shards: Option<usize>,
     /// auto, uring or pool [default: auto]
@@ -84,8 +84,8 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         told.say(format_args!("{name}"));
         spawn(async move {
             signals.next().await;
-            // As after a kill: what was acknowledged is in the commit log.
-            eprintln!("halcyon: a second signal: ending at once");
+            // Safe, like a kill: acknowledged writes are in the commit log.
+            eprintln!("halcyon: second signal: ending at once");
             std::process::exit(i32::from(INTERRUPTED));
         })
         .detach();
@@ -94,13 +94,14 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         .map_err(|e| Failure::Unreadable(e.to_string()))
 }
 
-/// The exit code of a second signal, as shells have it.
+/// The exit code after a second signal, by the shells' convention.
 const INTERRUPTED: u8 = 130;
 
-/// No configuration is longer.
+/// Far larger than any real configuration.
 const CONFIG_MAX: u64 = 4 << 20;
 
-/// Where Cassandra's snitch finds data centre and rack. Without the file there is nothing to say; whoever needs it tells.
+/// The file in which Cassandra's snitch finds data centre and rack. A missing file is no error here: a snitch that needs it reports
+/// that.
 fn beside(config: &Path) -> Option<String> {
     read(&config.with_file_name("cassandra-rackdc.properties")).ok()
 }

@@ -1,7 +1,6 @@
-//! `halcyon sstable verify`: are the files what they claim to be? The checks are `halcyon_sstable::verify`; here they are run over
-//! all SSTables that the paths name, and told.
+//! `halcyon sstable verify`: runs the checks of `halcyon_sstable::verify` on all SSTables that the paths name.
 //!
-//! Every finding is told and the next SSTable is tried: a reader wants the whole list.
+//! A finding does not end the run: the user wants the whole list.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,7 +41,7 @@ pub(crate) struct VerifyArgs {
     schema: SchemaArgs,
 }
 
-/// Findings that people are shown of one SSTable: a damaged file has one cause and thousands of consequences.
+/// Findings printed per SSTable (JSON has all): one damaged block can cause thousands.
 const MAX_SHOWN: usize = 20;
 
 pub(crate) async fn run(args: &VerifyArgs, disk: &Disk, console: Console) -> Result<()> {

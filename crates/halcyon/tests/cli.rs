@@ -1,8 +1,8 @@
-//! The command line: exit codes, help, wrong use, and what `verify` makes of damaged files.
+//! The command line: exit codes, help, wrong use, and `verify` on damaged files.
 
-mod place;
+mod golden;
 
-use place::{Place, golden, halcyon, text};
+use golden::{TempFolder, golden, halcyon, text};
 
 fn code(arguments: &[&str]) -> Option<i32> {
     halcyon(arguments).status.code()
@@ -67,12 +67,12 @@ fn what_cannot_be_read_exits_with_3() {
     }
 }
 
-/// Every golden SSTable is sound, in every version and compressor.
+/// Proves that every golden SSTable is sound, in every version and compressor.
 #[test]
 fn golden_tables_are_sound() {
     for version in ["nb", "oa", "da", "pa", "ea"] {
         let mut arguments = vec!["sstable".to_owned(), "verify".into(), "--extended".into()];
-        for table in place::golden_tables(version) {
+        for table in golden::golden_tables(version) {
             for folder in ["sstables", "compacted"] {
                 let folder = table.join(folder);
                 let has_files =
@@ -91,11 +91,11 @@ fn golden_tables_are_sound() {
     }
 }
 
-/// One flipped byte anywhere in these components is found.
+/// Proves that a flipped byte anywhere in these components is found.
 #[test]
 fn every_flipped_byte_that_matters_is_found() {
     for (version, table) in [("oa", "statics"), ("da", "deletions"), ("nb", "uncompressed")] {
-        let place = Place::copy_of(&golden(version, table).join("sstables"), Some(1));
+        let folder = TempFolder::copy_of(&golden(version, table).join("sstables"), Some(1));
         for (name, most) in [
             ("Data.db", 50),
             ("Digest.crc32", 10),
@@ -104,9 +104,9 @@ fn every_flipped_byte_that_matters_is_found() {
             ("Partitions.db", 70),
             ("TOC.txt", 20),
         ] {
-            let Some(file) = place.component(name) else { continue };
-            place.flip_each(&file, most, |at| {
-                let output = halcyon(&["sstable", "verify", "--extended", place.path()]);
+            let Some(file) = folder.component(name) else { continue };
+            folder.flip_each(&file, most, |at| {
+                let output = halcyon(&["sstable", "verify", "--extended", folder.path()]);
                 let code = output.status.code();
                 assert!(
                     matches!(code, Some(1 | 3)),
@@ -119,15 +119,15 @@ fn every_flipped_byte_that_matters_is_found() {
     }
 }
 
-/// Flips in components of which Cassandra can do without, or whose bits may be harmless: no crash, no hang.
+/// Proves that flips in components that are optional, or whose bits can be harmless, cause no crash and no hang.
 #[test]
 fn other_flipped_bytes_are_survived() {
     for (version, table) in [("oa", "deletions"), ("da", "wide_asc"), ("nb", "uncompressed")] {
-        let place = Place::copy_of(&golden(version, table).join("sstables"), Some(1));
+        let folder = TempFolder::copy_of(&golden(version, table).join("sstables"), Some(1));
         for name in ["Filter.db", "Summary.db", "CompressionInfo.db", "Rows.db", "CRC.db"] {
-            let Some(file) = place.component(name) else { continue };
-            place.flip_each(&file, 30, |at| {
-                let output = halcyon(&["sstable", "verify", "--extended", place.path()]);
+            let Some(file) = folder.component(name) else { continue };
+            folder.flip_each(&file, 30, |at| {
+                let output = halcyon(&["sstable", "verify", "--extended", folder.path()]);
                 let code = output.status.code();
                 assert!(
                     matches!(code, Some(0 | 1 | 3)),
@@ -142,25 +142,25 @@ fn other_flipped_bytes_are_survived() {
 #[test]
 fn missing_components_are_named() {
     for name in ["Statistics.db", "Index.db", "CompressionInfo.db", "Filter.db", "Digest.crc32"] {
-        let place = Place::copy_of(&golden("oa", "deletions").join("sstables"), Some(1));
-        let file = place.component(name).expect("a component");
+        let folder = TempFolder::copy_of(&golden("oa", "deletions").join("sstables"), Some(1));
+        let file = folder.component(name).expect("a component");
         std::fs::remove_file(file).expect("removed");
-        let output = halcyon(&["sstable", "verify", place.path()]);
+        let output = halcyon(&["sstable", "verify", folder.path()]);
         let said = text(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{name}: {said}{}", text(&output.stderr));
         assert!(said.contains(name), "{name}: {said}");
     }
 }
 
-/// A compaction writes sound SSTables elsewhere and leaves the inputs as they were.
+/// Proves that a compaction with `--output` writes sound SSTables and leaves its inputs unchanged.
 #[test]
 fn compact_writes_sound_tables() {
     for (version, table) in
         [("nb", "deletions"), ("oa", "wide_desc"), ("da", "map_multicell"), ("ea", "statics")]
     {
         let table = golden(version, table);
-        let inputs = Place::copy_of(&table.join("sstables"), None);
-        let output = Place::empty();
+        let inputs = TempFolder::copy_of(&table.join("sstables"), None);
+        let output = TempFolder::empty();
         let schema = table.join("schema.cql");
         let before = inputs.listing();
         let compacted = halcyon(&[
@@ -186,7 +186,7 @@ fn compact_writes_sound_tables() {
 
 #[test]
 fn dry_run_touches_nothing() {
-    let inputs = Place::copy_of(&golden("oa", "deletions").join("sstables"), None);
+    let inputs = TempFolder::copy_of(&golden("oa", "deletions").join("sstables"), None);
     let before = inputs.listing();
     let output = halcyon(&["compact", inputs.path(), "--dry-run"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -210,14 +210,14 @@ fn describe_names_every_byte() {
     }
 }
 
-/// Outputs of a compaction that did not finish are no data.
+/// Proves that outputs of an unfinished compaction are ignored.
 #[test]
 fn transaction_logs_are_respected() {
-    let place = Place::copy_of(&golden("oa", "deletions").join("sstables"), None);
+    let folder = TempFolder::copy_of(&golden("oa", "deletions").join("sstables"), None);
     let log = "oa_txn_compaction_50554d6e-29bb-11e5-b345-feff819cdc9f.log";
     let added = "ADD:[/d/ks/t-00000000000000000000000000000001/oa-2-big-,0,8][3585343934]\n";
-    std::fs::write(format!("{}/{log}", place.path()), added).expect("written");
-    let output = halcyon(&["sstable", "verify", place.path()]);
+    std::fs::write(format!("{}/{log}", folder.path()), added).expect("written");
+    let output = halcyon(&["sstable", "verify", folder.path()]);
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(text(&output.stdout).lines().count(), 2, "{}", text(&output.stdout));
     assert!(
@@ -225,7 +225,7 @@ fn transaction_logs_are_respected() {
         "{}",
         text(&output.stderr)
     );
-    let named = format!("{}/oa-2-big-Data.db", place.path());
+    let named = format!("{}/oa-2-big-Data.db", folder.path());
     assert_eq!(code(&["sstable", "dump", &named]), Some(0), "read because it was named");
     assert_eq!(code(&["compact", &named, "--dry-run"]), Some(2), "but never compacted");
 }

@@ -1,11 +1,11 @@
-//! `halcyon doctor` on the data directory of a real Cassandra node, and what it answers where there is none.
+//! `halcyon doctor` on the data directory of a real Cassandra node, and without one.
 
-mod place;
+mod golden;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use place::{Place, halcyon, text};
+use golden::{TempFolder, halcyon, text};
 use serde_json::Value;
 
 fn node() -> PathBuf {
@@ -14,12 +14,12 @@ fn node() -> PathBuf {
 
 fn json_of(directory: &Path) -> Value {
     let output = halcyon(&["doctor", "--json", "--data-dir", directory.to_str().expect("UTF-8")]);
-    // Whether there is something to cure depends on the device that the tests run on.
+    // The exit code depends on the device on which the tests run.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Every file below a folder with its length and when it was changed, folders too.
+/// Every file and folder below a folder, with length and modification time.
 fn state(folder: &Path) -> Vec<(PathBuf, u64, SystemTime)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).expect("readable").flatten() {
@@ -33,8 +33,8 @@ fn state(folder: &Path) -> Vec<(PathBuf, u64, SystemTime)> {
     all
 }
 
-/// Proves that a node's directory and its `data` give the same tables, with the figures that Statistics.db has, and that
-/// small tables give notes only.
+/// Proves that a node's directory and its `data` give the same tables with the values of Statistics.db, and that small tables
+/// give notes only.
 #[test]
 fn a_cassandra_node() {
     let whole = json_of(&node());
@@ -65,7 +65,7 @@ fn nothing_is_touched() {
     assert_eq!(state(&node()), before);
 }
 
-/// Proves that people are told what was looked at, what was not, and how to have it looked at.
+/// Proves that the report names what was examined, what was not, and how to have it examined.
 #[test]
 fn people_are_told() {
     let output = halcyon(&["doctor", "--data-dir", node().to_str().expect("UTF-8")]);
@@ -83,29 +83,29 @@ fn people_are_told() {
     }
 }
 
-/// Proves that a damaged SSTable is a finding and not the end.
+/// Proves that a damaged SSTable is a finding and does not end the run.
 #[test]
 fn a_damaged_sstable_is_a_finding() {
-    let place = Place::empty();
+    let folder = TempFolder::empty();
     let table = "data/ks/t-f7340e70e55911f182a38d2f66b9b406";
-    let copy = Path::new(place.path()).join(table);
+    let copy = Path::new(folder.path()).join(table);
     std::fs::create_dir_all(&copy).expect("created");
     for entry in std::fs::read_dir(node().join(table)).expect("golden").flatten() {
         std::fs::copy(entry.path(), copy.join(entry.file_name())).expect("copied");
     }
     std::fs::write(copy.join("oa-1-big-Statistics.db"), b"nonsense").expect("written");
-    let found = json_of(Path::new(place.path()));
+    let found = json_of(Path::new(folder.path()));
     assert_eq!(found["findings"][0]["kind"], "unreadable", "{found}");
     assert_eq!(found["findings"][0]["severity"], "critical");
     assert_eq!(found["tables"][0]["sstables"], 1, "the other one was looked at");
 }
 
-/// Proves the exit codes of wrong use and of what cannot be reached.
+/// Proves the exit codes of wrong use and of an unreachable server.
 #[test]
 fn wrong_use() {
     let code = |arguments: &[&str]| halcyon(&[&["doctor"], arguments].concat()).status.code();
     assert_eq!(code(&[]), Some(2));
     assert_eq!(code(&["--data-dir", "/no/such/directory"]), Some(3));
-    // Nobody listens on the discard port of a test machine.
+    // No test machine listens on the discard port.
     assert_eq!(code(&["--live", "127.0.0.1:9"]), Some(3));
 }

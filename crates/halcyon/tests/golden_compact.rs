@@ -1,18 +1,18 @@
 //! `halcyon compact` against Cassandra's own major compaction of every golden table: the same rows, cells, tombstones,
 //! and the same things purged.
 
-mod place;
+mod golden;
 
 use std::path::{Path, PathBuf};
 
-use place::{Place, golden_tables, halcyon, text};
+use golden::{TempFolder, golden_tables, halcyon, text};
 
 fn said(table: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(table.join("table.json")).expect("table.json");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Positions depend on how timestamps are encoded against the header's bases.
+/// Removes positions: they depend on the header's bases, against which timestamps are encoded.
 fn without_positions(dump: &str) -> String {
     let lines = dump.lines().map(|line| match line.split_once("\"position\" : ") {
         Some((before, after)) => {
@@ -30,14 +30,14 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Cassandra's dumps of its own output; empty if everything was purged.
+/// Cassandra's dumps of its own outputs; empty if everything was purged.
 fn theirs(table: &Path) -> String {
     let dumps = sorted(&table.join("compacted-dumps"));
     let dumps = dumps.iter().filter(|path| path.extension().is_some_and(|e| e == "json"));
     dumps.map(|path| std::fs::read_to_string(path).expect("readable")).collect()
 }
 
-fn compact(table: &Path, said: &serde_json::Value, output: &Place) {
+fn compact(table: &Path, said: &serde_json::Value, output: &TempFolder) {
     let sstables = table.join("sstables");
     let named = |file: &serde_json::Value| sstables.join(file.as_str().expect("a name"));
     let inputs = match said["compacted_inputs"].as_array() {
@@ -62,11 +62,11 @@ fn check(version: &str) {
     let mut compared = 0;
     for table in golden_tables(version) {
         let said = said(&table);
-        // Tables of indexes have no schema of their own.
+        // The tables of indexes have no schema.
         if said["compacted_between"].is_null() || said["kind"] == "INDEX" {
             continue;
         }
-        let output = Place::empty();
+        let output = TempFolder::empty();
         compact(&table, &said, &output);
         let mut ours = String::new();
         if output.component("Data.db").is_some() {

@@ -1,4 +1,4 @@
-//! Our dump of every golden SSTable against what Cassandra's own sstabledump said of it, byte for byte.
+//! Our dump of every golden SSTable equals the output of Cassandra's sstabledump byte for byte.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ fn folders(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// When sstabledump ran: it decides what is shown as expired.
+/// The time at which sstabledump ran, which decides expiry.
 fn dumped_at(table: &Path) -> String {
     let text = std::fs::read_to_string(table.join("table.json")).expect("table.json");
     let said: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -47,7 +47,7 @@ fn first_difference(ours: &[u8], theirs: &[u8]) -> String {
     }
 }
 
-/// What is wrong with the dumps of one table, and how many there are.
+/// Compares the dumps of one table; returns their number.
 fn compare(table: &Path, sstables: &str, dumps: &str, wrong: &mut Vec<String>) -> usize {
     let now = dumped_at(table);
     let mut compared = 0;
@@ -104,7 +104,7 @@ fn ea() {
     check("ea");
 }
 
-/// What sstabledump of 5.0.9 printed with its options, in `tests/data/sstabledump/<version>-<table>-<id>.…`.
+/// Proves that our options print the same as those of sstabledump 5.0.9 (`tests/data/sstabledump/<version>-<table>-<id>.…`).
 #[test]
 fn options_print_what_sstabledump_prints() {
     let said = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sstabledump");

@@ -1,10 +1,10 @@
-//! A schema is the same whether it comes from DESCRIBE's text or from the `system_schema` tables of a data directory.
+//! A schema from DESCRIBE's text equals the one from the `system_schema` tables of a data directory.
 
-mod place;
+mod golden;
 
 use std::path::{Path, PathBuf};
 
-use place::{halcyon, text};
+use golden::{halcyon, text};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -31,7 +31,7 @@ fn system_tables_say_what_describe_says() {
     ] {
         assert!(from_tables.contains(said), "{said}\n{from_tables}");
     }
-    // Dropped at a time after they were written; `back` is there again, without its old value.
+    // Both were dropped after they were written; `back` was added again, without its old value.
     assert!(!from_tables.contains("gone") && !from_tables.contains("back"), "{from_tables}");
 }
 
@@ -44,10 +44,10 @@ fn options_of_the_table_decide_what_a_compaction_does() {
     assert!(said.contains("gc_grace_seconds of the schema"), "{said}");
 }
 
-/// Without any schema, key columns are called what Cassandra's offline tools call them.
+/// Proves that key columns without a schema get the names of Cassandra's offline tools.
 #[test]
 fn neutral_names() {
-    let table = place::golden("oa", "clusterings_35").join("sstables");
+    let table = golden::golden("oa", "clusterings_35").join("sstables");
     let output = halcyon(&["sstable", "dump", "--format", "cql", table.to_str().expect("UTF-8")]);
     let said = text(&output.stdout);
     assert!(said.contains("(\"PartitionKey\", clustering, clustering1, clustering2,"), "{said}");
@@ -57,7 +57,7 @@ fn neutral_names() {
 fn a_schema_that_does_not_fit_is_refused() {
     let schema = data("shop.cql");
     let schema = schema.to_str().expect("UTF-8");
-    let table = place::golden("oa", "deletions").join("sstables");
+    let table = golden::golden("oa", "deletions").join("sstables");
     let table = table.to_str().expect("UTF-8");
     let dump = ["sstable", "dump", "--format", "cql", table, "--schema", schema];
     let ambiguous = halcyon(&dump);

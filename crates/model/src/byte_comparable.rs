@@ -13,7 +13,7 @@
 //!    every marker (byte strings, whose zeros are escaped).
 //! 3. DESC inverts every byte of the component; not the markers.
 //!
-//! Damaged values are encoded as far as they go. Nothing is decoded back: positions in files lead to the real keys.
+//! A damaged value is encoded up to its damage. Encodings are never decoded: the index leads to the real key in Data.db.
 
 use num_bigint::Sign;
 
@@ -150,7 +150,7 @@ pub fn encode(cql_type: &CqlType, v: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// One component of a sequence that stands in a value or key, with its marker.
+/// One component of a sequence in a value or key, with its marker.
 fn component(cql_type: &CqlType, v: Option<&[u8]>, out: &mut Vec<u8>) {
     let marker = out.len();
     out.push(NEXT);
@@ -193,7 +193,7 @@ fn escape(v: &[u8], out: &mut Vec<u8>) {
     out.push(if in_run { 0xfe } else { 0 });
 }
 
-/// A signed integer of up to 9 bytes whose first bits tell the length: inverted sign, then one bit equal to it per
+/// A signed integer of up to 9 bytes whose first bits encode the length: inverted sign, then one bit equal to it per
 /// further byte.
 fn variable_length(value: i64, out: &mut Vec<u8>) {
     let negative = value >> 63;
@@ -214,7 +214,7 @@ fn variable_length(value: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// From seven bytes beyond the sign bytes on, the number of bytes stands in front.
+/// From seven bytes beyond the sign bytes, the number of bytes is a prefix.
 const FULL_FORM: usize = 7;
 
 fn varint(v: &[u8], out: &mut Vec<u8>) {

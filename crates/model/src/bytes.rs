@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-/// What is wrong with some bytes, and where (offset from the start of the component).
+/// The defect of malformed bytes, and its offset from the start of the component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError {
     pub offset: u64,
@@ -49,12 +49,12 @@ impl<'a> Cursor<'a> {
         Self::at_offset(bytes, 0)
     }
 
-    /// A cursor over `bytes` that lie at `base` in their component: errors and notes carry absolute offsets.
+    /// A cursor over `bytes` at offset `base` of their component: errors and notes have absolute offsets.
     pub fn at_offset(bytes: &'a [u8], base: u64) -> Self {
         Self { bytes, at: 0, base, notes: None, noted_to: 0 }
     }
 
-    /// A cursor that also keeps the meaning of what it reads.
+    /// A cursor that also records notes.
     pub fn describing(bytes: &'a [u8], base: u64) -> Self {
         Self { notes: Some(Vec::new()), ..Self::at_offset(bytes, base) }
     }

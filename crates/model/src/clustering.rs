@@ -54,7 +54,7 @@ impl BoundKind {
         }
     }
 
-    /// Where this lies against a clustering with the same prefix: before, at, or after it.
+    /// The order relative to a clustering with the same prefix: before, at, or after it.
     #[inline]
     pub fn side(self) -> Ordering {
         match self {
@@ -123,7 +123,7 @@ pub enum ClusteringValue<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What files need to know of each clustering column, prepared once per table.
+/// The facts about each clustering column that files depend on, prepared once per table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clusterings {
     columns: Vec<ClusteringColumn>,
@@ -241,7 +241,7 @@ impl Clusterings {
                         return order;
                     }
                 }
-                // The shorter prefix lies before or after everything that it is a prefix of.
+                // The shorter prefix is before or after all clusterings that start with it.
                 (None, Some(_)) => return a.kind.side(),
                 (Some(_), None) => return b.kind.side().reverse(),
                 (None, None) => break,
@@ -267,7 +267,7 @@ impl ClusteringColumn {
     }
 }
 
-/// A place in the clustering order of a partition.
+/// A position in the clustering order of a partition.
 #[derive(Debug, Clone, Copy)]
 pub struct Position<'a> {
     pub kind: BoundKind,

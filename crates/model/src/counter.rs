@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Modern writes make global shards, for which merging is "higher clock wins".  Local and remote shards come from
-//! before 2.1: local ones are deltas, which add up; remote ones are what another node reported.
+//! before 2.1: local ones are deltas, which add up; remote ones are another node's count.
 
 use std::cmp::Ordering;
 
@@ -213,7 +213,7 @@ fn choose(a: &Shard, b: &Shard) -> Choice {
 }
 
 /// Marks local shards to be cleared, as a node does with contexts that it streams in (`markLocalToBeCleared`).
-/// `None` if the context stays as it is.
+/// `None` if the context does not change.
 pub fn mark_local_to_be_cleared(context: &[u8]) -> DecodeResult<Option<Vec<u8>>> {
     let decoded = CounterContext::decode(context)?;
     let has_local = decoded.shards.iter().any(|shard| shard.kind == ShardKind::Local);

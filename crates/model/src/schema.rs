@@ -1,5 +1,4 @@
-//! Tables as the schema knows them: what SSTable headers do not say (column names of the key, dropped columns,
-//! options).
+//! The schema of a table, which has more than the headers of its SSTables: names of key columns, dropped columns, options.
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -55,7 +54,7 @@ pub struct DroppedColumn {
     pub name: String,
     pub cql_type: CqlType,
     pub kind: ColumnKind,
-    /// Cells and complex deletions written at or before this (µs) are gone.
+    /// Cells and complex deletions written at or before this time (µs) are ignored.
     pub dropped_time: i64,
 }
 
@@ -89,13 +88,13 @@ pub struct TableSchema {
     pub regulars: Vec<ColumnDef>,
     pub dropped: Vec<DroppedColumn>,
     pub options: TableOptions,
-    /// A row is there only if its primary key was written and lives, whatever cells it has: views with a column in their
-    /// primary key that their base has not in its own.
+    /// A row exists only by its primary key's liveness, not by its cells: for views with a column in their primary key
+    /// that is not in their base's.
     pub strict_liveness: bool,
 }
 
 impl TableSchema {
-    /// Whether what is opened by one can be read by the other: the same columns, and the same dropped.
+    /// Whether an SSTable opened with one schema can be read with the other: both have the same columns and dropped columns.
     pub fn has_columns_of(&self, other: &TableSchema) -> bool {
         self.partition_key == other.partition_key
             && self.clustering == other.clustering

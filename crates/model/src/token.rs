@@ -1,6 +1,6 @@
 //! Tokens, decorated keys and the partitioners that order partitions.
 //!
-//! A partition's place in a table is its token, then its key.  Murmur3 hashes the key; other partitioners appear in
+//! Partitions are ordered by token, then by key.  Murmur3 hashes the key; other partitioners appear in
 //! index and system tables and order keys in their own way, so code that sorts or checks keys asks the
 //! `Partitioner` to compare.  `DecoratedKey`'s own `Ord` is right where the token is a number (Murmur3, Random,
 //! `ReversedLongLocal`) or where there is none and keys compare as bytes.
@@ -35,7 +35,7 @@ pub enum Partitioner {
     OrderPreserving,
     /// 6.0's cluster metadata log: 8-byte keys, greatest first.
     ReversedLongLocal,
-    /// MD5 tokens. Named so that a reader can say what it met; keys cannot be decorated (see `supported`).
+    /// MD5 tokens. Parsed only for messages; its keys cannot be decorated (see `supported`).
     Random,
 }
 
@@ -43,7 +43,7 @@ const DHT: &str = "org.apache.cassandra.dht.";
 
 impl Partitioner {
     /// Parses the class name that the VALIDATION component stores. `LocalPartitioner` has no argument there: it
-    /// becomes `Local(Blob)` until `with_key_type` says more.
+    /// becomes `Local(Blob)` until `with_key_type` sets the type.
     pub fn parse(class: &str) -> Result<Partitioner, TypeError> {
         Ok(match class.strip_prefix(DHT).unwrap_or(class) {
             "Murmur3Partitioner" => Partitioner::Murmur3,
@@ -56,7 +56,7 @@ impl Partitioner {
         })
     }
 
-    /// Tells a local partitioner the type of the table's key; others ignore it.
+    /// Sets the key type of a local partitioner; others ignore it.
     #[must_use]
     pub fn with_key_type(self, key_type: &CqlType) -> Partitioner {
         match self {
@@ -186,7 +186,7 @@ pub fn murmur3_hash(key: &[u8]) -> (i64, i64) {
     (h1 as i64, h2 as i64)
 }
 
-/// Joins the components of a partition key: one stands as it is, several as `u16` length, bytes, `00` each.
+/// Joins the components of a partition key: a single one unchanged, several as `u16` length, bytes, `00` each.
 /// `None` if a component (or the whole) exceeds the 65,535 bytes that a key may have.
 pub fn join_key(components: &[&[u8]]) -> Option<Vec<u8>> {
     let key = match components {

@@ -1,8 +1,8 @@
 //! CQL types as SSTable headers spell them (`AbstractType.toString()`), and the facts that files depend on:
 //! fixed value lengths and which columns are complex (multi-cell).
 //!
-//! Two spellings exist.  The *class* spelling stands in files (`parse`, `Display`); the *CQL* spelling stands in the
-//! schema and in DESCRIBE (`parse_cql`, `cql_name`).  Both parsers give the same `CqlType` for the same column:
+//! Two spellings exist. Files use the *class* spelling (`parse`, `Display`); the schema and DESCRIBE use the *CQL*
+//! spelling (`parse_cql`, `cql_name`).  Both parsers give the same `CqlType` for the same column:
 //! `Frozen` is kept exactly where Cassandra writes `FrozenType(...)`, that is around the outermost frozen type only.
 
 mod compare;
@@ -30,7 +30,7 @@ pub enum TypeError {
     Syntax { text: String, at: usize, what: String },
     #[error("unknown type {0}")]
     Unknown(String),
-    /// Known, but not allowed where it stands; the message is Cassandra's.
+    /// A known type that is not allowed here; the message is Cassandra's.
     #[error("{0}")]
     NotAllowed(String),
 }
@@ -122,7 +122,7 @@ impl CqlType {
         matches!(self.base(), CqlType::Counter)
     }
 
-    /// The type without `Frozen` (and `Reversed`): what its values are made of.
+    /// The type without `Frozen` and `Reversed`.
     pub fn thawed(&self) -> &CqlType {
         match self {
             CqlType::Frozen(inner) | CqlType::Reversed(inner) => inner.thawed(),

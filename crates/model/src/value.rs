@@ -7,7 +7,7 @@
 //! | `to_cql_literal` | `CQL3Type.toCQLLiteral` | statements |
 //!
 //! Where Cassandra would throw (bytes that are not a value of the type), the bytes are shown as hex: `"0x…"` in JSON,
-//! `0x…` as a literal, plain hex as a string.  A reader of damaged data still sees what is there.
+//! `0x…` as a literal, plain hex as a string.  So damaged data is still visible.
 
 mod calendar;
 mod java_float;

@@ -1,60 +1,60 @@
-//! What a strategy sees, and what it says.
+//! The input and output of a strategy.
 
 use std::collections::BTreeSet;
 
 use halcyon_io::Random;
 
-/// A live SSTable, as far as a strategy looks at it. All candidates of one call are of one kind (repaired or not, of one
-/// pending repair): others are not merged with them.
+/// The facts about a live SSTable that a strategy uses. All candidates of a call are of one kind (repaired or not, of one pending
+/// repair), because different kinds are never merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The caller's number for it; of two with equal timestamps the smaller is the older.
+    /// Assigned by the caller; with equal timestamps, the smaller id is older.
     pub id: u64,
     pub level: u32,
     /// On disk.
     pub size: u64,
-    /// Tokens of its first and last partition.
+    /// The tokens of the first and last partition.
     pub first: i64,
     pub last: i64,
     pub min_timestamp: i64,
     pub max_timestamp: i64,
-    /// Seconds; `i64::MAX` if something in it never dies.
+    /// In seconds; `i64::MAX` if a cell never expires.
     pub max_local_deletion_time: i64,
-    /// Estimated share of cells that are tombstones droppable now.
+    /// The estimated share of droppable tombstones among the cells.
     pub droppable_ratio: f64,
     /// When its data was written, milliseconds since 1970.
     pub created_ms: i64,
-    /// Reads per key lately; 0 if unknown.
+    /// Recent reads per key; 0 if unknown.
     pub hotness: f64,
-    /// Share of the token space that it covers; 0 if its statistics do not say.
+    /// The share of the token space that it covers; 0 if its statistics lack it.
     pub token_space_coverage: f64,
 }
 
-/// What else a choice depends on.
+/// The other inputs of a pick.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
     /// Milliseconds since 1970.
     pub now_ms: i64,
-    /// Seconds: what was deleted before may be dropped.
+    /// In seconds: tombstones from before are droppable.
     pub gc_before: i64,
-    /// Candidates that are being compacted: they count, but are not chosen.
+    /// Candidates that are being compacted: they count, but are not picked.
     pub compacting: &'a BTreeSet<u64>,
-    /// The oldest write that is not in an SSTable yet.
+    /// The oldest timestamp in a memtable.
     pub memtable_min_timestamp: Option<i64>,
-    /// Bytes of a flushed SSTable, on average (Unified).
+    /// The average size of a flushed SSTable (Unified).
     pub flush_size: u64,
 }
 
-/// What a strategy remembers of its earlier choices for a table. A new one is as after a start.
+/// A strategy's memory of earlier picks for a table; empty after a start.
 #[derive(Debug, Clone)]
 pub struct History {
-    /// When SSTables were last looked through for those that are expired as a whole.
+    /// The last check for fully expired SSTables.
     pub(super) expired_check_ms: Option<i64>,
-    /// The newest window that was ever seen (TimeWindow).
+    /// The newest window so far (TimeWindow).
     pub(super) highest_window: i64,
-    /// Choices since each level was last chosen (Leveled).
+    /// Picks since each level was last picked (Leveled).
     pub(super) unchosen: [u32; 9],
-    /// The last SSTable, by its first token, that was chosen from each level (Leveled).
+    /// The first token of the SSTable last picked from each level (Leveled).
     pub(super) last_chosen: [Option<i64>; 9],
     pub(super) random: Random,
 }
@@ -70,7 +70,7 @@ impl History {
         }
     }
 
-    /// Whether it is time to look for expired SSTables; if so, it has been done now.
+    /// Whether a check for expired SSTables is due; if so, records it.
     pub(super) fn check_expired(&mut self, now_ms: i64, every_ms: i64) -> bool {
         let due = self.expired_check_ms.is_none_or(|last| now_ms.saturating_sub(last) > every_ms);
         if due {
@@ -80,12 +80,12 @@ impl History {
     }
 }
 
-/// SSTables to be replaced by others.
+/// The SSTables to compact, and the kind of output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Ids of the SSTables to be merged, the expired ones included.
+    /// The ids of the inputs, including expired SSTables.
     pub inputs: Vec<u64>,
-    /// Those that have nothing left that anybody could read: they are dropped without a look into them.
+    /// Fully expired inputs: they are dropped without being read.
     pub expired: Vec<u64>,
     pub reason: Reason,
     pub output: Output,
@@ -94,29 +94,29 @@ pub struct Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Compaction,
-    /// One SSTable, for its tombstones.
+    /// One SSTable, to purge tombstones.
     TombstoneCompaction,
     /// Only expired SSTables.
     Expired,
 }
 
-/// What becomes of the inputs.
+/// The kind of output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Output {
     /// One SSTable.
     Single { level: u32 },
-    /// A new SSTable whenever one has grown to this size.
+    /// A new SSTable whenever one reaches this size.
     Sized { level: u32, max_size: u64 },
-    /// A new SSTable whenever one has grown to this size, and a new level, from 1 on, whenever one is full: the next is `fanout` times as
-    /// large.
+    /// A new SSTable whenever one reaches this size, and a new level, from 1 on, whenever one is full; each level is larger than the last
+    /// by `fanout`.
     Levels { max_size: u64, fanout: u32 },
-    /// A new SSTable at each of the boundaries that [`shard_boundaries`] gives.
+    /// A new SSTable at each boundary of [`shard_boundaries`].
     Sharded { shards: u32 },
-    /// Nothing is written but the level of the one input.
+    /// Only the level of the single input changes.
     Relevel { level: u32 },
 }
 
-/// The first tokens of all shards but the first, where the token space is split evenly.
+/// The first tokens of all shards but the first, with the token space split evenly.
 pub fn shard_boundaries(shards: u32) -> Vec<i64> {
     let shards = u128::from(shards.max(1));
     let token = |index: u128| ((index << 64) / shards) as u64;

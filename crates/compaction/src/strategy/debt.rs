@@ -1,4 +1,4 @@
-//! What is due: the tasks that a strategy would give if nothing were written any more, played on paper.
+//! Compaction debt: the tasks that a strategy would pick if writes stopped, found by simulating it.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,15 @@ use super::candidates::{
 };
 use super::{overlaps, pick};
 
-/// More than this is much, however much it is.
+/// The simulation stops after this many tasks: a larger debt has the same consequences.
 const TASKS_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Debt {
     pub tasks: usize,
-    /// To be read.
+    /// Bytes to read.
     pub bytes: u64,
-    /// SSTables that a read may meet now and will not when all is done.
+    /// SSTables per read that the tasks would save.
     pub excess: usize,
 }
 
@@ -30,7 +30,7 @@ impl Debt {
     }
 }
 
-/// Tasks for tombstones and for what is expired are no debt: reads are not slower for what nobody does there.
+/// Tasks that only purge tombstones or drop expired SSTables are not debt: reads are no slower without them.
 pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment<'_>) -> Debt {
     let moment = Moment { compacting: &BTreeSet::new(), ..*moment };
     let mut history = History::new(Random::seeded(0));
@@ -58,7 +58,7 @@ pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment
     debt
 }
 
-/// What a task would leave.
+/// The SSTables that a task would write.
 fn outputs(task: &Task, inputs: &[&Candidate], now_ms: i64) -> Vec<Candidate> {
     let least = |of: fn(&Candidate) -> i64| inputs.iter().map(|table| of(table)).min();
     let most = |of: fn(&Candidate) -> i64| inputs.iter().map(|table| of(table)).max();
@@ -92,7 +92,7 @@ fn outputs(task: &Task, inputs: &[&Candidate], now_ms: i64) -> Vec<Candidate> {
     ranges.into_iter().map(output).collect()
 }
 
-/// A range in so many parts.
+/// Splits a range into equal parts.
 fn evenly(first: i64, last: i64, parts: u64) -> Vec<(i64, i64)> {
     let parts = i128::from(parts.clamp(1, 4096));
     let width = i128::from(last) - i128::from(first);
@@ -104,7 +104,7 @@ fn evenly(first: i64, last: i64, parts: u64) -> Vec<(i64, i64)> {
     (0..parts).map(part).collect()
 }
 
-/// A range cut at boundaries.
+/// Splits a range at boundaries.
 fn between(first: i64, last: i64, boundaries: &[i64]) -> Vec<(i64, i64)> {
     let mut ranges = Vec::new();
     let mut start = first;
@@ -155,7 +155,7 @@ mod tests {
         debt(option.value(), tables, &moment)
     }
 
-    /// Proves what each strategy owes for SSTables that flushes have left, all over the token space.
+    /// Proves each strategy's debt for flushed SSTables over the whole token space.
     #[test]
     fn what_flushes_leave() {
         let cases = [
@@ -166,7 +166,7 @@ mod tests {
                 100,
                 Debt { tasks: 1, bytes: 400 * MIB, excess: 3 },
             ),
-            // One of 32, then nothing of a size is left.
+            // One task of 32; then no two SSTables have similar sizes.
             (
                 "SizeTieredCompactionStrategy",
                 32,
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Proves that debt grows with what is left undone, for all strategies, and that playing ends.
+    /// Proves for all strategies that debt grows with neglect, and that the simulation ends.
     #[test]
     fn grows() {
         for class in [

@@ -1,30 +1,30 @@
-//! Leveled: level n is one run of SSTables that do not overlap, ten times the size of level n - 1.
+//! Leveled: level n is a run of disjoint SSTables, ten times the size of level n - 1.
 //!
-//! 1. The highest level that is more than full hands one SSTable, with what it overlaps there, to the next. Each time it
-//!    goes on behind the one it handed over last.
-//! 2. Level 0 is what flushes give. It goes to level 1 with all that overlaps, once it is worth an SSTable.
-//! 3. If level 0 has grown beyond 32, it is first compacted in itself, by size.
-//! 4. A level that was not chosen for 25 times has one of its SSTables taken along, if it lies within what is compacted.
+//! 1. The highest level above its size is compacted: one of its SSTables with those that it overlaps in the next level. Each time, the
+//!    SSTable after the last one is picked.
+//! 2. Level 0 has the flushed SSTables. Once they are large enough, they are compacted with those that they overlap in level 1.
+//! 3. If level 0 has more than 32 SSTables, it is first compacted within itself, by size.
+//! 4. If a level was not picked 25 times, one of its SSTables is added to a compaction whose range includes it.
 
 use super::candidates::{Candidate, History, Moment, Output, Reason, Task, ids, total};
 use super::{tiers, tombstones};
 use halcyon_model::options::Leveled;
 use halcyon_model::options::compaction::{LEVEL_MAX, Tombstones};
 
-/// Level 0 beyond this is compacted by size first.
+/// A larger level 0 is first compacted by size.
 const L0_BEHIND: usize = 32;
-/// Choices after which a level starves.
+/// The number of picks after which a level is starved.
 const STARVED_AFTER: u32 = 25;
 
 pub(super) struct Manifest<'a> {
     options: &'a Leveled,
     moment: Moment<'a>,
-    /// By level, and in a level by first token.
+    /// The SSTables by level, then first token.
     levels: Vec<Vec<&'a Candidate>>,
 }
 
 impl<'a> Manifest<'a> {
-    /// What overlaps another of its level belongs to level 0.
+    /// Builds the manifest; an SSTable that overlaps another one of its level goes to level 0.
     pub(super) fn of(
         tables: &'a [Candidate],
         options: &'a Leveled,
@@ -45,7 +45,7 @@ impl<'a> Manifest<'a> {
         self.levels.get(level as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Where the manifest has it, whatever its statistics say.
+    /// The level in the manifest, which can differ from the one in the statistics.
     fn level_of(&self, table: &Candidate) -> u32 {
         let said = table.level.min(LEVEL_MAX);
         if self.level(said).iter().any(|other| other.id == table.id) { said } else { 0 }
@@ -117,7 +117,7 @@ impl<'a> Manifest<'a> {
         })
     }
 
-    /// One SSTable of a level and what it overlaps in the next, none of them busy.
+    /// One SSTable of a level and those that it overlaps in the next level, none of them being compacted.
     fn choose_in_level(&self, level: u32, last_chosen: Option<i64>) -> Vec<&'a Candidate> {
         let tables = self.level(level);
         let behind = |table: &&Candidate| last_chosen.is_some_and(|last| table.first <= last);
@@ -133,8 +133,8 @@ impl<'a> Manifest<'a> {
         Vec::new()
     }
 
-    /// The oldest SSTables of level 0 and whatever overlaps them there; if they are worth an SSTable, with what they
-    /// overlap in level 1.
+    /// The oldest SSTables of level 0 with those that overlap them there; if they are large enough, also those that they overlap in
+    /// level 1.
     fn choose_in_level_0(&self) -> Vec<&'a Candidate> {
         let busy: Vec<&Candidate> =
             self.level(0).iter().copied().filter(|table| self.is_busy(table)).collect();
@@ -211,7 +211,7 @@ impl<'a> Manifest<'a> {
         };
         let known = |table: &Candidate| chosen.iter().any(|other| other.id == table.id);
         let within = |table: &&&Candidate| {
-            // As a range it has its end, but not its beginning.
+            // In Cassandra both are ranges (first, last], so an equal start counts as contained.
             table.first >= first && table.last <= last && !self.is_busy(table) && !known(table)
         };
         let starved = self.level(highest).iter().find(within).copied();
@@ -219,7 +219,7 @@ impl<'a> Manifest<'a> {
         chosen
     }
 
-    /// The most droppable SSTable of the highest level that has one worth it.
+    /// The SSTable with the most droppable tombstones, from the highest level with one worth compacting.
     pub(super) fn droppable(
         &self,
         options: &Tombstones,

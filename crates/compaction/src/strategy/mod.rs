@@ -1,4 +1,4 @@
-//! What to merge: pure functions from a table's SSTables to a task, one for each of Cassandra's strategies.
+//! Cassandra's compaction strategies, as pure functions from a table's SSTables to a task.
 //!
 //! 1. A table's `compaction` option is a `model::options::Compaction`.
 //! 2. [`pick`] looks at a list of [`Candidate`]s and says what to merge next, or that there is nothing to do. What
@@ -27,7 +27,7 @@ use halcyon_model::options::{Compaction, Strategy, TimeWindow};
 use leveled::Manifest;
 use unified::Levels;
 
-/// The next task in the background, if there is something to do.
+/// The next background task, if one is due.
 pub fn pick(
     compaction: &Compaction,
     tables: &[Candidate],
@@ -89,7 +89,7 @@ fn pick_windows(
     merged(choice.tables, expired)
 }
 
-/// What a major compaction (`nodetool compact`) does with all of them, one task after the other.
+/// The tasks of a major compaction (`nodetool compact`), to be run in order.
 pub fn major(compaction: &Compaction, tables: &[Candidate]) -> Vec<Task> {
     let output = match &compaction.strategy {
         Strategy::Unified(options) => return Levels(options).major(tables),
@@ -104,7 +104,7 @@ pub fn major(compaction: &Compaction, tables: &[Candidate]) -> Vec<Task> {
     (!tables.is_empty()).then_some(task).into_iter().collect()
 }
 
-/// How many tasks would follow if nothing were written any more, as `nodetool compactionstats` says.
+/// The number of tasks that would follow if writes stopped, as in `nodetool compactionstats`.
 pub fn estimated_remaining_tasks(
     compaction: &Compaction,
     tables: &[Candidate],
@@ -150,7 +150,7 @@ fn without<'a>(tables: &[&'a Candidate], gone: &[&Candidate]) -> Vec<&'a Candida
     tables.iter().filter(stays).copied().collect()
 }
 
-/// The expired ones, if it is time to look for them.
+/// The expired SSTables, if a check is due.
 fn expired<'a>(
     free: &[&'a Candidate],
     all: &[Candidate],

@@ -1,14 +1,14 @@
-//! Which SSTables overlap, and how far a compaction of some draws in others.
+//! Overlapping SSTables, and the SSTables that a compaction must include with others.
 
 use std::collections::BTreeSet;
 
 use super::candidates::Candidate;
 use halcyon_model::options::compaction::OverlapInclusion;
 
-/// Indexes of tables that share a token.
+/// The indexes of tables that share a token.
 pub(super) type Section = BTreeSet<usize>;
 
-/// The largest sets of tables that overlap somewhere, from the first token to the last.
+/// The maximal sets of tables that share a token, from the first token to the last.
 pub(super) fn sections(tables: &[&Candidate]) -> Vec<Section> {
     let mut order: Vec<usize> = (0..tables.len()).collect();
     order.sort_by_key(|index| (tables[*index].first, *index));
@@ -28,7 +28,7 @@ pub(super) fn sections(tables: &[&Candidate]) -> Vec<Section> {
     sections
 }
 
-/// Ranges of sections, each around one that has at least `threshold` tables.
+/// Ranges of sections, each around a section with at least `threshold` tables.
 pub(super) fn grouped(
     threshold: usize,
     inclusion: OverlapInclusion,

@@ -3,8 +3,8 @@
 use super::candidates::{Candidate, total};
 use halcyon_model::options::compaction::{Thresholds, Tiers};
 
-/// Groups by size: one joins a bucket if it is near the bucket's average, or both are small. Where several buckets would
-/// take it, the one of the largest SSTables does.
+/// Groups tables by size: a table joins a bucket if its size is near the bucket's average, or if both are small. If several buckets
+/// fit, it joins the one with the largest SSTables.
 pub(super) fn buckets<'a>(tables: &[&'a Candidate], tiers: &Tiers) -> Vec<Vec<&'a Candidate>> {
     let mut sorted = tables.to_vec();
     sorted.sort_by_key(|table| (table.size, table.id));
@@ -29,7 +29,7 @@ pub(super) fn buckets<'a>(tables: &[&'a Candidate], tiers: &Tiers) -> Vec<Vec<&'
     buckets.into_iter().map(|(_, bucket)| bucket).collect()
 }
 
-/// The bucket that is read most, or of equals the one of the smallest SSTables; its hottest SSTables if it is too large.
+/// The hottest bucket, among equals the one with the smallest SSTables; only its hottest SSTables if it is too large.
 pub(super) fn most_interesting(
     buckets: Vec<Vec<&Candidate>>,
     thresholds: Thresholds,

@@ -1,4 +1,4 @@
-//! SSTables that are expired as a whole, and those worth a compaction of their own for their tombstones.
+//! Fully expired SSTables, and SSTables with enough droppable tombstones to be compacted alone.
 
 use super::candidates::{Candidate, Moment};
 use halcyon_model::options::compaction::Tombstones;
@@ -21,7 +21,7 @@ pub(super) fn fully_expired<'a>(
     candidates.filter(|table| oldest.is_none_or(|oldest| table.max_timestamp < oldest)).collect()
 }
 
-/// Whether a compaction of the table alone is expected to drop enough.
+/// Whether a compaction of the table alone would drop enough.
 pub(super) fn worth_dropping(
     options: &Tombstones,
     table: &Candidate,
@@ -44,8 +44,8 @@ pub(super) fn worth_dropping(
     uncovered(table, ranges) * table.droppable_ratio > threshold
 }
 
-/// The share of the table's tokens that no range covers. Cassandra counts the samples of its index summary there; tokens
-/// are spread evenly, so the share of the token space is the same estimate.
+/// The share of the table's tokens that no range covers. Cassandra counts samples of the index summary; because tokens are uniformly
+/// distributed, the share of the token space estimates the same without the summary.
 fn uncovered(table: &Candidate, mut ranges: Vec<(i64, i64)>) -> f64 {
     ranges.sort_unstable();
     let width = |from: i64, to: i64| (i128::from(to) - i128::from(from)).max(0) as f64;

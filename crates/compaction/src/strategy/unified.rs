@@ -1,24 +1,23 @@
-//! Unified: levels by density, the size per share of the token space. One parameter per level, W, says how tiered
-//! (W > 0) or how leveled (W < 0) it is.
+//! Unified: levels by density, the size per share of the token space. The parameter W makes a level tiered (W > 0) or leveled
+//! (W < 0).
 //!
 //! ```text
 //!           W     fanout   threshold
 //!   T4      2        4          4      tiered: four SSTables become one of the next level
 //!   N       0        2          2
-//!   L10    -8       10          2      leveled: each that comes is merged with what is there
+//!   L10    -8       10          2      leveled: each new SSTable is merged with those of the level
 //! ```
 //!
-//! 1. A level whose SSTables overlap at least threshold-fold somewhere has work to do; of the levels, the one with the most
-//!    overlap is chosen.
-//! 2. What is chosen with a section is what overlaps it, as `overlap_inclusion_method` says.
-//! 3. The output is split at shards whose number grows with its density, always at the same tokens.
+//! 1. A level needs compaction if at least `threshold` of its SSTables overlap. The level with the largest overlap is picked.
+//! 2. `overlap_inclusion_method` determines which SSTables are picked with a section.
+//! 3. The output is split into shards. Their number grows with the density; their boundaries are always the same tokens.
 
 use super::candidates::{Candidate, History, Moment, Output, Reason, Task, ids, total};
 use super::overlaps::{Section, grouped, sections};
 use halcyon_model::options::Unified;
 use halcyon_model::options::compaction::OverlapInclusion;
 
-/// Shares of the token space below this are no measure of density.
+/// A smaller share of the token space is not a measure of density.
 const COVERAGE_MIN: f64 = 1.0 / (1u64 << 48) as f64;
 
 struct Level<'a> {
@@ -26,7 +25,7 @@ struct Level<'a> {
     tables: Vec<&'a Candidate>,
 }
 
-/// What a level has to do.
+/// The compaction that a level needs.
 struct Work<'a> {
     tables: Vec<&'a Candidate>,
     estimated_tasks: usize,
@@ -36,7 +35,7 @@ fn coverage(first: i64, last: i64) -> f64 {
     (i128::from(last) - i128::from(first)) as f64 / (1u128 << 64) as f64
 }
 
-/// Bytes per whole token space.
+/// Bytes divided by the share of the token space.
 fn density(table: &Candidate) -> f64 {
     let reported = table.token_space_coverage;
     let share = if reported > 0.0 { reported } else { coverage(table.first, table.last) };
@@ -47,7 +46,7 @@ fn density(table: &Candidate) -> f64 {
 pub(super) struct Levels<'a>(pub(super) &'a Unified);
 
 impl Levels<'_> {
-    /// Where the first level ends: a flush, and some leeway.
+    /// The upper bound of the first level: the size of a flush with a margin.
     fn first_level_max(&self, moment: &Moment<'_>) -> f64 {
         let mib = 1u64 << 20;
         let flush = self.0.flush_size_override.unwrap_or(moment.flush_size.div_ceil(mib) * mib);
@@ -74,7 +73,7 @@ impl Levels<'_> {
         levels
     }
 
-    /// `tables` are those that may be chosen; `expired` are taken along.
+    /// Picks from `tables`, and adds `expired`.
     pub(super) fn pick(
         &self,
         tables: &[&Candidate],
@@ -86,8 +85,7 @@ impl Levels<'_> {
         let mut most = None;
         for level in self.levels(tables, moment) {
             let (overlap, work) = self.work(&level, history);
-            // A level with more overlap than the others, but below its threshold, leaves nothing to do: so it is in
-            // Cassandra.
+            // As in Cassandra: if the level with the largest overlap is below its threshold, there is no task, even if another level has one.
             if overlap > most {
                 most = overlap;
                 chosen = work.map_or_else(Vec::new, |work| work.tables);
@@ -100,7 +98,7 @@ impl Levels<'_> {
         (!chosen.is_empty()).then(|| Task { inputs: ids(&chosen), expired, reason, output })
     }
 
-    /// Everything: what overlaps, directly or through others, together.
+    /// One task for each set of SSTables that overlap, directly or through others.
     pub(super) fn major(&self, tables: &[Candidate]) -> Vec<Task> {
         let tables: Vec<&Candidate> = tables.iter().collect();
         let sections = sections(&tables);
@@ -124,7 +122,7 @@ impl Levels<'_> {
         self.0.shard_count(total(tables) as f64 / if share >= COVERAGE_MIN { share } else { 1.0 })
     }
 
-    /// The level's overlap, and what is to be done about it.
+    /// The level's overlap, and the compaction that it needs.
     fn work<'a>(
         &self,
         level: &Level<'a>,
@@ -143,7 +141,7 @@ impl Levels<'_> {
             estimated_tasks += overlap / threshold;
             if overlap == most {
                 equal += 1;
-                // One of those with the most overlap, each with the same chance.
+                // Pick among equal ones at random, with equal chances.
                 if history.random.below(equal) == 0 {
                     tables = self.choose_in_group(level, group, overlap);
                 }
@@ -152,7 +150,7 @@ impl Levels<'_> {
         (overlap, Some(Work { tables, estimated_tasks }))
     }
 
-    /// All of a group, or if it is late its oldest SSTables, as many as keep the shape of the levels.
+    /// All SSTables of a group; if compaction is behind, only as many of the oldest as keep the shape of the levels.
     fn choose_in_group<'a>(
         &self,
         level: &Level<'a>,

@@ -1,7 +1,7 @@
-//! TimeWindow: SSTables of a window of time are merged with each other only.
+//! TimeWindow: only SSTables of the same time window are merged.
 //!
-//! The newest window is compacted by size. An older one is merged as soon as it has two SSTables; when it has one, it is
-//! done, until the whole of it expires.
+//! The newest window is compacted by size. An older window is merged once it has two SSTables; a single SSTable stays until all of it
+//! has expired.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::tiers;
 use halcyon_model::options::TimeWindow;
 use halcyon_model::options::compaction::Resolution;
 
-/// What the windows ask for: what is to be merged now, and how much there is to do.
+/// The SSTables to merge now, and the number of remaining tasks.
 #[derive(Debug, Default)]
 pub(super) struct Choice<'a> {
     pub(super) tables: Vec<&'a Candidate>,
@@ -29,7 +29,7 @@ pub(super) fn window(table: &Candidate, options: &TimeWindow) -> i64 {
     seconds - seconds % options.size
 }
 
-/// `highest` is the newest window that was ever seen.
+/// `highest` is the newest window so far.
 pub(super) fn choose<'a>(
     tables: &[&'a Candidate],
     options: &TimeWindow,

@@ -1,23 +1,23 @@
 //! The records of a transaction log, read from all of its replicas (`LogReplicaSet.readRecords`).
 //!
-//! Replicas are appended to one after the other, so a crash leaves some of them a record short, or with a torn last line. Line by
-//! line, the longest text counts; the others must be the beginning of it, and be the last of their replica if they are
-//! not equal. A last line that is no record anywhere had not happened.
+//! A record is appended to one replica after the other, so after a crash some replicas lack a record or end in a torn line. For each
+//! line, the longest text counts. The other texts must be a prefix of it; a shorter one must be the last line of its replica. A last
+//! line that is not a valid record in any replica is ignored: its step was not taken.
 
 use super::{Record, RecordType};
 
-/// The records of a log, in order; `torn` if a last line that is no record was left out.
+/// The records of a log, in order; `torn` if an invalid last line was ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
     pub records: Vec<Record>,
     pub torn: bool,
 }
 
-/// A line that is bad although its replica goes on after it, or that another replica contradicts.
+/// An invalid line that is not the last of its replica, or one that contradicts another replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
     pub replica: usize,
-    /// From 1.
+    /// Counted from 1.
     pub line: usize,
     pub what: String,
 }
@@ -54,19 +54,19 @@ impl Log {
         !self.torn && self.records.last().is_some_and(|r| r.record_type == RecordType::Commit)
     }
 
-    /// Of SSTables that are not live: outputs of an unfinished transaction, inputs of a committed one.
+    /// The records of SSTables that are not live: outputs of an unfinished transaction, inputs of a committed one.
     pub fn dead(&self) -> impl Iterator<Item = &Record> {
         let dead = if self.is_committed() { RecordType::Remove } else { RecordType::Add };
         self.records.iter().filter(move |r| r.record_type == dead)
     }
 }
 
-/// A sector that did not reach the disk reads as zeros: the line is torn where they begin.
+/// A sector that did not reach the disk reads as zeros: the line is torn at the first one.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().map(|line| line.split('\0').next().unwrap_or_default()).collect()
 }
 
-/// Line `i` of the replica that has most of it.
+/// Line `i` of the replica that has its longest text.
 fn longest<'a>(replicas: &[Vec<&'a str>], i: usize) -> Result<(usize, &'a str), BadLine> {
     let having = || {
         let line = |(r, lines): (usize, &Vec<&'a str>)| lines.get(i).map(|line| (r, *line));
@@ -84,7 +84,7 @@ fn longest<'a>(replicas: &[Vec<&'a str>], i: usize) -> Result<(usize, &'a str), 
     Ok((replica, longest))
 }
 
-/// Whether a file name is that of a transaction log.
+/// Whether it is the name of a transaction log.
 pub fn is_log_name(name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".log") else { return false };
     let Some((version, rest)) = stem.split_once("_txn_") else { return false };

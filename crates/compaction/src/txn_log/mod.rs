@@ -1,5 +1,5 @@
-//! Cassandra's transaction logs (`LogFile`, `LogRecord`): they make "new SSTables in, old ones out" atomic, and let Cassandra clean up
-//! after us and us after Cassandra.
+//! Cassandra's transaction logs (`LogFile`, `LogRecord`). They make the replacement of SSTables atomic. The format is Cassandra's, so
+//! that each program can recover a directory after a crash of the other.
 //!
 //! `<version>_txn_<operation>_<timeuuid>.log`, in each directory that has files of the transaction, all replicas equal:
 //! ```text
@@ -7,9 +7,9 @@
 //! REMOVE:[<path prefix>,<last modified, ms>,<files>][<crc32>]         when all new SSTables are durable
 //! COMMIT:[,0,0][2613697770]   or   ABORT:[,0,0][737437348]
 //! ```
-//! Each line is appended and synced.  Recovery: with a final COMMIT the files of REMOVE records go, otherwise those of ADD records;
-//! then the log itself.  A REMOVE record whose files have changed since (a restored backup) stops the recovery: nothing is
-//! deleted.  A torn last line means that its step had not happened; a COMMIT in one replica is enough.
+//! Each line is appended and synced. Recovery deletes the files of REMOVE records after a final COMMIT, otherwise those of ADD records,
+//! then the log. If the files of a REMOVE record have changed (a restored backup), recovery stops and deletes nothing. A torn last line
+//! means that its step was not taken. A COMMIT in one replica is enough.
 
 mod log;
 mod recovery;
@@ -53,9 +53,9 @@ impl RecordType {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub record_type: RecordType,
-    /// Absolute path of the SSTable's files up to the component name; empty for COMMIT and ABORT.
+    /// The absolute path of the SSTable's files up to the component name; empty for COMMIT and ABORT.
     pub prefix: String,
-    /// Newest modification time of the SSTable's files but Statistics.db, in ms; 0 for ADD.
+    /// The newest modification time of the SSTable's files except Statistics.db, in ms; 0 for ADD.
     pub update_time_ms: i64,
     pub files: i32,
 }
@@ -65,7 +65,7 @@ impl Record {
         Record { record_type, prefix: String::new(), update_time_ms: 0, files: 0 }
     }
 
-    /// CRC32 of prefix, type name, and update time (low word first, as two ints) and file count.
+    /// The CRC32 of prefix, type name, update time (as two ints, low word first) and file count.
     fn checksum(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(self.prefix.as_bytes());

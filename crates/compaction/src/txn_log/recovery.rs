@@ -1,22 +1,22 @@
-//! What a start does with the logs that it finds (`LogTransaction.removeUnfinishedLeftovers`).
+//! Recovery from transaction logs at the start (`LogTransaction.removeUnfinishedLeftovers`).
 //!
-//! 1. The replicas of a log are read together and checked against the files that they are about. A doubt stops everything before
-//!    anything is deleted.
-//! 2. The files of dead SSTables are deleted, wherever they lie, and the directories synced.
-//! 3. The replicas are deleted: those that do not decide first, so that what is left never says the opposite.
+//! 1. Read all replicas of a log and compare them with the files that they name. A contradiction stops the recovery before any
+//!    deletion.
+//! 2. Delete the files of dead SSTables in all directories, and sync the directories.
+//! 3. Delete the replicas. The one that decides goes last, so that the remaining ones never mean the opposite.
 //!
-//! Each step may be stopped anywhere and done again.
+//! Each step can be interrupted and repeated.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use halcyon_io::Disk;
 
-use super::replicas::{Found, Replicas, file_prefix, find, logs_in};
+use super::replicas::{Replicas, SSTableFiles, file_prefix, find, logs_in};
 use super::transaction::absolute;
 use crate::Result;
 
-/// File-name prefixes (`oa-1-big-`) in a directory that readers must leave out, because a transaction log says so.
+/// The file-name prefixes (`oa-1-big-`) of SSTables in a directory that are not live according to a transaction log.
 pub async fn dead_in_directory(disk: &Disk, directory: &Path) -> Result<Vec<String>> {
     let mut dead = Vec::new();
     for path in logs_in(disk, &absolute(directory)).await? {
@@ -31,8 +31,8 @@ pub async fn dead_in_directory(disk: &Disk, directory: &Path) -> Result<Vec<Stri
     Ok(dead)
 }
 
-/// Finishes or undoes what the logs in `directory` describe, also in the other directories that they name; returns the
-/// prefixes of the SSTables that were deleted.
+/// Finishes or undoes the transactions with a log in `directory`, in all directories that they name. Returns the prefixes of deleted
+/// SSTables.
 pub async fn recover(disk: &Disk, directory: &Path) -> Result<Vec<String>> {
     let mut deleted = Vec::new();
     for path in logs_in(disk, &absolute(directory)).await? {
@@ -40,7 +40,7 @@ pub async fn recover(disk: &Disk, directory: &Path) -> Result<Vec<String>> {
         replicas.verify(disk).await?;
         let logs = replicas.in_order_of_deletion();
         let mut homes: BTreeSet<&Path> = logs.iter().filter_map(|path| path.parent()).collect();
-        // What an earlier start or the transaction itself has removed must not come back after it.
+        // Make earlier deletions (by the transaction or by another start) durable before the log is deleted.
         sync_all(disk, &homes).await?;
         for record in replicas.log.dead() {
             let Some(home) = replicas.home(record) else { continue };
@@ -63,7 +63,7 @@ async fn sync_all(disk: &Disk, directories: &BTreeSet<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// One that is gone already was reached by another name of its directory.
+/// Deletes a log. It can be missing already, if its directory has a second name.
 pub(super) async fn remove_log(disk: &Disk, path: &Path) -> Result<()> {
     match disk.remove(path).await {
         Err(e) if e.is_not_found() => {}
@@ -73,9 +73,9 @@ pub(super) async fn remove_log(disk: &Disk, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Deletes the files of an SSTable, oldest first, so that the newest modification time, which tells whose files they are, is there
-/// until the end; of equally old ones Data.db first, so that what is left is no whole SSTable.
-pub(super) async fn delete(disk: &Disk, mut found: Found) -> Result<()> {
+/// Deletes the files of an SSTable, oldest first: the newest modification time identifies the files, and must remain until the end. Among
+/// files of the same age Data.db goes first, so that the rest cannot pass for a complete SSTable.
+pub(super) async fn delete(disk: &Disk, mut found: SSTableFiles) -> Result<()> {
     found.paths.sort_by_key(|(path, modified)| {
         (*modified / 1000, !path.to_string_lossy().ends_with("-Data.db"), path.clone())
     });

@@ -1,11 +1,11 @@
-//! A transaction log with its replicas, one in each directory that the transaction touches, and where its files lie now.
+//! A transaction log with its replicas, one in each directory of the transaction, and the current location of its files.
 //!
-//! A record names its SSTable by an absolute path, but the table may have been moved since, or be reached by another name. So a
-//! record belongs to
-//! 1. the directory that it names, if a replica lies there;
-//! 2. the directory in which the log was found, if the one that it names does not exist and the log names no other;
-//! 3. none: where replicas have been deleted already, everything is done. Files of that name where the log was found would
-//!    contradict that, and are not ours to judge.
+//! A record names its SSTable by an absolute path, but the table can have been moved, or its directory can have a second name. The
+//! location of a record is
+//! 1. the directory that it names, if that has a replica;
+//! 2. the directory of the log, if the named one does not exist and the log names no other;
+//! 3. none: the replica in the named directory was deleted, so its work is complete. Files with the record's name in the log's directory
+//!    contradict that, and recovery must not judge them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use super::log::{BadLine, Log, is_log_name};
 use super::{Record, RecordType};
 use crate::{Error, Result};
 
-/// Far above any real log.
+/// Far larger than any real log.
 const MAX_LOG: u64 = 16 << 20;
 
-/// Files of an SSTable that are there now: names, and the newest modification time without Statistics.db.
-pub(super) struct Found {
+/// The existing files of an SSTable, and their newest modification time except that of Statistics.db.
+pub(super) struct SSTableFiles {
     pub(super) paths: Vec<(PathBuf, i64)>,
     pub(super) newest_ms: i64,
 }
 
-pub(super) async fn find(disk: &Disk, directory: &Path, prefix: &str) -> Result<Found> {
-    let mut found = Found { paths: Vec::new(), newest_ms: 0 };
+pub(super) async fn find(disk: &Disk, directory: &Path, prefix: &str) -> Result<SSTableFiles> {
+    let mut found = SSTableFiles { paths: Vec::new(), newest_ms: 0 };
     for entry in disk.list(directory).await? {
         let Some(component) = entry.name.strip_prefix(prefix) else { continue };
         let path = directory.join(&entry.name);
@@ -61,11 +61,11 @@ pub(super) async fn logs_in(disk: &Disk, directory: &Path) -> Result<Vec<PathBuf
 
 /// One log.
 pub(super) struct Replicas {
-    /// Where it was found first.
+    /// The directory in which it was found first.
     directory: PathBuf,
-    /// Text by path.
+    /// Contents by path.
     texts: BTreeMap<PathBuf, String>,
-    /// Directories that records name, and that do not exist.
+    /// Directories that records name but that do not exist.
     missing: BTreeSet<PathBuf>,
     pub(super) log: Log,
 }
@@ -108,7 +108,7 @@ impl Replicas {
         self.texts.keys().any(|path| path.parent() == Some(directory))
     }
 
-    /// The directory in which the record's files are, `None` if they are gone with its replica.
+    /// The directory of the record's files; `None` if they were deleted, and the replica with them.
     pub(super) fn home<'a>(&'a self, record: &'a Record) -> Option<&'a Path> {
         let named = parent(record);
         if let Some(named) = named.filter(|named| self.is_replica_in(named)) {
@@ -119,7 +119,7 @@ impl Replicas {
         (only && moved).then_some(&self.directory)
     }
 
-    /// Whether the record's files are in the directory in which the log was found, perhaps by another name of it.
+    /// Whether the record's files are in the log's directory, perhaps under another name of it.
     pub(super) async fn is_here(&self, disk: &Disk, record: &Record) -> Result<bool> {
         let Some(home) = self.home(record) else { return Ok(false) };
         let mentioned = self.log.records.iter().any(|r| parent(r) == Some(&self.directory));
@@ -136,7 +136,7 @@ impl Replicas {
         Ok(!here.is_empty() && there.len() == here.len() && there.iter().zip(&here).all(same))
     }
 
-    /// Refuses if files are not those that the records are about (`LogFile.verify`).
+    /// Fails if the files are not those of the records (`LogFile.verify`).
     pub(super) async fn verify(&self, disk: &Disk) -> Result<()> {
         let last = self.log.records.len();
         for (i, record) in self.log.records.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Replicas {
                 continue;
             }
             let found = find(disk, home, file_prefix(record)).await?;
-            // Seconds: what some file systems and backup tools keep. An unfinished log may end with a record that is not true yet.
+            // Compare seconds: some file systems and backup tools keep no more. An unfinished log can end with a record that does not hold yet.
             let changed = found.newest_ms / 1000 != record.update_time_ms / 1000;
             let unfinished_last = i + 1 == last && !self.log.torn;
             if found.newest_ms != 0 && changed && !unfinished_last {
@@ -164,7 +164,7 @@ impl Replicas {
                     record.prefix, found.newest_ms, record.update_time_ms
                 ));
             }
-            // The line that cannot be read may have been the COMMIT, and the deletion may have begun.
+            // The torn line could have been the COMMIT, and the deletion could have started.
             if self.log.torn && (found.paths.len() as i64) < i64::from(record.files) {
                 return bad(&format!(
                     "the last line is corrupt, and {} has {} of its {} files",
@@ -177,7 +177,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// That a record without a home is done.
+    /// Checks that a record without a location is complete.
     async fn check_gone(&self, disk: &Disk, record: &Record, line: usize) -> Result<()> {
         for directory in self.texts.keys().filter_map(|path| path.parent()) {
             let claims = |r: &Record| {
@@ -199,7 +199,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// The paths, in an order in which they can be deleted: what decides goes last.
+    /// The paths in the order of deletion: the replica that decides goes last.
     pub(super) fn in_order_of_deletion(&self) -> Vec<&Path> {
         let key = |path: &Path, text: &str| {
             let decides = self.log.is_committed() && ends_with_commit(text);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Lines that Apache Cassandra's classes gave.
+/// Proves that records have the bytes of Cassandra's classes.
 #[test]
 fn records_are_cassandras() {
     let golden = [
@@ -39,7 +39,7 @@ fn names_of_logs() {
     assert!(!is_log_name("debug.log"));
 }
 
-/// Proves that replicas are read as one log, the way Cassandra reads them.
+/// Proves that replicas merge to one log as in Cassandra.
 #[test]
 fn replicas_are_read_together() {
     let record = |record_type, prefix: &str, update_time_ms| Record {

@@ -1,7 +1,7 @@
-//! A transaction while it runs: its log is written ahead of every step.
+//! A running transaction: its log is written ahead of every step.
 //!
-//! A record must reach every replica, but for the last one a single replica is enough, as it decides for all
-//! (`LogReplicaSet.append`). When a record could not be written, nothing is appended any more: what follows a torn line is torn too.
+//! A record must reach every replica; for the final one, a single replica is enough, because it decides for all
+//! (`LogReplicaSet.append`). After a failed append, nothing more is appended: a record after a torn line would be unreadable too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::replicas::find;
 use super::{Record, RecordType};
 use crate::Result;
 
-/// A running transaction: its log in every directory that it touches.
+/// A running transaction, with a log in each of its directories.
 pub struct Transaction {
     disk: Disk,
     /// Log files by directory.
@@ -62,7 +62,7 @@ impl Transaction {
         };
         if let Err(e) = transaction.create_logs().await {
             for path in transaction.logs.values() {
-                // An empty log does nothing, so one that cannot be removed does no harm.
+                // An empty log has no effect, so a failed removal is harmless.
                 let _ = remove_log(disk, path).await;
             }
             return Err(e);
@@ -87,7 +87,7 @@ impl Transaction {
                 failed = failed.and(appended);
             }
         }
-        // One in a directory that no record names is not found from the others.
+        // A replica in a directory that no record names cannot be found from the others.
         let decides = |(directory, path): (&PathBuf, &PathBuf)| {
             !self.short.contains(path) && self.mentions(directory)
         };
@@ -102,7 +102,7 @@ impl Transaction {
         all.any(|descriptor| absolute(&descriptor.directory) == directory)
     }
 
-    /// Before the first file of `descriptor` is created.
+    /// Records an output; to be called before its first file is created.
     pub async fn add(&mut self, descriptor: &Descriptor) -> Result<()> {
         let prefix = absolute_prefix(descriptor);
         self.append(&Record { record_type: RecordType::Add, prefix, update_time_ms: 0, files: 0 })
@@ -111,7 +111,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Once everything that was added is durable.
+    /// Records a replaced input; to be called once all outputs are durable.
     pub async fn remove(&mut self, descriptor: &Descriptor) -> Result<()> {
         let found = find(&self.disk, &descriptor.directory, &descriptor.file_prefix()).await?;
         self.append(&Record {
@@ -138,9 +138,9 @@ impl Transaction {
         Ok(Leftovers(self))
     }
 
-    /// Undoes the transaction: deletes what was added.
+    /// Undoes the transaction: deletes the outputs.
     pub async fn abort(mut self) -> Result<()> {
-        // The record only says so earlier: without it, recovery does the same.
+        // The ABORT record is optional: recovery does the same without it.
         let mut appended = Ok(());
         if self.short.is_empty() {
             appended = self.append(&Record::last(RecordType::Abort)).await;
@@ -156,7 +156,7 @@ impl Transaction {
         for directory in self.logs.keys() {
             self.disk.sync_dir(directory).await?;
         }
-        // What decides goes last, as in recovery.
+        // The replica that decides goes last, as in recovery.
         let mut logs: Vec<(&PathBuf, &PathBuf)> = self.logs.iter().collect();
         logs.sort_by_key(|(directory, path)| {
             (!self.short.contains(*path), self.mentions(directory))
@@ -168,7 +168,7 @@ impl Transaction {
     }
 }
 
-/// Without the working directory's help; links stay.
+/// Makes a path absolute without resolving links.
 pub(super) fn absolute(directory: &Path) -> PathBuf {
     std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf())
 }

@@ -1,4 +1,4 @@
-//! What a compaction does where the command line does not say: as the schema says, else as the inputs are.
+//! The settings of a compaction: from the command line, else from the schema, else from the inputs.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl VersionArg {
     }
 }
 
-/// `LZ4Compressor,chunk_length_in_kb=4`, or `none`: as the `compression` map of a table has it.
+/// `LZ4Compressor,chunk_length_in_kb=4`, or `none`, as a table's `compression` map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CompressionArg(Option<Compression>);
 
@@ -80,7 +80,7 @@ fn in_kib(size: &str) -> std::result::Result<String, String> {
     Ok(kib.map_or_else(|| units::bytes(bytes), |kib| kib.to_string()))
 }
 
-/// The version to write, and why.
+/// The version to write, and the reason.
 fn version(args: &CompactArgs, inputs: &[Arc<SSTable>]) -> Result<(Version, String)> {
     let wanted = args.format.map(|f| match f {
         FormatArg::Big => Format::Big,
@@ -144,7 +144,7 @@ fn of_inputs(inputs: &[Arc<SSTable>]) -> Result<Option<Compression>> {
         .map_err(Failure::Usage)
 }
 
-/// Seconds before which tombstones may go, and why.
+/// The time in seconds before which tombstones can be purged, and the reason.
 fn gc_before(args: &CompactArgs, now: u32, schema: Option<&TableSchema>) -> (u32, String) {
     let moment =
         |before: u32| format!("tombstones made before {}", units::seconds_as_instant(before));
@@ -165,7 +165,7 @@ fn gc_before(args: &CompactArgs, now: u32, schema: Option<&TableSchema>) -> (u32
     (before, format!("{} may be purged: {why}", moment(before)))
 }
 
-/// Settings, and the reasons for those that were not given.
+/// The settings, with reasons for those that were not given.
 pub(super) fn choose(
     args: &CompactArgs,
     disk: &Disk,
@@ -207,8 +207,8 @@ pub(super) fn choose(
             buffer_size: size(args.buffer_size),
             depth: args.read_ahead.max(1),
         },
-        // What streams can do without gets three eighths (`io::buffer`). The writer takes its share of them last, and
-        // without it each write would be waited for.
+        // Optional buffers get three eighths of the budget (`io::buffer`). The writer takes its buffers last: without them it would
+        // wait for every write.
         read_ahead_budget: size(args.buffer_budget / 4),
         write_buffer: size(args.write_buffer_size),
         limiter: RateLimiter::bytes_per_second(

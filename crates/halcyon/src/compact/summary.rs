@@ -1,4 +1,4 @@
-//! What a compaction did, or would do.
+//! The report of a compaction, and the plan of `--dry-run`.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -84,7 +84,7 @@ impl Summary<'_> {
         Ok(())
     }
 
-    /// Uncompressed bytes read a second, over all tables.
+    /// Uncompressed bytes read per second, over all tables.
     fn rate(&self) -> u64 {
         let read: u64 = self.outcomes.iter().flat_map(|(_, o)| o).map(|o| o.data_read).sum();
         (read as f64 / self.took.as_secs_f64().max(1e-9)) as u64
@@ -141,7 +141,7 @@ fn io(stats: &PurposeStats) -> Value {
     })
 }
 
-/// What `--dry-run` says.
+/// Prints the plan of `--dry-run`.
 pub(super) fn plan(tables: &[Table], as_json: bool) -> Result<()> {
     let mut out = io::stdout().lock();
     for table in tables {

@@ -1,4 +1,4 @@
-//! Draws the progress of a compaction, from a thread of its own.
+//! Draws the progress of a compaction on a separate thread.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -31,7 +31,7 @@ impl Watch {
     }
 
     pub(super) fn stop(self) {
-        // A thread that is gone already needs no telling.
+        // An error means that the thread has ended already.
         let _ = self.stop.send(());
         let _ = self.thread.join();
         self.bar.finish_and_clear();

@@ -4,8 +4,8 @@
 //! Digest.crc32  10 bytes
 //!         0  33 32 33 37 35 35 30 31 35 30                     CRC32 3237550150
 //! ```
-//! The meanings are the decoders' own notes, so what is shown is what is read.  Data.db is shown uncompressed, by
-//! fragment.  Components are held in memory here: for small SSTables.
+//! The meanings are notes of the decoders themselves, so they cannot differ from the format that is read. Data.db is
+//! printed uncompressed, by fragment. Whole components are held in memory: for small SSTables.
 
 use std::io::{self, Write};
 
@@ -27,7 +27,7 @@ use halcyon_sstable::{Component, Error, OpenOptions, SSTable};
 use super::data_bytes;
 use crate::failure::{Failure, Result};
 
-/// Larger components are not shown byte by byte: nobody would read it.
+/// Larger components are not printed byte by byte.
 const MAX_SHOWN: u64 = 256 << 20;
 /// Bytes on one line.
 const PER_LINE: usize = 16;
@@ -41,7 +41,7 @@ pub(super) async fn print(
     writeln!(out, "{}", listed.descriptor)?;
     let mut first_failure = None;
     for component in wanted {
-        // A damaged component does not hide the others.
+        // Continue after a damaged component.
         if let Err(failure) = print_component(out, disk, listed, *component).await {
             if matches!(failure, Failure::OutputClosed) {
                 return Err(failure);
@@ -84,7 +84,7 @@ fn too_large(listed: &ListedSSTable, component: Component) -> Failure {
 
 type Noted = (Vec<Note>, Option<halcyon_model::DecodeError>);
 
-/// What a decoder notes, as far as it comes.
+/// The notes of a decoder, up to an error.
 fn noted<T>(bytes: &[u8], decode: impl FnOnce(&mut Cursor<'_>) -> DecodeResult<T>) -> Noted {
     let mut cursor = Cursor::describing(bytes, 0);
     let error = decode(&mut cursor).err();
@@ -159,7 +159,7 @@ fn print_notes(out: &mut impl Write, bytes: &[u8], notes: &[Note]) -> io::Result
     Ok(())
 }
 
-/// One run of bytes with its meaning on the first line. Long runs of one byte are told, not shown.
+/// Prints a run of bytes with its meaning on the first line. Long runs of one byte are summarized.
 pub(super) fn print_run(
     out: &mut impl Write,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Data.db, uncompressed, cut at its fragments: partition starts, rows, markers, ends.
+//! The bytes of the uncompressed Data.db by fragment: partition starts, rows, markers, ends.
 
 use std::io::Write;
 

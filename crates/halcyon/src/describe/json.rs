@@ -1,4 +1,4 @@
-//! A description for programs.
+//! Prints a description as JSON.
 
 use halcyon_model::hex;
 use halcyon_model::{CqlType, NO_DELETION_TIME};

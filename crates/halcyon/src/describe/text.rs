@@ -1,4 +1,4 @@
-//! A description for people.
+//! Prints a description as text.
 
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::options::compression::NO_MAX_COMPRESSED_LENGTH;
@@ -78,7 +78,7 @@ fn files(out: &mut String, d: &Described<'_>) {
         push(out, format_args!("    {name:<24} MISSING: TOC.txt lists it"));
     }
     if d.toc.is_none() {
-        push(out, "    TOC.txt                  not there; what lies in the folder counts");
+        push(out, "    TOC.txt                  missing; the files in the folder count");
     }
 }
 

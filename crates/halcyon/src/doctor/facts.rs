@@ -1,11 +1,11 @@
-//! What the rules look at: numbers and words, however they were found out. Nothing here reads anything.
+//! The input of the rules: plain values, without I/O.
 //!
-//! The cost of a query is counted like this. A read of one row that misses all caches takes from every SSTable that may
-//! have it one chunk, as it is stored, and the device adds what its blocks make of it:
+//! The cost of a query: a read of one row that misses all caches reads one stored chunk from each SSTable that has the row, rounded
+//! up to blocks of the device:
 //!
 //! ```text
-//!   stored     │    ┌──── chunk ────┐    │          a chunk begins anywhere: on average it costs
-//!   blocks     ├────┼────┼────┼────┼────┤          one block more than it has
+//!   stored     │    ┌──── chunk ────┐    │          chunks are not aligned: on average one costs
+//!   blocks     ├────┼────┼────┼────┼────┤          a block more than its length
 //!              └─ read from the device ─┘
 //! ```
 
@@ -22,31 +22,31 @@ use halcyon_model::types::quote_identifier_if_needed;
 pub(super) struct Facts {
     pub(super) machine: Option<Machine>,
     pub(super) tables: Vec<Table>,
-    pub(super) live: Option<Live>,
-    /// Files that could not be read, with the error.
+    pub(super) live: Option<Server>,
+    /// Files that could not be read, with errors.
     pub(super) unreadable: Vec<(String, String)>,
 }
 
-/// The machine, as far as a directory is concerned.
+/// The machine, as far as it matters for a directory.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     pub(super) directory: PathBuf,
     pub(super) kernel: KernelVersion,
     pub(super) device: Option<BlockDevice>,
     pub(super) file_system: Option<FileSystem>,
-    /// What direct I/O on its files needs; `None` if the kernel does not say.
+    /// The alignment of direct I/O on its files; `None` if the kernel does not report it.
     pub(super) alignment: Option<Alignment>,
 }
 
 /// A running server.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Live {
+pub(super) struct Server {
     pub(super) address: String,
     pub(super) is_halcyon: bool,
     pub(super) release: String,
     pub(super) settings: BTreeMap<String, String>,
     pub(super) caches: Vec<Cache>,
-    /// Halcyon's modes by purpose.
+    /// Halcyon's access modes by purpose.
     pub(super) io_modes: BTreeMap<String, String>,
     /// Tables of `system_views` that this server does not have.
     pub(super) missing: Vec<String>,
@@ -61,12 +61,12 @@ pub(super) struct Cache {
     pub(super) hits: u64,
 }
 
-/// Chunks of one length.
+/// All chunks of one length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Chunks {
     pub(super) sstables: u64,
     pub(super) count: u64,
-    /// Bytes of them as stored.
+    /// Their stored bytes.
     pub(super) stored: u64,
 }
 
@@ -83,24 +83,24 @@ pub(super) struct Quantiles {
 pub(super) struct Table {
     pub(super) keyspace: String,
     pub(super) name: String,
-    /// Where its SSTables lie; none if only a server told of it.
+    /// The folder of its SSTables; `None` if only a server knows the table.
     pub(super) folder: Option<PathBuf>,
     pub(super) options: TableOptions,
     pub(super) sstables: u64,
     pub(super) file_bytes: u64,
     pub(super) data_bytes: u64,
     pub(super) rows: u64,
-    /// By length; SSTables without compression under 0.
+    /// By chunk length; uncompressed SSTables have length 0.
     pub(super) chunks: BTreeMap<u32, Chunks>,
-    /// Keys of all SSTables together, and each counted once.
+    /// Keys of all SSTables, and distinct keys.
     pub(super) key_entries: u64,
     pub(super) keys: u64,
-    /// Bits of all Bloom filters, keys of the SSTables that have none, and the chance that was asked for.
+    /// Bits of all Bloom filters, keys in SSTables without one, and `bloom_filter_fp_chance`.
     pub(super) filter_bits: u64,
     pub(super) keys_without_filter: u64,
     pub(super) fp_chance_asked: Option<f64>,
     pub(super) partition_bytes: Quantiles,
-    /// Cells, and those deletions among them that gc_grace would let go.
+    /// Cells, and deletions past gc_grace.
     pub(super) cells: f64,
     pub(super) droppable: f64,
     pub(super) rows_per_read: Option<Quantiles>,
@@ -108,15 +108,15 @@ pub(super) struct Table {
     pub(super) reads: u64,
 }
 
-/// Below this a table fits into any cache, and what it is made like does not matter.
+/// A smaller table fits into any cache, so its settings do not matter.
 pub(super) const SMALL: u64 = 64 << 20;
-/// What a page cache and most devices read at least.
+/// The smallest read of the page cache and of most devices.
 pub(super) const BLOCK: u64 = 4096;
 /// Cassandra's default of gc_grace_seconds, ten days.
 pub(super) const DEFAULT_GC_GRACE: u32 = 864_000;
 
 impl Table {
-    /// As CQL has it.
+    /// The name in CQL.
     pub(super) fn cql_name(&self) -> String {
         let quoted = quote_identifier_if_needed;
         format!("{}.{}", quoted(&self.keyspace), quoted(&self.name))
@@ -126,24 +126,24 @@ impl Table {
         self.data_bytes < SMALL
     }
 
-    /// Bytes of a row, uncompressed.
+    /// Uncompressed bytes of a row.
     pub(super) fn row_bytes(&self) -> Option<f64> {
         (self.rows > 0).then(|| self.data_bytes as f64 / self.rows as f64)
     }
 
-    /// SSTables that have a key, on average, as the sketches of their keys say.
+    /// The average number of SSTables that have a key, by the cardinality sketches.
     pub(super) fn sstables_of_a_read(&self) -> f64 {
         (self.key_entries as f64 / self.keys.max(1) as f64).max(1.0)
     }
 
-    /// The length that most of the data has, and how long such a chunk is as stored, on average.
+    /// The chunk length of most of the data, and the average stored length of such a chunk.
     pub(super) fn chunk(&self) -> Option<(u32, f64)> {
         let compressed = self.chunks.iter().filter(|(length, _)| **length > 0);
         let (length, chunks) = compressed.max_by_key(|(_, chunks)| chunks.stored)?;
         Some((*length, chunks.stored as f64 / chunks.count.max(1) as f64))
     }
 
-    /// Device bytes of one row out of one SSTable.
+    /// Device bytes of one row from one SSTable.
     pub(super) fn device_bytes_of_a_chunk(&self) -> f64 {
         match self.chunk() {
             Some((_, stored)) => stored + BLOCK as f64,
@@ -151,7 +151,7 @@ impl Table {
         }
     }
 
-    /// Of uncompressed bytes: how many are stored.
+    /// The ratio of stored to uncompressed bytes.
     pub(super) fn ratio(&self) -> f64 {
         self.file_bytes as f64 / self.data_bytes.max(1) as f64
     }
@@ -164,7 +164,7 @@ impl Table {
 }
 
 impl Facts {
-    /// How to have all of a table written anew.
+    /// The command that rewrites a table.
     pub(super) fn rewrite(&self, table: &Table) -> String {
         let folder = table.folder.as_ref().map(|folder| folder.display().to_string());
         let offline = format!(
@@ -184,7 +184,7 @@ impl Facts {
         }
     }
 
-    /// Device bytes that reads of the largest table cost at present, and its name.
+    /// The largest table.
     pub(super) fn largest(&self) -> Option<&Table> {
         self.tables.iter().max_by_key(|table| table.file_bytes)
     }

@@ -1,15 +1,15 @@
-//! A finding: what is wrong, how it is known, what it costs, what cures it.
+//! A finding: a fault with its evidence, cost and cure.
 
 use serde_json::{Value, json};
 
-/// The worst is told first.
+/// In ascending order; the report starts with the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Severity {
-    /// Worth knowing; nothing has to be done.
+    /// Information; no action is needed.
     Note,
-    /// Costs something that it need not.
+    /// An avoidable cost.
     Warning,
-    /// Loses data, or will.
+    /// Data is lost or at risk.
     Critical,
 }
 
@@ -26,18 +26,18 @@ impl Severity {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Finding {
     pub(super) severity: Severity,
-    /// Which rule found it: the name of its file.
+    /// The rule's file name.
     pub(super) kind: &'static str,
-    /// A table, a device, a directory.
+    /// The table, device or directory.
     pub(super) of: String,
     pub(super) what: String,
-    /// Each a measured thing and where it was read.
+    /// Measurements, each with its source.
     pub(super) evidence: Vec<String>,
     /// Bytes that one query reads from the device in vain.
     pub(super) bytes_per_query: Option<u64>,
     /// The cost in words.
     pub(super) cost: String,
-    /// Statements and commands (anything after `#` is for people), to be done in this order.
+    /// Statements and commands (with comments after `#`), to be run in this order.
     pub(super) cure: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Finding {
     }
 }
 
-/// The worst first; among equals what costs most, then as they were found.
+/// Sorts by severity, then by cost; stable.
 pub(super) fn sort(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| {
         std::cmp::Reverse((finding.severity, finding.bytes_per_query.unwrap_or(0)))

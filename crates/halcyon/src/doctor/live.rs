@@ -1,18 +1,22 @@
-//! What a running server says of itself: Halcyon or Cassandra, in `system_views` and `system_schema`.
+//! Facts from a running Halcyon or Cassandra server: `system_views` and `system_schema`.
 //!
-//! Statements only, and only SELECT. A server before 4.0 has no `system_views`: what is not there is said, and left out.
+//! Only SELECTs are sent. A server before 4.0 lacks `system_views`; the report names missing tables.
 
 use std::collections::BTreeMap;
 
 use halcyon_model::schema::TableOptions;
 
-use super::facts::{Cache, Facts, Live, Quantiles, Table};
+use super::facts::{Cache, Facts, Quantiles, Server, Table};
 use super::session::{Credentials, Row, Rows, Session};
 use crate::failure::Result;
 
-pub(super) async fn look(host: &str, credentials: &Credentials, facts: &mut Facts) -> Result<()> {
+pub(super) async fn examine(
+    host: &str,
+    credentials: &Credentials,
+    facts: &mut Facts,
+) -> Result<()> {
     let mut session = Session::open(host, credentials).await?;
-    let mut live = Live { address: session.address.clone(), ..Live::default() };
+    let mut live = Server { address: session.address.clone(), ..Server::default() };
     if let Some(rows) = session.rows("SELECT release_version FROM system.local").await? {
         live.release =
             rows.iter().next().map(|row| row.text("release_version")).unwrap_or_default();
@@ -25,7 +29,7 @@ pub(super) async fn look(host: &str, credentials: &Credentials, facts: &mut Fact
     if live.is_halcyon {
         live.io_modes = pairs(&views.of("halcyon_views.io_modes").await?, "purpose", "mode");
     }
-    let told = Told {
+    let metrics = Metrics {
         rows: views.all("rows_per_read").await?,
         tombstones: views.all("tombstones_per_read").await?,
         reads: views.all("local_read_latency").await?,
@@ -33,7 +37,7 @@ pub(super) async fn look(host: &str, credentials: &Credentials, facts: &mut Fact
     };
     live.missing = views.missing;
     let tables = session.rows("SELECT * FROM system_schema.tables").await?.unwrap_or_default();
-    tables.iter().for_each(|row| told.add(&row, &mut facts.tables));
+    tables.iter().for_each(|row| metrics.add(&row, &mut facts.tables));
     facts.live = Some(live);
     Ok(())
 }
@@ -71,16 +75,16 @@ fn cache(row: &Row<'_>) -> Cache {
     }
 }
 
-/// What the server measured, by table.
-struct Told {
+/// The server's metrics of a table.
+struct Metrics {
     rows: Rows,
     tombstones: Rows,
     reads: Rows,
     partitions: Rows,
 }
 
-impl Told {
-    /// To the table that the files told of, or as one of its own.
+impl Metrics {
+    /// Adds them to the table found in the files, or to a new one.
     fn add(&self, schema: &Row<'_>, tables: &mut Vec<Table>) {
         let (keyspace, name) = (schema.text("keyspace_name"), schema.text("table_name"));
         if keyspace == "system" || keyspace.starts_with("system_") {
@@ -134,7 +138,7 @@ fn options(schema: &Row<'_>) -> TableOptions {
     }
 }
 
-/// A `map<text, text>` as the protocol has it; what is cut short ends it.
+/// Decodes a `map<text, text>`; stops at truncated data.
 fn text_map(bytes: &[u8]) -> BTreeMap<String, String> {
     fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
         let (length, after) = rest.split_first_chunk::<4>()?;
@@ -158,7 +162,7 @@ fn text_map(bytes: &[u8]) -> BTreeMap<String, String> {
 mod tests {
     use super::*;
 
-    /// Proves that maps are read as they are sent, and that a damaged one does no harm.
+    /// Proves that maps decode, and that a damaged one is harmless.
     #[test]
     fn maps_of_text() {
         let mut bytes = 2i32.to_be_bytes().to_vec();

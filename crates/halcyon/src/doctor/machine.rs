@@ -1,4 +1,4 @@
-//! What the machine is below a directory.
+//! Facts about the machine and the device of a directory.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use halcyon_io::startup::KernelVersion;
 
 use super::facts::Machine;
 
-/// `file` is one that lies in it: only of a file does the kernel say what direct I/O needs.
-pub(super) fn look(directory: &Path, file: Option<&Path>) -> Machine {
+/// `file` is any file in the directory: the kernel reports the alignment of direct I/O for files only.
+pub(super) fn examine(directory: &Path, file: Option<&Path>) -> Machine {
     Machine {
         directory: directory.to_owned(),
         kernel: KernelVersion::running(),

@@ -1,4 +1,4 @@
-//! What is told: for people, and for programs.
+//! The report, as text and as JSON.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::facts::{Facts, Table};
 use super::finding::{Finding, Severity};
 use halcyon_model::units;
 
-/// What was looked at, so that "nothing to cure" says of what.
+/// What was examined: "nothing to cure" must name its subject.
 fn looked_at(facts: &Facts) -> Vec<String> {
     let mut seen = Vec::new();
     if let Some(machine) = &facts.machine {
@@ -40,7 +40,7 @@ fn looked_at(facts: &Facts) -> Vec<String> {
     seen
 }
 
-/// What nobody looked at, and how to have it looked at.
+/// What was not examined, and how to have it examined.
 fn not_looked_at(facts: &Facts) -> Vec<String> {
     let mut unseen = Vec::new();
     match &facts.live {
@@ -102,7 +102,7 @@ pub(super) fn json(facts: &Facts, findings: &[Finding]) -> Value {
     })
 }
 
-/// The figures that findings are made of.
+/// The facts of a table.
 fn table(table: &Table) -> Value {
     let (chunk_length, chunk_stored) = table.chunk().unzip();
     json!({

@@ -1,4 +1,4 @@
-//! A connection to a running server, as far as the doctor needs it: statements with small results, one after the other.
+//! A connection to a running server, for statements with small results, one at a time.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 
 const PORT: u16 = 9042;
 const BUFFER: usize = 64 << 10;
-/// Rows of a page; pages are asked for until there are no more.
+/// Rows per page; all pages are fetched.
 const PAGE: i32 = 1000;
 
 pub(super) struct Session {
@@ -20,14 +20,14 @@ pub(super) struct Session {
     pub(super) address: String,
 }
 
-/// Who asks; for servers that want to know.
+/// Credentials, for servers that require authentication.
 pub(super) struct Credentials {
     pub(super) username: Option<String>,
     pub(super) password: Option<String>,
 }
 
 impl Session {
-    /// `host` may carry a port.
+    /// `host` can include a port.
     pub(super) async fn open(host: &str, credentials: &Credentials) -> Result<Session> {
         let cannot = |why: String| {
             Failure::Unreadable(format!("{host}: {why}; is a server listening for CQL there?"))
@@ -100,7 +100,7 @@ impl Session {
         }
     }
 
-    /// All rows; `None` if the server refuses the statement, which older ones do for tables that they do not have.
+    /// All rows; `None` if the server refuses the statement: older ones lack tables.
     pub(super) async fn rows(&mut self, statement: &str) -> Result<Option<Rows>> {
         let mut rows = Rows::default();
         let mut state: Option<Vec<u8>> = None;
@@ -139,7 +139,7 @@ fn resolve(host: &str) -> std::io::Result<Vec<SocketAddr>> {
     }
 }
 
-/// Rows with their columns' names.
+/// Rows with column names.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     columns: Vec<String>,
@@ -168,7 +168,7 @@ impl Row<'_> {
         self.bytes(column).map(String::from_utf8_lossy).unwrap_or_default().into_owned()
     }
 
-    /// Of a bigint or int; what is negative is nothing.
+    /// A bigint or int; 0 if it is negative or missing.
     pub(super) fn count(&self, column: &str) -> u64 {
         let number = match self.bytes(column) {
             Some(&[a, b, c, d]) => i64::from(i32::from_be_bytes([a, b, c, d])),
@@ -178,7 +178,7 @@ impl Row<'_> {
         u64::try_from(number).unwrap_or(0)
     }
 
-    /// Of a double; what is no number is nothing.
+    /// A double; 0 if it is missing or not a number.
     pub(super) fn double(&self, column: &str) -> f64 {
         let bytes = self.bytes(column).and_then(|bytes| bytes.first_chunk::<8>());
         bytes.map(|bytes| f64::from_be_bytes(*bytes)).filter(|n| n.is_finite()).unwrap_or(0.0)
@@ -189,7 +189,7 @@ impl Row<'_> {
 mod tests {
     use super::*;
 
-    /// Proves that a port is found where there is one.
+    /// Proves the parsing of hosts with and without a port.
     #[test]
     fn hosts_and_ports() {
         let first = |host: &str| resolve(host).expect("an address")[0].to_string();
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(first("[::1]:7"), "[::1]:7");
     }
 
-    /// Proves how values are read, and that what is not there, or is no number, is zero.
+    /// Proves the decoding of values: one that is missing or not a number is zero.
     #[test]
     fn values() {
         let columns = ["a", "b", "c", "d"].map(str::to_owned);

@@ -1,6 +1,6 @@
-//! What the SSTables of a data directory say without their data: Statistics.db, CompressionInfo.db, sizes of files.
+//! Facts from the SSTables of a data directory, without reading their data: Statistics.db, CompressionInfo.db, file sizes.
 //!
-//! Nothing is written, and no file of a table is opened but these two (and those of `system_schema`, for options).
+//! Only these two components of a table are opened, and the SSTables of `system_schema` for the tables' options. Nothing is written.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use crate::failure::Result;
 use crate::paths::{self, Folder};
 use crate::schema_source::{self, SchemaArgs};
 
-/// Of Filter.db, before its bits.
+/// Bytes of Filter.db before its bits.
 const FILTER_HEADER: u64 = 8;
 
-/// Below `root` or, if that is a node's own directory, below its `data`; a file that lies there is returned. Keyspaces of the
-/// system are left out: nobody can alter their tables.
-pub(super) async fn look(
+/// Reads the tables below `root`, or below `root/data` if `root` is a node's directory; returns any file there. System keyspaces are
+/// skipped: their tables cannot be altered.
+pub(super) async fn examine(
     disk: &Disk,
     root: &Path,
     facts: &mut Facts,
@@ -86,14 +86,14 @@ async fn filter_bytes(disk: &Disk, listed: &ListedSSTable) -> u64 {
     length.saturating_sub(FILTER_HEADER)
 }
 
-/// A table, SSTable by SSTable.
+/// A table's sums over its SSTables.
 struct Gathered {
     table: Table,
-    /// Of the keys of all.
+    /// The union of the SSTables' sketches of keys.
     sketch: Option<Cardinality>,
-    /// Partitions by the bound of their size.
+    /// Partitions by upper bound of their size.
     sizes: BTreeMap<i64, u64>,
-    /// Deletions until then are past gc_grace.
+    /// Deletions up to this time are past gc_grace.
     drop_before: u32,
 }
 
@@ -142,14 +142,14 @@ impl Gathered {
     fn finish(self) -> Table {
         let Gathered { mut table, sketch, sizes, .. } = self;
         let distinct = sketch.map_or(0, |sketch| sketch.estimate());
-        // Sketches are a few per cent off; a key is in one SSTable at least.
+        // Sketches have an error of some per cent; a key is in at least one SSTable.
         table.keys = distinct.clamp(1.min(table.key_entries), table.key_entries);
         table.partition_bytes = quantiles(&sizes);
         table
     }
 }
 
-/// Of counts by bound.
+/// The quantiles of counts by bound.
 fn quantiles(counts: &BTreeMap<i64, u64>) -> Quantiles {
     let all: u64 = counts.values().sum();
     let at = |share: f64| {

@@ -1,11 +1,12 @@
-//! Rows as CQL statements that would write them again.
+//! Prints rows as the CQL statements that write them.
 //!
-//! 1. Cells are gathered by their timestamp and TTL: those of the row's liveness go into one `INSERT`, the others into one
-//!    `UPDATE` (or `DELETE`, for tombstones) per timestamp and TTL.
-//! 2. Deletions come before what was written after them; all statements carry their timestamp, so order does not matter.
+//! 1. Cells are grouped by timestamp and TTL. Those of the row's liveness form one `INSERT`, each other group one `UPDATE` (or
+//!    `DELETE`, for tombstones).
+//! 2. All statements have timestamps, so their order does not matter.
 //! 3. A range tombstone is printed when it closes.
-//! 4. What expires gets the TTL that is left of it; what has expired is written as the tombstone that it is.
-//! 5. What CQL cannot say is a comment: counters, places of list elements, ranges over columns of mixed order.
+//! 4. An expiring cell gets its remaining TTL; an expired cell is printed as a tombstone.
+//! 5. CQL has no statement for counters' contexts, the positions of list elements, and ranges over columns of mixed order: these
+//!    become comments.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -37,13 +38,13 @@ pub(super) struct CqlDump<'a, W> {
     open: Option<OpenRange>,
 }
 
-/// A range tombstone whose end has not been met.
+/// The open range tombstone.
 struct OpenRange {
     bound: Bound,
     time: DeletionTime,
 }
 
-/// Timestamp and what is left of the TTL, with assignments or columns.
+/// Assignments or columns by timestamp and remaining TTL.
 type Gathered = BTreeMap<(i64, u32), Vec<String>>;
 
 impl<'a, W: Write> CqlDump<'a, W> {
@@ -180,7 +181,7 @@ impl<'a, W: Write> CqlDump<'a, W> {
         self.cells(row, columns, &condition, (!is_static).then_some(inserted))
     }
 
-    /// `inserted`: names and values of the primary key, for the `INSERT` that the liveness asks for.
+    /// `inserted`: names and values of the primary key, for the `INSERT` of the liveness.
     fn cells(
         &mut self,
         row: Row<'_>,
@@ -252,7 +253,7 @@ impl<'a, W: Write> CqlDump<'a, W> {
         Ok(())
     }
 
-    /// Seconds that are left of a TTL; 0 without one.
+    /// The remaining seconds of a TTL; 0 without one.
     fn left(&self, ttl: i32, expires_at: u32) -> u32 {
         if ttl == 0 { 0 } else { expires_at.saturating_sub(self.now).max(1) }
     }
@@ -270,7 +271,7 @@ impl<'a, W: Write> CqlDump<'a, W> {
         Ok(())
     }
 
-    /// Elements of lists are deleted by index, which only a read of all SSTables could tell.
+    /// CQL deletes list elements by index, which is unknown without all SSTables of the table.
     fn list_tombstone(
         &mut self,
         column: &Column,
@@ -344,7 +345,7 @@ fn using(timestamp: i64, ttl: u32) -> String {
     }
 }
 
-/// A column, or the element of one that a path names: `m['a']`, `u.field`.
+/// A column, or the element at a path: `m['a']`, `u.field`.
 fn element(column: &Column, path: &[u8]) -> String {
     let name = name_of(column);
     match &column.cql_type {

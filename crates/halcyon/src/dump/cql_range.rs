@@ -1,12 +1,12 @@
 //! Range tombstones as conditions on clustering columns.
 //!
-//! A range lies between two bounds, each a prefix of the clustering in the order of the file. Where both begin alike,
-//! those columns are equal; what follows is compared, one column by itself or several as a tuple:
+//! A range has two bounds, each a clustering prefix in the file's order. Columns of their common prefix are compared with `=`, the
+//! following ones with inequalities, one column alone or several as a tuple:
 //! ```text
 //! start (1, 2) incl, end (1, 9) excl      a = 1 AND b >= 2 AND b < 9
 //! start (1, 2) excl, end (3) incl         (a, b) > (1, 2) AND (a) <= (3)
 //! ```
-//! On descending columns the signs turn round. Tuples over columns of mixed order have no condition.
+//! Descending columns invert the operators. CQL has no condition for tuples over columns of mixed order.
 
 use halcyon_model::CqlType;
 
@@ -17,7 +17,7 @@ pub(super) struct Bound {
     pub(super) inclusive: bool,
 }
 
-/// The condition on clustering columns that selects what lies between two bounds; `None` if there is none.
+/// The condition that selects the range between two bounds; `None` if CQL has none.
 pub(super) fn condition(
     names: &[String],
     types: &[CqlType],
@@ -33,12 +33,12 @@ pub(super) fn condition(
     for (name, value) in names.iter().zip(&start.values).take(common) {
         conditions.push(format!("{name} = {}", value.as_deref()?));
     }
-    // CQL mixes no comparisons of tuples with those of single columns.
+    // CQL does not allow tuples and single columns in one range.
     let as_tuples = start.values.len().max(end.values.len()) > common + 1;
     for (bound, is_start) in [(start, true), (end, false)] {
         let rest = bound.values.get(common..).unwrap_or_default();
         if rest.is_empty() {
-            // All of a prefix, up to its own bound: that must include it.
+            // A bound at the common prefix itself selects all its rows, if it is inclusive.
             if common > 0 && !bound.inclusive {
                 return None;
             }

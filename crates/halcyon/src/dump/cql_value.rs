@@ -1,9 +1,9 @@
-//! Values as terms that a statement can contain, also where Cassandra's own literals cannot be read back.
+//! Values as CQL terms, also where Cassandra could not parse its own literals.
 
 use halcyon_model::CqlType;
 use halcyon_model::value::to_cql_literal;
 
-/// A term for a value. An empty value of a type that has no empty literal is made from an empty blob.
+/// The term of a value. An empty value of a type without an empty literal is a cast of an empty blob.
 pub(super) fn literal(cql_type: &CqlType, value: &[u8]) -> String {
     let thawed = cql_type.thawed();
     let has_empty = matches!(thawed, CqlType::Text | CqlType::Ascii | CqlType::Blob);
@@ -14,7 +14,7 @@ pub(super) fn literal(cql_type: &CqlType, value: &[u8]) -> String {
         };
     }
     match to_cql_literal(cql_type, value) {
-        // A duration of nothing, which Cassandra spells without any unit.
+        // Cassandra prints a zero duration as an empty text, which it cannot parse.
         nothing if nothing.is_empty() => "0s".to_owned(),
         term => term,
     }

@@ -1,10 +1,10 @@
 //! Partitions as `sstabledump` (`JsonTransformer`) prints them, byte for byte.
 //!
-//! What a reader of its output has learnt to expect, and we keep:
-//! - a partition's and a static row's position are that of the first row after them;
-//! - a cell says its timestamp only where it is not its row's, its TTL likewise;
-//! - the value of a counter is the head of its context, not its total;
-//! - an object stops being compact after a `deletion_info` inside it, so that its last line hangs out.
+//! Peculiarities of `sstabledump`, which scripts may depend on:
+//! - the position of a partition and of a static row is that of the first row after it;
+//! - a cell has a timestamp or TTL only if it differs from its row's;
+//! - the value of a counter is the first bytes of its context, not its total;
+//! - an object is no longer compact after a `deletion_info` in it, so its last line is out of line.
 
 use std::io::{self, Write};
 
@@ -18,11 +18,11 @@ use halcyon_stream::{Cell, Column, ColumnShape, Layout, Marker, Row};
 use super::json_writer::JsonWriter;
 use halcyon_model::units;
 
-/// How times are shown, and which one is now.
+/// The format of times, and the current time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     pub(crate) raw: bool,
-    /// Seconds since 1970: what expires before is shown as expired.
+    /// Seconds since 1970; decides what has expired.
     pub(crate) now: u32,
 }
 
@@ -31,7 +31,7 @@ impl Times {
         if self.raw {
             return micros.to_string();
         }
-        // As Java divides: seconds towards zero, nanoseconds within the range of 64 bits.
+        // Java's arithmetic: seconds round towards zero, nanoseconds saturate at 64 bits.
         let nanos = micros.saturating_mul(1000).rem_euclid(1_000_000_000);
         units::instant(micros / 1_000_000, nanos as u32)
     }
@@ -41,7 +41,7 @@ impl Times {
     }
 }
 
-/// A partition's beginning, when the position after it is known.
+/// The start of a partition; printed once the position after it is known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartitionHead<'a> {
     pub(crate) key: &'a [u8],
@@ -211,7 +211,7 @@ impl<'l, W: Write> JsonDump<'l, W> {
         Ok(())
     }
 
-    /// The values of a row, or of a bound with `*` for what it leaves open.
+    /// The values of a row, or of a bound, with `*` for missing values.
     fn clustering(&mut self, serialized: &[u8], count: usize) -> io::Result<()> {
         if count == 0 {
             return Ok(());
@@ -330,7 +330,7 @@ impl<'l, W: Write> JsonDump<'l, W> {
     }
 }
 
-/// The clustering of an index holds keys of the base table, which are shown as such where their type is known.
+/// The clustering of an index contains keys of the base table; they are printed with that type if it is known.
 fn shown_type(cql_type: &CqlType) -> &CqlType {
     match cql_type {
         CqlType::PartitionerDefinedOrder { key_type: Some(key_type), .. } => key_type,

@@ -1,12 +1,12 @@
 //! JSON with the white space that `sstabledump` gives it: Jackson's pretty printer with two switches.
 //!
-//! 1. Every value of an array and every field of an object is preceded by a line break and two blanks per level,
-//!    or by one blank while its kind (arrays, objects) is *compact*.
-//! 2. An end bracket is preceded likewise, or by one blank if nothing stood inside.
-//! 3. The switches belong to the writer, not to the level: the caller turns them, and where `sstabledump`
-//!    turns one too late, so does ours.
+//! 1. A line break and two blanks per level precede every value of an array and every field of an object; one blank, while its
+//!    kind (arrays, objects) is *compact*.
+//! 2. The same precedes a closing bracket; one blank, if the array or object is empty.
+//! 3. The switches apply to the whole writer, not to a level. The caller sets them; where `sstabledump` resets one too late,
+//!    we do too.
 //!
-//! In `Style::Lines` there is no white space at all, and one line break between values at the root.
+//! `Style::Lines` has no white space, and a line break between the values at the root.
 
 use std::io::{self, Write};
 
@@ -35,7 +35,7 @@ pub(crate) struct JsonWriter<W> {
     pub(crate) compact_arrays: bool,
 }
 
-/// Bytes gathered before they go out.
+/// Bytes that are buffered before a write.
 const BUFFER: usize = 64 << 10;
 
 impl<W: Write> JsonWriter<W> {
@@ -65,7 +65,7 @@ impl<W: Write> JsonWriter<W> {
         }
     }
 
-    /// What stands between the value before and the next one.
+    /// Writes the separator before the next value.
     fn separate(&mut self) {
         match self.levels.last_mut() {
             Some(level) if level.is_array => {
@@ -141,7 +141,7 @@ impl<W: Write> JsonWriter<W> {
         self.quoted(text);
     }
 
-    /// A value that is JSON already.
+    /// Writes a value that is already JSON.
     pub(crate) fn raw(&mut self, json: &str) {
         self.separate();
         self.buffer.push_str(json);
@@ -153,7 +153,7 @@ impl<W: Write> JsonWriter<W> {
         Ok(())
     }
 
-    /// Writes out what is left.
+    /// Writes the rest of the buffer.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.drain()?;
         self.out.flush()

@@ -1,4 +1,4 @@
-//! A table's schema out of the `system_schema` SSTables of its data directory.
+//! Reads a table's schema from the `system_schema` SSTables of its data directory.
 //!
 //! ```text
 //!  data/system_schema/{keyspaces,tables,views,columns,dropped_columns,types}-<id>/*-Data.db
@@ -7,7 +7,7 @@
 //!  partition = keyspace; rows by table, then column ─► SchemaRows ─► TableSchema (`halcyon_schema::rows`)
 //! ```
 //!
-//! A running Cassandra flushes these tables at every schema change; what is only in its commit log is not seen.
+//! Records that are only in a commit log are not read; a running Cassandra flushes these tables at every schema change.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use halcyon_stream::{Fragment, FragmentStream, Layout, Marker, Merge, Row};
 use crate::failure::{Failure, Result};
 use crate::paths;
 
-/// The schema of a table or view; `None` if the data directory has no schema, or the schema no such table.
+/// The schema of a table or view; `None` if the data directory has no schema, or its schema lacks the table.
 pub(super) async fn read(
     disk: &Disk,
     data_directory: &Path,
@@ -53,7 +53,7 @@ struct SystemSchema<'a> {
 }
 
 impl SystemSchema<'_> {
-    /// The live rows that one of the schema tables has for the keyspace.
+    /// The keyspace's live rows of one schema table.
     async fn rows(&self, table: &str) -> Result<Vec<SchemaRow>> {
         let mut directories = Vec::new();
         for entry in self.disk.list(&self.directory).await? {
@@ -66,7 +66,7 @@ impl SystemSchema<'_> {
         for directory in directories {
             let folders = match paths::find(self.disk, &[directory]).await {
                 Ok(folders) => folders,
-                // Nothing was ever flushed to it.
+                // The table was never flushed.
                 Err(Failure::Unreadable(_)) => continue,
                 Err(other) => return Err(other),
             };
@@ -82,7 +82,7 @@ impl SystemSchema<'_> {
             .map_err(|e| Failure::Problem(format!("{}: {e}", self.directory.display())))?;
         let mut scanners = Vec::new();
         for sstable in &sstables {
-            // Small, and Standard looks at nothing but the file.
+            // The files are small, and `Standard` needs no probing.
             let options = ScanOptions {
                 layout: Some(layout.clone()),
                 mode: AccessMode::Standard,
@@ -96,7 +96,7 @@ impl SystemSchema<'_> {
     }
 }
 
-/// SSTables do not say what the columns of the key are called.
+/// SSTables do not contain the names of key columns.
 fn clustering_names(table: &str) -> Vec<String> {
     let system = system_tables();
     let known = system.table("system_schema", table);
@@ -137,7 +137,7 @@ where
     Ok(rows)
 }
 
-/// The deletions in force at a place of a partition.
+/// The deletions that apply to a row.
 struct Deleted {
     partition: DeletionTime,
     range: DeletionTime,
@@ -153,7 +153,7 @@ impl Deleted {
     }
 }
 
-/// A row without what is deleted or expired; `None` if nothing is left of it.
+/// A row without deleted and expired cells; `None` if nothing remains.
 fn live_row(
     row: Row<'_>,
     layout: &Layout,

@@ -229,7 +229,7 @@ fn encodings_order_as_values_do() {
             encode(&cql_type, &b, &mut right);
             let shown = || format!("seed {seed}, {class} {} {}", hex::encode(&a), hex::encode(&b));
             assert_eq!(left.cmp(&right), order, "{}", shown());
-            // Whatever follows in a sequence, it does not change the order of different values.
+            // The following component must not change the order of different values.
             for (after_left, after_right) in [(0x20, 0x60), (0x60, 0x20), (0x38, 0x38)] {
                 left.push(after_left);
                 right.push(after_right);

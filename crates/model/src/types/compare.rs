@@ -172,7 +172,7 @@ pub(crate) fn split_decimal(v: &[u8]) -> Option<(i32, BigInt)> {
     Some((i32::from_be_bytes(*scale), BigInt::from_signed_bytes_be(significant(unscaled))))
 }
 
-/// Numeric order, whatever the scales: 1.0 equals 1.00.
+/// Numeric order, independent of scale: 1.0 equals 1.00.
 fn decimal(a: &[u8], b: &[u8]) -> Ordering {
     match (split_decimal(a), split_decimal(b)) {
         (Some(a), Some(b)) => compare_decimals(&a, &b),

@@ -1,7 +1,7 @@
 //! The CQL spelling of types, parsed: `map<text, frozen<list<int>>>`, `frozen<address>`, `vector<float, 3>`.
 //!
 //! `frozen<>` follows Cassandra: a collection inside a non-frozen collection must be frozen, as must a user type; a
-//! tuple freezes what it holds; `frozen<>` of a native type is refused.
+//! tuple freezes its fields; `frozen<>` of a native type is refused.
 
 use super::{CqlType, MAX_DEPTH, TypeError, UserType};
 
@@ -10,7 +10,7 @@ pub type UserTypes<'a> = &'a dyn Fn(&str) -> Option<UserType>;
 
 impl CqlType {
     /// Parses the CQL spelling. `user_types` resolves the names of user types (lower-cased unless quoted; a keyspace
-    /// in front is dropped, since user types never cross keyspaces).
+    /// in front is dropped, since a user type belongs to the table's keyspace).
     pub fn parse_cql(text: &str, user_types: UserTypes<'_>) -> Result<CqlType, TypeError> {
         if text.eq_ignore_ascii_case("empty") {
             return Ok(CqlType::Empty);
@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
         rest.get(..end).unwrap_or_default()
     }
 
-    /// Text up to the closing `quote`, in which a doubled quote stands for one.
+    /// Text up to the closing `quote`, where a doubled quote is an escaped one.
     fn quoted(&mut self, quote: char) -> Result<String, TypeError> {
         self.expect(quote)?;
         let mut out = String::new();
@@ -205,7 +205,7 @@ fn frozen(inner: CqlType) -> Result<CqlType, TypeError> {
     }
 }
 
-/// What may stand in a collection. Counters may (super columns), except as map keys.
+/// Checks the element type of a collection. Counters are allowed (for super columns), except as map keys.
 fn check(cql_type: &CqlType, frozen: bool) -> Result<(), &'static str> {
     let multi_cell = |element: &CqlType| match element {
         CqlType::Udt(_) if !frozen => Err("Non-frozen UDTs are not allowed inside collections"),

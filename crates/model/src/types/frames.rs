@@ -1,5 +1,5 @@
-//! How values of composed types frame what is inside them.  Each function takes one piece from the front of
-//! `rest`; `None` means that the bytes end or lie there, and leaves `rest` where it was.
+//! The framing of values inside collections, tuples and vectors. Each function takes one piece from the front of `rest`. `None` means
+//! that the bytes are truncated or malformed; `rest` is then unchanged.
 
 use crate::bytes::Cursor;
 
@@ -23,13 +23,13 @@ pub(crate) fn take_framed<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     Some(Some(value))
 }
 
-/// One element of a vector whose elements have `fixed_len` bytes, or a `uvint` length in front.
+/// One element of a vector whose elements have `fixed_len` bytes, or a `uvint` length prefix.
 pub(crate) fn take_vector_element<'a>(
     rest: &mut &'a [u8],
     fixed_len: Option<u32>,
 ) -> Option<&'a [u8]> {
     if fixed_len == Some(0) {
-        // Elements of no bytes tell nothing, and there may be two thousand million of them.
+        // Elements without bytes carry nothing, and a false dimension could claim two thousand million of them.
         return None;
     }
     if let Some(len) = fixed_len {

@@ -84,7 +84,7 @@ impl<'a> Parser<'a> {
         rest.get(..end).unwrap_or_default()
     }
 
-    /// Consumes `c` after blanks, if it is there.
+    /// Consumes `c` after blanks, if it is next.
     fn eat(&mut self, c: char) -> bool {
         self.skip_blanks();
         let found = self.peek() == Some(c);

@@ -62,7 +62,7 @@ impl CqlType {
         out
     }
 
-    /// `frozen` says that this type stands inside one that implies `frozen<>`.
+    /// `frozen`: the type is inside one that implies `frozen<>`.
     fn push_cql(&self, out: &mut String, frozen: bool) {
         let wrapped = frozen && self.is_multi_cell() || matches!(self, CqlType::Tuple(_));
         if wrapped {

@@ -6,7 +6,7 @@ fn header(short: &str) -> String {
     short.replace('~', M)
 }
 
-/// Strings that stand in Cassandra's headers come back byte for byte.
+/// Proves that strings from Cassandra's headers round-trip byte for byte.
 #[test]
 fn class_spelling_round_trips() {
     for short in [
@@ -72,7 +72,7 @@ fn address(name: &str) -> Option<UserType> {
     })
 }
 
-/// CQL text, its class spelling and the CQL text that Cassandra gives back.
+/// Proves the class spelling of CQL types, and the CQL spelling that Cassandra derives from it.
 #[test]
 fn cql_spelling_becomes_the_class_spelling() {
     let udt = "~UserType(ks,61646472657373,7a697073:~FrozenType(~ListType(~Int32Type)))";

@@ -188,7 +188,7 @@ fn composite(types: &[CqlType], v: &[u8]) -> Validity {
     Ok(())
 }
 
-/// What is missing of a component.
+/// The message for a truncated component.
 fn component_message(rest: &[u8], i: usize) -> String {
     let Some((len, tail)) = rest.split_first_chunk::<2>() else {
         return format!("Not enough bytes to read value size of component {i}");

@@ -231,7 +231,7 @@ struct Scale {
     m2: i32,
 }
 
-/// What the digit loop ended with.
+/// The result of the digit loop.
 struct Steps {
     digits: Vec<u8>,
     leading_zero: bool,

@@ -27,7 +27,7 @@ fn push_hex(v: &[u8], out: &mut String) {
     out.push('"');
 }
 
-/// `None` if the bytes are not a value of the type; what was pushed then is to be dropped.
+/// `None` if the bytes are not a value of the type; the caller must then drop the partial output.
 fn value(cql_type: &CqlType, v: &[u8], out: &mut String) -> Option<()> {
     match cql_type {
         CqlType::Frozen(inner) | CqlType::Reversed(inner) => push(inner, v, out),
@@ -69,7 +69,7 @@ fn quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// What stands between the quotes of a JSON string.
+/// The text between the quotes of a JSON string.
 pub fn quote_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

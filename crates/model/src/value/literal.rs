@@ -1,4 +1,4 @@
-//! `CQL3Type.toCQLLiteral`: a value as it would stand in a CQL statement.
+//! `CQL3Type.toCQLLiteral`: a value as a literal of a CQL statement.
 
 use super::plain::scalar_text;
 use crate::hex;
@@ -33,7 +33,7 @@ fn push_nullable(cql_type: &CqlType, v: Option<&[u8]>, out: &mut String) {
     }
 }
 
-/// `None` if the bytes are not a value of the type; what was pushed then is to be dropped.
+/// `None` if the bytes are not a value of the type; the caller must then drop the partial output.
 fn value(cql_type: &CqlType, v: &[u8], out: &mut String) -> Option<()> {
     match cql_type {
         CqlType::Frozen(inner) | CqlType::Reversed(inner) => push(inner, v, out),
@@ -100,7 +100,7 @@ fn collection(
     Some(())
 }
 
-/// Fields up to where the value ends: it may have fewer than its type.
+/// The fields of the value, which can be fewer than its type has.
 fn fields_of(
     fields: &mut dyn Iterator<Item = (Option<String>, &CqlType)>,
     v: &[u8],

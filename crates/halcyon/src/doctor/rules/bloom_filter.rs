@@ -1,19 +1,18 @@
-//! Bloom filters: an SSTable whose filter wrongly says "perhaps" is looked up for nothing: a page of its index, and a
-//! chunk of its data in Cassandra's BIG format only where the key is there.
+//! Bloom filters: a false positive costs a look-up in the index: a page of it, and no data.
 //!
-//! The chance follows from the bits that a key has: with the best number of hashes, `0.6185^(bits / key)`.
+//! With the optimal number of hashes, the chance of a false positive is `0.6185^(bits per key)`.
 
 use crate::doctor::facts::{BLOCK, Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
 use halcyon_model::units;
 
-/// What one bit a key does to the chance of a false positive: `exp(-ln²2)`.
+/// The factor per bit and key in the chance of a false positive: `exp(-ln²2)`.
 const PER_BIT: f64 = 0.618_503_137_801_576_6;
 const DEFAULT_CHANCE: f64 = 0.01;
-/// Look-ups in vain, a query, that are worth a word.
+/// False positives per query from which there is a finding.
 const MANY: f64 = 0.2;
 
-pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
+pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
     if table.sstables < 2 || table.key_entries == 0 {
         return None;
     }
@@ -35,7 +34,7 @@ pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
         kind: "bloom_filter",
         of: table.cql_name(),
         what: format!(
-            "{:.0} % of the look-ups of keys that are not there pass the Bloom filters",
+            "{:.0} % of the examine-ups of keys that are not there pass the Bloom filters",
             100.0 * chance
         ),
         evidence: vec![
@@ -55,7 +54,7 @@ pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
             ),
         ],
         bytes_per_query: Some((in_vain * BLOCK as f64) as u64),
-        cost: format!("{in_vain:.1} look-ups in vain a query, a page of index each"),
+        cost: format!("{in_vain:.1} examine-ups in vain a query, a page of index each"),
         cure: vec![
             format!(
                 "ALTER TABLE {} WITH bloom_filter_fp_chance = {wanted};   # {} more memory",
@@ -72,20 +71,20 @@ mod tests {
     use super::*;
     use crate::doctor::rules::sound_table;
 
-    /// Proves that ten bits a key are about one in a hundred, and that no filter lets everything pass.
+    /// Proves that ten bits per key give a chance of about 1 %, and that a missing filter lets every key pass.
     #[test]
     fn chances() {
         let sound = Table { sstables: 20, ..sound_table() };
-        assert!(look(&Facts::default(), &sound).is_none(), "19 others by 0.8 % each");
+        assert!(examine(&Facts::default(), &sound).is_none(), "19 others by 0.8 % each");
         let none =
             Table { filter_bits: 0, keys_without_filter: sound.key_entries, ..sound.clone() };
-        let found = look(&Facts::default(), &none).expect("a finding");
+        let found = examine(&Facts::default(), &none).expect("a finding");
         assert!(found.what.starts_with("100 %"), "{}", found.what);
         assert_eq!(found.bytes_per_query, Some(19 * 4096));
         let thin = Table { filter_bits: 5 * sound.key_entries, ..sound.clone() };
-        let found = look(&Facts::default(), &thin).expect("a finding");
+        let found = examine(&Facts::default(), &thin).expect("a finding");
         assert!(found.what.starts_with("9 %"), "{}", found.what);
         let alone = Table { sstables: 1, ..none };
-        assert!(look(&Facts::default(), &alone).is_none(), "there is no other to look in");
+        assert!(examine(&Facts::default(), &alone).is_none(), "there is no other to examine in");
     }
 }

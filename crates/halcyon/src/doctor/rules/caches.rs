@@ -1,18 +1,18 @@
-//! Caches of a running server: full ones that are missed, and ones that are off.
+//! Caches of a running server: full ones with many misses, and disabled ones.
 
 use crate::doctor::facts::{BLOCK, Cache, Facts, SMALL};
 use crate::doctor::finding::{Finding, Severity};
 use halcyon_model::units;
 
-/// Fewer requests say nothing.
+/// Fewer requests are not significant.
 const ENOUGH: u64 = 1000;
 const POOR: f64 = 0.8;
 const FULL: f64 = 0.9;
 
-/// Cache, setting of cassandra.yaml, what a miss reads.
+/// Cache, and its setting in cassandra.yaml.
 const KNOWN: [(&str, &str); 2] = [("chunks", "file_cache_size"), ("keys", "key_cache_size")];
 
-pub(super) fn look(facts: &Facts) -> Vec<Finding> {
+pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
     let Some(live) = &facts.live else { return Vec::new() };
     let found = live.caches.iter().filter_map(|cache| {
         let (_, setting) = KNOWN.iter().find(|(name, _)| *name == cache.name)?;
@@ -58,7 +58,7 @@ fn of_cache(facts: &Facts, cache: &Cache, setting: &str) -> Option<Finding> {
         true => format!("{setting}: {}   # cassandra.yaml, then a restart", larger(cache.capacity)),
         false => "# nothing, if the server was started a short while ago".to_owned(),
     };
-    // What is there fits the page cache.
+    // The data fits into the page cache.
     let is_small = facts.machine.is_some() && data < SMALL;
     let in_vain = if is_off { miss } else { (1.0 - hit_ratio) * miss };
     Some(Finding {
@@ -84,14 +84,14 @@ fn larger(capacity: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::facts::Live;
+    use crate::doctor::facts::Server;
 
     fn found(cache: Cache) -> Option<Finding> {
-        let live = Live { caches: vec![cache], ..Live::default() };
-        look(&Facts { live: Some(live), ..Facts::default() }).pop()
+        let live = Server { caches: vec![cache], ..Server::default() };
+        examine(&Facts { live: Some(live), ..Facts::default() }).pop()
     }
 
-    /// Proves when a cache is too small, when cold, and when it is not worth a word.
+    /// Proves when a cache is too small, when it is cold, and when there is no finding.
     #[test]
     fn caches_that_are_missed() {
         let mib = 1 << 20;

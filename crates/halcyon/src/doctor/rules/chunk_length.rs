@@ -1,7 +1,7 @@
-//! The chunk length against what is read: whoever wants one row reads, checks and decompresses the whole chunk.
+//! The chunk length compared with the data that reads need: a read of one row reads, verifies and decompresses its whole chunk.
 //!
-//! What a query wants is the row, or as many as the server has seen reads return (the median), but at most the median
-//! partition. The chunk that fits is the smallest power of two from 4 KiB up that holds that.
+//! A query needs one row, or the median number of rows per read that the server has measured, but at most the median
+//! partition. The fitting chunk is the smallest power of two, from 4 KiB, that holds this.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::doctor::finding::{Finding, Severity};
 use halcyon_model::units;
 
 const LEAST: u32 = 4 << 10;
-/// Memory that the offset of a chunk takes.
+/// Memory per chunk for its offset.
 const OFFSET: u64 = 8;
-/// A chunk this many times what would do is worth a warning.
+/// A chunk that is this many times too long is a warning.
 const TOO_LONG: u32 = 4;
 
-pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
+pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
     let (length, stored) = table.chunk()?;
     let row = table.row_bytes()?;
     let asked = asked_for(table);
@@ -80,7 +80,7 @@ pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
     })
 }
 
-/// The schema asks for shorter chunks than most data has: it was altered, and nothing was written anew.
+/// The schema has shorter chunks than most of the data: it was altered, and the data was not rewritten.
 fn not_yet_rewritten(facts: &Facts, table: &Table, length: u32, asked: u32) -> Finding {
     let (_, stored) = table.chunk().unwrap_or_default();
     let in_vain = stored * (1.0 - f64::from(asked) / f64::from(length));
@@ -116,14 +116,14 @@ fn fitting(wanted: f64) -> u32 {
     whole.next_power_of_two().max(LEAST)
 }
 
-/// Chunks that the schema asks for.
+/// The chunk length of the schema.
 fn asked_for(table: &Table) -> Option<u32> {
     let map = table.options.compression.as_ref()?;
     let option = MapOption::<Compressed>::lenient(map.clone());
     option.value().0.as_ref().map(|compression| compression.chunk_length)
 }
 
-/// The table's own compression, with another chunk length.
+/// The table's compression with another chunk length.
 fn alter(table: &Table, length: u32) -> String {
     let default = || BTreeMap::from([("class".to_owned(), "LZ4Compressor".to_owned())]);
     let mut map = table.options.compression.clone().unwrap_or_else(default);
@@ -148,32 +148,32 @@ mod tests {
         Table { chunks: [(kib << 10, chunks)].into(), ..sound_table() }
     }
 
-    /// Proves the arithmetic: 32 KiB stored and a block, against a sixteenth of that and a block.
+    /// Proves the arithmetic: 32 KiB and a block, compared with 2 KiB and a block.
     #[test]
     fn long_chunks_for_short_rows() {
-        let found = look(&Facts::default(), &with_chunks(64)).expect("a finding");
+        let found = examine(&Facts::default(), &with_chunks(64)).expect("a finding");
         assert_eq!(found.severity, Severity::Warning);
         assert_eq!(found.bytes_per_query, Some((32 << 10) - (2 << 10)));
         let alter = "ALTER TABLE ks.t WITH compression = {'chunk_length_in_kb': '4', 'class': 'LZ4Compressor'};";
         assert_eq!(found.cure[0], alter);
         assert!(found.cure[1].starts_with("nodetool upgradesstables -a ks t"), "{}", found.cure[1]);
-        assert!(look(&Facts::default(), &with_chunks(4)).is_none());
+        assert!(examine(&Facts::default(), &with_chunks(4)).is_none());
         assert_eq!(
-            look(&Facts::default(), &with_chunks(8)).map(|f| f.severity),
+            examine(&Facts::default(), &with_chunks(8)).map(|f| f.severity),
             Some(Severity::Note)
         );
     }
 
-    /// Proves that chunks that are read whole are not complained of.
+    /// Proves that long chunks are no finding if reads need all of them.
     #[test]
     fn queries_of_many_rows_want_long_chunks() {
         let partition_bytes = Quantiles { count: 9, p50: 1e6, p99: 2e6, max: 3e6 };
         let rows_per_read = Some(Quantiles { count: 900, p50: 60.0, p99: 99.0, max: 99.0 });
         let table = Table { partition_bytes, rows_per_read, ..with_chunks(64) };
-        assert!(look(&Facts::default(), &table).is_none());
+        assert!(examine(&Facts::default(), &table).is_none());
     }
 
-    /// Proves that a schema that was altered after the data was written is noticed, and options are kept.
+    /// Proves that a schema altered after the data was written is a finding, and that other options are kept.
     #[test]
     fn data_older_than_the_schema() {
         let mut table = with_chunks(64);
@@ -184,7 +184,7 @@ mod tests {
         ];
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         table.options.compression = Some(compression.map(owned).into());
-        let found = look(&Facts::default(), &table).expect("a finding");
+        let found = examine(&Facts::default(), &table).expect("a finding");
         assert!(found.what.contains("the schema says chunks of 4.0 KiB"), "{}", found.what);
         assert_eq!(found.cure.len(), 1);
         assert!(

@@ -1,15 +1,15 @@
-//! Compression that does not compress: every read pays for decompression, and the device gets no fewer bytes.
+//! Compression without effect: reads pay for decompression, and the device transfers as many bytes.
 
 use crate::doctor::facts::{Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
 
-/// Stored bytes of raw ones, from which it is not worth it.
+/// The ratio of stored to raw bytes from which compression does not pay.
 const POOR: f64 = 0.9;
 
-pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
+pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
     let (length, stored) = table.chunk()?;
     let ratio = table.ratio();
-    // A table of few rows has less than a chunk, and what the format adds counts.
+    // In a small table, the overhead of the format dominates.
     if ratio < POOR || table.is_small() {
         return None;
     }
@@ -39,10 +39,10 @@ mod tests {
     use super::*;
     use crate::doctor::rules::sound_table;
 
-    /// Proves that what does not shrink is noticed, and what does is not.
+    /// Proves that only incompressible data is a finding.
     #[test]
     fn poor_ratios() {
-        let of = |file_bytes| look(&Facts::default(), &Table { file_bytes, ..sound_table() });
+        let of = |file_bytes| examine(&Facts::default(), &Table { file_bytes, ..sound_table() });
         assert!(of(1 << 29).is_none());
         let found = of((1 << 30) - 1000).expect("a finding");
         assert_eq!(found.what, "compressed to 100 % of its size");

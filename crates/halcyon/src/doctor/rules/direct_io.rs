@@ -1,17 +1,17 @@
-//! Kernel and file system: whether files can be read and written directly there, and whether it is safe.
+//! Kernel and file system: whether direct I/O works and is safe.
 //!
-//! Only direct I/O keeps compaction out of the page cache that buffered readers live on. Linux 6.1.64 and 6.1.65 lose data
-//! of direct appends on ext4 (Debian bug 1057843).
+//! Direct I/O keeps compaction out of the page cache that buffered reads need. Linux 6.1.64 and 6.1.65 lose data of direct
+//! appends on ext4 (Debian bug 1057843).
 
 use halcyon_io::Alignment;
 
 use crate::doctor::facts::{Facts, Machine};
 use crate::doctor::finding::{Finding, Severity};
 
-/// The page cache is their device.
+/// File systems in the page cache.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
-pub(super) fn look(facts: &Facts) -> Vec<Finding> {
+pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
     let Some(machine) = &facts.machine else { return Vec::new() };
     corrupting_kernel(machine).into_iter().chain(no_direct_io(machine)).collect()
 }
@@ -85,11 +85,11 @@ mod tests {
         Facts { machine: Some(machine), ..Facts::default() }
     }
 
-    /// Proves which kernels and file systems are fit for direct I/O.
+    /// Proves on which kernels and file systems direct I/O is safe.
     #[test]
     fn fitness_for_direct_io() {
         let severities = |kernel, kind, alignment| -> Vec<Severity> {
-            look(&machine(kernel, kind, alignment)).iter().map(|f| f.severity).collect()
+            examine(&machine(kernel, kind, alignment)).iter().map(|f| f.severity).collect()
         };
         assert_eq!(severities("6.1.64", "ext4", Some(512)), [Severity::Critical]);
         assert_eq!(severities("6.1.65", "xfs", Some(512)), [Severity::Note]);

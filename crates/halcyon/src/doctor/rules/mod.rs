@@ -1,17 +1,17 @@
 //! The rules: each file is one kind of finding, a pure function of the facts.
 //!
-//! | file | looks at |
+//! | file | subject |
 //! |---|---|
-//! | `direct_io` | kernel and file system: can files be read and written directly, and is it safe |
+//! | `direct_io` | kernel and file system: whether direct I/O works and is safe |
 //! | `read_ahead`, `scheduler` | the device's settings |
-//! | `chunk_length` | chunks against the rows that are read out of them |
-//! | `compression` | whether it is worth its time |
+//! | `chunk_length` | chunks compared with the rows that are read from them |
+//! | `compression` | whether compression pays |
 //! | `bloom_filter` | false positives |
-//! | `sstables_per_read` | SSTables that hold parts of the same partitions |
-//! | `tombstones` | deletions that are read and could be gone |
-//! | `partition_size` | partitions that are too large |
-//! | `caches` | sizes and hit rates (of a running server) |
-//! | `unreadable` | files that could not be looked at |
+//! | `sstables_per_read` | SSTables that share partitions |
+//! | `tombstones` | tombstones that reads skip, or that could be purged |
+//! | `partition_size` | large partitions |
+//! | `caches` | sizes and hit rates, of a running server |
+//! | `unreadable` | files that could not be read |
 
 mod bloom_filter;
 mod caches;
@@ -29,30 +29,37 @@ use super::facts::{Facts, Table};
 use super::finding::{Finding, Severity, sort};
 
 /// All findings, the worst first.
-pub(super) fn look(facts: &Facts) -> Vec<Finding> {
-    let of_facts =
-        [unreadable::look, direct_io::look, read_ahead::look, scheduler::look, caches::look];
-    let of_table: [fn(&Facts, &Table) -> Option<Finding>; 6] = [
-        chunk_length::look,
-        compression::look,
-        bloom_filter::look,
-        sstables_per_read::look,
-        tombstones::look,
-        partition_size::look,
+pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
+    let of_facts = [
+        unreadable::examine,
+        direct_io::examine,
+        read_ahead::examine,
+        scheduler::examine,
+        caches::examine,
     ];
-    let mut findings: Vec<Finding> = of_facts.iter().flat_map(|look| look(facts)).collect();
+    let of_table: [fn(&Facts, &Table) -> Option<Finding>; 6] = [
+        chunk_length::examine,
+        compression::examine,
+        bloom_filter::examine,
+        sstables_per_read::examine,
+        tombstones::examine,
+        partition_size::examine,
+    ];
+    let mut findings: Vec<Finding> = of_facts.iter().flat_map(|examine| examine(facts)).collect();
     for table in &facts.tables {
-        findings.extend(of_table.iter().filter_map(|look| look(facts, table)).map(|finding| {
-            // It fits any cache: what is wrong with it costs next to nothing yet.
-            let severity = if table.is_small() { Severity::Note } else { finding.severity };
-            Finding { severity, ..finding }
-        }));
+        findings.extend(of_table.iter().filter_map(|examine| examine(facts, table)).map(
+            |finding| {
+                // It fits into any cache, so a fault costs almost nothing.
+                let severity = if table.is_small() { Severity::Note } else { finding.severity };
+                Finding { severity, ..finding }
+            },
+        ));
     }
     sort(&mut findings);
     findings
 }
 
-/// A table of one GiB with nothing wrong, for tests to change.
+/// A table of 1 GiB without a fault, for tests to change.
 #[cfg(test)]
 pub(super) fn sound_table() -> Table {
     use super::facts::{Chunks, Quantiles};
@@ -80,11 +87,11 @@ mod tests {
     use super::super::facts::Chunks;
     use super::*;
 
-    /// Proves that nothing is found where nothing is wrong.
+    /// Proves that a table without a fault has no findings.
     #[test]
     fn a_sound_table_has_no_findings() {
         let facts = Facts { tables: vec![sound_table()], ..Facts::default() };
-        assert_eq!(look(&facts), []);
+        assert_eq!(examine(&facts), []);
     }
 
     /// Proves that the same fault is a note in a table that fits any cache.
@@ -97,7 +104,7 @@ mod tests {
         let small = Table { data_bytes: 1 << 20, rows: 1024, ..large.clone() };
         let severities = |table: Table| -> Vec<Severity> {
             let facts = Facts { tables: vec![table], ..Facts::default() };
-            look(&facts).iter().map(|finding| finding.severity).collect()
+            examine(&facts).iter().map(|finding| finding.severity).collect()
         };
         assert_eq!(severities(large), [Severity::Warning]);
         assert_eq!(severities(small), [Severity::Note]);

@@ -1,4 +1,4 @@
-//! Partitions that are too large: Cassandra warns from 100 MiB on. Their row index alone is more than a small row's chunk.
+//! Large partitions: Cassandra warns from 100 MiB. Their row index alone is larger than the chunk of a small row.
 
 use crate::doctor::facts::{Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
@@ -6,11 +6,11 @@ use halcyon_model::units;
 
 const LARGE: f64 = (100u64 << 20) as f64;
 const HUGE: f64 = (1u64 << 30) as f64;
-/// Cassandra's `column_index_size`, and about what an entry of the row index takes.
+/// Cassandra's `column_index_size`, and the approximate size of an entry in the row index.
 const INDEX_BLOCK: f64 = 65_536.0;
 const INDEX_ENTRY: f64 = 48.0;
 
-pub(super) fn look(_: &Facts, table: &Table) -> Option<Finding> {
+pub(super) fn examine(_: &Facts, table: &Table) -> Option<Finding> {
     let sizes = table.partition_bytes;
     if sizes.max < LARGE {
         return None;
@@ -51,7 +51,7 @@ mod tests {
         let severity = |max| {
             let partition_bytes = Quantiles { count: 1, p50: 1e3, p99: 1e4, max };
             let table = Table { partition_bytes, ..sound_table() };
-            look(&Facts::default(), &table).map(|found| found.severity)
+            examine(&Facts::default(), &table).map(|found| found.severity)
         };
         assert_eq!(severity(99e6), None);
         assert_eq!(severity(200e6), Some(Severity::Note));

@@ -1,16 +1,16 @@
-//! The device's read-ahead: what a buffered or mapped read fetches beside the chunk that it wants.
+//! The device's read-ahead: the bytes that a buffered or mapped read fetches in addition to its chunk.
 //!
-//! - A *mapped* file (`disk_access_mode: mmap`, the default before 5.0; its index files also with `mmap_index_only`, the
-//!   default since): a page that is not there is read with the whole read-ahead around it, whatever is wanted.
-//! - A *buffered* read at a random place reads what it wants, but more once its neighbours are in the page cache, when it
-//!   seems to go on from there.
-//! - A *direct* read (Halcyon) reads what it wants.
+//! - A page fault in a *mapped* file (`disk_access_mode: mmap`, the default before 5.0; index files also with
+//!   `mmap_index_only`, the default since) reads the whole read-ahead around the page.
+//! - A *buffered* read at a random offset reads only its range, unless neighbouring pages are in the page cache: then the kernel
+//!   takes it for sequential.
+//! - A *direct* read (Halcyon) reads only its range.
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 use halcyon_model::units;
 
-/// More than this is for those who read files from begin to end.
+/// More than this helps only sequential readers.
 const MAX: u64 = 32 << 10;
 
 enum Reads {
@@ -37,7 +37,7 @@ fn how(facts: &Facts) -> Reads {
     }
 }
 
-pub(super) fn look(facts: &Facts) -> Vec<Finding> {
+pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
     let device = facts.machine.as_ref().and_then(|machine| machine.device.as_ref());
     let Some(device) = device else { return Vec::new() };
     let Some(ahead) = device.read_ahead_kib.map(|kib| kib.saturating_mul(1024)) else {
@@ -111,10 +111,10 @@ mod tests {
     use halcyon_io::startup::KernelVersion;
 
     use super::*;
-    use crate::doctor::facts::{Live, Machine};
+    use crate::doctor::facts::{Machine, Server};
     use crate::doctor::rules::sound_table;
 
-    fn facts(kib: &str, live: Option<Live>) -> Facts {
+    fn facts(kib: &str, live: Option<Server>) -> Facts {
         let kib = kib.to_owned();
         let queue = |file: &str| (file == "read_ahead_kb").then(|| kib.clone());
         let machine = Machine {
@@ -127,25 +127,25 @@ mod tests {
         Facts { machine: Some(machine), tables: vec![sound_table()], live, ..Facts::default() }
     }
 
-    /// Proves what 4 MiB cost by the way files are read: the read-ahead, less what was wanted (2 KiB and a block).
+    /// Proves the cost of 4 MiB by access mode: the read-ahead without the bytes that the read needs (2 KiB and a block).
     #[test]
     fn read_ahead_costs_by_mode() {
         let in_vain = (4 << 20) - 2048 - 4096;
-        let unknown = look(&facts("4096\n", None));
+        let unknown = examine(&facts("4096\n", None));
         assert_eq!(unknown[0].bytes_per_query, Some(in_vain));
         assert_eq!(unknown[0].cure[0], "blockdev --setra 0 /dev/nvme0n1");
         assert_eq!(unknown[0].evidence[0], "/sys/block/nvme0n1/queue/read_ahead_kb is 4096");
-        let halcyon = Live {
+        let halcyon = Server {
             is_halcyon: true,
             io_modes: [("user_read".to_owned(), "direct".to_owned())].into(),
-            ..Live::default()
+            ..Server::default()
         };
-        let direct = look(&facts("4096\n", Some(halcyon)));
+        let direct = examine(&facts("4096\n", Some(halcyon)));
         assert_eq!((direct[0].severity, direct[0].bytes_per_query), (Severity::Note, None));
         let settings = [("disk_access_mode".to_owned(), "mmap".to_owned())].into();
-        let mapped = look(&facts("4096\n", Some(Live { settings, ..Live::default() })));
+        let mapped = examine(&facts("4096\n", Some(Server { settings, ..Server::default() })));
         assert!(mapped[0].cost.contains("disk_access_mode: mmap"), "{}", mapped[0].cost);
-        assert_eq!(look(&facts("0\n", None)), []);
-        assert_eq!(look(&facts("?", None)), []);
+        assert_eq!(examine(&facts("0\n", None)), []);
+        assert_eq!(examine(&facts("?", None)), []);
     }
 }

@@ -1,9 +1,9 @@
-//! The I/O scheduler, and whether the device has parts that move.
+//! The I/O scheduler, and whether the device is rotational.
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-pub(super) fn look(facts: &Facts) -> Vec<Finding> {
+pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
     let device = facts.machine.as_ref().and_then(|machine| machine.device.as_ref());
     let Some(device) = device else { return Vec::new() };
     let shown = |file: &str, value: &str| format!("{} is {value}", device.setting(file).display());
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::doctor::facts::Machine;
 
-    /// Proves which schedulers are complained of on which devices.
+    /// Proves which schedulers are findings on which devices.
     #[test]
     fn schedulers() {
         let kinds = |scheduler: &str, rotational: &str| -> Vec<(Severity, String)> {
@@ -65,7 +65,7 @@ mod tests {
                 alignment: None,
             };
             let facts = Facts { machine: Some(machine), ..Facts::default() };
-            look(&facts).into_iter().map(|f| (f.severity, f.cure[0].clone())).collect()
+            examine(&facts).into_iter().map(|f| (f.severity, f.cure[0].clone())).collect()
         };
         let echo = "echo none > /sys/block/sda/queue/scheduler".to_owned();
         assert_eq!(kinds("none mq-deadline [bfq]", "0"), [(Severity::Warning, echo)]);

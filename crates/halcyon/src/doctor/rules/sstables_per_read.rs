@@ -1,7 +1,7 @@
-//! SSTables that hold parts of the same partitions: each that has a part costs a chunk.
+//! SSTables that share partitions: a read costs a chunk in each.
 //!
-//! The sketches of the keys (HyperLogLog, in Statistics.db) tell how many: the keys of all SSTables, by the keys that their union
-//! has. No server says it in CQL.
+//! The average number follows from the cardinality sketches (HyperLogLog, in Statistics.db): the sum of the SSTables' keys divided by
+//! the keys of their union. No server reports it in CQL.
 
 use crate::doctor::facts::{Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
@@ -10,7 +10,7 @@ use halcyon_model::units;
 const MANY: f64 = 2.0;
 const TOO_MANY: f64 = 4.0;
 
-pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
+pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
     let sstables = table.sstables_of_a_read();
     if sstables < MANY {
         return None;
@@ -68,11 +68,11 @@ mod tests {
     use super::*;
     use crate::doctor::rules::sound_table;
 
-    /// Proves the arithmetic: four more chunks of 2 KiB and a block, where five SSTables have each key.
+    /// Proves the arithmetic: if five SSTables have each key, four chunks of 2 KiB and four blocks are read in vain.
     #[test]
     fn spread_over_five() {
         let spread = Table { key_entries: 5 * sound_table().keys, ..sound_table() };
-        let found = look(&Facts::default(), &spread).expect("a finding");
+        let found = examine(&Facts::default(), &spread).expect("a finding");
         assert_eq!(found.severity, Severity::Warning);
         assert_eq!(found.bytes_per_query, Some(4 * (2048 + 4096)));
         assert!(found.cure[1].contains("UnifiedCompactionStrategy"), "{:?}", found.cure);

@@ -1,15 +1,15 @@
-//! Deletions: those that gc_grace would let go and that still lie about, and those that reads have to pass.
+//! Tombstones: those past gc_grace that were not purged, and those that reads must skip.
 
 use crate::doctor::facts::{DEFAULT_GC_GRACE, Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
 use halcyon_model::units;
 
-/// Cassandra's `tombstone_threshold`: from here it would compact an SSTable for its tombstones alone.
+/// Cassandra's `tombstone_threshold`, from which it compacts a single SSTable to purge tombstones.
 const DROPPABLE: f64 = 0.2;
 /// A tenth of Cassandra's `tombstone_warn_threshold`.
 const PER_READ: f64 = 100.0;
 
-pub(super) fn look(facts: &Facts, table: &Table) -> Option<Finding> {
+pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
     let ratio = if table.cells > 0.0 { table.droppable / table.cells } else { 0.0 };
     let read = table.tombstones_per_read.filter(|read| read.count > 0);
     let is_read = read.is_some_and(|read| read.p99 >= PER_READ);
@@ -76,17 +76,17 @@ mod tests {
     use crate::doctor::facts::Quantiles;
     use crate::doctor::rules::sound_table;
 
-    /// Proves that both signs are seen, and that only young tombstones make gc_grace the cure.
+    /// Proves that both kinds are findings, and that gc_grace is a cure only for young tombstones.
     #[test]
     fn droppable_and_read() {
         let old =
-            look(&Facts::default(), &Table { droppable: 5e5, ..sound_table() }).expect("found");
+            examine(&Facts::default(), &Table { droppable: 5e5, ..sound_table() }).expect("found");
         assert_eq!(old.what, "50 % of its cells are tombstones that could be gone");
         assert_eq!(old.bytes_per_query, Some(256), "half of a partition of 512 stored bytes");
         assert!(!old.cure.iter().any(|cure| cure.contains("gc_grace")), "{:?}", old.cure);
         let seen = Quantiles { count: 10, p50: 90.0, p99: 1500.0, max: 1500.0 };
         let read = Table { tombstones_per_read: Some(seen), ..sound_table() };
-        let young = look(&Facts::default(), &read).expect("found");
+        let young = examine(&Facts::default(), &read).expect("found");
         assert_eq!(young.what, "reads pass 1500 tombstones (p99)");
         assert!(young.cure[0].contains("gc_grace_seconds = 3600"), "{:?}", young.cure);
     }

@@ -1,9 +1,9 @@
-//! SSTables that could not be opened: what the other rules say leaves them out.
+//! SSTables that could not be opened; the other rules ignore them.
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-pub(super) fn look(facts: &Facts) -> Vec<Finding> {
+pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
     let finding = |(of, why): &(String, String)| Finding {
         severity: Severity::Critical,
         kind: "unreadable",

@@ -24,22 +24,22 @@ pub(crate) fn golden_tables(version: &str) -> Vec<PathBuf> {
     tables
 }
 
-/// A folder of its own, gone when dropped.
-pub(crate) struct Place(PathBuf);
+/// A temporary folder, deleted when dropped.
+pub(crate) struct TempFolder(PathBuf);
 
-impl Place {
-    pub(crate) fn empty() -> Place {
+impl TempFolder {
+    pub(crate) fn empty() -> TempFolder {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("cli-{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&path).expect("created");
-        Place(path)
+        TempFolder(path)
     }
 
     /// Copies the files of a folder, or of the first SSTables in it.
-    pub(crate) fn copy_of(folder: &Path, sstables: Option<usize>) -> Place {
-        let place = Place::empty();
+    pub(crate) fn copy_of(folder: &Path, sstables: Option<usize>) -> TempFolder {
+        let copy = TempFolder::empty();
         let entries = std::fs::read_dir(folder).expect("golden").flatten();
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         files.sort();
@@ -52,23 +52,23 @@ impl Place {
         prefixes.truncate(sstables.unwrap_or(usize::MAX));
         for file in files.iter().filter(|file| prefixes.contains(&prefix(file))) {
             let name = file.file_name().expect("a name");
-            std::fs::copy(file, place.0.join(name)).expect("copied");
+            std::fs::copy(file, copy.0.join(name)).expect("copied");
         }
-        place
+        copy
     }
 
     pub(crate) fn path(&self) -> &str {
         self.0.to_str().expect("UTF-8")
     }
 
-    /// The file of a component, if it is there.
+    /// The file of a component, if it exists.
     pub(crate) fn component(&self, name: &str) -> Option<PathBuf> {
         let entries = std::fs::read_dir(&self.0).expect("readable").flatten();
         let wanted = format!("-{name}");
         entries.map(|e| e.path()).find(|path| path.to_string_lossy().ends_with(&wanted))
     }
 
-    /// Names with contents.
+    /// All files with their contents.
     pub(crate) fn listing(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let entries = std::fs::read_dir(&self.0).expect("readable").flatten();
         let mut all: Vec<(PathBuf, Vec<u8>)> = entries
@@ -78,7 +78,7 @@ impl Place {
         all
     }
 
-    /// Calls `then` with one byte changed, for up to `most` bytes all over the file.
+    /// Calls `then` with one byte changed, for up to `most` bytes spread over the file.
     pub(crate) fn flip_each(&self, file: &Path, most: usize, then: impl Fn(usize)) {
         let sound = std::fs::read(file).expect("readable");
         let step = sound.len().div_ceil(most).max(1);
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

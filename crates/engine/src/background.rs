@@ -1,4 +1,4 @@
-//! Threads for what no request waits for: writing memtables, compacting, deleting what is replaced.
+//! Background threads: they flush memtables, compact, and delete obsolete files.
 //!
 //! Each thread has a runtime of its own and takes one job after the other. On a simulated disk there are none: a job runs
 //! where it is asked for, so that the same seed gives the same history.
@@ -15,7 +15,7 @@ use halcyon_io::{Gone, ThreadPriority, block_on, spawn_thread};
 type Job = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 pub(crate) struct Background {
-    /// One queue for each thread.
+    /// One queue per thread.
     queues: Vec<Sender<Job>>,
     next: AtomicUsize,
     /// Without threads: what is to be done at the next occasion.
@@ -31,7 +31,7 @@ impl Background {
                     block_on(job());
                 }
             });
-            // It ends when its queue is gone.
+            // The thread ends when its queue is dropped.
             drop(thread);
             sender
         };
@@ -47,7 +47,7 @@ impl Background {
         Background { queues: Vec::new(), next: AtomicUsize::new(0), deferred: Mutex::default() }
     }
 
-    /// Runs a job to its end, also if nobody waits for it any more.
+    /// Runs a job to its end, even if the caller's future is dropped.
     pub(crate) async fn run<R, F>(
         &self,
         job: impl FnOnce() -> F + Send + 'static,
@@ -109,7 +109,7 @@ impl Background {
     fn send(&self, job: Job) {
         let at = self.next.fetch_add(1, Relaxed) % self.queues.len().max(1);
         if let Some(queue) = self.queues.get(at) {
-            // A thread ends only by a panic; whoever waits for the answer hears of it.
+            // A thread ends only by a panic, which the job's caller learns from the dropped answer.
             let _ = queue.send(job);
         }
     }

@@ -1,9 +1,9 @@
-//! Numbers of columns in one layout translated to those in another, by name. Columns that the other has not, or has in
-//! another shape, vanish.
+//! Maps column numbers of one layout to those of another, by name. Cells of columns that the other layout lacks, or has in another shape,
+//! are dropped.
 
 use halcyon_stream::{Layout, Mutation, Row, RowBuf, Statics};
 
-/// From one layout to another; both have their columns in the same order, so the numbers stay increasing.
+/// The map from one layout to another; it is increasing, because both order their columns alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnMap {
     statics: Vec<Option<u16>>,
@@ -33,7 +33,7 @@ impl ColumnMap {
         map.get(usize::from(column)).copied().flatten()
     }
 
-    /// Renumbers a row in place; bytes of vanished cells stay where they are.
+    /// Renumbers a row in place; the bytes of dropped cells remain.
     pub(crate) fn map_row(&self, which: Statics, row: &mut RowBuf) {
         row.parts.cells.retain_mut(|cell| match self.place(which, cell.column) {
             Some(column) => {
@@ -53,7 +53,7 @@ impl ColumnMap {
         });
     }
 
-    /// Copies a row renumbered; false if nothing of it is left.
+    /// Copies a row with the new numbers; false if nothing remains.
     pub(crate) fn copy(&self, which: Statics, row: Row<'_>, into: &mut RowBuf) -> bool {
         into.copy_from(row);
         self.map_row(which, into);

@@ -1,4 +1,4 @@
-//! How a node keeps its data; `server` fills this from `cassandra.yaml`.
+//! The engine's options; `server` sets them from `cassandra.yaml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
 use halcyon_io::AccessMode;
 use halcyon_sstable::Version;
 
-/// What an I/O error on data files does (`disk_failure_policy`).
+/// The reaction to an I/O error on data files (`disk_failure_policy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiskFailurePolicy {
     /// Clients are served no more, the process stays.
@@ -16,34 +16,35 @@ pub enum DiskFailurePolicy {
     Stop,
     /// As `Stop`, and one corrupt SSTable is enough.
     StopParanoid,
-    /// Reads go on; what cannot be written is tried again.
+    /// Serve reads; retry failed writes of SSTables.
     BestEffort,
     Ignore,
     /// As `StopParanoid`; whoever runs the engine ends the process when `Engine::failure` says why.
     Die,
 }
 
-/// What a commit log that cannot be written does (`commit_failure_policy`). One that only lacks space goes on when there is some.
+/// The reaction to a failed write of the commit log (`commit_failure_policy`). Lack of space is not a failure: the log continues once there
+/// is some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CommitFailurePolicy {
     /// Clients are served no more, the process stays.
     #[default]
     Stop,
-    /// Writes are refused, reads go on.
+    /// Refuse writes, serve reads.
     StopCommit,
-    /// Each write fails for itself.
+    /// Fail only the affected writes.
     Ignore,
     Die,
 }
 
-/// Sizes are bytes, of the whole node.
+/// Sizes are in bytes for the whole node.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// `data_file_directories`: each holds `<keyspace>/<table>-<id>/`.
     pub data_directories: Vec<PathBuf>,
     pub commitlog: halcyon_commitlog::Options,
     pub commit_failure_policy: CommitFailurePolicy,
-    /// What a replay does about damage that was acknowledged once (`commit_failure_policy`).
+    /// The reaction of a replay to damaged acknowledged records (`commit_failure_policy`).
     pub on_corruption: OnCorruption,
     pub saved_caches_directory: PathBuf,
     pub shards: usize,
@@ -64,7 +65,7 @@ pub struct Options {
     pub key_cache_size: u64,
     pub row_cache_size: u64,
     pub concurrent_compactors: usize,
-    /// Bytes per second; `None`: no throttle.
+    /// Bytes per second; `None`: unlimited.
     pub compaction_throughput: Option<u64>,
     pub compaction_latency_target: Option<Duration>,
     pub auto_snapshot: bool,
@@ -74,7 +75,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Everything below one directory, with the defaults of an embedded node.
+    /// All data below one directory, with the defaults of an embedded node.
     pub fn in_directory(directory: &Path, shards: usize) -> Options {
         Options {
             data_directories: vec![directory.join("data")],

@@ -1,4 +1,4 @@
-//! What all shards share of one table: its definition, its folders, its live SSTables.
+//! The state of a table that all shards share: its definition, its folders, its live SSTables.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::report::metrics::TableMetrics;
 use crate::version::View;
 use crate::{Options, Result};
 
-/// A definition with what is derived from it once.
+/// A table's definition and the values derived from it.
 pub(crate) struct Definition {
     pub(crate) table: Arc<Table>,
     pub(crate) schema: Arc<TableSchema>,
@@ -81,15 +81,15 @@ pub(crate) struct Store {
     /// One in each data directory.
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) view: ArcSwap<View>,
-    /// What is being compacted.
+    /// The SSTables that are being compacted.
     pub(crate) claims: Arc<Claims>,
-    /// After compactions that failed.
+    /// The back-off after failed compactions.
     pub(crate) backoff: Backoff,
-    /// How long each write waits because compaction is too far behind.
+    /// The delay of each write while compaction is too far behind.
     pub(crate) write_wait_us: AtomicU32,
-    /// What its compaction strategy remembers.
+    /// The compaction strategy's memory of earlier picks.
     pub(crate) history: Mutex<History>,
-    /// Bytes of a flushed SSTable, on average.
+    /// The average size of a flushed SSTable.
     pub(crate) flush_size: AtomicU64,
     /// By shard.
     pub(crate) metrics: Box<[TableMetrics]>,
@@ -124,7 +124,7 @@ impl Store {
         self.definition.load().table.clone()
     }
 
-    /// Identifiers that are numbers go on behind these.
+    /// Raises the next numeric identifier above these.
     pub(crate) fn note_ids(&self, ids: impl Iterator<Item = SSTableId>) {
         for id in ids {
             if let SSTableId::Sequence(n) = id {
@@ -147,7 +147,7 @@ impl Store {
         self.flush_size.store(next, Relaxed);
     }
 
-    /// The oldest write that is only in memory; `i64::MAX` if there is none.
+    /// The oldest timestamp in a memtable; `i64::MAX` if all are empty.
     pub(crate) fn oldest_unflushed(&self) -> i64 {
         self.metrics.iter().map(|shard| shard.min_timestamp.load(Relaxed)).min().unwrap_or(i64::MAX)
     }

@@ -85,7 +85,8 @@ impl Levels<'_> {
         let mut most = None;
         for level in self.levels(tables, moment) {
             let (overlap, work) = self.work(&level, history);
-            // As in Cassandra: if the level with the largest overlap is below its threshold, there is no task, even if another level has one.
+            // As in Cassandra: if the level with the largest overlap is below its threshold, there is no task, even if another
+            // level has one.
             if overlap > most {
                 most = overlap;
                 chosen = work.map_or_else(Vec::new, |work| work.tables);

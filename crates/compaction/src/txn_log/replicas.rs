@@ -155,7 +155,8 @@ impl Replicas {
                 continue;
             }
             let found = find(disk, home, file_prefix(record)).await?;
-            // Compare seconds: some file systems and backup tools keep no more. An unfinished log can end with a record that does not hold yet.
+            // Compare seconds: some file systems and backup tools keep no more. An unfinished log can end with a record that does
+            // not hold yet.
             let changed = found.newest_ms / 1000 != record.update_time_ms / 1000;
             let unfinished_last = i + 1 == last && !self.log.torn;
             if found.newest_ms != 0 && changed && !unfinished_last {

@@ -1,15 +1,15 @@
-//! One shard's row cache: heads of partitions, merged from memtables and SSTables.
+//! The row cache of one shard: heads of partitions, merged from memtables and SSTables.
 //!
 //! ```text
 //!   partition   Start  Static  r1  [ r2 ]  r3 │ r4 …
-//!   head        deletion, static row, rows, ranges │        up to the last row that is kept, or the whole partition
+//!   head        deletion, static row, rows, ranges │        up to the last cached row, or the whole partition
 //! ```
-//! 1. A table asks for it with `caching = {'rows_per_partition': 'ALL' | N}`; `row_cache_size` is its size, 0: there is none.
-//! 2. A read that misses announces that it will fill, reads the head and keeps it. A write takes the partition out, and with
-//!    it every announcement, in the same step in which it changes the memtable: what was read before it is not kept.
-//! 3. A head holds deletions and expired cells as a read does, so time passes for it as for a read. Flushes and compactions
-//!    change where things lie, not what a read finds, so they need not know of it.
-//! 4. A head belongs to one definition of its table, and is not found under another. A truncation takes all heads out.
+//! 1. A table enables it with `caching = {'rows_per_partition': 'ALL' | N}`; `row_cache_size` is its size, 0 disables it.
+//! 2. A read that misses registers a pending fill, reads the head and caches it. A write removes the partition and its pending fills
+//!    in the same step in which it changes the memtable, so that no head from before the write is cached.
+//! 3. A head keeps tombstones and expired cells, because expiry is decided at each read. Flushes and compactions do not change the result
+//!    of a read, so they need not invalidate the cache.
+//! 4. A head belongs to one definition of its table and is not found under another. A truncation removes all heads.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -28,39 +28,39 @@ use crate::memtable::Partition;
 use crate::store::Definition;
 use crate::{Error, Result};
 
-/// Key, slot and counts of an entry.
+/// Bytes of an entry's key, slot and counts.
 const ENTRY_OVERHEAD: usize = 128;
 
-/// What is kept of a partition.
+/// The cached head of a partition.
 pub(crate) struct Head {
     key: Vec<u8>,
     definition: Arc<Definition>,
     pub(crate) partition: Partition,
-    /// Behind the last row; `None`: this is the whole partition.
+    /// The bound after the last row; `None` if the head is the whole partition.
     pub(crate) end: Option<BoundBuf>,
     bytes: usize,
 }
 
-/// By table and hash; the key itself decides, since hashes can be made to collide.
-type Place = (TableId, i64, i64);
+/// Table and hash. The key is compared too: clients can choose keys whose hashes collide.
+type CacheKey = (TableId, i64, i64);
 
-fn place(table: TableId, key: &PartitionKey) -> Place {
+fn cache_key(table: TableId, key: &PartitionKey) -> CacheKey {
     (table, key.hashes.0, key.hashes.1)
 }
 
 #[derive(Clone)]
 struct ByBytes;
 
-impl Weighter<Place, Rc<Head>> for ByBytes {
-    fn weight(&self, _place: &Place, head: &Rc<Head>) -> u64 {
+impl Weighter<CacheKey, Rc<Head>> for ByBytes {
+    fn weight(&self, _key: &CacheKey, head: &Rc<Head>) -> u64 {
         (head.bytes + head.key.len() + ENTRY_OVERHEAD) as u64
     }
 }
 
 pub(crate) struct RowCache {
-    heads: RefCell<Cache<Place, Rc<Head>, ByBytes, DefaultHashBuilder>>,
-    /// Reads on their way to fill, each by a number of its own.
-    filling: RefCell<HashMap<Place, u64>>,
+    heads: RefCell<Cache<CacheKey, Rc<Head>, ByBytes, DefaultHashBuilder>>,
+    /// Pending fills, each with a unique number.
+    filling: RefCell<HashMap<CacheKey, u64>>,
     next: Cell<u64>,
     capacity: u64,
     hits: Cell<u64>,
@@ -77,10 +77,10 @@ pub struct RowCacheStats {
     pub capacity: u64,
 }
 
-/// The right to keep what is read, unless a write comes first.
-pub(crate) struct Filling<'a> {
+/// The right to cache a head, unless a write to the partition comes first.
+pub(crate) struct PendingFill<'a> {
     cache: &'a RowCache,
-    place: Place,
+    entry: CacheKey,
     number: u64,
 }
 
@@ -101,7 +101,7 @@ impl RowCache {
         self.capacity == 0
     }
 
-    /// The most that one head may take.
+    /// The largest size of a head.
     pub(crate) fn head_max(&self) -> usize {
         usize::try_from(self.capacity / 4).unwrap_or(usize::MAX)
     }
@@ -120,72 +120,72 @@ impl RowCache {
     pub(crate) fn get(&self, definition: &Arc<Definition>, key: &PartitionKey) -> Option<Rc<Head>> {
         let heads = self.heads.borrow();
         let found = heads
-            .get(&place(definition.table.id, key))
+            .get(&cache_key(definition.table.id, key))
             .filter(|head| Arc::ptr_eq(&head.definition, definition) && head.key == key.bytes);
         let count = if found.is_some() { &self.hits } else { &self.misses };
         count.set(count.get() + 1);
         found.cloned()
     }
 
-    /// `None` if another read fills this place already.
-    pub(crate) fn begin(&self, table: TableId, key: &PartitionKey) -> Option<Filling<'_>> {
-        let place = place(table, key);
+    /// `None` if another read is filling this entry.
+    pub(crate) fn begin(&self, table: TableId, key: &PartitionKey) -> Option<PendingFill<'_>> {
+        let entry = cache_key(table, key);
         let mut filling = self.filling.borrow_mut();
-        if filling.contains_key(&place) {
+        if filling.contains_key(&entry) {
             return None;
         }
         let number = self.next.replace(self.next.get() + 1);
-        filling.insert(place, number);
-        Some(Filling { cache: self, place, number })
+        filling.insert(entry, number);
+        Some(PendingFill { cache: self, entry, number })
     }
 
-    /// A write changes the partition.
+    /// Removes the partition, because a write changes it.
     pub(crate) fn forget(&self, table: TableId, key: &PartitionKey) {
         if self.is_off() {
             return;
         }
-        let place = place(table, key);
-        self.heads.borrow_mut().remove(&place);
-        self.filling.borrow_mut().remove(&place);
+        let entry = cache_key(table, key);
+        self.heads.borrow_mut().remove(&entry);
+        self.filling.borrow_mut().remove(&entry);
     }
 
-    /// Everything of the table is changed, or gone.
+    /// Removes all partitions of the table.
     pub(crate) fn forget_table(&self, table: TableId) {
-        self.heads.borrow_mut().retain(|place, _| place.0 != table);
-        self.filling.borrow_mut().retain(|place, _| place.0 != table);
+        self.heads.borrow_mut().retain(|entry, _| entry.0 != table);
+        self.filling.borrow_mut().retain(|entry, _| entry.0 != table);
     }
 
-    /// The partitions that are there.
+    /// The cached partitions.
     pub(crate) fn keys(&self) -> Vec<(TableId, Vec<u8>)> {
-        self.heads.borrow().iter().map(|(place, head)| (place.0, head.key.clone())).collect()
+        self.heads.borrow().iter().map(|(entry, head)| (entry.0, head.key.clone())).collect()
     }
 }
 
-impl Filling<'_> {
+impl PendingFill<'_> {
     pub(crate) fn keep(self, head: Rc<Head>) {
-        if self.cache.filling.borrow().get(&self.place) == Some(&self.number) {
-            self.cache.heads.borrow_mut().insert(self.place, head);
+        if self.cache.filling.borrow().get(&self.entry) == Some(&self.number) {
+            self.cache.heads.borrow_mut().insert(self.entry, head);
         }
     }
 }
 
-impl Drop for Filling<'_> {
+impl Drop for PendingFill<'_> {
     fn drop(&mut self) {
         let mut filling = self.cache.filling.borrow_mut();
-        if filling.get(&self.place) == Some(&self.number) {
-            filling.remove(&self.place);
+        if filling.get(&self.entry) == Some(&self.number) {
+            filling.remove(&self.entry);
         }
     }
 }
 
-/// Gathers a head from the stream of its partition.
-struct Gathering {
+/// Builds a head from the stream of its partition.
+struct HeadBuilder {
     mutation: Mutation,
     open: Option<(BoundBuf, DeletionTime)>,
     bytes: usize,
 }
 
-impl Gathering {
+impl HeadBuilder {
     fn row(&mut self, row: Row<'_>) -> RowBuf {
         let mut copy = RowBuf::new();
         copy.copy_from(row);
@@ -203,13 +203,12 @@ impl Gathering {
 
 pub(crate) enum Gathered {
     Head(Rc<Head>),
-    /// There is no such partition.
+    /// The partition does not exist.
     Nothing,
     TooLarge,
 }
 
-/// Reads the head of a partition: as many live rows as `rows`, with everything between them, if that takes no more than `most`
-/// bytes.
+/// Reads the head of a partition: `rows` live rows and the tombstones between them, unless that exceeds `most` bytes.
 pub(crate) async fn gather<S>(
     definition: &Arc<Definition>,
     key: &PartitionKey,
@@ -224,23 +223,23 @@ where
     let layout = definition.table.layout.clone();
     let count = layout.clusterings.len();
     let mutation = Mutation::new(definition.table.id, layout, key.clone());
-    let mut gathering = Gathering { mutation, open: None, bytes: 0 };
+    let mut builder = HeadBuilder { mutation, open: None, bytes: 0 };
     let (mut live, mut end, mut any) = (0, None, false);
     while end.is_none() && stream.advance().await? {
         any = true;
         match stream.fragment() {
-            Fragment::Start(start) => gathering.mutation.deletion = start.deletion,
+            Fragment::Start(start) => builder.mutation.deletion = start.deletion,
             Fragment::Static(row) => {
-                gathering.mutation.static_row = Some(gathering.row(row));
+                builder.mutation.static_row = Some(builder.row(row));
             }
             Fragment::Row(row) => {
                 live += usize::from(is_live(&row, now));
-                let copy = gathering.row(row);
+                let copy = builder.row(row);
                 if live >= rows {
                     let serialized = copy.row().clustering.to_vec();
                     end = Some(BoundBuf { kind: BoundKind::InclEnd, count, serialized });
                 }
-                gathering.mutation.rows.push(copy);
+                builder.mutation.rows.push(copy);
             }
             Fragment::Marker(marker) => {
                 let bound = |kind| BoundBuf {
@@ -248,13 +247,13 @@ where
                     count: marker.position.count,
                     serialized: marker.position.serialized.to_vec(),
                 };
-                gathering.close(bound(marker.position.kind.as_close()));
+                builder.close(bound(marker.position.kind.as_close()));
                 let open = marker.open;
-                gathering.open = open.map(|time| (bound(marker.position.kind.as_open()), time));
+                builder.open = open.map(|time| (bound(marker.position.kind.as_open()), time));
             }
             Fragment::End => break,
         }
-        if gathering.bytes > most {
+        if builder.bytes > most {
             return Ok(Gathered::TooLarge);
         }
     }
@@ -262,14 +261,14 @@ where
         return Ok(Gathered::Nothing);
     }
     if let Some(end) = &end {
-        gathering.close(end.clone());
+        builder.close(end.clone());
     }
-    let (partition, bytes) = Partition::of(gathering.mutation)?;
+    let (partition, bytes) = Partition::of(builder.mutation)?;
     let (key, definition) = (key.bytes.clone(), definition.clone());
     Ok(Gathered::Head(Rc::new(Head { key, definition, partition, end, bytes })))
 }
 
-/// `Row.hasLiveData`; what deletions shadow is not in the stream.
+/// `Row.hasLiveData`; the stream has no shadowed cells.
 fn is_live(row: &Row<'_>, now: u32) -> bool {
     let liveness = &row.liveness;
     let expired = liveness.is_expiring() && now >= liveness.local_expiration_time;

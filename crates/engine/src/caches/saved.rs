@@ -1,11 +1,11 @@
-//! Key and row caches saved and warmed, in Cassandra's files: a directory that Cassandra hands over keeps its warm caches. (Cassandra reads
-//! ours only under the schema version that it computes itself, and passes over them else.)
+//! Saves and warms the key and row caches, in Cassandra's files, so that a directory taken over from Cassandra starts warm. (Cassandra
+//! reads our files only under the schema version that it computes itself, and ignores them otherwise.)
 //!
-//! 1. A save asks the shards one after the other for what they hold, and replaces the files: they go first, and the `.db` file, without which
-//!    nothing is loaded, comes last.
-//! 2. A load believes no position: each key is looked up in its SSTable, on the shard that owns it, and each partition of the row
-//!    cache is read. So a file that is old or of another node can only be useless.
-//! 3. A file that is damaged, or in a form that is not known, is left alone, with a word for the log.
+//! 1. A save collects the entries of each shard in turn and replaces the files. It deletes the old ones first and writes the `.db` file
+//!    last: without it nothing is loaded.
+//! 2. A load trusts no position: it looks each key up in its SSTable on the owner shard, and reads each partition of the row cache. So an
+//!    old file, or one of another node, is useless but harmless.
+//! 3. A damaged or unknown file is kept and reported in the log.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,9 +27,9 @@ use crate::store::Store;
 use crate::version::Live;
 use crate::{Error, Read, ReadTarget, Result, Shard};
 
-/// Nothing that a node saves comes near it.
+/// Far larger than any saved cache.
 const FILE_MAX: u64 = 1 << 30;
-/// Keys that a shard looks up before it does other things.
+/// Keys that a shard looks up before it yields to other tasks.
 const BATCH: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl fmt::Display for SavedCache {
     }
 }
 
-/// What is to be warmed: a partition, in one SSTable or in the row cache.
+/// An entry to warm: a partition in one SSTable, or in the row cache.
 enum Wanted {
     Position(Arc<Live>, PartitionKey),
     Head(Arc<Store>, PartitionKey),
@@ -70,7 +70,7 @@ impl Wanted {
 impl Shard {
     async fn warm(&self, wanted: Vec<Wanted>) {
         for wanted in wanted {
-            // What cannot be read now is told to whoever asks for it.
+            // An unreadable entry is skipped here; a client's read reports it.
             match wanted {
                 Wanted::Position(live, key) => {
                     let _ = live.table.find(&self.caches.uncounted(), &key).await;
@@ -91,7 +91,7 @@ impl Engine {
         self.options.saved_caches_directory.join(name)
     }
 
-    /// Saves what the shards hold of a cache, `most` entries or fewer; returns how many. Not to be called on a shard's thread.
+    /// Saves at most `most` entries of a cache over all shards; returns their number. Must not be called on a shard's thread.
     pub async fn save_cache(&self, cache: SavedCache, most: usize) -> Result<usize> {
         let version = self.catalog().version;
         let (db, count, metadata) = match cache {
@@ -192,7 +192,7 @@ impl Engine {
         Ok((db, count, metadata))
     }
 
-    /// Warms a cache with what was saved, until `deadline`; returns how many entries that were, `None` if nothing is saved.
+    /// Warms a cache from its saved file until `deadline`; returns the number of entries, `None` without a file.
     pub async fn load_cache(&self, cache: SavedCache, deadline: Instant) -> Result<Option<usize>> {
         let mut files = Vec::new();
         for extension in ["metadata", "crc", "db"] {
@@ -236,7 +236,7 @@ impl Engine {
         metadata.sstables.iter().map(find).collect()
     }
 
-    /// Everything up to what cannot be understood.
+    /// The entries before the first invalid one.
     fn wanted_keys(
         &self,
         metadata: &SavedMetadata,
@@ -288,14 +288,14 @@ impl Engine {
     }
 
     async fn warm(&self, mut wanted: Vec<Wanted>, deadline: Instant) -> Result<usize> {
-        // Keys that lie side by side in an index are looked up one after the other.
+        // Look up neighbouring keys of an index together.
         wanted.sort_by_key(|wanted| wanted.key().token);
         let mut count = 0;
         let mut wanted = wanted.into_iter();
         while self.disk.clock().now() < deadline {
             let mut batch = Vec::new();
             let mut owner = None;
-            // Shards own stretches of tokens, so batches are of one.
+            // Shards own token ranges, so a batch of sorted keys is mostly of one shard.
             for wanted in wanted.by_ref().take(BATCH) {
                 let index = self.owner(wanted.key().token);
                 if *owner.get_or_insert(index) != index {

@@ -1,7 +1,7 @@
-//! Which SSTables of a table are being compacted: no two compactions have one in common.
+//! Claims on SSTables: two compactions never share an input.
 //!
-//! Whoever removes all SSTables, or wants all of them, closes the claims first: nothing new begins, what runs is told to stop, and
-//! when its claims are gone the table is the closer's alone until it opens them again.
+//! A truncation or major compaction needs all SSTables of a table. It closes the claims: no compaction can start, running ones are
+//! cancelled, and once their claims are dropped the closer has the table to itself.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use halcyon_sstable::Descriptor;
 #[derive(Default)]
 pub(crate) struct Claims {
     state: Mutex<State>,
-    /// Held by the one who has closed them.
+    /// Held by the closer.
     closing: Arc<futures_util::lock::Mutex<()>>,
 }
 
@@ -25,13 +25,13 @@ struct State {
     waiting: Vec<oneshot::Sender<()>>,
 }
 
-/// SSTables that are one compaction's until this is dropped.
+/// SSTables that belong to one compaction until this is dropped.
 pub(crate) struct Claim {
     claims: Arc<Claims>,
     descriptors: Vec<Descriptor>,
 }
 
-/// Nothing compacts the table while this is held.
+/// While this is held, no compaction of the table can start.
 pub(crate) struct Closed {
     claims: Arc<Claims>,
     _turn: OwnedMutexGuard<()>,
@@ -42,7 +42,7 @@ impl Claims {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims what `choose` names, which is shown what is taken; nothing while the claims are closed.
+    /// Claims the SSTables that `choose` picks; `choose` gets the set of claimed ones. Claims nothing while the claims are closed.
     pub(crate) fn claim<T>(
         self: &Arc<Claims>,
         choose: impl FnOnce(&BTreeSet<Descriptor>) -> Option<(Vec<Descriptor>, T)>,
@@ -61,7 +61,7 @@ impl Claims {
         Claim { claims: self.clone(), descriptors }
     }
 
-    /// `cancel` tells what runs to stop; nothing new has begun when it is called.
+    /// Closes the claims, then calls `cancel` to stop running compactions, and waits for them.
     pub(crate) async fn close(self: &Arc<Claims>, cancel: impl FnOnce()) -> Closed {
         let closed =
             Closed { claims: self.clone(), _turn: self.closing.clone().lock_owned().await };
@@ -77,14 +77,14 @@ impl Claims {
                 state.waiting.push(sender);
                 receiver
             };
-            // The state that holds the sender is gone only with the table.
+            // The sender is dropped only with the table.
             let _ = gone.await;
         }
     }
 }
 
 impl Closed {
-    /// The closer's own claim, which outlives the closing.
+    /// A claim of the closer, which outlives the closing.
     pub(crate) fn claim(&self, descriptors: Vec<Descriptor>) -> Claim {
         self.claims.take(&mut self.claims.lock(), descriptors)
     }
@@ -127,8 +127,8 @@ mod tests {
         claims.claim(free).map(|(claim, ())| claim)
     }
 
-    /// Proves that an SSTable has one claim at a time, that closing waits for all of them and lets none begin, and that the next
-    /// closer waits for the one before it.
+    /// Proves that an SSTable has at most one claim, that closing waits for all claims and prevents new ones, and that closers wait for
+    /// each other.
     #[test]
     fn claims_are_disjoint_and_can_be_closed() {
         let claims = Arc::<Claims>::default();

@@ -1,10 +1,10 @@
-//! The control thread: starts compaction threads, keeps the pace, looks after what no event tells of.
+//! The control thread: it starts compaction threads, sets the rate, and checks tables periodically.
 //!
-//! 1. Whenever something is due it starts compaction threads. It does so itself because a thread inherits its scheduling class, and
-//!    one that is idle may not rise from that.
-//! 2. While compaction runs under a latency target, it looks at the reads ten times a second (`io::pacing`).
-//! 3. Once a second it asks how far compaction is behind, and what that calls for (`backlog`).
-//! 4. Once a minute all tables are looked at: data expires without anybody writing.
+//! 1. It starts compaction threads when work is due. No other thread does, because a thread inherits its scheduling class from its parent
+//!    and cannot leave the idle class.
+//! 2. While compaction runs under a latency target, it measures the reads ten times a second (`io::pacing`).
+//! 3. Once a second it computes the backlog and reacts to it (`backlog`).
+//! 4. Once a minute it asks the strategies of all tables, because data expires without any event.
 
 use std::future::poll_fn;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -24,11 +24,11 @@ use crate::engine::Engine;
 const LATENCY_LOOK: Duration = Duration::from_millis(100);
 const BACKLOG_LOOK: Duration = Duration::from_secs(1);
 const TABLES_LOOK: Duration = Duration::from_secs(60);
-/// A start has other things to do first.
+/// The first check of all tables waits, so that it does not compete with the start.
 const FIRST_TABLES_LOOK: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// To be called once, when the engine is complete.
+    /// To be called once, after the start.
     pub(crate) fn start_control(self: &Arc<Engine>) {
         if self.disk.is_simulated() {
             return;
@@ -67,7 +67,7 @@ impl Engine {
                 Work::Job(job) => job(self.clone()).await,
             }
         }
-        // Whoever waits for the slot to be free may want the engine's directories.
+        // Release the engine before the slot: a waiter for the slot may need the directories' locks.
         drop(self);
         drop(slot);
     }

@@ -1,9 +1,9 @@
-//! What a compaction that failed means.
+//! Failed compactions.
 //!
-//! 1. It is told, with the table, the inputs, the cause and the cure. The inputs are as they were.
-//! 2. A corrupt input is not compacted again until the next start; the others are. Reads of it fail where it is corrupt. What else
-//!    happens `disk_failure_policy` says: only `stop_paranoid` and `die` stop the node for one SSTable, as in Cassandra.
-//! 3. A device that fails is what `stop` is for too.
+//! 1. The failure is reported with table, inputs, cause and cure.
+//! 2. A corrupt input is excluded from compactions until the next start; reads fail only in its corrupt part. `disk_failure_policy`
+//!    determines the rest: only `stop_paranoid` and `die` stop the node for one SSTable, as in Cassandra.
+//! 3. A failing device also triggers `stop`.
 //! 4. Any other failure starts a back-off: one minute, doubled by each further failure, at most an hour.
 
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Backoff {
     }
 }
 
-/// What the reader of the log can do about it.
+/// The cure, for the operator.
 fn cure(error: &Error) -> &'static str {
     match error {
         Error::Compaction(Compaction::NoSpace { .. }) => "free space or add a data directory",
@@ -59,13 +59,13 @@ fn cure(error: &Error) -> &'static str {
             "free space or add a data directory"
         }
         Error::Disk(_) | Error::Compaction(Compaction::Io(_)) => {
-            "look at the device and its file system"
+            "check the device and its file system"
         }
-        _ => "restarting the node opens the SSTables anew",
+        _ => "restart the node to reopen the SSTables",
     }
 }
 
-/// The file of an input that is corrupt.
+/// The corrupt file.
 fn corrupt_file(error: &Error) -> Option<&std::path::Path> {
     match error {
         Error::SSTable(SSTable::Corrupt { path, .. })

@@ -1,4 +1,4 @@
-//! What is written down of a compaction that has ended: a row of `system.compaction_history`, a line in the log.
+//! Records finished compactions: a row of `system.compaction_history` and a line in the log.
 
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ fn row(running: &Running, outcome: &Outcome, micros: i64) -> Option<Mutation> {
             b"compaction_properties" => frozen_map(&[("compaction_type", running.kind.name())]),
             b"keyspace_name" => running.keyspace.clone().into_bytes(),
             b"rows_merged" => {
-                // As an assignment does it: what was there before is deleted just before.
+                // Like an assignment in CQL, which deletes the old collection one microsecond before.
                 let time =
                     DeletionTime { marked_for_delete_at: micros - 1, local_deletion_time: seconds };
                 row.parts.complex_deletions.push(ComplexDeletion { column: index, time });
@@ -76,7 +76,7 @@ fn row(running: &Running, outcome: &Outcome, micros: i64) -> Option<Mutation> {
     Some(mutation)
 }
 
-/// How many partitions were found in how many inputs.
+/// The numbers of partitions by the number of inputs that had them.
 fn merged(outcome: &Outcome) -> impl Iterator<Item = (usize, u64)> + '_ {
     outcome.merged_partitions.iter().copied().enumerate().filter(|(_, count)| *count > 0)
 }
@@ -85,7 +85,7 @@ fn mebibytes(bytes: u64) -> String {
     format!("{:.3}MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-/// As Cassandra's `CompactionTask` says it.
+/// In the words of Cassandra's `CompactionTask`.
 fn line(running: &Running, outcome: &Outcome, millis: u64) -> String {
     let mut outputs = String::new();
     for output in &outcome.outputs {
@@ -116,7 +116,7 @@ fn line(running: &Running, outcome: &Outcome, millis: u64) -> String {
 }
 
 impl Engine {
-    /// Tells of a compaction that has ended well.
+    /// Records a successful compaction.
     pub(super) async fn write_down(&self, store: &Store, running: &Running, outcome: &Outcome) {
         let now = self.disk.clock().now();
         let took = now.saturating_since(running.began);
@@ -129,7 +129,7 @@ impl Engine {
             return;
         }
         if let Some(row) = row(running, outcome, self.disk.clock().unix_micros()) {
-            // A node that is draining takes no more writes, and loses the row.
+            // A draining node refuses writes; the row is lost.
             let _ = self.persist(vec![row]).await;
         }
     }

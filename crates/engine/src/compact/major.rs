@@ -1,7 +1,7 @@
-//! Major compactions (`nodetool compact`): everything of a table, because somebody asked, into what its strategy makes of it: one SSTable,
-//! levels, or shards, for each repair state.
+//! Major compactions (`nodetool compact`): compact all SSTables of a table, on request, into the strategy's form (one SSTable, levels or
+//! shards), separately for each repair state.
 //!
-//! The last one of each table is remembered until the node stops, so that whoever asked can see what became of it.
+//! The result of the last one of each table is kept until the node stops, for `halcyon_views.major_compactions`.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::version::View;
 use crate::{Error, Result};
 
-/// A major compaction and what became of it.
+/// A major compaction and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MajorCompaction {
     pub keyspace: String,
@@ -28,17 +28,17 @@ pub struct MajorCompaction {
     pub ended_ms: Option<i64>,
     pub sstables_in: usize,
     pub sstables_out: usize,
-    /// As stored.
+    /// Stored bytes.
     pub bytes_in: u64,
     pub bytes_out: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MajorState {
-    /// Or waiting for its turn.
+    /// Running, or waiting for its turn.
     Running,
     Done,
-    /// Somebody wanted it to end; the SSTables are as they were.
+    /// Stopped on request; the SSTables are unchanged.
     Stopped,
     Failed(String),
 }
@@ -93,7 +93,7 @@ impl Engine {
         self.majors().iter().map(|(_, major)| major.clone()).collect()
     }
 
-    /// Has a table compacted as a whole, in the background.
+    /// Starts a major compaction of a table in the background.
     pub fn begin_major_compaction(self: &Arc<Engine>, table: TableId) -> Result<()> {
         let store = self.store_of(table)?;
         let begun = MajorCompaction::begin(&store, self.now_ms());
@@ -111,7 +111,7 @@ impl Engine {
         }
         self.compactions.schedule.add(Box::new(move |engine| {
             Box::pin(async move {
-                // It may have been stopped before its turn came.
+                // It can have been stopped before its turn.
                 let wanted =
                     |(id, major): &(TableId, MajorCompaction)| *id == table && major.runs();
                 if !engine.majors().iter().any(wanted) {
@@ -127,7 +127,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends a table's major compaction, if one runs or waits: at the next partition, with its SSTables as they were.
+    /// Stops a running or waiting major compaction at the next partition; the SSTables remain unchanged.
     pub fn stop_major_compaction(&self, table: TableId) {
         let compactions = &self.compactions;
         let is_major = |running: &super::Running| {
@@ -144,13 +144,13 @@ impl Engine {
         }
     }
 
-    /// A major compaction, until its end.
+    /// Runs a major compaction to its end.
     pub async fn compact(self: &Arc<Engine>, table: TableId) -> Result<Vec<Outcome>> {
         let store = self.store_of(table)?;
         let (answer, answered) = oneshot::channel();
         self.compactions.schedule.add(Box::new(move |engine| {
             Box::pin(async move {
-                // Whoever asked may have gone; the SSTables are compacted all the same.
+                // The caller can have gone away; the compaction was done anyway.
                 let _ = answer.send(engine.compact_whole(&store).await);
             })
         }));
@@ -163,7 +163,7 @@ impl Engine {
         store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))
     }
 
-    /// Compactions of the table that run are stopped: their inputs are wanted too.
+    /// Stops running compactions of the table, because their inputs are needed.
     async fn compact_whole(&self, store: &Arc<Store>) -> Result<Vec<Outcome>> {
         let (claim, view) = {
             let closed = self.stop_compactions(store).await;
@@ -179,7 +179,7 @@ impl Engine {
         outcome
     }
 
-    /// Each group as the strategy wants it.
+    /// Compacts each group in the strategy's form.
     async fn compact_groups(&self, store: &Arc<Store>, view: &Arc<View>) -> Result<Vec<Outcome>> {
         let strategy = strategy_of(store);
         let gc_before = self.gc_before(store, self.disk.clock().unix_micros());

@@ -1,7 +1,7 @@
-//! How fast compaction goes, and who says so.
+//! The rate of compaction.
 //!
-//! `compaction_throughput` is the ceiling. Under it, `compaction_latency_target` gives compaction what the reads leave; how far it
-//! is behind (`backlog`) says what it gets at least.
+//! `compaction_throughput` is the ceiling. Under it, `compaction_latency_target` gives compaction the rate that the reads leave; the
+//! backlog sets a floor.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use halcyon_io::pacing::{LatencyController, LatencyCounts, RateLimiter, Sample};
 pub(super) struct Pace {
     pub(super) limiter: RateLimiter,
     state: Mutex<State>,
-    /// The 99th percentile of the reads that were looked at last, in nanoseconds; zero: none.
+    /// The 99th percentile of the reads in the last interval, in nanoseconds; 0 without reads.
     read_p99_ns: AtomicU64,
     urgent: AtomicBool,
 }
@@ -29,14 +29,14 @@ struct State {
     seen: Option<(Instant, LatencyCounts, u64)>,
 }
 
-/// `halcyon_views.compaction_pace` shows this.
+/// The values of `halcyon_views.compaction_pace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionPace {
-    /// Bytes per second that compactions may read together; `None`: as many as they can.
+    /// Bytes per second for all compactions together; `None`: unlimited.
     pub rate: Option<u64>,
     pub throughput: Option<u64>,
     pub latency_target: Option<Duration>,
-    /// Of reads of single partitions lately.
+    /// Of recent reads of single partitions.
     pub read_p99: Option<Duration>,
     pub compactors: usize,
     pub waiting: usize,
@@ -92,7 +92,7 @@ impl Pace {
         self.urgent.store(pressure.urgent, Relaxed);
     }
 
-    /// Looks at the reads since the last look; whether there is a target to be kept.
+    /// Measures the reads since the last call; true if there is a target.
     fn look(&self, now: Instant, reads: impl FnOnce() -> LatencyCounts) -> bool {
         let mut state = self.lock();
         let Some(target) = state.target else { return false };
@@ -120,7 +120,7 @@ impl Pace {
         true
     }
 
-    /// Nothing compacts: what the reads do says nothing.
+    /// Resets the controller: without a compaction, the latency of reads carries no information.
     fn rest(&self) {
         self.lock().seen = None;
     }
@@ -135,18 +135,18 @@ impl State {
 }
 
 impl Engine {
-    /// `compaction_throughput` from now on; `None`: no throttle.
+    /// Sets `compaction_throughput`; `None`: unlimited.
     pub fn set_compaction_throughput(&self, rate: Option<u64>) {
         self.compactions.pace.set_throughput(rate);
     }
 
-    /// `compaction_latency_target` from now on; `None`: none.
+    /// Sets `compaction_latency_target`; `None`: no target.
     pub fn set_compaction_latency_target(&self, target: Option<Duration>) {
         self.compactions.pace.set_latency_target(target);
         self.compactions.schedule.wake();
     }
 
-    /// `concurrent_compactors` from now on. Compactions that run go on.
+    /// Sets `concurrent_compactors`. Running compactions continue.
     pub fn set_concurrent_compactors(&self, count: usize) {
         self.compactions.schedule.set_limit(count);
     }
@@ -165,7 +165,7 @@ impl Engine {
         }
     }
 
-    /// Whether there is a target that has to be looked after.
+    /// Adjusts the rate; true if there is a target.
     pub(super) fn keep_pace(&self, now: Instant) -> bool {
         let pace = &self.compactions.pace;
         if !self.compactions.schedule.is_working() {

@@ -1,8 +1,8 @@
-//! What compaction threads do next, and how many of them there are.
+//! The queue of the compaction threads, and their number.
 //!
-//! 1. Tables whose SSTables have changed stand in line, each once; what somebody asked for goes first.
-//! 2. Whoever adds to the line wakes the control thread, which starts threads while fewer than `concurrent_compactors` run.
-//! 3. A thread takes from the line until it is empty, or until there are too many threads; then it ends.
+//! 1. Tables with changed SSTables are queued, each once; requested compactions go first.
+//! 2. Adding to the queue wakes the control thread, which starts threads while fewer than `concurrent_compactors` run.
+//! 3. A thread takes from the queue until it is empty or there are too many threads; then it ends.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -41,7 +41,7 @@ struct State {
 pub(super) struct Slot(Arc<Schedule>);
 
 impl Schedule {
-    /// Whoever starts threads listens to the receiver.
+    /// The receiver wakes the control thread.
     pub(super) fn new(limit: usize) -> (Arc<Schedule>, Receiver<()>) {
         let (wake, woken) = channel();
         let state =

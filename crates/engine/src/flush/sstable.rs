@@ -1,4 +1,4 @@
-//! A sealed memtable becomes an SSTable of the live set.
+//! Writes a sealed memtable as an SSTable of the live set.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Engine {
         match written.await {
             Ok(()) => transaction.commit().await?,
             Err(e) => {
-                // Where even the cleaning fails, the log stays and the next start finishes it.
+                // If the abort fails too, the log remains, and recovery at the next start finishes the abort.
                 let _ = transaction.abort().await;
                 return Err(e);
             }
@@ -120,7 +120,7 @@ impl Engine {
     }
 }
 
-/// The table's layout, without static columns if no static row is there: each partition would pay for an empty one.
+/// The table's layout, without static columns if there is no static row: otherwise each partition would store an empty one.
 fn flushed_layout(layout: &Arc<Layout>, memtable: &Memtable) -> Arc<Layout> {
     let any = || memtable.partitions().any(|(_, partition)| partition.static_row().is_some());
     if layout.statics.is_empty() || any() {
@@ -129,7 +129,7 @@ fn flushed_layout(layout: &Arc<Layout>, memtable: &Memtable) -> Arc<Layout> {
     Arc::new(Layout { statics: Vec::new(), ..Layout::clone(layout) })
 }
 
-/// The least values, which all others are stored relative to (`EncodingStats`).
+/// The minima, relative to which all values are stored (`EncodingStats`).
 fn bases(memtable: &Memtable) -> Bases {
     let mut least = Least { timestamp: i64::MAX, local_deletion_time: u32::MAX, ttl: i32::MAX };
     for (_, partition) in memtable.partitions() {

@@ -1,4 +1,4 @@
-//! What starts flushes by itself: a commit log short of space, and `memtable_flush_period_in_ms`.
+//! Automatic flushes: when the commit log is short of space, and by `memtable_flush_period_in_ms`.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::shard::{Shard, ShardTable};
 const PERIOD_CHECK: Duration = Duration::from_secs(1);
 
 impl Shard {
-    /// Flushes what holds the oldest segment of the log whenever its space runs short.
+    /// Flushes the tables that keep the log's oldest segment whenever space is short.
     pub(crate) fn watch_log(&self) {
         let (log, this) = (self.log.clone(), self.handle().map(|shard| Rc::downgrade(&shard)));
         let Some(this) = this else { return };
@@ -29,7 +29,7 @@ impl Shard {
                     }
                 }
                 if failed {
-                    // Nothing is gained by trying again before another flush has ended.
+                    // Retrying before another flush has ended would be useless.
                     shard.space.notified().await;
                 }
             }
@@ -55,8 +55,8 @@ impl Shard {
         spawn(watching).detach();
     }
 
-    /// Returns the shortest period that any table has. An empty memtable begins its period anew; one whose predecessor is not written yet
-    /// waits for that, or they would pile up where the period is shorter than a flush.
+    /// Flushes the memtables that are too old; returns the shortest period of any table. The period of an empty memtable restarts. A memtable
+    /// waits for the flush of its predecessor: otherwise they would pile up if the period is shorter than a flush.
     pub(crate) fn flush_expired(&self) -> Option<Duration> {
         let tables: Vec<Rc<ShardTable>> = self.tables.borrow().values().cloned().collect();
         let now = self.now();
@@ -78,7 +78,7 @@ impl Shard {
         shortest
     }
 
-    /// A table that is gone needs no records.
+    /// Tells the log that a dropped table needs no records.
     pub(crate) fn forget_log(&self, table: TableId) {
         self.log.discard_below(table, self.log.position());
     }

@@ -1,4 +1,4 @@
-//! Where a partition stands in a memtable: by token, then key. Look-ups compare against keys and edges without a copy.
+//! Ring positions in a memtable: keys ordered by token, then bytes, and bounds between them. Look-ups compare without copying a key.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -6,10 +6,10 @@ use std::ops::Bound;
 
 use halcyon_stream::PartitionKey;
 
-/// A partition's key, or a place between keys.
-pub(super) trait Place {
+/// A partition's key, or a bound between keys.
+pub(super) trait RingPosition {
     fn token(&self) -> i64;
-    /// Before or behind all keys with the token, or else at `bytes`.
+    /// Before or after all keys with the token, or at `bytes`.
     fn side(&self) -> Ordering;
     fn bytes(&self) -> &[u8];
 }
@@ -17,7 +17,7 @@ pub(super) trait Place {
 #[derive(Debug)]
 pub(super) struct Key(pub(super) PartitionKey);
 
-/// A place between two partitions; `Less` than all that lies behind it.
+/// A bound between two partitions; less than every partition after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Edge {
     BeforeToken(i64),
@@ -26,7 +26,7 @@ pub(crate) enum Edge {
     AfterKey(PartitionKey),
 }
 
-impl Place for PartitionKey {
+impl RingPosition for PartitionKey {
     fn token(&self) -> i64 {
         self.token
     }
@@ -40,7 +40,7 @@ impl Place for PartitionKey {
     }
 }
 
-impl Place for Edge {
+impl RingPosition for Edge {
     fn token(&self) -> i64 {
         match self {
             Edge::BeforeToken(token) | Edge::AfterToken(token) => *token,
@@ -65,7 +65,7 @@ impl Place for Edge {
 }
 
 impl Edge {
-    /// Whether a partition lies behind the edge.
+    /// Whether a partition is after the bound.
     pub(crate) fn is_before(&self, key: &PartitionKey) -> bool {
         matches!(
             (compare(self, key), self),
@@ -74,11 +74,11 @@ impl Edge {
     }
 
     pub(crate) fn token(&self) -> i64 {
-        Place::token(self)
+        RingPosition::token(self)
     }
 
-    /// As a bound from which a map goes on.
-    pub(super) fn bound(&self) -> Bound<&dyn Place> {
+    /// The bound for a range of the map.
+    pub(super) fn bound(&self) -> Bound<&dyn RingPosition> {
         match self {
             Edge::BeforeKey(key) => Bound::Included(key),
             other => Bound::Excluded(other),
@@ -86,38 +86,38 @@ impl Edge {
     }
 }
 
-fn compare(a: &dyn Place, b: &dyn Place) -> Ordering {
+fn compare(a: &dyn RingPosition, b: &dyn RingPosition) -> Ordering {
     a.token()
         .cmp(&b.token())
         .then_with(|| a.side().cmp(&b.side()))
         .then_with(|| a.bytes().cmp(b.bytes()))
 }
 
-impl<'a> Borrow<dyn Place + 'a> for Key {
-    fn borrow(&self) -> &(dyn Place + 'a) {
+impl<'a> Borrow<dyn RingPosition + 'a> for Key {
+    fn borrow(&self) -> &(dyn RingPosition + 'a) {
         &self.0
     }
 }
 
-impl Ord for dyn Place + '_ {
+impl Ord for dyn RingPosition + '_ {
     fn cmp(&self, other: &Self) -> Ordering {
         compare(self, other)
     }
 }
 
-impl PartialOrd for dyn Place + '_ {
+impl PartialOrd for dyn RingPosition + '_ {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for dyn Place + '_ {
+impl PartialEq for dyn RingPosition + '_ {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for dyn Place + '_ {}
+impl Eq for dyn RingPosition + '_ {}
 
 impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {

@@ -1,14 +1,13 @@
-//! Memtables: what was written since the last flush, sorted, in memory.
+//! Memtables: the writes since the last flush, sorted, in memory.
 //!
 //! ```text
 //!   Slot ── open:   Memtable, changed by its shard alone      BTreeMap (token, key) ─► Partition
 //!        └─ sealed: Arc<Memtable>, read by shard and flush                             rows, ranges, static row
 //! ```
-//! 1. A write pins the slot while its log record becomes durable, then changes the memtable.
-//! 2. A frozen slot takes no new pins; when the last pin is gone it is sealed, and nothing in it changes any more.
-//! 3. A read takes a snapshot of one partition at a time: it sees all of a mutation or nothing (`partition.rs`, `rows.rs`).
-//! 4. What is written to one place is merged at once by Cassandra's rules; what a deletion shadows in other places stays until
-//!    it is read.
+//! 1. A write pins the memtable while its log record becomes durable, then changes it.
+//! 2. A frozen memtable takes no new pins; when the last pin is dropped it is sealed, and never changes again.
+//! 3. A read clones one partition at a time: it sees all of a mutation or none of it (`partition.rs`, `rows.rs`).
+//! 4. Two writes to one cell are reconciled at once; cells that a deletion shadows stay until they are read or flushed.
 
 mod key;
 mod partition;
@@ -28,12 +27,12 @@ use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
 
 use crate::columns::ColumnMap;
 pub(crate) use key::Edge;
-use key::{Key, Place};
+use key::{Key, RingPosition};
 pub(crate) use partition::Partition;
 pub(crate) use slot::{Pin, Slot};
 pub(crate) use stream::MemtableStream;
 
-/// Of one table, of one shard.
+/// The memtable of one table on one shard.
 pub(crate) struct Memtable {
     table: Arc<Table>,
     partitions: BTreeMap<Key, Partition>,
@@ -60,7 +59,7 @@ impl Memtable {
         self.bytes
     }
 
-    /// The oldest write in it; `i64::MAX` if there is none.
+    /// The oldest timestamp; `i64::MAX` if it is empty.
     pub(crate) fn min_timestamp(&self) -> i64 {
         self.min_timestamp
     }
@@ -74,16 +73,17 @@ impl Memtable {
     }
 
     pub(crate) fn partition(&self, key: &PartitionKey) -> Option<&Partition> {
-        self.partitions.get(key as &dyn Place)
+        self.partitions.get(key as &dyn RingPosition)
     }
 
-    /// The first partition behind an edge.
+    /// The first partition after a bound.
     pub(crate) fn first_behind(&self, edge: &Edge) -> Option<(&PartitionKey, &Partition)> {
-        let mut behind = self.partitions.range::<dyn Place, _>((edge.bound(), Bound::Unbounded));
+        let mut behind =
+            self.partitions.range::<dyn RingPosition, _>((edge.bound(), Bound::Unbounded));
         behind.next().map(|(key, partition)| (&key.0, partition))
     }
 
-    /// Takes all of another memtable of the same table.
+    /// Merges another memtable of the same table into this one.
     pub(crate) fn absorb(&mut self, other: Memtable) -> Result<(), MergeError> {
         let (table, layout) = (self.table.id, self.table.layout.clone());
         for (Key(key), partition) in other.partitions {
@@ -94,7 +94,7 @@ impl Memtable {
         Ok(())
     }
 
-    /// Applies a mutation of any layout of the table: columns that the table no longer has vanish.
+    /// Applies a mutation of any layout of the table; cells of columns that the table no longer has are dropped.
     pub(crate) fn apply(&mut self, mut mutation: Mutation) -> Result<(), MergeError> {
         let layout = &self.table.layout;
         if !Arc::ptr_eq(&mutation.layout, layout) && mutation.layout != *layout {
@@ -105,7 +105,7 @@ impl Memtable {
         }
         self.min_timestamp = self.min_timestamp.min(oldest(&mutation));
         let mut grown = 0;
-        if !self.partitions.contains_key(&mutation.key as &dyn Place) {
+        if !self.partitions.contains_key(&mutation.key as &dyn RingPosition) {
             grown += size_of::<Key>() + size_of::<Partition>() + mutation.key.bytes.len() + 32;
         }
         let key = std::mem::replace(&mut mutation.key, PartitionKey::empty());
@@ -116,7 +116,7 @@ impl Memtable {
     }
 }
 
-/// The oldest write of a mutation. Deletions do not count: none can be lost when another is purged.
+/// The oldest timestamp of a mutation's data. Deletions do not count: purging one tombstone cannot revive another.
 fn oldest(mutation: &Mutation) -> i64 {
     let rows = mutation.static_row.iter().chain(&mutation.rows);
     let of_row = |row: &halcyon_stream::RowBuf| {

@@ -1,4 +1,4 @@
-//! One partition of a memtable. A clone is a snapshot: it shares everything and never changes.
+//! One partition of a memtable. A clone shares everything and never changes, so it serves as a consistent copy.
 
 use std::sync::Arc;
 
@@ -36,12 +36,12 @@ impl Partition {
         self.static_row.as_deref()
     }
 
-    /// In order, not overlapping.
+    /// Disjoint and in order.
     pub(crate) fn ranges(&self) -> &[RangeTombstone] {
         self.ranges.as_deref().map_or(&[], Ranges::as_slice)
     }
 
-    /// All rows, shadowed ones too.
+    /// All rows, including shadowed ones.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &RowBuf> {
         let mut at = self.rows.first();
         std::iter::from_fn(move || {
@@ -51,7 +51,7 @@ impl Partition {
         })
     }
 
-    /// What a mutation alone would make, and how many bytes it takes.
+    /// The partition of a single mutation, and its size in bytes.
     pub(crate) fn of(mutation: Mutation) -> Result<(Partition, usize), MergeError> {
         let layout = mutation.layout.clone();
         let mut partition = Partition::default();
@@ -60,7 +60,7 @@ impl Partition {
         Ok((partition, size_of::<Partition>() + usize::try_from(bytes).unwrap_or(0)))
     }
 
-    /// The write that would make this partition.
+    /// Adds the writes that make this partition to a mutation.
     pub(super) fn write_to(&self, mutation: &mut Mutation) {
         mutation.deletion = self.deletion;
         mutation.static_row = self.static_row().cloned();
@@ -68,7 +68,7 @@ impl Partition {
         mutation.range_tombstones = self.ranges().to_vec();
     }
 
-    /// Columns are numbered as `merger`'s. Returns by how many bytes the partition has grown.
+    /// Applies a mutation whose columns are numbered as `merger`'s. Returns the growth in bytes.
     pub(super) fn apply(
         &mut self,
         mutation: Mutation,

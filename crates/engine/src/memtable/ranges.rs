@@ -1,10 +1,10 @@
-//! The range tombstones of one partition: in order, not overlapping (`RangeTombstoneList`).
+//! The range tombstones of one partition: disjoint and in order (`RangeTombstoneList`).
 //!
-//! A tombstone that comes in cuts those that it meets: in each stretch the superseding one stays.
+//! A new tombstone splits those that it overlaps; in each part the superseding one remains.
 //! ```text
-//!   was      ├───── 5 ─────┤        ├── 9 ──┤
-//!   comes          ├────────── 7 ───────┤
-//!   is       ├─ 5 ─┤────── 7 ──────┤── 9 ──┤
+//!   before   ├───── 5 ─────┤        ├── 9 ──┤
+//!   new            ├────────── 7 ───────┤
+//!   after    ├─ 5 ─┤────── 7 ───────┤── 9 ──┤
 //! ```
 
 use std::cmp::Ordering;
@@ -15,12 +15,12 @@ use halcyon_stream::{BoundBuf, RangeTombstone};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ranges(Vec<RangeTombstone>);
 
-/// The same cut as the end of what lies before it.
+/// The bound as the end of the range before it.
 fn ending(bound: &BoundBuf) -> BoundBuf {
     BoundBuf { kind: bound.kind.as_close(), ..bound.clone() }
 }
 
-/// The same cut as the start of what lies behind it.
+/// The bound as the start of the range after it.
 fn starting(bound: &BoundBuf) -> BoundBuf {
     BoundBuf { kind: bound.kind.as_open(), ..bound.clone() }
 }
@@ -34,7 +34,7 @@ impl Ranges {
         &self.0
     }
 
-    /// Returns by how many bytes the list has grown.
+    /// Inserts a range tombstone; returns the growth in bytes.
     pub(crate) fn insert(&mut self, clusterings: &Clusterings, new: RangeTombstone) -> isize {
         let before = |a: &BoundBuf, b: &BoundBuf| order(clusterings, a, b).is_lt();
         if new.time.is_live() || !before(&new.start, &new.end) {

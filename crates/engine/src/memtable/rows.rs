@@ -3,8 +3,8 @@
 //! ```text
 //!   none │ one row │ Arc ─► [ leaf, leaf, … ]    leaf: Arc ─► up to 64 rows, each an Arc
 //! ```
-//! A clone shares everything, so a reader takes a snapshot of a partition of any size in one step. A writer that finds a
-//! part shared copies that part alone (the list of leaves, one leaf); one that nobody shares is changed in place.
+//! A clone shares everything, so a reader gets a consistent copy of a partition of any size in one step. A writer copies only the shared
+//! parts that it changes (the list of leaves, one leaf), and changes the others in place.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ type Leaf = Vec<Arc<RowBuf>>;
 pub(crate) enum Rows {
     #[default]
     Empty,
-    /// Most partitions have no more.
+    /// A single row, as most partitions have.
     One(Arc<RowBuf>),
     /// No leaf is empty.
     Many(Arc<Vec<Arc<Leaf>>>),
 }
 
-/// A place between or at rows; good for as long as the rows do not change.
+/// The index of a row, or of the end; valid until the rows change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct RowAt {
     leaf: usize,
@@ -72,7 +72,7 @@ impl Rows {
         }
     }
 
-    /// The row before; only to be asked for a place behind the first.
+    /// The previous row; there must be one.
     pub(crate) fn before(&self, at: RowAt) -> RowAt {
         if at.row > 0 {
             return RowAt { row: at.row - 1, ..at };
@@ -85,7 +85,7 @@ impl Rows {
         RowAt { leaf, row: rows - 1 }
     }
 
-    /// The first row that does not lie before `position`.
+    /// The first row at or after `position`.
     pub(crate) fn seek(&self, clusterings: &Clusterings, position: Position<'_>) -> RowAt {
         let lies_before = |row: &Arc<RowBuf>| compare(clusterings, row, position).is_lt();
         match self {
@@ -100,7 +100,7 @@ impl Rows {
         }
     }
 
-    /// Puts a row in, merged with the one that is there at its clustering. Returns by how many bytes the rows have grown.
+    /// Inserts a row, or merges it with the row at its clustering. Returns the growth in bytes.
     pub(crate) fn upsert(
         &mut self,
         clusterings: &Clusterings,
@@ -151,7 +151,7 @@ fn upsert_many(
 ) -> Result<isize, MergeError> {
     let position = row.row().position(clusterings.len());
     let lies_before = |there: &Arc<RowBuf>| compare(clusterings, there, position).is_lt();
-    // Behind the last row, as time series come, only one comparison is needed.
+    // Time series append: one comparison is enough for a row after the last one.
     let last = leaves.len().saturating_sub(1);
     let appends = leaves.last().and_then(|leaf| leaf.last()).is_some_and(lies_before);
     let (at, leaf) = if appends {
@@ -171,7 +171,7 @@ fn upsert_many(
     let grown = size_of_row(&row);
     leaf.insert(index, Arc::new(row));
     if leaf.len() > LEAF {
-        // Appended rows leave full leaves behind, others half-full ones.
+        // Appending leaves full leaves; other inserts leave half-full ones.
         let keep = if appends { LEAF } else { LEAF / 2 };
         let rest = leaf.split_off(keep);
         leaves.insert(at + 1, Arc::new(rest));
@@ -179,7 +179,7 @@ fn upsert_many(
     Ok(grown)
 }
 
-/// Bytes that a row takes, with what the allocator and the leaf add.
+/// Bytes of a row with the overhead of allocator and leaf.
 pub(crate) fn size_of_row(row: &RowBuf) -> isize {
     const OVERHEAD: usize = size_of::<RowBuf>() + 48;
     let parts = row.parts.cells.capacity() * size_of::<halcyon_stream::Cell>()

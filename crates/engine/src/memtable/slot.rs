@@ -1,4 +1,4 @@
-//! A memtable's place: open, then frozen with writes still on their way to it, then sealed.
+//! The life of a memtable: open, then frozen while pinned writes are applied, then sealed.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,7 +23,7 @@ pub(crate) struct Slot {
     made: Instant,
 }
 
-/// Keeps a slot open for a write that is on its way.
+/// Keeps a frozen memtable from being sealed until a logged write is applied.
 pub(crate) struct Pin(Rc<Slot>);
 
 impl Slot {
@@ -45,7 +45,7 @@ impl Slot {
         Pin(self.clone())
     }
 
-    /// Nothing is in it, or on its way to it.
+    /// Empty and not pinned.
     pub(crate) fn is_idle(&self) -> bool {
         self.pins.get() == 0 && self.with(Memtable::is_empty)
     }
@@ -61,7 +61,7 @@ impl Slot {
         self.with(|memtable| memtable.partition(key).cloned())
     }
 
-    /// A snapshot of the first partition behind an edge.
+    /// A clone of the first partition after a bound.
     pub(crate) fn first_behind(&self, edge: &Edge) -> Option<(PartitionKey, Partition)> {
         self.with(|memtable| {
             let (key, partition) = memtable.first_behind(edge)?;
@@ -69,7 +69,7 @@ impl Slot {
         })
     }
 
-    /// When the last pin is gone, the memtable for good. The slot must not be pinned any more.
+    /// Waits for the last pin, then seals the memtable. The slot must not be pinned afterwards.
     pub(crate) async fn seal(&self) -> Arc<Memtable> {
         while self.pins.get() > 0 {
             self.unpinned.notified().await;
@@ -87,7 +87,7 @@ impl Slot {
 }
 
 impl Pin {
-    /// Returns by how many bytes the memtable has grown.
+    /// Applies a mutation; returns the growth in bytes.
     pub(crate) fn apply(&self, mutation: Mutation) -> Result<isize, MergeError> {
         match &mut *self.0.state.borrow_mut() {
             State::Open(memtable) => {

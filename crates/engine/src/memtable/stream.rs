@@ -1,9 +1,9 @@
 //! Reads partitions of a memtable as a `FragmentStream`, restricted to slices, in either direction.
 //!
-//! 1. Of each partition a snapshot is taken when it is reached.
-//! 2. The rows of each slice are a stretch of the snapshot; range tombstones are cut at the slices' bounds and become markers.
-//! 3. Rows and markers are merged by position. What the partition's own deletions shadow is left out, as every source of a
-//!    merge must.
+//! 1. Each partition is cloned when the stream reaches it.
+//! 2. The rows of each slice are a run of the clone's rows; range tombstones are cut at the slices' bounds and become markers.
+//! 3. Rows and markers are merged by position. Cells that the partition's own deletions shadow are left out: the merge requires that of
+//!    every source.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -19,28 +19,28 @@ use halcyon_stream::{
 use super::rows::RowAt;
 use super::{Edge, Memtable, Partition, Slot};
 
-/// Where the partitions come from.
+/// The source of the partitions.
 enum Source {
-    /// This one, and no other.
+    /// A single partition.
     One(Option<(PartitionKey, Partition)>),
     Slot(Rc<Slot>),
     Sealed(Arc<Memtable>),
 }
 
-/// A marker as it will come out; `at` is the forward one.
+/// A marker to emit; `at` is its forward position.
 struct CutMarker {
     at: BoundBuf,
     close: Option<DeletionTime>,
     open: Option<DeletionTime>,
 }
 
-enum Reached {
+enum Shown {
     Nothing,
     Start,
-    /// The static row as it is.
+    /// The unchanged static row.
     Static(Arc<RowBuf>),
     Row(Arc<RowBuf>),
-    /// A row with what its deletions left, in `scratch`.
+    /// A row without its shadowed cells, in `scratch`.
     MergedStatic,
     MergedRow,
     Marker(CutMarker),
@@ -58,12 +58,12 @@ pub(crate) struct MemtableStream {
     merger: RowMerger,
     key: PartitionKey,
     partition: Partition,
-    /// Stretches of rows that are still to come, in the direction of the read.
+    /// Runs of rows to emit, in the direction of the read.
     stretches: VecDeque<(RowAt, RowAt)>,
     markers: VecDeque<CutMarker>,
     open: DeletionTime,
     statics_done: bool,
-    reached: Reached,
+    shown: Shown,
     scratch: RowBuf,
 }
 
@@ -90,7 +90,7 @@ impl MemtableStream {
         MemtableStream { behind, until, ..stream }
     }
 
-    /// Everything in it.
+    /// All partitions.
     pub(crate) fn of_all(memtable: Arc<Memtable>) -> MemtableStream {
         let layout = memtable.table().layout.clone();
         MemtableStream::new(Source::Sealed(memtable), layout, Rc::new(Slices::all()))
@@ -110,7 +110,7 @@ impl MemtableStream {
             markers: VecDeque::new(),
             open: DeletionTime::LIVE,
             statics_done: false,
-            reached: Reached::Nothing,
+            shown: Shown::Nothing,
             scratch: RowBuf::new(),
         }
     }
@@ -126,7 +126,7 @@ impl MemtableStream {
         let wanted = |key: &PartitionKey| !self.until.as_ref().is_some_and(|u| u.is_before(key));
         let Some((key, partition)) = found.filter(|(key, _)| wanted(key)) else {
             self.source = Source::One(None);
-            self.reached = Reached::Nothing;
+            self.shown = Shown::Nothing;
             return false;
         };
         if !matches!(self.source, Source::One(_)) {
@@ -137,11 +137,11 @@ impl MemtableStream {
         self.cut();
         self.open = DeletionTime::LIVE;
         self.statics_done = false;
-        self.reached = Reached::Start;
+        self.shown = Shown::Start;
         true
     }
 
-    /// Finds what the slices hold of the partition.
+    /// Restricts the partition to the slices.
     fn cut(&mut self) {
         let clusterings = &self.layout.clusterings;
         let rows = &self.partition.rows;
@@ -174,7 +174,7 @@ impl MemtableStream {
         if self.open.is_live() { self.partition.deletion } else { self.open }
     }
 
-    /// What is left of a row under `active`; false if nothing.
+    /// The rest of a row under `active`; false if nothing remains.
     fn shadow(
         &mut self,
         which: Statics,
@@ -189,14 +189,14 @@ impl MemtableStream {
         let row = self.partition.static_row.clone().filter(|_| self.slices.statics);
         let Some(row) = row else { return Ok(false) };
         if self.partition.deletion.is_live() {
-            self.reached = Reached::Static(row);
+            self.shown = Shown::Static(row);
             return Ok(true);
         }
-        self.reached = Reached::MergedStatic;
+        self.shown = Shown::MergedStatic;
         self.shadow(Statics::Static, &row, self.partition.deletion)
     }
 
-    /// The next row's place, with its row.
+    /// The next row and its index.
     fn next_row(&self) -> Option<(RowAt, &Arc<RowBuf>)> {
         let (from, to) = *self.stretches.front()?;
         let rows = &self.partition.rows;
@@ -229,12 +229,12 @@ impl MemtableStream {
         loop {
             let row = self.next_row().filter(|(_, row)| !self.marker_comes_first(row));
             let Some((at, row)) = row.map(|(at, row)| (at, row.clone())) else {
-                self.reached = match self.markers.pop_front() {
+                self.shown = match self.markers.pop_front() {
                     Some(marker) => {
                         self.open = marker.open.unwrap_or(DeletionTime::LIVE);
-                        Reached::Marker(marker)
+                        Shown::Marker(marker)
                     }
-                    None => Reached::End,
+                    None => Shown::End,
                 };
                 return Ok(());
             };
@@ -244,18 +244,18 @@ impl MemtableStream {
                 if row.row().is_empty() {
                     continue;
                 }
-                self.reached = Reached::Row(row);
+                self.shown = Shown::Row(row);
                 return Ok(());
             }
             if self.shadow(Statics::Regular, &row, active)? {
-                self.reached = Reached::MergedRow;
+                self.shown = Shown::MergedRow;
                 return Ok(());
             }
         }
     }
 
     fn step(&mut self) -> Result<bool, MergeError> {
-        if matches!(self.reached, Reached::Nothing | Reached::End) {
+        if matches!(self.shown, Shown::Nothing | Shown::End) {
             return Ok(self.next_partition());
         }
         if !self.statics_done && self.static_row()? {
@@ -266,7 +266,7 @@ impl MemtableStream {
     }
 }
 
-/// The partition's range tombstones as far as they lie in a slice, as markers in forward order.
+/// The partition's range tombstones within a slice, as markers in forward order.
 fn cut_ranges(
     clusterings: &Clusterings,
     partition: &Partition,
@@ -317,23 +317,23 @@ impl FragmentStream for MemtableStream {
         let stepped = self.step();
         if stepped.is_err() {
             self.source = Source::One(None);
-            self.reached = Reached::Nothing;
+            self.shown = Shown::Nothing;
         }
         stepped
     }
 
     fn fragment(&self) -> Fragment<'_> {
-        match &self.reached {
-            Reached::Nothing | Reached::End => Fragment::End,
-            Reached::Start => Fragment::Start(PartitionStart {
+        match &self.shown {
+            Shown::Nothing | Shown::End => Fragment::End,
+            Shown::Start => Fragment::Start(PartitionStart {
                 key: &self.key,
                 deletion: self.partition.deletion,
             }),
-            Reached::Static(row) => Fragment::Static(row.row()),
-            Reached::Row(row) => Fragment::Row(row.row()),
-            Reached::MergedStatic => Fragment::Static(self.scratch.row()),
-            Reached::MergedRow => Fragment::Row(self.scratch.row()),
-            Reached::Marker(marker) => {
+            Shown::Static(row) => Fragment::Static(row.row()),
+            Shown::Row(row) => Fragment::Row(row.row()),
+            Shown::MergedStatic => Fragment::Static(self.scratch.row()),
+            Shown::MergedRow => Fragment::Row(self.scratch.row()),
+            Shown::Marker(marker) => {
                 let kind: BoundKind = marker.at.kind;
                 let kind = if self.slices.reversed { kind.reversed() } else { kind };
                 let BoundBuf { count, serialized, .. } = &marker.at;

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 pub(super) enum Source {
     Memtable(Box<MemtableStream>),
-    /// Written before the table had the columns that it has now.
+    /// From before the last change of the table's columns.
     Mapped(Box<Mapped>),
     SSTable(Box<SSTableStream>),
 }

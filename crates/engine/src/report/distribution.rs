@@ -1,12 +1,12 @@
-//! How the values of one kind are distributed, and how many come in a second: one thread counts, any thread reads.
+//! A decaying histogram and the rate of its values: one thread writes it, any thread reads it.
 //!
 //! ```text
-//!   bucket   0  1 … 7 │ 8–9  10–11  12–13  14–15 │ 16–19  20–23 …        from 8 on four buckets to an octave
+//!   bucket   0  1 … 7 │ 8–9  10–11  12–13  14–15 │ 16–19  20–23 …        from 8 on, four buckets per octave
 //! ```
-//! 1. A count is a store, not a locked addition: the shard is the only writer. Memory is taken by the first value.
-//! 2. What is counted weighs twice as much a minute later (forward decay, as Cassandra's reservoirs have it), so quantiles
-//!    speak of the last minutes. Weights are cut back before they overflow.
-//! 3. The rate forgets with a time constant of five minutes, as the five-minute rate of a meter.
+//! 1. Counting is a plain store, not an atomic addition, because the shard is the only writer. The first value allocates the memory.
+//! 2. Weights double every minute (forward decay, as in Cassandra's reservoirs), so quantiles cover the last minutes. Weights are
+//!    rescaled before they overflow.
+//! 3. The rate decays with a time constant of five minutes, like the five-minute rate of a meter.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -16,9 +16,9 @@ use halcyon_io::clock::Instant;
 
 /// Up to 2^40: eighteen minutes in nanoseconds.
 const BUCKETS: usize = 8 + 4 * 37;
-/// Weights have grown so often by a factor of two when they are cut back.
+/// The number of doublings after which weights are rescaled.
 const MINUTES_MAX: u64 = 16;
-/// After which nothing of a value is left (`LANDMARK_RESET_INTERVAL_IN_MS`).
+/// The time after which a value has no weight (`LANDMARK_RESET_INTERVAL_IN_MS`).
 const FORGOTTEN_MINUTES: i32 = 30;
 const RATE_SECONDS: f64 = 300.0;
 
@@ -28,14 +28,14 @@ pub(crate) struct Distribution(OnceLock<Box<Counts>>);
 struct Counts {
     count: AtomicU64,
     weights: [AtomicU64; BUCKETS],
-    /// The minute in which a value weighs 60 to 119.
+    /// The minute in which values have weights from 60 to 119.
     landmark: AtomicU64,
     /// Events of the last five minutes, as of `rate_at` (bits of an `f64`, seconds).
     recent: AtomicU64,
     recent_at: AtomicU64,
 }
 
-/// A distribution over all shards at one moment.
+/// The values of all shards at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     pub count: u64,
@@ -77,7 +77,7 @@ impl Counts {
         }
     }
 
-    /// What a value weighs now; linear within a minute.
+    /// The weight of a value now; linear within a minute.
     fn weight(&self, second: u64) -> u64 {
         let mut minutes = (second / 60).saturating_sub(self.landmark.load(Relaxed));
         if minutes >= MINUTES_MAX {
@@ -91,7 +91,7 @@ impl Counts {
         (60 + second % 60) << minutes
     }
 
-    /// Events of the last five minutes as they are seen at `second`.
+    /// Events of the last five minutes before `second`.
     fn recent(&self, second: u64) -> f64 {
         let past = second.saturating_sub(self.recent_at.load(Relaxed));
         f64::from_bits(self.recent.load(Relaxed)) * (-(past as f64) / RATE_SECONDS).exp()
@@ -141,13 +141,13 @@ impl Summary {
         }
     }
 
-    /// The weights of buckets that are not forgotten.
+    /// The buckets with a weight.
     fn weights(&self) -> impl DoubleEndedIterator<Item = (usize, f64)> + '_ {
         let least = 60.0 * f64::from(-FORGOTTEN_MINUTES).exp2();
         self.weights.iter().copied().enumerate().filter(move |(_, weight)| *weight >= least)
     }
 
-    /// The largest value of the bucket in which the quantile (0..=1) falls; 0 if there is nothing.
+    /// The largest value of the bucket with the quantile (0..=1); 0 without values.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let total: f64 = self.weights().map(|(_, weight)| weight).sum();
         let mut seen = 0.0;
@@ -160,7 +160,7 @@ impl Summary {
         self.max()
     }
 
-    /// The largest value of the last bucket that has something.
+    /// The largest value of the last bucket with a weight.
     pub fn max(&self) -> u64 {
         self.weights().next_back().map_or(0, |(bucket, _)| upper(bucket))
     }
@@ -178,7 +178,7 @@ mod tests {
         summary
     }
 
-    /// Proves that every value falls into a bucket that reaches up to it, not more than a quarter further.
+    /// Proves that every value falls into a bucket whose largest value is at most a quarter larger.
     #[test]
     fn buckets_hold_their_values() {
         for value in (0..10_000u64).chain([1 << 20, (1 << 39) + 5, (1 << 40) - 1]) {
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
 
-    /// Proves that quantiles follow what came last, that the count does not forget, and that all fades in half an hour.
+    /// Proves that quantiles follow recent values, that the count does not decay, and that values lose all weight in half an hour.
     #[test]
     fn the_past_fades() {
         let (disk, _) = halcyon_io::Disk::simulated(1);

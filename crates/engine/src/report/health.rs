@@ -1,4 +1,4 @@
-//! Whether the engine takes requests, and if not, why: what the failure policies do.
+//! The failure policies: whether the engine serves requests, and the reason if not.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use crate::engine::Engine;
 use crate::options::{CommitFailurePolicy, DiskFailurePolicy};
 use crate::{Error, Result};
 
-/// What has to end when the engine has failed.
+/// The consequence of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// Reads go on.
     StopWrites,
-    /// Clients are served no more; the process stays.
+    /// Serve no clients; the process keeps running.
     Stop,
     Die,
 }
@@ -57,7 +57,7 @@ impl Health {
 }
 
 impl Engine {
-    /// Something could not be read or written (`disk_failure_policy`).
+    /// Applies `disk_failure_policy` to a failed read or write.
     pub(crate) fn disk_failed(&self, why: String) {
         match self.options.disk_failure_policy {
             DiskFailurePolicy::Stop | DiskFailurePolicy::StopParanoid => {
@@ -70,7 +70,7 @@ impl Engine {
         }
     }
 
-    /// A read has failed: only damaged files are `stop_paranoid`'s business, and not `stop`'s.
+    /// Applies `disk_failure_policy` to a failed read: a damaged file triggers `stop_paranoid` and `die`, but not `stop`.
     pub(crate) fn read_failed(&self, error: &Error) {
         let policy = self.options.disk_failure_policy;
         let text = || format!("a read failed: {error}");
@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// The commit log takes no more writes (`commit_failure_policy`).
+    /// Applies `commit_failure_policy` to a failed commit log.
     pub(crate) fn log_failed(&self, why: String) {
         match self.options.commit_failure_policy {
             CommitFailurePolicy::Stop => self.health.stop(why, FailurePolicy::Stop),

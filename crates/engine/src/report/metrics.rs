@@ -1,4 +1,4 @@
-//! Counters that the server pulls; shards and background threads only add to them.
+//! Metrics of tables. Shards and background threads write them, the server reads them.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -7,16 +7,16 @@ use halcyon_model::request::BatchKind;
 
 use crate::report::distribution::{Distribution, Summary};
 
-/// What is counted of each table; times are in nanoseconds.
+/// The histograms of a table; times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Reads of one partition on its shard, from the first look to the last row that was wanted.
+    /// Reads of one partition on its shard, from the start to the last selected row.
     LocalRead,
     /// Reads of ranges on one shard.
     LocalScan,
-    /// Mutations put into the memtable; the commit log is not in it, as in Cassandra.
+    /// Mutations applied to the memtable, without the commit log, as in Cassandra.
     LocalWrite,
-    /// What a client's statement waited for its rows, or for its writes to be durable and visible.
+    /// The time until a client's statement has its rows, or until its writes are durable and visible.
     CoordinatorRead,
     CoordinatorScan,
     CoordinatorWrite,
@@ -27,7 +27,7 @@ pub enum Measure {
 
 const MEASURES: usize = Measure::RowsPerRead as usize + 1;
 
-/// Of one table on one shard, which alone changes them; a cache line of their own, so that shards do not wait for each other.
+/// The metrics of one table on one shard. Only that shard writes them, on cache lines of its own, so that shards do not contend.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct TableMetrics {
@@ -41,7 +41,7 @@ pub(crate) struct TableMetrics {
     distributions: [Distribution; MEASURES],
 }
 
-/// A table's counters at one moment.
+/// A table's metrics at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableStats {
     pub keyspace: String,
@@ -49,7 +49,7 @@ pub struct TableStats {
     pub flushes: u64,
     pub pending_flushes: u64,
     pub memtable_bytes: u64,
-    /// SSTables that reads looked into.
+    /// SSTables that reads opened.
     pub sstables_read: u64,
     pub bloom_false_positives: u64,
     pub sstables: usize,
@@ -126,7 +126,7 @@ pub(crate) fn subtract(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed).saturating_sub(n), Relaxed);
 }
 
-/// The lesser of what it was and what is new.
+/// Lowers a minimum.
 pub(crate) fn lower(least: &AtomicI64, to: i64) {
     if to < least.load(Relaxed) {
         least.store(to, Relaxed);

@@ -1,9 +1,9 @@
 //! Schema changes: one at a time, on disk first, then on all shards.
 //!
-//! 1. The rows of `system_schema` are written like any others, by the shards that own them.
-//! 2. Storage: folders for new tables; memtables of changed tables are flushed with the columns that they were written with, and
-//!    their SSTables are opened anew (a dropped column's cells vanish).
-//! 3. The catalog becomes current; each shard takes up new tables and gives up those that are gone.
+//! 1. The owner shards write the rows of `system_schema`, like any other rows.
+//! 2. Storage follows: new tables get folders; memtables of altered tables are flushed with their old columns, and their SSTables are
+//!    reopened, so that the cells of dropped columns disappear.
+//! 3. The catalog becomes current; each shard opens new tables and closes dropped ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The live rows of `system_schema` at the start, before there are shards.
+//! Reads the live rows of `system_schema` at the start, before there are shards.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::memtable::Memtable;
 use crate::read::ReadStream;
 use crate::store::Store;
 
-/// Reads all of `system_schema`: SSTables, and what the commit log adds to them.
+/// Reads all of `system_schema`, from SSTables and the commit log.
 pub(crate) async fn schema_rows<'a>(
     stores: impl Iterator<Item = &'a Arc<Store>>,
     mut replayed: HashMap<TableId, Memtable>,

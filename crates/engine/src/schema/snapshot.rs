@@ -1,4 +1,4 @@
-//! Snapshots: hard links to a table's files, in a folder of their own (`snapshots/<name>/`).
+//! Snapshots: hard links to a table's files in `snapshots/<name>/`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::store::{Store, create_directories};
 
 impl Engine {
-    /// Links what a table has, before it is dropped or truncated: `<why>-<ms>-<table>`.
+    /// Takes a snapshot of a table before it is dropped or truncated: `<why>-<ms>-<table>`.
     pub(crate) async fn snapshot(&self, store: &Arc<Store>, why: &str) -> Result<()> {
         let view = store.view.load_full();
         if view.sstables.is_empty() {

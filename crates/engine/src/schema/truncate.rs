@@ -1,9 +1,9 @@
-//! Removing all data of a table.
+//! Truncation of a table.
 //!
-//! 1. With `auto_snapshot`, what it has is flushed and linked.
-//! 2. On each shard: nothing of the table is flushed from now on; its memtable is thrown away, and the log says so in a record of
-//!    its own, so that a replay throws away the same.
-//! 3. The SSTables go, in one transaction. Then flushes go on, and `system.local` remembers the truncation.
+//! 1. With `auto_snapshot`, flush the table and take a snapshot.
+//! 2. On each shard, suspend flushes of the table and drop its memtable. A record in the commit log says so, because a replay must drop
+//!    the same writes.
+//! 3. Remove the SSTables in one transaction, resume flushes, and record the truncation in `system.local`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::version::{Live, Obsolete, swap};
 use crate::{Error, Result};
 
 impl Engine {
-    /// Removes all data of a table, on all shards, and remembers when (`system.local.truncated_at`).
+    /// Removes all data of a table on all shards, and records the time (`system.local.truncated_at`).
     pub async fn truncate(&self, table: TableId) -> Result<()> {
         self.health.check()?;
         let store = self.stores.load().get(&table).cloned();
@@ -117,7 +117,7 @@ impl Engine {
 }
 
 impl Shard {
-    /// Throws the table's memtable away. Nothing of it is flushed until `release_table`.
+    /// Drops the table's memtable, and suspends its flushes until `release_table`.
     pub(crate) async fn empty_table(&self, id: TableId) -> Result<()> {
         let Some(table) = self.table_by_id(id) else { return Ok(()) };
         table.held.set(true);

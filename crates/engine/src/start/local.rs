@@ -1,4 +1,4 @@
-//! What the node says about itself in `system.local`.
+//! The node's own row in `system.local`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slices};
 use crate::engine::Engine;
 use crate::{Error, Read, ReadTarget, Result};
 
-/// What an earlier start has written.
+/// The row of an earlier start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Saved {
     cluster_name: Option<String>,
@@ -25,9 +25,8 @@ struct Saved {
 const DEFAULT_CLUSTER_NAME: &str = "Test Cluster";
 
 impl Engine {
-    /// Writes the node's row, once the shards are open. Host id and tokens stay those that an earlier start, or the Cassandra whose
-    /// directory this was, has written; a host id of zeros means: make one. An empty name of cluster, data centre or rack means: the
-    /// saved one.
+    /// Writes the node's row once the shards are open. Host id and tokens are kept from an earlier start, or from the Cassandra node of this
+    /// directory; a host id of zeros is replaced by a random one. Empty names of cluster, data centre and rack mean the saved ones.
     pub async fn join(&self, node: LocalNode) -> Result<LocalNode> {
         let saved = self.saved_node().await?;
         let mut node = LocalNode { schema_version: self.catalog().version, ..node };
@@ -105,7 +104,7 @@ impl Engine {
     }
 }
 
-/// Where the node is: data is placed by it, so it does not change.
+/// A name that must not change after the first start, because replication depends on it.
 fn placed(what: &str, given: String, saved: Option<String>, default: &str) -> Result<String> {
     match saved.filter(|saved| !saved.is_empty()) {
         Some(saved) if given.is_empty() || given == saved => Ok(saved),

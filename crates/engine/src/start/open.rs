@@ -66,7 +66,7 @@ struct Opening {
 
 /// What lies in a table's folders.
 #[derive(Default)]
-struct Found {
+struct TableFiles {
     opened: Vec<Arc<Live>>,
     ids: Vec<SSTableId>,
     temporary: Vec<PathBuf>,
@@ -220,7 +220,7 @@ impl Opening {
         let system = system_tables();
         for table in system.tables().filter(|table| table.schema.keyspace == "system_schema") {
             let definition = Definition::of(table.clone(), &system);
-            let found = self.look_into(&definition, &self.folders_of(table.id)).await?;
+            let found = self.open_sstables(&definition, &self.folders_of(table.id)).await?;
             let store = Store::new(definition, Vec::new(), self.options.shards);
             store.view.store(Arc::new(View::of(found.opened)));
             self.stores.insert(table.id, store);
@@ -231,7 +231,7 @@ impl Opening {
         tables.iter().try_for_each(|table| check_options(table))?;
         for table in tables {
             let definition = Definition::of(table.clone(), &catalog);
-            self.look_into(&definition, &self.folders_of(table.id)).await?;
+            self.open_sstables(&definition, &self.folders_of(table.id)).await?;
         }
         Ok(())
     }
@@ -276,7 +276,7 @@ impl Opening {
                 true
             }
         });
-        let found = self.look_into(&definition, &directories).await?;
+        let found = self.open_sstables(&definition, &directories).await?;
         for path in &found.temporary {
             self.disk.remove(path).await?;
         }
@@ -293,8 +293,8 @@ impl Opening {
     }
 
     /// Opens the SSTables in a table's folders.
-    async fn look_into(&self, of: &Definition, directories: &[PathBuf]) -> Result<Found> {
-        let mut found = Found::default();
+    async fn open_sstables(&self, of: &Definition, directories: &[PathBuf]) -> Result<TableFiles> {
+        let mut found = TableFiles::default();
         let mut local = Vec::new();
         for directory in directories {
             let entries = self.disk.list(directory).await?;

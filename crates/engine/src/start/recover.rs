@@ -1,13 +1,13 @@
-//! What the commit logs hold goes into SSTables before anything is served.
+//! Replays the commit logs into SSTables before the node serves requests.
 //!
-//! 1. The schema's own records are replayed first, in memory only: the others cannot be understood without the schema. Where a
-//!    table was truncated is learned on the way.
-//! 2. All records are replayed into memtables, but those that a truncation further on has removed. Memtables that have grown to
-//!    their share of the memory are flushed between two segments, the others at the end, and only then the segments are deleted. A
-//!    start that is cut short does it all again: writes carry their timestamps, so twice is once.
-//! 3. Tables are not compacted meanwhile: a deletion could be purged before the older write that it deletes is flushed.
+//! 1. Records of the schema's tables are replayed first, in memory only, because decoding the others needs the schema. This pass also
+//!    finds the positions of truncations.
+//! 2. All records are replayed into memtables, except those before a later truncation. Memtables that reach their share of the memory are
+//!    flushed between two segments, the others at the end; only then are the segments deleted. If the start is interrupted, the next one
+//!    repeats all of it: writes have timestamps, so a repetition changes nothing.
+//! 3. Tables are not compacted meanwhile: a tombstone could be purged before the older write that it deletes is flushed.
 //!
-//! A shard's records come in their order, and what is left of a log is always the end of its history (`commitlog`).
+//! The records of a shard are in order, and a log is always a suffix of its history (`commitlog`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ use crate::{Error, Options, Result};
 
 pub(crate) type Replayed = HashMap<TableId, Memtable>;
 
-/// Where each shard's log says last that a table was truncated: it is not about another shard's writes.
+/// The position of a table's last truncation in each shard's log; it concerns only that shard's writes.
 pub(crate) type Truncations = HashMap<(u32, TableId), ReplayPosition>;
 
 /// A long replay reports its progress this often.
@@ -38,7 +38,7 @@ pub(crate) struct Counts {
     pub(crate) skipped: u64,
 }
 
-/// A replay on its way.
+/// The state of a replay.
 struct Gathered {
     tables: HashMap<TableId, Arc<Table>>,
     truncations: Truncations,
@@ -115,7 +115,7 @@ fn refused(error: halcyon_commitlog::Error) -> Error {
     }
 }
 
-/// Replays the records of the schema's tables. Returns their memtables by shard, and where tables were truncated.
+/// Replays the records of the schema's tables. Returns their memtables by shard, and the positions of truncations.
 pub(crate) async fn replay_schema(
     disk: &Disk,
     options: &Options,
@@ -176,7 +176,7 @@ impl Engine {
         }
     }
 
-    /// Makes SSTables of replayed memtables.
+    /// Writes replayed memtables as SSTables.
     pub(crate) async fn flush_replayed(self: &Arc<Engine>, memtables: Replayed) -> Result<()> {
         for (id, memtable) in memtables {
             let store = self.stores.load().get(&id).cloned();
@@ -188,5 +188,5 @@ impl Engine {
     }
 }
 
-/// Where a long start tells how far it is.
+/// Called with the progress of a long start.
 pub type StartProgress = Arc<dyn Fn(String) + Send + Sync>;

@@ -168,7 +168,7 @@ fn a_failure_is_told_and_tried_again() {
         let told = warnings(&node);
         assert!(!told.is_empty() && told.len() <= 2, "{told:?}");
         for part in
-            ["compaction of ks.t failed", "its 2 inputs [/halcyon/data/ks/t-", "look at the device"]
+            ["compaction of ks.t failed", "its 2 inputs [/halcyon/data/ks/t-", "check the device"]
         {
             assert!(told[0].contains(part), "{part}: {told:?}");
         }

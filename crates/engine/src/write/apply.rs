@@ -1,10 +1,10 @@
-//! Writes.
+//! The write path.
 //!
-//! 1. Refused if the engine has stopped; held up while memtables wait for the disk.
-//! 2. The memtables are pinned and the record gets its place in the log, in one step: whoever freezes a memtable later knows
-//!    that everything before its position is in it, or on its way to it.
-//! 3. The record is durable, as `commitlog_sync` promises.
-//! 4. The mutations are applied to the pinned memtables, all in one step: no read sees a part.
+//! 1. Refuse the write if the engine has stopped; delay it while memtables wait for the disk.
+//! 2. Pin the memtables and reserve the record's position in the log, in one step. So a memtable frozen at a later position has every
+//!    write below it, or a pin for it.
+//! 3. Wait until the record is durable, as `commitlog_sync` promises.
+//! 4. Apply the mutations to the pinned memtables in one step: no read sees a part of them.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,12 +18,12 @@ use crate::report::metrics::{Measure, add, lower};
 use crate::shard::{Shard, ShardTable};
 use crate::{Error, Result};
 
-/// A mutation with the memtable that it will be applied to.
+/// A mutation and the memtable that it pins.
 struct Pinned {
     table: Rc<ShardTable>,
     pin: Pin,
     mutation: Mutation,
-    /// To be logged (`durable_writes` of the keyspace).
+    /// Whether it is logged (`durable_writes` of the keyspace).
     durable: bool,
 }
 
@@ -75,7 +75,7 @@ impl Shard {
         }
     }
 
-    /// A log that takes no more writes is for the policy; one that lacks space goes on when there is some.
+    /// Applies the policy to a failed log; a log that lacks space continues once there is some.
     fn log_failed(&self, error: halcyon_commitlog::Error) -> Error {
         match error {
             halcyon_commitlog::Error::Failed(_) => self.engine().log_failed(error.to_string()),
@@ -85,7 +85,7 @@ impl Shard {
         error.into()
     }
 
-    /// Gives the mutations a place in the log; `None` if there is nothing to log.
+    /// Appends the mutations to the log; `None` if none is logged.
     fn log_record(&self, pinned: &[Pinned]) -> Result<Option<Append>> {
         let logged = || pinned.iter().filter(|pinned| pinned.durable).map(|p| &p.mutation);
         let Some(first) = logged().next() else { return Ok(None) };

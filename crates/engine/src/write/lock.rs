@@ -1,4 +1,4 @@
-//! One conditional or counter write at a time on a partition, in the order in which they came.
+//! Locks of partitions: conditional and counter writes of a partition run one at a time, in order of arrival.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,23 +10,23 @@ use halcyon_stream::{PartitionKey, TableId};
 
 use crate::shard::Shard;
 
-type Place = (TableId, Vec<u8>);
+type LockKey = (TableId, Vec<u8>);
 
-/// Who waits for each partition that is locked.
-pub(crate) type Locks = Rc<RefCell<HashMap<Place, VecDeque<oneshot::Sender<()>>>>>;
+/// The queue of waiters for each locked partition.
+pub(crate) type Locks = Rc<RefCell<HashMap<LockKey, VecDeque<oneshot::Sender<()>>>>>;
 
-/// Held: no other conditional or counter write runs on the partition.
+/// While it is held, no other conditional or counter write runs on the partition.
 pub struct PartitionLock {
     locks: Locks,
-    place: Place,
+    key: LockKey,
     held: bool,
 }
 
 impl Shard {
     /// Waits until no other conditional or counter write runs on the partition.
     pub async fn lock(&self, table: TableId, key: &PartitionKey) -> PartitionLock {
-        let place = (table, key.bytes.clone());
-        let turn = match self.locks.borrow_mut().entry(place.clone()) {
+        let key = (table, key.bytes.clone());
+        let turn = match self.locks.borrow_mut().entry(key.clone()) {
             std::collections::hash_map::Entry::Vacant(free) => {
                 free.insert(VecDeque::new());
                 None
@@ -38,19 +38,18 @@ impl Shard {
             }
         };
         if let Some(turn) = turn {
-            let lock =
-                PartitionLock { locks: self.locks.clone(), place: place.clone(), held: true };
+            let lock = PartitionLock { locks: self.locks.clone(), key: key.clone(), held: true };
             let mut waiting = Waiting { turn, lock: Some(lock) };
             let _ = (&mut waiting.turn).await;
             if let Some(lock) = waiting.lock.take() {
                 return lock;
             }
         }
-        PartitionLock { locks: self.locks.clone(), place, held: true }
+        PartitionLock { locks: self.locks.clone(), key, held: true }
     }
 }
 
-/// A place in the queue. Whoever gives up waiting must not free what another holds, but pass on what was just given to it.
+/// A waiter in the queue. A cancelled waiter must not release another one's lock, but must pass on a lock that it was just given.
 struct Waiting {
     turn: oneshot::Receiver<()>,
     lock: Option<PartitionLock>,
@@ -73,12 +72,12 @@ impl Drop for PartitionLock {
             return;
         }
         let mut locks = self.locks.borrow_mut();
-        let Some(waiting) = locks.get_mut(&self.place) else { return };
+        let Some(waiting) = locks.get_mut(&self.key) else { return };
         while let Some(next) = waiting.pop_front() {
             if next.send(()).is_ok() {
                 return;
             }
         }
-        locks.remove(&self.place);
+        locks.remove(&self.key);
     }
 }

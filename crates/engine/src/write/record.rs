@@ -1,15 +1,15 @@
-//! Records of the commit log: mutations as bytes, independent of the schema that they were made with.
+//! Records of the commit log: mutations as bytes, in a form that outlives schema changes.
 //!
 //! ```text
 //! record     u8 version │ uvint n │ n × (u32 length, entry)
 //! entry      u8 kind │ 16 table │ mutation, or nothing if the kind is "truncated"
 //! mutation   vbytes key │ u8 contents │ i64 base │ [deletion] │ [columns, row: static] │ [columns, uvint n, n × row] │ [uvint n, n × range]
-//! columns    uvint n │ n × (u8 complex, vbytes name)                       those that occur; cells name them by place
+//! columns    uvint n │ n × (u8 complex, vbytes name)                       those in use; cells refer to them by index
 //! row        vbytes clustering │ u8 flags │ [liveness] │ [deletion] │ [complex deletions] │ uvint n, n × cell
 //! cell       u8 flags │ uvint column │ [svint timestamp] │ [uvint ttl] │ [u32 deletion time] │ [vbytes path] │ vbytes value
 //! ```
-//! Timestamps are relative to `base`. Columns are found by name when a record is replayed: those that the table no longer has, or has in
-//! another shape, vanish.
+//! Timestamps are relative to `base`. A replay finds columns by name; it drops cells of columns that the table no longer has, or has in
+//! another shape.
 
 use std::sync::Arc;
 
@@ -51,23 +51,23 @@ mod cell_flags {
     pub(super) const PATH: u8 = 8;
 }
 
-/// What a record says of one table.
+/// An entry of a record, about one table.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are mutations")]
 pub(crate) enum Entry {
     Mutation(Mutation),
-    /// Everything before is gone.
+    /// All earlier writes to the table were dropped.
     Truncated(TableId),
-    /// Of a table that is not known (any more).
+    /// An entry of an unknown or dropped table.
     Skipped,
 }
 
-/// Makes records; its buffers are used again.
+/// Encodes records; its buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct RecordWriter {
     bytes: Vec<u8>,
     body: Vec<u8>,
-    /// By column of the layout: its place among those that occur, plus one.
+    /// For each column of the layout, its index among those in use plus one; 0 if unused.
     places: Vec<u32>,
     occurring: Vec<u16>,
 }
@@ -140,7 +140,7 @@ impl RecordWriter {
         }
     }
 
-    /// The columns that occur in rows, then the rows: these are made first, so that the columns are known.
+    /// Writes the columns in use, then the rows. The rows are encoded first, to find the columns.
     fn rows(&mut self, columns: &[Column], rows: &[RowBuf], base: i64) {
         let RecordWriter { bytes, body, places, occurring } = self;
         body.clear();
@@ -170,7 +170,7 @@ impl RecordWriter {
     }
 }
 
-/// Any timestamp of the mutation: most others are the same.
+/// Any timestamp of the mutation: most cells share it.
 fn base_of(mutation: &Mutation) -> i64 {
     let row = mutation.rows.first().or(mutation.static_row.as_ref());
     let of_row = row.and_then(|row| {
@@ -241,14 +241,14 @@ fn put_row(out: &mut Vec<u8>, row: &RowBuf, base: i64, place: &mut impl FnMut(u1
     }
 }
 
-/// Mutations as a record of the log has them: bytes that outlive changes of the schema (the batchlog keeps them).
+/// Encodes mutations as in a log record, for the batchlog: the bytes outlive schema changes.
 pub fn encode_mutations(mutations: &[Mutation]) -> Vec<u8> {
     let mut writer = RecordWriter::default();
     writer.mutations(mutations.len(), mutations.iter());
     writer.bytes
 }
 
-/// What `encode_mutations` made, without mutations of tables that are gone.
+/// Decodes the bytes of `encode_mutations`, without mutations of dropped tables.
 pub fn decode_mutations(bytes: &[u8], catalog: &Catalog) -> DecodeResult<Vec<Mutation>> {
     let find = |id: &TableId| catalog.tables().find(|table| table.id == *id).cloned();
     let entries = read_record(bytes, find)?.into_iter();
@@ -260,7 +260,7 @@ pub fn decode_mutations(bytes: &[u8], catalog: &Catalog) -> DecodeResult<Vec<Mut
         .collect())
 }
 
-/// Reads a record. `find` knows the tables that are of interest.
+/// Decodes a record. `find` selects the tables.
 pub(crate) fn read_record(
     bytes: &[u8],
     find: impl Fn(&TableId) -> Option<Arc<Table>>,
@@ -349,7 +349,7 @@ fn check_clustering(
     Err(DecodeError { offset, what: "bytes behind a clustering".to_owned() })
 }
 
-/// Rows with the columns that the table has now.
+/// Decodes rows to the table's current columns.
 fn read_rows(
     cursor: &mut Cursor<'_>,
     layout: &Layout,
@@ -371,7 +371,7 @@ fn read_rows(
             let clustering = row.parts.clustering.of(&row.bytes);
             check_clustering(layout, clustering, layout.clusterings.len(), cursor.offset())?;
         }
-        // Places are given in the order in which columns occur; a row has them in the layout's.
+        // Indexes follow the order of first use; a row needs the layout's order.
         row.parts.cells.sort_by_key(|cell| cell.column);
         row.parts.complex_deletions.sort_by_key(|deletion| deletion.column);
         if !row.row().is_empty() {

@@ -2,12 +2,14 @@
 
 mod floors;
 mod mask;
+mod paths;
 mod sources;
 
 use crate::Result;
 
 pub(crate) fn run() -> Result<()> {
     let mut findings = floors::check()?;
+    findings.extend(paths::check()?);
     findings.extend(sources::check()?);
     findings.sort();
     for finding in &findings {

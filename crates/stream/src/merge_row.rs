@@ -83,13 +83,14 @@ pub struct MergeError(pub String);
 
 pub struct RowMerger {
     layout: Arc<Layout>,
-    /// Reused for merged counter contexts.
-    context: Vec<u8>,
+    counters: CounterMerger,
+    /// Empty between rows; keeps the memory of the versions.
+    versions: Vec<Version<'static>>,
 }
 
 impl RowMerger {
     pub fn new(layout: Arc<Layout>) -> RowMerger {
-        RowMerger { layout, context: Vec::new() }
+        RowMerger { layout, counters: CounterMerger::default(), versions: Vec::new() }
     }
 
     /// Merges `rows` (oldest source first) under `active` into `out`; false if nothing remains.
@@ -101,15 +102,27 @@ impl RowMerger {
         out: &mut RowBuf,
     ) -> Result<bool, MergeError> {
         out.clear();
-        let mut versions: Vec<Version<'a>> =
-            rows.map(|row| Version { row, cell: 0, deletion: 0 }).collect();
+        let mut versions = recycled(std::mem::take(&mut self.versions));
+        versions.extend(rows.map(|row| Version { row, cell: 0, deletion: 0 }));
+        let merged = self.merge_versions(which, &mut versions, active, out);
+        self.versions = recycled(versions);
+        merged
+    }
+
+    fn merge_versions(
+        &mut self,
+        which: Statics,
+        versions: &mut [Version<'_>],
+        active: DeletionTime,
+        out: &mut RowBuf,
+    ) -> Result<bool, MergeError> {
         let Some(first) = versions.first() else { return Ok(false) };
         let clustering = out.store(first.row.clustering);
         out.parts.clustering = clustering;
 
         let mut liveness = Liveness::EMPTY;
         let mut deletion = RowDeletion::LIVE;
-        for version in &versions {
+        for version in versions.iter() {
             if liveness_supersedes(&version.row.liveness, &liveness) {
                 liveness = version.row.liveness;
             }
@@ -128,48 +141,58 @@ impl RowMerger {
         if !active.deletes(liveness.timestamp) {
             out.parts.liveness = liveness;
         }
+        let columns = self.layout.columns(which);
         while let Some(column) = versions.iter().filter_map(Version::next_column).min() {
-            let layout = Arc::clone(&self.layout);
-            match layout.columns(which).get(usize::from(column)).map(|c| &c.shape) {
+            match columns.get(usize::from(column)).map(|c| &c.shape) {
                 Some(ColumnShape::Complex { path_type }) => {
-                    self.merge_complex(column, path_type, &mut versions, active, out);
+                    merge_complex(column, path_type, versions, active, out);
                 }
                 Some(ColumnShape::Counter) => {
-                    self.merge_simple(column, true, &mut versions, active, out)?;
+                    self.counters.merge(surviving(column, versions, active), out)?;
                 }
-                _ => self.merge_simple(column, false, &mut versions, active, out)?,
+                _ => {
+                    let mut surviving = surviving(column, versions, active);
+                    if let Some(first) = surviving.next() {
+                        keep(surviving.fold(first, later), out);
+                    }
+                }
             }
         }
         Ok(!out.row().is_empty())
     }
+}
 
-    fn merge_simple(
-        &mut self,
-        column: u16,
-        is_counter: bool,
-        versions: &mut [Version<'_>],
-        active: DeletionTime,
-        out: &mut RowBuf,
-    ) -> Result<(), MergeError> {
-        let candidates = versions.iter_mut().filter_map(|version| {
-            version.skip_deletion_of(column);
-            let cell = version.cell_of(column)?;
-            version.cell += 1;
-            Some(Candidate { cell, bytes: version.row.bytes })
-        });
-        let mut surviving = candidates.filter(|c| !active.deletes(c.cell.timestamp));
-        if is_counter {
-            return self.merge_counter_cells(surviving, out);
-        }
-        if let Some(first) = surviving.next() {
-            keep(surviving.fold(first, later), out);
-        }
-        Ok(())
-    }
+/// An empty vector with the memory of `versions`: the standard library collects in place where both items have one layout.
+fn recycled<'a>(mut versions: Vec<Version<'_>>) -> Vec<Version<'a>> {
+    versions.clear();
+    versions.into_iter().map_while(|_| None).collect()
+}
 
+/// Takes the cells of a simple column; those that `active` deletes are left out.
+fn surviving<'v, 'a: 'v>(
+    column: u16,
+    versions: &'v mut [Version<'a>],
+    active: DeletionTime,
+) -> impl Iterator<Item = Candidate<'a>> + 'v {
+    let candidates = versions.iter_mut().filter_map(move |version| {
+        version.skip_deletion_of(column);
+        let cell = version.cell_of(column)?;
+        version.cell += 1;
+        Some(Candidate { cell, bytes: version.row.bytes })
+    });
+    candidates.filter(move |candidate| !active.deletes(candidate.cell.timestamp))
+}
+
+#[derive(Default)]
+struct CounterMerger {
+    /// Of the merged cell so far.
+    context: Vec<u8>,
+}
+
+impl CounterMerger {
     /// `Cells.resolveCounter`: a tombstone wins over a counter whatever the timestamps, since deleting a counter is final; contexts
     /// are merged.
-    fn merge_counter_cells<'a>(
+    fn merge<'a>(
         &mut self,
         candidates: impl Iterator<Item = Candidate<'a>>,
         out: &mut RowBuf,
@@ -230,44 +253,43 @@ impl RowMerger {
         }
         Ok(())
     }
+}
 
-    fn merge_complex(
-        &mut self,
-        column: u16,
-        path_type: &CqlType,
-        versions: &mut [Version<'_>],
-        active: DeletionTime,
-        out: &mut RowBuf,
-    ) {
-        let mut deletion = DeletionTime::LIVE;
-        for version in versions.iter_mut() {
-            if let Some(found) = version.skip_deletion_of(column) {
-                deletion = deletion.max(found.time);
+fn merge_complex(
+    column: u16,
+    path_type: &CqlType,
+    versions: &mut [Version<'_>],
+    active: DeletionTime,
+    out: &mut RowBuf,
+) {
+    let mut deletion = DeletionTime::LIVE;
+    for version in versions.iter_mut() {
+        if let Some(found) = version.skip_deletion_of(column) {
+            deletion = deletion.max(found.time);
+        }
+    }
+    let mut active = active;
+    if deletion.supersedes(&active) {
+        active = deletion;
+        out.parts.complex_deletions.push(ComplexDeletion { column, time: deletion });
+    }
+    loop {
+        let heads = versions.iter().filter_map(|version| {
+            version.cell_of(column).map(|cell| cell.path.of(version.row.bytes))
+        });
+        let Some(path) = heads.min_by(|a, b| path_type.compare(a, b)) else { return };
+        let same_path = versions.iter_mut().filter_map(|version| {
+            let cell = version.cell_of(column)?;
+            if path_type.compare(cell.path.of(version.row.bytes), path).is_ne() {
+                return None;
             }
-        }
-        let mut active = active;
-        if deletion.supersedes(&active) {
-            active = deletion;
-            out.parts.complex_deletions.push(ComplexDeletion { column, time: deletion });
-        }
-        loop {
-            let heads = versions.iter().filter_map(|version| {
-                version.cell_of(column).map(|cell| cell.path.of(version.row.bytes))
-            });
-            let Some(path) = heads.min_by(|a, b| path_type.compare(a, b)) else { return };
-            let same_path = versions.iter_mut().filter_map(|version| {
-                let cell = version.cell_of(column)?;
-                if path_type.compare(cell.path.of(version.row.bytes), path).is_ne() {
-                    return None;
-                }
-                version.cell += 1;
-                Some(Candidate { cell, bytes: version.row.bytes })
-            });
-            let mut surviving = same_path.filter(|c| !active.deletes(c.cell.timestamp));
-            let Some(first) = surviving.next() else { continue };
-            let winner = surviving.fold(first, later);
-            keep(winner, out);
-        }
+            version.cell += 1;
+            Some(Candidate { cell, bytes: version.row.bytes })
+        });
+        let mut surviving = same_path.filter(|c| !active.deletes(c.cell.timestamp));
+        let Some(first) = surviving.next() else { continue };
+        let winner = surviving.fold(first, later);
+        keep(winner, out);
     }
 }
 

@@ -8,7 +8,7 @@ use halcyon_sstable::big::{EntryScan, PromotedIndex, Scanned, describe_entry};
 use halcyon_sstable::bti::{
     PartitionIndex, Payload, RowIndexEntry, TrieCursor, describe_partitions, describe_rows,
 };
-use halcyon_sstable::components::{
+use halcyon_sstable::format::{
     compression_info::CompressionInfo, crc::ChunkCrcs, digest::Digest, filter::Filter,
     statistics::Statistics, summary::Summary, toc::Toc,
 };

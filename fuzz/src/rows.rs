@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use halcyon_io::{AccessMode, Disk, DiskOptions, Purpose, StreamOptions, block_on};
-use halcyon_sstable::components::listing;
+use halcyon_sstable::format::listing;
 use halcyon_sstable::{Component, Descriptor, Error, OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{FragmentStream, Validator};
 

@@ -19,6 +19,10 @@
 //!
 //! All integers are big-endian.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
+use halcyon_codec::{crc32c, crc32c_append};
+
 use crate::LogCompression;
 
 pub(crate) const MAGIC: [u8; 8] = *b"HALCLOG1";
@@ -93,6 +97,15 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }
 
+/// Writes a field of a header. Offsets are constants of the format, so every field fits.
+fn put(header: &mut [u8], at: usize, field: &[u8]) {
+    let slot = header.get_mut(at..).and_then(|rest| rest.get_mut(..field.len()));
+    debug_assert!(slot.is_some(), "a field of {} bytes at {at}", field.len());
+    if let Some(slot) = slot {
+        slot.copy_from_slice(field);
+    }
+}
+
 impl LogCompression {
     const ALL: [LogCompression; 5] = [
         LogCompression::None,
@@ -106,15 +119,16 @@ impl LogCompression {
 impl SegmentHeader {
     pub(crate) fn encode(&self) -> [u8; SEGMENT_HEADER] {
         let mut bytes = [0; SEGMENT_HEADER];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..16].copy_from_slice(&self.id.to_be_bytes());
-        bytes[16..24].copy_from_slice(&self.salt.to_be_bytes());
+        put(&mut bytes, 0, &MAGIC);
+        put(&mut bytes, 8, &self.id.to_be_bytes());
+        put(&mut bytes, 16, &self.salt.to_be_bytes());
         let words = [self.shard, self.block, self.size, self.compression as u32];
         for (at, word) in (24..).step_by(4).zip(words) {
-            bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
+            put(&mut bytes, at, &word.to_be_bytes());
         }
-        let crc = crc32c::crc32c(&bytes[..44]);
-        bytes[44..].copy_from_slice(&crc.to_be_bytes());
+        if let Some((fields, crc)) = bytes.split_last_chunk_mut() {
+            *crc = crc32c(fields).to_be_bytes();
+        }
         bytes
     }
 
@@ -126,7 +140,8 @@ impl SegmentHeader {
             return Err("it does not begin with HALCLOG1".to_owned());
         }
         let at = |at| word(header, at).ok_or_else(short);
-        if crc32c::crc32c(&header[..44]) != at(44)? {
+        let fields = header.get(..SEGMENT_HEADER - 4).unwrap_or_default();
+        if crc32c(fields) != at(SEGMENT_HEADER - 4)? {
             return Err("the CRC of the segment's header is wrong".to_owned());
         }
         let (shard, block, size, codec) = (at(24)?, at(28)?, at(32)?, at(36)?);
@@ -143,10 +158,7 @@ impl SegmentHeader {
     }
 
     pub(crate) fn seed(&self) -> Seed {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.id.to_be_bytes());
-        bytes[8..].copy_from_slice(&self.salt.to_be_bytes());
-        Seed(crc32c::crc32c(&bytes))
+        Seed(crc32c_append(crc32c(&self.id.to_be_bytes()), &self.salt.to_be_bytes()))
     }
 
     /// The file offset of the first group.
@@ -160,18 +172,18 @@ impl GroupHeader {
         let mut bytes = [0; GROUP_HEADER];
         let words = [self.stored, self.raw, self.records, self.raw_offset];
         for (at, word) in (4..).step_by(4).zip(words) {
-            bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
+            put(&mut bytes, at, &word.to_be_bytes());
         }
-        bytes[20..28].copy_from_slice(&self.previous.segment.to_be_bytes());
-        bytes[28..].copy_from_slice(&self.previous.end.to_be_bytes());
+        put(&mut bytes, 20, &self.previous.segment.to_be_bytes());
+        put(&mut bytes, 28, &self.previous.end.to_be_bytes());
         let crc = GroupHeader::crc(seed, offset, &bytes);
-        bytes[..4].copy_from_slice(&crc.to_be_bytes());
+        put(&mut bytes, 0, &crc.to_be_bytes());
         bytes
     }
 
     fn crc(seed: Seed, offset: u32, header: &[u8]) -> u32 {
-        let placed = crc32c::crc32c_append(seed.0, &offset.to_be_bytes());
-        crc32c::crc32c_append(placed, &header[4..GROUP_HEADER])
+        let placed = crc32c_append(seed.0, &offset.to_be_bytes());
+        crc32c_append(placed, header.get(4..GROUP_HEADER).unwrap_or_default())
     }
 
     /// The header at the start of `bytes`, if it is valid.
@@ -188,10 +200,7 @@ impl GroupHeader {
 }
 
 fn length_crc(seed: Seed, raw_offset: u32, length: u32) -> u32 {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&raw_offset.to_be_bytes());
-    bytes[4..].copy_from_slice(&length.to_be_bytes());
-    crc32c::crc32c_append(seed.0, &bytes)
+    crc32c_append(crc32c_append(seed.0, &raw_offset.to_be_bytes()), &length.to_be_bytes())
 }
 
 /// The header of a record.
@@ -199,9 +208,9 @@ pub(crate) fn record_header(seed: Seed, raw_offset: u32, body: &[u8]) -> [u8; RE
     let mut bytes = [0; RECORD_HEADER];
     let length = body.len() as u32;
     let length_crc = length_crc(seed, raw_offset, length);
-    let body_crc = crc32c::crc32c_append(length_crc, body);
+    let body_crc = crc32c_append(length_crc, body);
     for (at, word) in (0..).step_by(4).zip([length, length_crc, body_crc]) {
-        bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
+        put(&mut bytes, at, &word.to_be_bytes());
     }
     bytes
 }
@@ -225,9 +234,10 @@ pub(crate) fn record_at(bytes: &[u8], seed: Seed, raw_offset: u32) -> DecodedRec
         return DecodedRecord::BadLength;
     }
     let length = length as usize;
-    match bytes[RECORD_HEADER..].get(..length) {
+    let bodies = bytes.get(RECORD_HEADER..).unwrap_or_default();
+    match bodies.get(..length) {
         None => DecodedRecord::BadLength,
-        Some(body) if crc32c::crc32c_append(crc, body) == body_crc => DecodedRecord::Record(body),
+        Some(body) if crc32c_append(crc, body) == body_crc => DecodedRecord::Record(body),
         Some(_) => DecodedRecord::BadBody { length },
     }
 }

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use halcyon_io::clock::Instant;
 use halcyon_io::{AlignedBuf, BufferPool};
 
-use crate::compression::compress;
+use crate::ReplayPosition;
+use crate::compression::GroupCompressor;
 use crate::format::{self, GROUP_HEADER, GroupHeader, PreviousSegment, RECORD_HEADER, Seed};
 use crate::ticket::Ticket;
-use crate::{LogCompression, ReplayPosition};
 
 /// The size of a new buffer; it doubles when it is full.
 const BUFFER_MIN: usize = 64 << 10;
@@ -52,6 +52,7 @@ pub(crate) struct SealedGroup {
 
 /// Cannot fail: the pool is unbounded, and a segment's size bounds `len`.
 pub(crate) fn take(pool: &BufferPool, len: usize) -> AlignedBuf {
+    #[expect(clippy::expect_used, reason = "an unbounded pool never refuses")]
     pool.try_take(len).expect("an unbounded pool has room for a group")
 }
 
@@ -95,20 +96,18 @@ impl OpenGroup {
         ReplayPosition { segment: self.at.segment, offset: raw_offset }
     }
 
-    /// Compresses and pads the group and writes its header. `scratch` is reused between calls.
+    /// Compresses and pads the group and writes its header.
     pub(crate) fn seal(
         mut self,
         pool: &BufferPool,
-        compression: LogCompression,
         block: usize,
-        scratch: &mut Vec<u8>,
+        compressor: &mut GroupCompressor,
     ) -> SealedGroup {
         let raw = self.raw();
         let mut stored = raw;
-        if let Some(smaller) = compress(compression, &self.buffer[GROUP_HEADER..self.len], scratch)
-        {
-            self.buffer[GROUP_HEADER..GROUP_HEADER + smaller].copy_from_slice(&scratch[..smaller]);
-            stored = smaller;
+        if let Some(smaller) = compressor.compress(&self.buffer[GROUP_HEADER..self.len]) {
+            stored = smaller.len();
+            self.buffer[GROUP_HEADER..GROUP_HEADER + stored].copy_from_slice(smaller);
         }
         let end = GROUP_HEADER + stored;
         let len = end.next_multiple_of(block);

@@ -3,6 +3,7 @@
 //! The crate does not decode records. The caller passes the tables of each record, so that a segment can be recycled once all its
 //! tables are flushed.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::expect_used))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
 mod compression;

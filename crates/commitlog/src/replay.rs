@@ -6,6 +6,8 @@
 //!    then stops with an error, or skips the damage and reports it.
 //! 3. The files are kept until `ReplayReport::delete`.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

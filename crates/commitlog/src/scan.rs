@@ -8,6 +8,8 @@
 //!
 //! A torn end is only a candidate here: the caller checks it against the segments that follow.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 use crate::OnCorruption;
 use crate::compression::decompress;
 use crate::format::{
@@ -169,10 +171,8 @@ impl<V> Walk<'_, V> {
         }
         let raw = header.raw as usize;
         // A group is never larger than a segment: this bounds the allocation.
-        if raw > self.bytes.len() {
-            return Err(format!("the group says that it has {raw} bytes of records"));
-        }
-        let decompressed = decompress(self.header.compression, stored, raw);
+        let limit = self.bytes.len();
+        let decompressed = decompress(self.header.compression, stored, raw, limit);
         decompressed.map(Into::into).map_err(|e| format!("the group does not decompress: {e}"))
     }
 
@@ -202,18 +202,21 @@ impl<V> Walk<'_, V> {
             let raw_offset = header.raw_offset.wrapping_add(from as u32);
             // A compressed record has no file offset of its own: name the group's.
             let offset = if header.stored == header.raw { at + GROUP_HEADER + from } else { at };
-            let (length, what) = match record_at(&records[from..], self.seed, raw_offset) {
-                DecodedRecord::Record(body) => {
-                    (self.visit)(raw_offset, body)?;
-                    self.found.records += 1;
-                    self.found.bytes += body.len() as u64;
-                    (Some(body.len()), None)
-                }
-                DecodedRecord::BadBody { length } => {
-                    (Some(length), Some("the CRC of a record is wrong"))
-                }
-                DecodedRecord::BadLength => (None, Some("the CRC of a record's length is wrong")),
-            };
+            let (length, what) =
+                match record_at(records.get(from..).unwrap_or_default(), self.seed, raw_offset) {
+                    DecodedRecord::Record(body) => {
+                        (self.visit)(raw_offset, body)?;
+                        self.found.records += 1;
+                        self.found.bytes += body.len() as u64;
+                        (Some(body.len()), None)
+                    }
+                    DecodedRecord::BadBody { length } => {
+                        (Some(length), Some("the CRC of a record is wrong"))
+                    }
+                    DecodedRecord::BadLength => {
+                        (None, Some("the CRC of a record's length is wrong"))
+                    }
+                };
             if let Some(what) = what {
                 clean = false;
                 self.bad(offset, what.to_owned(), last);

@@ -17,6 +17,7 @@ use std::rc::Rc;
 use halcyon_io::clock::Instant;
 use halcyon_io::{BlockFile, BufferPool};
 
+use crate::compression::GroupCompressor;
 use crate::format::{GROUP_HEADER, PreviousSegment, RECORD_HEADER, Seed, SegmentHeader};
 use crate::group::{GroupStart, OpenGroup, SealedGroup};
 use crate::ticket::Ticket;
@@ -76,7 +77,7 @@ pub(crate) struct Spare {
 pub(crate) struct State {
     pub(crate) parameters: SegmentParameters,
     pub(crate) pool: BufferPool,
-    scratch: Vec<u8>,
+    compressor: GroupCompressor,
     /// Oldest first; the last one is current.
     segments: VecDeque<Segment>,
     seed: Seed,
@@ -106,7 +107,7 @@ impl State {
         let mut state = State {
             parameters,
             pool: BufferPool::unbounded(),
-            scratch: Vec::new(),
+            compressor: GroupCompressor::new(parameters.compression),
             segments: VecDeque::new(),
             seed: parameters.seed(first_segment),
             offset: 0,
@@ -213,7 +214,7 @@ impl State {
         self.wanted = false;
         let Some(open) = self.open.take() else { return };
         let SegmentParameters { compression, block, .. } = self.parameters;
-        let sealed = open.seal(&self.pool, compression, block, &mut self.scratch);
+        let sealed = open.seal(&self.pool, block, &mut self.compressor);
         self.offset += sealed.len as u32;
         self.raw_offset = match compression {
             LogCompression::None => self.offset.saturating_add(GROUP_HEADER as u32),

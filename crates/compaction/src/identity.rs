@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use halcyon_io::{Disk, Random};
 use halcyon_model::{NO_DELETION_TIME, NO_TIMESTAMP, uuid};
-use halcyon_sstable::components::listing;
-use halcyon_sstable::components::statistics::collector::Provenance;
-use halcyon_sstable::components::statistics::stats::CommitLogPosition;
+use halcyon_sstable::format::listing;
+use halcyon_sstable::format::statistics::collector::Provenance;
+use halcyon_sstable::format::statistics::stats::CommitLogPosition;
 use halcyon_sstable::{Bases, SSTable, SSTableId};
 
 use crate::Result;

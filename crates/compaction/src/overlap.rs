@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use halcyon_io::Disk;
 use halcyon_sstable::SSTable;
-use halcyon_sstable::components::filter::Filter;
+use halcyon_sstable::format::filter::Filter;
 use halcyon_stream::{Layout, PartitionKey, PurgeRule};
 
 use crate::Result;

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_model::options::Compression;
-use halcyon_sstable::components::statistics::cardinality::Cardinality;
-use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::format::statistics::cardinality::Cardinality;
+use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
     Descriptor, SSTable, SSTableId, SSTableScanner, SSTableWriter, ScanOptions, Version,
     WriterOptions,

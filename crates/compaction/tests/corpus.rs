@@ -11,7 +11,7 @@ use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions, block_on};
 use halcyon_model::options::Compression;
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::Schema;
-use halcyon_sstable::components::listing;
+use halcyon_sstable::format::listing;
 use halcyon_sstable::{Component, OpenOptions, SSTable};
 
 fn corpus() -> PathBuf {

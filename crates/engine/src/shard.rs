@@ -12,7 +12,7 @@ use halcyon_io::clock::Instant;
 use halcyon_io::{Inbox, Notify};
 use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::Table;
-use halcyon_sstable::live::{CacheSizes, CacheStats, ReadCaches};
+use halcyon_sstable::read::{CacheSizes, CacheStats, ReadCaches};
 use halcyon_stream::TableId;
 
 use crate::caches::rows::{RowCache, RowCacheStats};

@@ -18,7 +18,7 @@ use halcyon_compaction::{Claim, Error, Outcome, Progress, Settings, group_inputs
 use halcyon_io::startup::{self, Severity};
 use halcyon_io::{AccessMode, Disk, DiskOptions, block_on};
 use halcyon_model::schema::TableSchema;
-use halcyon_sstable::components::listing::ListedSSTable;
+use halcyon_sstable::format::listing::ListedSSTable;
 use halcyon_sstable::{OpenOptions, SSTable};
 
 use crate::console::Console;

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use halcyon_io::Disk;
-use halcyon_sstable::components::filter::Filter;
-use halcyon_sstable::components::listing::ListedSSTable;
-use halcyon_sstable::components::toc::Toc;
+use halcyon_sstable::format::filter::Filter;
+use halcyon_sstable::format::listing::ListedSSTable;
+use halcyon_sstable::format::toc::Toc;
 use halcyon_sstable::{Component, OpenOptions, SSTable};
 
 use crate::console::Console;

@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use halcyon_io::{AccessMode, Disk, Purpose};
+use halcyon_io::{AccessMode, Disk};
 use halcyon_model::schema::TableSchema;
 use halcyon_model::value::to_string;
-use halcyon_sstable::{OpenOptions, SSTable, SSTableScanner, ScanOptions};
+use halcyon_sstable::{IndexWalk, OpenOptions, SSTable, SSTableScanner, ScanOptions};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, RowBuf};
 
 use crate::console::Console;
@@ -199,8 +199,9 @@ impl One<'_> {
         dump: &mut JsonDump<'_, W>,
     ) -> Result<()> {
         let key_type = &self.sstable.layout().key_type;
-        let index = self.sstable.index(disk, AccessMode::Auto, Purpose::Scan).await?;
-        let mut keys = index.keys().await?;
+        let index = IndexWalk::open(disk, self.sstable, AccessMode::Auto).await?;
+        let sources = index.sources();
+        let mut keys = index.keys(&sources);
         while let Some(entry) = keys.next().await? {
             if !wanted.has(&to_string(key_type, entry.key)) {
                 continue;

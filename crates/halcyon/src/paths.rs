@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use halcyon_compaction::txn_log;
 use halcyon_io::{DirEntry, Disk};
-use halcyon_sstable::components::listing::{ListedSSTable, group};
+use halcyon_sstable::format::listing::{ListedSSTable, group};
 use halcyon_sstable::{Component, Descriptor};
 
 use crate::failure::{Failure, Result};

@@ -15,8 +15,8 @@ use halcyon_io::Disk;
 use halcyon_model::schema::{ColumnDef, TableOptions, TableSchema};
 use halcyon_model::token::key_component_types;
 use halcyon_schema::Schema;
-use halcyon_sstable::components::statistics::Statistics;
-use halcyon_sstable::components::statistics::header::HeaderColumn;
+use halcyon_sstable::format::statistics::Statistics;
+use halcyon_sstable::format::statistics::header::HeaderColumn;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};

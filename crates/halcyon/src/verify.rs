@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use halcyon_io::{AccessMode, Disk};
 use halcyon_sstable::Component;
-use halcyon_sstable::components::listing::ListedSSTable;
+use halcyon_sstable::format::listing::ListedSSTable;
 use halcyon_sstable::verify::{
     Finding, Progress, Severity, Step, VerifyOptions, VerifyReport, verify,
 };

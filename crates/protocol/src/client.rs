@@ -239,7 +239,7 @@ pub fn frame_around(payload: &[u8], self_contained: bool, compression: Compressi
     let framing = if lz4 { Framing::Lz4 } else { Framing::Plain };
     let mut out = Vec::new();
     let at = frame::begin(&mut out, framing);
-    out.extend_from_slice(&payload[..payload.len().min(MAX_PAYLOAD)]);
+    out.extend(payload.iter().take(MAX_PAYLOAD));
     frame::seal(&mut out, at, framing, self_contained, &mut Vec::new());
     out
 }

@@ -1,6 +1,6 @@
 //! Compressed bodies of v3 and v4: LZ4 after its uncompressed length (4 bytes, big-endian), or raw Snappy.
 
-use lz4_flex::block;
+use halcyon_codec::{Algorithm, Decompressor, Error, Method, append_once, snappy_len};
 
 use crate::Compression;
 use crate::read::{Malformed, Result};
@@ -12,67 +12,60 @@ pub(crate) fn compress(
     compression: Compression,
     scratch: &mut Vec<u8>,
 ) -> bool {
-    let body = &out[begin..];
+    let body = out.get(begin..).unwrap_or_default();
     scratch.clear();
-    let len = match compression {
+    let method = match compression {
         Compression::None => return false,
         Compression::Lz4 => {
             let Ok(plain) = u32::try_from(body.len()) else { return false };
             scratch.extend(plain.to_be_bytes());
-            scratch.resize(4 + block::get_maximum_output_size(body.len()), 0);
-            block::compress_into(body, &mut scratch[4..]).ok().map(|len| 4 + len)
+            Method::Lz4
         }
-        Compression::Snappy => {
-            scratch.resize(snap::raw::max_compress_len(body.len()), 0);
-            snap::raw::Encoder::new().compress(body, scratch).ok()
-        }
+        Compression::Snappy => Method::Snappy,
     };
-    let Some(compressed) = len.and_then(|len| scratch.get(..len)) else { return false };
+    if append_once(method, body, scratch).is_err() {
+        return false;
+    }
     out.truncate(begin);
-    out.extend_from_slice(compressed);
+    out.extend_from_slice(scratch);
     true
 }
 
-/// The most bytes that one compressed byte can produce; a length beyond it is false, and must not cause an allocation.
-const LZ4_RATIO: usize = 255;
-const SNAPPY_RATIO: usize = 32;
-
+/// `max`: most bytes that a body may have, whatever length it states.
 pub(crate) fn decompress(
     body: &[u8],
     compression: Compression,
     max: usize,
 ) -> Result<Option<Vec<u8>>> {
-    match compression {
-        Compression::None => Ok(None),
+    let (algorithm, len, block) = match compression {
+        Compression::None => return Ok(None),
         Compression::Lz4 => {
             let Some((len, block)) = body.split_first_chunk::<4>() else {
                 return Err("Compressed body has no length".into());
             };
-            let len = checked(u32::from_be_bytes(*len) as usize, block.len(), LZ4_RATIO, max)?;
-            let mut plain = vec![0; len];
-            match block::decompress_into(block, &mut plain) {
-                Ok(written) if written == len => Ok(Some(plain)),
-                Ok(_) => Err("Compressed lengths mismatch".into()),
-                Err(error) => Err(Malformed(format!("Body is not LZ4: {error}"))),
-            }
+            (Algorithm::Lz4, u32::from_be_bytes(*len) as usize, block)
         }
         Compression::Snappy => {
-            let not_snappy = || "Provided frame does not appear to be Snappy compressed".into();
-            let len = snap::raw::decompress_len(body).map_err(|_| not_snappy())?;
-            let mut plain = vec![0; checked(len, body.len(), SNAPPY_RATIO, max)?];
-            match snap::raw::Decoder::new().decompress(body, &mut plain) {
-                Ok(written) if written == len => Ok(Some(plain)),
-                _ => Err(not_snappy()),
-            }
+            let len = snappy_len(body).map_err(|error| malformed(Algorithm::Snappy, &error))?;
+            (Algorithm::Snappy, len, body)
         }
-    }
+    };
+    let mut plain = Vec::new();
+    Decompressor::new(algorithm)
+        .and_then(|mut codec| codec.append(block, len, max, &mut plain))
+        .map_err(|error| malformed(algorithm, &error))?;
+    Ok(Some(plain))
 }
 
-fn checked(len: usize, input: usize, ratio: usize, max: usize) -> Result<usize> {
-    if len > max || len > input.saturating_mul(ratio) {
-        return Err(Malformed(format!(
-            "Body cannot have {len} bytes: {input} compressed bytes, at most {max} allowed"
-        )));
+fn malformed(algorithm: Algorithm, error: &Error) -> Malformed {
+    match error {
+        Error::Implausible { len, compressed, limit } => Malformed(format!(
+            "Body cannot have {len} bytes: {compressed} compressed bytes, at most {limit} allowed"
+        )),
+        _ if algorithm == Algorithm::Snappy => {
+            "Provided frame does not appear to be Snappy compressed".into()
+        }
+        Error::Length { .. } => "Compressed lengths mismatch".into(),
+        Error::Refused { reason, .. } => Malformed(format!("Body is not LZ4: {reason}")),
     }
-    Ok(len)
 }

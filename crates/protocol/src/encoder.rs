@@ -149,12 +149,21 @@ impl Encoder {
         }
         let begin = at + header_len(to);
         if compressed::compress(&mut self.out, begin, self.compression, &mut self.scratch) {
-            self.out[at + 1] |= Flags::COMPRESSED.0;
+            self.set_flag(at, Flags::COMPRESSED);
         }
         let body = self.out.len() - at - header_len(to);
         let length = i32::try_from(body).unwrap_or(i32::MAX).to_be_bytes();
-        let place = at + header_len(to) - 4;
-        self.out[place..place + 4].copy_from_slice(&length);
+        let header = self.out.get_mut(at..).and_then(|out| out.get_mut(..header_len(to)));
+        if let Some(field) = header.and_then(|header| header.last_chunk_mut()) {
+            *field = length;
+        }
+    }
+
+    /// In the header of the envelope at `at`, whose second byte has the flags.
+    fn set_flag(&mut self, at: usize, flag: Flags) {
+        if let Some(flags) = self.out.get_mut(at + 1) {
+            *flags |= flag.0;
+        }
     }
 
     /// Appends a header without length, and the body.

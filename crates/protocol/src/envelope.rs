@@ -91,7 +91,7 @@ impl Opcode {
     }
 
     pub fn name(self) -> &'static str {
-        OPCODES[usize::from(self.number())].1
+        OPCODES.get(usize::from(self.number())).map_or("UNKNOWN", |(_, name)| name)
     }
 
     pub fn is_request(self) -> bool {

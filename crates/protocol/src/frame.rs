@@ -13,7 +13,7 @@
 //!    streams of the lost messages are unknown.
 //! 3. A frame is compressed only if that makes it shorter.
 
-use lz4_flex::block;
+use halcyon_codec::{Algorithm, Crc32, Decompressor, Method, append_once};
 
 /// The largest payload of a frame before compression: its length has 17 bits.
 pub const MAX_PAYLOAD: usize = 128 * 1024 - 1;
@@ -59,7 +59,7 @@ fn crc24(bytes: &[u8]) -> u32 {
 }
 
 fn crc32(payload: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
+    let mut hasher = Crc32::new();
     hasher.update(&CRC32_PREFIX);
     hasher.update(payload);
     hasher.finalize()
@@ -72,8 +72,8 @@ pub(crate) enum FrameError {
         "invalid, unrecoverable CRC mismatch detected in frame {part}. Read {read}, Computed {computed}"
     )]
     Checksum { part: &'static str, read: i32, computed: i32 },
-    #[error("frame payload is not LZ4: {0}")]
-    Lz4(block::DecompressError),
+    #[error("frame payload does not decompress: {0}")]
+    Compressed(#[from] halcyon_codec::Error),
 }
 
 /// A header with a valid checksum.
@@ -137,18 +137,8 @@ impl FrameHeader {
             out.extend_from_slice(payload);
             return Ok(());
         }
-        let at = out.len();
-        out.resize(at + self.plain, 0);
-        match block::decompress_into(payload, &mut out[at..]) {
-            Ok(written) => {
-                out.truncate(at + written);
-                Ok(())
-            }
-            Err(error) => {
-                out.truncate(at);
-                Err(FrameError::Lz4(error))
-            }
-        }
+        Decompressor::new(Algorithm::Lz4)?.append(payload, self.plain, MAX_PAYLOAD, out)?;
+        Ok(())
     }
 }
 
@@ -178,23 +168,24 @@ pub(crate) fn seal(
         }
     };
     let bytes = word.to_le_bytes();
-    let summed = framing.summed();
-    out[at..at + summed].copy_from_slice(&bytes[..summed]);
-    let crc = crc24(&bytes[..summed]).to_le_bytes();
-    out[at + summed..begin].copy_from_slice(&crc[..3]);
-    let crc = crc32(&out[begin..]);
+    let (summed, _) = bytes.split_at(framing.summed());
+    let header = summed.iter().copied().chain(crc24(summed).to_le_bytes());
+    for (slot, byte) in out.iter_mut().skip(at).zip(header.take(framing.header_len())) {
+        *slot = byte;
+    }
+    let crc = crc32(out.get(begin..).unwrap_or_default());
     out.extend(crc.to_le_bytes());
 }
 
 /// Replaces the bytes from `begin` with their compressed form, if that is shorter.
 fn compress(out: &mut Vec<u8>, begin: usize, scratch: &mut Vec<u8>) -> bool {
-    scratch.resize(block::get_maximum_output_size(out.len() - begin), 0);
-    match block::compress_into(&out[begin..], scratch) {
-        Ok(len) if len < out.len() - begin => {
-            out.truncate(begin);
-            out.extend_from_slice(&scratch[..len]);
-            true
-        }
-        _ => false,
+    let payload = out.get(begin..).unwrap_or_default();
+    scratch.clear();
+    let compressed = append_once(Method::Lz4, payload, scratch);
+    let is_shorter = compressed.is_ok() && scratch.len() < payload.len();
+    if is_shorter {
+        out.truncate(begin);
+        out.extend_from_slice(scratch);
     }
+    is_shorter
 }

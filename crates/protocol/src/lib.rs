@@ -14,6 +14,7 @@
 //! 4. When STARTUP is accepted, call `start(version, compression)` of both *before* you push the answer or ask for the next
 //!    envelope. v5 sends this one answer without a frame; the encoder handles that.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::expect_used))]
 
 pub mod client;
 mod compressed;

@@ -2,7 +2,7 @@
 
 /// [string]; truncated at a character if it is longer than its length field allows.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    let text = &text[..text.floor_char_boundary(usize::from(u16::MAX))];
+    let (text, _) = text.split_at(text.floor_char_boundary(usize::from(u16::MAX)));
     out.extend(count(text.len()).to_be_bytes());
     out.extend(text.as_bytes());
 }
@@ -38,7 +38,7 @@ pub(crate) fn bytes(out: &mut Vec<u8>, value: Option<&[u8]>) {
 
 /// [short bytes]
 pub(crate) fn short_bytes(out: &mut Vec<u8>, value: &[u8]) {
-    let value = &value[..value.len().min(usize::from(u16::MAX))];
+    let (value, _) = value.split_at(value.len().min(usize::from(u16::MAX)));
     short(out, count(value.len()));
     out.extend(value);
 }

@@ -1,4 +1,4 @@
-//! Statements that the server executes itself, for traces and prepared statements.
+//! Statements that the server itself executes: traces, what is prepared.
 
 use std::sync::Arc;
 
@@ -20,6 +20,6 @@ pub(crate) async fn execute(
         protocol_version: 5,
         ..QueryOptions::default()
     };
-    // Boxed to keep the callers' futures small.
+    // Boxed, so that the futures that await it are small.
     Box::pin(shard.coordinator.execute(&statement, &options, &client)).await
 }

@@ -1,16 +1,16 @@
-//! The operator's log.
+//! What the operator is told while the server runs.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A line of the log.
+/// A sentence for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     Said(String),
     Warning(String),
 }
 
-/// The destination of the lines, chosen by the binary.
+/// Where sentences go; the binary decides.
 #[derive(Clone)]
 pub struct Log(Arc<dyn Fn(Line) + Send + Sync>);
 

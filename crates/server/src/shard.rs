@@ -1,4 +1,4 @@
-//! The server of one shard: its listeners and connections.
+//! What one shard's thread serves clients with.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::settings::{RunningSettings, Transport};
 use crate::virtual_tables::CacheRates;
 
-/// How long a drain waits for clients to read their answers.
+/// How long a drain waits for clients that do not read their answers.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The state that all shards share.
+/// What all shards share.
 pub(crate) struct Shared {
     pub(crate) transport: Transport,
     pub(crate) shards: usize,
@@ -38,11 +38,11 @@ pub(crate) struct Shared {
     /// By shard.
     pub(crate) figures: Vec<Figures>,
     pub(crate) cache_rates: Arc<CacheRates>,
-    /// The values of `system_views.settings`.
+    /// As `system_views.settings` shows them.
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,
     pub(crate) disk: Disk,
-    /// Directory, purpose, configured mode, and whether it is for writes.
+    /// Directory, purpose, mode asked for, whether for writing.
     pub(crate) io_modes: Vec<(PathBuf, &'static str, AccessMode, bool)>,
 }
 
@@ -54,18 +54,18 @@ pub(crate) struct ShardServer {
     connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_connection: Cell<u64>,
     listeners: RefCell<Vec<Rc<Listener>>>,
-    /// Notified when a connection has ended.
+    /// A connection has ended.
     left: Notify,
     draining: Cell<bool>,
     stopped: Notify,
 }
 
-/// The shard that serves the connections of a listener.
+/// Which shard takes what a listener accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ListenerKind {
-    /// The shard that accepted the connection.
+enum Doors {
+    /// The one that accepted it.
     Any,
-    /// The shard that the client chooses by its source port.
+    /// The client says which by its port.
     ShardAware,
 }
 
@@ -93,33 +93,28 @@ impl ShardServer {
         self.connections.borrow().values().cloned().collect()
     }
 
-    pub(crate) async fn start_listening(self: Rc<Self>) -> Result<(), String> {
+    pub(crate) async fn open_doors(self: Rc<Self>) -> Result<(), String> {
         let address = self.shared.transport.address;
         let aware = self.shared.transport.shard_aware_port;
-        let aware =
-            aware.map(|port| (SocketAddr::new(address.ip(), port), ListenerKind::ShardAware));
-        for (address, kind) in [Some((address, ListenerKind::Any)), aware].into_iter().flatten() {
-            let listening = self.clone().listen(address, kind).await;
+        let aware = aware.map(|port| (SocketAddr::new(address.ip(), port), Doors::ShardAware));
+        for (address, doors) in [Some((address, Doors::Any)), aware].into_iter().flatten() {
+            let listening = self.clone().listen(address, doors).await;
             listening.map_err(|e| format!("cannot listen on {address}: {e}"))?;
         }
         Ok(())
     }
 
     /// Accepts until the listener is shut down.
-    async fn listen(
-        self: Rc<Self>,
-        address: SocketAddr,
-        kind: ListenerKind,
-    ) -> std::io::Result<()> {
+    async fn listen(self: Rc<Self>, address: SocketAddr, doors: Doors) -> std::io::Result<()> {
         let listener = Rc::new(Listener::bind(address).await?);
         self.listeners.borrow_mut().push(listener.clone());
         spawn(async move {
             while !self.draining.get() {
                 match listener.accept().await {
-                    Ok((socket, peer)) => self.clone().let_in(socket, peer, kind),
+                    Ok((socket, peer)) => self.clone().let_in(socket, peer, doors),
                     Err(_) if self.draining.get() => return,
                     Err(error) => {
-                        // Probably out of descriptors: wait instead of spinning.
+                        // Out of descriptors, perhaps: waiting is better than spinning.
                         self.shared
                             .log
                             .warning(format_args!("cannot accept a connection: {error}"));
@@ -132,13 +127,13 @@ impl ShardServer {
         Ok(())
     }
 
-    fn let_in(self: Rc<Self>, socket: Socket, peer: SocketAddr, kind: ListenerKind) {
+    fn let_in(self: Rc<Self>, socket: Socket, peer: SocketAddr, doors: Doors) {
         let wanted = usize::from(peer.port()) % self.shared.shards;
-        if kind == ListenerKind::Any || wanted == self.index {
+        if doors == Doors::Any || wanted == self.index {
             return self.adopt(socket, peer);
         }
         spawn(async move {
-            // On an error the client has disconnected.
+            // A client that has gone meanwhile needs no shard.
             if let Ok(detached) = socket.detach() {
                 let job = move |shard: Rc<ShardServer>| async move {
                     shard.adopt_detached(detached, peer);
@@ -159,8 +154,8 @@ impl ShardServer {
         if self.draining.get() {
             return socket.shut_down();
         }
-        let admitted = match self.shared.admission.enter(peer.ip()) {
-            Ok(admitted) => admitted,
+        let place = match self.shared.admission.enter(peer.ip()) {
+            Ok(place) => place,
             Err(why) => {
                 self.shared.log.warning(format_args!("{why}"));
                 return socket.shut_down();
@@ -174,7 +169,7 @@ impl ShardServer {
         let id = self.next_connection.replace(self.next_connection.get() + 1);
         let entry = self.shared.clients.enter(peer);
         self.figures().connections.up();
-        let connection = Rc::new(Connection::new(socket, peer, admitted, entry));
+        let connection = Rc::new(Connection::new(socket, peer, place, entry));
         self.connections.borrow_mut().insert(id, connection.clone());
         spawn(async move {
             connection::serve(self.clone(), connection).await;
@@ -186,7 +181,7 @@ impl ShardServer {
         .detach();
     }
 
-    /// Closes idle connections while the shard serves.
+    /// Closes connections that have been idle for too long, for as long as the shard serves.
     pub(crate) async fn close_idle(self: Rc<Self>, timeout: Duration) {
         let pause = (timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
         while !self.draining.get() {
@@ -199,25 +194,25 @@ impl ShardServer {
         }
     }
 
-    /// Sends a schema change to the clients of this shard that registered for it.
+    /// Tells the clients of this shard that asked for it.
     pub(crate) fn announce(&self, change: &SchemaChange) {
         for connection in self.connections.borrow().values() {
             connection.announce(EventType::SchemaChange, Event::SchemaChange(change));
         }
     }
 
-    /// Sends a schema change to the clients of all shards.
+    /// Tells the clients of all shards.
     pub(crate) async fn announce_everywhere(&self, change: &SchemaChange) {
         self.announce(change);
         for other in (0..self.shared.shards).filter(|other| *other != self.index) {
             let change = change.clone();
             let job = move |shard: Rc<ShardServer>| async move { shard.announce(&change) };
-            // A stopped shard has no clients.
+            // A shard that has ended has no clients.
             let _ = self.shared.mesh.on(other, job).await;
         }
     }
 
-    /// Stops accepting, sends the registered clients an event, and waits until all requests are answered and all connections closed.
+    /// Accepts nothing more, and waits until what is under way is answered and all have left. Those that asked for it are told.
     pub(crate) async fn drain(self: Rc<Self>) {
         if self.draining.replace(true) {
             return;
@@ -241,7 +236,7 @@ impl ShardServer {
         }
     }
 
-    /// Ends the shard's thread.
+    /// Nothing will be asked of this shard any more.
     pub(crate) fn stop(&self) {
         self.stopped.notify_one();
     }

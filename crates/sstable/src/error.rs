@@ -27,7 +27,7 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Puts a decoding error into its place.
+    /// Adds file and component to a decoding error.
     pub fn corrupt(path: impl Into<PathBuf>, component: Component, error: DecodeError) -> Error {
         Error::Corrupt { path: path.into(), component, offset: error.offset, what: error.what }
     }

@@ -1,27 +1,27 @@
 //! Apache Cassandra's SSTables: readers for BIG `ma`…`pa` and BTI `da`, `ea`; writers for `nb`, `oa`, `pa`, `da`, `ea`.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::expect_used))]
 #![allow(async_fn_in_trait, reason = "reads stay on one thread")]
 
 pub mod big;
 pub mod bti;
-pub mod components;
 mod data;
-pub mod deletion_time;
 mod error;
-mod index_files;
-pub mod live;
-mod lookup;
+pub mod format;
+pub mod read;
 pub mod row_index;
-mod sealing;
-mod sstable;
 pub mod verify;
-mod writer;
+mod write;
 
-pub use components::descriptor::{Component, Descriptor, SSTableId};
-pub use components::version::{Format, Version};
+/// Assertions in pairs, at both sides of a seam, run in debug builds and with the feature `checks`. They are about our own state;
+/// what a file contains is checked always, and gives an error.
+const CHECKS: bool = cfg!(any(debug_assertions, feature = "checks"));
+
 pub use data::Bases;
 pub use data::scanner::SSTableScanner;
 pub use error::{Error, Result};
-pub use lookup::{Index, KeyEntry, Keys, Lookup};
-pub use sstable::{OpenOptions, SSTable, ScanOptions};
-pub use writer::{SSTableWriter, Sealed, WriterOptions};
+pub use format::descriptor::{Component, Descriptor, SSTableId};
+pub use format::version::{Format, Version};
+pub use read::keys::{IndexWalk, KeyEntry, Keys};
+pub use read::sstable::{OpenOptions, SSTable, ScanOptions};
+pub use write::sstable_writer::{SSTableWriter, Sealed, WriterOptions};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, Purpose, block_on};
 use halcyon_model::{Clusterings, CqlType, DeletionTime, NO_DELETION_TIME, NO_TTL, Partitioner};
-use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
     Bases, Descriptor, OpenOptions, SSTable, SSTableId, SSTableWriter, Version, WriterOptions,
 };

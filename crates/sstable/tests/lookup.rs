@@ -1,20 +1,45 @@
-//! Finds every key of every SSTable that Cassandra wrote, and no other.
+//! Every key of every SSTable that Cassandra wrote is found, and no other.
 //!
 //! Runs over `testdata/`, or over the folder that `HALCYON_CORPUS` names.
 
 mod corpus;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, DiskOptions, Purpose, block_on};
-use halcyon_sstable::{Component, Descriptor, Format, OpenOptions, SSTable, ScanOptions};
-use halcyon_stream::{Fragment, FragmentStream};
+use halcyon_sstable::read::{ReadCaches, SSTableReader};
+use halcyon_sstable::{
+    Component, Descriptor, Format, IndexWalk, OpenOptions, Result, SSTable, ScanOptions,
+};
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey};
 
 use corpus::{corpus, sstables_below};
 
 async fn open(disk: &Disk, descriptor: &Descriptor) -> SSTable {
     let opened = SSTable::open(disk, descriptor, OpenOptions::default()).await;
     opened.unwrap_or_else(|e| panic!("{descriptor}: {e}"))
+}
+
+struct Reader {
+    reader: SSTableReader,
+    caches: ReadCaches,
+}
+
+impl Reader {
+    async fn open(disk: &Disk, sstable: SSTable) -> Result<Reader> {
+        let reader = SSTableReader::open(disk, Arc::new(sstable), AccessMode::Standard).await?;
+        Ok(Reader { reader, caches: ReadCaches::of_one_pass() })
+    }
+
+    async fn find(&self, key: &[u8]) -> Result<Option<u64>> {
+        let key = PartitionKey::of(key);
+        if !self.reader.may_contain(&key) {
+            return Ok(None);
+        }
+        let entry = self.reader.find(&self.caches, &key).await?;
+        Ok(entry.map(|entry| entry.data_position))
+    }
 }
 
 /// Keys and positions as Data.db has them.
@@ -51,21 +76,20 @@ fn every_key_is_found_and_no_other() {
         for descriptor in &descriptors {
             let sstable = open(&disk, descriptor).await;
             let partitions = partitions(&disk, &sstable).await;
-            let mut lookup = sstable.lookup(&disk, AccessMode::Standard).await.expect("opens");
+            let index = IndexWalk::open(&disk, &sstable, AccessMode::Auto).await.expect("opens");
+            let reader = Reader::open(&disk, sstable).await.expect("opens");
             for (key, position) in &partitions {
-                assert_eq!(lookup.find(key).await.expect("sound"), Some(*position), "{descriptor}");
+                assert_eq!(reader.find(key).await.expect("sound"), Some(*position), "{descriptor}");
                 for stranger in strangers(key) {
                     let expected = partitions.iter().find(|(key, _)| *key == stranger);
-                    let found = lookup.find(&stranger).await.expect("sound");
+                    let found = reader.find(&stranger).await.expect("sound");
                     assert_eq!(found, expected.map(|(_, position)| *position), "{descriptor}");
                     absent += u32::from(found.is_none());
                 }
                 keys += 1;
             }
-            let (key, position) = partitions.first().expect("partitions");
-            assert_eq!(sstable.find(&disk, key).await.expect("sound"), Some(*position));
-            let index = sstable.index(&disk, AccessMode::Auto, Purpose::Scan).await.expect("opens");
-            let mut walk = index.keys().await.expect("opens");
+            let sources = index.sources();
+            let mut walk = index.keys(&sources);
             for (key, position) in &partitions {
                 let entry = walk.next().await.expect("sound").expect("as many as partitions");
                 assert_eq!((entry.key, entry.data_position), (&key[..], *position));
@@ -99,10 +123,10 @@ fn ends_may_be_missing() {
         for length in (0..all).chain([all + 1]) {
             let bytes = if length < all { &whole[..length] } else { &whole };
             std::fs::write(&index, bytes).expect("writes");
-            let mut lookup = sstable.lookup(&disk, AccessMode::Standard).await.expect("opens");
+            let reader = Reader::open(&disk, open(&disk, &descriptor).await).await.expect("opens");
             let mut lost = 0;
             for (key, position) in &partitions {
-                match lookup.find(key).await {
+                match reader.find(key).await {
                     Ok(found) => assert_eq!(found, Some(*position)),
                     Err(e) => {
                         assert!(e.to_string().contains("Index.db is corrupt"), "{e}");
@@ -117,7 +141,7 @@ fn ends_may_be_missing() {
         for length in 0..all {
             std::fs::write(&index, &whole[..length]).expect("writes");
             let sstable = open(&disk, &descriptor).await;
-            assert!(sstable.lookup(&disk, AccessMode::Standard).await.is_err());
+            assert!(Reader::open(&disk, sstable).await.is_err());
         }
         std::fs::write(&index, &whole).expect("writes");
         let data = descriptor.component_path(Component::Data);
@@ -149,11 +173,11 @@ fn shortcuts_may_be_missing() {
         let sstable = open(&disk, &descriptor).await;
         let partitions = partitions(&disk, &sstable).await;
         let check = async || {
-            let sstable = open(&disk, &descriptor).await;
+            let reader = Reader::open(&disk, open(&disk, &descriptor).await).await.expect("opens");
             for (key, position) in &partitions {
-                assert_eq!(sstable.find(&disk, key).await.expect("sound"), Some(*position));
+                assert_eq!(reader.find(key).await.expect("sound"), Some(*position));
             }
-            assert_eq!(sstable.find(&disk, b"nowhere").await.expect("sound"), None);
+            assert_eq!(reader.find(b"nowhere").await.expect("sound"), None);
         };
         let summary = descriptor.component_path(Component::Summary);
         let length = disk.stat(&summary).await.expect("there").len;
@@ -169,7 +193,7 @@ fn shortcuts_may_be_missing() {
         }
         disk.remove(&descriptor.component_path(Component::Index)).await.expect("removes");
         let sstable = open(&disk, &descriptor).await;
-        let error = sstable.find(&disk, b"nowhere").await.expect_err("no index");
+        let error = Reader::open(&disk, sstable).await.err().expect("no index");
         assert!(error.to_string().contains("Index.db is missing"), "{error}");
     });
 }

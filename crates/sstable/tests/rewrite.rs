@@ -9,7 +9,7 @@ use std::path::Path;
 
 use halcyon_io::{AccessMode, Disk, Purpose, block_on};
 use halcyon_model::options::Compression;
-use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
     Bases, Component, Descriptor, OpenOptions, Result, SSTable, SSTableId, SSTableWriter,
     ScanOptions, WriterOptions,
@@ -170,7 +170,7 @@ async fn compare(disk: &Disk, source: &Descriptor, to: &Path) -> Vec<String> {
     if was.header != is.header {
         failures.push(format!("{source}: headers differ\n  {:?}\n  {:?}", was.header, is.header));
     }
-    let comparable = |s: &halcyon_sstable::components::statistics::Statistics| {
+    let comparable = |s: &halcyon_sstable::format::statistics::Statistics| {
         let mut stats = s.stats.clone();
         stats.compression_ratio = 0.0;
         stats.token_space_coverage = 0.0;

@@ -66,7 +66,8 @@ fn describe(bytes: &[u8]) -> String {
         assert_eq!(lines.at - start, GROUP_HEADER);
         let stored = &bytes[lines.at..lines.at + group.stored as usize];
         if group.stored < group.raw {
-            let raw = decompress(header.compression, stored, group.raw as usize).expect("sound");
+            let raw = decompress(header.compression, stored, group.raw as usize, usize::MAX)
+                .expect("sound");
             lines.take(stored.len(), &format!("compressed: {}", raw.escape_ascii()));
         } else {
             let mut from = 0;

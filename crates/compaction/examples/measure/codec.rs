@@ -3,50 +3,36 @@
 
 use std::time::Duration;
 
+use halcyon_codec::{Compressor, Decompressor, Method, ZstdLevel, crc32};
 use halcyon_io::{Disk, clock};
 use halcyon_sstable::Component;
-use halcyon_sstable::components::compression_info::CompressionInfo;
-use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into};
+use halcyon_sstable::format::compression_info::CompressionInfo;
 
 use crate::{Result, Words, open_all};
 
 const MAX_DATA: u64 = 8 << 30;
 
-enum Codec {
-    Lz4(Box<CompressTable>),
-    Zstd(Box<zstd::bulk::Decompressor<'static>>, Box<zstd::bulk::Compressor<'static>>),
+struct Codec {
+    compressor: Compressor,
+    decompressor: Decompressor,
+    /// Bytes in front of a chunk's block.
+    prefix: usize,
 }
 
 impl Codec {
     fn of(info: &CompressionInfo) -> Result<Codec> {
-        match info.compressor.as_str() {
-            "LZ4Compressor" => {
-                let is_small = info.chunk_length < u32::from(u16::MAX);
-                let table = if is_small { CompressTable::small() } else { CompressTable::large() };
-                Ok(Codec::Lz4(Box::new(table)))
-            }
-            "ZstdCompressor" => {
-                let mut compressor = zstd::bulk::Compressor::new(3)?;
-                compressor.include_checksum(true)?;
-                let decompressor = zstd::bulk::Decompressor::new()?;
-                Ok(Codec::Zstd(Box::new(decompressor), Box::new(compressor)))
-            }
-            other => Err(format!("{other} is not measured").into()),
-        }
+        let (method, prefix) = match info.compressor.as_str() {
+            "LZ4Compressor" => (Method::Lz4, 4),
+            "ZstdCompressor" => (Method::Zstd { level: ZstdLevel::DEFAULT, checksum: true }, 0),
+            other => return Err(format!("{other} is not measured").into()),
+        };
+        let compressor = Compressor::new(method)?;
+        Ok(Codec { compressor, decompressor: Decompressor::new(method.algorithm())?, prefix })
     }
 
-    fn decompress(&mut self, payload: &[u8], to: &mut [u8]) -> Result<usize> {
-        Ok(match self {
-            Codec::Lz4(_) => decompress_into(payload.get(4..).ok_or("short chunk")?, to)?,
-            Codec::Zstd(zstd, _) => zstd.decompress_to_buffer(payload, to)?,
-        })
-    }
-
-    fn compress(&mut self, data: &[u8], to: &mut [u8]) -> Result<usize> {
-        Ok(match self {
-            Codec::Lz4(table) => compress_into_with_table(data, to, table)?,
-            Codec::Zstd(_, zstd) => zstd.compress_to_buffer(data, to)?,
-        })
+    fn decompress(&mut self, payload: &[u8], to: &mut [u8]) -> Result<()> {
+        let block = payload.get(self.prefix..).ok_or("short chunk")?;
+        Ok(self.decompressor.decompress(block, to)?)
     }
 }
 
@@ -98,33 +84,35 @@ impl Spent {
         let mut ends = Vec::with_capacity(group);
         for first in (0..info.chunk_count()).step_by(group) {
             let chunks = first..(first + group).min(info.chunk_count());
-            let payloads: Vec<&[u8]> = chunks
+            let payloads: Vec<(&[u8], usize)> = chunks
                 .clone()
                 .map(|i| {
                     let chunk = info.chunk(i).ok_or("no such chunk")?;
                     let at = chunk.offset as usize;
-                    stored.get(at..at + chunk.payload_length as usize).ok_or("a short file")
+                    let payload = stored.get(at..at + chunk.payload_length as usize);
+                    Ok((payload.ok_or("a short file")?, chunk.data_length as usize))
                 })
-                .collect::<std::result::Result<_, _>>()?;
+                .collect::<std::result::Result<_, &str>>()?;
             let began = clock::now();
-            for payload in &payloads {
-                std::hint::black_box(crc32fast::hash(payload));
+            for (payload, _) in &payloads {
+                std::hint::black_box(crc32(payload));
             }
             let checked = clock::now();
             let mut lengths = 0;
-            for (payload, to) in payloads.iter().zip(data.chunks_mut(chunk_length)) {
-                lengths += codec.decompress(payload, to)?;
+            for ((payload, length), to) in payloads.iter().zip(data.chunks_mut(chunk_length)) {
+                codec.decompress(payload, to.get_mut(..*length).ok_or("a long chunk")?)?;
+                lengths += length;
             }
             let decompressed = clock::now();
             ends.clear();
             let packed_chunks = packed.chunks_mut(chunk_length * 2);
             let valid = data.get(..lengths).unwrap_or_default();
             for (chunk, to) in valid.chunks(chunk_length).zip(packed_chunks) {
-                ends.push(codec.compress(chunk, to)?);
+                ends.push(codec.compressor.compress(chunk, to)?);
             }
             let compressed = clock::now();
             for (length, chunk) in ends.iter().zip(packed.chunks(chunk_length * 2)) {
-                std::hint::black_box(crc32fast::hash(chunk.get(..*length).unwrap_or_default()));
+                std::hint::black_box(crc32(chunk.get(..*length).unwrap_or_default()));
             }
             let summed = clock::now();
             self.data += lengths as u64;

@@ -22,7 +22,7 @@ use halcyon_model::token::{murmur3_hash, token_of_hash};
 use halcyon_model::{
     BoundKind, Clusterings, CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Partitioner,
 };
-use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{Bases, Descriptor, SSTableId, SSTableWriter, Version, WriterOptions};
 use halcyon_stream::{
     Cell, Column, Fragment, Layout, Marker, PartitionKey, PartitionStart, RowBuf, RowDeletion,

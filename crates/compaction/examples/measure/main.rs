@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, DiskOptions, block_on};
 use halcyon_model::options::{Compression, CompressorKind};
-use halcyon_sstable::components::listing;
+use halcyon_sstable::format::listing;
 use halcyon_sstable::{OpenOptions, SSTable};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;

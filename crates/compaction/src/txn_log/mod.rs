@@ -67,7 +67,7 @@ impl Record {
 
     /// The CRC32 of prefix, type name, update time (as two ints, low word first) and file count.
     fn checksum(&self) -> u32 {
-        let mut hasher = crc32fast::Hasher::new();
+        let mut hasher = halcyon_codec::Crc32::new();
         hasher.update(self.prefix.as_bytes());
         hasher.update(self.record_type.name().as_bytes());
         hasher.update(&(self.update_time_ms as i32).to_be_bytes());

@@ -10,7 +10,7 @@ use halcyon_compaction::{Error, Group, Outcome, Progress, Settings, run, txn_log
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, StreamOptions, block_on};
 use halcyon_model::options::Compression;
-use halcyon_sstable::components::listing;
+use halcyon_sstable::format::listing;
 use halcyon_sstable::{Component, Descriptor, OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Row};
 

@@ -16,7 +16,7 @@ use halcyon_io::Purpose;
 use halcyon_io::clock::Instant;
 use halcyon_model::Cursor;
 use halcyon_sstable::Format;
-use halcyon_sstable::components::saved_cache::{
+use halcyon_sstable::format::saved_cache::{
     SavedMetadata, SavedSSTable, VERSION, crc_of, entries, put_position, put_row, read_position,
     read_row,
 };

@@ -8,7 +8,7 @@ use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick
 use halcyon_compaction::{Group, group_inputs};
 use halcyon_io::Purpose;
 use halcyon_model::options::{Compaction, MapOption};
-use halcyon_sstable::components::statistics::mutation::{Mutation, mutate};
+use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
 use halcyon_sstable::{Component, Descriptor};
 
 use super::claims::Claim;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use halcyon_io::Purpose;
 use halcyon_model::options::{Compressed, MapOption};
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME};
-use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{Bases, Descriptor, SSTableWriter, WriterOptions};
 use halcyon_stream::{FragmentStream, Layout, RowBuf};
 

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_model::Clusterings;
-use halcyon_sstable::live::ReadCaches;
+use halcyon_sstable::read::ReadCaches;
 use halcyon_stream::{
     Fragment, FragmentStream, Layout, Merge, PartitionKey, RowBuf, Slices, Statics,
 };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use halcyon_sstable::live::{
-    LiveSSTable, PartitionRows, RangeRows, RangeStart, ReadCaches, ReversedRows,
+use halcyon_sstable::read::{
+    PartitionRows, RangeRows, RangeStart, ReadCaches, ReversedRows, SSTableReader,
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, PartitionKey, Slices};
 
@@ -35,7 +35,7 @@ impl Access<'_> {
     /// The partition's slices; `None` if the SSTable does not have the partition.
     pub(super) async fn partition(
         &self,
-        table: &Arc<LiveSSTable>,
+        table: &Arc<SSTableReader>,
         key: &PartitionKey,
     ) -> Result<Option<SSTableStream>> {
         let Some(found) = table.find(self.caches, key).await? else { return Ok(None) };
@@ -50,7 +50,7 @@ impl Access<'_> {
 
     pub(super) async fn range(
         &self,
-        table: &Arc<LiveSSTable>,
+        table: &Arc<SSTableReader>,
         behind: &Edge,
         until: Option<Edge>,
     ) -> Result<SSTableStream> {

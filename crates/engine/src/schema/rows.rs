@@ -6,7 +6,7 @@ use std::sync::Arc;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::token::split_key;
 use halcyon_schema::rows::{SchemaRow, SchemaRows};
-use halcyon_sstable::live::ReadCaches;
+use halcyon_sstable::read::ReadCaches;
 use halcyon_stream::{Fragment, FragmentStream, Row, TableId};
 
 use crate::Result;

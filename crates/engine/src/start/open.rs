@@ -21,8 +21,8 @@ use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::system_tables;
 use halcyon_sstable::SSTableId;
-use halcyon_sstable::components::listing;
-use halcyon_sstable::live::{CacheSizes, ReadCaches};
+use halcyon_sstable::format::listing;
+use halcyon_sstable::read::{CacheSizes, ReadCaches};
 use halcyon_stream::TableId;
 
 use crate::background::Background;

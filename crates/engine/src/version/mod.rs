@@ -11,8 +11,8 @@ use arc_swap::ArcSwap;
 use halcyon_compaction::txn_log::Leftovers;
 use halcyon_io::{AccessMode, Disk};
 use halcyon_model::schema::TableSchema;
-use halcyon_sstable::components::listing::ListedSSTable;
-use halcyon_sstable::live::LiveSSTable;
+use halcyon_sstable::format::listing::ListedSSTable;
+use halcyon_sstable::read::SSTableReader;
 use halcyon_sstable::{Component, Descriptor, OpenOptions, SSTable};
 
 use crate::Result;
@@ -20,7 +20,7 @@ use crate::background::Background;
 
 /// One SSTable of a view.
 pub(crate) struct Live {
-    pub(crate) table: Arc<LiveSSTable>,
+    pub(crate) table: Arc<SSTableReader>,
     /// By which it is read.
     pub(crate) schema: Arc<TableSchema>,
     /// When its data was written, milliseconds since 1970.
@@ -85,7 +85,7 @@ impl Live {
         let data = sstable.descriptor().component_path(Component::Data);
         let created_ms = disk.stat(&data).await?.modified_ms;
         let bytes_on_disk = bytes_on_disk(disk, &sstable).await?;
-        let table = Arc::new(LiveSSTable::open(disk, Arc::new(sstable), mode).await?);
+        let table = Arc::new(SSTableReader::open(disk, Arc::new(sstable), mode).await?);
         Ok(Arc::new(Live {
             table,
             schema: schema.clone(),

@@ -2,8 +2,8 @@
 
 use halcyon_model::hex;
 use halcyon_model::{CqlType, NO_DELETION_TIME};
-use halcyon_sstable::components::statistics::header::HeaderColumn;
-use halcyon_sstable::components::statistics::histogram::EstimatedHistogram;
+use halcyon_sstable::format::statistics::header::HeaderColumn;
+use halcyon_sstable::format::statistics::histogram::EstimatedHistogram;
 use serde_json::{Value, json};
 
 use super::Described;

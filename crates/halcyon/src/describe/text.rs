@@ -5,9 +5,9 @@ use halcyon_model::options::compression::NO_MAX_COMPRESSED_LENGTH;
 use halcyon_model::token::split_key;
 use halcyon_model::value::{to_cql_literal, to_string};
 use halcyon_model::{BoundKind, CqlType, NO_DELETION_TIME};
-use halcyon_sstable::components::statistics::covered::ClusteringBound;
-use halcyon_sstable::components::statistics::header::HeaderColumn;
-use halcyon_sstable::components::statistics::histogram::EstimatedHistogram;
+use halcyon_sstable::format::statistics::covered::ClusteringBound;
+use halcyon_sstable::format::statistics::header::HeaderColumn;
+use halcyon_sstable::format::statistics::histogram::EstimatedHistogram;
 use halcyon_sstable::{Format, Version};
 
 use super::Described;

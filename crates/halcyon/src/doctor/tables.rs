@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use halcyon_io::Disk;
-use halcyon_sstable::components::listing::ListedSSTable;
-use halcyon_sstable::components::statistics::cardinality::Cardinality;
-use halcyon_sstable::components::statistics::histogram::EstimatedHistogram;
+use halcyon_sstable::format::listing::ListedSSTable;
+use halcyon_sstable::format::statistics::cardinality::Cardinality;
+use halcyon_sstable::format::statistics::histogram::EstimatedHistogram;
 use halcyon_sstable::{Component, OpenOptions, SSTable};
 
 use super::facts::{DEFAULT_GC_GRACE, Facts, Quantiles, Table};

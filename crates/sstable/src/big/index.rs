@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A scan needs keys and positions only.  It reads an entry's head (at most 64 KiB and a few bytes) and steps over the
-//! promoted part, which can be large and need not lie in the window.
+//! promoted part, which can be large and need not be in the window.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub struct Entry<'a> {
     pub key: &'a [u8],
     /// Of the partition in the uncompressed Data.db.
     pub data_position: u64,
-    /// Where the promoted index lies in Index.db; empty if there is none.
+    /// The range of the promoted index in Index.db; empty if there is none.
     pub promoted: Range<u64>,
 }
 
@@ -59,7 +59,7 @@ pub struct EntryScan {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Scanned<'a> {
     Entry(Entry<'a>),
-    /// The next entry's head lies beyond the window, in part or as a whole: read on at `EntryScan::offset`, at least
+    /// The head of the next entry is not, or not completely, in the window: continue at `EntryScan::offset`, at least
     /// `MAX_ENTRY_HEAD` bytes or to the end of the file.
     Incomplete,
     End,

@@ -16,7 +16,7 @@ use halcyon_model::clustering::Position;
 use halcyon_model::{BoundKind, Clusterings, DecoratedKey, DeletionTime};
 
 use super::promoted::WIDTH_BASE;
-use crate::deletion_time::{deletion_time_len, write_deletion_time};
+use crate::format::deletion_time::{deletion_time_len, write_deletion_time};
 use crate::row_index::{Block, IndexEntry, IndexSummary};
 use crate::{Error, Result};
 

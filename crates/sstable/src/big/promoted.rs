@@ -5,7 +5,7 @@
 //!                                        ^infos                          ^table: i32 × count
 //! ```
 //!
-//! 1. `PromotedLayout` is read from the first few bytes and says where the infos and the table lie.
+//! 1. `PromotedLayout` is read from the first few bytes and has the positions of the infos and of the table.
 //! 2. A search reads two neighbouring offsets from the table, and the info between them, once per halving: a large index
 //!    is never read as a whole.
 //!
@@ -18,7 +18,7 @@ use halcyon_model::clustering::Position;
 use halcyon_model::{BoundKind, Clusterings, Cursor, DecodeError, DecodeResult, DeletionTime};
 
 use super::index::read_entry;
-use crate::deletion_time::read_deletion_time;
+use crate::format::deletion_time::read_deletion_time;
 use crate::row_index::{IndexSource, OrCorrupt};
 
 /// Widths are stored as their distance from this.
@@ -39,7 +39,7 @@ pub struct IndexInfo<'a> {
     pub open_at_end: Option<DeletionTime>,
 }
 
-/// Where the pieces of a promoted index lie in Index.db.
+/// The positions of the parts of a promoted index in Index.db.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromotedLayout {
     /// Bytes from the partition's start to its first unfiltered.
@@ -52,7 +52,7 @@ pub struct PromotedLayout {
 }
 
 impl PromotedLayout {
-    /// `cursor` stands at `promoted.start` and sees `MAX_PROMOTED_HEAD` bytes or all there are.
+    /// `cursor` is at `promoted.start` and has `MAX_PROMOTED_HEAD` bytes, or all that there are.
     fn read(
         version_is_oa_or_later: bool,
         cursor: &mut Cursor<'_>,
@@ -128,7 +128,7 @@ impl<'a, S: IndexSource> PromotedIndex<'a, S> {
             .or_corrupt(self.source)
     }
 
-    /// Where the info of block `i` lies: between its offset and the next one's.
+    /// The range of the info of block `i`: from its offset to that of the next.
     async fn block_range(&self, i: usize) -> Result<Range<u64>, S::Error> {
         let slot = self.layout.table.start.saturating_add(4 * i as u64);
         let bytes = self.source.read(slot, 8).await?;
@@ -141,13 +141,13 @@ impl<'a, S: IndexSource> PromotedIndex<'a, S> {
         let start = bound(i < self.len()).or_corrupt(self.source)?;
         let end = bound(i + 1 < self.len()).or_corrupt(self.source)?;
         if start >= end || end > infos.end {
-            let what = format!("block {i} cannot lie from {start} to {end}");
+            let what = format!("block {i} cannot be from {start} to {end}");
             return Err(self.source.corrupt(DecodeError { offset: slot, what }));
         }
         Ok(start..end)
     }
 
-    /// The first block whose last position is not before `position`; `len` if there is none. What lies between two
+    /// The first block whose last position is not before `position`; `len` if there is none. A position between two
     /// blocks belongs to the later one.
     pub async fn find(&self, position: Position<'_>) -> Result<usize, S::Error> {
         let (mut low, mut high) = (0, self.len());
@@ -196,7 +196,7 @@ fn read_info<'a>(
     Ok(IndexInfo { first, last, offset, width, open_at_end })
 }
 
-/// Steps over the count and the blocks of an index that stand behind each other, as a saved key cache has them.
+/// Skips the count and the blocks of an index, one behind the other as a saved key cache has them.
 pub(crate) fn skip_index(
     version_is_oa_or_later: bool,
     clusterings: &Clusterings,

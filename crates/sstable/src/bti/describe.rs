@@ -1,6 +1,6 @@
 //! Names every byte of Partitions.db and Rows.db, for `describe --bytes`.
 //!
-//! Nodes are found by walking from the roots, each once, and named in file order.  What lies between them is page
+//! Nodes are found by walking from the roots, each once, and named in file order.  The bytes between them are page
 //! padding (zeros) or, said plainly, unknown.
 
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ use halcyon_model::{Clusterings, DecoratedKey, DeletionTime, Partitioner};
 use super::payload::{MAX_ROW_OFFSET, PartitionPayload, PartitionPosition, RowPayload};
 use super::separator::{sentinel, separator, shared_prefix};
 use super::trie_writer::{Output, TrieWriter};
-use crate::deletion_time::write_deletion_time;
+use crate::format::deletion_time::write_deletion_time;
 use crate::row_index::{Block, IndexEntry, IndexSummary};
 use crate::{Error, Result};
 

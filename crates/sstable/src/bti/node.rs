@@ -14,9 +14,9 @@
 //!                    kind count trans.   distances  payload
 //! ```
 //!
-//! Distances are subtracted from the node's own position, so children always lie before their parent: a walk
-//! cannot go round.  Distances of 12 bits are packed two to three bytes.  A node, with its payload, lies within one
-//! 4096-byte page, so whoever has the page has the node.
+//! Distances are subtracted from the node's own position, so children are always before their parent: a walk
+//! cannot loop.  Distances of 12 bits are packed two to three bytes.  A node, with its payload, is within one
+//! 4096-byte page, so one page read gives the whole node.
 
 use halcyon_model::{Cursor, DecodeError, DecodeResult};
 
@@ -115,7 +115,7 @@ impl NodeKind {
     }
 }
 
-/// A node as it lies in its page.
+/// A node as it is stored in its page.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'p> {
     kind: NodeKind,
@@ -188,7 +188,7 @@ impl<'p> Node<'p> {
     }
 
     fn byte(&self, i: usize) -> u8 {
-        // `read` checked that the whole node is there.
+        // `read` checked that the node is complete.
         self.bytes.get(i).copied().unwrap_or_default()
     }
 

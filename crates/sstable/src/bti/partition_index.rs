@@ -67,7 +67,7 @@ impl PartitionIndex {
                 position = child;
                 continue;
             }
-            // A prefix that goes on elsewhere is not this key's.
+            // A prefix that continues in another way belongs to another key.
             if node.payload_bits() == 0 || (next.is_some() && node.has_children()) {
                 return Ok(None);
             }

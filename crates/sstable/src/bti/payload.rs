@@ -11,7 +11,7 @@
 
 use halcyon_model::{Cursor, DecodeResult, DeletionTime};
 
-use crate::deletion_time::{deletion_time_len, read_deletion_time, write_deletion_time};
+use crate::format::deletion_time::{deletion_time_len, read_deletion_time, write_deletion_time};
 
 /// Four bits in the node's first byte and the bytes behind the node. Zero bits mean "no payload".
 pub trait Payload: Copy + std::fmt::Debug {

@@ -9,7 +9,7 @@ use halcyon_model::{Cursor, DecodeError, DecodeResult, DeletionTime};
 
 use super::payload::RowPayload;
 use super::trie_cursor::TrieCursor;
-use crate::deletion_time::read_deletion_time;
+use crate::format::deletion_time::read_deletion_time;
 use crate::row_index::{IndexSource, OrCorrupt};
 
 /// Longest entry.
@@ -28,7 +28,7 @@ pub struct RowIndexEntry {
 }
 
 impl RowIndexEntry {
-    /// Reads an entry that begins where the cursor stands.
+    /// Reads the entry at the cursor.
     pub fn decode(cursor: &mut Cursor<'_>) -> DecodeResult<RowIndexEntry> {
         let position = cursor.offset();
         let key = cursor.sbytes()?.to_vec();

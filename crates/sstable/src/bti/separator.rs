@@ -22,7 +22,7 @@ pub(crate) fn separator(last: &[u8], first: &[u8], out: &mut Vec<u8>) -> Option<
     Some(())
 }
 
-/// A key just above the last clustering, about as long as the last separator: what lies above it is in no block.
+/// A key just above the last clustering, about as long as the last separator: no block has anything above it.
 pub(crate) fn sentinel(last: &[u8], last_separator: &[u8], out: &mut Vec<u8>) {
     let parted = shared_prefix(last, last_separator);
     out.clear();

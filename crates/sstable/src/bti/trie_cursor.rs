@@ -9,9 +9,9 @@
 //!
 //! 1. A node's own payload comes before its children, and children come in the order of their transitions.
 //! 2. Going down follows positions; going on climbs the stack to the first node with a further child.
-//! 3. Children lie strictly before their parents, a node without child has a payload, and the depth is bounded, so
+//! 3. Children are stored strictly before their parents, a node without child has a payload, and the depth is bounded, so
 //!    each step ends, whatever the bytes say.  Branches that share nodes could still make the number of entries
-//!    explode: whoever walks a whole trie stops at the number of keys that the file claims.
+//!    explode: a walk over a whole trie stops at the number of keys that the footer states.
 //!
 //! The cursor keeps the page that it read last, so a walk through neighbouring nodes asks the source once per page.
 
@@ -80,17 +80,17 @@ fn visit<P: Payload>(
 }
 
 impl<'s, S: IndexSource, P: Payload> TrieCursor<'s, S, P> {
-    /// A cursor that stands nowhere yet.
+    /// A cursor without a position yet.
     pub fn new(source: &'s S, root: u64) -> Self {
         Self { nodes: Nodes::new(source), root, stack: Vec::new(), current: None }
     }
 
-    /// The payload where the cursor stands.
+    /// The payload at the cursor.
     pub fn current(&self) -> Option<P> {
         self.current
     }
 
-    /// Appends the key where the cursor stands.
+    /// Appends the key at the cursor.
     pub fn key(&self, out: &mut Vec<u8>) {
         out.extend(self.stack.iter().filter_map(|step| step.taken));
     }
@@ -123,7 +123,7 @@ impl<'s, S: IndexSource, P: Payload> TrieCursor<'s, S, P> {
     /// Goes to the entry before; nowhere, and `None`, before the first.
     pub async fn previous(&mut self) -> Result<Option<P>, S::Error> {
         self.current = None;
-        // The top's own payload is where the cursor stands: what precedes it hangs off its ancestors.
+        // The payload of the top node is the current entry: the entries before it belong to its ancestors.
         self.stack.pop();
         self.climb_back().await
     }
@@ -167,9 +167,9 @@ impl<'s, S: IndexSource, P: Payload> TrieCursor<'s, S, P> {
         self.climb_back().await
     }
 
-    /// Goes to the first entry that can be `key` or lie above it: the one whose trie key is a prefix of `key`, if
+    /// Goes to the first entry that can be `key` or above it: the one whose trie key is a prefix of `key`, if
     /// there is one, else the smallest entry not below `key`.  Keys of Partitions.db are cut, so only the whole key
-    /// stored with the partition tells on which side of `key` a prefix lies.
+    /// stored with the partition decides whether it is below or above.
     pub async fn seek_candidate(&mut self, key: &[u8]) -> Result<Option<P>, S::Error> {
         let stopped = self.follow(key).await?;
         if stopped.payload.is_some() {

@@ -17,7 +17,7 @@
 //!    again and again; when none fits, the page is padded and the largest starts the next one.  What was
 //!    written collapses to a position, so a branch in memory is always smaller than a page.
 //! 3. Sizes depend on distances, and these on where a branch will be written.  Branches with children already
-//!    written elsewhere are measured again when their place is known.
+//!    written elsewhere are measured again when their position is known.
 //! 4. The root is written last.
 //!
 //! Order, ties and the moments of measuring are those of Cassandra's `IncrementalTrieWriterPageAware`, so that equal
@@ -28,7 +28,7 @@ use super::node_writer::Node;
 use super::payload::Payload;
 use crate::{Error, Result};
 
-/// The end of a component: the bytes that the caller has not drained yet, and where the next byte goes.
+/// The end of a component: the bytes that the caller has not drained yet, and the offset of the next byte.
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
     pub(crate) bytes: &'a mut Vec<u8>,
@@ -157,7 +157,7 @@ fn lay_out_children<P: Payload>(node: &mut Node<P>, out: &mut Output<'_>) {
     node.size = node.size_at(*out.position);
 }
 
-/// Writes a branch, unless it turns out too large for what is left of the page now that its place is known: then it
+/// Writes a branch, unless it turns out too large for the rest of the page now that its position is known: then it
 /// has its new size, and waits for another turn.
 fn place<P: Payload>(child: &mut Node<P>, out: &mut Output<'_>) {
     if child.far_children || child.far_in_branch {

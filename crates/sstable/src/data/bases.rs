@@ -5,7 +5,7 @@ use halcyon_model::bytes::Put;
 use halcyon_model::time::{EXPIRED_LIVENESS_TTL, INVALID_DELETION_TIME, NO_TIMESTAMP};
 use halcyon_model::{Cursor, DecodeResult, DeletionTime, NO_DELETION_TIME};
 
-use crate::components::statistics::header::{DELETION_TIME_EPOCH, TIMESTAMP_EPOCH};
+use crate::format::statistics::header::{DELETION_TIME_EPOCH, TIMESTAMP_EPOCH};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bases {

@@ -1,6 +1,6 @@
 //! One chunk of a compressed Data.db, from what is stored to what it holds.
 
-use crate::components::compression_info::{CHUNK_CRC_LENGTH, Chunk};
+use crate::format::compression_info::{CHUNK_CRC_LENGTH, Chunk};
 
 impl Chunk {
     /// Checks `stored` (the payload and its CRC32) and fills `output`, which has room for exactly the chunk's data. The error says
@@ -18,7 +18,7 @@ impl Chunk {
             return Err("the file ends within it".into());
         };
         if verify_checksum {
-            let (computed, stored) = (crc32fast::hash(payload), u32::from_be_bytes(*crc));
+            let (computed, stored) = (halcyon_codec::crc32(payload), u32::from_be_bytes(*crc));
             if computed != stored {
                 return Err(format!("checksum is {computed:08x}, stored is {stored:08x}"));
             }

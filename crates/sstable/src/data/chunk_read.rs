@@ -17,9 +17,9 @@ use halcyon_io::{SequentialReader, give_way};
 use halcyon_model::DecodeError;
 
 use super::compress::Decompressor;
-use crate::components::compression_info::{CHUNK_CRC_LENGTH, CompressionInfo};
-use crate::components::crc::ChunkCrcs;
-use crate::{Component, Error, Result};
+use crate::format::compression_info::{CHUNK_CRC_LENGTH, CompressionInfo};
+use crate::format::crc::ChunkCrcs;
+use crate::{CHECKS, Component, Error, Result};
 
 /// Bytes that are decompressed at a time: so small that the windows of dozens of inputs stay in a core's second-level cache
 /// until their rows are written again.
@@ -99,7 +99,9 @@ impl DataReader {
 
     #[inline]
     pub(crate) fn consume(&mut self, n: usize) {
-        debug_assert!(n <= self.end - self.start);
+        if CHECKS {
+            assert!(n <= self.end - self.start, "{n} bytes consumed, fewer available");
+        }
         self.start += n;
         self.position += n as u64;
     }
@@ -148,6 +150,10 @@ impl DataReader {
         let wanted = wanted.max(WINDOW.min(self.remaining() as usize));
         while self.end < wanted {
             self.read_chunk().await?;
+        }
+        if CHECKS {
+            let filled = (self.end - self.start) as u64;
+            assert!(filled >= (at_least as u64).min(self.remaining()), "filled less than promised");
         }
         Ok(())
     }

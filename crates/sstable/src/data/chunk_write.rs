@@ -7,7 +7,7 @@
 //!   rows → batch ──(bounded channel)──▶  chunk → compress → CRC32 → digest → SequentialWriter
 //!        ◀──(empty batches come back)──
 //! ```
-//! On a simulated disk, or where a thread would be waste (flush of a shard), the same encoder runs in place.
+//! On a simulated disk, and where a thread would be a waste (flush of a shard), the same encoder runs on the caller's thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use halcyon_io::{
 use halcyon_model::options::Compression;
 
 use super::compress::Compressor;
-use crate::components::compression_info::{ChunkOffsets, CompressionInfo};
-use crate::components::crc::{ChunkCrcs, DEFAULT_CRC_CHUNK_SIZE};
+use crate::format::compression_info::{ChunkOffsets, CompressionInfo};
+use crate::format::crc::{ChunkCrcs, DEFAULT_CRC_CHUNK_SIZE};
 use crate::{Error, Result};
 
 /// Bytes of one batch; a multiple of every chunk length up to it.
@@ -61,7 +61,7 @@ struct ChunkEncoder {
     output: Vec<u8>,
     offsets: ChunkOffsets,
     checksums: ChunkCrcs,
-    digest: crc32fast::Hasher,
+    digest: halcyon_codec::Crc32,
     data_length: u64,
     payload_length: u64,
 }
@@ -70,9 +70,7 @@ impl ChunkEncoder {
     async fn create(target: DataTarget) -> Result<ChunkEncoder> {
         let compressor = match &target.compression {
             None => None,
-            Some(c) => {
-                Some(Compressor::new(&c.kind, c.chunk_length as usize).map_err(Error::Invalid)?)
-            }
+            Some(c) => Some(Compressor::new(&c.kind).map_err(Error::Invalid)?),
         };
         let bound = match (&compressor, &target.compression) {
             (Some(compressor), Some(c)) => {
@@ -91,7 +89,7 @@ impl ChunkEncoder {
             output: vec![0; bound + 4],
             offsets: ChunkOffsets::default(),
             checksums: ChunkCrcs { chunk_size: DEFAULT_CRC_CHUNK_SIZE, crcs: Vec::new() },
-            digest: crc32fast::Hasher::new(),
+            digest: halcyon_codec::Crc32::new(),
             data_length: 0,
             payload_length: 0,
         })
@@ -102,10 +100,10 @@ impl ChunkEncoder {
         self.data_length += batch.len() as u64;
         let Some(compression) = self.target.compression.clone() else {
             for chunk in batch.chunks(DEFAULT_CRC_CHUNK_SIZE as usize) {
-                let crc = crc32fast::hash(chunk);
+                let crc = halcyon_codec::crc32(chunk);
                 self.checksums.crcs.push(crc);
                 self.digest
-                    .combine(&crc32fast::Hasher::new_with_initial_len(crc, chunk.len() as u64));
+                    .combine(&halcyon_codec::Crc32::new_with_initial_len(crc, chunk.len() as u64));
                 self.writer.write(chunk).await?;
                 give_way(chunk.len());
             }
@@ -115,7 +113,7 @@ impl ChunkEncoder {
         for chunk in batch.chunks(compression.chunk_length as usize) {
             self.offsets.push(self.writer.position()).map_err(Error::Invalid)?;
             let length = self.payload(chunk, &compression)?;
-            let crc = crc32fast::hash(self.output.get(..length).unwrap_or_default());
+            let crc = halcyon_codec::crc32(self.output.get(..length).unwrap_or_default());
             if let Some(slot) = self.output.get_mut(length..length + 4) {
                 slot.copy_from_slice(&crc.to_be_bytes());
             }
@@ -303,7 +301,7 @@ impl Drop for DataWriter {
             std::mem::replace(&mut self.encoder, Stage::Gone)
         {
             drop(batches);
-            // Whoever dropped the writer has an error already.
+            // The writer is dropped only after an error, which is what gets reported.
             let _ = join(thread);
         }
     }

@@ -90,7 +90,7 @@ pub(crate) struct Extent {
 }
 
 impl RowDecoder {
-    /// `file` is the layout of the SSTable's header, `target` that of the stream; `None` if a column has no place in it.
+    /// `file` is the layout of the SSTable's header, `target` that of the stream; `None` if it lacks a column.
     pub(crate) fn new(
         bases: Bases,
         unsigned_deletion_times: bool,
@@ -131,7 +131,7 @@ impl RowDecoder {
         !self.statics.is_empty()
     }
 
-    /// Reads what stands before the body. Fails also where `bytes` end too early.
+    /// Reads the head of a row, up to its body. Fails also where `bytes` end too early.
     #[inline]
     pub(crate) fn extent(&self, bytes: &[u8], offset: u64) -> DecodeResult<Extent> {
         let mut cursor = Cursor::at_offset(bytes, offset);
@@ -368,7 +368,7 @@ impl RowDecoder {
     }
 }
 
-/// Where a slice taken from `bytes` lies in it.
+/// The span of a slice that was taken from `bytes`.
 #[inline]
 fn span(part: &[u8], bytes: &[u8]) -> Span {
     let start = part.as_ptr() as usize - bytes.as_ptr() as usize;

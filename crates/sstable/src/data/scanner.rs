@@ -15,10 +15,10 @@ use halcyon_stream::{
 use super::chunk_read::{DataReader, MAX_ROW};
 use super::decode::{Extent, RowDecoder, Unfiltered};
 use super::window::DataWindow;
-use crate::deletion_time::read_deletion_time;
+use crate::format::deletion_time::read_deletion_time;
 use crate::{Error, Result};
 
-/// Bytes asked for at first to read what stands before a row's body.
+/// Bytes asked for at first: enough for the head of nearly every row.
 const ROW_HEADER: usize = 4096;
 /// More than 35 clustering values of 64 KiB: a header that does not fit is corrupt.
 const MAX_ROW_HEADER: usize = 8 << 20;

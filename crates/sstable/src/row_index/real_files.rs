@@ -1,4 +1,4 @@
-//! Indexes that Cassandra wrote: every entry is read, every key and every row is found, and an index written anew
+//! Indexes that Cassandra wrote: every entry is read, every key and every row is found, and an index written again
 //! from Data.db has the same bytes.
 
 use halcyon_model::byte_comparable::{encode_key, encode_position};

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! BIG says where each block begins and ends, by its first and last clustering and by its bytes.  BTI says where each begins,
-//! by a separator that lies above the last clustering before it and not above its first.
+//! by a separator above the last clustering before it and not above its first.
 //! 6.0's cursor compaction leaves the end flag out of the last block's width.
 
 use halcyon_model::byte_comparable::encode_position;
@@ -17,7 +17,8 @@ use super::indexed::IndexedRows;
 use super::report::VerifyReport;
 use crate::big::PromotedIndex;
 use crate::bti::{RowPayload, TrieCursor};
-use crate::lookup::{IndexFile, IndexFiles};
+use crate::read::cached_index::CachedIndex;
+use crate::read::index_files::IndexSources;
 use crate::{Component, Result};
 
 /// A position with its own bytes.
@@ -56,13 +57,13 @@ struct BigBlock {
 
 enum Blocks<'i> {
     Big {
-        index: PromotedIndex<'i, IndexFile>,
+        index: PromotedIndex<'i, CachedIndex<'i>>,
         next: usize,
         open: Option<DeletionTime>,
     },
     Bti {
-        cursor: TrieCursor<'i, IndexFile, RowPayload>,
-        rows: &'i IndexFile,
+        cursor: TrieCursor<'i, CachedIndex<'i>, RowPayload>,
+        rows: &'i CachedIndex<'i>,
         started: bool,
         /// Blocks to come, and the entry of the partition's end.
         left: u64,
@@ -80,7 +81,7 @@ pub(super) struct BlockCheck<'i> {
     last: Option<PositionBuf>,
 }
 
-/// What stands before the rows of a partition.
+/// The head of a partition in the data.
 pub(super) struct Header {
     pub(super) partition: u64,
     pub(super) deletion: DeletionTime,
@@ -89,21 +90,21 @@ pub(super) struct Header {
 impl<'i> BlockCheck<'i> {
     /// `None` if the partition has no row index.
     pub(super) async fn open(
-        files: &'i IndexFiles,
+        sources: &'i IndexSources<'i>,
         rows: IndexedRows,
         clusterings: &'i Clusterings,
         (version_is_oa_or_later, header): (bool, Header),
         report: &mut VerifyReport,
     ) -> Result<Option<BlockCheck<'i>>> {
-        let (blocks, deletion, component) = match (files, rows) {
-            (IndexFiles::Big { index }, IndexedRows::Promoted(range)) => {
+        let (blocks, deletion, component) = match (sources, rows) {
+            (IndexSources::Big { index }, IndexedRows::Promoted(range)) => {
                 let oa = version_is_oa_or_later;
                 let promoted = PromotedIndex::open(oa, clusterings, index, &range).await?;
                 let deletion = promoted.layout.deletion;
                 let blocks = Blocks::Big { index: promoted, next: 0, open: None };
                 (blocks, deletion, Component::Index)
             }
-            (IndexFiles::Bti { rows, .. }, IndexedRows::Entry(entry)) => {
+            (IndexSources::Bti { rows, .. }, IndexedRows::Entry(entry)) => {
                 let left = entry.blocks.saturating_add(1);
                 let cursor = entry.cursor(rows);
                 let blocks = Blocks::Bti { cursor, rows, started: false, left };

@@ -1,12 +1,12 @@
-//! The data, row by row, beside everything that other components say of it.
+//! The data, row by row, compared with everything that other components state about it.
 //!
 //! ```text
-//!   Data.db ──► scanner ──► grammar, order, values ──► statistics counted anew
+//!   Data.db ──► scanner ──► grammar, order, values ──► statistics counted again
 //!                  │               │
 //!        entry in the index    blocks of the row index, Bloom filter
 //! ```
 //!
-//! Where the data cannot be read, the walk goes on at the next partition that the index names.
+//! Where the data cannot be read, the walk continues at the next partition in the index.
 
 use halcyon_io::{AccessMode, Disk, Purpose};
 use halcyon_model::DeletionTime;
@@ -17,13 +17,13 @@ use halcyon_stream::{
 
 use super::blocks::{BlockCheck, Header};
 use super::cells::{self, Place};
-use super::indexed::IndexWalk;
+use super::indexed::IndexEntries;
 use super::report::{Severity, VerifyReport};
 use super::{Progress, Step};
-use crate::components::filter::Filter;
-use crate::components::statistics::collector::MetadataCollector;
-use crate::lookup::IndexFiles;
-use crate::writer::collect_row;
+use crate::format::filter::Filter;
+use crate::format::statistics::collector::MetadataCollector;
+use crate::read::index_files::IndexSources;
+use crate::write::sstable_writer::collect_row;
 use crate::{Component, Result, SSTable, SSTableScanner, ScanOptions};
 
 /// Fragments between two reports of progress.
@@ -31,15 +31,15 @@ const REPORT_EVERY: u64 = 1 << 14;
 
 pub(super) struct Walk<'i> {
     pub(super) sstable: &'i SSTable,
-    pub(super) files: Option<&'i IndexFiles>,
-    pub(super) index: Option<IndexWalk<'i>>,
+    pub(super) sources: Option<&'i IndexSources<'i>>,
+    pub(super) index: Option<IndexEntries<'i>>,
     pub(super) filter: Option<&'i Filter>,
     pub(super) report: &'i mut VerifyReport,
     pub(super) progress: &'i mut dyn FnMut(Progress),
     pub(super) partition: Partition<'i>,
     pub(super) collector: MetadataCollector,
     pub(super) validator: Validator,
-    /// Nothing was passed over, so that totals can be compared.
+    /// Nothing was skipped, so totals can be compared.
     pub(super) complete: bool,
 }
 
@@ -205,12 +205,13 @@ impl<'i> Walk<'i> {
             let what = format!("says that the partition at {at} in the data is not there");
             self.report.error(Component::Filter, None, what);
         }
-        let (Some(index), Some(files)) = (&mut self.index, self.files) else { return };
+        let (Some(index), Some(sources)) = (&mut self.index, self.sources) else { return };
         let Some(indexed) = index.partition(start.key, at, self.report).await else { return };
         let oa = self.sstable.descriptor().version.has_uint_deletion_time();
         let header = Header { partition: at, deletion: start.deletion };
         let clusterings = &layout.clusterings;
-        let opened = BlockCheck::open(files, indexed.rows, clusterings, (oa, header), self.report);
+        let opened =
+            BlockCheck::open(sources, indexed.rows, clusterings, (oa, header), self.report);
         match opened.await {
             Ok(blocks) => self.partition.blocks = blocks,
             Err(error) => self.report.failed(Component::Rows, &error),

@@ -4,21 +4,21 @@ use halcyon_io::Disk;
 use halcyon_model::{Cursor, DecodeResult};
 
 use super::report::VerifyReport;
-use crate::components::compression_info::CompressionInfo;
-use crate::components::crc::{ChunkCrcs, DEFAULT_CRC_CHUNK_SIZE};
-use crate::components::digest::Digest;
-use crate::components::filter::Filter;
-use crate::components::listing::{self, ListedSSTable};
-use crate::components::statistics::Statistics;
-use crate::components::summary::Summary;
-use crate::components::toc::Toc;
 use crate::data::compress::Decompressor;
+use crate::format::compression_info::CompressionInfo;
+use crate::format::crc::{ChunkCrcs, DEFAULT_CRC_CHUNK_SIZE};
+use crate::format::digest::Digest;
+use crate::format::filter::Filter;
+use crate::format::listing::{self, ListedSSTable};
+use crate::format::statistics::Statistics;
+use crate::format::summary::Summary;
+use crate::format::toc::Toc;
 use crate::{Component, Descriptor};
 
 /// No small component is larger.
 const MAX_COMPONENT: u64 = 3 << 30;
 
-/// What is there and sound; the rest has been reported.
+/// The components that are sound; the others have been reported.
 pub(super) struct Files {
     pub(super) listed: ListedSSTable,
     pub(super) compression: Option<CompressionInfo>,
@@ -133,7 +133,7 @@ fn check_toc(toc: &Toc, listed: &ListedSSTable, report: &mut VerifyReport) {
             Some(component) => listed.has(component) || listed.extra.contains(name),
             None => listed.extra.contains(name),
         };
-        // An index writes nothing for an SSTable in which it finds nothing, and is built anew where it misses something.
+        // A secondary index writes no component for an SSTable without indexed values, and is rebuilt where one is missing.
         let of_index = name.starts_with("SAI") || name.starts_with("SI_");
         if there || of_index {
             continue;

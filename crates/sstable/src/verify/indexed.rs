@@ -1,4 +1,4 @@
-//! The index beside the data: each partition has its entry, each entry its partition, in the same order.
+//! The index compared with the data: each partition has its entry, each entry its partition, in the same order.
 //!
 //! ```text
 //!   data    p0      p1      p2              p4         p2: fine    p3: entry without a partition
@@ -17,10 +17,13 @@ use halcyon_stream::PartitionKey;
 use super::report::VerifyReport;
 use super::sampled::SummaryCheck;
 use crate::bti::{PartitionIndex, PartitionPayload, PartitionPosition, RowIndexEntry, TrieCursor};
-use crate::lookup::{Entries, IndexFile, IndexFiles, WALK_WINDOW, row_entry};
+use crate::read::cached_index::CachedIndex;
+use crate::read::entries::Entries;
+use crate::read::index_files::{IndexSources, row_entry};
+use crate::read::summary_search::WALK_WINDOW;
 use crate::{Component, Result};
 
-/// A partition as the index knows it.
+/// An index entry.
 pub(super) struct Indexed {
     pub(super) data_position: u64,
     /// Offset in Index.db.
@@ -39,18 +42,18 @@ pub(super) enum IndexedRows {
 }
 
 enum Entry<'i> {
-    Big(Entries<'i, IndexFile>),
+    Big(Entries<'i, CachedIndex<'i>>),
     Bti {
-        cursor: TrieCursor<'i, IndexFile, PartitionPayload>,
-        partitions: &'i IndexFile,
-        rows: &'i IndexFile,
+        cursor: TrieCursor<'i, CachedIndex<'i>, PartitionPayload>,
+        partitions: &'i CachedIndex<'i>,
+        rows: &'i CachedIndex<'i>,
         root: &'i PartitionIndex,
         started: bool,
         seen: u64,
     },
 }
 
-pub(super) struct IndexWalk<'i> {
+pub(super) struct IndexEntries<'i> {
     entries: Entry<'i>,
     component: Component,
     upcoming: Option<Indexed>,
@@ -61,18 +64,18 @@ pub(super) struct IndexWalk<'i> {
     pub(super) broken: bool,
 }
 
-impl<'i> IndexWalk<'i> {
+impl<'i> IndexEntries<'i> {
     pub(super) async fn start(
-        files: &'i IndexFiles,
+        sources: &'i IndexSources<'i>,
         partitioner: &'i Partitioner,
         summary: Option<SummaryCheck<'i>>,
         report: &mut VerifyReport,
-    ) -> IndexWalk<'i> {
-        let (entries, component) = match files {
-            IndexFiles::Big { index } => {
+    ) -> IndexEntries<'i> {
+        let (entries, component) = match sources {
+            IndexSources::Big { index } => {
                 (Entry::Big(Entries::new(index, 0, WALK_WINDOW)), Component::Index)
             }
-            IndexFiles::Bti { partitions, rows, root } => {
+            IndexSources::Bti { partitions, rows, root } => {
                 let cursor = root.cursor(partitions);
                 let (started, seen) = (false, 0);
                 let entries = Entry::Bti { cursor, partitions, rows, root, started, seen };
@@ -80,7 +83,7 @@ impl<'i> IndexWalk<'i> {
             }
         };
         let (upcoming, comparable) = (None, Vec::new());
-        let mut walk = IndexWalk {
+        let mut walk = IndexEntries {
             entries,
             component,
             upcoming,
@@ -204,7 +207,7 @@ impl<'i> IndexWalk<'i> {
         }
     }
 
-    /// Where the data can be read again after damage at `position`; entries up to there are passed over.
+    /// Where the data can be read again after damage at `position`; entries up to there are skipped.
     pub(super) async fn after(&mut self, position: u64, report: &mut VerifyReport) -> Option<u64> {
         while self.upcoming.as_ref().is_some_and(|upcoming| upcoming.data_position <= position) {
             self.step(report).await;

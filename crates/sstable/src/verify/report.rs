@@ -57,7 +57,7 @@ pub struct VerifyReport {
     pub findings: Vec<Finding>,
     /// Findings beyond those that are listed.
     pub omitted: u64,
-    /// Some of it the system did not let us read: nobody knows whether that is sound.
+    /// The system refused to read a part of it, which may or may not be sound.
     pub unreadable: bool,
     pub checked: Checked,
 }

@@ -1,7 +1,7 @@
 //! Summary.db against the entries of Index.db as they go by.
 
 use crate::Component;
-use crate::components::summary::{FULL_SAMPLING_LEVEL, Summary};
+use crate::format::summary::{FULL_SAMPLING_LEVEL, Summary};
 
 use super::report::VerifyReport;
 

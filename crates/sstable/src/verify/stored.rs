@@ -5,7 +5,7 @@ use halcyon_io::{AccessMode, Disk, Purpose, SequentialReader, StreamOptions};
 use super::files::Files;
 use super::report::VerifyReport;
 use super::{Progress, Step};
-use crate::components::compression_info::CHUNK_CRC_LENGTH;
+use crate::format::compression_info::CHUNK_CRC_LENGTH;
 use crate::{Component, Error, Result};
 
 /// Between two reports of progress.
@@ -13,7 +13,7 @@ const REPORT_EVERY: u64 = 4 << 20;
 
 pub(super) struct StoredData<'a> {
     reader: SequentialReader,
-    digest: crc32fast::Hasher,
+    digest: halcyon_codec::Crc32,
     report: &'a mut VerifyReport,
     progress: &'a mut dyn FnMut(Progress),
     reported: u64,
@@ -32,7 +32,7 @@ pub(super) async fn check(
         Ok(reader) => reader,
         Err(error) => return report.error(Component::Data, None, error.to_string()),
     };
-    let digest = crc32fast::Hasher::new();
+    let digest = halcyon_codec::Crc32::new();
     let mut data = StoredData { reader, digest, report, progress, reported: 0 };
     let checked = data.chunks(files, extended).await;
     let StoredData { reader, digest, report, .. } = data;
@@ -95,7 +95,7 @@ impl StoredData<'_> {
 
     /// Reads the next `length` bytes, in pieces; returns their CRC32.
     async fn run(&mut self, length: u64) -> Result<u32> {
-        let mut crc = crc32fast::Hasher::new();
+        let mut crc = halcyon_codec::Crc32::new();
         let mut left = length;
         while left > 0 {
             let bytes = self.reader.fill(1).await?;

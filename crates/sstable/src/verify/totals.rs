@@ -1,4 +1,4 @@
-//! Statistics.db against what the data holds: the same statistics, collected anew.
+//! Statistics.db against what the data holds: the same statistics, collected again.
 //!
 //! Cassandra skips SSTables by bounds (of keys, clusterings, timestamps, deletion times) and by the marker of partition
 //! deletions: data outside of them is an error.  All else is estimates and totals, which may only be called wrong.
@@ -7,10 +7,10 @@ use halcyon_model::{Clusterings, Cursor};
 
 use super::content::Content;
 use super::report::VerifyReport;
-use crate::components::statistics::Statistics;
-use crate::components::statistics::collector::Provenance;
-use crate::components::statistics::covered::CoveredClustering;
-use crate::components::statistics::stats::Stats;
+use crate::format::statistics::Statistics;
+use crate::format::statistics::collector::Provenance;
+use crate::format::statistics::covered::CoveredClustering;
+use crate::format::statistics::stats::Stats;
 use crate::{Component, Version};
 
 /// A sketch of 2^13 registers errs by 1.1 % (one standard deviation).

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use halcyon_sstable::Descriptor;
-use halcyon_sstable::components::listing;
+use halcyon_sstable::format::listing;
 
 pub(crate) fn corpus() -> PathBuf {
     std::env::var_os("HALCYON_CORPUS")

@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, StreamOptions, block_on};
-use halcyon_sstable::components::listing;
-use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::format::listing;
+use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
     Bases, Component, Descriptor, Error, OpenOptions, Result, SSTable, SSTableId, SSTableWriter,
     ScanOptions, WriterOptions,

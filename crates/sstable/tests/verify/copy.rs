@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, block_on};
-use halcyon_sstable::components::statistics::collector::Provenance;
+use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::verify::VerifyReport;
 use halcyon_sstable::{
     Bases, Component, Descriptor, OpenOptions, SSTable, SSTableId, SSTableWriter, ScanOptions,

@@ -1,9 +1,9 @@
 //! Statistics.db that is sound as a file and wrong about the data.
 
 use halcyon_model::{BoundKind, Cursor};
-use halcyon_sstable::components::statistics::covered::CoveredClustering;
-use halcyon_sstable::components::statistics::histogram::EstimatedHistogram;
-use halcyon_sstable::components::statistics::{Compaction, Statistics, cardinality::Cardinality};
+use halcyon_sstable::format::statistics::covered::CoveredClustering;
+use halcyon_sstable::format::statistics::histogram::EstimatedHistogram;
+use halcyon_sstable::format::statistics::{Compaction, Statistics, cardinality::Cardinality};
 use halcyon_sstable::{Component, Version};
 
 use crate::copy::Copy;

@@ -68,7 +68,7 @@ fn long_keys(numbers: &mut Numbers) -> BTreeSet<Vec<u8>> {
     (0..100).map(|_| change()).collect()
 }
 
-/// A trie in a file that grew by other means too: which bytes lie where.
+/// A trie in a file that has other bytes before it.
 struct Written {
     root: u64,
     bytes: Vec<u8>,
@@ -140,7 +140,7 @@ fn kinds(written: &Written, seen: &mut BTreeSet<NodeKind>) {
 fn tries_have_cassandras_bytes() {
     for (seed, expected) in CASSANDRA.iter().enumerate() {
         let written = write(&case(seed as u64));
-        let mut crc = crc32fast::Hasher::new();
+        let mut crc = halcyon_codec::Crc32::new();
         crc.update(&written.root.to_be_bytes());
         crc.update(&written.bytes);
         assert_eq!(crc.finalize(), *expected, "case {seed}");

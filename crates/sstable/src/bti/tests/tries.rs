@@ -11,7 +11,7 @@ type Model = BTreeMap<Vec<u8>, RowPayload>;
 pub(super) struct Written {
     pub(super) bytes: Vec<u8>,
     pub(super) root: u64,
-    /// Where the file would begin if it held all that lies before the trie.
+    /// Bytes of the file before the trie.
     pub(super) base: u64,
 }
 
@@ -31,7 +31,7 @@ fn at(offset: u64) -> RowPayload {
     RowPayload { offset, open: None }
 }
 
-/// Every node lies in one page, once, after its children; returns the kinds.
+/// Every node is in one page, once, after its children; returns the kinds.
 fn check_layout(written: &Written) -> BTreeSet<NodeKind> {
     let mut kinds = BTreeSet::new();
     let mut seen = BTreeSet::new();

@@ -1,0 +1,74 @@
+//! Compression of one block after the other.
+
+use crate::lz4::Lz4Compressor;
+use crate::{Method, Result, deflate, lz4, snappy, zstd};
+
+/// Keeps what an algorithm can use again between blocks.
+pub struct Compressor(State);
+
+enum State {
+    Lz4(Lz4Compressor),
+    Snappy(Box<snap::raw::Encoder>),
+    Deflate(flate2::Compress),
+    Zstd(::zstd::bulk::Compressor<'static>),
+}
+
+impl Compressor {
+    pub fn new(method: Method) -> Result<Compressor> {
+        Ok(Compressor(match method {
+            Method::Lz4 => State::Lz4(Lz4Compressor::new()),
+            Method::Snappy => State::Snappy(Box::new(snap::raw::Encoder::new())),
+            Method::Deflate { level } => State::Deflate(deflate::compressor(level)),
+            Method::Zstd { level, checksum } => State::Zstd(zstd::compressor(level, checksum)?),
+        }))
+    }
+
+    /// Most bytes that a block of `len` bytes can take.
+    pub fn bound(&self, len: usize) -> usize {
+        match &self.0 {
+            State::Lz4(_) => lz4::bound(len),
+            State::Snappy(_) => snappy::bound(len),
+            State::Deflate(_) => deflate::bound(len),
+            State::Zstd(_) => zstd::bound(len),
+        }
+    }
+
+    /// Compresses `input` into `output`, which has at least [`Self::bound`] bytes. Returns the length of the block.
+    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize> {
+        match &mut self.0 {
+            State::Lz4(lz4) => lz4.compress(input, output),
+            State::Snappy(encoder) => snappy::compress(encoder, input, output),
+            State::Deflate(zlib) => deflate::compress(zlib, input, output),
+            State::Zstd(zstd) => zstd::compress(zstd, input, output),
+        }
+    }
+
+    /// Appends the block to `output`. On an error `output` stays as it was.
+    pub fn append(&mut self, input: &[u8], output: &mut Vec<u8>) -> Result<()> {
+        let bound = self.bound(input.len());
+        append(output, bound, |output| self.compress(input, output))
+    }
+}
+
+/// For callers that keep no [`Compressor`] because there are too many of them, as connections. LZ4 then takes no memory.
+pub fn append_once(method: Method, input: &[u8], output: &mut Vec<u8>) -> Result<()> {
+    match method {
+        Method::Lz4 => {
+            append(output, lz4::bound(input.len()), |output| lz4::compress(input, output))
+        }
+        _ => Compressor::new(method)?.append(input, output),
+    }
+}
+
+fn append(
+    output: &mut Vec<u8>,
+    bound: usize,
+    compress: impl FnOnce(&mut [u8]) -> Result<usize>,
+) -> Result<()> {
+    let begin = output.len();
+    output.resize(begin.saturating_add(bound), 0);
+    let block = output.get_mut(begin..).unwrap_or_default();
+    let result = compress(block);
+    output.truncate(begin + result.as_ref().map_or(0, |len| *len));
+    result.map(|_| ())
+}

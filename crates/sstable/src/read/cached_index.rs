@@ -1,0 +1,127 @@
+//! An index component read page by page through a shard's chunk cache.
+
+use std::ops::Range;
+
+use halcyon_io::ReadFile;
+use halcyon_model::DecodeError;
+
+use super::caches::{Chunk, FileId, ReadCaches};
+use crate::row_index::IndexSource;
+use crate::{Component, Error, Result};
+
+const PAGE: u64 = 4096;
+/// No key, entry or block that an index describes comes near this: 35 clustering values of 64 KiB, twice.
+const MAX_READ: usize = 8 << 20;
+
+/// A longer read is that of a walk from end to end: it goes to the file, and leaves nothing in the cache.
+const MAX_CACHED: usize = 128 * 1024;
+
+pub struct CachedIndex<'a> {
+    file: &'a ReadFile,
+    id: FileId,
+    component: Component,
+    caches: &'a ReadCaches,
+}
+
+/// Part of one page, or bytes gathered from several.
+pub enum IndexBytes {
+    Page(Chunk, Range<usize>),
+    Gathered(Vec<u8>),
+}
+
+impl AsRef<[u8]> for IndexBytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            IndexBytes::Page(page, range) => page.get(range.clone()).unwrap_or_default(),
+            IndexBytes::Gathered(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a> CachedIndex<'a> {
+    pub(super) fn new(
+        file: &'a ReadFile,
+        id: FileId,
+        component: Component,
+        caches: &'a ReadCaches,
+    ) -> CachedIndex<'a> {
+        CachedIndex { file, id, component, caches }
+    }
+
+    pub(crate) fn corrupt_at(&self, offset: u64, what: impl Into<String>) -> Error {
+        self.corrupt(DecodeError { offset, what: what.into() })
+    }
+
+    /// Shows the pages `first..past`; neighbours that are not cached are read in one I/O.
+    async fn pages(&self, first: u64, past: u64, mut see: impl FnMut(u64, Chunk)) -> Result<()> {
+        let mut page = first;
+        while page < past {
+            if let Some(cached) = self.caches.chunk(self.id, page) {
+                see(page, cached);
+                page += 1;
+                continue;
+            }
+            let start = page;
+            while page < past && (page == start || self.caches.chunk(self.id, page).is_none()) {
+                page += 1;
+            }
+            let end = (page * PAGE).min(self.file.len());
+            let bytes = self.file.read_at(start * PAGE, (end - start * PAGE) as usize).await?;
+            self.caches.count_read(bytes.len());
+            for (number, bytes) in (start..).zip(bytes.chunks(PAGE as usize)) {
+                let chunk = Chunk::from(bytes);
+                self.caches.keep_chunk(self.id, number, chunk.clone());
+                see(number, chunk);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl IndexSource for CachedIndex<'_> {
+    type Bytes = IndexBytes;
+    type Error = Error;
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    async fn read(&self, offset: u64, length: usize) -> Result<IndexBytes> {
+        if length > MAX_READ {
+            return Err(self.corrupt_at(offset, format!("{length} bytes in one piece expected")));
+        }
+        let offset = offset.min(self.len());
+        let end = offset.saturating_add(length as u64).min(self.len());
+        if offset == end {
+            return Ok(IndexBytes::Gathered(Vec::new()));
+        }
+        if length > MAX_CACHED {
+            let bytes = self.file.read_at(offset, (end - offset) as usize).await?;
+            self.caches.count_read(bytes.len());
+            return Ok(IndexBytes::Gathered(bytes.to_vec()));
+        }
+        let (first, past) = (offset / PAGE, end.div_ceil(PAGE));
+        let skip = (offset - first * PAGE) as usize;
+        let length = (end - offset) as usize;
+        let mut single = None;
+        let mut gathered = Vec::new();
+        self.pages(first, past, |_, page| {
+            if past - first == 1 {
+                single = Some(page);
+            } else {
+                gathered.extend_from_slice(&page);
+            }
+        })
+        .await?;
+        if let Some(page) = single {
+            return Ok(IndexBytes::Page(page, skip..skip + length));
+        }
+        gathered.drain(..skip);
+        gathered.truncate(length);
+        Ok(IndexBytes::Gathered(gathered))
+    }
+
+    fn corrupt(&self, error: DecodeError) -> Error {
+        Error::corrupt(self.file.path(), self.component, error)
+    }
+}

@@ -1,0 +1,252 @@
+//! One shard's caches of SSTable contents, each with a fixed budget.
+//!
+//! The replacement policy (S3-FIFO with ghosts) keeps what is asked for again through any number of one-time visitors.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use quick_cache::unsync::Cache;
+use quick_cache::{DefaultHashBuilder, Weighter};
+
+use super::reader::{PartitionEntry, RowIndexRef};
+use crate::Component;
+use crate::data::compress::Decompressor;
+
+/// Budgets in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheSizes {
+    pub chunks: u64,
+    pub keys: u64,
+}
+
+/// Since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    pub chunk_hits: u64,
+    pub chunk_misses: u64,
+    pub chunk_bytes: u64,
+    pub chunk_entries: usize,
+    pub chunk_capacity: u64,
+    pub key_hits: u64,
+    pub key_misses: u64,
+    pub key_bytes: u64,
+    pub key_entries: usize,
+    pub key_capacity: u64,
+    /// Bytes of Data.db and indexes fetched from the device by reads.
+    pub bytes_read: u64,
+    pub reads: u64,
+}
+
+/// A component of an SSTable, unique as long as the process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FileId(u64);
+
+impl FileId {
+    /// `sstable` is the id of a reader.
+    pub(super) fn of(sstable: u64, component: Component) -> FileId {
+        let number = match component {
+            Component::Index => 1,
+            Component::Rows => 2,
+            Component::Partitions => 3,
+            // Data.db: no other component is cached.
+            _ => 0,
+        };
+        FileId(4 * sstable + number)
+    }
+}
+
+/// Decompressed bytes of a chunk, or a page of an index.
+pub(super) type Chunk = Rc<[u8]>;
+
+/// What the entry costs beside its bytes: key, slot, counts.
+const ENTRY_OVERHEAD: u64 = 64;
+
+const MAX_DECOMPRESSORS: usize = 32;
+
+#[derive(Debug, Clone, Copy)]
+struct ByLength;
+
+impl Weighter<(FileId, u64), Chunk> for ByLength {
+    fn weight(&self, _key: &(FileId, u64), chunk: &Chunk) -> u64 {
+        chunk.len() as u64 + ENTRY_OVERHEAD
+    }
+}
+
+/// By SSTable and hash; the key itself decides, since hashes can be made to collide.
+type KeyHash = (u64, i64, i64);
+
+#[derive(Debug, Clone)]
+struct CachedKey {
+    key: Box<[u8]>,
+    entry: PartitionEntry,
+}
+
+impl Weighter<KeyHash, CachedKey> for ByLength {
+    fn weight(&self, _key: &KeyHash, cached: &CachedKey) -> u64 {
+        (cached.key.len() + size_of::<CachedKey>()) as u64 + ENTRY_OVERHEAD
+    }
+}
+
+type Weighted<K, V> = Cache<K, V, ByLength, DefaultHashBuilder>;
+
+struct Inner {
+    chunks: RefCell<Weighted<(FileId, u64), Chunk>>,
+    keys: RefCell<Weighted<KeyHash, CachedKey>>,
+    /// By codec; one that needs a dictionary belongs to its SSTable.
+    decompressors: RefCell<HashMap<(u64, String), Decompressor>>,
+    hits: [Cell<u64>; 4],
+    read: [Cell<u64>; 2],
+}
+
+/// A handle; clones are the same caches.
+#[derive(Clone)]
+pub struct ReadCaches {
+    inner: Rc<Inner>,
+    /// Whether the key cache is used (`caching = {'keys': …}`).
+    keys: bool,
+    /// Whether requests are counted.
+    counts: bool,
+}
+
+const CHUNK_HIT: usize = 0;
+const CHUNK_MISS: usize = 1;
+const KEY_HIT: usize = 2;
+const KEY_MISS: usize = 3;
+
+impl ReadCaches {
+    pub fn new(sizes: CacheSizes) -> ReadCaches {
+        let items = |bytes: u64, each: u64| usize::try_from(bytes / each).unwrap_or(0).max(16);
+        let inner = Rc::new(Inner {
+            chunks: RefCell::new(Cache::with_weighter(
+                items(sizes.chunks, 4096),
+                sizes.chunks,
+                ByLength,
+            )),
+            keys: RefCell::new(Cache::with_weighter(items(sizes.keys, 192), sizes.keys, ByLength)),
+            decompressors: RefCell::default(),
+            hits: Default::default(),
+            read: Default::default(),
+        });
+        ReadCaches { inner, keys: true, counts: true }
+    }
+
+    /// Small caches for one pass over an SSTable, as tools make it.
+    pub fn of_one_pass() -> ReadCaches {
+        ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 0 }).without_keys()
+    }
+
+    /// The same caches without the key cache.
+    pub fn without_keys(&self) -> ReadCaches {
+        ReadCaches { keys: false, ..self.clone() }
+    }
+
+    /// The same caches for reads that only warm them: hits and misses are not counted.
+    pub fn uncounted(&self) -> ReadCaches {
+        ReadCaches { counts: false, ..self.clone() }
+    }
+
+    /// Shows the key cache's partitions that have no row index: SSTable, key, position in the data.
+    pub fn positions(&self, mut see: impl FnMut(u64, &[u8], u64)) {
+        for ((sstable, _, _), cached) in self.inner.keys.borrow().iter() {
+            if cached.entry.rows == RowIndexRef::None {
+                see(*sstable, &cached.key, cached.entry.data_position);
+            }
+        }
+    }
+
+    pub fn stats(&self) -> CacheStats {
+        let (chunks, keys) = (self.inner.chunks.borrow(), self.inner.keys.borrow());
+        let count = |which: usize| self.inner.hits.get(which).map_or(0, Cell::get);
+        CacheStats {
+            chunk_hits: count(CHUNK_HIT),
+            chunk_misses: count(CHUNK_MISS),
+            chunk_bytes: chunks.weight(),
+            chunk_entries: chunks.len(),
+            chunk_capacity: chunks.capacity(),
+            key_hits: count(KEY_HIT),
+            key_misses: count(KEY_MISS),
+            key_bytes: keys.weight(),
+            key_entries: keys.len(),
+            key_capacity: keys.capacity(),
+            reads: self.inner.read[0].get(),
+            bytes_read: self.inner.read[1].get(),
+        }
+    }
+
+    /// Changes the budgets (`nodetool setcachecapacity`).
+    pub fn resize(&self, sizes: CacheSizes) {
+        self.inner.chunks.borrow_mut().set_capacity(sizes.chunks);
+        self.inner.keys.borrow_mut().set_capacity(sizes.keys);
+    }
+
+    fn count(&self, which: usize) {
+        if let Some(counter) = self.inner.hits.get(which).filter(|_| self.counts) {
+            counter.set(counter.get() + 1);
+        }
+    }
+
+    pub(super) fn count_read(&self, bytes: usize) {
+        let [reads, total] = &self.inner.read;
+        reads.set(reads.get() + 1);
+        total.set(total.get() + bytes as u64);
+    }
+
+    pub(super) fn chunk(&self, file: FileId, number: u64) -> Option<Chunk> {
+        let chunk = self.inner.chunks.borrow().get(&(file, number)).cloned();
+        self.count(if chunk.is_some() { CHUNK_HIT } else { CHUNK_MISS });
+        chunk
+    }
+
+    pub(super) fn keep_chunk(&self, file: FileId, number: u64, chunk: Chunk) {
+        self.inner.chunks.borrow_mut().insert((file, number), chunk);
+    }
+
+    /// The entry of a key that was found before.
+    pub(super) fn key(
+        &self,
+        sstable: u64,
+        hashes: (i64, i64),
+        key: &[u8],
+    ) -> Option<PartitionEntry> {
+        if !self.keys {
+            return None;
+        }
+        let keys = self.inner.keys.borrow();
+        let cached = keys.get(&(sstable, hashes.0, hashes.1)).filter(|cached| *cached.key == *key);
+        self.count(if cached.is_some() { KEY_HIT } else { KEY_MISS });
+        cached.map(|cached| cached.entry.clone())
+    }
+
+    pub(super) fn keep_key(
+        &self,
+        sstable: u64,
+        hashes: (i64, i64),
+        key: &[u8],
+        entry: &PartitionEntry,
+    ) {
+        if !self.keys {
+            return;
+        }
+        let cached = CachedKey { key: key.into(), entry: entry.clone() };
+        self.inner.keys.borrow_mut().insert((sstable, hashes.0, hashes.1), cached);
+    }
+
+    /// Runs `use_it` with the decompressor of a codec, made on first use.
+    pub(super) fn with_decompressor<T>(
+        &self,
+        codec: &(u64, String),
+        make: impl FnOnce() -> Result<Decompressor, String>,
+        use_it: impl FnOnce(&mut Decompressor) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mut decompressors = self.inner.decompressors.borrow_mut();
+        if let Some(decompressor) = decompressors.get_mut(codec) {
+            return use_it(decompressor);
+        }
+        // Those with dictionaries of SSTables that are gone go too.
+        if decompressors.len() >= MAX_DECOMPRESSORS {
+            decompressors.clear();
+        }
+        use_it(decompressors.entry(codec.clone()).or_insert(make()?))
+    }
+}

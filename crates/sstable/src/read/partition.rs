@@ -1,0 +1,117 @@
+//! Streams of one partition, or of a range of partitions, cut to slices, rows in clustering order.
+
+use std::sync::Arc;
+
+use halcyon_model::DeletionTime;
+use halcyon_stream::{BoundBuf, Fragment, FragmentStream, Layout, SeekRows, SliceFilter, Slices};
+
+use super::cached_data::CachedData;
+use super::caches::ReadCaches;
+use super::range_start::RangeStart;
+use super::reader::{PartitionEntry, SSTableReader};
+use super::row_blocks::RowBlocks;
+use crate::data::scanner::SSTableScanner;
+use crate::data::window::DataWindow;
+use crate::{Error, Result};
+
+/// One partition; jumps by its row index.
+pub type PartitionRows = SliceFilter<PartitionScanner>;
+
+/// All partitions from a start to the end of the SSTable; the caller stops at the first partition beyond its range.
+pub type RangeRows = SliceFilter<SSTableScanner<CachedData>>;
+
+pub struct PartitionScanner {
+    pub(super) scanner: SSTableScanner<CachedData>,
+    pub(super) blocks: RowBlocks,
+    pub(super) data_position: u64,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reading,
+    /// The end of the partition comes next.
+    Skipped,
+    Done,
+}
+
+impl SSTableReader {
+    /// The rows of a partition; `layout` numbers the columns. `slices` must not be reversed.
+    pub async fn rows(
+        self: &Arc<Self>,
+        caches: &ReadCaches,
+        entry: PartitionEntry,
+        slices: Slices,
+        layout: Arc<Layout>,
+    ) -> Result<PartitionRows> {
+        let scanner = self.partition_scanner(caches, entry, layout.clone()).await?;
+        Ok(SliceFilter::new(scanner, layout, slices))
+    }
+
+    pub(super) async fn partition_scanner(
+        self: &Arc<Self>,
+        caches: &ReadCaches,
+        entry: PartitionEntry,
+        layout: Arc<Layout>,
+    ) -> Result<PartitionScanner> {
+        let data = CachedData::new(self.data().clone(), caches.clone(), false);
+        let mut scanner = self.sstable().scanner_of(data, layout, 1)?;
+        scanner.seek(entry.data_position).await?;
+        let blocks = RowBlocks::new(self.clone(), caches.clone(), entry.rows);
+        let data_position = entry.data_position;
+        Ok(PartitionScanner { scanner, blocks, data_position, state: State::Reading })
+    }
+
+    /// All partitions from `start` on, each cut to `slices`. Leaves nothing of the data in the cache.
+    pub async fn range(
+        self: &Arc<Self>,
+        caches: &ReadCaches,
+        start: &RangeStart,
+        slices: Slices,
+        layout: Arc<Layout>,
+    ) -> Result<RangeRows> {
+        let position = self.position_of(caches, start).await?;
+        let data = CachedData::new(self.data().clone(), caches.clone(), true);
+        let mut scanner = self.sstable().scanner_of(data, layout.clone(), u64::MAX)?;
+        scanner.seek(position).await?;
+        Ok(SliceFilter::new(scanner, layout, slices))
+    }
+}
+
+impl<D: DataWindow> SeekRows for SSTableScanner<D> {}
+
+impl FragmentStream for PartitionScanner {
+    type Error = Error;
+
+    async fn advance(&mut self) -> Result<bool> {
+        match self.state {
+            State::Reading => self.scanner.advance().await,
+            State::Skipped => {
+                self.state = State::Done;
+                Ok(true)
+            }
+            State::Done => Ok(false),
+        }
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        if self.state == State::Reading { self.scanner.fragment() } else { Fragment::End }
+    }
+}
+
+impl SeekRows for PartitionScanner {
+    async fn seek_rows(&mut self, bound: &BoundBuf) -> Result<Option<Option<DeletionTime>>> {
+        let Some(block) = self.blocks.containing(bound.position()).await? else { return Ok(None) };
+        let position = self.data_position.saturating_add(block.offset);
+        if position <= self.scanner.next_position() {
+            return Ok(None);
+        }
+        self.scanner.seek_row(position).await?;
+        Ok(Some(block.open_at_start))
+    }
+
+    async fn skip_partition(&mut self) -> Result<()> {
+        self.state = State::Skipped;
+        Ok(())
+    }
+}

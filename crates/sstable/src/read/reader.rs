@@ -1,0 +1,225 @@
+//! One SSTable as all shards share it, and how a partition is found in it.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use halcyon_io::{AccessMode, Disk, Purpose};
+use halcyon_model::byte_comparable::encode_key;
+use halcyon_stream::PartitionKey;
+
+use super::cached_data::CachedData;
+use super::cached_index::CachedIndex;
+use super::caches::ReadCaches;
+use super::data_file::DataFile;
+use super::index_files::{IndexFiles, IndexSources, row_entry};
+use super::summary_search::{BigSearch, summary_of};
+use crate::bti::{PartitionIndex, PartitionPosition, RowIndexEntry};
+use crate::format::filter::Filter;
+use crate::format::summary::Summary;
+use crate::{Result, SSTable};
+
+/// Immutable; threads share it, each with caches of its own.
+pub struct SSTableReader {
+    /// Unique in the process.
+    id: u64,
+    sstable: Arc<SSTable>,
+    filter: Filter,
+    index: IndexFiles,
+    /// BIG only.
+    summary: Option<Summary>,
+    first: PartitionKey,
+    last: PartitionKey,
+    data: Arc<DataFile>,
+}
+
+/// What the index knows of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionEntry {
+    /// In the uncompressed data.
+    pub data_position: u64,
+    pub(super) rows: RowIndexRef,
+}
+
+/// Where the row index of a partition is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RowIndexRef {
+    None,
+    /// The promoted index, in Index.db.
+    Big(Range<u64>),
+    /// Root of the trie, in Rows.db.
+    Bti(RowIndexEntry),
+}
+
+impl PartitionEntry {
+    pub(super) fn has_row_index(&self) -> bool {
+        self.rows != RowIndexRef::None
+    }
+}
+
+impl SSTableReader {
+    /// Loads the filter and the top of the index, and opens the files.
+    pub async fn open(
+        disk: &Disk,
+        sstable: Arc<SSTable>,
+        mode: AccessMode,
+    ) -> Result<SSTableReader> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT_ID.fetch_add(1, Relaxed);
+        let index = IndexFiles::open(disk, &sstable, id, (mode, Purpose::UserRead)).await?;
+        let caches = ReadCaches::of_one_pass();
+        let summary = match index.through(&caches) {
+            IndexSources::Big { index } => Some(summary_of(&sstable, disk, &index).await?),
+            IndexSources::Bti { .. } => None,
+        };
+        let ends = summary.as_ref().map(|summary| (&summary.first_key, &summary.last_key));
+        let ends = ends.or(index.root().map(|root| (&root.first_key, &root.last_key)));
+        let (first, last) = ends.map_or_else(
+            || (PartitionKey::empty(), PartitionKey::empty()),
+            |(first, last)| (PartitionKey::of(first), PartitionKey::of(last)),
+        );
+        let filter = sstable.filter(disk).await?;
+        let data = Arc::new(DataFile::open(disk, &sstable, id, mode).await?);
+        Ok(SSTableReader { id, sstable, filter, index, summary, first, last, data })
+    }
+
+    /// Unique in the process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub fn sstable(&self) -> &Arc<SSTable> {
+        &self.sstable
+    }
+
+    pub fn first_key(&self) -> &PartitionKey {
+        &self.first
+    }
+
+    pub fn last_key(&self) -> &PartitionKey {
+        &self.last
+    }
+
+    /// Bytes of memory that it holds whether or not anything is read.
+    pub fn memory(&self) -> usize {
+        let root = self.index.root().map_or(0, |root| root.first_key.len() + root.last_key.len());
+        self.filter.memory() + root + self.summary.as_ref().map_or(0, Summary::memory)
+    }
+
+    pub(super) fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    pub(super) fn data(&self) -> &Arc<DataFile> {
+        &self.data
+    }
+
+    pub(super) fn index<'a>(&'a self, caches: &'a ReadCaches) -> IndexSources<'a> {
+        self.index.through(caches)
+    }
+
+    /// The component with row indexes.
+    pub(super) fn row_index<'a>(&'a self, caches: &'a ReadCaches) -> CachedIndex<'a> {
+        self.index.row_index(caches)
+    }
+
+    /// By key range, then by Bloom filter; no I/O. [`Self::find`] does not ask again.
+    pub fn may_contain(&self, key: &PartitionKey) -> bool {
+        let layout = self.sstable.layout();
+        layout.compare_keys(key, &self.first).is_ge()
+            && layout.compare_keys(key, &self.last).is_le()
+            && self.filter.may_contain(key.hashes)
+    }
+
+    /// The entry of the partition, from the key cache or else the index. For a key that [`Self::may_contain`] let pass: any other
+    /// is looked for in vain.
+    pub async fn find(
+        &self,
+        caches: &ReadCaches,
+        key: &PartitionKey,
+    ) -> Result<Option<PartitionEntry>> {
+        if let Some(entry) = caches.key(self.id, key.hashes, &key.bytes) {
+            return Ok(Some(entry));
+        }
+        let entry = match self.index(caches) {
+            IndexSources::Big { index } => self.find_big(&index, key).await?,
+            IndexSources::Bti { partitions, rows, root } => {
+                self.find_bti(caches, (&partitions, &rows, root), key).await?
+            }
+        };
+        if let Some(entry) = &entry {
+            caches.keep_key(self.id, key.hashes, &key.bytes, entry);
+        }
+        Ok(entry)
+    }
+
+    async fn find_big(
+        &self,
+        index: &CachedIndex<'_>,
+        key: &PartitionKey,
+    ) -> Result<Option<PartitionEntry>> {
+        let partitioner = &self.sstable.layout().partitioner;
+        let data_length = self.sstable.data_length();
+        let last_key = self.sstable.last_key();
+        let search = BigSearch { index, partitioner, data_length, last_key };
+        let entry = search.find(self.summary.as_ref(), &key.bytes).await?;
+        Ok(entry.map(|entry| PartitionEntry {
+            data_position: entry.data_position,
+            rows: match entry.promoted.is_empty() {
+                true => RowIndexRef::None,
+                false => RowIndexRef::Big(entry.promoted),
+            },
+        }))
+    }
+
+    /// A trie holds prefixes, so the key where the payload leads decides.
+    async fn find_bti(
+        &self,
+        caches: &ReadCaches,
+        (partitions, rows, root): (&CachedIndex<'_>, &CachedIndex<'_>, &PartitionIndex),
+        key: &PartitionKey,
+    ) -> Result<Option<PartitionEntry>> {
+        let mut comparable = Vec::new();
+        encode_key(&self.sstable.layout().partitioner, &key.bytes, &mut comparable);
+        let candidate = root.candidate(partitions, &comparable, key.hashes.1 as u8).await?;
+        let Some(candidate) = candidate else { return Ok(None) };
+        let mut stored = Vec::new();
+        let entry = self.entry_of((partitions, rows), candidate.position, &mut stored).await?;
+        if !entry.has_row_index() {
+            self.key_at(caches, entry.data_position, &mut stored).await?;
+        }
+        Ok((stored == key.bytes).then_some(entry))
+    }
+
+    /// The entry to which a payload of the trie of partitions leads. `key` gets the key if the partition has a row index:
+    /// Rows.db then stores it.
+    pub(super) async fn entry_of(
+        &self,
+        (partitions, rows): (&CachedIndex<'_>, &CachedIndex<'_>),
+        position: PartitionPosition,
+        key: &mut Vec<u8>,
+    ) -> Result<PartitionEntry> {
+        match position {
+            PartitionPosition::Data(data_position) => {
+                Ok(PartitionEntry { data_position, rows: RowIndexRef::None })
+            }
+            PartitionPosition::Rows(position) => {
+                let mut entry = row_entry(partitions, rows, position).await?;
+                *key = std::mem::take(&mut entry.key);
+                let data_position = entry.data_position;
+                Ok(PartitionEntry { data_position, rows: RowIndexRef::Bti(entry) })
+            }
+        }
+    }
+
+    /// The key of the partition at a position of the data.
+    pub(super) async fn key_at(
+        &self,
+        caches: &ReadCaches,
+        position: u64,
+        key: &mut Vec<u8>,
+    ) -> Result<()> {
+        let mut data = CachedData::new(self.data.clone(), caches.clone(), false);
+        data.key_at(position, key).await
+    }
+}

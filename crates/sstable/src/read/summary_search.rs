@@ -1,0 +1,130 @@
+//! Finds an entry of Index.db by its key: the index summary leads to at most 128 entries, which are scanned.
+//!
+//! 1. A missing or damaged summary is made again from Index.db, in memory.
+//! 2. A summary's sample must be the entry that it names, else the scan begins at the first entry.
+
+use std::cmp::Ordering;
+
+use halcyon_io::Disk;
+use halcyon_model::{Cursor, DecodeError, Partitioner};
+
+use super::cached_index::CachedIndex;
+use super::entries::{Entries, EntryHead};
+use crate::format::summary::{DEFAULT_MIN_INDEX_INTERVAL, Summary, SummaryBuilder};
+use crate::row_index::IndexSource;
+use crate::{Component, Error, Result, SSTable};
+
+/// Bytes of Index.db that one read of a look-up takes.
+pub(super) const LOOKUP_WINDOW: usize = 16 * 1024;
+/// Bytes of Index.db that one read of a walk from end to end takes.
+pub(crate) const WALK_WINDOW: usize = 256 * 1024;
+const MAX_SUMMARY: u64 = 3 << 30;
+
+/// `None` if it is missing or damaged: it is only a shortcut.
+async fn stored_summary(sstable: &SSTable, disk: &Disk) -> Result<Option<Summary>> {
+    if !sstable.has(Component::Summary) {
+        return Ok(None);
+    }
+    let path = sstable.descriptor().component_path(Component::Summary);
+    let bytes = disk.read(&path, MAX_SUMMARY).await?;
+    let summary = Summary::decode(&mut Cursor::new(&bytes)).ok();
+    // No checksum covers the summary, but one does Statistics.db, which has the same two keys from `oa` on.
+    Ok(summary.filter(|summary| {
+        sstable.first_key().is_none_or(|first| first == summary.first_key)
+            && sstable.last_key().is_none_or(|last| last == summary.last_key)
+    }))
+}
+
+/// The stored summary, or one made from Index.db.
+pub(super) async fn summary_of(
+    sstable: &SSTable,
+    disk: &Disk,
+    index: &CachedIndex<'_>,
+) -> Result<Summary> {
+    if let Some(summary) = stored_summary(sstable, disk).await? {
+        return Ok(summary);
+    }
+    let mut summary = SummaryBuilder::new(DEFAULT_MIN_INDEX_INTERVAL);
+    let mut entries = Entries::new(index, 0, WALK_WINDOW);
+    let mut first = None;
+    while let Some(head) = entries.next().await? {
+        first.get_or_insert_with(|| entries.key.clone());
+        summary.add(&entries.key, head.index_position);
+    }
+    if sstable.last_key().is_some_and(|last| last != entries.key) {
+        return Err(cut_short(index));
+    }
+    Ok(summary.finish(first.unwrap_or_default(), entries.key))
+}
+
+pub(super) struct BigSearch<'s, S> {
+    pub(super) index: &'s S,
+    pub(super) partitioner: &'s Partitioner,
+    pub(super) data_length: u64,
+    /// Up to which the index must go, if that is known.
+    pub(super) last_key: Option<&'s [u8]>,
+}
+
+impl<S: IndexSource<Error = Error>> BigSearch<'_, S> {
+    pub(super) async fn find(
+        &self,
+        summary: Option<&Summary>,
+        key: &[u8],
+    ) -> Result<Option<EntryHead>> {
+        let floor = summary.and_then(|summary| {
+            let at = summary.floor(self.partitioner, &self.partitioner.decorate(key))?;
+            summary.get(at)
+        });
+        let Some(floor) = floor else { return self.scan(0, key).await };
+        let mut entries = Entries::new(self.index, floor.position, LOOKUP_WINDOW);
+        match entries.next().await {
+            Ok(Some(_)) if entries.key == floor.key => self.scan(floor.position, key).await,
+            // The summary is damaged.
+            _ => self.scan(0, key).await,
+        }
+    }
+
+    /// Scans the entries from `offset` to the key, or to the first key after it.
+    async fn scan(&self, offset: u64, key: &[u8]) -> Result<Option<EntryHead>> {
+        let mut entries = Entries::new(self.index, offset, LOOKUP_WINDOW);
+        let mut before: Option<Vec<u8>> = None;
+        while let Some(head) = entries.next().await? {
+            if let Some(before) = &before
+                && self.partitioner.compare(before, &entries.key) != Ordering::Less
+            {
+                let (offset, what) = (head.index_position, "keys are out of order".into());
+                return Err(self.index.corrupt(DecodeError { offset, what }));
+            }
+            match self.partitioner.compare(&entries.key, key) {
+                Ordering::Less => before.get_or_insert_default().clone_from(&entries.key),
+                Ordering::Equal => {
+                    check_position(self.index, &head, self.data_length)?;
+                    return Ok(Some(head));
+                }
+                Ordering::Greater => return Ok(None),
+            }
+        }
+        match self.last_key {
+            Some(last) if self.partitioner.compare(key, last).is_le() => Err(cut_short(self.index)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// An Index.db without the key that Statistics.db calls the last.
+pub(super) fn cut_short<S: IndexSource<Error = Error>>(index: &S) -> Error {
+    let what = "the index ends before the last key that Statistics.db names".to_owned();
+    index.corrupt(DecodeError { offset: index.len(), what })
+}
+
+pub(super) fn check_position<S: IndexSource<Error = Error>>(
+    index: &S,
+    head: &EntryHead,
+    data_length: u64,
+) -> Result<()> {
+    if head.data_position < data_length {
+        return Ok(());
+    }
+    let what = format!("partition at {} of {data_length} bytes of data", head.data_position);
+    Err(index.corrupt(DecodeError { offset: head.index_position, what }))
+}

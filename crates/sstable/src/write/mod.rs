@@ -1,0 +1,5 @@
+//! Writing an SSTable: data and indexes as the stream comes, the components that need all of it at the end.
+
+mod index_files;
+mod sealing;
+pub(crate) mod sstable_writer;

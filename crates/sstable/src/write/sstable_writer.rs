@@ -1,0 +1,418 @@
+//! Writes an SSTable from fragments in order.
+//!
+//! 1. Each fragment is validated, serialized relative to the bases of the header, and counted into the statistics.
+//! 2. At the end of a block of rows (`column_index_size`) the index hears of it; at the end of a partition the index,
+//!    the Bloom filter, and for BIG every 128th time the summary.
+//! 3. `seal` completes and syncs the components in Cassandra's order — data, index, filter, summary, CompressionInfo or CRC,
+//!    digest, statistics, TOC — and then the directory. Only then does the SSTable exist.
+//!
+//! The writer does not replace SSTables: a transaction log does that, once the new one is complete.
+
+use std::sync::Arc;
+
+use halcyon_io::{AccessMode, Disk, Purpose, WriteOptions};
+use halcyon_model::clustering::Position;
+use halcyon_model::counter::CounterContext;
+use halcyon_model::options::Compression;
+use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_stream::{
+    Column, ColumnShape, Fragment, Layout, Marker, PartitionKey, PartitionStart, Row, RowParts,
+    Statics, Validator,
+};
+
+use crate::data::chunk_write::{DataTarget, DataWriter};
+use crate::data::encode::RowEncoder;
+use crate::data::{Bases, decode::row_flags};
+use crate::format::deletion_time::write_deletion_time;
+use crate::format::statistics::collector::{MetadataCollector, Provenance};
+use crate::row_index::Block;
+use crate::write::index_files::IndexFiles;
+use crate::write::sealing;
+use crate::{CHECKS, Component, Descriptor, Error, Result, Version};
+
+/// How an SSTable is written.
+#[derive(Debug, Clone)]
+pub struct WriterOptions {
+    pub mode: AccessMode,
+    pub purpose: Purpose,
+    /// Bytes of one write to Data.db (`direct_write_buffer_size`).
+    pub buffer_size: usize,
+    /// Preallocated for Data.db; 0 if unknown.
+    pub expected_length: u64,
+    pub compression: Option<Compression>,
+    pub estimated_keys: u64,
+    pub min_index_interval: u32,
+    /// Bytes of a block in the row index; `None`: 64 KiB for BIG, 16 KiB for BTI.
+    pub column_index_size: Option<u64>,
+    /// Compress and write on a thread of its own.
+    pub own_thread: bool,
+    /// What the data does not tell; its compression ratio is filled in.
+    pub provenance: Provenance,
+}
+
+/// An SSTable that is complete and durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    pub descriptor: Descriptor,
+    /// Bytes of Data.db.
+    pub file_length: u64,
+}
+
+/// The block of rows that is being written.
+#[derive(Debug, Default)]
+struct OpenBlock {
+    /// Bytes from the partition's start.
+    offset: u64,
+    first: Vec<u8>,
+    first_kind: Option<(BoundKind, usize)>,
+    open_at_start: Option<DeletionTime>,
+}
+
+pub struct SSTableWriter {
+    disk: Disk,
+    descriptor: Descriptor,
+    layout: Arc<Layout>,
+    has_counters: bool,
+    options: WriterOptions,
+    data: DataWriter,
+    index: IndexFiles,
+    encoder: RowEncoder,
+    validator: Validator,
+    stats: MetadataCollector,
+    granularity: u64,
+    partition_start: u64,
+    partition_deletion: DeletionTime,
+    /// The partition's header still lacks its static row.
+    header_open: bool,
+    previous: u64,
+    block: OpenBlock,
+    open: Option<DeletionTime>,
+    key: PartitionKey,
+    /// The statistics know the partition's first unfiltered.
+    covered_first: bool,
+    partitions: u64,
+}
+
+impl SSTableWriter {
+    /// Creates the files. The descriptor must be new; the caller has put it into a transaction log.
+    pub async fn create(
+        disk: &Disk,
+        descriptor: Descriptor,
+        layout: Arc<Layout>,
+        bases: Bases,
+        options: WriterOptions,
+    ) -> Result<SSTableWriter> {
+        descriptor
+            .version
+            .writable()
+            .map_err(|what| Error::Unsupported { path: descriptor.directory.clone(), what })?;
+        let write = WriteOptions {
+            buffer_size: options.buffer_size,
+            expected_len: options.expected_length,
+            depth: 4,
+        };
+        let target = DataTarget {
+            disk: disk.clone(),
+            path: descriptor.component_path(Component::Data),
+            mode: options.mode,
+            purpose: options.purpose,
+            options: write,
+            compression: options.compression.clone(),
+        };
+        let data = DataWriter::create(target, options.own_thread).await?;
+        let index = IndexFiles::create(disk, &descriptor, &layout.partitioner, &options).await?;
+        Ok(SSTableWriter {
+            granularity: options.column_index_size.unwrap_or_else(|| index.default_granularity()),
+            encoder: RowEncoder::new(bases, &layout),
+            validator: Validator::new(layout.clone()),
+            stats: MetadataCollector::new(layout.clusterings.clone()),
+            disk: disk.clone(),
+            descriptor,
+            has_counters: layout
+                .statics
+                .iter()
+                .chain(&layout.regulars)
+                .any(|column| column.shape == ColumnShape::Counter),
+            layout,
+            options,
+            data,
+            index,
+            partition_start: 0,
+            partition_deletion: DeletionTime::LIVE,
+            header_open: false,
+            previous: 0,
+            block: OpenBlock::default(),
+            open: None,
+            key: PartitionKey::empty(),
+            covered_first: false,
+            partitions: 0,
+        })
+    }
+
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    pub fn version(&self) -> Version {
+        self.descriptor.version
+    }
+
+    /// Uncompressed bytes written so far.
+    pub fn data_position(&self) -> u64 {
+        self.data.position()
+    }
+
+    /// Bytes of Data.db written so far, as stored.
+    pub fn file_position(&self) -> u64 {
+        self.data.file_position()
+    }
+
+    pub fn partitions(&self) -> u64 {
+        self.partitions
+    }
+
+    /// Takes the next fragment. Call `drain` when `wants_drain`.
+    #[inline]
+    pub fn append(&mut self, fragment: Fragment<'_>) -> Result<()> {
+        self.validator.check(fragment).map_err(|e| self.disorder(&e.0))?;
+        if self.header_open && !matches!(fragment, Fragment::Static(_)) {
+            if !self.layout.statics.is_empty() {
+                let empty = RowParts::empty();
+                self.encoder.row(Statics::Static, empty.over(&[]), 0, self.data.buffer());
+            }
+            self.close_header();
+        }
+        match fragment {
+            Fragment::Start(start) => self.start(start),
+            Fragment::Static(row) => {
+                self.check_legacy_times(row)?;
+                self.encoder.row(Statics::Static, row, 0, self.data.buffer());
+                self.collect(Statics::Static, row);
+                self.close_header();
+                Ok(())
+            }
+            Fragment::Row(row) => self.row(row),
+            Fragment::Marker(marker) => self.marker(marker),
+            Fragment::End => self.end(),
+        }
+    }
+
+    /// Whether buffered bytes are to be handed on.
+    #[inline]
+    pub fn wants_drain(&self) -> bool {
+        self.data.wants_drain() || self.index.wants_drain()
+    }
+
+    pub async fn drain(&mut self) -> Result<()> {
+        self.data.drain().await?;
+        self.index.drain().await
+    }
+
+    fn disorder(&self, what: &str) -> Error {
+        Error::Invalid(format!("{}: refused to write: {what}", self.descriptor))
+    }
+
+    /// `nb` has no room for deletion times after 2038.
+    fn check_legacy_times(&self, row: Row<'_>) -> Result<()> {
+        if self.descriptor.version.has_uint_deletion_time() {
+            return Ok(());
+        }
+        let fits = |seconds: u32| seconds == u32::MAX || seconds < i32::MAX as u32;
+        let liveness_fits = fits(row.liveness.local_expiration_time);
+        if liveness_fits && row.cells.iter().all(|c| fits(c.local_deletion_time)) {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "{}: an expiration after 2038-01-19 cannot be stored in version {}; write oa or later",
+            self.descriptor, self.descriptor.version
+        )))
+    }
+
+    fn start(&mut self, start: PartitionStart<'_>) -> Result<()> {
+        let unsigned = self.descriptor.version.has_uint_deletion_time();
+        self.partition_start = self.data.position();
+        self.partition_deletion = start.deletion;
+        let Ok(key_length) = u16::try_from(start.key.bytes.len()) else {
+            return Err(self.disorder("partition key longer than 65535 bytes"));
+        };
+        let buffer = self.data.buffer();
+        buffer.extend_from_slice(&key_length.to_be_bytes());
+        buffer.extend_from_slice(&start.key.bytes);
+        write_deletion_time(unsigned, &start.deletion, buffer)?;
+        self.index.start_partition(start.key, self.partition_start);
+        self.stats.partition_deletion(&start.deletion);
+        self.header_open = true;
+        self.open = None;
+        self.covered_first = false;
+        self.key.copy_from(start.key);
+        Ok(())
+    }
+
+    /// Key, deletion and static row are written.
+    fn close_header(&mut self) {
+        self.header_open = false;
+        let length = self.data.position() - self.partition_start;
+        self.index.header(length, self.partition_deletion);
+        self.previous = 0;
+        self.begin_block(length);
+    }
+
+    fn begin_block(&mut self, offset: u64) {
+        self.block.offset = offset;
+        self.block.first_kind = None;
+        self.block.open_at_start = self.open;
+    }
+
+    #[inline]
+    fn row(&mut self, row: Row<'_>) -> Result<()> {
+        self.check_legacy_times(row)?;
+        let at = self.data.position() - self.partition_start;
+        let position = row.position(self.layout.clusterings.len());
+        self.note_first(position);
+        self.encoder.row(Statics::Regular, row, at - self.previous, self.data.buffer());
+        self.previous = at;
+        self.collect(Statics::Regular, row);
+        self.maybe_close_block()
+    }
+
+    #[inline]
+    fn collect(&mut self, which: Statics, row: Row<'_>) {
+        collect_row(&mut self.stats, row);
+        if self.has_counters && has_legacy_shards(self.layout.columns(which), row) {
+            self.stats.legacy_counter_shards();
+        }
+    }
+
+    fn marker(&mut self, marker: Marker<'_>) -> Result<()> {
+        let at = self.data.position() - self.partition_start;
+        self.note_first(marker.position);
+        self.encoder.marker(marker, at - self.previous, self.data.buffer());
+        self.previous = at;
+        self.open = marker.open;
+        for deletion in [marker.close, marker.open].iter().flatten() {
+            self.stats.deletion(deletion);
+        }
+        self.maybe_close_block()
+    }
+
+    #[inline]
+    fn note_first(&mut self, position: Position<'_>) {
+        if !self.covered_first {
+            self.covered_first = true;
+            self.stats.cover(position);
+        }
+        if self.block.first_kind.is_none() {
+            self.block.first_kind = Some((position.kind, position.count));
+            self.block.first.clear();
+            self.block.first.extend_from_slice(position.serialized);
+        }
+    }
+
+    #[inline]
+    fn maybe_close_block(&mut self) -> Result<()> {
+        let at = self.data.position() - self.partition_start;
+        if at - self.block.offset < self.granularity { Ok(()) } else { self.close_block(at) }
+    }
+
+    fn close_block(&mut self, end: u64) -> Result<()> {
+        let (Some((kind, count)), Some(last)) =
+            (self.block.first_kind, self.validator.last_position())
+        else {
+            return Ok(());
+        };
+        let first = Position { kind, count, serialized: &self.block.first };
+        let block = Block {
+            first,
+            last,
+            offset: self.block.offset,
+            width: end - self.block.offset,
+            open_at_start: self.block.open_at_start,
+            open_at_end: self.open,
+        };
+        self.index.add_block(&self.layout.clusterings, block)?;
+        self.begin_block(end);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let end_offset = self.data.position() - self.partition_start;
+        self.data.buffer().push(row_flags::END_OF_PARTITION);
+        let length = self.data.position() - self.partition_start;
+        // The rest becomes a block only if there is one already, and then counts the end flag in.
+        if self.index.has_blocks() && self.block.first_kind.is_some() {
+            self.close_block(length)?;
+        }
+        self.index.end_partition(end_offset)?;
+        if let Some(last) = self.validator.last_position() {
+            self.stats.cover(last);
+        }
+        self.stats.end_partition(&self.key.bytes, length);
+        self.partitions += 1;
+        Ok(())
+    }
+
+    /// Completes the SSTable and makes it durable.
+    pub async fn seal(mut self) -> Result<Sealed> {
+        self.drain().await?;
+        if self.partitions == 0 {
+            let what = self.disorder("an SSTable without partitions");
+            self.abandon().await;
+            return Err(what);
+        }
+        let written = self.data.position();
+        let data = self.data.finish().await?;
+        let file_length = data.file_length;
+        let index = self.index.finish().await?;
+        if CHECKS {
+            assert_eq!(data.data_length, written, "the encoder has all bytes of the data");
+            assert_eq!(index.partitions, self.partitions, "the index has all partitions");
+        }
+        let parts = sealing::Parts {
+            disk: &self.disk,
+            descriptor: &self.descriptor,
+            layout: &self.layout,
+            options: &self.options,
+            bases: self.encoder.bases,
+            data,
+            index,
+            stats: self.stats,
+        };
+        sealing::write_components(parts).await?;
+        Ok(Sealed { descriptor: self.descriptor, file_length })
+    }
+
+    /// Gives up: stops the encoder. The files are the transaction's to delete.
+    pub async fn abandon(self) {
+        // What matters is that no thread writes any more; whether it could is of no interest.
+        let _ = self.data.finish().await;
+    }
+}
+
+/// Counts a row into the statistics (`Rows.collectStats`).
+#[inline]
+pub(crate) fn collect_row(stats: &mut MetadataCollector, row: Row<'_>) {
+    stats.liveness(&row.liveness);
+    stats.deletion(&row.deletion.time);
+    for deletion in row.complex_deletions {
+        stats.deletion(&deletion.time);
+    }
+    let mut columns_set = 0;
+    let mut last = None;
+    stats.cells(row.cells.iter().map(|c| (c.timestamp, c.ttl, c.local_deletion_time)));
+    for cell in row.cells {
+        columns_set += u64::from(last != Some(cell.column));
+        last = Some(cell.column);
+    }
+    stats.row(columns_set);
+}
+
+/// Whether a counter of the row still has shards from before 2.1 (`CounterCells.hasLegacyShards`).
+fn has_legacy_shards(columns: &[Column], row: Row<'_>) -> bool {
+    row.cells.iter().any(|cell| {
+        let column = columns.get(usize::from(cell.column));
+        column.is_some_and(|column| column.shape == ColumnShape::Counter)
+            && !cell.is_tombstone()
+            && CounterContext::decode(cell.value.of(row.bytes))
+                .is_ok_and(|context| context.has_legacy_shards())
+    })
+}

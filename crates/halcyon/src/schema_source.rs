@@ -1,13 +1,16 @@
 //! The source of a table's schema: the first of these that has it.
 //!
-//! 1. `--schema FILE.cql`.
-//! 2. The `system_schema` tables of the data directory that contains the SSTable (`system_tables`).
-//! 3. The SSTable's header. It has types, but no names of key columns; these get the names that Cassandra's offline tools
-//!    use (`PartitionKey`, `clustering`, `clustering1`, …).
+//! 1. `--schema FILE.cql`: the statements in it.
+//! 2. Else the `system_schema` tables of the data directory (`system_tables`), if they have the table with the id of the folder's
+//!    name. A table that was dropped, or dropped and created again, leaves a folder with another id: the table that now has its
+//!    name may have other columns, so its schema is never used for that folder.
+//! 3. Else `schema.cql` in the folder, which Cassandra writes into each snapshot.
+//! 4. Else the SSTable's own header: types without names of key columns, which get those that Cassandra's
+//!    offline tools give (`PartitionKey`, `clustering`, `clustering1`, …).
 
 mod system_tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -28,7 +31,8 @@ const MAX_SCHEMA_FILE: u64 = 64 << 20;
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// CREATE statements of the table, as DESCRIBE or a snapshot's schema.cql has them [default: the system_schema
-    /// tables of the data directory that PATH lies in]
+    /// tables of the data directory that PATH is in, if they have a table with the folder's id; else the schema.cql
+    /// of a snapshot]
     #[arg(long, value_name = "FILE.cql")]
     pub(crate) schema: Option<PathBuf>,
     /// The table of the schema, if the folder's name does not tell
@@ -53,7 +57,7 @@ impl SchemaArgs {
     }
 }
 
-/// The schema of the table in a folder; `None` if only its SSTables' headers describe it.
+/// The schema of the table in a folder; `None` if nothing but its SSTables' headers tells it.
 pub(crate) async fn of_folder(
     disk: &Disk,
     args: &SchemaArgs,
@@ -68,35 +72,84 @@ pub(crate) async fn of_folder(
     if let Some(path) = &args.schema {
         return from_file(disk, path, &wanted, console).await.map(Some);
     }
-    let TableName {
-        keyspace: Some(keyspace), table: Some(table), data_directory: Some(data), ..
-    } = &wanted
-    else {
+    let known = match from_system_schema(disk, &wanted, console).await? {
+        Some(schema) => Some(schema),
+        None => from_snapshot(disk, &folder.directory, &wanted, console).await?,
+    };
+    if known.is_none() {
         console.detail(format_args!(
-            "{}: not in a data directory, and no --schema: key columns get neutral names",
+            "{}: no schema of this table, and no --schema: key columns get neutral names",
             folder.directory.display()
         ));
+    }
+    Ok(known)
+}
+
+async fn from_system_schema(
+    disk: &Disk,
+    wanted: &TableName,
+    console: Console,
+) -> Result<Option<Arc<TableSchema>>> {
+    let TableName {
+        keyspace: Some(keyspace), table: Some(table), data_directory: Some(data), ..
+    } = wanted
+    else {
         return Ok(None);
     };
-    let found = system_tables::read(disk, data, keyspace, table).await?;
-    match &found {
-        Some(_) => console.detail(format_args!(
-            "schema of {}: from the system_schema tables in {}",
-            folder.table,
-            data.display()
-        )),
-        None => console.detail(format_args!(
-            "{}: no system_schema tables in {} know it, and no --schema: key columns get neutral names",
-            folder.table,
-            data.display()
-        )),
+    let source = format!("the system_schema tables in {}", data.display());
+    match system_tables::read(disk, data, keyspace, table).await? {
+        Some(schema) if has_id(&schema, wanted) => {
+            console.detail(format_args!("schema of {wanted}: from {source}"));
+            Ok(Some(Arc::new(schema)))
+        }
+        Some(_) => {
+            console.detail(format_args!(
+                "{wanted}: {source} have another table of this name, created after this one was dropped"
+            ));
+            Ok(None)
+        }
+        None => {
+            console.detail(format_args!("{wanted}: not in {source}"));
+            Ok(None)
+        }
     }
-    Ok(found.map(Arc::new))
+}
+
+/// Whether the ids agree, as far as both are known.
+fn has_id(schema: &TableSchema, wanted: &TableName) -> bool {
+    schema.id.is_none() || wanted.id.is_none() || schema.id == wanted.id
+}
+
+/// The schema of a snapshot is only a help: one that cannot be used is no reason to refuse the SSTables.
+async fn from_snapshot(
+    disk: &Disk,
+    directory: &Path,
+    wanted: &TableName,
+    console: Console,
+) -> Result<Option<Arc<TableSchema>>> {
+    let path = directory.join("schema.cql");
+    if !disk.exists(&path).await? {
+        return Ok(None);
+    }
+    match from_file(disk, &path, wanted, console).await {
+        Ok(schema) if has_id(&schema, wanted) => {
+            console.detail(format_args!("schema of {wanted}: from {}", path.display()));
+            Ok(Some(schema))
+        }
+        Ok(_) => {
+            console.warn(format_args!("{}: not used, it is of another table", path.display()));
+            Ok(None)
+        }
+        Err(failure) => {
+            console.warn(format_args!("not used: {failure}"));
+            Ok(None)
+        }
+    }
 }
 
 async fn from_file(
     disk: &Disk,
-    path: &std::path::Path,
+    path: &Path,
     table: &TableName,
     console: Console,
 ) -> Result<Arc<TableSchema>> {

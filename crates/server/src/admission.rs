@@ -1,12 +1,11 @@
-//! Who may come in, and how much may be under way: connections, requests a second, and bytes of requests, of all clients and
-//! of each address.
+//! Admission: limits on connections, requests per second, and bytes of requests in flight, in total and per address.
 //!
-//! 1. A connection takes a [`Place`] or is closed at once.
-//! 2. A request takes a [`Permit`] for its bytes before it is decoded, and holds it until it is answered. In v5 a connection's
-//!    first bytes under way are its own (`native_transport_receive_queue_capacity`); the limits count what is above them.
-//! 3. Above a limit, clients that asked for it (THROW_ON_OVERLOAD) get Cassandra's error; the others are not read from until
-//!    there is room, and warned. A request that finds room goes in whatever its size, so that none waits for ever.
-//! 4. Large requests that are still arriving count too: clients that send them slowly cannot fill the memory.
+//! 1. A connection gets a [`ConnectionPermit`] or is closed at once.
+//! 2. A request gets a [`Permit`] for its bytes before it is decoded and holds it until it is answered. In v5 each connection has its own
+//!    capacity (`native_transport_receive_queue_capacity`); the limits count only the bytes above it.
+//! 3. Above a limit, clients that asked for it (THROW_ON_OVERLOAD) get Cassandra's error. From the others nothing is read until there is
+//!    room, and they get a warning. A request is admitted if there is any room, whatever its size, so that none waits for ever.
+//! 4. Incomplete large requests count too: otherwise clients could fill the memory by sending slowly.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -34,7 +33,7 @@ pub(crate) struct Admission {
     endpoints: Mutex<HashMap<IpAddr, Arc<Endpoint>>>,
 }
 
-/// What one address has under way.
+/// Connections and bytes in flight of one address.
 #[derive(Debug, Default)]
 struct Endpoint {
     connections: AtomicUsize,
@@ -42,27 +41,27 @@ struct Endpoint {
     arriving: AtomicU64,
 }
 
-/// A connection that is let in.
+/// The admission of a connection.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionPermit {
     admission: Arc<Admission>,
     address: IpAddr,
     endpoint: Arc<Endpoint>,
-    /// Bytes under way that are the connection's own.
+    /// Bytes in flight within the connection's own capacity.
     own: Cell<u64>,
     own_most: Cell<u64>,
     arriving: Cell<u64>,
 }
 
-/// A request that is let in.
+/// The admission of a request.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    place: Rc<Place>,
+    connection: Rc<ConnectionPermit>,
     own: u64,
     shared: u64,
 }
 
-/// Bytes of a request that may be arriving without being counted.
+/// Bytes of an incomplete request that are not counted.
 const ARRIVING_FREE: u64 = 256 << 10;
 
 impl Admission {
@@ -85,7 +84,7 @@ impl Admission {
         self.rate.as_ref()
     }
 
-    /// What a client is told that was not read from for a while.
+    /// The warning to a client from which nothing was read for a while.
     pub(crate) fn bytes_warning(&self) -> String {
         format!(
             "Request breached limit(s) on bytes in flight (Endpoint: {}, Global: {}) and triggered backpressure.",
@@ -97,8 +96,11 @@ impl Admission {
         self.connections.load(Relaxed)
     }
 
-    /// `Err`: why not, for the log.
-    pub(crate) fn enter(self: &Arc<Admission>, address: IpAddr) -> Result<Rc<Place>, String> {
+    /// Admits a connection; `Err` is the reason of a refusal, for the log.
+    pub(crate) fn enter(
+        self: &Arc<Admission>,
+        address: IpAddr,
+    ) -> Result<Rc<ConnectionPermit>, String> {
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         let (all, here) = (
             self.connections() + 1,
@@ -121,7 +123,7 @@ impl Admission {
         let endpoint = endpoints.entry(address).or_default().clone();
         self.connections.fetch_add(1, Relaxed);
         endpoint.connections.fetch_add(1, Relaxed);
-        Ok(Rc::new(Place {
+        Ok(Rc::new(ConnectionPermit {
             admission: self.clone(),
             address,
             endpoint,
@@ -132,22 +134,22 @@ impl Admission {
     }
 }
 
-impl Place {
+impl ConnectionPermit {
     pub(crate) fn admission(&self) -> &Admission {
         &self.admission
     }
 
-    /// The connection speaks v5.
+    /// To be called when the connection uses v5.
     pub(crate) fn framed(&self) {
         self.own_most.set(self.admission.receive_queue_capacity);
     }
 
-    /// Of so many bytes, those that the connection's own capacity does not hold.
+    /// The part of `bytes` that exceeds the connection's own capacity.
     fn shared_part(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.own_most.get().saturating_sub(self.own.get()))
     }
 
-    /// A permit if there is room.
+    /// A permit, if there is any room.
     pub(crate) fn permit(self: &Rc<Self>, bytes: u64) -> Option<Permit> {
         let shared = self.shared_part(bytes);
         let full = || {
@@ -157,7 +159,7 @@ impl Place {
         (shared == 0 || !full()).then(|| self.take(bytes, shared))
     }
 
-    /// A permit if there is room for all of it.
+    /// A permit, if there is room for all bytes.
     pub(crate) fn permit_whole(self: &Rc<Self>, bytes: u64) -> Result<Permit, String> {
         let shared = self.shared_part(bytes);
         if shared == 0 {
@@ -166,7 +168,7 @@ impl Place {
         let (all, here) = (self.admission.bytes.load(Relaxed), self.endpoint.bytes.load(Relaxed));
         let (most, most_here) = (self.admission.max_bytes, self.admission.max_bytes_per_ip);
         if all.saturating_add(shared) > most || here.saturating_add(shared) > most_here {
-            // The words run together in Cassandra too.
+            // Cassandra's message has no blank here either.
             return Err(format!(
                 "Request breached limit on bytes in flight. (Endpoint: {here}/{most_here} bytes, Global: {all}/{most} \
                  bytes.)Server is currently in an overloaded state and cannot accept more requests."
@@ -182,21 +184,21 @@ impl Place {
             self.admission.bytes.fetch_add(shared, Relaxed);
             self.endpoint.bytes.fetch_add(shared, Relaxed);
         }
-        Permit { place: self.clone(), own, shared }
+        Permit { connection: self.clone(), own, shared }
     }
 
-    /// So many bytes of requests that are not complete are held for the connection. Whether they may be.
+    /// Sets the bytes of incomplete requests that the connection holds; false if that exceeds a limit.
     pub(crate) fn hold_arriving(&self, bytes: u64) -> bool {
         let bytes = bytes.saturating_sub(ARRIVING_FREE);
         let before = self.arriving.replace(bytes);
         if bytes == before {
             return true;
         }
-        // Wraps when there are fewer now.
+        // Wraps if the number has decreased.
         let more = bytes.wrapping_sub(before);
         let all = self.admission.arriving.fetch_add(more, Relaxed).wrapping_add(more);
         let here = self.endpoint.arriving.fetch_add(more, Relaxed).wrapping_add(more);
-        // One may always arrive.
+        // One request can always arrive.
         let fits = |all: u64, most: u64| all <= most || all == bytes;
         fits(all, self.admission.max_bytes) && fits(here, self.admission.max_bytes_per_ip)
     }
@@ -204,16 +206,16 @@ impl Place {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let place = &self.place;
-        place.own.set(place.own.get().saturating_sub(self.own));
+        let connection = &self.connection;
+        connection.own.set(connection.own.get().saturating_sub(self.own));
         if self.shared > 0 {
-            place.admission.bytes.fetch_sub(self.shared, Relaxed);
-            place.endpoint.bytes.fetch_sub(self.shared, Relaxed);
+            connection.admission.bytes.fetch_sub(self.shared, Relaxed);
+            connection.endpoint.bytes.fetch_sub(self.shared, Relaxed);
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.hold_arriving(0);
         let endpoints = self.admission.endpoints.lock();
@@ -225,17 +227,17 @@ impl Drop for Place {
     }
 }
 
-/// `native_transport_max_requests_per_second`: a place on a line of time for each request, at even distances. What was not used
-/// in the last second may be made up for.
+/// `native_transport_max_requests_per_second`: each request reserves a slot in time, at equal distances. Unused slots of the last second
+/// can still be taken.
 #[derive(Debug)]
 pub(crate) struct Rate {
     per_second: u64,
     began: Instant,
-    /// Nanoseconds from `began` to the next place.
+    /// Nanoseconds from `began` to the next slot.
     next: AtomicU64,
 }
 
-/// What may be made up for.
+/// The time over which unused slots are kept.
 const BURST: u64 = 1_000_000_000;
 
 impl Rate {
@@ -243,12 +245,12 @@ impl Rate {
         Rate { per_second: u64::from(per_second.max(1)), began: now(), next: AtomicU64::new(0) }
     }
 
-    /// A place; how long it is until then.
+    /// Reserves a slot; returns the time until it.
     pub(crate) fn reserve(&self) -> Duration {
         self.reserve_at(self.elapsed())
     }
 
-    /// Whether there is a place now; if so it is taken.
+    /// Reserves a slot if one is due now.
     pub(crate) fn try_reserve(&self) -> bool {
         let at = self.elapsed();
         self.next.load(Relaxed) <= at && self.reserve_at(at).is_zero()
@@ -274,7 +276,7 @@ impl Rate {
         )
     }
 
-    /// What a client is told whose request had to wait.
+    /// The warning to a client whose request had to wait.
     pub(crate) fn warning(&self) -> String {
         format!(
             "Request breached global limit of {} requests/second and triggered backpressure.",
@@ -298,7 +300,7 @@ mod tests {
         IpAddr::from([127, 0, 0, last])
     }
 
-    /// Proves the limits of connections, in all and by address, and that a place is free again when its holder leaves.
+    /// Proves the limits of connections, in total and per address, and that a closed connection frees its permit.
     #[test]
     fn connections_are_limited() {
         let admission = admission(
@@ -316,7 +318,7 @@ mod tests {
         assert!(admission.endpoints.lock().unwrap().is_empty());
     }
 
-    /// Proves both answers to overload: wait for room, or Cassandra's text with the figures.
+    /// Proves both reactions to overload: wait for room, or return Cassandra's text with the numbers.
     #[test]
     fn bytes_are_limited() {
         let admission = admission(
@@ -337,26 +339,26 @@ mod tests {
         assert!(one.permit_whole(80).is_ok());
     }
 
-    /// Proves that in v5 a connection's own capacity is used first, and that what is above it counts for all.
+    /// Proves that in v5 a connection's own capacity is used first, and that only the bytes above it count towards the limits.
     #[test]
     fn a_connection_has_bytes_of_its_own() {
         let admission = admission(
             "native_transport_max_request_data_in_flight: 100B\nnative_transport_receive_queue_capacity: 50B\n",
         );
-        let place = admission.enter(ip(1)).unwrap();
-        place.framed();
-        let first = place.permit_whole(40).unwrap();
+        let connection = admission.enter(ip(1)).unwrap();
+        connection.framed();
+        let first = connection.permit_whole(40).unwrap();
         assert_eq!((first.own, first.shared), (40, 0));
-        let second = place.permit_whole(90).unwrap();
+        let second = connection.permit_whole(90).unwrap();
         assert_eq!((second.own, second.shared), (10, 80));
-        assert!(place.permit_whole(21).is_err());
+        assert!(connection.permit_whole(21).is_err());
         drop(first);
-        assert_eq!(place.permit_whole(60).map(|permit| permit.shared), Ok(20));
+        assert_eq!(connection.permit_whole(60).map(|permit| permit.shared), Ok(20));
         drop(second);
         assert_eq!(admission.bytes.load(Relaxed), 0);
     }
 
-    /// Proves that large requests that arrive slowly are bounded together, but for one.
+    /// Proves that slowly arriving large requests are bounded in total, except for one.
     #[test]
     fn what_arrives_is_bounded() {
         let admission = admission("native_transport_max_request_data_in_flight: 1000B\n");
@@ -370,7 +372,7 @@ mod tests {
         assert_eq!(admission.arriving.load(Relaxed), 0);
     }
 
-    /// Proves the distances between requests, and that a quiet second may be made up for.
+    /// Proves the distances between requests, and that the slots of an idle second can still be taken.
     #[test]
     fn requests_a_second() {
         let rate = Rate::new(10);

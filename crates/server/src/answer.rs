@@ -1,11 +1,11 @@
-//! Errors of `query` as the protocol tells them: the one table of error codes.
+//! Maps errors of `query` to errors of the protocol: the only table of error codes.
 
 use std::net::Ipv4Addr;
 
 use halcyon_protocol::{Error, ErrorKind};
 use halcyon_query::Error as QueryError;
 
-/// What the client is told.
+/// The error for the client.
 pub(crate) fn error(error: QueryError) -> Error {
     let message = error.to_string();
     let kind = match error {
@@ -30,7 +30,7 @@ pub(crate) fn error(error: QueryError) -> Error {
         QueryError::ReadTimeout { consistency, received, required, data_present } => {
             ErrorKind::ReadTimeout { consistency, received, block_for: required, data_present }
         }
-        // The one replica is this node, and it is the one that failed.
+        // The only replica is this node, so it is the one that failed.
         QueryError::ReadFailure { consistency, failure } => ErrorKind::ReadFailure {
             consistency,
             received: 0,

@@ -1,5 +1,5 @@
-//! Who is connected, for `system_views.clients`: any shard may ask. A connection writes into its entry seldom, but for one
-//! counter, which only its own shard changes.
+//! The connected clients, for `system_views.clients`; any shard can read them. A connection rarely writes to its entry, except for one
+//! counter, which only its own shard writes.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,15 +13,15 @@ pub(crate) struct Clients(Mutex<BTreeMap<SocketAddr, Arc<Entry>>>);
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     requests: AtomicU64,
-    told: Mutex<Told>,
+    info: Mutex<ClientInfo>,
 }
 
-/// What the client has said.
+/// The facts that a client has sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ClientInfo {
     pub(crate) protocol_version: Option<u8>,
     pub(crate) keyspace: Option<String>,
-    /// Of STARTUP.
+    /// The options of STARTUP.
     pub(crate) options: Vec<(String, String)>,
 }
 
@@ -36,11 +36,11 @@ impl Clients {
         self.lock().remove(&address);
     }
 
-    pub(crate) fn all(&self) -> Vec<(SocketAddr, u64, Told)> {
+    pub(crate) fn all(&self) -> Vec<(SocketAddr, u64, ClientInfo)> {
         let clients = self.lock();
         let entries = clients
             .iter()
-            .map(|(address, entry)| (*address, entry.requests.load(Relaxed), entry.told().clone()));
+            .map(|(address, entry)| (*address, entry.requests.load(Relaxed), entry.info().clone()));
         entries.collect()
     }
 
@@ -50,12 +50,12 @@ impl Clients {
 }
 
 impl Entry {
-    /// One thread writes, so no locked instruction is needed.
+    /// A plain store is enough, because only one thread writes.
     pub(crate) fn count_request(&self) {
         self.requests.store(self.requests.load(Relaxed) + 1, Relaxed);
     }
 
-    pub(crate) fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn info(&self) -> std::sync::MutexGuard<'_, ClientInfo> {
+        self.info.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

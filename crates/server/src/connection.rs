@@ -5,11 +5,11 @@
 //!                                       └─► QUERY, EXECUTE, BATCH, PREPARE: a task each ─┐
 //!  socket ◄─ write ◄──────────────── Encoder ◄───────────────────────────────────────────┘  in the order of completion
 //! ```
-//! 1. A request takes its permit before the next one is decoded: what a client may have under way is bounded.
-//! 2. Answers gather in the encoder while a write is in flight; one write sends all of them.
-//! 3. A client that does not read its answers is not read from either, once `UNSENT_MAX` bytes wait for it; nor is one whose
-//!    requests under way would have larger answers together than `ANSWERS_MAX`, were each as large as the largest of late.
-//! 4. Reads end by shutting the socket down, never by dropping them. Then what is under way is answered, and sent.
+//! 1. A request gets its permit before the next one is decoded, so the requests in flight of a client are bounded.
+//! 2. While a write is in flight, answers collect in the encoder; the next write sends all of them.
+//! 3. Nothing is read from a client that does not read its answers, once `UNSENT_MAX` bytes wait for it. Nor from one whose requests in
+//!    flight could have more than `ANSWERS_MAX` bytes of answers, if each were as large as the largest recent one.
+//! 4. A read ends by shutting the socket down, because an I/O future must not be dropped. Requests in flight are then answered.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -25,25 +25,25 @@ use halcyon_protocol::{
 };
 use halcyon_query::Client;
 
-use crate::admission::{Permit, Place};
+use crate::admission::{ConnectionPermit, Permit};
 use crate::clients::Entry;
 use crate::session;
 use crate::shard::ShardServer;
 
-/// Room for one read.
+/// Buffer sizes of a read.
 const READ_MIN: usize = 16 << 10;
 const READ_MAX: usize = 256 << 10;
-/// Bytes of answers that may wait for a client that does not read them.
+/// Bytes of unsent answers from which nothing more is read from the client.
 const UNSENT_MAX: usize = 1 << 20;
 /// Bytes of answers that may wait for it or be on their way.
 const ANSWERS_MAX: usize = 8 << 20;
-/// What an answer is taken for at least, and before there was one: a client whose first requests have large answers sends many.
+/// The smallest estimate of an answer's size, and the first one: a new client can send many requests with large answers at once.
 const ANSWER_MIN: usize = 32 << 10;
 const ANSWER_FIRST: usize = 1 << 20;
 /// How often a client that may send no more is looked at again.
 const ROOM_CHECK: Duration = Duration::from_millis(1);
 
-/// What a client may send next.
+/// The messages that a client can send next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// STARTUP or OPTIONS.
@@ -54,7 +54,7 @@ pub(crate) enum Stage {
 pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     socket: Socket,
-    place: Rc<Place>,
+    admitted: Rc<ConnectionPermit>,
     pub(crate) stage: Cell<Stage>,
     pub(crate) version: Cell<Option<Version>>,
     pub(crate) compression: Cell<Compression>,
@@ -62,16 +62,16 @@ pub(crate) struct Connection {
     /// For `system_views.clients`.
     pub(crate) entry: Arc<Entry>,
     pub(crate) events: RefCell<Vec<EventType>>,
-    /// Changed by USE; each request goes on with the one that it began with.
+    /// Changed by USE; a request keeps the one with which it started.
     client: RefCell<Rc<Client>>,
     encoder: RefCell<Encoder>,
-    /// There is something to send, or nothing more will come.
+    /// Wakes the writer: there are answers to send, or none will follow.
     to_send: Notify,
-    /// Answers were sent, or a request is done.
+    /// Wakes the reader: answers were sent, or a request has ended.
     eased: Notify,
     /// Bytes in the write that is in flight.
     sending: Cell<usize>,
-    /// Bytes of the largest answer of late.
+    /// Bytes of the largest recent answer.
     large_answer: Cell<usize>,
     in_flight: Cell<usize>,
     /// No more requests are read.
@@ -84,13 +84,13 @@ impl Connection {
     pub(crate) fn new(
         socket: Socket,
         peer: SocketAddr,
-        place: Rc<Place>,
+        admitted: Rc<ConnectionPermit>,
         entry: Arc<Entry>,
     ) -> Connection {
         Connection {
             peer,
             socket,
-            place,
+            admitted,
             stage: Cell::new(Stage::Established),
             version: Cell::new(None),
             compression: Cell::new(Compression::None),
@@ -116,11 +116,11 @@ impl Connection {
 
     pub(crate) fn use_keyspace(&self, keyspace: &str) {
         let role = self.client.borrow().role.clone();
-        self.entry.told().keyspace = Some(keyspace.to_owned());
+        self.entry.info().keyspace = Some(keyspace.to_owned());
         *self.client.borrow_mut() = Rc::new(Client { keyspace: Some(keyspace.to_owned()), role });
     }
 
-    /// How long nothing has come or gone.
+    /// The time since the last read or write.
     pub(crate) fn idle(&self) -> Duration {
         now() - self.last_active.get()
     }
@@ -129,7 +129,7 @@ impl Connection {
         self.sending.get() + self.encoder.borrow().len()
     }
 
-    /// Whether no more requests should be read for now.
+    /// Whether to stop reading requests for now.
     fn is_full(&self) -> bool {
         let unsent = self.unsent();
         let under_way = self.in_flight.get().saturating_mul(self.large_answer.get());
@@ -139,7 +139,7 @@ impl Connection {
             && (unsent > UNSENT_MAX || unsent.saturating_add(under_way) > ANSWERS_MAX)
     }
 
-    /// No more requests are read; those under way are answered.
+    /// Stops reading requests; those in flight are answered.
     pub(crate) fn finish(&self) {
         self.socket.shut_down_reads();
     }
@@ -164,27 +164,27 @@ impl Connection {
         self.answer(to, &Response::Error(error), &Notes::default());
     }
 
-    /// Both directions have this form from the next envelope on; the answer to STARTUP is to come.
+    /// Sets version and compression of both directions, before the answer to STARTUP.
     fn start(&self, decoder: &mut Decoder, version: Version, compression: Compression) {
         decoder.start(version, compression);
         self.encoder.borrow_mut().start(version, compression);
         self.version.set(Some(version));
         self.compression.set(compression);
         if version.is_framed() {
-            self.place.framed();
+            self.admitted.framed();
         }
-        self.entry.told().protocol_version = Some(version.number());
+        self.entry.info().protocol_version = Some(version.number());
         self.stage.set(Stage::Ready);
     }
 
-    /// Tells the client, if it asked for events of this kind.
+    /// Sends an event, if the client has registered for its kind.
     pub(crate) fn announce(&self, kind: EventType, event: Event<'_>) {
         let Some(version) = self.version.get() else { return };
         if !self.events.borrow().contains(&kind) {
             return;
         }
         if self.unsent() > UNSENT_MAX {
-            // It would miss the event, or have ever more of them kept for it.
+            // The client does not read: it would miss the event, or events would pile up.
             return self.close();
         }
         self.answer(ReplyTo::event(version), &Response::Event(event), &Notes::default());
@@ -204,7 +204,7 @@ pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
     connection.close();
 }
 
-/// The writer: one write for everything that has gathered.
+/// The writer: each write sends all collected answers.
 async fn send(connection: Rc<Connection>) {
     loop {
         if connection.encoder.borrow().is_empty() {
@@ -220,7 +220,7 @@ async fn send(connection: Rc<Connection>) {
         connection.sending.set(0);
         connection.last_active.set(now());
         connection.encoder.borrow_mut().reuse(bytes);
-        // After an error the client has gone: nothing of what is under way can reach it.
+        // After an error the client is gone: answers cannot reach it.
         connection.broken.set(outcome.is_err());
         connection.eased.notify_one();
         if connection.broken.get() {
@@ -255,7 +255,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
                 connection.eased.notified().await;
             }
             if connection.broken.get() {
-                // Nobody would hear the answers.
+                // No client would get the answers.
                 return;
             }
             match decoder.next() {
@@ -273,7 +273,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
                 }
             }
         }
-        if !connection.place.hold_arriving(decoder.held() as u64) {
+        if !connection.admitted.hold_arriving(decoder.held() as u64) {
             let peer = connection.peer;
             let why = "its request would take more memory than native_transport_max_request_data_in_flight allows";
             return shard.shared.log.warning(format_args!("{peer} is disconnected: {why}"));
@@ -308,7 +308,7 @@ async fn take_in(
             let (shard, connection) = (shard.clone(), connection.clone());
             start(Box::pin(async move {
                 shard.figures().waits.record(now() - arrived);
-                let _leaving = Leaving(shard.clone(), connection.clone(), to);
+                let _leaving = InFlight(shard.clone(), connection.clone(), to);
                 session::execute(&shard, &connection, &envelope, warnings, arrived).await;
                 drop(permit);
             }));
@@ -323,12 +323,12 @@ async fn take_in(
     }
 }
 
-/// Counts a request out. If its task panics, the client is told; other requests go on.
-struct Leaving(Rc<ShardServer>, Rc<Connection>, ReplyTo);
+/// Ends a request in flight when it is dropped. If the request's task panics, it sends an error; other requests continue.
+struct InFlight(Rc<ShardServer>, Rc<Connection>, ReplyTo);
 
-impl Drop for Leaving {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        let Leaving(shard, connection, to) = self;
+        let InFlight(shard, connection, to) = self;
         if std::thread::panicking() {
             let error = Error::new(ErrorKind::Server, "an internal error stopped this request");
             connection.answer_error(*to, error);
@@ -352,7 +352,7 @@ fn expected(stage: Stage, opcode: Opcode) -> Result<(), String> {
     }
 }
 
-/// Waits for room and warns, or refuses, as the client wants it.
+/// Waits for room and warns, or refuses, as the client asked in STARTUP.
 async fn permit(
     shard: &ShardServer,
     connection: &Connection,
@@ -360,11 +360,11 @@ async fn permit(
     warnings: &mut Vec<String>,
 ) -> Result<Permit, String> {
     let bytes = envelope.body.len() as u64;
-    let (place, admission) = (&connection.place, connection.place.admission());
+    let (admitted, admission) = (&connection.admitted, connection.admitted.admission());
     // What comes before STARTUP is not limited.
     let rate = admission.rate().filter(|_| connection.stage.get() == Stage::Ready);
     if connection.throw_on_overload.get() || shard.shared.transport.throw_on_overload {
-        let permit = place.permit_whole(bytes)?;
+        let permit = admitted.permit_whole(bytes)?;
         return match rate {
             Some(rate) if !rate.try_reserve() => Err(rate.refusal()),
             _ => Ok(permit),
@@ -378,7 +378,7 @@ async fn permit(
         }
     }
     loop {
-        if let Some(permit) = place.permit(bytes) {
+        if let Some(permit) = admitted.permit(bytes) {
             return Ok(permit);
         }
         if warnings.is_empty() {

@@ -1,4 +1,4 @@
-//! Statements that the server itself executes: traces, what is prepared.
+//! Statements that the server executes itself, for traces and prepared statements.
 
 use std::sync::Arc;
 
@@ -20,6 +20,6 @@ pub(crate) async fn execute(
         protocol_version: 5,
         ..QueryOptions::default()
     };
-    // Boxed, so that the futures that await it are small.
+    // Boxed to keep the callers' futures small.
     Box::pin(shard.coordinator.execute(&statement, &options, &client)).await
 }

@@ -1,16 +1,16 @@
-//! What the operator is told while the server runs.
+//! The operator's log.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A sentence for the log.
+/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     Said(String),
     Warning(String),
 }
 
-/// Where sentences go; the binary decides.
+/// The destination of the lines, chosen by the binary.
 #[derive(Clone)]
 pub struct Log(Arc<dyn Fn(Line) + Send + Sync>);
 

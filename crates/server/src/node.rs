@@ -1,10 +1,10 @@
-//! The start and the stop of a node.
+//! Start and stop of a node.
 //!
-//! 1. The directory is locked, its checks are made, the engine opens: nothing is served before recovery is done.
-//! 2. Each shard's thread opens its part and serves its inbox; when all have, the node writes its row of `system.local`, and all listen.
-//! 3. When it is to stop (SIGTERM, SIGINT): no more connections and requests; what is under way is answered; the engine drains.
-//! 4. An engine that has stopped itself (`disk_failure_policy`, `commit_failure_policy`) is told of. As in Cassandra, `stop` closes the
-//!    doors and leaves the process, `die` ends it too; where only writes have to stop, reads go on.
+//! 1. Lock and check the directory, open the engine. No request is served before recovery is complete.
+//! 2. Each shard's thread opens its shard and serves its inbox. Then the node writes its row of `system.local` and all shards listen.
+//! 3. On SIGTERM or SIGINT: accept no connections and requests, answer those in flight, drain the engine.
+//! 4. If the engine stops itself (`disk_failure_policy`, `commit_failure_policy`), report it. As in Cassandra, `stop` closes all connections
+//!    and keeps the process, `die` ends it too; if only writes have to stop, reads continue.
 
 use std::future::Future;
 use std::io::ErrorKind::AddrInUse;
@@ -35,7 +35,7 @@ use crate::settings::{RunningSettings, Settings};
 use crate::shard::{ShardServer, Shared};
 use crate::virtual_tables::{Views, watch_rates};
 
-/// Why a node does not start, or did not stop well. The text has the cure.
+/// Why a node did not start, or did not stop cleanly. The text has the cure.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
@@ -44,12 +44,12 @@ pub enum Error {
     Stopped(String),
 }
 
-/// Jobs that may wait for a shard's server.
-const INBOX: usize = 256;
-/// How long a port that is taken may take to become free.
-const LAST_GASP: Duration = Duration::from_secs(1);
+/// The capacity of a shard's inbox.
+const INBOX_CAPACITY: usize = 256;
+/// How long the start waits for a taken port.
+const PORT_RELEASE_MAX: Duration = Duration::from_secs(1);
 
-/// Serves until `stop` is ready; then drains. `ready` is told the address as soon as clients can connect.
+/// Serves until `stop` is ready, then drains. Calls `ready` with the address once clients can connect.
 pub fn serve(
     settings: Settings,
     log: &Log,
@@ -76,7 +76,7 @@ pub fn serve(
         join(&engine, &settings, address).await?;
         replay_batches(&shared, log).await?;
         load_prepared(&shared).await?;
-        open_doors(&shared).await?;
+        listen(&shared).await?;
         saved_caches::keep(&engine, settings.saved_caches, log);
         spawn(watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
         tell_ready(&settings, &shared, &disk, began, log);
@@ -87,7 +87,7 @@ pub fn serve(
         drain(&engine, &shared, log).await?;
         drop((shared, engine));
         for thread in threads {
-            // It has nothing left to do; a panic was told when it happened.
+            // The thread has ended; a panic was reported when it happened.
             let _ = thread.join();
         }
         drop(lock);
@@ -114,7 +114,7 @@ async fn replay_batches(shared: &Shared, log: &Log) -> Result<(), Error> {
     }
 }
 
-/// Statements that clients prepared before this start go on under their ids.
+/// Prepares the statements of earlier starts again, under the same ids.
 async fn load_prepared(shared: &Shared) -> Result<(), Error> {
     let job = |server: Rc<ShardServer>| async move {
         spawn(persisted::tell_evictions(server.clone())).detach();
@@ -134,7 +134,7 @@ async fn share(
     transport.address = address;
     transport.shard_aware_port = shard_aware(&transport, log).await;
     let engine = &settings.engine;
-    let (mesh, inboxes) = Mesh::new(engine.shards, INBOX);
+    let (mesh, inboxes) = Mesh::new(engine.shards, INBOX_CAPACITY);
     let mut io_modes = Vec::new();
     for directory in &engine.data_directories {
         io_modes.push((directory.clone(), "user_read", engine.read_mode, false));
@@ -216,15 +216,15 @@ fn check_machine(disk: &Disk, settings: &Settings, log: &Log) -> Result<(), Erro
     Ok(())
 }
 
-/// The kernel closes the sockets of a killed process a little after the process is gone, if a ring had them: a taken port may
-/// be free in a moment.
+/// Checks that the port is free. If a killed process used io_uring, the kernel closes its sockets some time after its end; so this
+/// waits for a taken port.
 async fn claim(clock: &Clock, address: SocketAddr, setting: &str) -> Result<SocketAddr, Error> {
     let began = clock.now();
     loop {
         match Listener::claim(address).await {
             Ok(claimed) => return Ok(claimed),
-            Err(e) if e.kind() == AddrInUse && clock.now() - began < LAST_GASP => {
-                clock.sleep(LAST_GASP / 50).await;
+            Err(e) if e.kind() == AddrInUse && clock.now() - began < PORT_RELEASE_MAX => {
+                clock.sleep(PORT_RELEASE_MAX / 50).await;
             }
             Err(e) => {
                 return Err(Error::CannotStart(format!(
@@ -236,21 +236,21 @@ async fn claim(clock: &Clock, address: SocketAddr, setting: &str) -> Result<Sock
     }
 }
 
-/// All shards listen from now on: a client finds a node that is complete.
-async fn open_doors(shared: &Shared) -> Result<(), Error> {
+/// Lets all shards listen, after the whole node is ready.
+async fn listen(shared: &Shared) -> Result<(), Error> {
     if !shared.transport.start_native_transport {
         shared.log.say(format_args!("not listening: start_native_transport is false"));
         return Ok(());
     }
     for shard in 0..shared.shards {
-        let open = |server: Rc<ShardServer>| async move { server.open_doors().await };
+        let open = |server: Rc<ShardServer>| async move { server.start_listening().await };
         let opened = shared.mesh.on(shard, open).await;
         opened.map_err(|e| e.to_string()).flatten().map_err(Error::CannotStart)?;
     }
     Ok(())
 }
 
-/// Writes what the node is into `system.local`. A new node spreads its tokens evenly.
+/// Writes the node's row of `system.local`. A new node gets evenly spread tokens.
 async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Result<(), Error> {
     let ring = |n: usize| ((2 * n as u128 + 1) << 63) / settings.num_tokens as u128;
     let node = LocalNode {
@@ -270,7 +270,7 @@ async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Resu
     engine.join(node).await.map(drop).map_err(|e| Error::CannotStart(e.to_string()))
 }
 
-/// A taken shard-aware port is no reason not to start: drivers that know shards do without it.
+/// The shard-aware port, if it is free. A taken one does not prevent the start, because shard-aware drivers work without it.
 async fn shard_aware(transport: &crate::settings::Transport, log: &Log) -> Option<u16> {
     let port = transport.shard_aware_port?;
     let address = SocketAddr::new(transport.address.ip(), port);
@@ -298,7 +298,7 @@ async fn start_shards(
     for (index, inbox) in inboxes.into_iter().enumerate() {
         let (engine, shared, told) = (engine.clone(), shared.clone(), told.clone());
         let body = move || {
-            // Threads that a pinned thread starts are pinned too, and a pool's must not be.
+            // Do not pin with the pool backend: the threads of the pool would inherit the pinning.
             if io == halcyon_io::Backend::Uring {
                 pin_to_core(index);
             }
@@ -339,7 +339,7 @@ async fn run_shard(
     }
     drop(shared);
     let _ = told.unbounded_send(Ok(()));
-    // The inbox never ends by itself: this shard can send to it too.
+    // The inbox never ends on its own: this shard is also a sender.
     spawn(inbox.serve(server.clone())).detach();
     server.until_stopped().await;
 }
@@ -358,10 +358,10 @@ async fn open_shard(
     Ok(server)
 }
 
-/// How often the engine is asked what there is to tell, and whether it has failed.
+/// How often the engine's events are logged, and its health is checked.
 const ENGINE_CHECK: Duration = Duration::from_secs(1);
 
-/// Ends when the node is to stop, or when its engine has failed and the policy is to die.
+/// Returns when the node must stop, or when the engine has failed and the policy is `die`.
 async fn until_stopped(
     stop: impl Future<Output = ()>,
     engine: &Engine,
@@ -380,7 +380,7 @@ async fn until_stopped(
                     FailurePolicy::Stop => {
                         let stays = "the process stays until it is ended";
                         log.warning(format_args!("stopping transports; {stays}"));
-                        close_doors(shared, log).await;
+                        close_connections(shared, log).await;
                     }
                     FailurePolicy::StopWrites => {}
                 }
@@ -401,8 +401,8 @@ fn tell_news(engine: &Engine, log: &Log) {
     }
 }
 
-/// No more connections and requests; what is under way is answered.
-async fn close_doors(shared: &Shared, log: &Log) {
+/// Accepts no more connections and requests; answers those in flight.
+async fn close_connections(shared: &Shared, log: &Log) {
     for shard in 0..shared.shards {
         let drained =
             shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.drain().await });
@@ -413,7 +413,7 @@ async fn close_doors(shared: &Shared, log: &Log) {
 }
 
 async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error> {
-    close_doors(shared, log).await;
+    close_connections(shared, log).await;
     finish_batches(shared, log).await;
     let drained = engine.drain().await;
     tell_news(engine, log);
@@ -423,7 +423,7 @@ async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error>
     drained.map_err(|e| Error::Stopped(format!("the drain failed: {e}")))
 }
 
-/// Leaves nothing in `system.batches`, which Cassandra keeps in another order.
+/// Empties `system.batches`, because Cassandra orders that table differently.
 async fn finish_batches(shared: &Shared, log: &Log) {
     let job = |server: Rc<ShardServer>| async move {
         server.coordinator.close_batches().await.map_err(|e| e.to_string())

@@ -1,8 +1,8 @@
-//! `system.prepared_statements`: what is prepared outlives a restart.
+//! `system.prepared_statements`: keeps prepared statements across restarts.
 //!
-//! 1. A statement that is prepared for the first time is written there before its PREPARE is answered.
-//! 2. One that is evicted, or that the schema has made meaningless, is deleted there.
-//! 3. At start all are prepared again under the ids that they had: an EXECUTE needs no new PREPARE. Those that cannot be are deleted.
+//! 1. A new statement is written there before its PREPARE is answered.
+//! 2. An evicted statement, or one that the schema has invalidated, is deleted there.
+//! 3. At the start all are prepared again under their ids, so that clients need not prepare them again. Invalid ones are deleted.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,37 +22,37 @@ const DELETE: &str = "DELETE FROM system.prepared_statements WHERE prepared_id =
 const SELECT: &str =
     "SELECT prepared_id, logged_keyspace, query_string FROM system.prepared_statements";
 
-/// How often the log tells of evictions.
+/// How often evictions are logged.
 const EVICTIONS_TOLD: Duration = Duration::from_secs(60);
 
-/// Puts a statement into the store. What had to go for it is deleted by and by.
+/// Puts a statement into the store. Evicted statements are deleted in the background.
 pub(crate) fn keep(shard: &Rc<ShardServer>, id: StatementId, entry: Entry) -> Put {
     let put = shard.shared.prepared.put(id, entry);
     put.evicted.iter().for_each(|gone| forget(shard, *gone));
     put
 }
 
-/// Makes a new statement outlive a restart.
+/// Writes a new statement.
 pub(crate) async fn write(shard: &ShardServer, id: &StatementId, entry: &Entry) {
     let statement = &entry.statement;
     let keyspace = statement.keyspace.as_ref();
     let keyspace = keyspace.map_or(Value::Null, |name| Value::Bytes(name.as_bytes()));
     let values = [keyspace, Value::Bytes(id), Value::Bytes(statement.text.as_bytes())];
-    // Where it cannot be written, clients prepare it again after a restart.
+    // If the write fails, clients must prepare it again after a restart.
     let _ = internal::execute(shard, INSERT, &values).await;
 }
 
-/// Deletes a statement that is not in the store any more.
+/// Deletes a statement that is no longer in the store.
 pub(crate) fn forget(shard: &Rc<ShardServer>, id: StatementId) {
     let shard = shard.clone();
     spawn(async move {
-        // What stays behind is prepared at the next start, or deleted then.
+        // If the deletion fails, the next start prepares or deletes the statement.
         let _ = internal::execute(&shard, DELETE, &[Value::Bytes(&id)]).await;
     })
     .detach();
 }
 
-/// Prepares what earlier starts had prepared.
+/// Prepares the statements of earlier starts.
 pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
     let Outcome::Rows(rows) = internal::execute(&shard, SELECT, &[]).await? else {
         return Ok(());
@@ -99,7 +99,7 @@ fn row<'a>(cursor: &mut Cursor<'a>) -> DecodeResult<[Option<&'a [u8]>; 3]> {
     Ok(values)
 }
 
-/// Tells the log of evictions, for as long as the shard serves: whoever has many prepares statements with their values in them.
+/// Logs evictions while the shard serves: many mean that a client prepares statements with literal values.
 pub(crate) async fn tell_evictions(shard: Rc<ShardServer>) {
     let mut told = 0;
     loop {

@@ -1,7 +1,7 @@
 //! Saves the caches of a running node, and warms them at its start.
 //!
-//! 1. Clients are served at once; caches are warmed beside that, for no longer than `cache_load_timeout`.
-//! 2. A cache whose period is not 0 is saved once in a period, and before a drain.
+//! 1. Clients are served at once; the caches are warmed in the background, for at most `cache_load_timeout`.
+//! 2. A cache with a period other than 0 is saved once per period, and before a drain.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use halcyon_io::{Clock, spawn};
 use crate::log::Log;
 use crate::settings::SavedCaches;
 
-/// Each cache with its period and the most entries that are saved of it.
+/// Each cache with its period and its largest number of saved entries.
 fn caches(settings: SavedCaches) -> [(SavedCache, Option<Duration>, usize); 2] {
     let SavedCaches { key_cache_save_period, key_cache_keys_to_save, .. } = settings;
     let SavedCaches { row_cache_save_period, row_cache_keys_to_save, .. } = settings;
@@ -23,7 +23,7 @@ fn caches(settings: SavedCaches) -> [(SavedCache, Option<Duration>, usize); 2] {
     ]
 }
 
-/// Warms the caches, then saves them for as long as the engine is there.
+/// Warms the caches, then saves them periodically while the engine exists.
 pub(crate) fn keep(engine: &Arc<Engine>, settings: SavedCaches, log: &Log) {
     for (cache, period, most) in caches(settings) {
         let (engine, log) = (Arc::downgrade(engine), log.clone());
@@ -60,7 +60,7 @@ async fn save(engine: &Engine, cache: SavedCache, most: usize, log: &Log) {
     }
 }
 
-/// Before a drain.
+/// Saves the caches before a drain.
 pub(crate) async fn save_all(engine: &Engine, settings: SavedCaches, log: &Log) {
     for (cache, period, most) in caches(settings) {
         if period.is_some() {

@@ -54,7 +54,7 @@ pub(crate) fn startup(
 
 fn remember(connection: &Connection, startup: Startup) {
     connection.throw_on_overload.set(startup.get("THROW_ON_OVERLOAD") == Some("1"));
-    connection.entry.told().options = startup.options;
+    connection.entry.info().options = startup.options;
 }
 
 /// OPTIONS, REGISTER: nothing is awaited.

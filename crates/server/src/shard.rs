@@ -1,4 +1,4 @@
-//! What one shard's thread serves clients with.
+//! The server of one shard: its listeners and connections.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::settings::{RunningSettings, Transport};
 use crate::virtual_tables::CacheRates;
 
-/// How long a drain waits for clients that do not read their answers.
+/// How long a drain waits for clients to read their answers.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What all shards share.
+/// The state that all shards share.
 pub(crate) struct Shared {
     pub(crate) transport: Transport,
     pub(crate) shards: usize,
@@ -38,11 +38,11 @@ pub(crate) struct Shared {
     /// By shard.
     pub(crate) figures: Vec<Figures>,
     pub(crate) cache_rates: Arc<CacheRates>,
-    /// As `system_views.settings` shows them.
+    /// The values of `system_views.settings`.
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,
     pub(crate) disk: Disk,
-    /// Directory, purpose, mode asked for, whether for writing.
+    /// Directory, purpose, configured mode, and whether it is for writes.
     pub(crate) io_modes: Vec<(PathBuf, &'static str, AccessMode, bool)>,
 }
 
@@ -54,18 +54,18 @@ pub(crate) struct ShardServer {
     connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_connection: Cell<u64>,
     listeners: RefCell<Vec<Rc<Listener>>>,
-    /// A connection has ended.
+    /// Notified when a connection has ended.
     left: Notify,
     draining: Cell<bool>,
     stopped: Notify,
 }
 
-/// Which shard takes what a listener accepts.
+/// The shard that serves the connections of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doors {
-    /// The one that accepted it.
+enum ListenerKind {
+    /// The shard that accepted the connection.
     Any,
-    /// The client says which by its port.
+    /// The shard that the client chooses by its source port.
     ShardAware,
 }
 
@@ -93,28 +93,33 @@ impl ShardServer {
         self.connections.borrow().values().cloned().collect()
     }
 
-    pub(crate) async fn open_doors(self: Rc<Self>) -> Result<(), String> {
+    pub(crate) async fn start_listening(self: Rc<Self>) -> Result<(), String> {
         let address = self.shared.transport.address;
         let aware = self.shared.transport.shard_aware_port;
-        let aware = aware.map(|port| (SocketAddr::new(address.ip(), port), Doors::ShardAware));
-        for (address, doors) in [Some((address, Doors::Any)), aware].into_iter().flatten() {
-            let listening = self.clone().listen(address, doors).await;
+        let aware =
+            aware.map(|port| (SocketAddr::new(address.ip(), port), ListenerKind::ShardAware));
+        for (address, kind) in [Some((address, ListenerKind::Any)), aware].into_iter().flatten() {
+            let listening = self.clone().listen(address, kind).await;
             listening.map_err(|e| format!("cannot listen on {address}: {e}"))?;
         }
         Ok(())
     }
 
     /// Accepts until the listener is shut down.
-    async fn listen(self: Rc<Self>, address: SocketAddr, doors: Doors) -> std::io::Result<()> {
+    async fn listen(
+        self: Rc<Self>,
+        address: SocketAddr,
+        kind: ListenerKind,
+    ) -> std::io::Result<()> {
         let listener = Rc::new(Listener::bind(address).await?);
         self.listeners.borrow_mut().push(listener.clone());
         spawn(async move {
             while !self.draining.get() {
                 match listener.accept().await {
-                    Ok((socket, peer)) => self.clone().let_in(socket, peer, doors),
+                    Ok((socket, peer)) => self.clone().let_in(socket, peer, kind),
                     Err(_) if self.draining.get() => return,
                     Err(error) => {
-                        // Out of descriptors, perhaps: waiting is better than spinning.
+                        // Probably out of descriptors: wait instead of spinning.
                         self.shared
                             .log
                             .warning(format_args!("cannot accept a connection: {error}"));
@@ -127,13 +132,13 @@ impl ShardServer {
         Ok(())
     }
 
-    fn let_in(self: Rc<Self>, socket: Socket, peer: SocketAddr, doors: Doors) {
+    fn let_in(self: Rc<Self>, socket: Socket, peer: SocketAddr, kind: ListenerKind) {
         let wanted = usize::from(peer.port()) % self.shared.shards;
-        if doors == Doors::Any || wanted == self.index {
+        if kind == ListenerKind::Any || wanted == self.index {
             return self.adopt(socket, peer);
         }
         spawn(async move {
-            // A client that has gone meanwhile needs no shard.
+            // On an error the client has disconnected.
             if let Ok(detached) = socket.detach() {
                 let job = move |shard: Rc<ShardServer>| async move {
                     shard.adopt_detached(detached, peer);
@@ -154,8 +159,8 @@ impl ShardServer {
         if self.draining.get() {
             return socket.shut_down();
         }
-        let place = match self.shared.admission.enter(peer.ip()) {
-            Ok(place) => place,
+        let admitted = match self.shared.admission.enter(peer.ip()) {
+            Ok(admitted) => admitted,
             Err(why) => {
                 self.shared.log.warning(format_args!("{why}"));
                 return socket.shut_down();
@@ -169,7 +174,7 @@ impl ShardServer {
         let id = self.next_connection.replace(self.next_connection.get() + 1);
         let entry = self.shared.clients.enter(peer);
         self.figures().connections.up();
-        let connection = Rc::new(Connection::new(socket, peer, place, entry));
+        let connection = Rc::new(Connection::new(socket, peer, admitted, entry));
         self.connections.borrow_mut().insert(id, connection.clone());
         spawn(async move {
             connection::serve(self.clone(), connection).await;
@@ -181,7 +186,7 @@ impl ShardServer {
         .detach();
     }
 
-    /// Closes connections that have been idle for too long, for as long as the shard serves.
+    /// Closes idle connections while the shard serves.
     pub(crate) async fn close_idle(self: Rc<Self>, timeout: Duration) {
         let pause = (timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
         while !self.draining.get() {
@@ -194,25 +199,25 @@ impl ShardServer {
         }
     }
 
-    /// Tells the clients of this shard that asked for it.
+    /// Sends a schema change to the clients of this shard that registered for it.
     pub(crate) fn announce(&self, change: &SchemaChange) {
         for connection in self.connections.borrow().values() {
             connection.announce(EventType::SchemaChange, Event::SchemaChange(change));
         }
     }
 
-    /// Tells the clients of all shards.
+    /// Sends a schema change to the clients of all shards.
     pub(crate) async fn announce_everywhere(&self, change: &SchemaChange) {
         self.announce(change);
         for other in (0..self.shared.shards).filter(|other| *other != self.index) {
             let change = change.clone();
             let job = move |shard: Rc<ShardServer>| async move { shard.announce(&change) };
-            // A shard that has ended has no clients.
+            // A stopped shard has no clients.
             let _ = self.shared.mesh.on(other, job).await;
         }
     }
 
-    /// Accepts nothing more, and waits until what is under way is answered and all have left. Those that asked for it are told.
+    /// Stops accepting, sends the registered clients an event, and waits until all requests are answered and all connections closed.
     pub(crate) async fn drain(self: Rc<Self>) {
         if self.draining.replace(true) {
             return;
@@ -236,7 +241,7 @@ impl ShardServer {
         }
     }
 
-    /// Nothing will be asked of this shard any more.
+    /// Ends the shard's thread.
     pub(crate) fn stop(&self) {
         self.stopped.notify_one();
     }

@@ -1,4 +1,4 @@
-//! What SUPPORTED says.
+//! The contents of SUPPORTED.
 
 use halcyon_protocol::Version;
 
@@ -7,7 +7,7 @@ use crate::shard::Shared;
 /// The CQL version of Cassandra 5.0.
 pub(crate) const CQL_VERSION: &str = "3.4.7";
 
-/// Cassandra's three options, and those by which drivers that know shards choose one. Other drivers look past them.
+/// Cassandra's three options, and ScyllaDB's, with which shard-aware drivers choose a shard. Other drivers ignore them.
 pub(crate) fn options(shared: &Shared, shard: usize) -> Vec<(String, Vec<String>)> {
     let one = |name: &str, value: &str| (name.to_owned(), vec![value.to_owned()]);
     let mut options = vec![

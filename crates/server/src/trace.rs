@@ -1,4 +1,4 @@
-//! Tracing of one request: rows of `system_traces`, written before the answer, so that a client that has the id finds them.
+//! The tracing session of one request: rows of `system_traces`, written before the answer, so that the client finds them.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -76,7 +76,7 @@ impl Trace {
         self.parameters.push(("serial_consistency_level", serial.to_string()));
     }
 
-    /// Writes the session and its events. A trace that cannot be written is none: the request has its own outcome.
+    /// Writes the session and its events. A failure is ignored: it must not change the outcome of the request.
     pub(crate) async fn write<T>(mut self, shard: &Rc<ShardServer>, outcome: &Result<T>) {
         let done = now();
         if let Err(error) = outcome {
@@ -94,7 +94,7 @@ impl Trace {
         let uuids = shard.coordinator.uuids();
         for (step, (at, activity)) in (0..).zip(&self.events) {
             let elapsed = micros(*at);
-            // The time of the event, not of its writing; `step` keeps the order of events in one microsecond.
+            // The time of the event, not of the write; `step` keeps the order of events within a microsecond.
             let ticks = uuid::ticks_at(self.started_at + i64::from(elapsed)).wrapping_add(step);
             let values = [
                 Value::Bytes(&self.id),

@@ -1,10 +1,10 @@
-//! What is live of a row: a stream still has deletions and what has expired; a client sees neither.
+//! The live part of a row: a stream has tombstones and expired cells, which clients must not see.
 //!
-//! 1. A cell is dead if it is a tombstone, has expired, or lies under the deletion of its partition, range, row or
+//! 1. A cell is dead if it is a tombstone, has expired, or is covered by the deletion of its partition, range, row or
 //!    collection.
-//! 2. A row is there if its primary key was written and that is live, or if any of its cells is, of whichever column. Where
-//!    liveness is strict, cells alone are nothing.
-//! 3. Cells of a collection or user type are put together to its frozen form, counters to their total.
+//! 2. A row exists if its primary key is live, or if any of its cells is, of any column. With strict liveness, only the primary key
+//!    counts.
+//! 3. Cells of a collection or user type are composed to its frozen form, counters to their total.
 
 use std::ops::Sub;
 

@@ -6,7 +6,7 @@
 //!
 //! 1. It owns all that it needs (values bound, columns looked up), so it moves from shard to shard with what it has
 //!    gathered, and goes on there.
-//! 2. It stops in the middle of a stream as soon as the page is full; `last` then says after which row to go on.
+//! 2. It stops in the middle of a stream as soon as the page is full; `last` is then the row after which to continue.
 //! 3. A group is given out when the first row of the next one shows up, so a page always ends between groups.
 //! 4. Memory: one row, one group, one page. Only rows that are to be sorted (ORDER BY over several keys) are all kept.
 //! 5. A long scan lets others have the thread every `SLICE`, and gives up when its time is over.
@@ -49,7 +49,7 @@ const FRAGMENTS_PER_LOOK: u32 = 32;
 /// Fragments of a partition that are stepped over before it is left by its end.
 const STEPS_BEFORE_SKIP: u32 = 64;
 
-/// The row after which a page goes on.
+/// The row after which the next page continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Last {
     pub key: Vec<u8>,
@@ -153,7 +153,7 @@ pub(crate) struct Scan {
     pub select: BoundSelect,
     pub page: Page,
     pub live: Live,
-    /// Which shard has looked at the clock last, and what it said: nobody looks twice.
+    /// The shard that read the clock last, and the time: it is not read twice in a row.
     pub seen: (usize, Instant),
     moment: Moment,
     page_rows: u32,
@@ -263,7 +263,7 @@ impl Scan {
         }
     }
 
-    /// Goes on within a partition that an earlier page began.
+    /// Continues within a partition that an earlier page has started.
     pub(crate) fn resume(&mut self, remaining: u32, remaining_in_partition: u32) {
         self.page.remaining = remaining;
         self.page.remaining_in_partition = remaining_in_partition;
@@ -384,7 +384,7 @@ impl Scan {
         text
     }
 
-    /// What the client is to be told.
+    /// The warnings for the client.
     pub(crate) fn warnings(&mut self) -> Vec<String> {
         self.note_tombstones();
         std::mem::take(&mut self.warnings)

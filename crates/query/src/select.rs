@@ -1,6 +1,6 @@
-//! Executes SELECT: which partitions and ranges are read, in which order, on which shards, from where a page goes on.
+//! Executes SELECT: selects the partitions and ranges to read, their order, their shards, and the start of a page.
 //!
-//! 1. The statement is bound; a paging state says after which row to go on.
+//! 1. The statement is bound; a paging state has the row after which to continue.
 //! 2. Keys are read one after the other, each on its owner; a range shard by shard, since shard 0 has the lowest tokens.
 //! 3. What few statements do is a future in a box of its own, so that the others' are small: they are copied.
 //! 4. The `Scan` travels, in its box: it is handed to a shard with what it has gathered, and comes back with more.

@@ -16,7 +16,7 @@ pub trait VirtualTables {
         table: &'a Table,
     ) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>>;
 
-    /// Does what a write to a virtual table stands for. Most tables stand for what nobody can change.
+    /// Executes the command that a write to a virtual table means. Most virtual tables are read-only.
     fn apply<'a>(
         &'a self,
         table: &'a Table,

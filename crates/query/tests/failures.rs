@@ -1,4 +1,4 @@
-//! What a client is told when the disk fails: Cassandra's errors, with the file.
+//! The errors that clients get when the disk fails: Cassandra's, with the file.
 
 mod node;
 

@@ -158,7 +158,7 @@ impl Drafts {
     ) -> Result<()> {
         let key = self.key(name);
         if let Some((_, known)) = self.tables.get(&key) {
-            // DESCRIBE tells a view twice: with its base table, and alone.
+            // DESCRIBE prints a view twice: with its base table, and alone.
             if if_not_exists || known.same_shape(&draft) {
                 return Ok(());
             }

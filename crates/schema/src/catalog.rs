@@ -1,6 +1,6 @@
 //! The catalog: an immutable snapshot of all keyspaces, tables and types, that statements are prepared against.
 //!
-//! A schema change makes a new catalog; whoever holds an old one goes on with it.
+//! A schema change makes a new catalog; a holder of an old one keeps using it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ pub struct Catalog {
     /// `system.local.schema_version`.
     pub version: [u8; 16],
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
-    /// Where this node is; `None`: where a node is that nobody told.
+    /// Data centre and rack of this node; `None`: those of the `SimpleSnitch`.
     pub data_center: Option<Arc<str>>,
 }
 

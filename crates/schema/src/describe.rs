@@ -325,7 +325,7 @@ fn columns(table: &Table, internals: bool) -> String {
     let single = table.schema.partition_key.len() == 1 && table.schema.clustering.is_empty();
     let mut lines = Vec::new();
     for kind in keys.into_iter().chain(rest) {
-        // A column that came back after it was dropped is told in that order, below.
+        // A column that was added again after it was dropped is printed below, in that order.
         for column in table.visible_columns(kind).filter(|column| !was_dropped(&column.name)) {
             let key = if single && kind == ColumnKind::PartitionKey { " PRIMARY KEY" } else { "" };
             let is_static = if kind == ColumnKind::Static && !is_compact { " static" } else { "" };

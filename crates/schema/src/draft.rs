@@ -9,7 +9,7 @@ use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableOptions, 
 use super::types::UserTypeCatalog;
 use halcyon_syntax::lexer::Place;
 
-/// Why a draft is no table.
+/// Why a draft is not a valid table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftError {
     pub place: Option<Place>,

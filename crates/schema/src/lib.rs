@@ -38,7 +38,7 @@ pub use local::{
 pub use system::{is_local, is_replicated_system, is_virtual, system_tables};
 pub use types::{FieldTexts, UserTypeCatalog};
 
-/// Something in the text that is worth a word but is no error.
+/// A remark on the text that is not an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     pub place: Place,

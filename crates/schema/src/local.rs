@@ -8,13 +8,13 @@ use halcyon_stream::{Cell, ComplexDeletion, Layout, Mutation, PartitionKey, RowB
 use super::rows::WriteTime;
 use super::system::system_tables;
 
-/// Versions that clients are told: those of the Cassandra whose behaviour this is.
+/// The versions that clients see: those of the Cassandra release whose behaviour Halcyon has.
 pub const RELEASE_VERSION: &str = "5.0.9";
 pub const CQL_VERSION: &str = "3.4.7";
 pub const NATIVE_PROTOCOL_VERSION: &str = "5";
 pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 
-/// Where a node is that nobody told where: `SimpleSnitch`.
+/// The data centre and rack of Cassandra's `SimpleSnitch`.
 pub const DATA_CENTER: &str = "datacenter1";
 pub const RACK: &str = "rack1";
 

@@ -14,7 +14,7 @@ use halcyon_model::types::{TypeError, UserType};
 
 use halcyon_syntax::lexer::{TokenKind, tokens};
 
-/// Types that one column's type may consist of, all told.
+/// The largest number of types inside one column's type.
 const MAX_PARTS: usize = 100_000;
 
 /// Field names with their types in CQL.
@@ -28,7 +28,7 @@ pub struct UserTypeCatalog {
 }
 
 impl UserTypeCatalog {
-    /// Resolves all types of a keyspace. A type that cannot be is kept as its error, told to whoever uses it.
+    /// Resolves all types of a keyspace. A type that cannot be resolved is kept as its error, which its users get.
     pub fn resolve(keyspace: &str, texts: &BTreeMap<String, FieldTexts>) -> UserTypeCatalog {
         let mut catalog =
             UserTypeCatalog { keyspace: keyspace.to_owned(), resolved: BTreeMap::new() };

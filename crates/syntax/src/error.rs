@@ -5,7 +5,7 @@ use crate::lexer::Place;
 /// Fix the text at the place that is named, and try again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// `SyntaxException`: the text is no CQL. The message is Cassandra's, the place usually in it.
+    /// `SyntaxException`: the text is not CQL. The message is Cassandra's, and usually has the position.
     #[error("{message}")]
     Syntax { place: Place, message: String },
     /// The text is CQL, but what it says cannot be.

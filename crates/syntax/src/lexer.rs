@@ -316,7 +316,7 @@ fn duration(rest: &str) -> usize {
             _ => break,
         }
     }
-    // `12days` is no duration followed by `ays`.
+    // `12days` is not a duration followed by `ays`.
     if after(rest, end).starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
         0
     } else {

@@ -1,5 +1,5 @@
-//! Roles and permissions, as a Cassandra with AllowAllAuthenticator and AllowAllAuthorizer answers them: whoever asks is
-//! anonymous, and the anonymous may not.
+//! Statements about roles and permissions, answered like a Cassandra with AllowAllAuthenticator and AllowAllAuthorizer: every client is
+//! anonymous, and anonymous clients are refused.
 
 use halcyon_syntax::ast::{AuthStatement, RoleOptions};
 
@@ -37,7 +37,7 @@ pub(super) fn check(statement: &AuthStatement, client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Without authentication there are no passwords.
+/// Refuses passwords, because there is no authentication.
 fn check_options(options: &RoleOptions) -> Result<()> {
     let refused = |option: &str| {
         Err(Error::Invalid(format!(

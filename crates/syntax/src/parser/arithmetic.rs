@@ -10,7 +10,7 @@ pub(super) trait Operand: Sized {
 
     fn join(operator: ArithmeticOperator, left: Box<Self>, right: Box<Self>) -> Self;
 
-    /// Whether the sign that comes next is somebody else's.
+    /// Whether the next sign belongs to an outer rule.
     fn ends(cursor: &mut Cursor<'_>) -> bool;
 }
 

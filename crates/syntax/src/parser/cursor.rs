@@ -209,12 +209,12 @@ impl<'a> Cursor<'a> {
         self.no_viable_ahead(0)
     }
 
-    /// The error that what begins here cannot go on with the token so far ahead.
+    /// The error that the token at this distance does not fit.
     pub(super) fn no_viable_ahead(&self, ahead: usize) -> Error {
         diagnosis::no_viable(self.text, self.tokens, &self.sight(ahead))
     }
 
-    /// An error that Cassandra tells without a place.
+    /// An error whose message in Cassandra has no position.
     pub(super) fn refused(&self, message: impl Into<String>) -> Error {
         Error::Syntax { place: self.place(), message: message.into() }
     }
@@ -297,7 +297,7 @@ impl<'a> Cursor<'a> {
         Ok(true)
     }
 
-    /// `item, item, …` up to something that is no comma.
+    /// `item, item, …` until a token other than a comma.
     pub(super) fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T>,

@@ -18,11 +18,11 @@ use crate::lexer::{Place, Token, TokenKind};
 const TOKENS_BEFORE: usize = 10;
 const TOKENS_AFTER: usize = 2;
 
-/// Where an error is told from: indexes of tokens.
+/// The tokens from which an error message is made, by index.
 pub(super) struct Sight {
     /// Where the parser had to choose.
     pub(super) decision: usize,
-    /// What it could not go on with.
+    /// The token that does not fit.
     pub(super) failing: usize,
     /// The furthest token that it has looked at.
     pub(super) fetched: usize,

@@ -41,7 +41,7 @@ pub(crate) const MAX_HEIGHT: usize = 250;
 /// Parses one statement, which may be closed by `;`. Errors are Cassandra's, word for word where that is feasible.
 pub fn parse_statement(text: &str) -> Result<Statement> {
     let all = tokens(text);
-    // Cassandra's lexer complains of a character and goes on without it; the first complaint counts.
+    // Cassandra's lexer reports an invalid character and skips it; only the first report counts.
     let is_bad = |token: &&Token<'_>| {
         matches!(token.kind, TokenKind::Unknown | TokenKind::Unterminated) || token.is_symbol("|")
     };

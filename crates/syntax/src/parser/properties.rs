@@ -96,7 +96,7 @@ fn option(cursor: &mut Cursor<'_>) -> Result<TableOption> {
     Ok(TableOption { name, value })
 }
 
-/// Keywords that are no names stand for themselves; other words are refused, since they would have to be quoted.
+/// Reserved keywords stand for themselves; other words are refused, since they must be quoted.
 fn is_value_word(word: &str) -> bool {
     ["true", "false", "nan", "infinity"].iter().any(|known| word.eq_ignore_ascii_case(known))
         || words::is_unreserved_keyword(word)

@@ -24,7 +24,7 @@ fn precision(x: &Decimal) -> u32 {
     u32::try_from(digits(&x.unscaled)).unwrap_or(MAX_DIGITS).clamp(DIGITS, MAX_DIGITS)
 }
 
-/// The number to so many digits.
+/// The number, rounded to a number of digits.
 fn rounded(unscaled: BigInt, scale: i64, to: u32) -> Decimal {
     let (mut unscaled, mut scale) = (unscaled, scale);
     // Rounding up may make one digit more.

@@ -159,7 +159,7 @@ impl Restrictions {
         if self.is_full_clustering(table) {
             let mut rows: Vec<Vec<u8>> =
                 prefixes.iter().map(|prefix| serialize(prefix, table)).collect();
-            // Which of several rows is complained about is told by their order in the partition.
+            // The first row in the partition's order is named in the error.
             rows.sort_by(|a, b| {
                 let (a, b) = (row(a, names.len()), row(b, names.len()));
                 table.layout.clusterings.compare(a, b)

@@ -299,7 +299,7 @@ impl Restrictions {
                         let names = names.get(..bound.count).unwrap_or(&names);
                         Ok(Some((tuple(&bound.term, names, execution, true)?, bound.inclusive)))
                     };
-                    // Null lies before every value, whatever the order of the column.
+                    // Null sorts before every value, on descending columns too.
                     let null = |bound: &Option<BoundTerm>| match bound {
                         Some(bound) => is_null(&bound.term, execution),
                         None => Ok(false),

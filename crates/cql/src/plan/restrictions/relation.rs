@@ -63,7 +63,7 @@ fn one_of(terms: &[RawTerm]) -> Result<&RawTerm> {
     terms.first().ok_or_else(|| Error::invalid_request("One value expected"))
 }
 
-/// An entry of what is no token relation.
+/// The entry of a relation without `token()`.
 pub(super) fn entry(table: &Table, relation: &Relation, to: &mut Preparation<'_>) -> Result<Entry> {
     match &relation.target {
         RelationTarget::Column(name) => single(table, find(table, name)?, relation, to),

@@ -2,7 +2,7 @@
 //!
 //! 1. `prepare` turns what is written into `Selector`s: trees over the columns that are fetched (`Fetch`), over terms
 //!    (`terms`, bound once per execution) and over aggregates.
-//! 2. Whoever reads rows fills a `RowValues` with the fetched columns, and `evaluate`s each selector on it.
+//! 2. The reader of rows fills a `RowValues` with the fetched columns, and `evaluate`s each selector on it.
 //! 3. An aggregate's arguments are evaluated on every row of a group; selectors outside of aggregates see the group's
 //!    first row.
 

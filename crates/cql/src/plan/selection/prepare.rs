@@ -1,4 +1,4 @@
-//! Selectors are made: columns looked up, functions chosen, types told.
+//! Prepares selectors: looks up columns, chooses functions, derives types.
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;

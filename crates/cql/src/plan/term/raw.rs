@@ -127,7 +127,7 @@ pub(super) fn unexpected_array(to: &CqlType) -> Error {
     ))
 }
 
-/// A call whose overload cannot be told yet could give anything.
+/// A call whose overload is not yet known can return any type.
 fn call_matches(raw: &RawTerm, to: &CqlType, scope: (&Catalog, &str)) -> Match {
     match result_type(raw, Some(to), scope) {
         Some(returns) => type_matches(&returns, to),

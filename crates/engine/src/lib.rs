@@ -69,7 +69,7 @@ pub enum RangeBound {
     BeforeToken(i64),
     /// After all keys with the token.
     AfterToken(i64),
-    /// Before this key (a range then begins with it); used to go on after a page.
+    /// Before this key (a range then begins with it); used to continue after a page.
     BeforeKey(PartitionKey),
     AfterKey(PartitionKey),
 }

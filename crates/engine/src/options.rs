@@ -19,7 +19,7 @@ pub enum DiskFailurePolicy {
     /// Serve reads; retry failed writes of SSTables.
     BestEffort,
     Ignore,
-    /// As `StopParanoid`; whoever runs the engine ends the process when `Engine::failure` says why.
+    /// Like `StopParanoid`, and the server ends the process (`Engine::failure`).
     Die,
 }
 

@@ -49,11 +49,11 @@ pub(crate) struct ShardTable {
     pub(crate) store: Arc<Store>,
     shard: usize,
     active: RefCell<Rc<Slot>>,
-    /// Oldest first, each with the position in the log that everything in it lies below.
+    /// Oldest first, each with the position in the log below which all its records are.
     pub(crate) frozen: RefCell<Vec<(Rc<Slot>, ReplayPosition)>>,
     /// Nothing may be frozen: the table is being truncated.
     pub(crate) held: Cell<bool>,
-    /// Somebody is flushing `frozen`.
+    /// A flush of `frozen` is running.
     pub(crate) flushing: Cell<bool>,
     /// Why the last flush failed.
     pub(crate) failed: RefCell<Option<String>>,
@@ -100,7 +100,7 @@ impl ShardTable {
         self.active.replace(Slot::new(self.store.table(), now))
     }
 
-    /// Tells compactions which writes are only in memory, and the server how much they take.
+    /// Publishes the oldest timestamp in memory, for compactions, and the memtables' size, for metrics.
     pub(crate) fn note_memtables(&self) {
         let (mut oldest, mut bytes) = (i64::MAX, 0);
         for slot in self.slots() {

@@ -54,7 +54,7 @@ impl Schedule {
     }
 
     pub(super) fn wake(&self) {
-        // Without a listener whoever waits for the work starts it.
+        // Without a control thread, the task that waits for the work runs it.
         let _ = self.wake.send(());
     }
 

@@ -38,7 +38,7 @@ impl Shard {
     }
 
     /// Flushes tables whose memtable has grown older than `memtable_flush_period_in_ms` allows, for as long as the shard lives.
-    /// A simulated clock does not pass by itself: whoever moves it calls `flush_expired`.
+    /// A simulated clock does not advance on its own: the test that moves it calls `flush_expired`.
     pub(crate) fn watch_periods(&self) {
         let (clock, this) = (self.engine().disk.clock().clone(), self.handle());
         let Some(this) = this.filter(|_| !self.engine().disk.is_simulated()) else { return };
@@ -55,8 +55,8 @@ impl Shard {
         spawn(watching).detach();
     }
 
-    /// Flushes the memtables that are too old; returns the shortest period of any table. The period of an empty memtable restarts. A memtable
-    /// waits for the flush of its predecessor: otherwise they would pile up if the period is shorter than a flush.
+    /// Flushes the memtables that are too old; returns the shortest period of any table. The period of an empty memtable restarts. A
+    /// memtable waits for the flush of its predecessor: otherwise they would pile up if the period is shorter than a flush.
     pub(crate) fn flush_expired(&self) -> Option<Duration> {
         let tables: Vec<Rc<ShardTable>> = self.tables.borrow().values().cloned().collect();
         let now = self.now();

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// The consequence of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// Reads go on.
+    /// Serve reads.
     StopWrites,
     /// Serve no clients; the process keeps running.
     Stop,
@@ -97,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// The commit log lacks space: it goes on when there is some.
+    /// Reports that the commit log lacks space; it continues once there is some.
     pub(crate) fn log_is_full(&self, why: String) {
         self.warn_once("space", why);
     }

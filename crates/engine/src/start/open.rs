@@ -64,7 +64,7 @@ struct Opening {
     report: RecoveryReport,
 }
 
-/// What lies in a table's folders.
+/// The files in a table's folders.
 #[derive(Default)]
 struct TableFiles {
     opened: Vec<Arc<Live>>,
@@ -118,7 +118,7 @@ impl Engine {
         Ok((engine, report))
     }
 
-    /// A fresh directory is told about Cassandra's own tables.
+    /// Writes the schema of Cassandra's system tables into a fresh directory.
     async fn install_schema(self: &Arc<Engine>) -> Result<()> {
         let catalog = self.catalog();
         let Some(keyspaces) = catalog.table("system_schema", "keyspaces") else { return Ok(()) };

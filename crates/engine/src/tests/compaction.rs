@@ -71,7 +71,7 @@ async fn minute(node: &Node) {
     node.engine.catch_up().await;
 }
 
-/// Proves that two compactions of one table go on at a time, on inputs of their own, and that all rows are there afterwards.
+/// Proves that two compactions of one table run at a time on disjoint inputs, and that all rows remain.
 #[test]
 fn two_at_a_time() {
     block_on(async {
@@ -103,7 +103,7 @@ fn two_at_a_time() {
     });
 }
 
-/// Proves that power loss at any operation of compactions that go on at a time leaves every row, and a node that starts.
+/// Proves that power loss at any operation of concurrent compactions loses no row, and that the node starts.
 #[test]
 fn power_loss_while_two_compact() {
     let (_, sim) = Disk::simulated(22);
@@ -230,7 +230,7 @@ fn expiring(table: &Table, c: i32, ttl: i32, now: i64) -> Mutation {
     mutation
 }
 
-/// Proves that what has expired goes by itself, whole, once its grace is over: nobody writes, nothing is merged.
+/// Proves that a fully expired SSTable is dropped after gc grace, without a write and without a merge.
 #[test]
 fn expired_sstables_are_dropped() {
     block_on(async {

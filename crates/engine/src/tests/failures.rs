@@ -21,7 +21,7 @@ fn rule(path: &str, fault: Fault) -> FaultRule {
     FaultRule { path_contains: path.to_owned(), times: u64::MAX, ..FaultRule::any(fault) }
 }
 
-/// Proves that a commit log without room refuses writes one by one, says so once, and goes on when there is room; what was
+/// Proves that a commit log without room refuses writes one by one, reports it once, and continues when there is room; what was
 /// acknowledged survives, what was refused is not there.
 #[test]
 fn a_commit_log_without_room() {

@@ -15,7 +15,7 @@ impl Values {
             let found = self.bytes(name)?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
             Ok(found.unwrap_or(default))
         };
-        // A negative number is no limit.
+        // A negative number means unlimited.
         let count = |name, default: u64| -> Result<u64> {
             let found = self.integer(name)?.map(|count| u64::try_from(count).unwrap_or(u64::MAX));
             Ok(found.unwrap_or(default))

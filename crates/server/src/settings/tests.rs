@@ -180,7 +180,7 @@ fn aliases_are_bounded() {
     assert!(matches!(load(&text), Err(Error::Syntax(_))));
 }
 
-/// Proves that data centre and rack come from where the snitch finds them, and from the data directory if nobody says.
+/// Proves that data centre and rack come from the snitch's file, otherwise from the data directory.
 #[test]
 fn data_centre_and_rack() {
     let place = |text: &str, rackdc: Option<&str>| {

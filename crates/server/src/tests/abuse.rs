@@ -1,4 +1,4 @@
-//! Clients that break the protocol harm nobody but themselves.
+//! Clients that break the protocol harm only themselves.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -36,7 +36,7 @@ fn all_versions_start() {
     assert_eq!(peer.error(), (PROTOCOL_ERROR, message));
 }
 
-/// Proves that requests out of turn get Cassandra's errors, and that the connection goes on.
+/// Proves that requests out of turn get Cassandra's errors, and that the connection continues.
 #[test]
 fn requests_out_of_turn() {
     let node = TestNode::start("turn", "");
@@ -70,7 +70,7 @@ fn garbage() {
     node.is_well();
 }
 
-/// Proves that a length that lies is answered at once and costs no memory, and that a body may come a byte at a time.
+/// Proves that a false length is answered at once without an allocation, and that a body can arrive byte by byte.
 #[test]
 fn lengths_that_lie() {
     let node = TestNode::start("lengths", "native_transport_max_frame_size: 1MiB\n");

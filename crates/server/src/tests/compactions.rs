@@ -57,7 +57,7 @@ fn major_compaction() {
     assert_eq!(refused(&mut peer, &nothing), "table ks.x does not exist");
 }
 
-/// Proves which settings a client can change, that the change shows and is told, and that wrong ones are refused as in the file.
+/// Proves which settings a client can change, that the change is visible and logged, and that wrong ones are refused as in the file.
 #[test]
 fn settings_change_while_the_node_runs() {
     let node = TestNode::start("settings", "");

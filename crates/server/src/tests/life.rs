@@ -30,7 +30,7 @@ fn without_doors() {
     assert!(TcpStream::connect(node.address).is_err());
 }
 
-/// Proves that a port that is taken is told with the cure.
+/// Proves that the error of a taken port names the cure.
 #[test]
 fn a_taken_port() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -123,7 +123,7 @@ fn a_client_that_does_not_read() {
     node.is_well();
 }
 
-/// Proves that bytes that are no message do not pile answers up for a client that does not read them.
+/// Proves that answers to malformed bytes do not pile up for a client that does not read them.
 #[test]
 fn wrong_messages_without_a_reader() {
     let node = TestNode::start("deafwrong", "");
@@ -165,7 +165,7 @@ fn large_requests_that_never_end() {
     assert!(cut() >= 7, "{}", cut());
 }
 
-/// Proves that a connection that says nothing is closed, and one that goes on asking is not.
+/// Proves that an idle connection is closed, and an active one is not.
 #[test]
 fn idleness() {
     let node = TestNode::start("idle", "native_transport_idle_timeout: 300ms\n");

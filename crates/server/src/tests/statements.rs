@@ -217,7 +217,7 @@ fn keyspaces_in_use() {
     assert_ne!(peer.prepare("SELECT * FROM local").0, unqualified.0);
 }
 
-/// Proves that a schema change is told to the connections of all shards that asked for it, and so is the node's end.
+/// Proves that connections of all shards that registered get events of schema changes and of the node's end.
 #[test]
 fn schema_events() {
     let mut node = TestNode::start("events", "");
@@ -237,7 +237,7 @@ fn schema_events() {
     }
 }
 
-/// Proves that virtual tables have rows, that they can be asked by key, and that their schema tells of them.
+/// Proves that virtual tables have rows, that they can be read by key, and that the schema lists them.
 #[test]
 fn virtual_tables() {
     let node = TestNode::start("views", "");
@@ -318,7 +318,7 @@ fn the_keyspace_of_a_message() {
     assert_eq!(message, "Keyspace 'nowhere' does not exist");
 }
 
-/// Proves that reads, writes and batches are counted by table, with their distributions, and that tables nobody asked have zeros.
+/// Proves that reads, writes and batches are counted by table, with their histograms, and that unused tables have zeros.
 #[test]
 fn metrics_of_tables() {
     let node = TestNode::start("metrics", "");

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Bytes of memory that this process may use: the machine's, or less if a control group (version 1 or 2) says so.
 pub fn available_memory() -> u64 {
@@ -71,30 +70,6 @@ fn tightest(mount: &Path, group: &str, file: &str) -> Option<u64> {
     }
 }
 
-/// Bytes of this process that are in memory.
-pub fn resident_memory() -> u64 {
-    let text = read("/proc/self/statm");
-    let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    // SAFETY: asks for a constant.
-    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
-    pages.unwrap_or(0).saturating_mul(page)
-}
-
-/// Time on the processor, of the program and of the kernel on its behalf.
-pub fn cpu_time() -> Duration {
-    // SAFETY: a zeroed rusage is valid, and the call only fills it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let of = |time: libc::timeval| {
-        Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0))
-            + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
-    };
-    of(usage.ru_utime) + of(usage.ru_stime)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,11 +103,9 @@ mod tests {
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// Proves that the figures of this process are of a size that a process has.
+    /// Proves that a process has at least as much memory as a machine must have.
     #[test]
-    fn figures_of_this_process() {
+    fn memory_is_found() {
         assert!(available_memory() >= 64 << 20);
-        assert!(resident_memory() > 100_000 && resident_memory() < available_memory());
-        assert!(cpu_time() < Duration::from_secs(3600));
     }
 }

@@ -32,10 +32,6 @@ impl Listener {
         Ok(Listener(open(address, true).await?))
     }
 
-    pub fn local_address(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-
     /// The next connection and who made it. Small packets are sent at once (`TCP_NODELAY`).
     pub async fn accept(&self) -> io::Result<(Socket, SocketAddr)> {
         let (stream, peer) = self.0.accept().await?;
@@ -71,14 +67,6 @@ impl Socket {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Socket(stream))
-    }
-
-    pub fn peer_address(&self) -> io::Result<SocketAddr> {
-        self.0.peer_addr()
-    }
-
-    pub fn local_address(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
     }
 
     /// Appends what has arrived, at most as much as the vector has room for without growing; zero is the end.
@@ -158,7 +146,7 @@ mod tests {
     }
 
     async fn pair(listener: &Listener) -> (Socket, Socket) {
-        let address = listener.local_address().unwrap();
+        let address = listener.0.local_addr().unwrap();
         let connecting = spawn(Socket::connect(address));
         let (server, _) = listener.accept().await.unwrap();
         (server, connecting.await.unwrap().unwrap())
@@ -229,9 +217,9 @@ mod tests {
     fn a_port_is_shared_within_and_claimed_against_others() {
         on_both_backends(async || {
             let first = listener().await;
-            let address = first.local_address().unwrap();
+            let address = first.0.local_addr().unwrap();
             let second = Listener::bind(address).await.unwrap();
-            assert_eq!(second.local_address().unwrap(), address);
+            assert_eq!(second.0.local_addr().unwrap(), address);
             let refused = Listener::claim(address).await.unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
         });

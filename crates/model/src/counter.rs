@@ -212,36 +212,6 @@ fn choose(a: &Shard, b: &Shard) -> Choice {
     }
 }
 
-/// Marks local shards to be cleared, as a node does with contexts that it streams in (`markLocalToBeCleared`).
-/// `None` if the context does not change.
-pub fn mark_local_to_be_cleared(context: &[u8]) -> DecodeResult<Option<Vec<u8>>> {
-    let decoded = CounterContext::decode(context)?;
-    let has_local = decoded.shards.iter().any(|shard| shard.kind == ShardKind::Local);
-    if decoded.clears_local || !has_local {
-        return Ok(None);
-    }
-    Ok(Some(CounterContext { clears_local: true, ..decoded }.encode()))
-}
-
-/// Turns local shards into remote ones if the context is marked so (`clearAllLocal` on reading). `None` if the
-/// context stays as it is.
-pub fn clear_marked_local(context: &[u8]) -> DecodeResult<Option<Vec<u8>>> {
-    if context.first().is_none_or(|byte| byte & 0x80 == 0) {
-        return Ok(None);
-    }
-    let mut decoded = CounterContext::decode(context)?;
-    if !decoded.shards.iter().any(|shard| shard.kind == ShardKind::Local) {
-        return Ok(None);
-    }
-    for shard in &mut decoded.shards {
-        if shard.kind == ShardKind::Local {
-            shard.kind = ShardKind::Remote;
-        }
-    }
-    decoded.clears_local = false;
-    Ok(Some(decoded.encode()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,18 +266,6 @@ mod tests {
         for (a, b, merged) in cases {
             assert_eq!(merge(&a, &b), Ok(merged));
         }
-    }
-
-    #[test]
-    fn marked_local_shards_are_cleared() {
-        use ShardKind::{Global, Local, Remote};
-        let mixed = context(&[(1, 1, 1, Global), (2, 1, 2, Local), (3, 1, 3, Remote)]);
-        assert_eq!(clear_marked_local(&mixed), Ok(None));
-        let marked = mark_local_to_be_cleared(&mixed).expect("sound").expect("has a local shard");
-        assert_eq!(mark_local_to_be_cleared(&marked), Ok(None));
-        let cleared = clear_marked_local(&marked).expect("sound").expect("was marked");
-        assert_eq!(cleared, context(&[(1, 1, 1, Global), (2, 1, 2, Remote), (3, 1, 3, Remote)]));
-        assert_eq!(total(&cleared), Ok(6));
     }
 
     #[test]

@@ -63,9 +63,3 @@ pub fn liveness_supersedes(a: &Liveness, b: &Liveness) -> bool {
     }
     a.is_expiring() && a.ttl < b.ttl
 }
-
-/// The surviving one of two livenesses; `a` on ties.
-#[inline]
-pub fn merge_liveness(a: Liveness, b: Liveness) -> Liveness {
-    if liveness_supersedes(&b, &a) { b } else { a }
-}

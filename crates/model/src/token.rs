@@ -108,15 +108,6 @@ impl Partitioner {
             numbered => numbered.token(a).cmp(&numbered.token(b)).then_with(|| a.cmp(b)),
         }
     }
-
-    /// Order of two decorated keys, without hashing them again.
-    #[inline]
-    pub fn compare_decorated(&self, a: &DecoratedKey, b: &DecoratedKey) -> Ordering {
-        match self {
-            Partitioner::Local(_) => self.compare(&a.key, &b.key),
-            _ => a.cmp(b),
-        }
-    }
 }
 
 /// Token of Murmur3Partitioner.

@@ -149,18 +149,6 @@ impl Layout {
         }
         Ok(Arc::new(union))
     }
-
-    /// For each column of `part`, its index here; the mapping is increasing, because both lists have the same order. `None` if a
-    /// column is missing or has another shape.
-    pub fn mapping(&self, which: Statics, part: &Layout) -> Option<Vec<u16>> {
-        let mine = self.columns(which);
-        let index = |column: &Column| {
-            let at = mine.iter().position(|c| c.name == column.name)?;
-            let same_shape = mine.get(at)?.is_complex() == column.is_complex();
-            same_shape.then(|| u16::try_from(at).ok()).flatten()
-        };
-        part.columns(which).iter().map(index).collect()
-    }
 }
 
 fn check_same_clusterings(a: &Layout, b: &Layout) -> Result<(), LayoutError> {

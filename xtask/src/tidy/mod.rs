@@ -4,6 +4,7 @@ mod floors;
 mod mask;
 mod paths;
 mod sources;
+mod unused;
 
 use crate::Result;
 

@@ -5,10 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::mask;
+use super::unused::{self, Source};
 use crate::{Result, repository};
 
 const FUNCTION_LINES: usize = 70;
 const FILE_LINES: usize = 1000;
+const LINE_LETTERS: usize = 140;
 const FORBIDDEN_FILES: &[&str] =
     &["utils", "util", "common", "helpers", "helper", "manager", "misc", "v2", "new"];
 /// What crates other than `io` must not name.
@@ -17,24 +19,39 @@ const ONLY_IO: &[&str] = &["compio", "libc::", "Instant::now", "SystemTime::now"
 pub(super) fn check() -> Result<Vec<String>> {
     let root = repository();
     let mut paths = Vec::new();
-    for folder in ["bench/src", "crates", "oracle", "xtask"] {
+    for folder in ["bench/src", "crates", "fuzz/fuzz_targets", "fuzz/src", "oracle", "xtask"] {
         collect(&root.join(folder), &mut paths)?;
     }
     let mut sources = Vec::new();
     for path in paths {
-        let code = mask::code_only(&fs::read_to_string(&path)?);
-        sources.push((path, code));
+        let text = fs::read_to_string(&path)?;
+        let code = mask::code_only(&text);
+        sources.push((path, text, code));
     }
     let tests = test_files(&sources);
-    let mut findings = Vec::new();
-    for (path, code) in &sources {
-        let shown = path.strip_prefix(&root).unwrap_or(path);
-        findings.extend(forbidden_name(shown));
-        if !tests.contains(path) && !is_test_path(shown) {
-            findings.extend(check_code(shown, &mask::without_tests(code)));
+    let (mut findings, mut unused) = (Vec::new(), Vec::new());
+    for (path, text, code) in sources {
+        let shown = path.strip_prefix(&root).unwrap_or(&path).to_owned();
+        findings.extend(forbidden_name(&shown));
+        findings.extend(long_lines(&shown, &text));
+        let is_production = !tests.contains(&path) && !is_test_path(&shown);
+        let code = if is_production { mask::without_tests(&code) } else { code };
+        if is_production {
+            findings.extend(check_code(&shown, &code));
         }
+        unused.push(Source { shown, text, code, is_production });
     }
+    findings.extend(unused::check(&unused));
     Ok(findings)
+}
+
+fn long_lines(path: &Path, text: &str) -> Vec<String> {
+    let lines = (1..).zip(text.lines().map(|line| line.chars().count()));
+    let long = lines.filter(|(_, letters)| *letters > LINE_LETTERS);
+    long.map(|(number, letters)| {
+        format!("{}:{number}: {letters} letters; at most {LINE_LETTERS}", path.display())
+    })
+    .collect()
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
@@ -50,8 +67,8 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 /// The files of modules declared as `#[cfg(test)] mod name;`.
-fn test_files(sources: &[(PathBuf, String)]) -> BTreeSet<PathBuf> {
-    let declared = sources.iter().flat_map(|(path, code)| {
+fn test_files(sources: &[(PathBuf, String, String)]) -> BTreeSet<PathBuf> {
+    let declared = sources.iter().flat_map(|(path, _, code)| {
         let folder = module_folder(path);
         mask::test_modules(code).into_iter().map(move |name| folder.join(name + ".rs"))
     });
@@ -70,7 +87,7 @@ fn stem(path: &Path) -> &str {
 }
 
 fn is_test_path(path: &Path) -> bool {
-    let in_tests = path.iter().any(|part| part == "tests" || part == "benches");
+    let in_tests = path.iter().any(|part| part == "tests" || part == "benches" || part == "fuzz");
     in_tests || stem(path) == "tests" || stem(path).ends_with("_tests")
 }
 

@@ -145,10 +145,6 @@ impl Version {
     pub fn has_commit_log_intervals(self) -> bool {
         self.since(Version::MC)
     }
-    /// Lists of minimal and maximal values per clustering column.
-    pub fn has_legacy_min_max(self) -> bool {
-        !self.has_improved_min_max()
-    }
     /// Whether what the SSTable says of its clusterings, lists or covered slice, may be used to skip it.
     pub fn has_accurate_min_max(self) -> bool {
         self.since(Version::MD)
@@ -229,10 +225,9 @@ mod tests {
     #[test]
     fn features_are_the_tables() {
         type Row = (fn(Version) -> bool, &'static str);
-        let table: [Row; 17] = [
+        let table: [Row; 16] = [
             (Version::has_commit_log_lower_bound, "-xxxxxxxxxx"),
             (Version::has_commit_log_intervals, "--xxxxxxxxx"),
-            (Version::has_legacy_min_max, "xxxxxxx----"),
             (Version::has_accurate_min_max, "---xxxxxxxx"),
             (Version::has_host_id, "----x-xxxxx"),
             (Version::has_max_compressed_length, "-----xxxxxx"),

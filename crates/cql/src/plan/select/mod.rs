@@ -66,12 +66,6 @@ impl SelectPlan {
         }
     }
 
-    /// Every selector is a column as it stands.
-    pub fn is_plain(&self) -> bool {
-        let column = |selector: &Selector| matches!(selector, Selector::Column(_));
-        self.json.is_none() && !self.is_aggregate() && self.selection.selectors.iter().all(column)
-    }
-
     /// No clustering or regular column is read: only whether a row is there, or static ones.
     pub fn only_statics(&self) -> bool {
         self.selection

@@ -57,11 +57,6 @@ impl EstimatedHistogram {
         self.counts.iter().enumerate().map(|(i, count)| (self.bounds.get(i).copied(), *count))
     }
 
-    /// Values beyond the last bound.
-    pub fn overflow(&self) -> i64 {
-        self.counts.last().copied().unwrap_or(0)
-    }
-
     pub fn count(&self) -> i64 {
         self.counts.iter().fold(0i64, |sum, count| sum.saturating_add(*count))
     }
@@ -153,7 +148,8 @@ mod tests {
         }
         let filled: Vec<_> = sizes.buckets().filter(|(_, count)| *count > 0).collect();
         assert_eq!(filled, [(Some(1), 2), (Some(2), 1), (Some(10), 2), (Some(12), 1), (None, 1)]);
-        assert_eq!((sizes.count(), sizes.overflow(), sizes.percentile(0.5)), (7, 1, 10));
+        assert_eq!((sizes.count(), sizes.percentile(0.5)), (7, 10));
+        assert_eq!(sizes.buckets().last(), Some((None, 1)));
         assert_eq!(sizes.extremes(), Some((0, i64::MAX)));
         let mut bytes = Vec::new();
         sizes.encode(&mut bytes);

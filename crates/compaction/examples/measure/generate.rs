@@ -8,8 +8,8 @@
 //! 2. Each SSTable has 2–6 rows of about 1 KiB of its own in a partition, at clusterings that no other one uses. Later SSTables also
 //!    touch some of the first one's rows: two columns overwritten, one deleted, or the row deleted.
 //! 3. One row in ten has a TTL, some of them long over; a later copy of a partition deletes it first, one time in 32; one in 16
-//!    of those that lie in one SSTable ends with a range tombstone. What is deleted was so either before 2024 (purged by everybody) or after 2040 (kept by everybody), so that
-//!    the result does not depend on the hour.
+//!    of those that lie in one SSTable ends with a range tombstone. What is deleted was so either before 2024 (purged by everybody) or
+//!    after 2040 (kept by everybody), so that the result does not depend on the hour.
 //!
 //! The SSTables differ only by chance in size, as after flushes of one memtable size.
 

@@ -25,8 +25,8 @@ struct Saved {
 const DEFAULT_CLUSTER_NAME: &str = "Test Cluster";
 
 impl Engine {
-    /// Writes the node's row once the shards are open. Host id and tokens are kept from an earlier start, or from the Cassandra node of this
-    /// directory; a host id of zeros is replaced by a random one. Empty names of cluster, data centre and rack mean the saved ones.
+    /// Writes the node's row once the shards are open. Host id and tokens are kept from an earlier start, or from the Cassandra node
+    /// of this directory; a host id of zeros is replaced by a random one. Empty names of cluster, data centre and rack mean the saved ones.
     pub async fn join(&self, node: LocalNode) -> Result<LocalNode> {
         let saved = self.saved_node().await?;
         let mut node = LocalNode { schema_version: self.catalog().version, ..node };

@@ -302,8 +302,8 @@ fn old_memtables_are_flushed() {
     });
 }
 
-/// Proves that saved caches are warm after a start without a request being counted, that a file with a flipped bit is refused, and that what
-/// is no longer there is passed over.
+/// Proves that saved caches are warm after a start without a request being counted, that a file with a flipped bit is refused, and
+/// that what is no longer there is passed over.
 #[test]
 fn caches_are_saved_and_warmed() {
     let (_, sim) = Disk::simulated(3);

@@ -3,7 +3,8 @@
 //! ```text
 //! record     u8 version │ uvint n │ n × (u32 length, entry)
 //! entry      u8 kind │ 16 table │ mutation, or nothing if the kind is "truncated"
-//! mutation   vbytes key │ u8 contents │ i64 base │ [deletion] │ [columns, row: static] │ [columns, uvint n, n × row] │ [uvint n, n × range]
+//! mutation   vbytes key │ u8 contents │ i64 base │ [deletion] │ [columns, row: static] │ [columns, uvint n, n × row] │
+//!            [uvint n, n × range]
 //! columns    uvint n │ n × (u8 complex, vbytes name)                       those in use; cells refer to them by index
 //! row        vbytes clustering │ u8 flags │ [liveness] │ [deletion] │ [complex deletions] │ uvint n, n × cell
 //! cell       u8 flags │ uvint column │ [svint timestamp] │ [uvint ttl] │ [u32 deletion time] │ [vbytes path] │ vbytes value

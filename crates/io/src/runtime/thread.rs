@@ -65,9 +65,9 @@ const BYTES_BETWEEN: usize = 32 << 10;
 
 /// After work on so many bytes: a thread that is not a normal one gives its core to one that waits for it.
 ///
-/// An idle thread that computes is not always interrupted for a normal one. Kernels that preempt lazily (Linux since 6.13) send no interrupt
-/// to a core where it runs when somebody wakes up there; and EEVDF (since 6.6) takes the idle thread where the normal one has just had more than
-/// its share. Either waits for the next tick, up to 4 ms.
+/// An idle thread that computes is not always interrupted for a normal one. Kernels that preempt lazily (Linux since 6.13) send no
+/// interrupt to a core where it runs when somebody wakes up there; and EEVDF (since 6.6) takes the idle thread where the normal one
+/// has just had more than its share. Either waits for the next tick, up to 4 ms.
 pub fn give_way(bytes: usize) {
     thread_local! {
         static DONE: Cell<usize> = const { Cell::new(0) };

@@ -1,8 +1,8 @@
 //! Hand-over between shards: a job goes to the thread that owns what it needs, its answer comes back.
 //!
 //! 1. Each thread has one bounded inbox. `Mesh::on` puts a job in and awaits its answer.
-//! 2. `Inbox::serve` runs each job as far as it gets at once, and the rest of it as a task of its own, so that one that awaits the device holds up
-//!    nobody.
+//! 2. `Inbox::serve` runs each job as far as it gets at once, and the rest of it as a task of its own, so that one that awaits the
+//!    device holds up nobody.
 //! 3. A full inbox makes the sender wait: work in flight is bounded. A shard must therefore never await `on` itself.
 
 use std::future::Future;

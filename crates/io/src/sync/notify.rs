@@ -2,7 +2,8 @@
 //!
 //! 1. [`Notify::notify_one`] leaves a permit. The first task that waits takes it, now or later; two permits are one.
 //! 2. [`Notify::notify_all`] completes every wait that began before it, and leaves nothing behind.
-//! 3. A wait that is dropped loses no permit: the permit is taken by the poll that returns `Ready`, and every task that waits is woken to try.
+//! 3. A wait that is dropped loses no permit: the permit is taken by the poll that returns `Ready`, and every task that waits is woken
+//!    to try.
 //!
 //! There is no atomic in it. A wake-up that crosses threads goes through a channel or the mesh, whose wakers know the other thread.
 

@@ -337,7 +337,11 @@ fn count(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
     }
     let found = call(cursor)?;
     let RawSelector::Call { arguments, .. } = &found else { return Ok(found) };
-    let counts_rows = matches!(arguments.as_slice(), [RawSelector::Term(RawTerm::Literal { kind: LiteralKind::Integer, text })] if text == "1");
+    let is_one = |argument: &RawSelector| {
+        let RawSelector::Term(RawTerm::Literal { kind, text }) = argument else { return false };
+        *kind == LiteralKind::Integer && text == "1"
+    };
+    let counts_rows = matches!(arguments.as_slice(), [argument] if is_one(argument));
     Ok(if counts_rows { RawSelector::CountRows } else { found })
 }
 

@@ -7,7 +7,8 @@
 //! moment   now=… gc=… compacting=1,2 memtable=…
 //! expect   1,2,3 single 0          (inputs, in any order; what becomes of them)
 //! ```
-//! Further `expect` lines are picks that follow with the same history. `remaining N` asks for the estimate, `major …; …` for the tasks of a major compaction.
+//! Further `expect` lines are picks that follow with the same history. `remaining N` asks for the estimate, `major …; …` for the tasks
+//! of a major compaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,8 +3,8 @@
 //! 1. Lock and check the directory, open the engine. No request is served before recovery is complete.
 //! 2. Each shard's thread opens its shard and serves its inbox. Then the node writes its row of `system.local` and all shards listen.
 //! 3. On SIGTERM or SIGINT: accept no connections and requests, answer those in flight, drain the engine.
-//! 4. If the engine stops itself (`disk_failure_policy`, `commit_failure_policy`), report it. As in Cassandra, `stop` closes all connections
-//!    and keeps the process, `die` ends it too; if only writes have to stop, reads continue.
+//! 4. If the engine stops itself (`disk_failure_policy`, `commit_failure_policy`), report it. As in Cassandra, `stop` closes all
+//!    connections and keeps the process, `die` ends it too; if only writes have to stop, reads continue.
 
 use std::future::Future;
 use std::io::ErrorKind::AddrInUse;

@@ -1,11 +1,11 @@
 //! The engine's options; `server` sets them from `cassandra.yaml`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
 use halcyon_io::AccessMode;
+use halcyon_model::options::{Compaction, MapOption};
 use halcyon_sstable::Version;
 
 /// The reaction to an I/O error on data files (`disk_failure_policy`).
@@ -70,7 +70,7 @@ pub struct Options {
     pub compaction_latency_target: Option<Duration>,
     pub auto_snapshot: bool,
     /// `default_compaction`: of a table that is made without `compaction`.
-    pub default_compaction: Option<BTreeMap<String, String>>,
+    pub default_compaction: Option<MapOption<Compaction>>,
     pub disk_failure_policy: DiskFailurePolicy,
 }
 

@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use halcyon_compaction::strategy::History;
 use halcyon_io::{Disk, Random};
 use halcyon_model::hex;
+use halcyon_model::options::CachedRows;
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_sstable::{Descriptor, SSTableId};
@@ -43,21 +44,15 @@ pub(crate) struct Caching {
 
 impl Caching {
     fn of(schema: &TableSchema) -> Caching {
-        let option = |name: &str| {
-            let word = schema.options.caching.as_ref().and_then(|caching| caching.get(name));
-            word.map(|word| word.to_ascii_uppercase())
-        };
-        let rows = match option("rows_per_partition").as_deref() {
-            None | Some("NONE") => None,
-            Some("ALL") => Some(usize::MAX),
-            Some(number) => number.parse().ok().filter(|rows| *rows > 0),
+        let caching = schema.options.caching();
+        let rows = match caching.rows {
+            CachedRows::None => None,
+            CachedRows::All => Some(usize::MAX),
+            CachedRows::Head(rows) => usize::try_from(rows).ok(),
         };
         // One row is the whole partition there.
         let whole = schema.clustering.is_empty();
-        Caching {
-            keys: option("keys").as_deref() != Some("NONE"),
-            rows: rows.map(|rows| if whole { usize::MAX } else { rows }),
-        }
+        Caching { keys: caching.keys, rows: rows.map(|rows| if whole { usize::MAX } else { rows }) }
     }
 }
 
@@ -68,8 +63,8 @@ impl Definition {
         let schema = Arc::new(table.schema.clone());
         let reversed = Arc::new(table.layout.reversed());
         let caching = Caching::of(&schema);
-        let period = schema.options.other.get("memtable_flush_period_in_ms");
-        let period = period.and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
+        let period = u64::try_from(schema.options.memtable_flush_period_in_ms).ok();
+        let period = period.filter(|ms| *ms > 0);
         let flush_period = period.map(Duration::from_millis);
         Arc::new(Definition { table, schema, reversed, durable, caching, flush_period })
     }

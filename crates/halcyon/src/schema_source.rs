@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use halcyon_io::Disk;
-use halcyon_model::schema::{ColumnDef, TableOptions, TableSchema};
+use halcyon_model::options::TableOptions;
+use halcyon_model::schema::{ColumnDef, TableSchema};
 use halcyon_model::token::key_component_types;
 use halcyon_schema::Schema;
 use halcyon_sstable::format::statistics::Statistics;

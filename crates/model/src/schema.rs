@@ -1,7 +1,7 @@
 //! The schema of a table, which has more than the headers of its SSTables: names of key columns, dropped columns, options.
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
+use crate::options::TableOptions;
 use crate::types::CqlType;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,25 +56,6 @@ pub struct DroppedColumn {
     pub kind: ColumnKind,
     /// Cells and complex deletions written at or before this time (µs) are ignored.
     pub dropped_time: i64,
-}
-
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct TableOptions {
-    pub comment: String,
-    pub gc_grace_seconds: Option<u32>,
-    pub default_time_to_live: u32,
-    pub bloom_filter_fp_chance: Option<f64>,
-    pub crc_check_chance: Option<f64>,
-    pub min_index_interval: Option<u32>,
-    pub max_index_interval: Option<u32>,
-    /// `compression`, `compaction`, `caching` maps as written; keys lower-case where CQL folds them.
-    pub compression: Option<BTreeMap<String, String>>,
-    pub compaction: Option<BTreeMap<String, String>>,
-    pub caching: Option<BTreeMap<String, String>>,
-    /// `COMPACT STORAGE`: rows of a Thrift table.
-    pub compact_storage: bool,
-    /// Every other option, its value as text.
-    pub other: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

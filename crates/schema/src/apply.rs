@@ -259,10 +259,10 @@ impl Drafts {
                 }
                 None => Err(no_column(draft, &name)),
             },
-            TableChange::Options(list) => list.iter().try_for_each(|option| {
-                draft.id = options::apply(&mut draft.options, option)?.or(draft.id);
+            TableChange::Options(list) => {
+                draft.id = options::apply(&mut draft.options, &list)?.or(draft.id);
                 Ok(())
-            }),
+            }
             TableChange::DropCompactStorage
             | TableChange::Mask
             | TableChange::Unmask { .. }

@@ -1,12 +1,11 @@
 //! DESCRIBE: schema as statements that would make it again, spelled as Cassandra 5.0 spells them.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use halcyon_model::CqlType;
+use halcyon_model::options::literal;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn};
 use halcyon_model::types::{UserType, quote_identifier_if_needed as quoted};
-use halcyon_model::value::double_to_string;
 
 use super::system;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
@@ -222,18 +221,6 @@ fn names_type(cql_type: &CqlType, name: &[u8]) -> bool {
         || cql_type.children().into_iter().any(|child| names_type(child, name))
 }
 
-fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-fn map(entries: &BTreeMap<String, String>) -> String {
-    let pairs: Vec<String> = entries
-        .iter()
-        .map(|(key, value)| format!("{}: {}", literal(key), literal(value)))
-        .collect();
-    format!("{{{}}}", pairs.join(", "))
-}
-
 pub fn keyspace_statement(keyspace: &Keyspace) -> String {
     let name = quoted(&keyspace.name);
     if keyspace.is_virtual {
@@ -373,38 +360,11 @@ fn options(table: &Table, internals: bool) -> Vec<String> {
         let orders: Vec<String> = schema.clustering.iter().map(order).collect();
         lines.push(format!("CLUSTERING ORDER BY ({})", orders.join(", ")));
     }
-    let comment = format!("comment = {}", literal(&options.comment));
     if table.kind == TableKind::Virtual {
-        lines.push(comment);
-        return lines;
+        lines.push(options.print_comment());
+    } else {
+        lines.extend(options.print());
     }
-    let none = BTreeMap::new();
-    let entries = |all: &Option<BTreeMap<String, String>>| map(all.as_ref().unwrap_or(&none));
-    let other = |name: &str, default: &str| {
-        options.other.get(name).map_or_else(|| default.to_owned(), String::clone)
-    };
-    let double = |value: Option<f64>, default: f64| double_to_string(value.unwrap_or(default));
-    lines.extend([
-        format!("additional_write_policy = {}", literal(&other("additional_write_policy", "99p"))),
-        format!("allow_auto_snapshot = {}", other("allow_auto_snapshot", "true")),
-        format!("bloom_filter_fp_chance = {}", double(options.bloom_filter_fp_chance, 0.01)),
-        format!("caching = {}", entries(&options.caching)),
-        format!("cdc = {}", other("cdc", "false")),
-        comment,
-        format!("compaction = {}", entries(&options.compaction)),
-        format!("compression = {}", entries(&options.compression)),
-        format!("memtable = {}", literal(&other("memtable", "default"))),
-        format!("crc_check_chance = {}", double(options.crc_check_chance, 1.0)),
-        format!("default_time_to_live = {}", options.default_time_to_live),
-        format!("extensions = {}", other("extensions", "{}")),
-        format!("gc_grace_seconds = {}", options.gc_grace_seconds.unwrap_or(864_000)),
-        format!("incremental_backups = {}", other("incremental_backups", "true")),
-        format!("max_index_interval = {}", options.max_index_interval.unwrap_or(2048)),
-        format!("memtable_flush_period_in_ms = {}", other("memtable_flush_period_in_ms", "0")),
-        format!("min_index_interval = {}", options.min_index_interval.unwrap_or(128)),
-        format!("read_repair = {}", literal(&other("read_repair", "BLOCKING"))),
-        format!("speculative_retry = {}", literal(&other("speculative_retry", "99p"))),
-    ]);
     lines
 }
 

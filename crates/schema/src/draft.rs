@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use halcyon_model::CqlType;
-use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableOptions, TableSchema};
+use halcyon_model::options::TableOptions;
+use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
 
 use super::types::UserTypeCatalog;
 use halcyon_syntax::lexer::Place;

@@ -132,9 +132,7 @@ pub(super) fn set_properties(draft: &mut TableDraft, properties: &Properties) ->
             }
         }
     }
-    for option in &properties.options {
-        draft.id = options::apply(&mut draft.options, option)?.or(draft.id);
-    }
+    draft.id = options::apply(&mut draft.options, &properties.options)?.or(draft.id);
     draft.options.compact_storage = properties.compact_storage;
     Ok(())
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use super::{Schema, options};
+use super::Schema;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 
 struct System {
@@ -104,7 +104,7 @@ fn read() -> Catalog {
         let mut tables = BTreeMap::new();
         for table in schema.tables() {
             let mut table = table.clone();
-            options::complete(&mut table.options);
+            table.options.complete();
             let kind = if system.is_virtual { TableKind::Virtual } else { TableKind::Regular };
             let id = table.id.unwrap_or_default();
             tables.insert(table.name.clone(), Arc::new(Table::new(id, kind, table)));

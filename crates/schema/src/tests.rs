@@ -12,7 +12,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use halcyon_model::CqlType;
-use halcyon_model::schema::{ColumnDef, TableOptions, TableSchema};
+use halcyon_model::options::TableOptions;
+use halcyon_model::schema::{ColumnDef, TableSchema};
 
 use crate::Schema;
 
@@ -57,10 +58,12 @@ fn push_columns(out: &mut String, kind: &str, columns: &[ColumnDef]) {
 }
 
 fn push_options(out: &mut String, options: &TableOptions) {
-    let unset = format!("{:#?}", TableOptions::default());
-    let unset: Vec<&str> = unset.lines().collect();
-    for line in format!("{options:#?}").lines().filter(|line| !unset.contains(line)) {
-        let _ = writeln!(out, "{line}");
+    if options.compact_storage {
+        out.push_str("  compact storage\n");
+    }
+    let default = TableOptions::default().print();
+    for line in options.print().iter().filter(|line| !default.contains(line)) {
+        let _ = writeln!(out, "  {line}");
     }
 }
 

@@ -31,8 +31,7 @@ fn row(running: &Running, outcome: &Outcome, micros: i64) -> Option<Mutation> {
     let table = system.table("system", "compaction_history")?;
     let ttl = table.schema.options.default_time_to_live;
     let seconds = u32::try_from(micros / 1_000_000).ok()?;
-    let dies = seconds.saturating_add(ttl);
-    let ttl = i32::try_from(ttl).ok()?;
+    let dies = seconds.saturating_add(ttl.unsigned_abs());
     let mut mutation = Mutation::new(table.id, table.layout.clone(), PartitionKey::of(&running.id));
     let mut row = RowBuf::new();
     row.parts.liveness = Liveness { timestamp: micros, ttl, local_expiration_time: dies };

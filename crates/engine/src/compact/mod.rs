@@ -31,7 +31,6 @@ use halcyon_compaction::strategy::{Output, shard_boundaries};
 use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, run_and_keep};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, StreamOptions};
-use halcyon_model::options::{Compressed, MapOption};
 use halcyon_sstable::SSTableId;
 use halcyon_stream::TableId;
 
@@ -50,7 +49,6 @@ pub use pace::CompactionPace;
 
 /// Read-ahead of one compaction, all its inputs together.
 const READ_AHEAD: usize = 8 << 20;
-const DEFAULT_GC_GRACE: u32 = 864_000;
 
 /// Why there is a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -304,8 +302,6 @@ impl Engine {
     ) -> Result<Settings> {
         let definition = store.definition.load_full();
         let options = &definition.schema.options;
-        let stored = options.compression.clone();
-        let compression = stored.map_or_else(Default::default, MapOption::<Compressed>::lenient);
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(u32::MAX);
         let ids = {
             let (store, disk, options) = (store.clone(), self.disk.clone(), self.options.clone());
@@ -316,11 +312,11 @@ impl Engine {
             ids: Some(Arc::new(ids)),
             keep_inputs: false,
             version: self.options.version,
-            compression: compression.value().0.clone(),
-            bloom_filter_fp_chance: options.bloom_filter_fp_chance.unwrap_or(0.01),
-            min_index_interval: options.min_index_interval.unwrap_or(128),
+            compression: options.compression(),
+            bloom_filter_fp_chance: options.bloom_filter_fp_chance(),
+            min_index_interval: options.min_index_interval(),
             column_index_size: self.options.column_index_size,
-            gc_before: now.saturating_sub(options.gc_grace_seconds.unwrap_or(DEFAULT_GC_GRACE)),
+            gc_before: now.saturating_sub(options.gc_grace_seconds()),
             now,
             strict_liveness: definition.schema.strict_liveness,
             split_size: shape.split_size,

@@ -7,12 +7,12 @@ use std::sync::{Arc, PoisonError};
 use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick};
 use halcyon_compaction::{Group, group_inputs};
 use halcyon_io::Purpose;
-use halcyon_model::options::{Compaction, MapOption};
+use halcyon_model::options::Compaction;
 use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
 use halcyon_sstable::{Component, Descriptor};
 
 use super::claims::Claim;
-use super::{CompactionKind, DEFAULT_GC_GRACE, Shape};
+use super::{CompactionKind, Shape};
 use crate::Result;
 use crate::engine::Engine;
 use crate::store::Store;
@@ -80,8 +80,7 @@ pub(super) fn candidates(lives: &[Arc<Live>], gc_before: i64) -> Vec<Candidate> 
 /// The strategy of a table, by its options.
 pub(super) fn strategy_of(store: &Store) -> Compaction {
     let definition = store.definition.load_full();
-    let stored = definition.schema.options.compaction.clone();
-    stored.map_or_else(Default::default, MapOption::<Compaction>::lenient).value().clone()
+    definition.schema.options.compaction()
 }
 
 impl Engine {
@@ -161,7 +160,7 @@ impl Engine {
 
     pub(super) fn gc_before(&self, store: &Store, now_micros: i64) -> i64 {
         let definition = store.definition.load();
-        let grace = definition.schema.options.gc_grace_seconds.unwrap_or(DEFAULT_GC_GRACE);
+        let grace = definition.schema.options.gc_grace_seconds();
         (now_micros / 1_000_000).saturating_sub(i64::from(grace))
     }
 

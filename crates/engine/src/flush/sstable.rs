@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use halcyon_io::Purpose;
-use halcyon_model::options::{Compressed, MapOption};
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME};
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{Bases, Descriptor, SSTableWriter, WriterOptions};
@@ -101,18 +100,16 @@ impl Engine {
         schema: &halcyon_model::schema::TableSchema,
         memtable: &Memtable,
     ) -> Result<WriterOptions> {
-        let stored = schema.options.compression.clone();
-        let compression = stored.map_or_else(Default::default, MapOption::<Compressed>::lenient);
-        let fp_chance = schema.options.bloom_filter_fp_chance.unwrap_or(0.01);
+        let fp_chance = schema.options.bloom_filter_fp_chance();
         let partitioner = halcyon_model::Partitioner::Murmur3.class_name();
         Ok(WriterOptions {
             mode: self.options.background_write_mode,
             purpose: Purpose::Flush,
             buffer_size: self.options.direct_write_buffer_size,
             expected_length: 0,
-            compression: compression.value().0.clone(),
+            compression: schema.options.compression(),
             estimated_keys: memtable.partition_count() as u64,
-            min_index_interval: schema.options.min_index_interval.unwrap_or(128),
+            min_index_interval: schema.options.min_index_interval(),
             column_index_size: self.options.column_index_size,
             own_thread: false,
             provenance: Provenance::new(partitioner, fp_chance),

@@ -240,6 +240,15 @@ impl Opening {
         self.stores.iter().map(|(id, store)| (*id, store.table())).collect()
     }
 
+    /// Options in the rows of the schema that no statement could say: the table is served, with what can be honoured.
+    fn note_problems(&mut self, table: &Table) {
+        let name = table.full_name();
+        let notes = table.schema.options.problems();
+        let note =
+            |problem| format!("{name} is served without an option that it states: {problem}");
+        self.report.notes.extend(notes.into_iter().map(note));
+    }
+
     /// Opens what is not open yet.
     async fn open_tables(
         &mut self,
@@ -255,6 +264,7 @@ impl Opening {
         create_directories(&self.disk, &missing).await?;
         for table in catalog.tables().filter(wanted) {
             let definition = Definition::of(table.clone(), catalog);
+            self.note_problems(table);
             if let Some(store) = self.stores.get(&table.id) {
                 store.definition.store(definition);
                 continue;
@@ -381,8 +391,8 @@ impl Opening {
 
 /// Data that cannot be read, or would be written otherwise than asked, is refused at once.
 fn check_options(table: &Table) -> Result<()> {
-    let Some(map) = &table.schema.options.compression else { return Ok(()) };
-    let class = map.get("class").map_or("", String::as_str);
+    let Some(option) = &table.schema.options.compression else { return Ok(()) };
+    let class = option.entries().get("class").map_or("", String::as_str);
     if class.contains("Encrypt") {
         return Err(Error::CannotStart(format!(
             "{} is encrypted ({class}): set its compression to LZ4Compressor and rewrite it with `nodetool upgradesstables -a`",

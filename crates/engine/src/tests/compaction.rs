@@ -2,14 +2,16 @@
 
 use halcyon_io::{Fault, FaultRule, Operation};
 
+use halcyon_model::options::MapOption;
+
 use super::*;
 use crate::DiskFailurePolicy;
 
 /// The table with other compaction options.
-fn compacted_by(options: &[(&str, &str)], gc_grace: u32) -> Arc<Table> {
+fn compacted_by(options: &[(&str, &str)], gc_grace: i32) -> Arc<Table> {
     let mut schema = table().schema.clone();
     let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    schema.options.compaction = Some(options.iter().map(text).collect());
+    schema.options.compaction = Some(MapOption::lenient(options.iter().map(text).collect()));
     schema.options.gc_grace_seconds = Some(gc_grace);
     Arc::new(Table::new(ID, TableKind::Regular, schema))
 }

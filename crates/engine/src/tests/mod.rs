@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use halcyon_io::{Disk, SimDisk, block_on, spawn};
 use halcyon_model::clustering::ClusteringValue;
-use halcyon_model::schema::{ColumnDef, TableOptions, TableSchema};
+use halcyon_model::options::TableOptions;
+use halcyon_model::schema::{ColumnDef, TableSchema};
 use halcyon_model::{BoundKind, CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
 use halcyon_stream::{

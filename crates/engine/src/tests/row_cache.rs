@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use halcyon_io::Random;
+use halcyon_model::options::MapOption;
 use halcyon_stream::RowDeletion;
 
 use super::*;
 use crate::{ReadStream, SavedCache};
 
 /// `t` with another name, identifier and options.
-fn table_with(name: &str, caching: &[(&str, &str)], other: &[(&str, &str)]) -> Arc<Table> {
+fn table_with(name: &str, caching: &[(&str, &str)], flush_period_ms: i32) -> Arc<Table> {
     let mut schema = table().schema.clone();
+    schema.options.memtable_flush_period_in_ms = flush_period_ms;
     let map = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     };
@@ -18,8 +20,7 @@ fn table_with(name: &str, caching: &[(&str, &str)], other: &[(&str, &str)]) -> A
     id[..name.len()].copy_from_slice(name.as_bytes());
     schema.name = name.to_owned();
     schema.id = Some(id);
-    schema.options.caching = Some(map(caching));
-    schema.options.other = map(other);
+    schema.options.caching = Some(MapOption::lenient(map(caching)));
     Arc::new(Table::new(id, TableKind::Regular, schema))
 }
 
@@ -150,10 +151,9 @@ async fn history(seed: u64) -> u64 {
     // Now and then so small that entries drive each other out.
     let node = start_with(disk.clone(), if random.chance(1, 4) { 6 << 10 } else { 1 << 20 }).await;
     let caching = ["ALL", "1", "3", "7"];
-    let cached =
-        |rows: &str| table_with("t", &[("keys", "ALL"), ("rows_per_partition", rows)], &[]);
+    let cached = |rows: &str| table_with("t", &[("keys", "ALL"), ("rows_per_partition", rows)], 0);
     let mut table = cached(caching[random.below(4) as usize]);
-    let plain = table_with("u", &[("keys", "NONE"), ("rows_per_partition", "NONE")], &[]);
+    let plain = table_with("u", &[("keys", "NONE"), ("rows_per_partition", "NONE")], 0);
     change(&node, &[table.clone(), plain.clone()]).await.expect("schema");
     for step in 1..300 {
         let now = u32::try_from(disk.clock().unix_seconds()).expect("now");
@@ -223,7 +223,7 @@ fn what_is_written_meanwhile_is_not_kept() {
     block_on(async {
         let (disk, _) = Disk::simulated(1);
         let node = start_with(disk, 1 << 20).await;
-        let table = table_with("t", &[("keys", "ALL"), ("rows_per_partition", "ALL")], &[]);
+        let table = table_with("t", &[("keys", "ALL"), ("rows_per_partition", "ALL")], 0);
         change(&node, std::slice::from_ref(&table)).await.expect("schema");
         node.shard.apply(vec![insert(&table, 1, 1, 1, 1)]).await.expect("applied");
         let rows = &node.shard.rows;
@@ -251,7 +251,7 @@ fn the_key_cache_is_asked_for() {
         let (disk, _) = Disk::simulated(1);
         let node = start_with(disk, 0).await;
         for (keys, found) in [("NONE", 0), ("ALL", 1)] {
-            let table = table_with("t", &[("keys", keys), ("rows_per_partition", "NONE")], &[]);
+            let table = table_with("t", &[("keys", keys), ("rows_per_partition", "NONE")], 0);
             change(&node, std::slice::from_ref(&table)).await.expect("schema");
             node.shard.apply(vec![insert(&table, 1, 1, 1, 1)]).await.expect("applied");
             node.engine.flush(Some(table.id)).await.expect("flushed");
@@ -269,8 +269,7 @@ fn old_memtables_are_flushed() {
     block_on(async {
         let (disk, _) = Disk::simulated(1);
         let node = start_with(disk.clone(), 0).await;
-        let period = [("memtable_flush_period_in_ms", "5000")];
-        let table = table_with("t", &[("keys", "ALL")], &period);
+        let table = table_with("t", &[("keys", "ALL")], 5000);
         change(&node, std::slice::from_ref(&table)).await.expect("schema");
         let sstables = || {
             let stats = node.engine.table_stats();
@@ -307,7 +306,7 @@ fn old_memtables_are_flushed() {
 #[test]
 fn caches_are_saved_and_warmed() {
     let (_, sim) = Disk::simulated(3);
-    let cached = || table_with("t", &[("keys", "ALL"), ("rows_per_partition", "ALL")], &[]);
+    let cached = || table_with("t", &[("keys", "ALL"), ("rows_per_partition", "ALL")], 0);
     let far = |node: &Node| node.shard.now() + Duration::from_secs(3600);
     life(&sim, move |disk| async move {
         let node = start_with(disk, 1 << 20).await;

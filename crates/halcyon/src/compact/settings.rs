@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use halcyon_compaction::Settings;
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{Disk, StreamOptions};
-use halcyon_model::options::{Compressed, Compression, Entries, MapOption};
+use halcyon_model::options::{Compressed, Compression, Entries, MapOption, defaults};
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::{Format, SSTable, Version};
 
@@ -113,8 +113,7 @@ fn compression(
     inputs: &[Arc<SSTable>],
     schema: Option<&TableSchema>,
 ) -> Result<(Option<Compression>, String)> {
-    let of_schema = schema.and_then(|s| s.options.compression.clone());
-    let of_schema = of_schema.map(MapOption::<Compressed>::lenient);
+    let of_schema = schema.and_then(|s| s.options.compression.as_ref());
     let (chosen, why) = match (&args.compression, of_schema) {
         (Some(given), _) => (given.0.clone(), "as --compression says"),
         (None, Some(of_schema)) => (of_schema.value().0.clone(), "as the schema says"),
@@ -151,7 +150,8 @@ fn gc_before(args: &CompactArgs, now: u32, schema: Option<&TableSchema>) -> (u32
     if let Some(before) = args.gc_before {
         return (before, format!("{} may be purged: as --gc-before says", moment(before)));
     }
-    let of_schema = schema.and_then(|s| s.options.gc_grace_seconds);
+    let options = schema.map(|s| &s.options).filter(|o| o.gc_grace_seconds.is_some());
+    let of_schema = options.map(|options| options.gc_grace_seconds());
     let (grace, why) = match (args.gc_grace, of_schema) {
         (Some(given), _) => (given.as_secs(), "as --gc-grace says"),
         (None, Some(grace)) => (u64::from(grace), "gc_grace_seconds of the schema"),
@@ -182,7 +182,7 @@ pub(super) fn choose(
     let fp_chance = options
         .and_then(|o| o.bloom_filter_fp_chance)
         .or_else(|| of_inputs.map(|v| v.bloom_filter_fp_chance).next())
-        .unwrap_or(0.01);
+        .unwrap_or(defaults::BLOOM_FILTER_FP_CHANCE);
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let settings = Settings {
         output: None,
@@ -191,7 +191,9 @@ pub(super) fn choose(
         version,
         compression,
         bloom_filter_fp_chance: fp_chance,
-        min_index_interval: options.and_then(|o| o.min_index_interval).unwrap_or(128),
+        min_index_interval: schema
+            .map(|s| s.options.min_index_interval())
+            .unwrap_or(defaults::MIN_INDEX_INTERVAL.unsigned_abs()),
         column_index_size: None,
         gc_before,
         now,

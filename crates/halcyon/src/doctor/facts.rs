@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use halcyon_io::Alignment;
 use halcyon_io::device::{BlockDevice, FileSystem};
 use halcyon_io::startup::KernelVersion;
-use halcyon_model::schema::TableOptions;
+use halcyon_model::options::TableOptions;
 use halcyon_model::types::quote_identifier_if_needed;
 
 #[derive(Debug, Clone, Default)]
@@ -112,8 +112,6 @@ pub(super) struct Table {
 pub(super) const SMALL: u64 = 64 << 20;
 /// The smallest read of the page cache and of most devices.
 pub(super) const BLOCK: u64 = 4096;
-/// Cassandra's default of gc_grace_seconds, ten days.
-pub(super) const DEFAULT_GC_GRACE: u32 = 864_000;
 
 impl Table {
     /// The name in CQL.
@@ -156,10 +154,8 @@ impl Table {
         self.file_bytes as f64 / self.data_bytes.max(1) as f64
     }
 
-    pub(super) fn compaction_class(&self) -> &str {
-        let class = self.options.compaction.as_ref().and_then(|map| map.get("class"));
-        let class = class.map_or("SizeTieredCompactionStrategy", String::as_str);
-        class.rsplit('.').next().unwrap_or(class)
+    pub(super) fn compaction_class(&self) -> &'static str {
+        self.options.compaction().class()
     }
 }
 

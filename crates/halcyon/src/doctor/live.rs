@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use halcyon_model::schema::TableOptions;
+use halcyon_model::options::{MapOption, TableOptions};
 
 use super::facts::{Cache, Facts, Quantiles, Server, Table};
 use super::session::{Credentials, Row, Rows, Session};
@@ -129,11 +129,11 @@ fn quantiles(row: &Row<'_>) -> Quantiles {
 
 fn options(schema: &Row<'_>) -> TableOptions {
     TableOptions {
-        gc_grace_seconds: u32::try_from(schema.count("gc_grace_seconds")).ok(),
+        gc_grace_seconds: i32::try_from(schema.count("gc_grace_seconds")).ok(),
         bloom_filter_fp_chance: Some(schema.double("bloom_filter_fp_chance")),
-        compression: schema.bytes("compression").map(text_map),
-        compaction: schema.bytes("compaction").map(text_map),
-        caching: schema.bytes("caching").map(text_map),
+        compression: schema.bytes("compression").map(text_map).map(MapOption::lenient),
+        compaction: schema.bytes("compaction").map(text_map).map(MapOption::lenient),
+        caching: schema.bytes("caching").map(text_map).map(MapOption::lenient),
         ..TableOptions::default()
     }
 }

@@ -11,7 +11,7 @@ use halcyon_sstable::format::statistics::cardinality::Cardinality;
 use halcyon_sstable::format::statistics::histogram::EstimatedHistogram;
 use halcyon_sstable::{Component, OpenOptions, SSTable};
 
-use super::facts::{DEFAULT_GC_GRACE, Facts, Quantiles, Table};
+use super::facts::{Facts, Quantiles, Table};
 use crate::console::Console;
 use crate::failure::Result;
 use crate::paths::{self, Folder};
@@ -55,7 +55,7 @@ async fn of_folder(
     let nothing_said = SchemaArgs { schema: None, table: None };
     let schema = schema_source::of_folder(disk, &nothing_said, folder, console).await?;
     let options = schema.map(|schema| schema.options.clone()).unwrap_or_default();
-    let gc_grace = options.gc_grace_seconds.unwrap_or(DEFAULT_GC_GRACE);
+    let gc_grace = options.gc_grace_seconds();
     let now = u32::try_from(disk.clock().unix_seconds()).unwrap_or(u32::MAX);
     let mut gathered = Gathered {
         table: Table {

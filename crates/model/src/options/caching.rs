@@ -36,6 +36,10 @@ impl Caching {
 }
 
 impl SubOptions for Caching {
+    fn defaults() -> Entries {
+        Caching::default().entries()
+    }
+
     fn normalize(given: Entries) -> Result<Entries, OptionError> {
         Caching::parse(&given).map(Caching::entries)
     }

@@ -175,6 +175,12 @@ impl Default for Compressed {
 }
 
 impl SubOptions for Compressed {
+    fn defaults() -> Entries {
+        let class = format!("{PACKAGE}{}", CompressorKind::Lz4.class());
+        let kib = (defaults::CHUNK_LENGTH >> 10).to_string();
+        [("class".to_owned(), class), ("chunk_length_in_kb".to_owned(), kib)].into()
+    }
+
     /// Cassandra reads and validates compression in one step, before it looks at the rest of a statement.
     fn normalize(given: Entries) -> Result<Entries, OptionError> {
         let off = || Entries::from([("enabled".to_owned(), "false".to_owned())]);

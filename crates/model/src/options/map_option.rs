@@ -8,6 +8,9 @@ pub type Entries = BTreeMap<String, String>;
 
 /// What the entries of an option mean.
 pub trait SubOptions: Sized + Default {
+    /// The entries of a table that does not state the option.
+    fn defaults() -> Entries;
+
     /// The entries as they are kept, from those that a statement gives. Fails where Cassandra fails as it reads the
     /// statement, before it looks at any other option.
     fn normalize(given: Entries) -> Result<Entries, OptionError>;
@@ -25,7 +28,7 @@ pub struct MapOption<T> {
 
 impl<T: SubOptions> Default for MapOption<T> {
     fn default() -> MapOption<T> {
-        MapOption { entries: Entries::new(), value: T::default(), problem: None }
+        MapOption { entries: T::defaults(), value: T::default(), problem: None }
     }
 }
 

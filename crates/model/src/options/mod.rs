@@ -10,13 +10,20 @@ pub mod compaction;
 pub mod compression;
 pub mod defaults;
 mod map_option;
+mod print;
+mod speculative;
+mod table;
+#[cfg(test)]
+mod tests;
 
 pub use caching::{CachedRows, Caching};
 pub use compaction::{Compaction, Leveled, SizeTiered, Strategy, TimeWindow, Unified};
 pub use compression::{Compressed, Compression, CompressorKind};
 pub use map_option::{Entries, MapOption, SubOptions};
+pub use print::literal;
+pub use table::{Given, NAMES, TableOptions, boolean};
 
-use compaction::hash_order;
+pub use compaction::hash_order;
 
 /// Why Cassandra would refuse an option. The text is its message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

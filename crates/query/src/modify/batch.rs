@@ -74,7 +74,7 @@ pub(super) async fn execute(
 fn short_grace_warning(statements: &[Statement]) -> Option<String> {
     let tables: BTreeSet<String> = statements
         .iter()
-        .filter(|(plan, _)| plan.table.schema.options.gc_grace_seconds == Some(0))
+        .filter(|(plan, _)| plan.table.schema.options.gc_grace_seconds() == 0)
         .map(|(plan, _)| plan.table.full_name())
         .collect();
     if tables.is_empty() {

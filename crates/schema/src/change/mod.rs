@@ -8,8 +8,6 @@
 
 mod alter;
 mod column_type;
-mod compaction;
-mod compression;
 mod keyspace;
 mod table;
 mod table_options;
@@ -18,8 +16,9 @@ mod user_type;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use halcyon_model::options::{Compaction, MapOption};
 
 use crate::catalog::{Catalog, Keyspace};
 use crate::rows::{self, WriteTime};
@@ -27,8 +26,6 @@ use crate::system;
 use halcyon_model::request::SchemaChange;
 use halcyon_syntax::ast::{QualifiedName, StatementKind};
 use halcyon_syntax::{Error, Result};
-
-pub use compaction::default_compaction;
 
 /// What a statement is executed in.
 #[derive(Debug, Clone)]
@@ -38,7 +35,7 @@ pub struct Context<'a> {
     /// The one that this node is in: NetworkTopologyStrategy's `replication_factor` means it.
     pub data_center: &'a str,
     /// For a table that says none.
-    pub default_compaction: Option<&'a BTreeMap<String, String>>,
+    pub default_compaction: Option<&'a MapOption<Compaction>>,
     /// For a table that says none: a time-based UUID that nothing else has.
     pub table_id: [u8; 16],
     pub at: WriteTime,

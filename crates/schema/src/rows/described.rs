@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use halcyon_model::CqlType;
+use halcyon_model::options::{MapOption, SubOptions, defaults};
 use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
 use halcyon_model::token::murmur3_hash;
 use halcyon_model::types::UserType;
@@ -39,6 +40,10 @@ fn map(entries: &BTreeMap<String, String>) -> Vec<u8> {
         push_framed(&mut out, value.as_bytes());
     }
     out
+}
+
+fn entries<T: SubOptions + Clone>(option: &Option<MapOption<T>>) -> Vec<u8> {
+    map(option.clone().unwrap_or_default().entries())
 }
 
 /// All rows of a keyspace but `system_schema.keyspaces`' own clustering: that row's clustering is empty.
@@ -119,11 +124,13 @@ fn push_dropped(rows: &mut Described, schema: &TableSchema) {
 
 fn table_cells(table: &Table) -> Cells {
     let options = &table.schema.options;
-    let other = |name: &str| options.other.get(name).map_or("", String::as_str);
-    let int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX).to_be_bytes().to_vec();
     let double = |value: f64| value.to_be_bytes().to_vec();
+    let int = |value: i32| value.to_be_bytes().to_vec();
+    let policy =
+        |policy: &Option<String>| text(policy.as_deref().unwrap_or(defaults::SPECULATIVE_RETRY));
     let none = BTreeMap::new();
-    let all = |entries: &Option<BTreeMap<String, String>>| map(entries.as_ref().unwrap_or(&none));
+    let min_index_interval = options.min_index_interval.unwrap_or(defaults::MIN_INDEX_INTERVAL);
+    let max_index_interval = options.max_index_interval.unwrap_or(defaults::MAX_INDEX_INTERVAL);
     let compact = options.compact_storage;
     let flags = [
         (!compact || table.schema.clustering.len() > 1, b"compound".as_slice()),
@@ -131,36 +138,39 @@ fn table_cells(table: &Table) -> Cells {
         (compact && table.schema.statics.is_empty(), b"dense"),
     ];
     let flags: Vec<&[u8]> = flags.iter().filter(|(has, _)| *has).map(|(_, flag)| *flag).collect();
-    let period: i32 = other("memtable_flush_period_in_ms").parse().unwrap_or(0);
     let mut cells: Cells = [
         ("id", table.id.to_vec()),
         ("flags", texts(flags)),
-        ("additional_write_policy", text(other("additional_write_policy"))),
-        ("bloom_filter_fp_chance", double(options.bloom_filter_fp_chance.unwrap_or(0.01))),
-        ("caching", all(&options.caching)),
+        ("additional_write_policy", policy(&options.additional_write_policy)),
+        ("bloom_filter_fp_chance", double(options.bloom_filter_fp_chance())),
+        ("caching", entries(&options.caching)),
         ("comment", text(&options.comment)),
-        ("compaction", all(&options.compaction)),
-        ("compression", all(&options.compression)),
-        ("crc_check_chance", double(options.crc_check_chance.unwrap_or(1.0))),
+        ("compaction", entries(&options.compaction)),
+        ("compression", entries(&options.compression)),
+        ("crc_check_chance", double(options.crc_check_chance())),
         ("dclocal_read_repair_chance", double(0.0)),
         ("default_time_to_live", int(options.default_time_to_live)),
         ("extensions", map(&none)),
-        ("gc_grace_seconds", int(options.gc_grace_seconds.unwrap_or(864_000))),
-        ("max_index_interval", int(options.max_index_interval.unwrap_or(2048))),
-        ("memtable_flush_period_in_ms", period.to_be_bytes().to_vec()),
-        ("min_index_interval", int(options.min_index_interval.unwrap_or(128))),
-        ("read_repair", text(other("read_repair"))),
+        ("gc_grace_seconds", int(options.gc_grace_seconds.unwrap_or(defaults::GC_GRACE_SECONDS))),
+        ("max_index_interval", int(max_index_interval)),
+        ("memtable_flush_period_in_ms", int(options.memtable_flush_period_in_ms)),
+        ("min_index_interval", int(min_index_interval)),
+        ("read_repair", text(options.read_repair.as_deref().unwrap_or("BLOCKING"))),
         ("read_repair_chance", double(0.0)),
-        ("speculative_retry", text(other("speculative_retry"))),
+        ("speculative_retry", policy(&options.speculative_retry)),
     ]
     .into();
     // Older nodes of a cluster do not know these: they are written only where they say something. `cdc` is written
     // only by nodes that capture changes, which this one does not.
-    if !matches!(other("memtable"), "" | "default") {
-        cells.insert("memtable", text(other("memtable")));
+    if let Some(memtable) = options.memtable.as_deref().filter(|name| *name != "default") {
+        cells.insert("memtable", text(memtable));
     }
-    for name in ["allow_auto_snapshot", "incremental_backups"] {
-        if other(name) == "false" {
+    let flags = [
+        ("allow_auto_snapshot", options.allow_auto_snapshot),
+        ("incremental_backups", options.incremental_backups),
+    ];
+    for (name, flag) in flags {
+        if flag == Some(false) {
             cells.insert(name, vec![0]);
         }
     }

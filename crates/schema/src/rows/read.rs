@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halcyon_model::Cursor;
-use halcyon_model::schema::{ColumnKind, TableOptions, TableSchema};
+use halcyon_model::options::{MapOption, TableOptions};
+use halcyon_model::schema::{ColumnKind, TableSchema};
 
 use super::{SchemaRow, SchemaRows};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
-use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, options, system};
+use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, system};
 use halcyon_syntax::{Error, Result};
 
 /// A row's cells, read as what they are.
@@ -26,10 +27,6 @@ impl<'a> Fields<'a> {
 
     fn int(self, column: &str) -> Option<i32> {
         Some(i32::from_be_bytes(self.bytes(column)?.try_into().ok()?))
-    }
-
-    fn unsigned(self, column: &str) -> Option<u32> {
-        self.int(column).and_then(|value| u32::try_from(value).ok())
     }
 
     fn double(self, column: &str) -> Option<f64> {
@@ -205,34 +202,28 @@ fn add_dropped(draft: &mut TableDraft, row: Fields<'_>) -> Option<()> {
 fn table_options(row: Fields<'_>) -> TableOptions {
     let flags = row.texts("flags", 1).unwrap_or_default();
     let has = |flag: &str| flags.iter().any(|known| known == flag);
-    let mut options = TableOptions {
+    let natural = |column: &str| row.int(column).filter(|value| *value >= 0);
+    TableOptions {
         comment: row.text("comment").unwrap_or_default(),
-        gc_grace_seconds: row.unsigned("gc_grace_seconds"),
-        default_time_to_live: row.unsigned("default_time_to_live").unwrap_or(0),
+        gc_grace_seconds: natural("gc_grace_seconds"),
+        default_time_to_live: natural("default_time_to_live").unwrap_or(0),
         bloom_filter_fp_chance: row.double("bloom_filter_fp_chance"),
         crc_check_chance: row.double("crc_check_chance"),
-        min_index_interval: row.unsigned("min_index_interval"),
-        max_index_interval: row.unsigned("max_index_interval"),
-        compression: row.map("compression"),
-        compaction: row.map("compaction"),
-        caching: row.map("caching"),
+        min_index_interval: natural("min_index_interval"),
+        max_index_interval: natural("max_index_interval"),
+        memtable_flush_period_in_ms: natural("memtable_flush_period_in_ms").unwrap_or(0),
+        compression: row.map("compression").map(MapOption::lenient),
+        compaction: row.map("compaction").map(MapOption::lenient),
+        caching: row.map("caching").map(MapOption::lenient),
         compact_storage: row.bytes("flags").is_some() && (has("dense") || !has("compound")),
-        ..TableOptions::default()
-    };
-    for name in ["speculative_retry", "additional_write_policy", "memtable", "read_repair"] {
-        if let Some(text) = row.text(name) {
-            options.other.insert(name.to_owned(), text);
-        }
+        speculative_retry: row.text("speculative_retry"),
+        additional_write_policy: row.text("additional_write_policy"),
+        read_repair: row.text("read_repair"),
+        memtable: row.text("memtable"),
+        allow_auto_snapshot: row.boolean("allow_auto_snapshot"),
+        incremental_backups: row.boolean("incremental_backups"),
+        cdc: row.boolean("cdc"),
     }
-    for name in ["cdc", "allow_auto_snapshot", "incremental_backups"] {
-        if let Some(value) = row.boolean(name) {
-            options.other.insert(name.to_owned(), value.to_string());
-        }
-    }
-    if let Some(period) = row.int("memtable_flush_period_in_ms") {
-        options.other.insert("memtable_flush_period_in_ms".to_owned(), period.to_string());
-    }
-    options
 }
 
 /// One table or view; `None` if the rows have none of the name.
@@ -295,7 +286,7 @@ fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>) -> Result<()> {
     for (rows_of, kind) in kinds {
         for row in rows_of {
             let mut schema = rows.table(&keyspace.name, row, &types)?;
-            options::complete(&mut schema.options);
+            schema.options.complete();
             let id = schema.id.ok_or_else(|| unreadable("tables", row))?;
             let mut table = Table::new(id, kind, schema);
             if kind == TableKind::Regular {

@@ -1,6 +1,5 @@
 //! The engine's options from settings.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,8 +7,8 @@ use halcyon_engine::{
     CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LogCompression, OnCorruption,
     Options, SyncMode, Version,
 };
+use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
-use halcyon_schema::change::default_compaction;
 
 use super::error::{Error, Result};
 use super::file::Node;
@@ -119,17 +118,19 @@ impl Values {
         }
     }
 
-    fn default_compaction(&self) -> Result<Option<BTreeMap<String, String>>> {
+    fn default_compaction(&self) -> Result<Option<MapOption<Compaction>>> {
         let name = "default_compaction";
         let Some(class) = self.class(name) else { return Ok(None) };
-        let parameters = match self.node(name).and_then(|node| node.get("parameters")) {
+        let mut entries: Entries = match self.node(name).and_then(|node| node.get("parameters")) {
             Some(Node::Map(members)) => {
                 members.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
             }
-            _ => BTreeMap::new(),
+            _ => Entries::new(),
         };
-        let read = default_compaction(parameters, &class);
-        read.map(Some).map_err(|e| self.wrong(name, &format!("a compaction strategy ({e})")))
+        entries.insert("class".to_owned(), class);
+        MapOption::checked(entries)
+            .map(Some)
+            .map_err(|e| self.wrong(name, &format!("a compaction strategy ({e})")))
     }
 
     /// Durable before acknowledged, unless the file says otherwise.

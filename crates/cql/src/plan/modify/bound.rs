@@ -73,7 +73,7 @@ fn bind_timestamp(term: Option<&Term>, default: i64, execution: &Execution<'_>) 
 }
 
 fn bind_ttl(term: Option<&Term>, table: &Table, execution: &Execution<'_>) -> Result<i32> {
-    let default = i32::try_from(table.schema.options.default_time_to_live).unwrap_or(MAX_TTL);
+    let default = table.schema.options.default_time_to_live;
     let Some(term) = term else { return Ok(default) };
     let ttl = match term.bind(execution)? {
         Bound::Unset => return Ok(default),

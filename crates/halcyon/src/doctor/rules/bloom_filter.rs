@@ -4,11 +4,11 @@
 
 use crate::doctor::facts::{BLOCK, Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
+use halcyon_model::options::defaults;
 use halcyon_model::units;
 
 /// The factor per bit and key in the chance of a false positive: `exp(-ln²2)`.
 const PER_BIT: f64 = 0.618_503_137_801_576_6;
-const DEFAULT_CHANCE: f64 = 0.01;
 /// False positives per query from which there is a finding.
 const MANY: f64 = 0.2;
 
@@ -26,7 +26,9 @@ pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
         return None;
     }
     let asked = table.options.bloom_filter_fp_chance.or(table.fp_chance_asked);
-    let wanted = asked.filter(|asked| *asked < DEFAULT_CHANCE).unwrap_or(DEFAULT_CHANCE);
+    let wanted = asked
+        .filter(|asked| *asked < defaults::BLOOM_FILTER_FP_CHANCE)
+        .unwrap_or(defaults::BLOOM_FILTER_FP_CHANCE);
     let more =
         (wanted.ln() / PER_BIT.ln() * table.key_entries as f64 - table.filter_bits as f64) / 8.0;
     Some(Finding {

@@ -3,9 +3,7 @@
 //! A query needs one row, or the median number of rows per read that the server has measured, but at most the median
 //! partition. The fitting chunk is the smallest power of two, from 4 KiB, that holds this.
 
-use std::collections::BTreeMap;
-
-use halcyon_model::options::{Compressed, MapOption};
+use halcyon_model::options::{Compressed, SubOptions};
 
 use crate::doctor::facts::{BLOCK, Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
@@ -118,16 +116,16 @@ fn fitting(wanted: f64) -> u32 {
 
 /// The chunk length of the schema.
 fn asked_for(table: &Table) -> Option<u32> {
-    let map = table.options.compression.as_ref()?;
-    let option = MapOption::<Compressed>::lenient(map.clone());
+    let option = table.options.compression.as_ref()?;
     option.value().0.as_ref().map(|compression| compression.chunk_length)
 }
 
 /// The table's compression with another chunk length.
 fn alter(table: &Table, length: u32) -> String {
-    let default = || BTreeMap::from([("class".to_owned(), "LZ4Compressor".to_owned())]);
-    let mut map = table.options.compression.clone().unwrap_or_else(default);
-    map.remove("chunk_length_kb");
+    let mut map = match &table.options.compression {
+        Some(option) => option.entries().clone(),
+        None => Compressed::defaults(),
+    };
     map.insert("chunk_length_in_kb".to_owned(), (length >> 10).to_string());
     if let Some(class) = map.get_mut("class") {
         *class = class.rsplit('.').next().unwrap_or_default().to_owned();
@@ -140,6 +138,8 @@ fn alter(table: &Table, length: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use halcyon_model::options::MapOption;
+
     use crate::doctor::facts::{Chunks, Quantiles};
     use crate::doctor::rules::sound_table;
 
@@ -183,7 +183,7 @@ mod tests {
             ("chunk_length_in_kb", "4"),
         ];
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        table.options.compression = Some(compression.map(owned).into());
+        table.options.compression = Some(MapOption::lenient(compression.map(owned).into()));
         let found = examine(&Facts::default(), &table).expect("a finding");
         assert!(found.what.contains("the schema says chunks of 4.0 KiB"), "{}", found.what);
         assert_eq!(found.cure.len(), 1);

@@ -1,6 +1,6 @@
 //! Tombstones: those past gc_grace that were not purged, and those that reads must skip.
 
-use crate::doctor::facts::{DEFAULT_GC_GRACE, Facts, Table};
+use crate::doctor::facts::{Facts, Table};
 use crate::doctor::finding::{Finding, Severity};
 use halcyon_model::units;
 
@@ -21,7 +21,7 @@ pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
         "{:.0} of {:.0} cells could be dropped, past gc_grace_seconds = {} (Statistics.db)",
         table.droppable,
         table.cells,
-        table.options.gc_grace_seconds.unwrap_or(DEFAULT_GC_GRACE)
+        table.options.gc_grace_seconds()
     )];
     evidence.extend(read.map(|read| {
         format!(

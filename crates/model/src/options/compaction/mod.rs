@@ -18,12 +18,14 @@ pub use size_tiered::{SizeTiered, Tiers};
 pub use time_window::{Resolution, TimeWindow};
 pub use unified::{OverlapInclusion, Unified};
 
-pub(super) use reader::hash_order;
+pub use reader::hash_order;
 
 use super::map_option::{Entries, SubOptions};
 use super::{OptionError, defaults};
 use reader::{Checked, Reader};
 
+/// Of the strategies that have them.
+const THRESHOLDS: [(&str, &str); 2] = [("min_threshold", "4"), ("max_threshold", "32")];
 const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
 
 /// What to merge, and when.
@@ -74,6 +76,12 @@ impl Compaction {
 }
 
 impl SubOptions for Compaction {
+    fn defaults() -> Entries {
+        let class = format!("{PACKAGE}{}", Compaction::default().class());
+        let thresholds = THRESHOLDS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        [("class".to_owned(), class)].into_iter().chain(thresholds).collect()
+    }
+
     /// The class by its full name, thresholds where the strategy has them.
     fn normalize(mut given: Entries) -> Result<Entries, OptionError> {
         let class = given.remove("class").ok_or_else(|| {
@@ -94,7 +102,7 @@ impl SubOptions for Compaction {
         };
         shared::check_overlapping_tombstones(&given)?;
         if has_thresholds {
-            for (name, value) in [("min_threshold", "4"), ("max_threshold", "32")] {
+            for (name, value) in THRESHOLDS {
                 given.entry(name.to_owned()).or_insert_with(|| value.to_owned());
             }
         }

@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The order in which a Java `HashMap`, made as a copy of one with `entries`, gives keys of it.
-pub(crate) fn hash_order(keys: &mut [&str], entries: usize) {
+pub fn hash_order(keys: &mut [&str], entries: usize) {
     let capacity = (entries * 4 / 3 + 1).next_power_of_two() as u32;
     let hash = |key: &str| {
         key.encode_utf16().fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()))

@@ -66,8 +66,8 @@ impl RowIndexEntry {
     }
 
     /// A cursor over the blocks.  Seek the floor of a byte-comparable clustering or bound, and read Data.db from
-    /// there.  The last entry is a sentinel: its offset is that of the end-of-partition flag, and no row lies
-    /// behind it.  Walking from end to end, stop after `blocks + 1` entries: more are corruption.
+    /// there.  The last entry is a sentinel: its offset is that of the end-of-partition flag, and no row is
+    /// after it.  Walking from end to end, stop after `blocks + 1` entries: more are corruption.
     pub fn cursor<'s, S: IndexSource>(&self, source: &'s S) -> TrieCursor<'s, S, RowPayload> {
         TrieCursor::new(source, self.root)
     }

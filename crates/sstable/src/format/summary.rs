@@ -67,8 +67,8 @@ impl Summary {
         (0..self.len()).map_while(|i| self.get(i))
     }
 
-    /// Number of the last entry that does not come after what is looked for; `compare` says where a key lies
-    /// against that. None: it comes before all entries.
+    /// The number of the last entry that is not after the target; `compare` compares an entry's key with the target. `None`: the
+    /// target is before all entries.
     pub fn floor_by(&self, mut compare: impl FnMut(&[u8]) -> Ordering) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {

@@ -13,9 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use halcyon_io::{
-    AccessMode, Disk, Purpose, StreamOptions, ThreadPriority, block_on, spawn_thread,
-};
+use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions, ThreadPriority};
 
 use crate::format::parse_file_name;
 use crate::scan::{Damage, Scanned, SegmentState, scan, segment_state};
@@ -110,13 +108,14 @@ where
     if threads == 1 {
         parts.extend(work.run().await);
     } else {
-        let started = (0..threads).map(|_| {
+        let start = |_| {
             let work = work.clone();
-            let body = move || block_on(work.run());
-            spawn_thread("commitlog-replay", ThreadPriority::Normal, body)
-        });
-        for thread in started.collect::<Vec<_>>() {
-            parts.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let body = move || async move { work.run().await };
+            disk.runtime().spawn_thread("commitlog-replay", ThreadPriority::Normal, body)
+        };
+        for thread in (0..threads).map(start).collect::<Vec<_>>() {
+            let Some(chains) = thread.join().await else { panic!("a replay thread panicked") };
+            parts.extend(chains);
         }
     }
     parts.sort_by_key(|(chain, _)| *chain);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use halcyon_io::{Disk, Random};
+use halcyon_io::Disk;
 use halcyon_model::{NO_DELETION_TIME, NO_TIMESTAMP, uuid};
 use halcyon_sstable::format::listing;
 use halcyon_sstable::format::statistics::collector::Provenance;
@@ -21,7 +21,7 @@ pub(crate) fn oldest_first(inputs: &[Arc<SSTable>]) -> impl Iterator<Item = &Arc
 
 fn fresh_uuid_id(disk: &Disk) -> SSTableId {
     let nanos = u64::try_from(disk.clock().unix_micros()).unwrap_or(0).saturating_mul(1000);
-    SSTableId::fresh(nanos, Random::from_system().next_u64())
+    SSTableId::fresh(nanos, disk.runtime().random().next_u64())
 }
 
 /// A timeuuid as text.

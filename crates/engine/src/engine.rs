@@ -1,7 +1,7 @@
 //! What all shards share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use halcyon_io::pacing::LatencyHistogram;
@@ -22,8 +22,6 @@ use crate::version::Live;
 use crate::{Error, Options, Result};
 
 pub struct Engine {
-    /// For what goes on beside the caller.
-    pub(crate) this: Weak<Engine>,
     pub(crate) disk: Disk,
     pub(crate) options: Options,
     pub(crate) catalog: ArcSwap<Catalog>,

@@ -133,7 +133,7 @@ impl Store {
             return SSTableId::Sequence(self.next_sequence.fetch_add(1, Relaxed));
         }
         let nanos = u64::try_from(disk.clock().unix_micros()).unwrap_or(0).saturating_mul(1000);
-        SSTableId::fresh(nanos, Random::from_system().next_u64())
+        SSTableId::fresh(nanos, disk.runtime().random().next_u64())
     }
 
     pub(crate) fn note_flush(&self, bytes: u64) {

@@ -2,14 +2,17 @@
 //!
 //! 1. An [`AlignedBuf`] starts on a 4 KiB boundary and is a multiple of 4 KiB long: the type is the
 //!    proof that direct I/O may use it. Its bytes are always initialised.
-//! 2. Dropped, it returns to its pool's free list, from any thread; no allocation per I/O.
+//! 2. Dropped, it returns to its pool, from any thread; no allocation per I/O.
 //! 3. `held + free <= budget`, always. Free buffers of other sizes are given up first.
-//! 4. Short-lived buffers (a random read) may use the whole budget; streams, which hold theirs for
+//! 4. Each thread has a share: a few free buffers for its random reads, which count as held. Taking and giving back one of those
+//!    touches nothing of other threads. What the share lacks comes from the pool's own list, behind one lock for all threads.
+//! 5. Before anyone is refused or waits, all shares are taken back, and nothing is put into one until no one waits any more.
+//! 6. Short-lived buffers (a random read) may use the whole budget; streams, which hold theirs for
 //!    long, at most three quarters: so a user's read always gets a turn, however much compacts. Of
 //!    the streams' share, what a stream can do without (reading further ahead) may use half.
-//! 5. Who finds no room waits in line, each kind in its own. A waiter whose pool sees no release for
-//!    the pool's patience fails with an error that names the budget: the holders may be waiting for
-//!    one another, or be the waiter itself, and nobody else could break the ring.
+//! 7. A request that finds no room waits in line, each kind in its own. If nothing is released for the pool's patience, the waiter
+//!    fails with an error that names the budget: the holders may be waiting for one another, or be the waiter itself, and
+//!    nothing else could break the ring.
 //!
 //! Not an allocator: nothing here is for bytes that do not touch a device.
 
@@ -22,12 +25,16 @@ use std::{
     ops::{Deref, DerefMut},
     pin::pin,
     ptr::NonNull,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use crate::error::{Error, Result};
+use crate::sync::per_thread::PerThread;
 
 /// Address and length granularity of every buffer: no device in use asks for more.
 pub const BUFFER_ALIGNMENT: usize = 4096;
@@ -45,7 +52,8 @@ pub(crate) enum Tenure {
 pub struct AlignedBuf {
     memory: ManuallyDrop<Memory>,
     tenure: Tenure,
-    pool: BufferPool,
+    /// The share of the thread that took it: a pointer to the pool itself would be counted in a cache line of all threads.
+    home: Arc<Share>,
 }
 
 /// An owned, aligned, initialised allocation.
@@ -109,7 +117,7 @@ impl Drop for AlignedBuf {
     fn drop(&mut self) {
         // SAFETY: taken once, here, and never used again: `self` is being dropped.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-        self.pool.give_back(memory, self.tenure);
+        self.home.give_back(memory, self.tenure);
     }
 }
 
@@ -118,10 +126,34 @@ impl Drop for AlignedBuf {
 pub struct BufferPool(Arc<Shared>);
 
 struct Shared {
+    central: Arc<Central>,
+    shares: PerThread<Arc<Share>>,
+}
+
+/// What all threads share.
+struct Central {
     budget: usize,
     patience: Patience,
+    /// Someone waits in line: nothing may go into a share. Written with `state` locked.
+    waiting: AtomicBool,
     state: Mutex<State>,
 }
+
+/// A thread's own free buffers. The lock is for `reclaim`, and for a buffer that another thread drops.
+struct Share {
+    central: Arc<Central>,
+    free: Mutex<FreeList>,
+}
+
+#[derive(Default)]
+struct FreeList {
+    bytes: usize,
+    buffers: Vec<Memory>,
+}
+
+/// A share holds at most this, and at most this part of the budget.
+const SHARE_MAX: usize = 512 << 10;
+const SHARE_PART: usize = 64;
 
 /// How a waiter measures that nothing moves.
 #[derive(Debug, Clone, Copy)]
@@ -133,11 +165,14 @@ pub(crate) enum Patience {
 
 #[derive(Default)]
 struct State {
+    /// Handed out, or in a share.
     held: usize,
     held_by_streams: usize,
     free_bytes: usize,
     free: BTreeMap<usize, Vec<Memory>>,
     releases: u64,
+    /// How often the lock was taken.
+    locked: u64,
     next_ticket: u64,
     short_line: VecDeque<(u64, Waker)>,
     stream_line: VecDeque<(u64, Waker)>,
@@ -163,7 +198,10 @@ impl State {
 impl BufferPool {
     pub(crate) fn with_budget(budget: usize, patience: Patience) -> BufferPool {
         let budget = (budget / BUFFER_ALIGNMENT).max(1) * BUFFER_ALIGNMENT;
-        BufferPool(Arc::new(Shared { budget, patience, state: Mutex::default() }))
+        let state = Mutex::default();
+        let central =
+            Arc::new(Central { budget, patience, waiting: AtomicBool::new(false), state });
+        BufferPool(Arc::new(Shared { central, shares: PerThread::empty() }))
     }
 
     /// A pool without a ceiling, for an owner that bounds what it takes by itself and may never wait.
@@ -177,33 +215,54 @@ impl BufferPool {
     }
 
     pub fn budget(&self) -> usize {
-        self.0.budget
+        self.0.central.budget
     }
 
     /// Bytes that are handed out now.
     pub fn held(&self) -> usize {
-        self.lock().held
+        let state = self.lock();
+        let in_shares: usize = self.0.shares.iter().map(|share| share.lock().bytes).sum();
+        state.held.saturating_sub(in_shares)
+    }
+
+    /// How often the lock of all threads was taken: a read whose buffer is in its thread's share does not.
+    pub fn times_locked(&self) -> u64 {
+        self.lock().locked - 1
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is only counters and lists, changed without a panic in between.
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.central.lock()
+    }
+
+    fn share(&self) -> &Arc<Share> {
+        let make = || Arc::new(Share { central: self.0.central.clone(), free: Mutex::default() });
+        self.0.shares.get_or_init(make)
     }
 
     fn limit(&self, tenure: Tenure) -> usize {
         match tenure {
-            Tenure::Short => self.0.budget,
-            Tenure::Stream => (self.0.budget / 4 * 3).max(BUFFER_ALIGNMENT),
+            Tenure::Short => self.budget(),
+            Tenure::Stream => (self.budget() / 4 * 3).max(BUFFER_ALIGNMENT),
         }
     }
 
-    /// A buffer of at least `len` bytes if there is room and nobody waits for it.
+    /// A buffer of at least `len` bytes if there is room and no one waits for it.
     pub(crate) fn take_if_free(&self, len: usize, tenure: Tenure) -> Option<AlignedBuf> {
+        let capacity = capacity_for(len, tenure)?;
+        if tenure == Tenure::Short
+            && let Some(memory) = self.share().take(capacity)
+        {
+            return Some(self.handed_out(memory, tenure));
+        }
         let mut state = self.lock();
         if !state.line(tenure).is_empty() {
             return None;
         }
-        self.take(&mut state, capacity_for(len, tenure)?, tenure)
+        self.take(&mut state, capacity, tenure)
+    }
+
+    fn handed_out(&self, memory: Memory, tenure: Tenure) -> AlignedBuf {
+        AlignedBuf { memory: ManuallyDrop::new(memory), tenure, home: self.share().clone() }
     }
 
     /// A stream's further buffer, which it can do without: `None` once half of the streams' share is
@@ -250,7 +309,7 @@ impl BufferPool {
 
     /// Waits until there is a buffer (`Some`) or the pool's patience ends (`None`).
     async fn wait_once(&self, place: &mut PlaceInLine<'_>, capacity: usize) -> Option<AlignedBuf> {
-        match self.0.patience {
+        match self.0.central.patience {
             Patience::Time(duration) => {
                 let mut timer = pin!(compio::runtime::time::sleep(duration));
                 poll_fn(|cx| match place.poll_take(cx, capacity) {
@@ -275,12 +334,18 @@ impl BufferPool {
         }
     }
 
-    fn take(&self, state: &mut State, capacity: usize, tenure: Tenure) -> Option<AlignedBuf> {
-        let fits = state.held + capacity <= self.0.budget
+    fn fits(&self, state: &State, capacity: usize, tenure: Tenure) -> bool {
+        state.held + capacity <= self.budget()
             && (tenure == Tenure::Short
-                || state.held_by_streams + capacity <= self.limit(Tenure::Stream));
-        if !fits {
-            return None;
+                || state.held_by_streams + capacity <= self.limit(Tenure::Stream))
+    }
+
+    fn take(&self, state: &mut State, capacity: usize, tenure: Tenure) -> Option<AlignedBuf> {
+        if !self.fits(state, capacity, tenure) {
+            self.reclaim(state);
+            if !self.fits(state, capacity, tenure) {
+                return None;
+            }
         }
         let memory = match state.free.get_mut(&capacity).and_then(Vec::pop) {
             Some(memory) => {
@@ -288,7 +353,7 @@ impl BufferPool {
                 memory
             }
             None => {
-                self.give_up_free(state, self.0.budget - state.held - capacity);
+                self.give_up_free(state, self.budget() - state.held - capacity);
                 Memory::zeroed(capacity)
             }
         };
@@ -296,8 +361,20 @@ impl BufferPool {
         if tenure == Tenure::Stream {
             state.held_by_streams += capacity;
         }
-        assert!(state.held + state.free_bytes <= self.0.budget);
-        Some(AlignedBuf { memory: ManuallyDrop::new(memory), tenure, pool: self.clone() })
+        assert!(state.held + state.free_bytes <= self.budget());
+        Some(self.handed_out(memory, tenure))
+    }
+
+    /// Takes the free buffers of all threads' shares back.
+    fn reclaim(&self, state: &mut State) {
+        for share in self.0.shares.iter() {
+            let list = std::mem::take(&mut *share.lock());
+            state.held -= list.bytes;
+            state.free_bytes += list.bytes;
+            for memory in list.buffers {
+                state.free.entry(memory.len).or_default().push(memory);
+            }
+        }
     }
 
     /// Frees cached buffers, largest first, until at most `allowed` bytes of them remain.
@@ -313,6 +390,24 @@ impl BufferPool {
         }
     }
 
+    fn refusal(&self, asked: usize, why: &str) -> Error {
+        Error::BufferBudget {
+            asked: asked as u64,
+            held: self.held() as u64,
+            budget: self.budget() as u64,
+            why: why.to_owned(),
+        }
+    }
+}
+
+impl Central {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is only counters and lists, changed without a panic in between.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.locked += 1;
+        state
+    }
+
     fn give_back(&self, memory: Memory, tenure: Tenure) {
         let mut state = self.lock();
         let capacity = memory.len;
@@ -326,13 +421,42 @@ impl BufferPool {
         state.wake_first();
     }
 
-    fn refusal(&self, asked: usize, why: &str) -> Error {
-        Error::BufferBudget {
-            asked: asked as u64,
-            held: self.held() as u64,
-            budget: self.0.budget as u64,
-            why: why.to_owned(),
+    /// Shares may be filled again once no one waits in line.
+    fn note_waiting(&self, state: &State) {
+        let waiting = !state.short_line.is_empty() || !state.stream_line.is_empty();
+        self.waiting.store(waiting, Relaxed);
+    }
+}
+
+impl Share {
+    fn lock(&self) -> MutexGuard<'_, FreeList> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, capacity: usize) -> Option<Memory> {
+        // Those in line come first.
+        if self.central.waiting.load(Relaxed) {
+            return None;
         }
+        let mut list = self.lock();
+        let at = list.buffers.iter().rposition(|memory| memory.len == capacity)?;
+        list.bytes -= capacity;
+        Some(list.buffers.swap_remove(at))
+    }
+
+    fn give_back(&self, memory: Memory, tenure: Tenure) {
+        let capacity = memory.len;
+        if tenure == Tenure::Short {
+            let mut list = self.lock();
+            let most = SHARE_MAX.min(self.central.budget / SHARE_PART);
+            // A waiter sets the flag before it takes the shares back: it is seen here, or the waiter finds the buffer.
+            if list.bytes + capacity <= most && !self.central.waiting.load(Relaxed) {
+                list.bytes += capacity;
+                list.buffers.push(memory);
+                return;
+            }
+        }
+        self.central.give_back(memory, tenure);
     }
 }
 
@@ -345,11 +469,14 @@ struct PlaceInLine<'a> {
 
 impl PlaceInLine<'_> {
     fn poll_take(&mut self, cx: &mut Context<'_>, capacity: usize) -> Poll<AlignedBuf> {
-        let mut state = self.pool.lock();
+        let central = &self.pool.0.central;
+        let mut state = central.lock();
         let first = state.line(self.tenure).front().map(|(ticket, _)| *ticket);
+        central.waiting.store(true, Relaxed);
         if (first.is_none() || first == self.ticket)
             && let Some(buffer) = self.pool.take(&mut state, capacity, self.tenure)
         {
+            central.note_waiting(&state);
             return Poll::Ready(buffer);
         }
         match self.ticket {
@@ -376,6 +503,7 @@ impl Drop for PlaceInLine<'_> {
         let Some(mine) = self.ticket else { return };
         let mut state = self.pool.lock();
         state.line(self.tenure).retain(|(ticket, _)| *ticket != mine);
+        self.pool.0.central.note_waiting(&state);
         state.wake_first();
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     reader::{SequentialReader, StreamOptions},
     real,
     runtime::backend::{self, BackendChoice, BackendReport},
-    runtime::clock::Clock,
+    runtime::{clock::Clock, handle::Runtime},
     sim::SimDisk,
     writer::{SequentialWriter, WriteOptions},
 };
@@ -81,8 +81,8 @@ pub struct Disk(Arc<Inner>);
 struct Inner {
     storage: Storage,
     buffers: BufferPool,
-    histograms: Arc<Histograms>,
-    clock: Clock,
+    histograms: Histograms,
+    runtime: Runtime,
     backend: BackendReport,
 }
 
@@ -110,8 +110,8 @@ impl Disk {
         Disk(Arc::new(Inner {
             storage: Storage::Real { abilities: Mutex::default() },
             buffers: BufferPool::with_budget(options.buffer_budget, patience),
-            histograms: Arc::new(Histograms::empty()),
-            clock: Clock::system(),
+            histograms: Histograms::empty(),
+            runtime: Runtime::system(),
             backend: report,
         }))
     }
@@ -128,8 +128,8 @@ impl Disk {
         Disk(Arc::new(Inner {
             storage: Storage::Simulated(simulated.clone()),
             buffers: BufferPool::with_budget(options.buffer_budget, Patience::Turns(1000)),
-            histograms: Arc::new(Histograms::empty()),
-            clock: simulated.clock().clock(),
+            histograms: Histograms::empty(),
+            runtime: Runtime::simulated(simulated.runtime()),
             backend: BackendReport::of(BackendChoice::Pool),
         }))
     }
@@ -139,8 +139,13 @@ impl Disk {
         matches!(self.0.storage, Storage::Simulated(_))
     }
 
+    /// The runtime of the machine that the disk belongs to.
+    pub fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+
     pub fn clock(&self) -> &Clock {
-        &self.0.clock
+        self.0.runtime.clock()
     }
 
     /// Which backend runs, and what is to be logged about it.
@@ -156,7 +161,7 @@ impl Disk {
         self.0.histograms.snapshot()
     }
 
-    pub(crate) fn counters(&self) -> &Arc<Histograms> {
+    pub(crate) fn counters(&self) -> &Histograms {
         &self.0.histograms
     }
 
@@ -387,7 +392,7 @@ impl Disk {
     /// Creates a small file, which must not exist, and syncs it. Its directory entry is the caller's
     /// to sync.
     pub async fn write_new(&self, path: &Path, bytes: &[u8], purpose: Purpose) -> Result<()> {
-        let started = self.0.clock.now();
+        let started = self.clock().now();
         let owned = bytes.to_vec();
         let real = move |path: &Path| real::write_new(path, &owned);
         let written = self.on_bytes(path, bytes.len(), real, |s| s.write_new(path, bytes)).await;
@@ -409,9 +414,9 @@ impl Disk {
         len: usize,
         ok: bool,
     ) {
-        let took = (self.0.clock.now() - started).as_nanos() as u64;
+        let took = (self.clock().now() - started).as_nanos() as u64;
         let outcome = if ok { Ok(len) } else { Err(()) };
-        self.0.histograms.observed(purpose, outcome, crate::histogram::Seen::After(took));
+        self.0.histograms.here().observed(purpose, outcome, crate::histogram::Seen::After(took));
     }
 
     /// The entries of a directory, sorted by name.

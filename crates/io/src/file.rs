@@ -73,7 +73,8 @@ impl File {
         region: Region,
         buffer: AlignedBuf,
     ) -> InFlight {
-        let meter = Meter { histograms: self.0.disk.counters().clone(), purpose: self.0.purpose };
+        let meter =
+            Meter { histograms: self.0.disk.counters().here().clone(), purpose: self.0.purpose };
         match &self.0.handle {
             Handle::Real(file) => {
                 let mut flags = match self.0.choice.mode {

@@ -47,14 +47,15 @@ pub use runtime::backend::{
     Backend, BackendChoice, BackendReport, UnknownBackend, block_on, block_on_backend,
 };
 pub use runtime::clock::{self, Clock, SimClock};
-pub use runtime::random::Random;
+pub use runtime::handle::{Runtime, Thread};
+pub use runtime::random::{Random, random};
 pub use runtime::task::{Task, spawn, start, yield_now};
 pub use runtime::thread::{
     ThreadPriority, core_count, give_way, hurry_idle_threads, pin_to_core, spawn_thread,
     thread_priority,
 };
 pub use signals::{Signal, Signals};
-pub use sim::{Fault, FaultRule, SimDisk, SimSnapshot};
+pub use sim::{Fault, FaultRule, SimDisk, SimRuntime, SimSnapshot};
 pub use socket::{DetachedSocket, Listener, Socket};
 pub use sync::mesh::{Gone, Inbox, Mesh};
 pub use sync::notify::{Notified, Notify};

@@ -28,7 +28,7 @@ use compio::{
 
 use crate::{
     buffer::AlignedBuf,
-    histogram::{Histograms, Seen},
+    histogram::{Seen, ThreadHistograms},
     mode::Purpose,
     runtime::backend::{self, Backend},
     runtime::clock::{Clock, Instant},
@@ -60,7 +60,7 @@ const SEEN_AT_ONCE: Duration = Duration::from_micros(10);
 /// Where an operation is counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
-    pub(crate) histograms: Arc<Histograms>,
+    pub(crate) histograms: Arc<ThreadHistograms>,
     pub(crate) purpose: Purpose,
 }
 

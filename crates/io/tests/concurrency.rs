@@ -8,7 +8,7 @@ use std::{future::poll_fn, pin::pin, task::Poll};
 
 use halcyon_io::{
     AccessMode, BackendChoice, Disk, DiskOptions, Purpose, Random, StreamOptions, ThreadPriority,
-    WriteOptions, block_on, block_on_backend, spawn_thread,
+    WriteOptions, block_on, block_on_backend, random, spawn_thread,
 };
 use support::{ScratchDir, pattern};
 
@@ -33,7 +33,7 @@ async fn at_most<F: Future>(polls: u64, future: F) -> Option<F::Output> {
 #[test]
 fn dropped_half_way() {
     let scratch = ScratchDir::make("half-way");
-    let seed = Random::from_system().next_u64();
+    let seed = random().next_u64();
     eprintln!("seed {seed}");
     for backend in [BackendChoice::Uring, BackendChoice::Pool] {
         let outcome = block_on_backend(backend, async {

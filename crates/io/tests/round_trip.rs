@@ -9,7 +9,7 @@ use std::path::Path;
 
 use halcyon_io::{
     AccessMode, BackendChoice, Disk, DiskOptions, Error, Purpose, Random, StreamOptions,
-    WriteOptions, block_on_backend,
+    WriteOptions, block_on_backend, random,
 };
 use support::{ScratchDir, cached_pages, pattern};
 
@@ -118,7 +118,7 @@ fn awkward_sizes() {
 #[test]
 fn random_walks() {
     let scratch = ScratchDir::make("walks");
-    let seed = Random::from_system().next_u64();
+    let seed = random().next_u64();
     eprintln!("seed {seed}");
     let disk = Disk::real(DiskOptions::default());
     on_backends(async |backend| {

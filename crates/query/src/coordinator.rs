@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use halcyon_cql::plan::{self, Execution, Plan, ResultColumns, Variables};
 use halcyon_engine::Shard;
-use halcyon_io::Random;
 use halcyon_io::clock::unix_micros;
+use halcyon_io::random;
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::TableKind;
 
@@ -108,7 +108,7 @@ impl Coordinator {
         virtual_tables: Rc<dyn VirtualTables>,
         limits: RequestLimits,
     ) -> Coordinator {
-        let mut random = Random::from_system();
+        let mut random = random();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
         Coordinator { shard, virtual_tables, limits, uuids: uuid::Generator::seeded(seed) }
     }

@@ -5,7 +5,7 @@ mod node;
 use std::sync::Arc;
 
 use halcyon_engine::{CommitFailurePolicy, DiskFailurePolicy, Options};
-use halcyon_io::{Disk, Fault, FaultRule, block_on};
+use halcyon_io::{Disk, Fault, FaultRule};
 use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions};
 use node::code;
 
@@ -28,7 +28,7 @@ fn rule(path: &str) -> FaultRule {
 #[test]
 fn reads_and_writes_that_fail() {
     let (disk, sim) = Disk::simulated(1);
-    block_on(async {
+    sim.runtime().clone().block_on(async {
         let ignore = |options: &mut Options| {
             options.disk_failure_policy = DiskFailurePolicy::Ignore;
             options.commit_failure_policy = CommitFailurePolicy::Ignore;

@@ -14,7 +14,7 @@ mod node;
 
 use std::sync::Arc;
 
-use halcyon_io::block_on;
+use halcyon_io::SimRuntime;
 use halcyon_model::CqlType;
 use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions, Rows};
 use node::{code, start};
@@ -132,7 +132,7 @@ fn compared(line: &str) -> &str {
 #[test]
 fn answers_are_cassandras() {
     let recorded = include_str!("data/recorded_selects.txt");
-    block_on(async {
+    SimRuntime::seeded(1).block_on(async {
         let node = start().await;
         // Counters are counted under the node's own id.
         let host = "INSERT INTO system.local (key, host_id) VALUES ('local', 6ca5a9d1-4f6a-4d6f-8f9e-111111111111)";

@@ -12,7 +12,7 @@ mod node;
 use std::path::Path;
 use std::sync::Arc;
 
-use halcyon_io::block_on;
+use halcyon_io::SimRuntime;
 use halcyon_model::hex;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_query::{Client, Coordinator, Error, Outcome, PreparedStatement, QueryOptions, Rows};
@@ -162,7 +162,7 @@ fn sessions_are_answered_as_by_cassandra() {
     for file in files {
         let path = file.expect("readable").path();
         let recorded = std::fs::read_to_string(&path).expect("readable");
-        let wrong = block_on(differences(&recorded));
+        let wrong = SimRuntime::seeded(1).block_on(differences(&recorded));
         if !wrong.is_empty() {
             report.push(format!(
                 "{}: {} differ\n{}",

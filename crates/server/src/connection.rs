@@ -17,8 +17,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_io::clock::{Instant, now};
-use halcyon_io::{Clock, Notify, Socket, spawn, start};
+use halcyon_io::clock::{self, Instant, now};
+use halcyon_io::{Notify, Socket, spawn, start};
 use halcyon_protocol::{
     Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
     Opcode, ReplyTo, Response, Version,
@@ -374,7 +374,7 @@ async fn permit(
         let wait = rate.reserve();
         if !wait.is_zero() {
             warnings.push(rate.warning());
-            Clock::system().sleep(wait).await;
+            clock::sleep(wait).await;
         }
     }
     loop {
@@ -385,6 +385,6 @@ async fn permit(
             warnings.push(admission.bytes_warning());
         }
         // Room is made on any shard: looking again costs less than to have every answer wake up others.
-        Clock::system().sleep(ROOM_CHECK).await;
+        clock::sleep(ROOM_CHECK).await;
     }
 }

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport, Shard};
-use halcyon_io::clock::{Instant, now};
+use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
-    Clock, Disk, Inbox, Listener, Mesh, ThreadPriority, block_on, pin_to_core, spawn,
+    Clock, Disk, Inbox, Listener, Mesh, Thread, ThreadPriority, block_on, pin_to_core, spawn,
 };
 use halcyon_query::Coordinator;
 use halcyon_schema::LocalNode;
@@ -88,7 +88,7 @@ pub fn serve(
         drop((shared, engine));
         for thread in threads {
             // The thread has ended; a panic was reported when it happened.
-            let _ = thread.join();
+            let _ = thread.join().await;
         }
         drop(lock);
         log.say(format_args!("drained"));
@@ -264,7 +264,7 @@ async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Resu
         broadcast_address: address.ip(),
         rpc_address: address.ip(),
         rpc_port: address.port(),
-        gossip_generation: i32::try_from(halcyon_io::clock::unix_seconds()).unwrap_or(i32::MAX),
+        gossip_generation: i32::try_from(clock::unix_seconds()).unwrap_or(i32::MAX),
         schema_version: engine.catalog().version,
     };
     engine.join(node).await.map(drop).map_err(|e| Error::CannotStart(e.to_string()))
@@ -292,7 +292,8 @@ async fn start_shards(
     shared: &Arc<Shared>,
     inboxes: Vec<Inbox<ShardServer>>,
     io: halcyon_io::Backend,
-) -> Result<Vec<std::thread::JoinHandle<()>>, Error> {
+) -> Result<Vec<Thread<()>>, Error> {
+    let runtime = shared.disk.runtime();
     let mut threads = Vec::new();
     let (told, mut starts) = futures_channel::mpsc::unbounded::<Started>();
     for (index, inbox) in inboxes.into_iter().enumerate() {
@@ -302,13 +303,10 @@ async fn start_shards(
             if io == halcyon_io::Backend::Uring {
                 pin_to_core(index);
             }
-            block_on(run_shard(index, engine, shared, inbox, told));
+            run_shard(index, engine, shared, inbox, told)
         };
-        threads.push(halcyon_io::spawn_thread(
-            &format!("shard-{index}"),
-            ThreadPriority::Normal,
-            body,
-        ));
+        let name = format!("shard-{index}");
+        threads.push(runtime.spawn_thread(&name, ThreadPriority::Normal, body));
     }
     drop(told);
     for _ in 0..threads.len() {
@@ -385,7 +383,7 @@ async fn until_stopped(
                     FailurePolicy::StopWrites => {}
                 }
             }
-            Clock::system().sleep(ENGINE_CHECK).await;
+            clock::sleep(ENGINE_CHECK).await;
         }
     };
     futures_util::future::select(pin!(stop), pin!(watch)).await;

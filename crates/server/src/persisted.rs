@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_io::{Clock, spawn};
+use halcyon_io::{clock, spawn};
 use halcyon_model::request::Value;
 use halcyon_model::{Cursor, DecodeResult};
 use halcyon_query::{Client, Error, Outcome, Result};
@@ -103,7 +103,7 @@ fn row<'a>(cursor: &mut Cursor<'a>) -> DecodeResult<[Option<&'a [u8]>; 3]> {
 pub(crate) async fn tell_evictions(shard: Rc<ShardServer>) {
     let mut told = 0;
     loop {
-        Clock::system().sleep(EVICTIONS_TOLD).await;
+        clock::sleep(EVICTIONS_TOLD).await;
         let figures = shard.shared.prepared.figures();
         if figures.evictions > told {
             shard.shared.log.warning(format_args!(

@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use halcyon_engine::{Engine, SavedCache};
-use halcyon_io::clock::now;
-use halcyon_io::{Clock, spawn};
+use halcyon_io::clock::{self, now};
+use halcyon_io::spawn;
 
 use crate::log::Log;
 use crate::settings::SavedCaches;
@@ -31,7 +31,7 @@ pub(crate) fn keep(engine: &Arc<Engine>, settings: SavedCaches, log: &Log) {
             load(&engine, cache, settings.cache_load_timeout, &log).await;
             let Some(period) = period else { return };
             loop {
-                Clock::system().sleep(period).await;
+                clock::sleep(period).await;
                 let Some(engine) = engine.upgrade() else { return };
                 save(&engine, cache, most, &log).await;
             }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_io::{AccessMode, Clock, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, spawn};
+use halcyon_io::{AccessMode, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, clock, spawn};
 use halcyon_model::request::SchemaChange;
 use halcyon_protocol::{Event, EventType, StatusChange};
 use halcyon_query::{Coordinator, RequestLimits};
@@ -123,7 +123,7 @@ impl ShardServer {
                         self.shared
                             .log
                             .warning(format_args!("cannot accept a connection: {error}"));
-                        Clock::system().sleep(Duration::from_millis(100)).await;
+                        clock::sleep(Duration::from_millis(100)).await;
                     }
                 }
             }
@@ -190,7 +190,7 @@ impl ShardServer {
     pub(crate) async fn close_idle(self: Rc<Self>, timeout: Duration) {
         let pause = (timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
         while !self.draining.get() {
-            Clock::system().sleep(pause).await;
+            clock::sleep(pause).await;
             for connection in self.connections() {
                 if connection.idle() > timeout {
                     connection.close();
@@ -232,7 +232,7 @@ impl ShardServer {
         }
         let server = self.clone();
         spawn(async move {
-            Clock::system().sleep(DRAIN_PATIENCE).await;
+            clock::sleep(DRAIN_PATIENCE).await;
             server.connections().iter().for_each(|connection| connection.close());
         })
         .detach();

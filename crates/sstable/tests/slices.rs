@@ -5,7 +5,7 @@ mod corpus;
 
 use std::sync::Arc;
 
-use halcyon_io::{AccessMode, Disk, DiskOptions, Random, block_on};
+use halcyon_io::{AccessMode, Disk, DiskOptions, Random, block_on, random};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::{BoundKind, Clusterings};
 use halcyon_sstable::read::{CacheSizes, RangeStart, ReadCaches, SSTableReader};
@@ -214,7 +214,7 @@ async fn check(disk: &Disk, descriptor: &Descriptor, random: &mut Random) -> u64
 #[test]
 fn slices_are_those_of_a_scan() {
     let seed = std::env::var("HALCYON_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| Random::from_system().next_u64());
+    let seed = seed.unwrap_or_else(|| random().next_u64());
     eprintln!("HALCYON_SEED={seed}");
     let mut random = Random::seeded(seed);
     let mut descriptors = Vec::new();

@@ -6,17 +6,17 @@
 //! 3. Once a second it computes the backlog and reacts to it (`backlog`).
 //! 4. Once a minute it asks the strategies of all tables, because data expires without any event.
 
-use std::future::poll_fn;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_channel::mpsc::UnboundedReceiver;
+use futures_util::{FutureExt, StreamExt};
 
-use halcyon_io::clock::Instant;
-use halcyon_io::{ThreadPriority, block_on, spawn_thread};
+use halcyon_io::ThreadPriority;
+use halcyon_io::clock::{Clock, Instant};
 
 use super::schedule::Work;
 use crate::engine::Engine;
@@ -30,33 +30,14 @@ const FIRST_TABLES_LOOK: Duration = Duration::from_secs(10);
 impl Engine {
     /// To be called once, after the start.
     pub(crate) fn start_control(self: &Arc<Engine>) {
-        if self.disk.is_simulated() {
-            return;
-        }
         let Some(woken) = self.compactions.take_listener() else { return };
         let engine = Arc::downgrade(self);
         let began = self.disk.clock().now();
-        let body = move || control(&engine, &woken, began);
-        let thread = spawn_thread("compaction-control", ThreadPriority::Normal, body);
+        let clock = self.disk.clock().clone();
+        let body = move || control(engine, woken, clock, began);
+        let runtime = self.disk.runtime();
+        let thread = runtime.spawn_thread("compaction-control", ThreadPriority::Normal, body);
         self.compactions.set_control(thread);
-    }
-
-    /// Where there is no control thread, because the disk is simulated: does what is due, on as many compactors as there are.
-    pub(crate) async fn catch_up(&self) {
-        let Some(engine) = self.this.upgrade().filter(|_| self.disk.is_simulated()) else { return };
-        let mut compactors = FuturesUnordered::new();
-        poll_fn(|context| {
-            loop {
-                let slots = engine.compactions.schedule.slots();
-                compactors.extend(slots.into_iter().map(|slot| engine.clone().compactor(slot)));
-                match compactors.poll_next_unpin(context) {
-                    Poll::Ready(Some(())) => {}
-                    Poll::Ready(None) => return Poll::Ready(()),
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-        })
-        .await;
     }
 
     /// One compaction thread.
@@ -75,25 +56,26 @@ impl Engine {
     fn start_compactors(self: &Arc<Engine>) {
         for slot in self.compactions.schedule.slots() {
             let engine = self.clone();
-            let body = move || block_on(engine.compactor(slot));
-            drop(spawn_thread("compaction", ThreadPriority::Idle, body));
+            let body = move || engine.compactor(slot);
+            self.disk.runtime().spawn_thread("compaction", ThreadPriority::Idle, body).detach();
         }
     }
 }
 
-fn control(engine: &Weak<Engine>, woken: &Receiver<()>, began: Instant) {
+async fn control(
+    engine: Weak<Engine>,
+    mut woken: UnboundedReceiver<()>,
+    clock: Clock,
+    began: Instant,
+) {
     let mut pause = BACKLOG_LOOK;
     let (mut backlog_looked, mut tables_due) = (began, began + FIRST_TABLES_LOOK);
-    loop {
-        if woken.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
-            return;
-        }
-        while woken.try_recv().is_ok() {}
+    while woken_or_after(&mut woken, &clock, pause).await {
         let Some(engine) = engine.upgrade() else { return };
         if engine.compactions.schedule.is_stopped() {
             return;
         }
-        let now = engine.disk.clock().now();
+        let now = clock.now();
         if now >= tables_due {
             tables_due = now + TABLES_LOOK;
             engine.consider_all();
@@ -105,4 +87,16 @@ fn control(engine: &Weak<Engine>, woken: &Receiver<()>, began: Instant) {
         engine.start_compactors();
         pause = if engine.keep_pace(now) { LATENCY_LOOK } else { BACKLOG_LOOK };
     }
+}
+
+/// Waits for a wake-up, at most for `pause`, and takes all that have come. `false`: the schedule is gone.
+async fn woken_or_after(woken: &mut UnboundedReceiver<()>, clock: &Clock, pause: Duration) -> bool {
+    let mut sleep = pin!(clock.sleep(pause));
+    let goes_on = poll_fn(|context| match woken.poll_next_unpin(context) {
+        Poll::Ready(wake) => Poll::Ready(wake.is_some()),
+        Poll::Pending => sleep.as_mut().poll(context).map(|()| true),
+    })
+    .await;
+    while woken.next().now_or_never().flatten().is_some() {}
+    goes_on
 }

@@ -154,7 +154,6 @@ impl Engine {
                 let _ = answer.send(engine.compact_whole(&store).await);
             })
         }));
-        self.catch_up().await;
         answered.await.map_err(|_| halcyon_io::Gone)?
     }
 

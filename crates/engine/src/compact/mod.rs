@@ -23,14 +23,13 @@ mod pick;
 mod schedule;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
+use futures_channel::mpsc::UnboundedReceiver;
 use halcyon_compaction::strategy::{Output, shard_boundaries};
 use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, run_and_keep};
 use halcyon_io::clock::Instant;
-use halcyon_io::{Disk, StreamOptions};
+use halcyon_io::{Disk, StreamOptions, Thread};
 use halcyon_sstable::SSTableId;
 use halcyon_stream::TableId;
 
@@ -108,8 +107,8 @@ impl Shape {
 pub(crate) struct Compactions {
     schedule: Arc<Schedule>,
     /// Until the control thread takes it.
-    listener: Mutex<Option<Receiver<()>>>,
-    control: Mutex<Option<JoinHandle<()>>>,
+    listener: Mutex<Option<UnboundedReceiver<()>>>,
+    control: Mutex<Option<Thread<()>>>,
     pace: Pace,
     running: Mutex<Vec<Running>>,
     next: AtomicU64,
@@ -176,11 +175,11 @@ impl Compactions {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_listener(&self) -> Option<Receiver<()>> {
+    fn take_listener(&self) -> Option<UnboundedReceiver<()>> {
         self.listener.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn set_control(&self, thread: JoinHandle<()>) {
+    fn set_control(&self, thread: Thread<()>) {
         *self.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
@@ -196,7 +195,7 @@ impl Compactions {
         let control = self.control.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(control) = control {
             // It was woken by the stop, and does nothing that takes time; a panic was told when it happened.
-            let _ = control.join();
+            let _ = control.join().await;
         }
     }
 }
@@ -211,6 +210,11 @@ impl Drop for Listed<'_> {
 }
 
 impl Engine {
+    #[cfg(test)]
+    pub(crate) fn compactions_are_idle(&self) -> bool {
+        !self.compactions.schedule.is_working() && self.compactions.schedule.waiting() == 0
+    }
+
     /// What runs now.
     pub fn compactions(&self) -> Vec<CompactionTask> {
         let shown = |running: &Running| CompactionTask {
@@ -238,7 +242,7 @@ impl Engine {
             group.inputs.first().map(|i| i.descriptor().directory.display().to_string());
         let nanos =
             u64::try_from(self.disk.clock().unix_micros()).unwrap_or(0).saturating_mul(1000);
-        let id = SSTableId::fresh(nanos, halcyon_io::Random::from_system().next_u64());
+        let id = SSTableId::fresh(nanos, self.disk.runtime().random().next_u64());
         let running = Running {
             number: self.compactions.next.fetch_add(1, Relaxed),
             id: id.to_uuid().unwrap_or_default(),
@@ -330,7 +334,7 @@ impl Engine {
             read_ahead_budget: READ_AHEAD,
             write_buffer: self.options.direct_write_buffer_size,
             limiter: self.compactions.pace.limiter.clone(),
-            own_thread: !self.disk.is_simulated(),
+            own_thread: true,
         })
     }
 }

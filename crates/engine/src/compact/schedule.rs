@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_channel::oneshot;
 
 use crate::engine::Engine;
@@ -25,7 +25,7 @@ pub(super) enum Work {
 
 pub(super) struct Schedule {
     state: Mutex<State>,
-    wake: Sender<()>,
+    wake: UnboundedSender<()>,
 }
 
 struct State {
@@ -42,8 +42,8 @@ pub(super) struct Slot(Arc<Schedule>);
 
 impl Schedule {
     /// The receiver wakes the control thread.
-    pub(super) fn new(limit: usize) -> (Arc<Schedule>, Receiver<()>) {
-        let (wake, woken) = channel();
+    pub(super) fn new(limit: usize) -> (Arc<Schedule>, UnboundedReceiver<()>) {
+        let (wake, woken) = unbounded();
         let state =
             State { due: VecDeque::new(), working: 0, limit, stopped: false, waiting: Vec::new() };
         (Arc::new(Schedule { state: Mutex::new(state), wake }), woken)
@@ -54,8 +54,8 @@ impl Schedule {
     }
 
     pub(super) fn wake(&self) {
-        // Without a control thread, the task that waits for the work runs it.
-        let _ = self.wake.send(());
+        // An error means that the control thread has ended, and with it all compaction.
+        let _ = self.wake.unbounded_send(());
     }
 
     pub(super) fn look_at(&self, store: &Arc<Store>) {
@@ -161,6 +161,8 @@ impl Drop for Slot {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::{FutureExt, StreamExt};
+
     use super::*;
 
     fn job() -> Job {
@@ -170,9 +172,9 @@ mod tests {
     /// Proves that there are never more threads than the limit, whenever it changes, and that what is due wakes the listener.
     #[test]
     fn threads_up_to_the_limit() {
-        let (schedule, woken) = Schedule::new(2);
+        let (schedule, mut woken) = Schedule::new(2);
         (0..5).for_each(|_| schedule.add(job()));
-        assert_eq!(woken.try_iter().count(), 5);
+        assert_eq!(std::iter::from_fn(|| woken.next().now_or_never().flatten()).count(), 5);
         let mut slots = schedule.slots();
         assert_eq!((slots.len(), schedule.slots().len()), (2, 0));
         assert!(slots.iter().all(|slot| slot.next().is_some()));

@@ -189,7 +189,6 @@ impl Engine {
             });
             outcome = outcome.and(flushed.await?);
         }
-        self.catch_up().await;
         outcome
     }
 

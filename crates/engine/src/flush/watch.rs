@@ -38,10 +38,9 @@ impl Shard {
     }
 
     /// Flushes tables whose memtable has grown older than `memtable_flush_period_in_ms` allows, for as long as the shard lives.
-    /// A simulated clock does not advance on its own: the test that moves it calls `flush_expired`.
     pub(crate) fn watch_periods(&self) {
         let (clock, this) = (self.engine().disk.clock().clone(), self.handle());
-        let Some(this) = this.filter(|_| !self.engine().disk.is_simulated()) else { return };
+        let Some(this) = this else { return };
         let this = Rc::downgrade(&this);
         let watching = async move {
             let mut pause = PERIOD_CHECK;

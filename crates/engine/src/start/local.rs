@@ -52,7 +52,9 @@ impl Engine {
         }
         match saved.host_id {
             Some(host_id) => node.host_id = host_id,
-            None if node.host_id == [0; 16] => node.host_id = random_uuid(),
+            None if node.host_id == [0; 16] => {
+                node.host_id = random_uuid(self.disk.runtime().random())
+            }
             None => {}
         }
         let clock = self.disk.clock();
@@ -117,7 +119,6 @@ fn placed(what: &str, given: String, saved: Option<String>, default: &str) -> Re
     }
 }
 
-fn random_uuid() -> [u8; 16] {
-    let mut random = Random::from_system();
+fn random_uuid(mut random: Random) -> [u8; 16] {
     halcyon_model::uuid::random(random.next_u64(), random.next_u64())
 }

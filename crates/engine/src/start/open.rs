@@ -360,14 +360,14 @@ impl Opening {
     ) -> (Arc<Engine>, RecoveryReport) {
         let Opening { disk, options, stores, report, .. } = self;
         let (mesh, inboxes) = Mesh::new(options.shards, INBOX);
-        let flushers = Arc::new(if disk.is_simulated() {
-            Background::none()
-        } else {
-            Background::threads("flush", options.flush_writers, ThreadPriority::Batch)
-        });
+        let flushers = Arc::new(Background::start(
+            disk.runtime(),
+            "flush",
+            options.flush_writers,
+            ThreadPriority::Batch,
+        ));
         let compactions = Compactions::new(&disk, &options);
-        let engine = Arc::new_cyclic(|this| Engine {
-            this: this.clone(),
+        let engine = Arc::new(Engine {
             catalog: ArcSwap::new(catalog),
             stores: ArcSwap::from_pointee(stores),
             mesh,

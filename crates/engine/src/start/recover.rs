@@ -99,11 +99,11 @@ impl Gathered {
     }
 }
 
-fn replay_options(disk: &Disk, options: &Options) -> ReplayOptions {
+fn replay_options(options: &Options) -> ReplayOptions {
     ReplayOptions {
         directory: options.commitlog.directory.clone(),
         mode: options.commitlog.mode,
-        threads: if disk.is_simulated() { 1 } else { options.shards },
+        threads: options.shards,
         on_corruption: options.on_corruption,
     }
 }
@@ -124,7 +124,7 @@ pub(crate) async fn replay_schema(
     let gathered = Gathered::new(tables, Truncations::new());
     let shared = gathered.clone();
     let visit = move |shard: u32, at, bytes: &[u8]| shared.visit(shard, at, bytes);
-    let report = replay(disk, &replay_options(disk, options), visit, async |_| Ok(())).await;
+    let report = replay(disk, &replay_options(options), visit, async |_| Ok(())).await;
     let report = report.map_err(refused)?;
     let State { by_shard, truncations, .. } = std::mem::take(&mut *gathered.state());
     Ok((by_shard.into_values().collect(), truncations, report))
@@ -155,7 +155,7 @@ impl Engine {
                 engine.flush_replayed(grown).await.map_err(|e| e.to_string())
             }
         };
-        let options = replay_options(&self.disk, &self.options);
+        let options = replay_options(&self.options);
         let report = replay(&self.disk, &options, visit, pause).await.map_err(refused)?;
         let State { by_shard, counts, .. } = std::mem::take(&mut *gathered.state());
         for memtables in by_shard.into_values() {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use halcyon_io::{Disk, SimDisk, block_on, spawn};
+use halcyon_io::{Disk, SimDisk, SimRuntime, spawn, yield_now};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::options::TableOptions;
 use halcyon_model::schema::{ColumnDef, TableSchema};
@@ -179,20 +179,21 @@ async fn start_with(disk: Disk, set: impl FnOnce(&mut Options)) -> Result<Node> 
     Ok(Node { engine, shard, report })
 }
 
-/// Runs on a thread and a runtime of its own, of which nothing is left afterwards: as a process that is killed.
-fn life<T: Send + 'static, F: Future<Output = T>>(
-    sim: &SimDisk,
-    body: impl FnOnce(Disk) -> F + Send + 'static,
-) -> T {
+/// Runs on a simulated runtime of its own; a disk that is made inside belongs to it.
+fn simulate<T>(body: impl Future<Output = T>) -> T {
+    SimRuntime::seeded(1).block_on(body)
+}
+
+/// Runs on the disk's runtime, where nothing is left afterwards: as a process that is killed.
+fn life<T, F: Future<Output = T>>(sim: &SimDisk, body: impl FnOnce(Disk) -> F) -> T {
     let disk = Disk::on_simulated(sim, halcyon_io::DiskOptions::default());
-    let thread = std::thread::spawn(move || block_on(body(disk)));
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    sim.runtime().block_on(body(disk))
 }
 
 /// Proves that what is written is read, before and after a flush, forwards, backwards and in slices.
 #[test]
 fn written_is_read() {
-    block_on(async {
+    simulate(async {
         let (disk, _) = Disk::simulated(1);
         let node = start(disk).await.expect("starts");
         let table = table();
@@ -581,21 +582,28 @@ fn a_full_disk() {
 /// Proves that conditional writes of one partition wait for each other in their order, and that one who gives up is passed over.
 #[test]
 fn locks_are_passed_on() {
-    block_on(async {
+    simulate(async {
         let (disk, _) = Disk::simulated(6);
         let node = start(disk).await.expect("starts");
         let order = Rc::new(std::cell::RefCell::new(Vec::new()));
+        let asked = Rc::new(std::cell::RefCell::new(Vec::new()));
         let first = node.shard.lock(ID, &key(1)).await;
         let other = node.shard.lock(ID, &key(2)).await;
         let waiters: Vec<_> = (0..4)
             .map(|n| {
                 let (shard, order) = (node.shard.clone(), order.clone());
+                let asked = asked.clone();
                 spawn(async move {
+                    asked.borrow_mut().push(n);
                     let _held = shard.lock(ID, &key(1)).await;
                     order.borrow_mut().push(n);
                 })
             })
             .collect();
+        for _ in 0..1000 {
+            yield_now().await;
+        }
+        assert_eq!(asked.borrow().len(), 4);
         {
             let key = key(1);
             let mut impatient = std::pin::pin!(node.shard.lock(ID, &key));
@@ -608,7 +616,7 @@ fn locks_are_passed_on() {
         for waiter in waiters {
             waiter.await.expect("no panic");
         }
-        assert_eq!(*order.borrow(), [0, 1, 2, 3]);
+        assert_eq!(*order.borrow(), *asked.borrow());
         drop(node.shard.lock(ID, &key(1)).await);
     });
 }

@@ -213,14 +213,14 @@ async fn compare(
 /// compactions, truncations, schema changes and time that passes.
 #[test]
 fn a_row_cache_changes_no_answer() {
-    let hits: u64 = (0..10).map(|seed| block_on(history(seed))).sum();
+    let hits: u64 = (0..10).map(|seed| simulate(history(seed))).sum();
     assert!(hits > 150, "{hits} hits: too few to prove anything");
 }
 
 /// Proves that a head is not kept when its partition is written to while it is read.
 #[test]
 fn what_is_written_meanwhile_is_not_kept() {
-    block_on(async {
+    simulate(async {
         let (disk, _) = Disk::simulated(1);
         let node = start_with(disk, 1 << 20).await;
         let table = table_with("t", &[("keys", "ALL"), ("rows_per_partition", "ALL")], 0);
@@ -247,7 +247,7 @@ fn what_is_written_meanwhile_is_not_kept() {
 /// Proves that `caching = {'keys': 'NONE'}` keeps a table out of the key cache, and `ALL` puts it in.
 #[test]
 fn the_key_cache_is_asked_for() {
-    block_on(async {
+    simulate(async {
         let (disk, _) = Disk::simulated(1);
         let node = start_with(disk, 0).await;
         for (keys, found) in [("NONE", 0), ("ALL", 1)] {
@@ -266,7 +266,7 @@ fn the_key_cache_is_asked_for() {
 /// Proves that a memtable is flushed when it is older than `memtable_flush_period_in_ms`, and not before.
 #[test]
 fn old_memtables_are_flushed() {
-    block_on(async {
+    simulate(async {
         let (disk, _) = Disk::simulated(1);
         let node = start_with(disk.clone(), 0).await;
         let table = table_with("t", &[("keys", "ALL")], 5000);
@@ -275,27 +275,30 @@ fn old_memtables_are_flushed() {
             let stats = node.engine.table_stats();
             stats.iter().find(|s| s.table == "t").map_or(0, |s| s.sstables)
         };
-        disk.clock().sleep(Duration::from_secs(10)).await;
-        // An empty one begins anew.
-        assert_eq!(node.shard.flush_expired(), Some(Duration::from_secs(5)));
+        // An empty one starts its period again: wait for that, so that the next starts here.
+        let of_shard = node.shard.table(&table).expect("there");
+        let first = of_shard.active().made();
+        for _ in 0..1000 {
+            if of_shard.active().made() > first {
+                break;
+            }
+            disk.clock().sleep(Duration::from_millis(10)).await;
+        }
+        assert!(of_shard.active().made() > first && sstables() == 0);
         node.shard.apply(vec![insert(&table, 1, 1, 1, 1)]).await.expect("applied");
         for (seconds, expected) in [(4, 0), (2, 1)] {
             disk.clock().sleep(Duration::from_secs(seconds)).await;
-            node.shard.flush_expired();
-            let of_shard = node.shard.table(&table).expect("there");
             while of_shard.flushing.get() {
                 of_shard.flushed.notified().await;
             }
             assert_eq!(sstables(), expected);
         }
         // While one cannot be written yet, because a write is on its way to it, no more pile up behind it.
-        let of_shard = node.shard.table(&table).expect("there");
         let mut pins = Vec::new();
         for c in 0..3 {
             node.shard.apply(vec![insert(&table, 1, c, 1, 1)]).await.expect("applied");
             pins.push(of_shard.active().pin());
             disk.clock().sleep(Duration::from_secs(6)).await;
-            node.shard.flush_expired();
             assert_eq!(of_shard.frozen.borrow().len(), 1);
         }
     });

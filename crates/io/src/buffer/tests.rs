@@ -150,3 +150,50 @@ fn leaving_the_line() {
         drop(held);
     });
 }
+
+/// Proves that a thread that reads again and again takes the pool's lock only for its first buffers, also where many threads do.
+#[test]
+fn threads_keep_to_their_shares() {
+    const THREADS: usize = 8;
+    let pool = BufferPool::with_budget(64 << 20, Patience::Turns(50));
+    let barrier = std::sync::Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let warm: Vec<_> =
+                    (0..4).map(|_| pool.take_if_free(16 * KIB, Tenure::Short)).collect();
+                drop(warm);
+                barrier.wait();
+                let before = pool.times_locked();
+                barrier.wait();
+                for _ in 0..1000 {
+                    let pair = [(); 2].map(|()| pool.take_if_free(16 * KIB, Tenure::Short));
+                    assert!(pair.iter().all(Option::is_some));
+                }
+                barrier.wait();
+                // Each thread's own question counts once.
+                assert!(pool.times_locked() <= before + 2 * THREADS as u64);
+            });
+        }
+    });
+    assert_eq!(pool.held(), 0);
+}
+
+/// Proves that what other threads keep free is there for one that needs the whole budget, whether it waits or not.
+#[test]
+fn shares_are_taken_back() {
+    let pool = BufferPool::with_budget(1024 * KIB, Patience::Turns(50));
+    let fill = || drop(pool.take_if_free(16 * KIB, Tenure::Short));
+    std::thread::scope(|scope| {
+        scope.spawn(fill);
+    });
+    assert_eq!(pool.held(), 0);
+    assert!(pool.lock().held > 0);
+    let all = pool.take_if_free(1024 * KIB, Tenure::Short).expect("nothing is handed out");
+    drop(all);
+    std::thread::scope(|scope| {
+        scope.spawn(fill);
+    });
+    assert!(block_on(pool.take_or_wait(1024 * KIB, Tenure::Short)).is_ok());
+    assert!(!pool.0.central.waiting.load(Relaxed));
+}

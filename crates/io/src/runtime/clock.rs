@@ -1,8 +1,9 @@
 //! Time enters the program here and nowhere else.
 //!
-//! A [`Clock`] is a handle: the system's, or one that a test moves by hand. A simulated sleep moves
-//! the clock instead of waiting, so simulated hours pass at once and always in the same way. The free
-//! functions ask the clock that the thread has entered, by default the system's.
+//! A [`Clock`] is a handle: the system's, or a simulated one, which moves when all tasks of its [`crate::SimRuntime`] wait, or by
+//! hand. Where
+//! no simulated runtime runs, a simulated sleep moves the clock instead of waiting. The free functions ask the clock that the thread
+//! has entered, by default the system's.
 
 use std::{
     cell::RefCell,
@@ -13,6 +14,8 @@ use std::{
     },
     time::Duration,
 };
+
+use crate::sim::executor;
 
 /// A point of a monotonic clock, in nanoseconds since an origin of that clock's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,11 +83,14 @@ impl Clock {
     pub async fn sleep(&self, duration: Duration) {
         match &self.simulated {
             None => compio::runtime::time::sleep(duration).await,
-            Some(clock) => {
-                clock.advance(duration);
-                // Whoever sleeps lets others run.
-                super::task::yield_now().await;
-            }
+            Some(clock) => match executor::entered().filter(|runtime| runtime.clock().is(clock)) {
+                Some(runtime) => executor::Sleep::until(runtime, self.now() + duration).await,
+                None => {
+                    clock.advance(duration);
+                    // A sleep lets others run.
+                    super::task::yield_now().await;
+                }
+            },
         }
     }
 
@@ -124,6 +130,12 @@ pub fn unix_seconds() -> i64 {
     THREAD_CLOCK.with(|clock| clock.borrow().unix_seconds())
 }
 
+/// Waits, on the thread's clock.
+pub async fn sleep(duration: Duration) {
+    let clock = THREAD_CLOCK.with(|clock| clock.borrow().clone());
+    clock.sleep(duration).await;
+}
+
 /// A clock that moves only when told. Starts at 2020-09-13T12:26:40Z.
 #[derive(Debug, Clone)]
 pub struct SimClock(Arc<SimTime>);
@@ -144,6 +156,10 @@ impl SimClock {
 
     pub fn clock(&self) -> Clock {
         Clock { simulated: Some(self.clone()) }
+    }
+
+    fn is(&self, other: &SimClock) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub fn advance(&self, duration: Duration) {

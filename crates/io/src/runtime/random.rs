@@ -1,6 +1,12 @@
 //! Randomness enters the program here and nowhere else: a seeded generator, or one that the kernel
 //! seeds. Not for secrets.
 
+/// A generator of the runtime that the thread has entered; see [`crate::Runtime::random`].
+pub fn random() -> Random {
+    crate::sim::executor::entered()
+        .map_or_else(Random::from_system, |simulation| simulation.random())
+}
+
 /// xoshiro256++ (Blackman and Vigna), seeded through SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Random {
@@ -21,7 +27,7 @@ impl Random {
     }
 
     /// Seeded by the kernel.
-    pub fn from_system() -> Random {
+    pub(crate) fn from_system() -> Random {
         let mut seed = [0u8; 8];
         // SAFETY: the pointer and length are those of a live local array.
         let got = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };

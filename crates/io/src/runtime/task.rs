@@ -5,14 +5,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// A started task. Dropping it lets the task go on.
+use crate::sim::executor::{self, SimTask};
+
+/// A started task. Dropping this lets the task run on.
 #[derive(Debug)]
 #[must_use = "await it, or say `detach`"]
-pub struct Task<T>(Option<compio::runtime::JoinHandle<T>>);
+pub struct Task<T>(Kind<T>);
 
-/// Starts a task on this thread; call it inside `block_on`.
+#[derive(Debug)]
+enum Kind<T> {
+    System(compio::runtime::JoinHandle<T>),
+    Simulated(SimTask<T>),
+    Ended,
+}
+
+/// Starts a task on the runtime that runs on this thread; call it inside `block_on`.
 pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> Task<T> {
-    Task(Some(compio::runtime::spawn(future)))
+    Task(match executor::try_spawn(future) {
+        Ok(task) => Kind::Simulated(task),
+        Err(future) => Kind::System(compio::runtime::spawn(future)),
+    })
 }
 
 /// Runs a future as far as it gets at once, and the rest of it as a task: most requests for what is in memory never become one.
@@ -35,7 +47,7 @@ impl<T> Task<T> {
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        if let Some(handle) = self.0.take() {
+        if let Kind::System(handle) = std::mem::replace(&mut self.0, Kind::Ended) {
             handle.detach();
         }
     }
@@ -59,10 +71,15 @@ impl<T> Future for Task<T> {
     type Output = Option<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let Some(handle) = self.0.as_mut() else { return Poll::Ready(None) };
-        let outcome = std::task::ready!(Pin::new(handle).poll(context));
-        self.0 = None;
-        Poll::Ready(outcome.ok())
+        let outcome = match &mut self.0 {
+            Kind::System(handle) => Pin::new(handle).poll(context).map(Result::ok),
+            Kind::Simulated(task) => task.poll(context),
+            Kind::Ended => return Poll::Ready(None),
+        };
+        if outcome.is_ready() {
+            self.0 = Kind::Ended;
+        }
+        outcome
     }
 }
 

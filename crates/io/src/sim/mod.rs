@@ -12,10 +12,11 @@
 //!    scenario once, asks [`SimDisk::ops_count`], and then crashes at each index has seen every
 //!    crash point.
 //! 5. Faults are armed by count or by path and operation; bits are flipped by hand; a capacity makes
-//!    the disk full. Time is a [`SimClock`].
+//!    the disk full. Time is the [`SimRuntime`]'s.
 //!
 //! All operations complete at once, in program order: the same seed and program give the same disk.
 
+pub(crate) mod executor;
 mod faults;
 mod names;
 mod state;
@@ -28,6 +29,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+pub use executor::SimRuntime;
 pub use faults::{Fault, FaultRule};
 use state::State;
 
@@ -47,7 +49,7 @@ pub struct SimDisk(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    clock: SimClock,
+    runtime: SimRuntime,
 }
 
 /// Everything on a simulated disk at one moment.
@@ -57,7 +59,8 @@ pub struct SimSnapshot(State);
 impl SimDisk {
     pub(crate) fn empty(seed: u64) -> SimDisk {
         let state = Mutex::new(State::empty(seed));
-        SimDisk(Arc::new(Shared { state, clock: SimClock::started() }))
+        let runtime = executor::entered().unwrap_or_else(|| SimRuntime::seeded(seed));
+        SimDisk(Arc::new(Shared { state, runtime }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -65,11 +68,16 @@ impl SimDisk {
     }
 
     fn now_ms(&self) -> i64 {
-        self.0.clock.clock().unix_micros() / 1000
+        self.clock().clock().unix_micros() / 1000
     }
 
     pub fn clock(&self) -> &SimClock {
-        &self.0.clock
+        self.0.runtime.clock()
+    }
+
+    /// The runtime that its machine runs: the one in whose `block_on` the disk was made, else one of its own.
+    pub fn runtime(&self) -> &SimRuntime {
+        &self.0.runtime
     }
 
     // ---- crashing ----

@@ -1,4 +1,6 @@
-//! Waiting for other tasks and other threads.
+//! Waiting for other tasks and other threads, and keeping out of other threads' cache lines.
 
 pub(crate) mod mesh;
 pub(crate) mod notify;
+pub(crate) mod per_thread;
+pub(crate) mod semaphore;

@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use halcyon_engine::{Engine, Shard};
-use halcyon_io::Clock;
-use halcyon_io::clock::{Instant, now};
+use halcyon_io::clock::{self, Instant, now};
 
 use super::Views;
 use super::rows::Rows;
@@ -124,7 +123,7 @@ pub(crate) async fn watch_rates(engine: Arc<Engine>, rates: Arc<CacheRates>) {
     while let Some(engine) = engine.upgrade() {
         rates.note(of_all(&engine, None).await, now());
         drop(engine);
-        Clock::system().sleep(TICK).await;
+        clock::sleep(TICK).await;
     }
 }
 

@@ -7,16 +7,16 @@
 //!   rows → batch ──(bounded channel)──▶  chunk → compress → CRC32 → digest → SequentialWriter
 //!        ◀──(empty batches come back)──
 //! ```
-//! On a simulated disk, and where a thread would be a waste (flush of a shard), the same encoder runs on the caller's thread.
+//! Where a thread would be a waste (flush of a shard), the same encoder runs on the caller's thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
 
+use futures_channel::mpsc::{Receiver, Sender, channel};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use halcyon_io::{
-    AccessMode, Disk, Purpose, SequentialWriter, WriteOptions, give_way, thread_priority,
+    AccessMode, Disk, Purpose, SequentialWriter, Thread, WriteOptions, give_way, thread_priority,
 };
 use halcyon_model::options::Compression;
 
@@ -186,10 +186,10 @@ pub(crate) struct DataWriter {
 enum Stage {
     InPlace(Box<ChunkEncoder>),
     Thread {
-        batches: SyncSender<Vec<u8>>,
+        batches: Sender<Vec<u8>>,
         empties: Receiver<Vec<u8>>,
         /// Bytes of Data.db written so far.
-        thread: JoinHandle<Result<DataSummary>>,
+        thread: Thread<Result<DataSummary>>,
         progress: Arc<AtomicU64>,
     },
     Gone,
@@ -244,8 +244,8 @@ impl DataWriter {
     }
 
     fn empty_batch(&mut self) -> Vec<u8> {
-        let recycled = match &self.encoder {
-            Stage::Thread { empties, .. } => empties.try_recv().ok(),
+        let recycled = match &mut self.encoder {
+            Stage::Thread { empties, .. } => empties.next().now_or_never().flatten(),
             _ => None,
         };
         recycled.unwrap_or_else(|| Vec::with_capacity(self.batch_length + BATCH / 4))
@@ -255,12 +255,12 @@ impl DataWriter {
         match &mut self.encoder {
             Stage::InPlace(encoder) => encoder.encode(&batch).await,
             Stage::Thread { batches, .. } => {
-                if batches.send(batch).is_ok() {
+                if batches.send(batch).await.is_ok() {
                     return Ok(());
                 }
                 // The thread ended early: its error is the reason.
                 Err(match std::mem::replace(&mut self.encoder, Stage::Gone) {
-                    Stage::Thread { thread, .. } => join(thread).err().unwrap_or_else(gone),
+                    Stage::Thread { thread, .. } => join(thread).await.err().unwrap_or_else(gone),
                     _ => gone(),
                 })
             }
@@ -287,7 +287,7 @@ impl DataWriter {
             Stage::InPlace(encoder) => encoder.finish().await,
             Stage::Thread { batches, thread, .. } => {
                 drop(batches);
-                join(thread)
+                join(thread).await
             }
             Stage::Gone => Err(gone()),
         }
@@ -302,7 +302,7 @@ impl Drop for DataWriter {
         {
             drop(batches);
             // The writer is dropped only after an error, which is what gets reported.
-            let _ = join(thread);
+            thread.end();
         }
     }
 }
@@ -311,28 +311,28 @@ fn gone() -> Error {
     Error::Invalid("the writer of Data.db has failed before".into())
 }
 
-fn join(thread: JoinHandle<Result<DataSummary>>) -> Result<DataSummary> {
-    thread.join().unwrap_or_else(|_| Err(Error::Invalid("the encoder thread panicked".into())))
+async fn join(thread: Thread<Result<DataSummary>>) -> Result<DataSummary> {
+    let outcome = thread.join().await;
+    outcome.unwrap_or_else(|| Err(Error::Invalid("the encoder thread panicked".into())))
 }
 
 fn start_thread(target: DataTarget) -> Stage {
-    let (batches, work) = sync_channel::<Vec<u8>>(IN_FLIGHT);
-    let (give_back, empties) = sync_channel::<Vec<u8>>(IN_FLIGHT + 2);
+    let (batches, mut work) = channel::<Vec<u8>>(IN_FLIGHT);
+    let (mut give_back, empties) = channel::<Vec<u8>>(IN_FLIGHT + 2);
     let progress = Arc::new(AtomicU64::new(0));
     let reported = progress.clone();
-    let encode_all = move || {
-        halcyon_io::block_on(async move {
-            let mut encoder = ChunkEncoder::create(target).await?;
-            while let Ok(mut batch) = work.recv() {
-                encoder.encode(&batch).await?;
-                reported.store(encoder.writer.position(), Ordering::Relaxed);
-                batch.clear();
-                // A full channel only means that the batch is not needed again.
-                let _ = give_back.try_send(batch);
-            }
-            encoder.finish().await
-        })
+    let runtime = target.disk.runtime().clone();
+    let encode_all = move || async move {
+        let mut encoder = ChunkEncoder::create(target).await?;
+        while let Some(mut batch) = work.next().await {
+            encoder.encode(&batch).await?;
+            reported.store(encoder.writer.position(), Ordering::Relaxed);
+            batch.clear();
+            // A full channel only means that the batch is not needed again.
+            let _ = give_back.try_send(batch);
+        }
+        encoder.finish().await
     };
-    let thread = halcyon_io::spawn_thread("sstable-encoder", thread_priority(), encode_all);
+    let thread = runtime.spawn_thread("sstable-encoder", thread_priority(), encode_all);
     Stage::Thread { batches, empties, thread, progress }
 }

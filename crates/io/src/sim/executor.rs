@@ -1,0 +1,432 @@
+//! A runtime on one thread that a seed drives: which task runs next, what time it is, which numbers are random.
+//!
+//! 1. What is a thread in production is a task here (`Runtime::spawn_thread`), and runs among the tasks of all other "threads".
+//! 2. Of the tasks that are ready, the seed picks the next one to poll. The same seed and program give the same order.
+//! 3. Time stands still while a task is ready. When all wait, it jumps to the first timer. [`SimClock::advance`] may move it too.
+//! 4. When the outermost future of [`SimRuntime::block_on`] is done, all other tasks are dropped, as when a process ends.
+//! 5. If all tasks wait and there is no timer, the program can never go on: `block_on` panics, and says so. So it does if the outermost
+//!    future has not been polled for [`STEPS_MAX`] steps of the others.
+//!
+//! It runs nothing that waits for the kernel: use it with a simulated disk.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures_channel::oneshot;
+
+use crate::runtime::clock::{Instant, SimClock};
+use crate::runtime::random::Random;
+
+/// The outermost future's number.
+const OUTERMOST: u64 = 0;
+const STEPS_MAX: u64 = 50_000_000;
+
+/// Clones are the same runtime.
+#[derive(Clone)]
+pub struct SimRuntime(Arc<Shared>);
+
+struct Shared {
+    clock: SimClock,
+    schedule: Mutex<Schedule>,
+}
+
+struct Schedule {
+    random: Random,
+    ready: Vec<u64>,
+    /// By time, then in the order in which they were set.
+    timers: BTreeMap<(Instant, u64), Waker>,
+    last_number: u64,
+}
+
+/// Puts its task among those that are ready.
+struct TaskWaker {
+    runtime: SimRuntime,
+    task: u64,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<TaskWaker>) {
+        self.runtime.schedule().make_ready(self.task);
+    }
+}
+
+impl Schedule {
+    fn make_ready(&mut self, task: u64) {
+        if !self.ready.contains(&task) {
+            self.ready.push(task);
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    fn pick(&mut self) -> Option<u64> {
+        let at = self.random.below(self.ready.len() as u64) as usize;
+        (at < self.ready.len()).then(|| self.ready.swap_remove(at))
+    }
+}
+
+type Job = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What of a runtime belongs to the thread that runs it: tasks are not `Send`.
+struct Entered {
+    runtime: SimRuntime,
+    tasks: RefCell<BTreeMap<u64, Job>>,
+    /// Of the task that is being polled: it is not in `tasks` meanwhile.
+    polled: Cell<u64>,
+    polled_is_stopped: Cell<bool>,
+}
+
+thread_local! {
+    static ENTERED: RefCell<Option<Rc<Entered>>> = const { RefCell::new(None) };
+}
+
+/// The simulated runtime that runs on this thread, if one does.
+pub(crate) fn entered() -> Option<SimRuntime> {
+    ENTERED.with_borrow(|entered| entered.as_ref().map(|entered| entered.runtime.clone()))
+}
+
+/// A started task; dropping this lets it run on.
+#[derive(Debug)]
+pub(crate) struct SimTask<T> {
+    number: u64,
+    outcome: oneshot::Receiver<T>,
+}
+
+impl<T> SimTask<T> {
+    /// Drops the task where it stands.
+    pub(crate) fn stop(self) {
+        let Some(entered) = ENTERED.with_borrow(Clone::clone) else { return };
+        if entered.polled.get() == self.number {
+            entered.polled_is_stopped.set(true);
+        }
+        let stopped = entered.tasks.borrow_mut().remove(&self.number);
+        drop(stopped);
+    }
+
+    /// `None` if it panicked, or was dropped with the runtime.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        Pin::new(&mut self.outcome).poll(context).map(Result::ok)
+    }
+}
+
+/// Starts a task if a simulated runtime runs on this thread; else gives the future back.
+pub(crate) fn try_spawn<T: 'static, F: Future<Output = T> + 'static>(
+    future: F,
+) -> Result<SimTask<T>, F> {
+    let Some(entered) = ENTERED.with_borrow(Clone::clone) else { return Err(future) };
+    let (answer, outcome) = oneshot::channel();
+    let job: Job = Box::pin(async move {
+        // Without a receiver the task was detached.
+        let _ = answer.send(future.await);
+    });
+    let number = {
+        let mut schedule = entered.runtime.schedule();
+        let number = schedule.number();
+        schedule.make_ready(number);
+        number
+    };
+    entered.tasks.borrow_mut().insert(number, job);
+    Ok(SimTask { number, outcome })
+}
+
+impl SimRuntime {
+    pub fn seeded(seed: u64) -> SimRuntime {
+        let schedule = Mutex::new(Schedule {
+            random: Random::seeded(seed),
+            ready: Vec::new(),
+            timers: BTreeMap::new(),
+            last_number: OUTERMOST,
+        });
+        SimRuntime(Arc::new(Shared { clock: SimClock::started(), schedule }))
+    }
+
+    pub fn clock(&self) -> &SimClock {
+        &self.0.clock
+    }
+
+    fn schedule(&self) -> MutexGuard<'_, Schedule> {
+        self.0.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn random(&self) -> Random {
+        Random::seeded(self.schedule().random.next_u64())
+    }
+
+    /// Runs a future, and all tasks that start meanwhile, until it is done.
+    ///
+    /// # Panics
+    /// If a runtime runs on this thread already, if nothing can ever run again, and with the future's own panic.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let entered = Rc::new(Entered {
+            runtime: self.clone(),
+            tasks: RefCell::default(),
+            polled: Cell::new(OUTERMOST),
+            polled_is_stopped: Cell::new(false),
+        });
+        let before = ENTERED.replace(Some(entered.clone()));
+        assert!(before.is_none(), "block_on inside block_on: await the future instead");
+        let _clock = self.0.clock.clock().enter();
+        let _left = Left(&entered);
+        self.schedule().make_ready(OUTERMOST);
+        self.turn(&entered, future)
+    }
+
+    fn turn<F: Future>(&self, entered: &Entered, future: F) -> F::Output {
+        let mut future = pin!(future);
+        let mut steps = 0;
+        loop {
+            let Some(task) = self.next_ready() else {
+                panic!("{} tasks wait, and nothing can wake one", entered.tasks.borrow().len() + 1)
+            };
+            let waker = Waker::from(Arc::new(TaskWaker { runtime: self.clone(), task }));
+            let mut context = Context::from_waker(&waker);
+            if task == OUTERMOST {
+                steps = 0;
+                if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                    return output;
+                }
+            } else {
+                entered.poll(task, &mut context);
+            }
+            steps += 1;
+            assert!(steps < STEPS_MAX, "the outermost future waits for what does not come");
+        }
+    }
+
+    /// The next task to be polled; if none is ready, after the next timer.
+    fn next_ready(&self) -> Option<u64> {
+        loop {
+            let due = {
+                let mut schedule = self.schedule();
+                let now = self.0.clock.clock().now();
+                match schedule.timers.first_key_value().map(|((at, _), _)| *at) {
+                    Some(at) if at <= now => schedule.timers.pop_first(),
+                    at => {
+                        let picked = schedule.pick();
+                        if picked.is_some() {
+                            return picked;
+                        }
+                        self.0.clock.advance(at? - now);
+                        None
+                    }
+                }
+            };
+            // Waking takes the lock.
+            if let Some((_, waker)) = due {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl Entered {
+    fn poll(&self, task: u64, context: &mut Context<'_>) {
+        // Gone: it was woken once more than needed.
+        let Some(mut job) = self.tasks.borrow_mut().remove(&task) else { return };
+        self.polled.set(task);
+        self.polled_is_stopped.set(false);
+        // A panic ends a task and nothing else, as in production; who awaits the task hears of it.
+        let polled = catch_unwind(AssertUnwindSafe(|| job.as_mut().poll(context)));
+        self.polled.set(OUTERMOST);
+        if matches!(polled, Ok(Poll::Pending)) && !self.polled_is_stopped.get() {
+            self.tasks.borrow_mut().insert(task, job);
+        }
+    }
+}
+
+/// Drops all tasks when `block_on` ends, by return or by panic.
+struct Left<'a>(&'a Rc<Entered>);
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        // What is dropped may start more; what that starts is not waited for.
+        for _ in 0..16 {
+            let tasks = self.0.tasks.take();
+            if tasks.is_empty() {
+                break;
+            }
+            drop(tasks);
+        }
+        let mut schedule = self.0.runtime.schedule();
+        schedule.ready.clear();
+        let timers = std::mem::take(&mut schedule.timers);
+        drop(schedule);
+        drop(timers);
+        ENTERED.set(None);
+    }
+}
+
+/// Waits until the clock shows a time.
+pub(crate) struct Sleep {
+    runtime: SimRuntime,
+    due: Instant,
+    number: Option<u64>,
+}
+
+impl Sleep {
+    pub(crate) fn until(runtime: SimRuntime, due: Instant) -> Sleep {
+        Sleep { runtime, due, number: None }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.runtime.0.clock.clock().now() >= self.due {
+            return Poll::Ready(());
+        }
+        let runtime = self.runtime.clone();
+        let mut schedule = runtime.schedule();
+        let number = *self.number.get_or_insert_with(|| schedule.number());
+        schedule.timers.insert((self.due, number), context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            let timer = self.runtime.schedule().timers.remove(&(self.due, number));
+            drop(timer);
+        }
+    }
+}
+
+impl fmt::Debug for SimRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let schedule = self.schedule();
+        write!(f, "SimRuntime({} ready, {} timers)", schedule.ready.len(), schedule.timers.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::StreamExt;
+
+    use super::*;
+    use crate::runtime::clock;
+    use crate::{Runtime, ThreadPriority, spawn, yield_now};
+
+    /// Three "threads" that sleep, yield and send to one another; what arrives, in order, and when.
+    fn history(seed: u64) -> Vec<(u64, u64, i64)> {
+        let simulation = SimRuntime::seeded(seed);
+        let runtime = Runtime::simulated(&simulation);
+        simulation.block_on(async {
+            let (sender, mut receiver) = futures_channel::mpsc::unbounded();
+            let threads: Vec<_> = (0..3)
+                .map(|thread| {
+                    let (sender, runtime_there) = (sender.clone(), runtime.clone());
+                    runtime.spawn_thread("writer", ThreadPriority::Normal, move || async move {
+                        let mut random = runtime_there.random();
+                        for number in 0..20 {
+                            match random.below(3) {
+                                0 => yield_now().await,
+                                _ => clock::sleep(Duration::from_millis(random.below(50))).await,
+                            }
+                            let _ = sender.unbounded_send((thread, number, clock::unix_micros()));
+                        }
+                        thread
+                    })
+                })
+                .collect();
+            drop(sender);
+            for (index, thread) in threads.into_iter().enumerate() {
+                assert_eq!(thread.join().await, Some(index as u64));
+            }
+            let mut seen = Vec::new();
+            while let Some(one) = receiver.next().await {
+                seen.push(one);
+            }
+            seen
+        })
+    }
+
+    /// Proves that a seed gives one history of tasks, times and random numbers, and that seeds differ.
+    #[test]
+    fn a_seed_gives_one_history() {
+        let first = history(1);
+        assert_eq!(first.len(), 60);
+        assert!(first.windows(2).all(|pair| pair[0].2 <= pair[1].2), "time runs forwards");
+        assert_eq!(history(1), first);
+        assert!((2..6).any(|seed| history(seed) != first));
+    }
+
+    /// Proves that time jumps: a year passes at once, and shorter sleeps end in their order within it.
+    #[test]
+    fn time_jumps() {
+        let simulation = SimRuntime::seeded(3);
+        let began = simulation.clock().clock().now();
+        let order = Rc::new(RefCell::new(Vec::new()));
+        simulation.block_on(async {
+            for days in [5, 1, 3] {
+                let order = order.clone();
+                spawn(async move {
+                    clock::sleep(Duration::from_secs(days * 86_400)).await;
+                    order.borrow_mut().push(days);
+                })
+                .detach();
+            }
+            clock::sleep(Duration::from_secs(365 * 86_400)).await;
+        });
+        assert_eq!(*order.borrow(), [1, 3, 5]);
+        assert_eq!((simulation.clock().clock().now() - began).as_secs(), 365 * 86_400);
+    }
+
+    /// Proves that a program that can never go on is found out.
+    #[test]
+    #[should_panic(expected = "nothing can wake one")]
+    fn a_deadlock_is_told() {
+        SimRuntime::seeded(4).block_on(std::future::pending::<()>());
+    }
+
+    /// Proves that a task's panic ends only the task, and that what still runs at the end is dropped.
+    #[test]
+    fn tasks_end() {
+        let held = Rc::new(());
+        SimRuntime::seeded(5).block_on(async {
+            assert_eq!(spawn(async { panic!("only this task") }).await, None::<()>);
+            let there = held.clone();
+            spawn(async move {
+                std::future::pending::<()>().await;
+                drop(there);
+            })
+            .detach();
+            yield_now().await;
+        });
+        assert_eq!(Rc::strong_count(&held), 1);
+    }
+
+    /// Proves that a sleep that is dropped early leaves no timer behind, and that a clock moved by hand wakes sleepers.
+    #[test]
+    fn timers_are_taken_back() {
+        let simulation = SimRuntime::seeded(6);
+        simulation.block_on(async {
+            {
+                let mut dropped = pin!(clock::sleep(Duration::from_secs(10)));
+                assert!(
+                    dropped.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending()
+                );
+            }
+            assert!(simulation.schedule().timers.is_empty());
+            let sleeper = spawn(clock::sleep(Duration::from_secs(100)));
+            yield_now().await;
+            simulation.clock().advance(Duration::from_secs(100));
+            let before = clock::now();
+            sleeper.await;
+            assert_eq!(clock::now(), before);
+        });
+    }
+}

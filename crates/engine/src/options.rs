@@ -1,11 +1,13 @@
 //! The engine's options; `server` sets them from `cassandra.yaml`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
 use halcyon_io::AccessMode;
 use halcyon_model::options::{Compaction, MapOption};
+use halcyon_schema::catalog::Keyspace;
 use halcyon_sstable::Version;
 
 /// The reaction to an I/O error on data files (`disk_failure_policy`).
@@ -72,6 +74,8 @@ pub struct Options {
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
     pub disk_failure_policy: DiskFailurePolicy,
+    /// What the catalog has besides the keyspaces with storage.
+    pub virtual_keyspaces: Vec<Arc<Keyspace>>,
 }
 
 impl Options {
@@ -109,6 +113,7 @@ impl Options {
             auto_snapshot: true,
             default_compaction: None,
             disk_failure_policy: DiskFailurePolicy::Stop,
+            virtual_keyspaces: Vec::new(),
         }
     }
 }

@@ -200,7 +200,7 @@ async fn read_partition(
 ) -> Result<Box<Scan>> {
     let table = scan.select.plan.table.clone();
     if table.kind == TableKind::Virtual {
-        let mut partitions = coordinator.virtual_tables().partitions(&table).await;
+        let mut partitions = coordinator.virtual_tables().partitions(&table).await?;
         partitions.retain(|partition| partition.key == key);
         return Box::pin(take_mutations(scan, partitions, &slices)).await;
     }
@@ -314,7 +314,7 @@ async fn read_virtual(
         return Ok(scan);
     }
     let table = scan.select.plan.table.clone();
-    let mut partitions = coordinator.virtual_tables().partitions(&table).await;
+    let mut partitions = coordinator.virtual_tables().partitions(&table).await?;
     partitions.retain(|partition| {
         let key = &partition.key;
         let after = match &range.start {

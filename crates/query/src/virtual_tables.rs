@@ -1,4 +1,4 @@
-//! Tables whose rows are made when asked.
+//! Tables whose rows are computed when they are read.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,13 +8,13 @@ use halcyon_stream::Mutation;
 
 use crate::{Error, Result};
 
-/// The server's answers for `system_views` and `system_virtual_schema`.
+/// The virtual tables of the node, which the server implements.
 pub trait VirtualTables {
-    /// All partitions of a virtual table, in any order, each as the writes that would make it. Some are asked of all shards.
+    /// All partitions of a virtual table, in any order, each as the mutation that would write it. May ask all shards.
     fn partitions<'a>(
         &'a self,
         table: &'a Table,
-    ) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>>;
 
     /// Executes the command that a write to a virtual table means. Most virtual tables are read-only.
     fn apply<'a>(

@@ -19,8 +19,7 @@ use halcyon_syntax::{Error, Result};
 pub enum TableKind {
     Regular,
     View,
-    /// No storage: rows are made when asked (`system_views`, `halcyon_views`, `system_virtual_schema`). Partitions are
-    /// in the order of their keys' type.
+    /// No storage: rows are computed when they are read. Partitions are in the order of their keys' type.
     Virtual,
 }
 
@@ -190,6 +189,11 @@ impl Catalog {
     /// The catalog that the live rows of `system_schema` mean, with the system's own keyspaces.
     pub fn from_rows(rows: &SchemaRows) -> Result<Catalog> {
         rows::catalog(rows)
+    }
+
+    /// Whether the keyspace is there and its tables are computed.
+    pub fn is_virtual(&self, keyspace: &str) -> bool {
+        self.keyspace(keyspace).is_some_and(|found| found.is_virtual)
     }
 
     pub fn keyspace(&self, name: &str) -> Option<&Arc<Keyspace>> {

@@ -50,7 +50,7 @@ pub fn describe(
         DescribeTarget::Schema { full } => {
             let is_system = |name: &str| {
                 system::is_local(name)
-                    || system::is_virtual(name)
+                    || catalog.is_virtual(name)
                     || system::is_replicated_system(name)
             };
             let wanted = sorted(catalog).into_iter().filter(|of| *full || !is_system(&of.name));

@@ -35,7 +35,7 @@ pub use local::{
     CQL_VERSION, DATA_CENTER, LocalNode, NATIVE_PROTOCOL_VERSION, PARTITIONER, RACK,
     RELEASE_VERSION, local_row, schema_version_row,
 };
-pub use system::{is_local, is_replicated_system, is_virtual, system_tables};
+pub use system::{is_local, is_replicated_system, system_tables, virtual_keyspace};
 pub use types::{FieldTexts, UserTypeCatalog};
 
 /// A remark on the text that is not an error.

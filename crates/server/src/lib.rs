@@ -12,6 +12,7 @@
 
 mod admission;
 mod answer;
+mod cache_rates;
 mod clients;
 mod connection;
 mod figures;

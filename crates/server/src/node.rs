@@ -25,6 +25,7 @@ use halcyon_query::Coordinator;
 use halcyon_schema::LocalNode;
 
 use crate::admission::Admission;
+use crate::cache_rates;
 use crate::clients::Clients;
 use crate::figures::Figures;
 use crate::log::Log;
@@ -33,7 +34,7 @@ use crate::prepared::PreparedStatements;
 use crate::saved_caches;
 use crate::settings::{RunningSettings, Settings};
 use crate::shard::{ShardServer, Shared};
-use crate::virtual_tables::{Views, watch_rates};
+use crate::virtual_tables::{self, Registry};
 
 /// Why a node did not start, or did not stop cleanly. The text has the cure.
 #[derive(Debug, thiserror::Error)]
@@ -65,20 +66,23 @@ pub fn serve(
             claim(disk.clock(), settings.transport.address, "native_transport_port").await?;
         let progress = log.clone();
         let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
-        let opened = Engine::open_reporting(disk.clone(), settings.engine.clone(), tell).await;
+        let virtual_tables = Registry::read().map_err(|e| Error::CannotStart(e.to_string()))?;
+        let mut options = settings.engine.clone();
+        options.virtual_keyspaces = virtual_tables.keyspaces.clone();
+        let opened = Engine::open_reporting(disk.clone(), options, tell).await;
         let (engine, report) = opened.map_err(|e| match e {
             halcyon_engine::Error::Disk(halcyon_io::Error::Busy { path, .. }) => busy(&path),
             e => Error::CannotStart(e.to_string()),
         })?;
         tell_recovery(&report, log);
-        let (shared, inboxes) = share(&settings, &disk, address, log).await;
+        let (shared, inboxes) = share(&settings, virtual_tables, &disk, address, log).await;
         let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
         join(&engine, &settings, address).await?;
         replay_batches(&shared, log).await?;
         load_prepared(&shared).await?;
         listen(&shared).await?;
         saved_caches::keep(&engine, settings.saved_caches, log);
-        spawn(watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
+        spawn(cache_rates::watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
         tell_ready(&settings, &shared, &disk, began, log);
         ready(address);
         until_stopped(stop, &engine, &shared, log).await;
@@ -126,6 +130,7 @@ async fn load_prepared(shared: &Shared) -> Result<(), Error> {
 
 async fn share(
     settings: &Settings,
+    virtual_tables: Registry,
     disk: &Disk,
     address: SocketAddr,
     log: &Log,
@@ -153,6 +158,7 @@ async fn share(
         figures: (0..engine.shards).map(|_| Figures::default()).collect(),
         limits: settings.limits,
         cache_rates: Arc::default(),
+        virtual_tables,
         settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
         disk: disk.clone(),
@@ -349,9 +355,12 @@ async fn open_shard(
 ) -> Result<Rc<ShardServer>, String> {
     let (shard, inbox) = Shard::open(engine, index).await.map_err(|e| e.to_string())?;
     spawn(inbox.serve(shard.clone())).detach();
-    let views =
-        Views { shard: shard.clone(), engine: shard.engine().clone(), shared: shared.clone() };
-    let coordinator = Coordinator::new(shard, Rc::new(views), shared.limits);
+    let virtual_tables = virtual_tables::Node {
+        shard: shard.clone(),
+        engine: shard.engine().clone(),
+        shared: shared.clone(),
+    };
+    let coordinator = Coordinator::new(shard, Rc::new(virtual_tables), shared.limits);
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
     Ok(server)
 }

@@ -14,13 +14,14 @@ use halcyon_protocol::{Event, EventType, StatusChange};
 use halcyon_query::{Coordinator, RequestLimits};
 
 use crate::admission::Admission;
+use crate::cache_rates::CacheRates;
 use crate::clients::Clients;
 use crate::connection::{self, Connection};
 use crate::figures::Figures;
 use crate::log::Log;
 use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::settings::{RunningSettings, Transport};
-use crate::virtual_tables::CacheRates;
+use crate::virtual_tables::Registry;
 
 /// How long a drain waits for clients to read their answers.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     /// By shard.
     pub(crate) figures: Vec<Figures>,
     pub(crate) cache_rates: Arc<CacheRates>,
+    pub(crate) virtual_tables: Registry,
     /// The values of `system_views.settings`.
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,

@@ -210,9 +210,13 @@ impl Opening {
         let caches = ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 });
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0);
         let rows = schema_rows(self.stores.values(), newer, &caches, now).await?;
-        Catalog::from_rows(&rows).map_err(|e| {
+        let mut catalog = Catalog::from_rows(&rows).map_err(|e| {
             Error::CannotStart(format!("the schema in system_schema cannot be understood: {e}"))
-        })
+        })?;
+        for keyspace in &self.options.virtual_keyspaces {
+            catalog.keyspaces.insert(keyspace.name.clone(), keyspace.clone());
+        }
+        Ok(catalog)
     }
 
     /// Opens everything as a start does, changes nothing, and forgets it.

@@ -32,7 +32,7 @@ pub(super) async fn execute(
     apply(coordinator, ready).await
 }
 
-/// What is written to a virtual table, its keeper does at once.
+/// A write to a virtual table is a command to the node; nothing is stored.
 pub(super) async fn apply_to_virtual(
     coordinator: &Coordinator,
     modification: &BoundModification,

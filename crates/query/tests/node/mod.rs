@@ -14,8 +14,11 @@ use halcyon_stream::Mutation;
 struct NoVirtualTables;
 
 impl VirtualTables for NoVirtualTables {
-    fn partitions<'a>(&'a self, _: &'a Table) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>> {
-        Box::pin(std::future::ready(Vec::new()))
+    fn partitions<'a>(
+        &'a self,
+        _: &'a Table,
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>, Error>> + 'a>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn alter(
 ) -> Result<Change> {
     let keyspace = keyspace_name(name, context)?;
     let full = format!("{keyspace}.{}", name.name);
-    forbidden(keyspace, "ALTER", &format!("table {full}"))?;
+    forbidden(catalog, keyspace, "ALTER", &format!("table {full}"))?;
     let found = catalog.keyspace(keyspace).and_then(|of| Some((of, of.tables.get(&name.name)?)));
     let Some((known, table)) = found else {
         if if_exists {

@@ -61,7 +61,7 @@ pub(super) fn create(
     options: &[TableOption],
     context: &Context<'_>,
 ) -> Result<Change> {
-    if system::is_local(name) || system::is_virtual(name) {
+    if system::is_local(name) || catalog.is_virtual(name) {
         return Err(invalid(format!("System keyspace '{name}' is not user-modifiable")));
     }
     check_name(name)?;
@@ -222,7 +222,7 @@ pub(super) fn alter(
     options: &[TableOption],
     context: &Context<'_>,
 ) -> Result<Change> {
-    forbidden(name, "ALTER", "")?;
+    forbidden(catalog, name, "ALTER", "")?;
     let attributes = attributes(options)?;
     let class = attributes.replication.as_ref().and_then(|map| map.get("class"));
     if class.is_some_and(|class| class == "LocalStrategy") {
@@ -251,7 +251,7 @@ pub(super) fn alter(
 }
 
 pub(super) fn remove(catalog: &Catalog, name: &str, if_exists: bool) -> Result<Change> {
-    forbidden(name, "DROP", &format!("keyspace {name}"))?;
+    forbidden(catalog, name, "DROP", &format!("keyspace {name}"))?;
     if catalog.keyspace(name).is_none() {
         return if if_exists {
             Ok(unchanged(catalog))

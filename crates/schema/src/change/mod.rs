@@ -150,8 +150,8 @@ fn keyspace_name<'a>(name: &'a QualifiedName, context: &Context<'a>) -> Result<&
 }
 
 /// Refuses to change what belongs to the system (`ClientState.ensurePermission`). `what` is done to `resource`.
-fn forbidden(keyspace: &str, what: &str, resource: &str) -> Result<()> {
-    if system::is_local(keyspace) || system::is_virtual(keyspace) {
+fn forbidden(catalog: &Catalog, keyspace: &str, what: &str, resource: &str) -> Result<()> {
+    if system::is_local(keyspace) || catalog.is_virtual(keyspace) {
         let message = format!("{keyspace} keyspace is not user-modifiable.");
         return Err(Error::Unauthorized(message));
     }

@@ -32,7 +32,7 @@ pub(super) fn create(
     let name = &create.name.name;
     let key = declared_key(create)?;
     let keyspace = keyspace_name(&create.name, context)?;
-    forbidden(keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
+    forbidden(catalog, keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
     let given = &create.properties.options;
     let options = table_options::for_new_table(given, context.default_compaction)?;
     let known = existing(catalog, keyspace)?;
@@ -300,7 +300,7 @@ pub(super) fn remove(
 ) -> Result<Change> {
     let keyspace = keyspace_name(name, context)?;
     let full = format!("{keyspace}.{}", name.name);
-    forbidden(keyspace, "DROP", &format!("table {full}"))?;
+    forbidden(catalog, keyspace, "DROP", &format!("table {full}"))?;
     let known = catalog.keyspace(keyspace).filter(|of| of.tables.contains_key(&name.name));
     let Some(known) = known else {
         if if_exists {

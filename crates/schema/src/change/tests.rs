@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use halcyon_model::value::to_json_string;
 
@@ -15,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::describe::{Element, describe};
 use crate::rows::tests::apply;
 use crate::rows::{SchemaRows, WriteTime, difference};
-use crate::system_tables;
+use crate::{system_tables, virtual_keyspace};
 use halcyon_syntax::Error;
 use halcyon_syntax::ast::{DescribeTarget, StatementKind};
 use halcyon_syntax::parse_statement;
@@ -24,6 +25,19 @@ fn data(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     std::fs::read_to_string(path).expect("readable")
 }
+
+/// As much of the virtual tables as the recorded session mentions; the server defines them.
+const SYSTEM_VIEWS: &str =
+    "CREATE TABLE system_views.caches (name text PRIMARY KEY, size_bytes bigint)";
+
+const SYSTEM_VIRTUAL_SCHEMA: &str = "
+CREATE TABLE system_virtual_schema.columns (keyspace_name text, table_name text, column_name text, clustering_order text,
+column_name_bytes blob, kind text, position int, type text, PRIMARY KEY (keyspace_name, table_name, column_name))
+WITH comment = 'virtual column definitions';
+CREATE TABLE system_virtual_schema.keyspaces (keyspace_name text PRIMARY KEY)
+WITH comment = 'virtual keyspace definitions';
+CREATE TABLE system_virtual_schema.tables (keyspace_name text, table_name text, comment text,
+PRIMARY KEY (keyspace_name, table_name)) WITH comment = 'virtual table definitions';";
 
 struct Session {
     catalog: Catalog,
@@ -37,8 +51,10 @@ impl Session {
         let mut rows = SchemaRows::new();
         let at = WriteTime { micros: 1, seconds: 1 };
         let mut catalog = system_tables();
-        // Cassandra's answers do not know it.
-        catalog.keyspaces.remove("halcyon_views");
+        for script in [SYSTEM_VIEWS, SYSTEM_VIRTUAL_SCHEMA] {
+            let keyspace = virtual_keyspace(script).expect("virtual tables");
+            catalog.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
+        }
         apply(&mut rows, &difference(&Catalog::default(), &catalog, at));
         Session { catalog, rows, keyspace: None, statements: 0 }
     }

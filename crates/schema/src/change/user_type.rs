@@ -44,7 +44,7 @@ pub(super) fn create(
 ) -> Result<Change> {
     let name = &create.name.name;
     let keyspace = keyspace_name(&create.name, context)?;
-    forbidden(keyspace, "CREATE", &format!("keyspace {keyspace}"))?;
+    forbidden(catalog, keyspace, "CREATE", &format!("keyspace {keyspace}"))?;
     let known = existing(catalog, keyspace)?;
     if known.types.contains_key(name) {
         if create.if_not_exists {
@@ -77,7 +77,7 @@ pub(super) fn alter(
     context: &Context<'_>,
 ) -> Result<Change> {
     let keyspace = keyspace_name(name, context)?;
-    forbidden(keyspace, "ALTER", &format!("keyspace {keyspace}"))?;
+    forbidden(catalog, keyspace, "ALTER", &format!("keyspace {keyspace}"))?;
     let found = catalog.keyspace(keyspace).and_then(|of| Some((of, of.types.get(&name.name)?)));
     let Some((known, user_type)) = found else {
         if if_exists {
@@ -256,7 +256,7 @@ pub(super) fn remove(
     context: &Context<'_>,
 ) -> Result<Change> {
     let keyspace = keyspace_name(name, context)?;
-    forbidden(keyspace, "DROP", &format!("keyspace {keyspace}"))?;
+    forbidden(catalog, keyspace, "DROP", &format!("keyspace {keyspace}"))?;
     let known = catalog.keyspace(keyspace).filter(|of| of.types.contains_key(&name.name));
     let full = format!("{keyspace}.{}", name.name);
     let Some(known) = known else {

@@ -49,6 +49,7 @@ impl Values {
             },
             uuid_sstable_identifiers: self.boolean("uuid_sstable_identifiers_enabled")?,
             disk_failure_policy: self.disk_failure_policy(),
+            virtual_keyspaces: Vec::new(),
             commit_failure_policy: match self.text("commit_failure_policy").as_deref() {
                 Some("stop_commit") => CommitFailurePolicy::StopCommit,
                 Some("ignore") => CommitFailurePolicy::Ignore,

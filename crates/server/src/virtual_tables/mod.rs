@@ -1,75 +1,168 @@
-//! `system_views` and `system_virtual_schema`: rows made when asked, with the columns that Cassandra 5.0 has. Tables of what
-//! Halcyon does not do (repair, streaming, indexes, permissions) are empty. What Cassandra has not is in `halcyon_views`.
+//! Virtual tables: rows are computed when they are read.
+//!
+//! Each table is a file of its own, `<keyspace>/<table>.rs`: its CREATE TABLE as Cassandra 5.0.9 describes it, beside the function that
+//! computes its rows. [`REGISTERED`] lists them all; tables of what Halcyon does not do are in `system_views/empty.rs`.
+//!
+//! 1. At the start [`Registry::read`] parses the definitions; the engine puts the keyspaces into its catalog.
+//! 2. A read finds the table by its id and runs its function: `rows.rs`.
+//! 3. A few tables take writes as commands: `write.rs`.
 
-mod caches;
-mod changes;
-mod compactions;
-mod halcyon;
+mod halcyon_views;
 mod rows;
-mod tables;
+mod system_views;
+mod system_virtual_schema;
+#[cfg(test)]
+mod tests;
+mod write;
 
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_engine::{Engine, Measure, Shard};
-use halcyon_model::request::BatchKind;
-use halcyon_model::schema::ColumnKind;
-use halcyon_query::VirtualTables;
-use halcyon_schema::catalog::{Catalog, Keyspace, Table};
-use halcyon_stream::Mutation;
+use halcyon_engine::{Engine, Shard};
+use halcyon_query::{Error, Result, VirtualTables, modification_is_not_supported};
+use halcyon_schema::catalog::{Keyspace, Table};
+use halcyon_schema::virtual_keyspace;
+use halcyon_stream::{Mutation, TableId};
 
+use crate::figures::Figures;
 use crate::shard::Shared;
-use crate::supported::CQL_VERSION;
 use rows::Rows;
+use write::Write;
 
-pub(crate) use caches::{CacheRates, watch_rates};
-
-/// As 5.0.9 lists them.
-const POOLS: [&str; 20] = [
-    "CacheCleanupExecutor",
-    "CompactionExecutor",
-    "GossipStage",
-    "HintsDispatcher",
-    "MemtableFlushWriter",
-    "MemtablePostFlush",
-    "MemtableReclaimMemory",
-    "MigrationStage",
-    "MutationStage",
-    "Native-Transport-Auth-Requests",
-    "Native-Transport-Requests",
-    "PendingRangeCalculator",
-    "PerDiskMemtableFlushWriter_0",
-    "ReadStage",
-    "Sampler",
-    "SecondaryIndexExecutor",
-    "SecondaryIndexManagement",
-    "StatusPropagationExecutor",
-    "ValidationExecutor",
-    "ViewBuildExecutor",
+/// Every virtual table that has rows. A new one is a file, its `mod` line, and a line here.
+const REGISTERED: [VirtualTable; 31] = [
+    system_views::batch_metrics::TABLE,
+    system_views::caches::TABLE,
+    system_views::clients::TABLE,
+    system_views::coordinator_read_latency::TABLE,
+    system_views::coordinator_scan_latency::TABLE,
+    system_views::coordinator_write_latency::TABLE,
+    system_views::cql_metrics::TABLE,
+    system_views::disk_usage::TABLE,
+    system_views::local_read_latency::TABLE,
+    system_views::local_scan_latency::TABLE,
+    system_views::local_write_latency::TABLE,
+    system_views::max_partition_size::TABLE,
+    system_views::max_sstable_duration::TABLE,
+    system_views::max_sstable_size::TABLE,
+    system_views::rows_per_read::TABLE,
+    system_views::settings::TABLE,
+    system_views::sstable_tasks::TABLE,
+    system_views::system_properties::TABLE,
+    system_views::thread_pools::TABLE,
+    system_views::tombstones_per_read::TABLE,
+    halcyon_views::compaction_backlog::TABLE,
+    halcyon_views::compaction_pace::TABLE,
+    halcyon_views::io_latency::TABLE,
+    halcyon_views::io_modes::TABLE,
+    halcyon_views::io_operations::TABLE,
+    halcyon_views::major_compactions::TABLE,
+    halcyon_views::request_wait::TABLE,
+    halcyon_views::shards::TABLE,
+    system_virtual_schema::columns::TABLE,
+    system_virtual_schema::keyspaces::TABLE,
+    system_virtual_schema::tables::TABLE,
 ];
 
-pub(crate) struct Views {
+/// A virtual table: its definition, how its rows are computed, what a write to it does.
+#[derive(Clone, Copy)]
+pub(in crate::virtual_tables) struct VirtualTable {
+    cql: &'static str,
+    source: Source,
+    apply: Option<fn(&Node, &Write<'_>) -> Result<()>>,
+}
+
+#[derive(Clone, Copy)]
+enum Source {
+    Empty,
+    /// What any shard knows.
+    Computed(fn(&Node, &mut Rows<'_>)),
+    /// What shards must be asked for.
+    Gathered(for<'a> fn(&'a Node, &'a mut Rows<'_>) -> Filled<'a>),
+}
+
+type Filled<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+impl VirtualTable {
+    const fn empty(cql: &'static str) -> VirtualTable {
+        VirtualTable { cql, source: Source::Empty, apply: None }
+    }
+
+    const fn computed(cql: &'static str, fill: fn(&Node, &mut Rows<'_>)) -> VirtualTable {
+        VirtualTable { cql, source: Source::Computed(fill), apply: None }
+    }
+
+    const fn gathered(
+        cql: &'static str,
+        fill: for<'a> fn(&'a Node, &'a mut Rows<'_>) -> Filled<'a>,
+    ) -> VirtualTable {
+        VirtualTable { cql, source: Source::Gathered(fill), apply: None }
+    }
+
+    const fn writable(
+        cql: &'static str,
+        fill: fn(&Node, &mut Rows<'_>),
+        apply: fn(&Node, &Write<'_>) -> Result<()>,
+    ) -> VirtualTable {
+        VirtualTable { cql, source: Source::Computed(fill), apply: Some(apply) }
+    }
+}
+
+/// All virtual tables, by id, and their keyspaces.
+pub(crate) struct Registry {
+    pub(crate) keyspaces: Vec<Arc<Keyspace>>,
+    tables: HashMap<TableId, VirtualTable>,
+}
+
+impl Registry {
+    pub(crate) fn read() -> Result<Registry, halcyon_schema::Error> {
+        let mut keyspaces: BTreeMap<String, Keyspace> = BTreeMap::new();
+        let mut tables = HashMap::new();
+        for registered in REGISTERED.iter().chain(&system_views::empty::TABLES) {
+            let read = virtual_keyspace(registered.cql)?;
+            tables.extend(read.tables.values().map(|table| (table.id, *registered)));
+            match keyspaces.get_mut(&read.name) {
+                Some(known) => known.tables.extend(read.tables),
+                None => drop(keyspaces.insert(read.name.clone(), read)),
+            }
+        }
+        Ok(Registry { keyspaces: keyspaces.into_values().map(Arc::new).collect(), tables })
+    }
+
+    fn get(&self, table: &Table) -> Result<&VirtualTable> {
+        let unknown = || Error::Server(format!("{} is not registered", table.full_name()));
+        self.tables.get(&table.id).ok_or_else(unknown)
+    }
+}
+
+/// What rows are computed from.
+pub(crate) struct Node {
     pub(crate) shard: Rc<Shard>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) shared: Arc<Shared>,
 }
 
-impl VirtualTables for Views {
+impl Node {
+    /// A metric, over all shards.
+    fn sum(&self, of: fn(&Figures) -> u64) -> u64 {
+        self.shared.figures.iter().map(of).sum()
+    }
+}
+
+impl VirtualTables for Node {
     fn partitions<'a>(
         &'a self,
         table: &'a Table,
-    ) -> Pin<Box<dyn Future<Output = Vec<Mutation>> + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>> {
         Box::pin(async {
             let mut rows = Rows::of(table);
-            match table.schema.keyspace.as_str() {
-                "system_views" => self.fill(&table.schema.name, &mut rows).await,
-                "halcyon_views" => self.fill_own(&table.schema.name, &mut rows),
-                "system_virtual_schema" => {
-                    virtual_schema(&self.engine.catalog(), &table.schema.name, &mut rows);
-                }
-                _ => {}
+            match self.shared.virtual_tables.get(table)?.source {
+                Source::Empty => {}
+                Source::Computed(fill) => fill(self, &mut rows),
+                Source::Gathered(fill) => fill(self, &mut rows).await,
             }
             rows.finish()
         })
@@ -79,199 +172,12 @@ impl VirtualTables for Views {
         &'a self,
         table: &'a Table,
         mutation: Mutation,
-    ) -> Pin<Box<dyn Future<Output = halcyon_query::Result<()>> + 'a>> {
-        Box::pin(async move { self.change(table, &mutation) })
-    }
-}
-
-impl Views {
-    async fn fill(&self, table: &str, rows: &mut Rows<'_>) {
-        match table {
-            "settings" => self.settings(rows),
-            "clients" => self.clients(rows),
-            "caches" => self.caches(rows).await,
-            "cql_metrics" => self.cql_metrics(rows),
-            "batch_metrics" => self.batch_metrics(rows),
-            "thread_pools" => self.thread_pools(rows),
-            "system_properties" => self.system_properties(rows),
-            "sstable_tasks" => self.sstable_tasks(rows),
-            _ => self.table_figures(table, rows),
-        }
-    }
-
-    fn settings(&self, rows: &mut Rows<'_>) {
-        for (name, value) in self.shared.settings.all() {
-            rows.row().set("name", name.as_str()).set("value", value.as_deref()).done();
-        }
-    }
-
-    fn clients(&self, rows: &mut Rows<'_>) {
-        for (address, requests, told) in self.shared.clients.all() {
-            let option = |name: &str| {
-                told.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-            };
-            let stage = if told.protocol_version.is_some() { "ready" } else { "established" };
-            rows.row()
-                .set("address", address.ip())
-                .set("port", i32::from(address.port()))
-                .set("client_options", told.options.as_slice())
-                .set("connection_stage", stage)
-                .set("driver_name", option("DRIVER_NAME"))
-                .set("driver_version", option("DRIVER_VERSION"))
-                .set("hostname", address.ip().to_string())
-                .set("keyspace_name", told.keyspace.as_deref())
-                .set("protocol_version", told.protocol_version.map(i32::from))
-                .set("request_count", requests)
-                .set("ssl_enabled", false)
-                .set("username", "anonymous")
-                .done();
-        }
-    }
-
-    fn cql_metrics(&self, rows: &mut Rows<'_>) {
-        let sum = |of: fn(&crate::figures::Figures) -> u64| -> u64 {
-            self.shared.figures.iter().map(of).sum()
-        };
-        let executed = sum(|shard| shard.prepared_executed.get());
-        let regular = sum(|shard| shard.regular_executed.get());
-        let prepared = self.shared.prepared.figures();
-        let all = executed + regular;
-        let ratio = if all == 0 { 0.0 } else { executed as f64 / all as f64 };
-        for (name, value) in [
-            ("prepared_statements_count", prepared.count as f64),
-            ("prepared_statements_evicted", prepared.evictions as f64),
-            ("prepared_statements_executed", executed as f64),
-            ("prepared_statements_ratio", ratio),
-            ("regular_statements_executed", regular as f64),
-        ] {
-            rows.row().set("name", name).set("value", value).done();
-        }
-    }
-
-    fn batch_metrics(&self, rows: &mut Rows<'_>) {
-        for (name, kind) in [
-            ("partitions_per_counter_batch", BatchKind::Counter),
-            ("partitions_per_logged_batch", BatchKind::Logged),
-            ("partitions_per_unlogged_batch", BatchKind::Unlogged),
-        ] {
-            let sizes = self.engine.batch_sizes(kind);
-            rows.row()
-                .set("name", name)
-                .set("max", sizes.max())
-                .set("p50th", sizes.quantile(0.5) as f64)
-                .set("p99th", sizes.quantile(0.99) as f64)
-                .set("p999th", sizes.quantile(0.999) as f64)
-                .done();
-        }
-    }
-
-    /// Cassandra's pools; a shard does what most of them do. What has no counterpart here is at rest.
-    fn thread_pools(&self, rows: &mut Rows<'_>) {
-        let sum = |of: fn(&crate::figures::Figures) -> u64| -> u64 {
-            self.shared.figures.iter().map(of).sum()
-        };
-        let count = |measure| -> u64 {
-            self.engine.summaries(measure).iter().map(|(_, _, summary)| summary.count).sum()
-        };
-        let stats = self.engine.table_stats();
-        let (requests, in_flight) = (sum(|f| f.requests.get()), sum(|f| f.in_flight.get()));
-        let flushes = stats.iter().map(|table| table.flushes).sum();
-        let flushing = stats.iter().map(|table| table.pending_flushes).sum();
-        let reads = count(Measure::LocalRead) + count(Measure::LocalScan);
-        let options = self.engine.options();
-        let compacting = self.engine.compactions().len() as u64;
-        for name in POOLS {
-            let (active, limit, completed, pending) = match name {
-                "CompactionExecutor" => (compacting, options.concurrent_compactors, 0, 0),
-                "MemtableFlushWriter" => {
-                    let active = u64::min(flushing, options.flush_writers as u64);
-                    (active, options.flush_writers, flushes, flushing - active)
-                }
-                "MutationStage" => (0, options.shards, count(Measure::LocalWrite), 0),
-                "Native-Transport-Requests" => {
-                    (in_flight, usize::MAX, requests.saturating_sub(in_flight), 0)
-                }
-                "ReadStage" => (0, options.shards, reads, 0),
-                _ => (0, 1, 0, 0),
-            };
-            let int = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
-            rows.row()
-                .set("name", name)
-                .set("active_tasks", int(active))
-                .set("active_tasks_limit", int(limit as u64))
-                .set("blocked_tasks", 0u64)
-                .set("blocked_tasks_all_time", 0u64)
-                .set("completed_tasks", completed)
-                .set("pending_tasks", int(pending))
-                .done();
-        }
-    }
-
-    fn system_properties(&self, rows: &mut Rows<'_>) {
-        let properties = [
-            ("halcyon.version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("halcyon.data_dir", self.shared.data_dir.display().to_string()),
-            ("halcyon.io_engine", self.shared.disk.backend().backend.to_string()),
-            ("cql.version", CQL_VERSION.to_owned()),
-            ("os.name", std::env::consts::OS.to_owned()),
-            ("os.arch", std::env::consts::ARCH.to_owned()),
-        ];
-        for (name, value) in properties {
-            rows.row().set("name", name).set("value", value).done();
-        }
-    }
-}
-
-/// What virtual tables there are, as clients read it.
-fn virtual_schema(catalog: &Catalog, table: &str, rows: &mut Rows<'_>) {
-    for keyspace in catalog.keyspaces.values().filter(|keyspace| keyspace.is_virtual) {
-        match table {
-            "keyspaces" => rows.row().set("keyspace_name", keyspace.name.as_str()).done(),
-            "tables" => virtual_table_rows(keyspace, rows),
-            "columns" => keyspace.tables.values().for_each(|table| column_rows(table, rows)),
-            _ => {}
-        }
-    }
-}
-
-fn virtual_table_rows(keyspace: &Keyspace, rows: &mut Rows<'_>) {
-    for table in keyspace.tables.values() {
-        rows.row()
-            .set("keyspace_name", keyspace.name.as_str())
-            .set("table_name", table.schema.name.as_str())
-            .set("comment", comment(table))
-            .done();
-    }
-}
-
-fn comment(table: &Table) -> String {
-    table.schema.options.comment.clone()
-}
-
-fn column_rows(table: &Table, rows: &mut Rows<'_>) {
-    let kinds = [
-        (ColumnKind::PartitionKey, "partition_key"),
-        (ColumnKind::Clustering, "clustering"),
-        (ColumnKind::Static, "static"),
-        (ColumnKind::Regular, "regular"),
-    ];
-    for (kind, name) in kinds {
-        for (index, column) in table.columns(kind).iter().enumerate() {
-            let positioned = kind.is_key();
-            let position = if positioned { i32::try_from(index).unwrap_or(i32::MAX) } else { -1 };
-            rows.row()
-                .set("keyspace_name", table.schema.keyspace.as_str())
-                .set("table_name", table.schema.name.as_str())
-                .set("column_name", column.name.as_str())
-                .set(
-                    "clustering_order",
-                    if kind == ColumnKind::Clustering { "asc" } else { "none" },
-                )
-                .set("column_name_bytes", column.name.clone().into_bytes())
-                .set("kind", name)
-                .set("position", position)
-                .set("type", column.cql_type.cql_name())
-                .done();
-        }
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+        Box::pin(async move {
+            match self.shared.virtual_tables.get(table)?.apply {
+                Some(apply) => apply(self, &Write { table, mutation: &mutation }),
+                None => Err(modification_is_not_supported(table)),
+            }
+        })
     }
 }

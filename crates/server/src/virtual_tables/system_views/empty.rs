@@ -1,32 +1,18 @@
-CREATE TABLE system_views.batch_metrics (
-    name text PRIMARY KEY,
-    max bigint,
-    p50th double,
-    p999th double,
-    p99th double
-) WITH ID = 310632c8-5cca-37bd-bf9f-9b73c4ffc4cb
-    AND comment = 'Metrics specific to batch statements';
+//! Tables of what Halcyon does not do (gossip, internode messages, repair, streaming, indexes, permissions), with the columns that
+//! Cassandra 5.0.9 has: clients find the table, and no rows.
 
-CREATE TABLE system_views.caches (
-    name text PRIMARY KEY,
-    capacity_bytes bigint,
-    entry_count int,
-    hit_count bigint,
-    hit_ratio double,
-    recent_hit_rate_per_second bigint,
-    recent_request_rate_per_second bigint,
-    request_count bigint,
-    size_bytes bigint
-) WITH ID = c456053d-ded6-3f10-b770-daba90c4dd83
-    AND comment = 'system caches';
+use crate::virtual_tables::VirtualTable;
 
-CREATE TABLE system_views.cidr_filtering_metrics_counts (
+pub(in crate::virtual_tables) const TABLES: [VirtualTable; 23] = [
+    VirtualTable::empty(
+        "CREATE TABLE system_views.cidr_filtering_metrics_counts (
     name text PRIMARY KEY,
     value bigint
 ) WITH ID = fe07f650-a9a3-3e3f-b482-687ec808f9bd
-    AND comment = 'Count metrics specific to CIDR filtering';
-
-CREATE TABLE system_views.cidr_filtering_metrics_latencies (
+    AND comment = 'Count metrics specific to CIDR filtering';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.cidr_filtering_metrics_latencies (
     name text PRIMARY KEY,
     max double,
     p50th double,
@@ -34,79 +20,16 @@ CREATE TABLE system_views.cidr_filtering_metrics_latencies (
     p999th double,
     p99th double
 ) WITH ID = 9c046366-df5e-37fa-b4ed-6bcd0834dfd6
-    AND comment = 'Latency metrics specific to CIDR filtering';
-
-CREATE TABLE system_views.clients (
-    address inet,
-    port int,
-    client_options frozen<map<text, text>>,
-    connection_stage text,
-    driver_name text,
-    driver_version text,
-    hostname text,
-    keyspace_name text,
-    protocol_version int,
-    request_count bigint,
-    ssl_cipher_suite text,
-    ssl_enabled boolean,
-    ssl_protocol text,
-    username text,
-    PRIMARY KEY (address, port)
-) WITH ID = 89dc73d4-1447-3765-948b-500c7c35a35d
-    AND comment = 'currently connected clients';
-
-CREATE TABLE system_views.coordinator_read_latency (
-    keyspace_name text,
-    table_name text,
-    count bigint,
-    max_ms double,
-    p50th_ms double,
-    p99th_ms double,
-    per_second double,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = 86b6b059-d735-3549-a969-5a63557a061c;
-
-CREATE TABLE system_views.coordinator_scan_latency (
-    keyspace_name text,
-    table_name text,
-    count bigint,
-    max_ms double,
-    p50th_ms double,
-    p99th_ms double,
-    per_second double,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = 71d7cfe3-7986-3d35-aec2-29e70ee5ec6a;
-
-CREATE TABLE system_views.coordinator_write_latency (
-    keyspace_name text,
-    table_name text,
-    count bigint,
-    max_ms double,
-    p50th_ms double,
-    p99th_ms double,
-    per_second double,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = 08fe4d63-54c0-3b4d-8323-80f4cd10a764;
-
-CREATE TABLE system_views.cql_metrics (
-    name text PRIMARY KEY,
-    value double
-) WITH ID = 6a8821b8-7dca-37ce-8970-a61ebb4e7ca5
-    AND comment = 'Metrics specific to CQL prepared statement caching';
-
-CREATE TABLE system_views.credentials_cache_keys (
+    AND comment = 'Latency metrics specific to CIDR filtering';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.credentials_cache_keys (
     role text PRIMARY KEY
 ) WITH ID = 0ebf8d18-4035-38d6-8a2d-6518e5308cb1
-    AND comment = 'keys in the credentials cache';
-
-CREATE TABLE system_views.disk_usage (
-    keyspace_name text,
-    table_name text,
-    mebibytes bigint,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = 8622af8c-9c2f-3604-bc8f-6df90fff8531;
-
-CREATE TABLE system_views.gossip_info (
+    AND comment = 'keys in the credentials cache';",
+    ),
+    VirtualTable::empty(
+        r#"CREATE TABLE system_views.gossip_info (
     address inet,
     port int,
     dc text,
@@ -175,9 +98,10 @@ CREATE TABLE system_views.gossip_info (
     x_11_padding_version int,
     PRIMARY KEY (address, port)
 ) WITH ID = 6c8d5ec9-2734-306e-968b-0f03da888309
-    AND comment = 'lists the gossip information for the cluster';
-
-CREATE TABLE system_views.internode_inbound (
+    AND comment = 'lists the gossip information for the cluster';"#,
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.internode_inbound (
     address inet,
     port int,
     dc text,
@@ -199,9 +123,10 @@ CREATE TABLE system_views.internode_inbound (
     using_bytes bigint,
     using_reserve_bytes bigint,
     PRIMARY KEY ((address, port), dc, rack)
-) WITH ID = fe42678d-af5c-313e-bfe8-4a9e054df25f;
-
-CREATE TABLE system_views.internode_outbound (
+) WITH ID = fe42678d-af5c-313e-bfe8-4a9e054df25f;",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.internode_outbound (
     address inet,
     port int,
     dc text,
@@ -222,73 +147,22 @@ CREATE TABLE system_views.internode_outbound (
     using_bytes bigint,
     using_reserve_bytes bigint,
     PRIMARY KEY ((address, port), dc, rack)
-) WITH ID = 58b632fd-94ed-36fa-9fe4-181db238d413;
-
-CREATE TABLE system_views.jmx_permissions_cache_keys (
+) WITH ID = 58b632fd-94ed-36fa-9fe4-181db238d413;",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.jmx_permissions_cache_keys (
     role text PRIMARY KEY
 ) WITH ID = 6a0b1348-06e0-348e-a718-6ff7d48da1fe
-    AND comment = 'keys in the JMX permissions cache';
-
-CREATE TABLE system_views.local_read_latency (
-    keyspace_name text,
-    table_name text,
-    count bigint,
-    max_ms double,
-    p50th_ms double,
-    p99th_ms double,
-    per_second double,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = 77903fc8-aa00-34cd-a5f6-0de80edd1955;
-
-CREATE TABLE system_views.local_scan_latency (
-    keyspace_name text,
-    table_name text,
-    count bigint,
-    max_ms double,
-    p50th_ms double,
-    p99th_ms double,
-    per_second double,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = 871478a6-dd43-3303-b868-b9e92d39444a;
-
-CREATE TABLE system_views.local_write_latency (
-    keyspace_name text,
-    table_name text,
-    count bigint,
-    max_ms double,
-    p50th_ms double,
-    p99th_ms double,
-    per_second double,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = a3c79fba-d827-3f95-8461-ea31db5c321e;
-
-CREATE TABLE system_views.max_partition_size (
-    keyspace_name text,
-    table_name text,
-    mebibytes bigint,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = de38f0c6-9a95-37fe-8376-24a396e1554a;
-
-CREATE TABLE system_views.max_sstable_duration (
-    keyspace_name text,
-    table_name text,
-    max_sstable_duration bigint,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = f2097f5e-b699-3534-99f5-7e5a30eaa8b5;
-
-CREATE TABLE system_views.max_sstable_size (
-    keyspace_name text,
-    table_name text,
-    mebibytes bigint,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = b3a4a469-c91b-3120-99fd-9123f0dd3f55;
-
-CREATE TABLE system_views.network_permissions_cache_keys (
+    AND comment = 'keys in the JMX permissions cache';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.network_permissions_cache_keys (
     role text PRIMARY KEY
 ) WITH ID = caa4f536-dad5-3e80-af4b-97e6840bbf4a
-    AND comment = 'keys in the network permissions cache';
-
-CREATE TABLE system_views.pending_hints (
+    AND comment = 'keys in the network permissions cache';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.pending_hints (
     host_id uuid PRIMARY KEY,
     address inet,
     dc text,
@@ -299,24 +173,27 @@ CREATE TABLE system_views.pending_hints (
     rack text,
     status text
 ) WITH ID = 7b0c7a5c-45a3-33bb-99cd-5b11520e95ef
-    AND comment = 'Pending hints that this node has for other nodes';
-
-CREATE TABLE system_views.permissions_cache_keys (
+    AND comment = 'Pending hints that this node has for other nodes';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.permissions_cache_keys (
     role text,
     resource text,
     PRIMARY KEY ((role, resource))
 ) WITH ID = f951c92c-5198-31f5-9e02-183b47d400b0
-    AND comment = 'keys in the permissions cache';
-
-CREATE TABLE system_views.queries (
+    AND comment = 'keys in the permissions cache';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.queries (
     thread_id text PRIMARY KEY,
     queued_micros bigint,
     running_micros bigint,
     task text
 ) WITH ID = ca10cb3c-2140-3d3b-9d2c-7c723f0af0d2
-    AND comment = 'Lists currently running queries';
-
-CREATE TABLE system_views.repair_jobs (
+    AND comment = 'Lists currently running queries';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.repair_jobs (
     id uuid PRIMARY KEY,
     completed boolean,
     duration_millis bigint,
@@ -341,9 +218,10 @@ CREATE TABLE system_views.repair_jobs (
     success_message text,
     table_name text
 ) WITH ID = d856b14c-70b6-3e1c-a29d-1ce7f2127b28
-    AND comment = 'Repair job';
-
-CREATE TABLE system_views.repair_participates (
+    AND comment = 'Repair job';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.repair_participates (
     id timeuuid PRIMARY KEY,
     completed boolean,
     duration_millis bigint,
@@ -363,9 +241,10 @@ CREATE TABLE system_views.repair_participates (
     tables frozen<set<text>>,
     validations frozen<set<uuid>>
 ) WITH ID = ef04b8ba-fd4a-3fe4-bf83-6ccbfca289ac
-    AND comment = 'Repair participate summary';
-
-CREATE TABLE system_views.repair_sessions (
+    AND comment = 'Repair participate summary';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.repair_sessions (
     id timeuuid PRIMARY KEY,
     completed boolean,
     duration_millis bigint,
@@ -386,9 +265,10 @@ CREATE TABLE system_views.repair_sessions (
     success_message text,
     table_names frozen<list<text>>
 ) WITH ID = 9a74b1b1-0369-346b-95e8-08409a1110b0
-    AND comment = 'Repair session';
-
-CREATE TABLE system_views.repair_validations (
+    AND comment = 'Repair session';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.repair_validations (
     id uuid PRIMARY KEY,
     bytes_read bigint,
     completed boolean,
@@ -415,9 +295,10 @@ CREATE TABLE system_views.repair_validations (
     success_message text,
     table_name text
 ) WITH ID = f844505f-0cca-30ad-9426-b6cb6d634235
-    AND comment = 'Repair validation';
-
-CREATE TABLE system_views.repairs (
+    AND comment = 'Repair validation';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.repairs (
     id timeuuid PRIMARY KEY,
     command_id int,
     completed boolean,
@@ -459,24 +340,16 @@ CREATE TABLE system_views.repairs (
     type text,
     unfiltered_ranges frozen<list<frozen<list<text>>>>
 ) WITH ID = 36459791-890b-3415-bd07-0df15e868e5a
-    AND comment = 'Repair summary';
-
-CREATE TABLE system_views.roles_cache_keys (
+    AND comment = 'Repair summary';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.roles_cache_keys (
     role text PRIMARY KEY
 ) WITH ID = 98f349e9-0e71-3ab1-9c99-a0524ee6ecd8
-    AND comment = 'keys in the roles cache';
-
-CREATE TABLE system_views.rows_per_read (
-    keyspace_name text,
-    table_name text,
-    count bigint,
-    max double,
-    p50th double,
-    p99th double,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = a4d00f60-2eef-35e1-b6cf-958986ae7559;
-
-CREATE TABLE system_views.sai_column_indexes (
+    AND comment = 'keys in the roles cache';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.sai_column_indexes (
     keyspace_name text,
     index_name text,
     analyzer text,
@@ -487,9 +360,10 @@ CREATE TABLE system_views.sai_column_indexes (
     table_name text,
     PRIMARY KEY (keyspace_name, index_name)
 ) WITH ID = 18739376-df4d-3084-90a6-2f9ae6e74935
-    AND comment = 'Storage-attached column index metadata';
-
-CREATE TABLE system_views.sai_sstable_index_segments (
+    AND comment = 'Storage-attached column index metadata';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.sai_sstable_index_segments (
     keyspace_name text,
     index_name text,
     sstable_name text,
@@ -506,9 +380,10 @@ CREATE TABLE system_views.sai_sstable_index_segments (
     table_name text,
     PRIMARY KEY (keyspace_name, index_name, sstable_name, segment_row_id_offset)
 ) WITH ID = cf6f23c6-332c-3260-b590-97b245538702
-    AND comment = 'SSTable index segment metadata';
-
-CREATE TABLE system_views.sai_sstable_indexes (
+    AND comment = 'SSTable index segment metadata';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.sai_sstable_indexes (
     keyspace_name text,
     index_name text,
     sstable_name text,
@@ -524,15 +399,10 @@ CREATE TABLE system_views.sai_sstable_indexes (
     table_name text,
     PRIMARY KEY (keyspace_name, index_name, sstable_name)
 ) WITH ID = 286e51de-ce12-3747-9955-b9760774f82c
-    AND comment = 'SSTable index metadata';
-
-CREATE TABLE system_views.settings (
-    name text PRIMARY KEY,
-    value text
-) WITH ID = 5adfcadb-4407-3c1f-b97e-322735089073
-    AND comment = 'current settings';
-
-CREATE TABLE system_views.snapshots (
+    AND comment = 'SSTable index metadata';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.snapshots (
     name text,
     keyspace_name text,
     table_name text,
@@ -543,25 +413,10 @@ CREATE TABLE system_views.snapshots (
     true_size bigint,
     PRIMARY KEY (name, keyspace_name, table_name)
 ) WITH ID = a9db71c6-05c7-3045-a6a0-f7d2bd112978
-    AND comment = 'available snapshots';
-
-CREATE TABLE system_views.sstable_tasks (
-    keyspace_name text,
-    table_name text,
-    task_id timeuuid,
-    completion_ratio double,
-    kind text,
-    progress bigint,
-    sstables int,
-    target_directory text,
-    total bigint,
-    total_compressed bigint,
-    unit text,
-    PRIMARY KEY (keyspace_name, table_name, task_id)
-) WITH ID = af0d66c3-9b39-3d91-acd7-31a4e117f571
-    AND comment = 'current sstable tasks';
-
-CREATE TABLE system_views.streaming (
+    AND comment = 'available snapshots';",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.streaming (
     id timeuuid PRIMARY KEY,
     bytes_received bigint,
     bytes_sent bigint,
@@ -584,9 +439,10 @@ CREATE TABLE system_views.streaming (
     status_start_timestamp timestamp,
     status_success_timestamp timestamp,
     success_message text
-) WITH ID = d5f37e09-3f11-3f10-894a-59f6378b5d5a;
-
-CREATE TABLE system_views.system_logs (
+) WITH ID = d5f37e09-3f11-3f10-894a-59f6378b5d5a;",
+    ),
+    VirtualTable::empty(
+        "CREATE TABLE system_views.system_logs (
     timestamp timestamp,
     order_in_millisecond int,
     level text,
@@ -594,30 +450,6 @@ CREATE TABLE system_views.system_logs (
     message text,
     PRIMARY KEY (timestamp, order_in_millisecond)
 ) WITH ID = 95df5040-98b5-3cdd-907f-17bd96651f58
-    AND comment = 'Cassandra logs';
-
-CREATE TABLE system_views.system_properties (
-    name text PRIMARY KEY,
-    value text
-) WITH ID = f3e4b9bf-ad78-34a2-98ff-bfde82880573
-    AND comment = 'Cassandra relevant system properties';
-
-CREATE TABLE system_views.thread_pools (
-    name text PRIMARY KEY,
-    active_tasks int,
-    active_tasks_limit int,
-    blocked_tasks bigint,
-    blocked_tasks_all_time bigint,
-    completed_tasks bigint,
-    pending_tasks int
-) WITH ID = ae33fd8e-8d5a-3736-9c04-31c62e86f089;
-
-CREATE TABLE system_views.tombstones_per_read (
-    keyspace_name text,
-    table_name text,
-    count bigint,
-    max double,
-    p50th double,
-    p99th double,
-    PRIMARY KEY ((keyspace_name, table_name))
-) WITH ID = 232a8f1b-a759-32f8-810c-35f36e87f50c;
+    AND comment = 'Cassandra logs';",
+    ),
+];

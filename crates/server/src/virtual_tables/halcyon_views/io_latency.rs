@@ -1,0 +1,22 @@
+use crate::virtual_tables::rows::Rows;
+use crate::virtual_tables::{Node, VirtualTable};
+
+pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed(CQL, fill);
+
+const CQL: &str = "CREATE TABLE halcyon_views.io_latency (
+    purpose text,
+    below_ns bigint,
+    operations bigint,
+    PRIMARY KEY (purpose, below_ns)
+) WITH ID = 65cad422-2799-3769-b147-2643064d6e08
+    AND comment = 'latency of I/O by purpose: operations that took less than below_ns, and not less than half of it';";
+
+fn fill(node: &Node, rows: &mut Rows<'_>) {
+    let mut rows = rows.with(["purpose", "below_ns", "operations"]);
+    for stats in node.shared.disk.histograms() {
+        for (bucket, operations) in stats.latency.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let below_ns = 1u64 << (bucket + 1);
+            rows.push([stats.purpose.to_string().into(), below_ns.into(), (*operations).into()]);
+        }
+    }
+}

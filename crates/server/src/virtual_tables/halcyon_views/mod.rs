@@ -1,0 +1,10 @@
+//! `halcyon_views`: what Cassandra has no table for: shards, how long requests wait, how and how fast files are read and written.
+
+pub(super) mod compaction_backlog;
+pub(super) mod compaction_pace;
+pub(super) mod io_latency;
+pub(super) mod io_modes;
+pub(super) mod io_operations;
+pub(super) mod major_compactions;
+pub(super) mod request_wait;
+pub(super) mod shards;

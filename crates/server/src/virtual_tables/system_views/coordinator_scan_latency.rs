@@ -1,0 +1,22 @@
+use halcyon_engine::Measure;
+
+use super::by_table::latencies;
+use crate::virtual_tables::rows::Rows;
+use crate::virtual_tables::{Node, VirtualTable};
+
+pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed(CQL, fill);
+
+const CQL: &str = "CREATE TABLE system_views.coordinator_scan_latency (
+    keyspace_name text,
+    table_name text,
+    count bigint,
+    max_ms double,
+    p50th_ms double,
+    p99th_ms double,
+    per_second double,
+    PRIMARY KEY ((keyspace_name, table_name))
+) WITH ID = 71d7cfe3-7986-3d35-aec2-29e70ee5ec6a;";
+
+fn fill(node: &Node, rows: &mut Rows<'_>) {
+    latencies(node, Measure::CoordinatorScan, rows);
+}

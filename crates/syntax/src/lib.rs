@@ -8,6 +8,8 @@
 //! `parse_statement` reads one statement as a client sends it. `parse_statements` reads a script (`schema.cql`, the output of
 //! `DESCRIBE`) and skips statements that do not change the schema.
 #![forbid(unsafe_code)]
+// Text and rows come from outside.
+#![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::expect_used))]
 
 pub mod ast;
 mod error;

@@ -4,9 +4,10 @@ use num_bigint::BigInt;
 
 use halcyon_model::CqlType;
 
+use super::aggregate::Aggregate;
 use super::math::average_step;
-use super::number::{self, Decimal};
-use super::{Aggregate, Body, Function};
+use super::{Body, Function};
+use crate::plan::value::number::{self, Decimal};
 use halcyon_syntax::Result;
 
 /// One aggregate of one group.

@@ -3,9 +3,10 @@
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
-use super::natives::{Aggregate, Scalar, inferred, native, wrong_number};
+use super::aggregate::Aggregate;
+use super::inferred::{Shape, inferred, wrong_number};
 use super::{Accumulator, Argument, Body, Function, math};
-use crate::plan::term::collection_elements;
+use crate::plan::value::collection::collection_elements;
 use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,10 @@ pub enum Collections {
 }
 
 /// The function of that name for the type of its argument.
-pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Option<Function>> {
+pub(super) fn candidate(
+    name: &str,
+    arguments: &[&dyn Argument],
+) -> Result<Option<(Shape, Collections)>> {
     const NUMBERS: &str = "numeric_set_or_list";
     // What its signature calls its argument, and what messages do.
     let (which, parameter, what) = match name {
@@ -44,7 +48,8 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
             of.cql_name()
         ))
     })?;
-    Ok(Some(native(name, vec![of], returns, Scalar::Collections(which))))
+    let shape = Shape { arguments: vec![of], returns };
+    Ok(Some((shape, which)))
 }
 
 fn returned(which: Collections, of: &CqlType) -> Option<CqlType> {

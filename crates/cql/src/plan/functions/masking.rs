@@ -5,7 +5,7 @@ use sha2::Digest;
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
-use super::natives::{Scalar, inferred, native, wrong_number};
+use super::inferred::{Shape, inferred, wrong_number};
 use super::{Argument, Function};
 use halcyon_syntax::{Error, Result};
 
@@ -21,7 +21,7 @@ pub enum Mask {
     Hash,
 }
 
-pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Option<Function>> {
+pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Option<(Shape, Mask)>> {
     const TEXTS: &str = "[text|varchar|ascii]";
     let (mask, counts, wanted) = match name {
         "mask_null" => (Mask::Null, 1..=1, "any".to_owned()),
@@ -58,7 +58,8 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
         }
         Mask::Null | Mask::Default => {}
     }
-    Ok(Some(native(name, types, returns, Scalar::Mask(mask))))
+    let shape = Shape { arguments: types, returns };
+    Ok(Some((shape, mask)))
 }
 
 fn wrong_type(name: &str, wanted: &str, arguments: &[&dyn Argument], at: usize) -> Error {

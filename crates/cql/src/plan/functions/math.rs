@@ -5,12 +5,12 @@ use num_bigint::{BigInt, Sign};
 use halcyon_model::CqlType;
 
 use super::calendar::{Duration, add_to_days, add_to_millis};
-use super::number::{
-    Decimal, divide_half_even, float_decimal, of_f64, of_integer, power_of_ten, to_decimal, to_f64,
-    to_integer, to_long,
-};
 use super::time::{date, days};
 use super::{Function, powers};
+use crate::plan::value::number::{
+    Decimal, digits, divide_half_even, divide_half_up, float_decimal, of_f64, of_integer,
+    power_of_ten, to_decimal, to_f64, to_integer, to_long,
+};
 use halcyon_syntax::ast::ArithmeticOperator;
 use halcyon_syntax::{Error, Result};
 
@@ -183,17 +183,6 @@ fn round(decimal: &Decimal) -> Decimal {
     Decimal::of(divide_half_up(&decimal.unscaled, &unit))
 }
 
-pub(super) fn divide_half_up(number: &BigInt, by: &BigInt) -> BigInt {
-    let quotient: BigInt = number / by;
-    let rest: BigInt = number % by;
-    let twice = BigInt::from(rest.magnitude().clone()) * 2;
-    if twice < BigInt::from(by.magnitude().clone()) {
-        return quotient;
-    }
-    let negative = (number.sign() == Sign::Minus) != (by.sign() == Sign::Minus);
-    if negative { quotient - 1 } else { quotient + 1 }
-}
-
 type Operand<'a> = (&'a CqlType, &'a [u8]);
 
 fn operate(
@@ -275,10 +264,6 @@ fn float(operator: ArithmeticOperator, a: f64, b: f64, single: bool) -> Vec<u8> 
         (true, false) => of_f64(&CqlType::Float, result),
         (false, false) => of_f64(&CqlType::Double, result),
     }
-}
-
-pub(super) fn digits(value: &BigInt) -> i64 {
-    i64::try_from(value.magnitude().to_string().len()).unwrap_or(i64::MAX)
 }
 
 fn decimal(

@@ -8,13 +8,14 @@
 //! Operators (`+`, `-x`) are functions too, named as `operator_name` says.
 
 mod accumulate;
+mod aggregate;
 mod calendar;
 mod collections;
+mod inferred;
 mod masking;
 mod matching;
 mod math;
 mod natives;
-mod number;
 mod powers;
 mod resolve;
 mod time;
@@ -23,18 +24,18 @@ mod vectors;
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 
-use super::Execution;
+use crate::plan::execution::Execution;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_syntax::Result;
 
 pub use accumulate::Accumulator;
+pub use aggregate::Aggregate;
 pub use collections::Collections;
 pub use masking::Mask;
 pub use matching::{Argument, Match, assignable};
 pub use math::Math;
+pub use natives::Scalar;
 pub(crate) use natives::count_rows;
-pub use natives::{Aggregate, Scalar};
-pub(crate) use number::parse_decimal;
 pub use resolve::{operator_name, resolve};
 pub use time::Time;
 pub use vectors::Similarity;

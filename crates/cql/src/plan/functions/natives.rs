@@ -5,14 +5,17 @@ use halcyon_model::hex;
 use halcyon_model::token::{join_key, murmur3_token};
 use halcyon_model::value::{to_json_string, to_string};
 
+use super::aggregate::Aggregate;
 use super::collections::{self, Collections};
+use super::inferred::{Shape, inferred, wrong_number};
 use super::masking::{self, Mask};
 use super::matching::Argument;
 use super::math::{self, Math};
 use super::time::Time;
 use super::vectors::{self, Similarity};
 use super::{Body, Function, Scope, cast_name};
-use crate::plan::{Execution, json};
+use crate::plan::execution::Execution;
+use crate::plan::json;
 use halcyon_syntax::ast::ArithmeticOperator;
 use halcyon_syntax::{Error, Result};
 
@@ -34,19 +37,6 @@ pub enum Scalar {
     Collections(Collections),
     Mask(Mask),
     Similarity(Similarity),
-}
-
-/// What an aggregate gathers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aggregate {
-    /// `count(*)`
-    CountRows,
-    /// `count(c)`
-    Count,
-    Min,
-    Max,
-    Sum,
-    Avg,
 }
 
 impl Scalar {
@@ -119,12 +109,7 @@ fn token(arguments: &[Option<&[u8]>]) -> Option<Vec<u8>> {
     (!key.is_empty()).then(|| murmur3_token(&key).0.to_be_bytes().to_vec())
 }
 
-pub(super) fn native(
-    name: &str,
-    arguments: Vec<CqlType>,
-    returns: CqlType,
-    scalar: Scalar,
-) -> Function {
+fn native(name: &str, arguments: Vec<CqlType>, returns: CqlType, scalar: Scalar) -> Function {
     Function {
         keyspace: "system".into(),
         name: name.into(),
@@ -222,13 +207,6 @@ pub(super) fn candidates(
     })
 }
 
-/// What functions say that check their arguments by themselves.
-pub(super) fn wrong_number(name: &str, wanted: &str) -> Error {
-    Error::InvalidRequest(format!(
-        "Invalid number of arguments for function system.{name}({wanted})"
-    ))
-}
-
 /// `from_json(text)` gives whatever is expected.
 fn from_json(
     name: &str,
@@ -264,30 +242,17 @@ fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
         let to = NATIVE_TYPES.into_iter().find(|cql_type| cql_type.native_name() == Some(to));
         return Ok(to.map(|to| casts_to(&to)).unwrap_or_default());
     }
-    if let Some(function) = collections::candidate(name, arguments)? {
-        return Ok(vec![function]);
-    }
-    if let Some(function) = masking::candidate(name, arguments)? {
-        return Ok(vec![function]);
-    }
-    Ok(vectors::candidate(name, arguments)?.into_iter().collect())
-}
-
-/// The type of an argument that may have any.
-pub(super) fn inferred(
-    name: &str,
-    arguments: &[&dyn Argument],
-    index: usize,
-    what: &str,
-) -> Result<Option<CqlType>> {
-    let Some(argument) = arguments.get(index) else { return Ok(None) };
-    if let Some(cql_type) = argument.compatible_type() {
-        return Ok(Some(cql_type));
-    }
-    Err(Error::InvalidRequest(format!(
-        "Cannot infer type of argument {} in call to function system.{name}({what}): use type casts to disambiguate",
-        argument.text()
-    )))
+    let found = if let Some((shape, which)) = collections::candidate(name, arguments)? {
+        Some((shape, Scalar::Collections(which)))
+    } else if let Some((shape, mask)) = masking::candidate(name, arguments)? {
+        Some((shape, Scalar::Mask(mask)))
+    } else {
+        let found = vectors::candidate(name, arguments)?;
+        found.map(|(shape, similarity)| (shape, Scalar::Similarity(similarity)))
+    };
+    let function =
+        |(shape, scalar): (Shape, Scalar)| native(name, shape.arguments, shape.returns, scalar);
+    Ok(found.map(function).into_iter().collect())
 }
 
 fn aggregates(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {

@@ -6,8 +6,7 @@
 
 use num_bigint::{BigInt, Sign};
 
-use super::math::{digits, divide_half_up};
-use super::number::{Decimal, power_of_ten};
+use crate::plan::value::number::{Decimal, digits, divide_half_up, power_of_ten};
 
 const DIGITS: u32 = 32;
 /// Digits that are counted beyond those which are given out.

@@ -4,8 +4,8 @@ use halcyon_model::{CqlType, uuid};
 
 use super::Function;
 use super::calendar::{DAY_MILLIS, Duration, floor_days, floor_millis, floor_nanos};
-use super::number::to_long;
-use crate::plan::Execution;
+use crate::plan::execution::Execution;
+use crate::plan::value::number::to_long;
 use halcyon_syntax::Result;
 
 const TICKS_PER_MILLI: i64 = 10_000;

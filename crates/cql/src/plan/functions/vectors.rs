@@ -2,7 +2,7 @@
 
 use halcyon_model::CqlType;
 
-use super::natives::{Scalar, inferred, native, wrong_number};
+use super::inferred::{Shape, inferred, wrong_number};
 use super::{Argument, Function};
 use halcyon_syntax::{Error, Result};
 
@@ -13,7 +13,10 @@ pub enum Similarity {
     DotProduct,
 }
 
-pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Option<Function>> {
+pub(super) fn candidate(
+    name: &str,
+    arguments: &[&dyn Argument],
+) -> Result<Option<(Shape, Similarity)>> {
     let similarity = match name {
         "similarity_cosine" => Similarity::Cosine,
         "similarity_euclidean" => Similarity::Euclidean,
@@ -40,7 +43,8 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
         )));
     };
     let types = vec![vector.clone(), vector];
-    Ok(Some(native(name, types, CqlType::Float, Scalar::Similarity(similarity))))
+    let shape = Shape { arguments: types, returns: CqlType::Float };
+    Ok(Some((shape, similarity)))
 }
 
 /// The type of an argument that is, or is written as, a vector of floats.

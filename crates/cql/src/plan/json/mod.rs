@@ -7,32 +7,13 @@
 mod parse;
 mod value;
 
-use std::collections::HashMap;
-
 use halcyon_model::CqlType;
 use halcyon_model::request::{ColumnSpec, Value};
 
-use super::Execution;
+use crate::plan::execution::{Execution, Given};
 use halcyon_syntax::{Error, Result};
 use parse::{Json, Malformed};
-
-/// Why a value cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Fault {
-    /// `MarshalException`
-    Marshal(String),
-    /// `InvalidRequestException`: what a duration complains with, without the name of its column.
-    Invalid(String),
-}
-
-/// The value that one member gives its column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
-    /// The column is not named.
-    Nothing,
-    Null,
-    Value(Vec<u8>),
-}
+use value::{Fault, named_as_columns};
 
 /// Where the JSON of an INSERT comes from.
 #[derive(Debug, Clone)]
@@ -100,33 +81,6 @@ pub(crate) fn values(text: &str, columns: &[ColumnSpec]) -> Result<Vec<Given>> {
             "JSON values map contains unrecognized column: {name}"
         ))),
     }
-}
-
-/// Members under the names that columns have (`JsonUtils.handleCaseSensitivity`); of equal names the last counts.
-fn named_as_columns(members: Vec<(String, Json)>) -> Vec<(String, Json)> {
-    let mut named: Vec<(String, Json)> = Vec::with_capacity(members.len());
-    let mut places = HashMap::new();
-    let mut renamed = Vec::new();
-    for (name, value) in members {
-        let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
-        let lowered = quoted.map_or_else(|| name.to_lowercase(), str::to_owned);
-        if lowered == name {
-            places.insert(name.clone(), named.len());
-            named.push((name, value));
-        } else {
-            renamed.push((lowered, value));
-        }
-    }
-    for (name, value) in renamed {
-        match places.get(&name).and_then(|place: &usize| named.get_mut(*place)) {
-            Some((_, known)) => *known = value,
-            None => {
-                places.insert(name.clone(), named.len());
-                named.push((name, value));
-            }
-        }
-    }
-    named
 }
 
 /// `from_json()`: a value of the type that is expected; `None` is null.

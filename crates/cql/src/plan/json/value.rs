@@ -1,15 +1,25 @@
 //! JSON to serialized values (`AbstractType.fromJSONObject`). The error is Cassandra's message.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 use halcyon_model::types::UserType;
 
 use super::parse::{Json, parse};
-use super::{Fault, named_as_columns};
-use crate::plan::functions::parse_decimal;
-use crate::plan::term::{from_string, sorted_collection};
+use crate::plan::value::collection::sorted_collection;
+use crate::plan::value::number::parse_decimal;
+use crate::plan::value::text::from_string;
+
+/// Why a value cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// `MarshalException`
+    Marshal(String),
+    /// `InvalidRequestException`: what a duration complains with, without the name of its column.
+    Invalid(String),
+}
 
 type Value = Result<Vec<u8>, Fault>;
 
@@ -272,4 +282,31 @@ fn user_type(udt: &UserType, json: &Json) -> Value {
             String::from_utf8_lossy(&udt.name)
         )),
     }
+}
+
+/// Members under the names that columns have (`JsonUtils.handleCaseSensitivity`); of equal names the last counts.
+pub(super) fn named_as_columns(members: Vec<(String, Json)>) -> Vec<(String, Json)> {
+    let mut named: Vec<(String, Json)> = Vec::with_capacity(members.len());
+    let mut places = HashMap::new();
+    let mut renamed = Vec::new();
+    for (name, value) in members {
+        let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+        let lowered = quoted.map_or_else(|| name.to_lowercase(), str::to_owned);
+        if lowered == name {
+            places.insert(name.clone(), named.len());
+            named.push((name, value));
+        } else {
+            renamed.push((lowered, value));
+        }
+    }
+    for (name, value) in renamed {
+        match places.get(&name).and_then(|place: &usize| named.get_mut(*place)) {
+            Some((_, known)) => *known = value,
+            None => {
+                places.insert(name.clone(), named.len());
+                named.push((name, value));
+            }
+        }
+    }
+    named
 }

@@ -12,9 +12,10 @@ use halcyon_stream::{BoundBuf, Mutation, PartitionKey, RangeTombstone, RowBuf, S
 use super::conditions::BoundConditions;
 use super::current::{CurrentPartition, CurrentRow};
 use super::operation::{Change, Operation};
+use super::plan::{BatchPlan, ModifyPlan};
 use super::row::{RowWriter, WriteTime};
-use super::{BatchPlan, ModifyPlan, StatementType};
-use crate::plan::Execution;
+use super::statement_type::StatementType;
+use crate::plan::execution::Execution;
 use crate::plan::term::{Bound, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::{Error, Result};

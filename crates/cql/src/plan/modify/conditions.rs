@@ -5,11 +5,13 @@ use std::cmp::Ordering;
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 
+use super::columns::{column, spec_of};
 use super::current::CurrentRow;
 use super::operation::field_spec;
-use super::statement::{column, spec_of};
-use crate::plan::Execution;
-use crate::plan::term::{Preparation, Term, collection_elements, tuple_fields};
+use crate::plan::execution::Execution;
+use crate::plan::term::{Preparation, Term};
+use crate::plan::value::collection::collection_elements;
+use crate::plan::value::collection::tuple_fields;
 use halcyon_model::schema::ColumnKind;
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::ast::{self, CellTarget, Operator, RawTerm, RelationValue};

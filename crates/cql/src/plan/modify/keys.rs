@@ -1,5 +1,7 @@
 //! Restrictions with their values: partition keys, clusterings, and the slices that a deletion covers.
 
+use std::collections::HashSet;
+
 use std::cmp::Ordering;
 
 use halcyon_model::BoundKind;
@@ -9,9 +11,12 @@ use halcyon_stream::{BoundBuf, PartitionKey};
 
 use super::bound::BoundRows;
 use super::restrictions::{Bound, Choices, Restriction, Restrictions, Test, Values};
-use crate::plan::Execution;
+use crate::plan::execution::Execution;
 use crate::plan::restrictions::in_list;
-use crate::plan::term::{self, Term, collection_elements, tuple_fields};
+use crate::plan::restrictions::product::product;
+use crate::plan::term::{self, Term};
+use crate::plan::value::collection::collection_elements;
+use crate::plan::value::collection::tuple_fields;
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
 
@@ -94,31 +99,25 @@ impl Choices {
     }
 }
 
-/// Every combination of what the restrictions allow. A slice ends it.
-fn product<'r>(
+/// Every combination of what the restrictions on a key allow, each once. A slice ends it.
+fn combinations<'r>(
     restrictions: impl Iterator<Item = &'r Restriction>,
     names: &[&str],
+    what: &str,
     execution: &Execution<'_>,
 ) -> Result<Vec<Prefix>> {
     let mut prefixes: Vec<Prefix> = vec![Vec::new()];
     for restriction in restrictions {
         let range = restriction.first..restriction.first + restriction.len;
         let names = names.get(range).unwrap_or_default();
-        let choices = match &restriction.test {
+        let mut choices = match &restriction.test {
             Test::Equal(values) => vec![values.bind(names, execution)?],
             Test::In(choices) => choices.bind(names, execution)?,
             Test::Slice { .. } => break,
         };
-        let mut next: Vec<Prefix> = Vec::with_capacity(prefixes.len() * choices.len());
-        for prefix in &prefixes {
-            for choice in &choices {
-                let longer: Prefix = prefix.iter().chain(choice).cloned().collect();
-                if !next.contains(&longer) {
-                    next.push(longer);
-                }
-            }
-        }
-        prefixes = next;
+        let mut seen = HashSet::new();
+        choices.retain(|choice| seen.insert(choice.clone()));
+        prefixes = product(&prefixes, &choices, what)?;
     }
     prefixes.iter().flatten().try_for_each(|value| check_length(value))?;
     Ok(prefixes)
@@ -133,7 +132,9 @@ impl Restrictions {
         let names: Vec<&str> =
             table.schema.partition_key.iter().map(|def| def.name.as_str()).collect();
         let mut keys = Vec::new();
-        for components in product(self.key.iter().flatten(), &names, execution)? {
+        for components in
+            combinations(self.key.iter().flatten(), &names, "partition key", execution)?
+        {
             let parts: Vec<&[u8]> = components.iter().map(Vec::as_slice).collect();
             let Some(key) = join_key(&parts) else {
                 let length = components.iter().map(|part| part.len() + 3).sum::<usize>();
@@ -155,7 +156,7 @@ impl Restrictions {
         }
         let names: Vec<&str> =
             table.schema.clustering.iter().map(|def| def.name.as_str()).collect();
-        let prefixes = product(self.clustering.iter(), &names, execution)?;
+        let prefixes = combinations(self.clustering.iter(), &names, "clustering key", execution)?;
         if self.is_full_clustering(table) {
             let mut rows: Vec<Vec<u8>> =
                 prefixes.iter().map(|prefix| serialize(prefix, table)).collect();

@@ -5,9 +5,11 @@ use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::types::UserType;
 
-use crate::plan::Execution;
+use crate::plan::execution::Execution;
 use crate::plan::functions::{self, Argument, Function, Match, Scope, operator_name};
-use crate::plan::term::{Bound, Preparation, Term, collection_elements, tuple_fields};
+use crate::plan::term::{Bound, Preparation, Term};
+use crate::plan::value::collection::collection_elements;
+use crate::plan::value::collection::tuple_fields;
 use halcyon_schema::catalog::ColumnRef;
 use halcyon_syntax::ast::{self, ArithmeticOperator, CellTarget, Name, QualifiedName, RawTerm};
 use halcyon_syntax::lexer::Place;

@@ -7,8 +7,8 @@ use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 
-use super::StatementType;
-use super::statement::{column, spec_of};
+use super::columns::{column, spec_of};
+use super::statement_type::StatementType;
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::ast::{Operator, RawTerm, Relation, RelationTarget, RelationValue};

@@ -6,14 +6,16 @@ use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 
+use super::columns::{column, spec_of};
 use super::conditions::{self, Conditions};
 use super::operation::{self, Operation};
+use super::plan::{Attributes, ModifyPlan};
 use super::restrictions::{Restrictions, Scope};
-use super::{Attributes, ModifyPlan, StatementType, find_table};
-use crate::plan::Variables;
+use super::statement_type::StatementType;
 use crate::plan::json::{self, JsonMarker};
+use crate::plan::metadata::Variables;
+use crate::plan::names::find_table;
 use crate::plan::term::{Preparation, Term};
-use halcyon_model::types::quote_identifier_if_needed;
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
 use halcyon_syntax::ast::{
     self, Delete, Insert, InsertJson, Modification, Name, RawTerm, Update, Using,
@@ -128,26 +130,6 @@ fn validate_virtual(plan: &ModifyPlan) -> Result<()> {
 }
 
 /// A column that the statement names.
-pub(super) fn column(table: &Table, name: &Name) -> Result<ColumnRef> {
-    match table.find_column(&name.text) {
-        Some(found) => Ok(found),
-        None => refuse(format!(
-            "Undefined column name {} in table {}",
-            quote_identifier_if_needed(&name.text),
-            table.full_name()
-        )),
-    }
-}
-
-/// The receiver that a column is.
-pub(super) fn spec_of(table: &Table, column: ColumnRef) -> ColumnSpec {
-    let (name, cql_type) = match table.column(column) {
-        Some(def) => (def.name.clone(), def.cql_type.base().clone()),
-        None => (String::new(), CqlType::Blob),
-    };
-    ColumnSpec::of(&table.schema, name, cql_type)
-}
-
 fn is_key(column: ColumnRef) -> bool {
     column.kind.is_key()
 }

@@ -11,8 +11,9 @@ use halcyon_model::token::join_key;
 use halcyon_model::{BoundKind, CqlType};
 use halcyon_stream::{BoundBuf, PartitionKey, Slice, Slices};
 
+use super::product::product;
 use super::{BoundTerm, Entry, Keys, Restrictions, TupleList, TupleTerm, What};
-use crate::plan::Execution;
+use crate::plan::execution::Execution;
 use crate::plan::term::{Bound, Term};
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
@@ -177,12 +178,6 @@ pub(super) fn tuples(
     }
 }
 
-/// All ways to take one of each list, in order.
-fn product(so_far: Vec<Tuple>, next: &[Tuple]) -> Vec<Tuple> {
-    let join = |left: &Tuple, right: &Tuple| left.iter().chain(right).cloned().collect();
-    so_far.iter().flat_map(|left| next.iter().map(move |right| join(left, right))).collect()
-}
-
 fn partition_key(parts: &[&[u8]]) -> Result<PartitionKey> {
     let too_long = || {
         let len: usize = parts.iter().map(|part| part.len()).sum();
@@ -240,7 +235,7 @@ impl Restrictions {
                 values.sort_by(compare);
                 values.dedup();
             }
-            keys = product(keys, &values);
+            keys = product(&keys, &values, "partition key")?;
         }
         let mut bound = Vec::with_capacity(keys.len());
         for key in &keys {
@@ -319,7 +314,10 @@ impl Restrictions {
                             .collect::<Vec<Slice>>(),
                     );
                 }
-                what => prefixes = product(prefixes, &tuples(what, &names, execution)?),
+                what => {
+                    let next = tuples(what, &names, execution)?;
+                    prefixes = product(&prefixes, &next, "clustering key")?;
+                }
             }
         }
         let slices = match slices {

@@ -5,7 +5,7 @@ use halcyon_model::{CqlType, Cursor};
 use super::analysis::is_collection;
 use super::bind::{Tuple, column_names, tuple, tuples, value};
 use super::{BoundTerm, Entry, Restrictions, What};
-use crate::plan::Execution;
+use crate::plan::execution::Execution;
 use crate::plan::term::{Bound, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::{Error, Result};

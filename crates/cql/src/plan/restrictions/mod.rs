@@ -12,6 +12,7 @@
 mod analysis;
 mod bind;
 mod filter;
+pub(in crate::plan) mod product;
 mod relation;
 
 use crate::plan::term::Term;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use halcyon_stream::Slices;
 
-use super::SelectPlan;
-use crate::plan::Execution;
+use super::plan::SelectPlan;
+use crate::plan::execution::Execution;
 use crate::plan::restrictions::{BoundFilter, BoundKeys};
 use crate::plan::term::{Bound, Term};
 use halcyon_syntax::{Error, Result};

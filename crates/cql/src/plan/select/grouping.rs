@@ -3,8 +3,8 @@
 use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
-use super::column;
-use crate::plan::restrictions::{Restrictions, receiver};
+use super::columns::columns_of;
+use crate::plan::restrictions::{Restrictions, find_column, receiver};
 use crate::plan::selection::{Item, Preparing, Selection, Selector};
 use crate::plan::term::Preparation;
 use halcyon_schema::catalog::{ColumnRef, Table};
@@ -92,7 +92,7 @@ fn group(
         table.column(column).map_or(String::new(), |column| column.name.clone())
     };
     if let RawSelector::Column(named) = raw {
-        let column = column(table, named)?;
+        let column = find_column(table, named)?;
         if !column.kind.is_key() {
             return Err(Error::InvalidRequest(format!(
                 "Group by is currently only supported on the columns of the PRIMARY KEY, got {}",
@@ -110,7 +110,7 @@ fn group(
     }
     *function_seen = true;
     let mut names: Vec<ColumnRef> = Vec::new();
-    super::columns_of(raw, &mut |named| names.extend(table.find_column(&named.text)));
+    columns_of(raw, &mut |named| names.extend(table.find_column(&named.text)));
     let column = match names.as_slice() {
         [] => {
             return Err(Error::invalid_request(

@@ -4,8 +4,10 @@
 //! GROUP BY, ORDER BY, so that the first fault that a client reads is the same.
 
 mod bind;
+mod columns;
 mod grouping;
 mod ordering;
+mod plan;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,72 +16,27 @@ use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::{CqlType, Cursor};
 
-use super::restrictions::{Context, Restrictions, find_column};
+use super::metadata::{ResultColumns, Variables};
+use super::names::find_table;
+use super::prepared::Prepared;
+use super::restrictions::{Context, Restrictions};
 use super::selection::{Preparing, Selection, Selector};
-use super::term::{Preparation, Term, parse_duration};
-use super::{Plan, Prepared, ResultColumns, Variables, find_table};
+use super::term::{Preparation, Term};
+use super::value::duration::parse_duration;
+use columns::columns_of;
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table};
 use halcyon_syntax::ast::{self, RawSelector, RawTerm, SelectItem};
 use halcyon_syntax::{Error, Result};
 
 pub use bind::{BoundSelect, Limits, NO_LIMIT};
 pub use grouping::Grouping;
-
-#[derive(Debug, Clone)]
-pub struct SelectPlan {
-    pub table: Arc<Table>,
-    pub columns: ResultColumns,
-    /// The selectors are the columns of one JSON text, under these names, with their types.
-    pub json: Option<Vec<(String, CqlType)>>,
-    pub distinct: bool,
-    pub selection: Selection,
-    pub restrictions: Restrictions,
-    /// Rows come last to first.
-    pub reversed: bool,
-    /// Fetched columns by which rows of several partitions are sorted, with their types; `true` is against them.
-    pub sort: Vec<(usize, CqlType, bool)>,
-    /// Indexes into the fetched columns of what filters look at, one per entry of `restrictions.filters` column.
-    pub filter_fetch: Vec<(ColumnRef, usize)>,
-    pub grouping: Option<Grouping>,
-    pub limit: Option<Term>,
-    pub per_partition_limit: Option<Term>,
-    /// What the statement allows itself.
-    pub timeout: Option<Duration>,
-}
-
-impl SelectPlan {
-    /// One row (or one per group) is made of many.
-    pub fn is_aggregate(&self) -> bool {
-        self.grouping.is_some() || self.selection.is_aggregate()
-    }
-
-    /// What is said with each execution.
-    pub fn warning(&self) -> Option<&'static str> {
-        if !self.is_aggregate() {
-            None
-        } else if !self.restrictions.key_restricted {
-            Some("Aggregation query used without partition key")
-        } else if self.restrictions.keys_in() {
-            Some("Aggregation query used on multiple partition keys (IN restriction)")
-        } else {
-            None
-        }
-    }
-
-    /// No clustering or regular column is read: only whether a row is there, or static ones.
-    pub fn only_statics(&self) -> bool {
-        self.selection
-            .fetch
-            .iter()
-            .all(|f| matches!(f.column.kind, ColumnKind::PartitionKey | ColumnKind::Static))
-    }
-}
+pub use plan::SelectPlan;
 
 pub fn prepare(
     select: &ast::Select,
     catalog: &Catalog,
     keyspace: Option<&str>,
-) -> Result<Prepared> {
+) -> Result<Prepared<Arc<SelectPlan>>> {
     let table = find_table(&select.table, catalog, keyspace)?.clone();
     let mut variables = Variables::default();
     let mut to = Preparation {
@@ -137,12 +94,7 @@ pub fn prepare(
         per_partition_limit,
         timeout,
     };
-    Ok(Prepared {
-        plan: Plan::Select(Arc::new(plan)),
-        variables,
-        columns: Some(columns),
-        warnings: Vec::new(),
-    })
+    Ok(Prepared { plan: Arc::new(plan), variables, columns: Some(columns), warnings: Vec::new() })
 }
 
 /// The items that are selected; `*` is all columns: key, clustering, statics and regulars by name.
@@ -187,46 +139,6 @@ fn only_statics(table: &Table, select: &ast::Select, items: &[SelectItem]) -> bo
         }
     }
     statics
-}
-
-/// Calls back with each column that a selector names.
-fn columns_of(selector: &RawSelector, found: &mut impl FnMut(&ast::Name)) {
-    match selector {
-        RawSelector::Column(name) => found(name),
-        RawSelector::CountRows | RawSelector::Term(_) => {}
-        RawSelector::WriteTime(of)
-        | RawSelector::MaxWriteTime(of)
-        | RawSelector::Ttl(of)
-        | RawSelector::Negate(of)
-        | RawSelector::Cast { selector: of, .. }
-        | RawSelector::Field { selector: of, .. }
-        | RawSelector::Element { selector: of, .. }
-        | RawSelector::Slice { selector: of, .. }
-        | RawSelector::TypeHint { selector: of, .. } => columns_of(of, found),
-        RawSelector::Call { arguments: items, .. }
-        | RawSelector::List(items)
-        | RawSelector::Set(items)
-        | RawSelector::Tuple(items) => {
-            for item in items {
-                columns_of(item, found);
-            }
-        }
-        RawSelector::Map(entries) => {
-            for (key, value) in entries {
-                columns_of(key, found);
-                columns_of(value, found);
-            }
-        }
-        RawSelector::UserType(fields) => {
-            for (_, value) in fields {
-                columns_of(value, found);
-            }
-        }
-        RawSelector::Arithmetic { left, right, .. } => {
-            columns_of(left, found);
-            columns_of(right, found);
-        }
-    }
 }
 
 fn selectors(
@@ -328,9 +240,4 @@ fn check_distinct(
         }
     }
     Ok(())
-}
-
-/// The column that a name means (`ORDER BY`, `GROUP BY`).
-fn column(table: &Table, name: &ast::Name) -> Result<ColumnRef> {
-    find_column(table, name)
 }

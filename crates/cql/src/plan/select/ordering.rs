@@ -3,8 +3,7 @@
 use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
-use super::column;
-use crate::plan::restrictions::{Restrictions, receiver};
+use crate::plan::restrictions::{Restrictions, find_column, receiver};
 use crate::plan::selection::Selection;
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
@@ -19,7 +18,7 @@ pub(super) fn check_names(
     to: &mut Preparation<'_>,
 ) -> Result<()> {
     for order in order_by {
-        column(table, &order.column)?;
+        find_column(table, &order.column)?;
     }
     check_nearest(table, order_by, to)
 }
@@ -39,7 +38,7 @@ fn check_nearest(table: &Table, order_by: &[OrderBy], to: &mut Preparation<'_>) 
     if order.descending {
         return refused("Descending ANN ordering is not supported");
     }
-    let spec = receiver(table, column(table, &order.column)?)?;
+    let spec = receiver(table, find_column(table, &order.column)?)?;
     Term::prepare(term, &spec, to)?;
     if !matches!(&spec.cql_type, CqlType::Vector(element, _) if **element == CqlType::Float) {
         return refused("ANN ordering is only supported on float vector indexes");
@@ -67,7 +66,7 @@ pub(super) fn prepare(
     }
     let mut columns: Vec<(ColumnRef, bool)> = Vec::with_capacity(order_by.len());
     for order in order_by {
-        let column = column(table, &order.column)?;
+        let column = find_column(table, &order.column)?;
         columns.retain(|(other, _)| *other != column);
         columns.push((column, order.descending));
     }

@@ -7,8 +7,8 @@ use halcyon_model::{CqlType, Cursor};
 
 use super::times::time;
 use super::{RowValues, Selector};
-use crate::plan::Execution;
-use crate::plan::term::sorted_collection;
+use crate::plan::execution::Execution;
+use crate::plan::value::collection::{put_value, sorted_collection};
 use halcyon_syntax::Result;
 
 /// What a selector may see.
@@ -75,14 +75,6 @@ impl Selector {
                 Some(Cow::Owned(out))
             }
         })
-    }
-}
-
-/// `i32` length (−1: null) and the value.
-pub(crate) fn put_value(out: &mut Vec<u8>, value: Option<&[u8]>) {
-    match value {
-        None => out.put_i32(-1),
-        Some(value) => out.put_ibytes(value),
     }
 }
 

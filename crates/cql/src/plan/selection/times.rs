@@ -3,8 +3,8 @@
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
-use super::evaluate::put_value;
 use super::{CellTime, Evaluation, Part, TimeKind};
+use crate::plan::value::collection::put_value;
 
 fn key_type(cql_type: &CqlType) -> Option<&CqlType> {
     match cql_type.thawed() {

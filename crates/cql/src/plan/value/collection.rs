@@ -1,15 +1,15 @@
-//! Values that a client sent: checked by their type, collections put in order.
+//! Serialized collections and tuples: checked by their type, put in order, taken apart.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use halcyon_model::CqlType;
-use halcyon_model::bytes::Cursor;
+use halcyon_model::bytes::{Cursor, Put};
 
 use halcyon_syntax::{Error, Result};
 
-/// A valid value of the type. Sets and maps come sorted, duplicates gone.
-pub(super) fn bind<'v>(bytes: &'v [u8], cql_type: &CqlType) -> Result<Cow<'v, [u8]>> {
+/// The bytes that a client sent, checked by the type. Sets and maps come sorted, duplicates gone.
+pub(crate) fn checked<'v>(bytes: &'v [u8], cql_type: &CqlType) -> Result<Cow<'v, [u8]>> {
     let multi_cell = cql_type.is_multi_cell();
     match cql_type.thawed() {
         CqlType::List(element) => {
@@ -103,7 +103,7 @@ fn items(bytes: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 /// A frozen collection of `count` elements.
-pub(super) fn join<'a>(count: usize, items: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+pub(crate) fn join<'a>(count: usize, items: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = (count as u32).to_be_bytes().to_vec();
     for item in items {
         out.extend_from_slice(&(item.len() as u32).to_be_bytes());
@@ -131,4 +131,12 @@ pub(crate) fn tuple_fields(bytes: &[u8]) -> Vec<Option<&[u8]>> {
         }
     }
     fields
+}
+
+/// `i32` length (−1: null) and the value.
+pub(crate) fn put_value(out: &mut Vec<u8>, value: Option<&[u8]>) {
+    match value {
+        None => out.put_i32(-1),
+        Some(value) => out.put_ibytes(value),
+    }
 }

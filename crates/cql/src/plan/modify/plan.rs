@@ -1,57 +1,16 @@
-//! INSERT, UPDATE, DELETE and BATCH.
-//!
-//! ```text
-//!  ast ─► prepare ─► ModifyPlan ─► bind(values) ─► BoundModification ─► mutation(key, current rows) ─► stream::Mutation
-//!                                      │                                      ▲
-//!                                      └─► conditions ─► what must be read ───┘
-//! ```
-//!
-//! 1. `restrictions` says which partitions and rows are meant, `operation` what becomes of their columns, `conditions`
-//!    what must hold first.
-//! 2. Binding gives owned values: a bound modification can be sent to the shard that owns its partition.
-//! 3. What depends on stored rows (list elements by index, counters, conditions) is decided there, by the pure code
-//!    here: `query` reads the rows and hands them in as a `CurrentPartition`.
-
-mod bound;
-mod conditions;
-mod current;
-mod keys;
-mod operation;
-mod restrictions;
-mod row;
-mod statement;
+//! The plans of modifications and batches.
 
 use std::sync::Arc;
 
-use super::json::JsonMarker;
-use super::term::Term;
-use super::{Plan, Prepared, Variables, find_table};
+use super::conditions::Conditions;
+use super::operation::Operation;
+use super::restrictions::Restrictions;
+use super::statement_type::StatementType;
+use crate::plan::json::JsonMarker;
+use crate::plan::term::Term;
 use halcyon_model::request::BatchKind;
-use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind};
-use halcyon_syntax::ast::{Batch, Modification};
+use halcyon_schema::catalog::{ColumnRef, Table, TableKind};
 use halcyon_syntax::{Error, Result};
-
-pub use bound::{BoundModification, BoundRows};
-pub use conditions::{BoundCondition, BoundConditions};
-pub use current::{CurrentCell, CurrentPartition, CurrentRow};
-pub use operation::Change;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatementType {
-    Insert,
-    Update,
-    Delete,
-}
-
-impl std::fmt::Display for StatementType {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            StatementType::Insert => "INSERT",
-            StatementType::Update => "UPDATE",
-            StatementType::Delete => "DELETE",
-        })
-    }
-}
 
 /// What USING says.
 #[derive(Debug, Clone, Default)]
@@ -65,11 +24,11 @@ pub struct ModifyPlan {
     pub table: Arc<Table>,
     pub kind: StatementType,
     pub attributes: Attributes,
-    operations: Vec<operation::Operation>,
-    restrictions: restrictions::Restrictions,
-    conditions: conditions::Conditions,
+    pub(super) operations: Vec<Operation>,
+    pub(super) restrictions: Restrictions,
+    pub(super) conditions: Conditions,
     /// Where it is `INSERT … JSON ?`.
-    json: Option<JsonMarker>,
+    pub(super) json: Option<JsonMarker>,
 }
 
 #[derive(Debug, Clone)]
@@ -77,54 +36,6 @@ pub struct BatchPlan {
     pub kind: BatchKind,
     pub timestamp: Option<Term>,
     pub statements: Vec<Arc<ModifyPlan>>,
-}
-
-/// Prepares one modification.
-pub fn prepare(
-    modification: &Modification,
-    catalog: &Catalog,
-    keyspace: Option<&str>,
-) -> Result<Prepared> {
-    let mut variables = Variables::default();
-    let plan = statement::prepare(modification, catalog, keyspace, &mut variables)?;
-    variables.find_partition_key(plan.table.schema.partition_key.iter().map(|c| c.name.as_str()));
-    Ok(Prepared {
-        plan: Plan::Modification(Arc::new(plan)),
-        variables,
-        columns: None,
-        warnings: Vec::new(),
-    })
-}
-
-/// Prepares a BATCH statement.
-pub fn prepare_batch(batch: &Batch, catalog: &Catalog, keyspace: Option<&str>) -> Result<Prepared> {
-    let mut variables = Variables::default();
-    let mut statements = Vec::with_capacity(batch.statements.len());
-    for modification in &batch.statements {
-        let plan = statement::prepare(modification, catalog, keyspace, &mut variables)?;
-        statements.push(Arc::new(plan));
-    }
-    let attributes =
-        statement::attributes(&batch.using, "[batch]", "[batch]", catalog, &mut variables)?;
-    if attributes.ttl.is_some() {
-        return Err(Error::invalid_request("Global TTL on the BATCH statement is not supported."));
-    }
-    let marked = attributes.timestamp.as_ref().is_some_and(Term::is_marker);
-    if let [first, rest @ ..] = statements.as_slice()
-        && !marked
-        && rest.iter().all(|other| other.table.id == first.table.id)
-    {
-        let key = first.table.schema.partition_key.iter().map(|c| c.name.as_str());
-        variables.find_partition_key(key);
-    }
-    let plan = BatchPlan { kind: batch.kind, timestamp: attributes.timestamp, statements };
-    plan.check()?;
-    Ok(Prepared {
-        plan: Plan::Batch(Arc::new(plan)),
-        variables,
-        columns: None,
-        warnings: Vec::new(),
-    })
 }
 
 impl BatchPlan {
@@ -184,15 +95,12 @@ impl BatchPlan {
 
 impl ModifyPlan {
     pub fn has_conditions(&self) -> bool {
-        !matches!(self.conditions, conditions::Conditions::None)
+        !matches!(self.conditions, Conditions::None)
     }
 
     /// `IF EXISTS` or `IF NOT EXISTS`: a refusal shows all columns.
     pub fn has_existence_condition(&self) -> bool {
-        matches!(
-            self.conditions,
-            conditions::Conditions::Exists | conditions::Conditions::NotExists
-        )
+        matches!(self.conditions, Conditions::Exists | Conditions::NotExists)
     }
 
     /// Columns that conditions name, those of regular columns first.

@@ -203,3 +203,18 @@ pub(crate) fn of_f64(cql_type: &CqlType, value: f64) -> Vec<u8> {
         _ => value.to_be_bytes().to_vec(),
     }
 }
+
+pub(crate) fn divide_half_up(number: &BigInt, by: &BigInt) -> BigInt {
+    let quotient: BigInt = number / by;
+    let rest: BigInt = number % by;
+    let twice = BigInt::from(rest.magnitude().clone()) * 2;
+    if twice < BigInt::from(by.magnitude().clone()) {
+        return quotient;
+    }
+    let negative = (number.sign() == Sign::Minus) != (by.sign() == Sign::Minus);
+    if negative { quotient - 1 } else { quotient + 1 }
+}
+
+pub(crate) fn digits(value: &BigInt) -> i64 {
+    i64::try_from(value.magnitude().to_string().len()).unwrap_or(i64::MAX)
+}

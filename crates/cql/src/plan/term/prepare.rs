@@ -1,50 +1,138 @@
-//! Literals of lists, sets, maps, vectors, tuples and user types.
-
-use std::borrow::Cow;
+//! Checks a raw term against its receiver, and folds what no execution can change.
 
 use halcyon_model::CqlType;
-use halcyon_model::bytes::Put;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
-use super::{Bound, Node, markers, raw};
-use crate::plan::Execution;
-use crate::plan::term::Preparation;
-use halcyon_syntax::ast::{Name, RawTerm};
+use super::literal::parse_literal;
+use super::preparation::Preparation;
+use super::raw::{self, RawArgument, type_matches};
+use crate::plan::eval::{Composed, Node, Shape};
+use crate::plan::functions::{self, Argument, Match, Scope};
+use halcyon_syntax::ast::{LiteralKind, Name, QualifiedName, RawTerm, TypeText};
 use halcyon_syntax::{Error, Result};
 
-/// Parts that make up one value.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Composed {
-    parts: Vec<Node>,
-    shape: Shape,
+pub(in crate::plan) fn prepare_node(
+    raw: &RawTerm,
+    receiver: &ColumnSpec,
+    to: &mut Preparation<'_>,
+) -> Result<Node> {
+    match raw {
+        RawTerm::Null if receiver.cql_type.is_counter() => {
+            Err(Error::invalid_request("Invalid null value for counter increment/decrement"))
+        }
+        RawTerm::Null => Ok(Node::Null),
+        RawTerm::Literal { kind: LiteralKind::String, text }
+            if *receiver.cql_type.base() == CqlType::Timestamp
+                && text.eq_ignore_ascii_case("now") =>
+        {
+            let name = raw::native("currenttimestamp");
+            prepare_call(&name, &[], receiver, to)
+        }
+        RawTerm::Literal { kind, text } => parse_literal(*kind, text, receiver).map(Node::Value),
+        RawTerm::Bind { index, name } => {
+            to.variables.note(*index, name.as_deref(), receiver);
+            let cql_type = receiver.cql_type.base().clone();
+            Ok(Node::Marker { index: *index, cql_type, name: receiver.name.clone() })
+        }
+        RawTerm::TypeHint { to: hint, term } => prepare_hint(raw, hint, term, receiver, to),
+        RawTerm::Call { name, arguments } => {
+            let arguments: Vec<&RawTerm> = arguments.iter().collect();
+            prepare_call(name, &arguments, receiver, to)
+        }
+        RawTerm::Arithmetic { operator, left, right } => {
+            let name = raw::operator(Some(*operator));
+            prepare_call(&name, &[left, right], receiver, to)
+        }
+        RawTerm::Negate(term) => prepare_call(&raw::operator(None), &[term], receiver, to),
+        RawTerm::Tuple(terms) if raw::is_parenthesised(terms, &receiver.cql_type) => {
+            let Some(term) = terms.first() else { return Ok(Node::Null) };
+            prepare_node(term, receiver, to)
+        }
+        composed => prepare_composed(composed, receiver, to),
+    }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-enum Shape {
-    List,
-    /// The type is the set itself.
-    Set(CqlType),
-    /// Keys and values in turn. The type is the map itself.
-    Map(CqlType),
-    /// Whether elements stand without lengths.
-    Vector {
-        fixed: bool,
-    },
-    Tuple,
-    /// Names of the fields and of the type. An unset field of a multi-cell value is null: all cells are overwritten.
-    UserType {
-        fields: Vec<String>,
-        name: String,
-        multi_cell: bool,
-    },
+fn prepare_hint(
+    whole: &RawTerm,
+    hint: &TypeText,
+    term: &RawTerm,
+    receiver: &ColumnSpec,
+    to: &mut Preparation<'_>,
+) -> Result<Node> {
+    let cql_type = to.cql_type(hint)?;
+    let cast = ColumnSpec { cql_type, name: whole.to_string(), ..receiver.clone() };
+    let scope = (to.catalog, to.keyspace);
+    if !raw::matches(term, &cast.cql_type, scope)?.is_assignable() {
+        return Err(Error::InvalidRequest(format!(
+            "Cannot cast value {} to type {}",
+            term, hint.text
+        )));
+    }
+    if !type_matches(&cast.cql_type, &receiver.cql_type).is_assignable() {
+        return Err(Error::InvalidRequest(format!(
+            "Cannot assign value {} to {} of type {}",
+            whole,
+            receiver.name,
+            receiver.cql_type.cql_name()
+        )));
+    }
+    // The hint only says which types may be meant.
+    prepare_node(term, receiver, to)
+}
+
+fn prepare_call(
+    name: &QualifiedName,
+    raw_arguments: &[&RawTerm],
+    receiver: &ColumnSpec,
+    to: &mut Preparation<'_>,
+) -> Result<Node> {
+    let table = to.catalog.table(&receiver.keyspace, &receiver.table).cloned();
+    let scope = Scope { catalog: to.catalog, keyspace: to.keyspace, table: table.as_deref() };
+    let wrapped: Vec<RawArgument<'_>> = raw_arguments
+        .iter()
+        .map(|raw| RawArgument { raw, catalog: to.catalog, keyspace: to.keyspace })
+        .collect();
+    let arguments: Vec<&dyn Argument> = wrapped.iter().map(|raw| raw as &dyn Argument).collect();
+    let expected = receiver.cql_type.base();
+    let Some(function) = functions::resolve(name, &arguments, &scope, Some(expected))? else {
+        let name = raw::full_name(name);
+        return Err(Error::InvalidRequest(format!("Unknown function {name} called")));
+    };
+    if function.is_aggregate() {
+        return Err(Error::invalid_request(
+            "Aggregation function are not supported in the where clause",
+        ));
+    }
+    if type_matches(&function.returns, expected) == Match::No {
+        return Err(Error::InvalidRequest(format!(
+            "Type error: cannot assign result of function {} (type {}) to {} (type {})",
+            function.full_name(),
+            function.returns.cql_name(),
+            receiver.name,
+            expected.cql_name()
+        )));
+    }
+    let mut arguments = Vec::with_capacity(raw_arguments.len());
+    for (index, raw) in raw_arguments.iter().enumerate() {
+        let Some(spec) = function.argument_spec(index, &receiver.keyspace, &receiver.table) else {
+            return Err(Error::InvalidRequest(format!(
+                "Incorrect number of arguments specified for function {} (expected {}, found {})",
+                function.signature(),
+                function.arguments.len(),
+                raw_arguments.len()
+            )));
+        };
+        arguments.push(prepare_node(raw, &spec, to)?);
+    }
+    Node::Call { function: Box::new(function), arguments }.folded()
 }
 
 fn invalid<T>(message: String) -> Result<T> {
     Err(Error::InvalidRequest(message))
 }
 
-pub(super) fn prepare(
+fn prepare_composed(
     raw: &RawTerm,
     receiver: &ColumnSpec,
     to: &mut Preparation<'_>,
@@ -98,7 +186,7 @@ pub(super) fn prepare(
 }
 
 /// What receives a part of a collection: `value(c)`, `key(c)`.
-pub(crate) fn part(receiver: &ColumnSpec, what: &str, cql_type: &CqlType) -> ColumnSpec {
+fn part(receiver: &ColumnSpec, what: &str, cql_type: &CqlType) -> ColumnSpec {
     ColumnSpec {
         name: format!("{what}({})", receiver.name),
         cql_type: cql_type.clone().freeze(),
@@ -146,7 +234,7 @@ fn elements(
 ) -> Result<Vec<Node>> {
     let mut nodes = Vec::with_capacity(terms.len());
     for term in terms {
-        let node = Node::prepare(term, spec, to)?;
+        let node = prepare_node(term, spec, to)?;
         if node.has_marker() {
             return invalid(format!(
                 "Invalid {kind} literal for {}: bind variables are not supported inside collection literals",
@@ -175,7 +263,7 @@ fn vector(
     }
     check_elements("vector", terms, element, receiver, to)?;
     let spec = part(receiver, "value", element);
-    let parts = terms.iter().map(|term| Node::prepare(term, &spec, to)).collect::<Result<_>>()?;
+    let parts = terms.iter().map(|term| prepare_node(term, &spec, to)).collect::<Result<_>>()?;
     Ok(Composed { parts, shape: Shape::Vector { fixed: element.fixed_len().is_some() } })
 }
 
@@ -238,7 +326,7 @@ fn tuple(
             cql_type: (*cql_type).clone().freeze(),
             ..receiver.clone()
         };
-        parts.push(Node::prepare(term, &spec, to)?);
+        parts.push(prepare_node(term, &spec, to)?);
     }
     Ok(Composed { parts, shape: Shape::Tuple })
 }
@@ -279,77 +367,10 @@ fn user_type(
             ..receiver.clone()
         };
         parts.push(match value_of(name) {
-            Some((_, term)) => Node::prepare(term, &spec, to)?,
+            Some((_, term)) => prepare_node(term, &spec, to)?,
             None => Node::Null,
         });
     }
     let multi_cell = receiver.cql_type.is_multi_cell();
     Ok(Composed { parts, shape: Shape::UserType { fields: names, name: type_name, multi_cell } })
-}
-
-impl Composed {
-    pub(super) fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.parts.iter()
-    }
-
-    pub(super) fn bind<'v>(&'v self, execution: &Execution<'v>) -> Result<Bound<'v>> {
-        let mut parts = Vec::with_capacity(self.parts.len());
-        for (i, part) in self.parts.iter().enumerate() {
-            let bound = part.bind(execution)?;
-            match (&bound, &self.shape) {
-                (Bound::Null, Shape::List | Shape::Set(_) | Shape::Map(_)) => {
-                    return invalid("null is not supported inside collections".to_owned());
-                }
-                (Bound::Null | Bound::Unset, Shape::Vector { .. }) => {
-                    return invalid("null is not supported inside vectors".to_owned());
-                }
-                (Bound::Unset, Shape::Tuple) => {
-                    return invalid(format!("Invalid unset value for tuple field number {i}"));
-                }
-                (Bound::Unset, Shape::UserType { multi_cell: true, .. }) => parts.push(Bound::Null),
-                (Bound::Unset, Shape::UserType { fields, name, .. }) => {
-                    let field = fields.get(i).map_or("", String::as_str);
-                    return invalid(format!(
-                        "Invalid unset value for field '{field}' of user defined type {name}"
-                    ));
-                }
-                (Bound::Unset, _) => return Ok(Bound::Unset),
-                _ => parts.push(bound),
-            }
-        }
-        Ok(Bound::Bytes(Cow::Owned(self.join(&parts))))
-    }
-
-    fn join(&self, parts: &[Bound<'_>]) -> Vec<u8> {
-        let bytes = || parts.iter().map(|part| part.bytes().unwrap_or_default());
-        match &self.shape {
-            Shape::List => markers::join(parts.len(), bytes()),
-            Shape::Set(cql_type) => {
-                markers::sorted_collection(&markers::join(parts.len(), bytes()), cql_type)
-                    .into_owned()
-            }
-            Shape::Map(cql_type) => {
-                markers::sorted_collection(&markers::join(parts.len() / 2, bytes()), cql_type)
-                    .into_owned()
-            }
-            Shape::Vector { fixed: true } => {
-                parts.iter().filter_map(Bound::bytes).flatten().copied().collect()
-            }
-            Shape::Vector { fixed: false } => {
-                let mut out = Vec::new();
-                bytes().for_each(|part| out.put_vbytes(part));
-                out
-            }
-            Shape::Tuple | Shape::UserType { .. } => {
-                let mut out = Vec::new();
-                for part in parts {
-                    match part.bytes() {
-                        Some(bytes) => out.put_ibytes(bytes),
-                        None => out.put_i32(-1),
-                    }
-                }
-                out
-            }
-        }
-    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn decimal(text: &str) -> Option<Vec<u8>> {
 }
 
 /// As Java reads a float or a double: blanks around it count nothing, an `f` or `d` may end it.
-pub(super) fn float<F: FromStr>(text: &str) -> Option<F> {
+pub(crate) fn float<F: FromStr>(text: &str) -> Option<F> {
     let text = text.trim_matches(|c| c <= ' ');
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(digits, "NaN" | "Infinity") {
@@ -55,7 +55,7 @@ pub(crate) fn java_double(value: f64) -> f64 {
 }
 
 /// Whether a double shows the same digits as the text.
-pub(super) fn is_exact_double(text: &str) -> bool {
+pub(crate) fn is_exact_double(text: &str) -> bool {
     let Ok(value) = text.parse::<f64>() else { return false };
     if !value.is_finite() {
         return true;

@@ -1,0 +1,29 @@
+//! What one execution of a plan gives its terms.
+
+use halcyon_model::request::Value;
+use halcyon_model::uuid;
+
+/// What all terms of one execution see the same way.
+#[derive(Debug, Clone, Copy)]
+pub struct Execution<'a> {
+    /// By marker.
+    pub values: &'a [Value<'a>],
+    /// The request's time: `now()`, `currentTimestamp()`, default timestamps.
+    pub now_micros: i64,
+    /// Seconds; the client's `now_in_seconds` if it sent one.
+    pub now_seconds: i32,
+    pub protocol_version: u8,
+    /// For what must never repeat: `uuid()`, `now()`, list cells.
+    pub uuids: &'a uuid::Generator,
+    /// What the JSON of an INSERT gives its columns.
+    pub json: &'a [Given],
+}
+
+/// The value that a member of the JSON gives its column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// The column is not named.
+    Nothing,
+    Null,
+    Value(Vec<u8>),
+}

@@ -1,0 +1,83 @@
+//! INSERT, UPDATE, DELETE and BATCH.
+//!
+//! ```text
+//!  ast ─► prepare ─► ModifyPlan ─► bind(values) ─► BoundModification ─► mutation(key, current rows) ─► stream::Mutation
+//!                                      │                                      ▲
+//!                                      └─► conditions ─► what must be read ───┘
+//! ```
+//!
+//! 1. `restrictions` says which partitions and rows are meant, `operation` what becomes of their columns, `conditions`
+//!    what must hold first.
+//! 2. Binding gives owned values: a bound modification can be sent to the shard that owns its partition.
+//! 3. What depends on stored rows (list elements by index, counters, conditions) is decided there, by the pure code
+//!    here: `query` reads the rows and hands them in as a `CurrentPartition`.
+
+mod bound;
+mod columns;
+mod conditions;
+mod current;
+mod keys;
+mod operation;
+mod plan;
+mod restrictions;
+mod row;
+mod statement;
+mod statement_type;
+
+use std::sync::Arc;
+
+use super::metadata::Variables;
+use super::prepared::Prepared;
+use super::term::Term;
+use halcyon_schema::catalog::Catalog;
+use halcyon_syntax::ast::{Batch, Modification};
+use halcyon_syntax::{Error, Result};
+
+pub use bound::{BoundModification, BoundRows};
+pub use conditions::{BoundCondition, BoundConditions};
+pub use current::{CurrentCell, CurrentPartition, CurrentRow};
+pub use operation::Change;
+pub use plan::{Attributes, BatchPlan, ModifyPlan};
+pub use statement_type::StatementType;
+
+/// Prepares one modification.
+pub fn prepare(
+    modification: &Modification,
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+) -> Result<Prepared<Arc<ModifyPlan>>> {
+    let mut variables = Variables::default();
+    let plan = statement::prepare(modification, catalog, keyspace, &mut variables)?;
+    variables.find_partition_key(plan.table.schema.partition_key.iter().map(|c| c.name.as_str()));
+    Ok(Prepared { plan: Arc::new(plan), variables, columns: None, warnings: Vec::new() })
+}
+
+/// Prepares a BATCH statement.
+pub fn prepare_batch(
+    batch: &Batch,
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+) -> Result<Prepared<Arc<BatchPlan>>> {
+    let mut variables = Variables::default();
+    let mut statements = Vec::with_capacity(batch.statements.len());
+    for modification in &batch.statements {
+        let plan = statement::prepare(modification, catalog, keyspace, &mut variables)?;
+        statements.push(Arc::new(plan));
+    }
+    let attributes =
+        statement::attributes(&batch.using, "[batch]", "[batch]", catalog, &mut variables)?;
+    if attributes.ttl.is_some() {
+        return Err(Error::invalid_request("Global TTL on the BATCH statement is not supported."));
+    }
+    let marked = attributes.timestamp.as_ref().is_some_and(Term::is_marker);
+    if let [first, rest @ ..] = statements.as_slice()
+        && !marked
+        && rest.iter().all(|other| other.table.id == first.table.id)
+    {
+        let key = first.table.schema.partition_key.iter().map(|c| c.name.as_str());
+        variables.find_partition_key(key);
+    }
+    let plan = BatchPlan { kind: batch.kind, timestamp: attributes.timestamp, statements };
+    plan.check()?;
+    Ok(Prepared { plan: Arc::new(plan), variables, columns: None, warnings: Vec::new() })
+}

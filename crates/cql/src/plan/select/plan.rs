@@ -1,0 +1,64 @@
+//! The plan of a SELECT.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halcyon_model::CqlType;
+use halcyon_model::schema::ColumnKind;
+
+use super::grouping::Grouping;
+use crate::plan::metadata::ResultColumns;
+use crate::plan::restrictions::Restrictions;
+use crate::plan::selection::Selection;
+use crate::plan::term::Term;
+use halcyon_schema::catalog::{ColumnRef, Table};
+
+#[derive(Debug, Clone)]
+pub struct SelectPlan {
+    pub table: Arc<Table>,
+    pub columns: ResultColumns,
+    /// The selectors are the columns of one JSON text, under these names, with their types.
+    pub json: Option<Vec<(String, CqlType)>>,
+    pub distinct: bool,
+    pub selection: Selection,
+    pub restrictions: Restrictions,
+    /// Rows come last to first.
+    pub reversed: bool,
+    /// Fetched columns by which rows of several partitions are sorted, with their types; `true` is against them.
+    pub sort: Vec<(usize, CqlType, bool)>,
+    /// Indexes into the fetched columns of what filters look at, one per entry of `restrictions.filters` column.
+    pub filter_fetch: Vec<(ColumnRef, usize)>,
+    pub grouping: Option<Grouping>,
+    pub limit: Option<Term>,
+    pub per_partition_limit: Option<Term>,
+    /// What the statement allows itself.
+    pub timeout: Option<Duration>,
+}
+
+impl SelectPlan {
+    /// One row (or one per group) is made of many.
+    pub fn is_aggregate(&self) -> bool {
+        self.grouping.is_some() || self.selection.is_aggregate()
+    }
+
+    /// What is said with each execution.
+    pub fn warning(&self) -> Option<&'static str> {
+        if !self.is_aggregate() {
+            None
+        } else if !self.restrictions.key_restricted {
+            Some("Aggregation query used without partition key")
+        } else if self.restrictions.keys_in() {
+            Some("Aggregation query used on multiple partition keys (IN restriction)")
+        } else {
+            None
+        }
+    }
+
+    /// No clustering or regular column is read: only whether a row is there, or static ones.
+    pub fn only_statics(&self) -> bool {
+        self.selection
+            .fetch
+            .iter()
+            .all(|f| matches!(f.column.kind, ColumnKind::PartitionKey | ColumnKind::Static))
+    }
+}

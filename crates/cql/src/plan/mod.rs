@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!  select, modify ─► selection, restrictions ─► term (prepare) ─► eval (run) ─► functions ─► json ─► value (bytes)
-//!                                       all of them ─► metadata (columns, markers), execution (values, time, entropy)
+//!                                       all of them ─► metadata (columns, markers), execution (values, time, UUIDs)
 //! ```
 
 mod eval;

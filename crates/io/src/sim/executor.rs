@@ -422,7 +422,11 @@ mod tests {
             }
             assert!(simulation.schedule().timers.is_empty());
             let sleeper = spawn(clock::sleep(Duration::from_secs(100)));
-            yield_now().await;
+            // The seed decides when it is first polled.
+            for _ in 0..100 {
+                yield_now().await;
+            }
+            assert_eq!(simulation.schedule().timers.len(), 1);
             simulation.clock().advance(Duration::from_secs(100));
             let before = clock::now();
             sleeper.await;

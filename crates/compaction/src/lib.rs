@@ -4,6 +4,7 @@
 mod claim;
 mod error;
 mod identity;
+mod interval;
 mod overlap;
 mod plan;
 mod progress;
@@ -14,6 +15,8 @@ pub mod txn_log;
 pub use claim::{Claim, claim};
 pub use error::{Error, Result};
 pub use identity::transaction_id;
-pub use plan::{Group, group_inputs};
+pub use interval::IntervalIndex;
+pub use overlap::PurgeBound;
+pub use plan::{Group, Kind, group_inputs, kind};
 pub use progress::{Progress, Snapshot};
-pub use run::{Outcome, Settings, Task, run, run_and_keep};
+pub use run::{Outcome, Sealed, Settings, Task, run, write};

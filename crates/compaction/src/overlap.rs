@@ -1,64 +1,132 @@
-//! What may be purged (`CompactionController`): a deletion that is past its grace and older than everything that SSTables outside
-//! of the compaction could hold for the partition.
+//! The purge bound (`CompactionController`): a tombstone goes when it is past gc grace and older than everything that SSTables outside of
+//! the compaction, or memtables, may hold for its partition.
+//!
+//! A node answers from its live set, whose Bloom filters are in memory already ([`PurgeBound`]). Offline, the filters of the SSTables that
+//! overlap the inputs are loaded; those of the others are not, since they cannot hold a partition of the inputs.
 
 use std::sync::Arc;
 
 use halcyon_io::Disk;
+use halcyon_model::Partitioner;
 use halcyon_sstable::SSTable;
 use halcyon_sstable::format::filter::Filter;
 use halcyon_stream::{Layout, PartitionKey, PurgeRule};
 
-use crate::Result;
+use crate::interval::IntervalIndex;
+use crate::{Group, Result};
 
-/// An SSTable that is not compacted now.
-struct Elsewhere {
+/// What else of a table bounds the purge.
+pub trait PurgeBound: Send + Sync {
+    /// The oldest timestamp that anything outside of the compaction may hold for the partition; `i64::MAX`: nothing does.
+    fn min_timestamp(&self, key: &PartitionKey) -> i64;
+}
+
+/// An SSTable that overlaps the inputs.
+struct Overlapping {
     min_timestamp: i64,
-    /// First and last key, where its version tells.
+    /// First and last key; `None` where its version does not record them.
     range: Option<(PartitionKey, PartitionKey)>,
     filter: Filter,
 }
 
-pub(crate) struct Overlaps {
-    gc_before: u32,
-    now: u32,
-    strict_liveness: bool,
+/// SSTables that are not compacted now, by their own filters.
+struct SSTables {
     layout: Arc<Layout>,
-    elsewhere: Vec<Elsewhere>,
-    /// The oldest write that is in no SSTable of either kind.
-    unflushed: Option<Arc<dyn Fn() -> i64 + Send + Sync>>,
+    tables: Vec<Overlapping>,
+    index: IntervalIndex,
 }
 
-impl Overlaps {
-    pub(crate) async fn load(
-        disk: &Disk,
-        elsewhere: &[Arc<SSTable>],
-        layout: Arc<Layout>,
-        (gc_before, now): (u32, u32),
-        strict_liveness: bool,
-    ) -> Result<Overlaps> {
-        let mut loaded = Vec::with_capacity(elsewhere.len());
-        for sstable in elsewhere {
-            let stats = &sstable.statistics().stats;
-            let keys = stats.first_key.as_deref().zip(stats.last_key.as_deref());
-            loaded.push(Elsewhere {
-                min_timestamp: stats.min_timestamp,
-                range: keys.map(|(first, last)| (PartitionKey::of(first), PartitionKey::of(last))),
+impl SSTables {
+    async fn load(disk: &Disk, group: &Group, layout: Arc<Layout>) -> Result<SSTables> {
+        let (first, last) = token_range(&group.inputs, &layout);
+        let mut tables = Vec::new();
+        let mut intervals = Vec::new();
+        for sstable in &group.elsewhere {
+            let interval = token_range(std::slice::from_ref(sstable), &layout);
+            if interval.1 < first || last < interval.0 {
+                continue;
+            }
+            intervals.push(interval);
+            tables.push(Overlapping {
+                min_timestamp: sstable.statistics().stats.min_timestamp,
+                range: key_range(sstable),
                 filter: sstable.filter(disk).await?,
             });
         }
-        let elsewhere = loaded;
-        Ok(Overlaps { gc_before, now, strict_liveness, layout, elsewhere, unflushed: None })
+        Ok(SSTables { layout, tables, index: IntervalIndex::new(intervals) })
     }
 
-    pub(crate) fn with_unflushed(
-        self,
-        unflushed: Option<Arc<dyn Fn() -> i64 + Send + Sync>>,
-    ) -> Overlaps {
-        Overlaps { unflushed, ..self }
+    fn may_hold(&self, table: &Overlapping, key: &PartitionKey) -> bool {
+        let in_range = table.range.as_ref().is_none_or(|(first, last)| {
+            self.layout.compare_keys(first, key).is_le()
+                && self.layout.compare_keys(key, last).is_le()
+        });
+        in_range && table.filter.may_contain(key.hashes)
     }
 }
 
-impl PurgeRule for Overlaps {
+impl PurgeBound for SSTables {
+    fn min_timestamp(&self, key: &PartitionKey) -> i64 {
+        let mut least = i64::MAX;
+        // By another partitioner all intervals are unbounded, so any token finds them.
+        self.index.overlapping(key.token, key.token, |at| {
+            if let Some(table) = self.tables.get(at as usize)
+                && table.min_timestamp < least
+                && self.may_hold(table, key)
+            {
+                least = table.min_timestamp;
+            }
+        });
+        least
+    }
+}
+
+fn key_range(sstable: &SSTable) -> Option<(PartitionKey, PartitionKey)> {
+    let stats = &sstable.statistics().stats;
+    let (first, last) = stats.first_key.as_deref().zip(stats.last_key.as_deref())?;
+    Some((PartitionKey::of(first), PartitionKey::of(last)))
+}
+
+/// First and last token of some SSTables; everything where that is not known, or where tokens are not what they are ordered by.
+fn token_range(sstables: &[Arc<SSTable>], layout: &Layout) -> (i64, i64) {
+    let everything = (i64::MIN, i64::MAX);
+    if !matches!(layout.partitioner, Partitioner::Murmur3) {
+        return everything;
+    }
+    let ranges: Option<Vec<_>> = sstables.iter().map(|sstable| key_range(sstable)).collect();
+    let Some(ranges) = ranges else { return everything };
+    let first = ranges.iter().map(|(first, _)| first.token).min();
+    let last = ranges.iter().map(|(_, last)| last.token).max();
+    first.zip(last).unwrap_or(everything)
+}
+
+/// The rule of one compaction.
+pub(crate) struct Purging {
+    gc_before: u32,
+    now: u32,
+    strict_liveness: bool,
+    bounds: Vec<Arc<dyn PurgeBound>>,
+}
+
+impl Purging {
+    /// `bound` holds beside the SSTables of `group.elsewhere`.
+    pub(crate) async fn load(
+        disk: &Disk,
+        group: &Group,
+        layout: Arc<Layout>,
+        (gc_before, now): (u32, u32),
+        strict_liveness: bool,
+        bound: Option<Arc<dyn PurgeBound>>,
+    ) -> Result<Purging> {
+        let mut bounds = Vec::from_iter(bound);
+        if !group.elsewhere.is_empty() {
+            bounds.push(Arc::new(SSTables::load(disk, group, layout).await?));
+        }
+        Ok(Purging { gc_before, now, strict_liveness, bounds })
+    }
+}
+
+impl PurgeRule for Purging {
     fn gc_before(&self) -> u32 {
         self.gc_before
     }
@@ -72,15 +140,6 @@ impl PurgeRule for Overlaps {
     }
 
     fn purge_bound(&mut self, key: &PartitionKey) -> i64 {
-        let may_hold = |other: &&Elsewhere| {
-            let in_range = other.range.as_ref().is_none_or(|(first, last)| {
-                self.layout.compare_keys(first, key).is_le()
-                    && self.layout.compare_keys(key, last).is_le()
-            });
-            in_range && other.filter.may_contain(key.hashes)
-        };
-        let holders = self.elsewhere.iter().filter(may_hold);
-        let unflushed = self.unflushed.as_ref().map_or(i64::MAX, |oldest| oldest());
-        holders.map(|other| other.min_timestamp).min().unwrap_or(i64::MAX).min(unflushed)
+        self.bounds.iter().map(|bound| bound.min_timestamp(key)).min().unwrap_or(i64::MAX)
     }
 }

@@ -15,14 +15,15 @@ pub struct Group {
     pub elsewhere: Vec<Arc<SSTable>>,
 }
 
+/// SSTables of different kinds are never merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
+pub struct Kind {
     repaired: bool,
     pending_repair: Option<[u8; 16]>,
     is_transient: bool,
 }
 
-fn kind(sstable: &SSTable) -> Kind {
+pub fn kind(sstable: &SSTable) -> Kind {
     let stats = &sstable.statistics().stats;
     Kind {
         repaired: stats.repaired_at != 0,

@@ -8,8 +8,9 @@
 //! 1. Check the free space.
 //! 2. Begin a transaction log; ADD each output to it before its first file exists.
 //! 3. Write the stream. Between batches, throttle, report progress and check for cancellation.
-//! 4. When all outputs are sealed and durable, the inputs are REMOVEd (unless they are kept) and the transaction commits;
-//!    only then are inputs deleted.  On any error the outputs are deleted and the inputs are as they were.
+//! 4. When all outputs are sealed and durable, the inputs are REMOVEd (unless they are kept). `write` ends here, because a node opens the
+//!    outputs before it commits them.
+//! 5. Commit the transaction; only then are inputs deleted. On any earlier error the outputs are deleted and the inputs are untouched.
 //!
 //! Memory: per input a window and its read-ahead buffers, which shrink when there are many inputs; two batches and buffers for the
 //! output; the Bloom filter, index samples and chunk offsets of the output.
@@ -29,7 +30,7 @@ use halcyon_sstable::{
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
 use crate::identity;
-use crate::overlap::Overlaps;
+use crate::overlap::{PurgeBound, Purging};
 use crate::progress::{Progress, Snapshot};
 use crate::txn_log::{Leftovers, Transaction};
 use crate::{Error, Group, Result};
@@ -64,9 +65,8 @@ pub struct Settings {
     pub level: Option<i32>,
     /// Outputs fill the levels from `level` on; each level is larger than the previous one by this factor.
     pub level_fanout: Option<u32>,
-    /// The oldest write that is neither in the inputs nor in `Group::elsewhere`, such as one in a memtable; asked whenever a
-    /// deletion could be purged.
-    pub unflushed: Option<Arc<dyn Fn() -> i64 + Send + Sync>>,
+    /// Bounds what may be purged, beside `Group::elsewhere`; a node's live set and memtables.
+    pub purge_bound: Option<Arc<dyn PurgeBound>>,
     pub read_mode: AccessMode,
     pub write_mode: AccessMode,
     pub read_ahead: StreamOptions,
@@ -105,21 +105,53 @@ pub async fn run(
     settings: &Settings,
     progress: &Progress,
 ) -> Result<Outcome> {
-    let (outcome, leftovers) = run_and_keep(disk, task, settings, progress).await?;
+    let sealed = write(disk, task, settings, progress).await?;
+    let (outcome, leftovers) = sealed.commit().await?;
     if let Some(leftovers) = leftovers {
         leftovers.delete().await?;
     }
     Ok(outcome)
 }
 
-/// As `run`, but the replaced inputs are the caller's to delete.
-pub async fn run_and_keep(
+/// Outputs that are complete and durable, in a transaction that is not committed: the caller can still give them up, and does if
+/// it cannot open them.
+#[must_use = "the outputs are deleted by the next start"]
+pub struct Sealed {
+    pub outcome: Outcome,
+    /// `None`: there was nothing to do.
+    transaction: Option<Transaction>,
+}
+
+impl Sealed {
+    /// The outputs replace the inputs, whose files are the caller's to delete. After an error it is not known whether they do: the next
+    /// start decides by what of the log has reached the disk.
+    pub async fn commit(self) -> Result<(Outcome, Option<Leftovers>)> {
+        let leftovers = match self.transaction {
+            Some(transaction) => Some(transaction.commit_and_keep().await?),
+            None => None,
+        };
+        Ok((self.outcome, leftovers))
+    }
+
+    /// Deletes the outputs; the inputs stay.
+    pub async fn abort(self) -> Result<()> {
+        match self.transaction {
+            Some(transaction) => transaction.abort().await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Merges the inputs into outputs, up to the point of no return.
+pub async fn write(
     disk: &Disk,
     task: &Task,
     settings: &Settings,
     progress: &Progress,
-) -> Result<(Outcome, Option<Leftovers>)> {
-    let Some(first) = task.inputs.first() else { return Ok((Outcome::default(), None)) };
+) -> Result<Sealed> {
+    let Some(first) = task.inputs.first() else {
+        return Ok(Sealed { outcome: Outcome::default(), transaction: None });
+    };
     let output = settings.output.clone().unwrap_or_else(|| first.descriptor().directory.clone());
     check_space(disk, task, &output).await?;
     let mut directories = vec![output.clone()];
@@ -138,10 +170,7 @@ pub async fn run_and_keep(
         Err(e) => Err(e),
     };
     match replaced {
-        Ok(outcome) => {
-            let leftovers = transaction.commit_and_keep().await?;
-            Ok((outcome, Some(leftovers)))
-        }
+        Ok(outcome) => Ok(Sealed { outcome, transaction: Some(transaction) }),
         Err(e) => {
             // If the abort fails too, the log remains, and recovery at the next start finishes the abort.
             let _ = transaction.abort().await;
@@ -188,7 +217,7 @@ struct Compaction<'a> {
     written_before: u64,
 }
 
-type Stream = Purge<Merge<SSTableScanner>, Overlaps>;
+type Stream = Purge<Merge<SSTableScanner>, Purging>;
 
 impl<'a> Compaction<'a> {
     fn new(
@@ -254,15 +283,16 @@ impl<'a> Compaction<'a> {
             scanners.push(input.scan(self.disk, options).await?);
         }
         let merge = Merge::new(self.layout.clone(), scanners);
-        let rule = Overlaps::load(
+        let settings = self.settings;
+        let rule = Purging::load(
             self.disk,
-            &self.task.elsewhere,
+            self.task,
             self.layout.clone(),
-            (self.settings.gc_before, self.settings.now),
-            self.settings.strict_liveness,
+            (settings.gc_before, settings.now),
+            settings.strict_liveness,
+            settings.purge_bound.clone(),
         )
-        .await?
-        .with_unflushed(self.settings.unflushed.clone());
+        .await?;
         Ok(Purge::new(merge, rule))
     }
 
@@ -369,14 +399,8 @@ impl<'a> Compaction<'a> {
     }
 
     async fn create(&self, transaction: &mut Transaction) -> Result<SSTableWriter> {
-        let Settings { version, .. } = *self.settings;
         let inputs = &self.task.inputs;
-        let id = match &self.settings.ids {
-            Some(ids) => ids(),
-            None => identity::fresh_id(self.disk, inputs, &self.output).await?,
-        };
-        let descriptor = Descriptor::new(&self.output, version, id);
-        transaction.add(&descriptor).await?;
+        let descriptor = self.add_output(transaction).await?;
         let expected: u64 = inputs.iter().map(|i| i.file_length()).sum();
         let options = WriterOptions {
             mode: self.settings.write_mode,
@@ -392,7 +416,21 @@ impl<'a> Compaction<'a> {
         };
         let bases = identity::bases(inputs);
         let layout = self.layout.clone();
-        Ok(SSTableWriter::create(self.disk, descriptor, layout, bases, options).await?)
+        let created =
+            SSTableWriter::create(self.disk, descriptor.clone(), layout, bases, options).await;
+        Ok(created.inspect_err(|e| transaction.create_failed(&descriptor, e))?)
+    }
+
+    async fn add_output(&self, transaction: &mut Transaction) -> Result<Descriptor> {
+        let Settings { version, .. } = *self.settings;
+        let fresh = async || {
+            let id = match &self.settings.ids {
+                Some(ids) => ids(),
+                None => identity::fresh_id(self.disk, &self.task.inputs, &self.output).await?,
+            };
+            Ok(Descriptor::new(&self.output, version, id))
+        };
+        transaction.add_fresh(fresh).await
     }
 
     fn provenance(&self) -> Provenance {

@@ -18,7 +18,6 @@ use crate::report::health::{FailurePolicy, Health};
 use crate::report::metrics::{BatchMetrics, Measure, TableStats};
 use crate::shard::Shard;
 use crate::store::Store;
-use crate::version::Live;
 use crate::{Error, Options, Result};
 
 pub struct Engine {
@@ -92,14 +91,18 @@ impl Engine {
         let stores = self.stores.load();
         let stats = |store: &Arc<Store>| {
             let table = store.table();
-            let view = store.view.load();
+            let version = store.version.load();
+            let totals = version.totals();
             let mut stats = TableStats {
                 keyspace: table.schema.keyspace.clone(),
                 table: table.schema.name.clone(),
-                sstables: view.sstables.len(),
+                sstables: version.len(),
+                disk_space: totals.disk_space,
+                max_sstable_size: totals.max_sstable_size,
+                max_partition_size: totals.max_partition_size,
+                max_sstable_duration: totals.max_sstable_duration,
                 ..TableStats::default()
             };
-            view.sstables.iter().for_each(|live| add_sstable(&mut stats, live));
             store.metrics.iter().for_each(|shard| stats.add(shard));
             stats
         };
@@ -127,17 +130,6 @@ impl Engine {
         };
         self.stores.load().values().map(summary).collect()
     }
-}
-
-fn add_sstable(stats: &mut TableStats, live: &Live) {
-    let of = &live.sstable().statistics().stats;
-    let largest = of.partition_sizes.extremes().map_or(0, |(_, largest)| largest);
-    let micros = of.max_timestamp.saturating_sub(of.min_timestamp);
-    let positive = |value: i64| u64::try_from(value).unwrap_or(0);
-    stats.disk_space += live.bytes_on_disk;
-    stats.max_sstable_size = stats.max_sstable_size.max(live.bytes_on_disk);
-    stats.max_partition_size = stats.max_partition_size.max(positive(largest));
-    stats.max_sstable_duration = stats.max_sstable_duration.max(positive(micros / 1000));
 }
 
 pub(crate) fn owner(token: i64, shards: usize) -> usize {

@@ -27,6 +27,9 @@ pub enum Error {
     Schema(#[from] halcyon_schema::Error),
     #[error(transparent)]
     Compaction(#[from] halcyon_compaction::Error),
+    /// The COMMIT may or may not be on the disk: the next start decides.
+    #[error("the transaction could not be committed: {0}")]
+    Commit(#[source] halcyon_compaction::Error),
     /// What is stored cannot be merged: one version of it is corrupt.
     #[error(transparent)]
     Merge(#[from] halcyon_stream::MergeError),

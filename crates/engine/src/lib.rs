@@ -53,6 +53,9 @@ pub use shard::Shard;
 pub use start::{RecoveryReport, StartProgress};
 pub use write::{PartitionLock, decode_mutations, encode_mutations};
 
+/// Whether invariants are asserted that cost more than a comparison: of versions, of the streams of reads, of what a flush has written.
+const CHECKS: bool = cfg!(any(debug_assertions, feature = "checks"));
+
 /// Partitions between two places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRange {

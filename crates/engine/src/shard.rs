@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, ReplayPosition};
@@ -20,7 +20,7 @@ use crate::engine::{Engine, tokens};
 use crate::memtable::Slot;
 use crate::report::metrics::{Measure, TableMetrics};
 use crate::store::{Definition, Store};
-use crate::version::View;
+use crate::version::{SAMPLE, Version};
 use crate::write::Locks;
 use crate::write::RecordWriter;
 use crate::{Error, Result};
@@ -36,6 +36,8 @@ pub struct Shard {
     pub(crate) caches_without_keys: ReadCaches,
     pub(crate) rows: RowCache,
     pub(crate) log: CommitLog,
+    /// Point reads until the next one whose SSTables are counted (`version/hotness.rs`).
+    pub(crate) until_sample: Cell<u32>,
     pub(crate) record: RefCell<RecordWriter>,
     /// Bytes in memtables that take writes, and in those that are being flushed.
     pub(crate) active_bytes: Cell<usize>,
@@ -84,13 +86,13 @@ impl ShardTable {
         self.active.borrow().clone()
     }
 
-    /// Definition and view, as they belong together.
-    pub(crate) fn current(&self) -> (Arc<Definition>, Arc<View>) {
+    /// Definition and version, as they belong together.
+    pub(crate) fn current(&self) -> (Arc<Definition>, Arc<Version>) {
         loop {
             let definition = self.store.definition.load_full();
-            let view = self.store.view.load_full();
+            let version = self.store.version.load_full();
             if Arc::ptr_eq(&definition, &self.store.definition.load()) {
-                return (definition, view);
+                return (definition, version);
             }
         }
     }
@@ -109,7 +111,7 @@ impl ShardTable {
                 bytes += memtable.bytes() as u64;
             });
         }
-        self.metrics().min_timestamp.store(oldest, Relaxed);
+        self.metrics().min_timestamp.store(oldest, Release);
         self.metrics().memtable_bytes.store(bytes, Relaxed);
     }
 
@@ -150,6 +152,7 @@ impl Shard {
             frozen_bytes: Cell::new(0),
             space: Notify::default(),
             log,
+            until_sample: Cell::new(SAMPLE),
             record: RefCell::default(),
             engine,
         });
@@ -205,6 +208,13 @@ impl Shard {
         if let Some(table) = self.table_by_id(table) {
             table.metrics().record_time(measure, began, ended);
         }
+    }
+
+    /// Whether the SSTables of this point read are counted, for all of its sample.
+    pub(crate) fn samples(&self) -> bool {
+        let left = self.until_sample.get() - 1;
+        self.until_sample.set(if left == 0 { SAMPLE } else { left });
+        left == 0
     }
 
     /// How long a client waited for a read of single partitions, from the moment when it came off the socket.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,12 +16,12 @@ use halcyon_model::hex;
 use halcyon_model::options::CachedRows;
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
-use halcyon_sstable::{Descriptor, SSTableId};
+use halcyon_sstable::SSTableId;
 use halcyon_stream::{Layout, TableId};
 
-use crate::compact::{Backoff, Claims};
+use crate::compact::{Backoff, Claims, DebtCache};
 use crate::report::metrics::TableMetrics;
-use crate::version::View;
+use crate::version::Version;
 use crate::{Options, Result};
 
 /// A table's definition and the values derived from it.
@@ -30,6 +33,8 @@ pub(crate) struct Definition {
     /// Whether writes are logged (`durable_writes` of the keyspace).
     pub(crate) durable: bool,
     pub(crate) caching: Caching,
+    /// Neither counters nor collections: the newest cell of a column is the column's value.
+    pub(crate) single_cells: bool,
     /// `memtable_flush_period_in_ms`
     pub(crate) flush_period: Option<Duration>,
 }
@@ -66,7 +71,17 @@ impl Definition {
         let period = u64::try_from(schema.options.memtable_flush_period_in_ms).ok();
         let period = period.filter(|ms| *ms > 0);
         let flush_period = period.map(Duration::from_millis);
-        Arc::new(Definition { table, schema, reversed, durable, caching, flush_period })
+        let columns = || table.layout.regulars.iter().chain(&table.layout.statics);
+        let single_cells = !table.is_counter() && !columns().any(|column| column.is_complex());
+        Arc::new(Definition {
+            table,
+            schema,
+            reversed,
+            durable,
+            caching,
+            single_cells,
+            flush_period,
+        })
     }
 }
 
@@ -75,7 +90,7 @@ pub(crate) struct Store {
     pub(crate) definition: ArcSwap<Definition>,
     /// One in each data directory.
     pub(crate) directories: Vec<PathBuf>,
-    pub(crate) view: ArcSwap<View>,
+    pub(crate) version: ArcSwap<Version>,
     /// The SSTables that are being compacted.
     pub(crate) claims: Arc<Claims>,
     /// The back-off after failed compactions.
@@ -84,6 +99,8 @@ pub(crate) struct Store {
     pub(crate) write_wait_us: AtomicU32,
     /// The compaction strategy's memory of earlier picks.
     pub(crate) history: Mutex<History>,
+    /// The debt of the version for which it was computed last.
+    pub(crate) debt: DebtCache,
     /// The average size of a flushed SSTable.
     pub(crate) flush_size: AtomicU64,
     /// By shard.
@@ -104,11 +121,12 @@ impl Store {
             id: definition.table.id,
             definition: ArcSwap::new(definition),
             directories,
-            view: ArcSwap::from_pointee(View::default()),
+            version: ArcSwap::from_pointee(Version::default()),
             claims: Arc::default(),
             backoff: Backoff::default(),
             write_wait_us: AtomicU32::new(0),
             history: Mutex::new(History::new(Random::seeded(seed))),
+            debt: DebtCache::default(),
             flush_size: AtomicU64::new(0),
             metrics: (0..shards).map(|_| TableMetrics::default()).collect(),
             next_sequence: AtomicU32::new(1),
@@ -144,26 +162,8 @@ impl Store {
 
     /// The oldest timestamp in a memtable; `i64::MAX` if all are empty.
     pub(crate) fn oldest_unflushed(&self) -> i64 {
-        self.metrics.iter().map(|shard| shard.min_timestamp.load(Relaxed)).min().unwrap_or(i64::MAX)
-    }
-
-    /// The oldest write that a compaction which chose its inputs from `view` does not know of: in memory now or when asked, or
-    /// flushed since.
-    pub(crate) fn watch_unflushed(
-        self: &Arc<Self>,
-        view: &View,
-    ) -> Arc<dyn Fn() -> i64 + Send + Sync> {
-        let at_start = self.oldest_unflushed();
-        let known: BTreeSet<Descriptor> =
-            view.sstables.iter().map(|live| live.descriptor().clone()).collect();
-        let store = self.clone();
-        Arc::new(move || {
-            let in_memory = store.oldest_unflushed();
-            let view = store.view.load();
-            let flushed = view.sstables.iter().filter(|live| !known.contains(live.descriptor()));
-            let flushed = flushed.map(|live| live.sstable().statistics().stats.min_timestamp);
-            flushed.min().unwrap_or(i64::MAX).min(in_memory).min(at_start)
-        })
+        // Acquire: a version that is loaded next has what was flushed before.
+        self.metrics.iter().map(|shard| shard.min_timestamp.load(Acquire)).min().unwrap_or(i64::MAX)
     }
 
     /// The folder with the most free space.

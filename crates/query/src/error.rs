@@ -161,6 +161,7 @@ impl From<halcyon_engine::Error> for Error {
             | Engine::SSTable(_)
             | Engine::CommitLog(_)
             | Engine::Compaction(_)
+            | Engine::Commit(_)
             | Engine::Merge(_) => Error::Storage(error.to_string()),
             Engine::CannotStart(_) | Engine::Schema(_) | Engine::Gone(_) => {
                 Error::Server(error.to_string())

@@ -1,8 +1,11 @@
 //! The input and output of a strategy.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use halcyon_io::Random;
+
+use crate::IntervalIndex;
 
 /// The facts about a live SSTable that a strategy uses. All candidates of a call are of one kind (repaired or not, of one pending
 /// repair), because different kinds are never merged.
@@ -126,6 +129,29 @@ pub fn shard_boundaries(shards: u32) -> Vec<i64> {
 impl Candidate {
     pub(super) fn overlaps(&self, first: i64, last: i64) -> bool {
         self.first <= last && first <= self.last
+    }
+}
+
+/// All candidates, and which of them overlap; the index is made when it is asked first.
+pub(super) struct Tables<'a> {
+    all: Vec<&'a Candidate>,
+    index: OnceCell<IntervalIndex>,
+}
+
+impl<'a> Tables<'a> {
+    pub(super) fn new(all: impl Iterator<Item = &'a Candidate>) -> Tables<'a> {
+        Tables { all: all.collect(), index: OnceCell::new() }
+    }
+
+    /// What shares a token with `table`, without it, in the order of `all`.
+    pub(super) fn overlapping(&self, table: &Candidate) -> Vec<&'a Candidate> {
+        let range = |table: &&Candidate| (table.first, table.last);
+        let index = self.index.get_or_init(|| IntervalIndex::new(self.all.iter().map(range)));
+        let mut found = Vec::new();
+        index.overlapping(table.first, table.last, |at| found.push(at));
+        found.sort_unstable();
+        let tables = found.into_iter().filter_map(|at| self.all.get(at as usize).copied());
+        tables.filter(|other| other.id != table.id).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Compaction debt: the tasks that a strategy would pick if writes stopped, found by simulating it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use halcyon_io::Random;
 use halcyon_model::options::Compaction;
@@ -40,7 +40,8 @@ pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment
         && let Some(task) = pick(compaction, &tables, &moment, &mut history)
         && task.reason == Reason::Compaction
     {
-        let chosen = |table: &Candidate| task.inputs.contains(&table.id);
+        let ids: HashSet<u64> = task.inputs.iter().copied().collect();
+        let chosen = |table: &Candidate| ids.contains(&table.id);
         let (inputs, rest): (Vec<_>, Vec<_>) = tables.into_iter().partition(chosen);
         debt.tasks += 1;
         let inputs: Vec<&Candidate> = inputs.iter().collect();

@@ -6,7 +6,9 @@
 //! 3. If level 0 has more than 32 SSTables, it is first compacted within itself, by size.
 //! 4. If a level was not picked 25 times, one of its SSTables is added to a compaction whose range includes it.
 
-use super::candidates::{Candidate, History, Moment, Output, Reason, Task, ids, total};
+use std::collections::HashSet;
+
+use super::candidates::{Candidate, History, Moment, Output, Reason, Tables, Task, ids, total};
 use super::{tiers, tombstones};
 use halcyon_model::options::Leveled;
 use halcyon_model::options::compaction::{LEVEL_MAX, Tombstones};
@@ -48,7 +50,13 @@ impl<'a> Manifest<'a> {
     /// The level in the manifest, which can differ from the one in the statistics.
     fn level_of(&self, table: &Candidate) -> u32 {
         let said = table.level.min(LEVEL_MAX);
-        if self.level(said).iter().any(|other| other.id == table.id) { said } else { 0 }
+        if said == 0 {
+            return 0;
+        }
+        // Above level 0 none overlaps another, so the first tokens differ.
+        let tables = self.level(said);
+        let at = tables.partition_point(|other| other.first < table.first);
+        if tables.get(at).is_some_and(|other| other.id == table.id) { said } else { 0 }
     }
 
     fn is_busy(&self, table: &Candidate) -> bool {
@@ -124,8 +132,10 @@ impl<'a> Manifest<'a> {
         let start = tables.partition_point(behind);
         for table in tables[start..].iter().chain(&tables[..start]) {
             let mut chosen = vec![*table];
-            let next = self.level(level + 1).iter();
-            chosen.extend(next.copied().filter(|other| other.overlaps(table.first, table.last)));
+            let next = self.level(level + 1);
+            let from = next.partition_point(|other| other.last < table.first);
+            let next = next.iter().skip(from).take_while(|other| other.first <= table.last);
+            chosen.extend(next);
             if !chosen.iter().any(|table| self.is_busy(table)) {
                 return chosen;
             }
@@ -139,18 +149,18 @@ impl<'a> Manifest<'a> {
         let busy: Vec<&Candidate> =
             self.level(0).iter().copied().filter(|table| self.is_busy(table)).collect();
         let busy_range = span(&busy);
-        let mut remaining = self.level(0).to_vec();
-        remaining.sort_by_key(|table| (table.max_timestamp, table.id));
+        let mut oldest_first = self.level(0).to_vec();
+        oldest_first.sort_by_key(|table| (table.max_timestamp, table.id));
+        let tables = Tables::new(oldest_first.iter().copied());
+        let mut taken: HashSet<u64> = HashSet::new();
         let mut chosen: Vec<&Candidate> = Vec::new();
-        for table in remaining.clone() {
+        for table in oldest_first {
             if chosen.iter().any(|other| other.id == table.id) {
                 continue;
             }
-            let overlapping = |other: &&&Candidate| {
-                other.id != table.id && other.overlaps(table.first, table.last)
-            };
             let mut together = vec![table];
-            together.extend(remaining.iter().filter(overlapping));
+            let overlapping = tables.overlapping(table).into_iter();
+            together.extend(overlapping.filter(|other| !taken.contains(&other.id)));
             if together.iter().any(|table| self.is_busy(table)) {
                 continue;
             }
@@ -160,7 +170,7 @@ impl<'a> Manifest<'a> {
             };
             let more: Vec<&Candidate> = together.iter().filter(wanted).copied().collect();
             chosen.extend(more);
-            remaining.retain(|other| !together.iter().any(|gone| gone.id == other.id));
+            taken.extend(together.iter().map(|table| table.id));
             if chosen.len() > self.options.thresholds.max {
                 chosen.sort_by_key(|table| (table.max_timestamp, table.id));
                 chosen.truncate(self.options.thresholds.max);
@@ -223,7 +233,7 @@ impl<'a> Manifest<'a> {
     pub(super) fn droppable(
         &self,
         options: &Tombstones,
-        all: &'a [Candidate],
+        all: &Tables<'a>,
     ) -> Option<&'a Candidate> {
         (0..=LEVEL_MAX).rev().find_map(|level| {
             let mut tables = self.level(level).to_vec();

@@ -18,10 +18,12 @@ mod tombstones;
 mod unified;
 mod windows;
 
+use std::collections::HashSet;
+
 pub use candidates::{Candidate, History, Moment, Output, Reason, Task, shard_boundaries};
 pub use debt::{Debt, debt};
 
-use candidates::ids;
+use candidates::{Tables, ids};
 use halcyon_model::options::compaction::Tombstones;
 use halcyon_model::options::{Compaction, Strategy, TimeWindow};
 use leveled::Manifest;
@@ -40,17 +42,18 @@ pub fn pick(
     let free: Vec<&Candidate> =
         tables.iter().filter(|table| !moment.compacting.contains(&table.id)).collect();
     let tombstones = &compaction.tombstones;
+    let all = Tables::new(tables.iter());
     match &compaction.strategy {
         Strategy::SizeTiered(options) => {
             let buckets = tiers::buckets(&free, &options.tiers);
             let chosen = tiers::most_interesting(buckets, options.thresholds);
-            let largest = || worth_dropping(tombstones, &free, tables, moment).max_by_key(size_of);
+            let largest = || worth_dropping(tombstones, &free, &all, moment).max_by_key(size_of);
             merged(chosen, vec![]).or_else(|| alone(largest()?, Output::Single { level: 0 }))
         }
         Strategy::Leveled(options) => {
             let manifest = Manifest::of(tables, options, *moment);
             manifest.pick(history).or_else(|| {
-                let table = manifest.droppable(tombstones, tables)?;
+                let table = manifest.droppable(tombstones, &all)?;
                 let max_size = options.sstable_size;
                 alone(table, Output::Sized { level: table.level, max_size })
             })
@@ -78,7 +81,8 @@ fn pick_windows(
     history.highest_window = newest(&alive, options).max(history.highest_window);
     let choice = windows::choose(&alive, options, history.highest_window);
     if choice.tables.is_empty() {
-        let smallest = worth_dropping(tombstones, &alive, tables, moment).min_by_key(size_of);
+        let all = Tables::new(tables.iter());
+        let smallest = worth_dropping(tombstones, &alive, &all, moment).min_by_key(size_of);
         if let Some(mut task) = smallest.and_then(|table| alone(table, Output::Single { level: 0 }))
         {
             task.inputs.extend(ids(&expired));
@@ -130,7 +134,7 @@ pub fn estimated_remaining_tasks(
 fn worth_dropping<'a>(
     tombstones: &'a Tombstones,
     free: &'a [&'a Candidate],
-    all: &'a [Candidate],
+    all: &'a Tables<'a>,
     moment: &'a Moment<'a>,
 ) -> impl Iterator<Item = &'a Candidate> {
     let worth = |table: &&Candidate| tombstones::worth_dropping(tombstones, table, all, moment);
@@ -146,7 +150,8 @@ fn newest(tables: &[&Candidate], options: &TimeWindow) -> i64 {
 }
 
 fn without<'a>(tables: &[&'a Candidate], gone: &[&Candidate]) -> Vec<&'a Candidate> {
-    let stays = |table: &&&Candidate| !gone.iter().any(|other| other.id == table.id);
+    let gone: HashSet<u64> = gone.iter().map(|table| table.id).collect();
+    let stays = |table: &&&Candidate| !gone.contains(&table.id);
     tables.iter().filter(stays).copied().collect()
 }
 

@@ -1,6 +1,7 @@
 //! Overlapping SSTables, and the SSTables that a compaction must include with others.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use super::candidates::Candidate;
 use halcyon_model::options::compaction::OverlapInclusion;
@@ -14,13 +15,18 @@ pub(super) fn sections(tables: &[&Candidate]) -> Vec<Section> {
     order.sort_by_key(|index| (tables[*index].first, *index));
     let mut sections = Vec::new();
     let mut active = Section::new();
+    let mut ends = BinaryHeap::new();
     for index in order {
-        let over = |other: &usize| tables[*other].last < tables[index].first;
-        if active.iter().any(over) {
+        let over = |(last, _): &(i64, usize)| *last < tables[index].first;
+        if ends.peek().is_some_and(|Reverse(end)| over(end)) {
             sections.push(active.clone());
-            active.retain(|other| !over(other));
+            while let Some(Reverse(end)) = ends.peek().filter(|Reverse(end)| over(end)) {
+                active.remove(&end.1);
+                ends.pop();
+            }
         }
         active.insert(index);
+        ends.push(Reverse((tables[index].last, index)));
     }
     if !active.is_empty() {
         sections.push(active);

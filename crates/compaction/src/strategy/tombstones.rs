@@ -1,31 +1,65 @@
 //! Fully expired SSTables, and SSTables with enough droppable tombstones to be compacted alone.
 
-use super::candidates::{Candidate, Moment};
+use std::collections::HashSet;
+
+use super::candidates::{Candidate, Moment, Tables};
 use halcyon_model::options::compaction::Tombstones;
 
-/// Those of `chosen` whose every cell may be dropped, and that shadow nothing that is alive elsewhere: nothing anywhere, nor
-/// in a memtable, is as old as their newest cell.
+/// Those of `chosen` whose every cell may be dropped, and that shadow nothing that is alive elsewhere: nothing that overlaps any of
+/// them, nor a memtable, is as old as their newest cell.
 pub(super) fn fully_expired<'a>(
     chosen: &[&'a Candidate],
     all: &[Candidate],
     moment: &Moment<'_>,
 ) -> Vec<&'a Candidate> {
-    let dead = |table: &Candidate| table.max_local_deletion_time < moment.gc_before;
-    let candidates = chosen.iter().copied().filter(|table| dead(table));
-    let is_chosen = |table: &Candidate| chosen.iter().any(|other| other.id == table.id);
-    let overlapping =
-        |table: &&Candidate| chosen.iter().any(|other| other.overlaps(table.first, table.last));
-    let elsewhere = all.iter().filter(|table| !is_chosen(table)).filter(overlapping);
-    let alive = elsewhere.chain(chosen.iter().copied()).filter(|table| !dead(table));
+    let candidates: Vec<&Candidate> =
+        chosen.iter().copied().filter(|table| is_dead(table, moment)).collect();
+    if candidates.is_empty() {
+        return candidates;
+    }
+    let ids: HashSet<u64> = chosen.iter().map(|table| table.id).collect();
+    let covered = union(chosen.iter().map(|table| (table.first, table.last)).collect());
+    let overlapping = |table: &&Candidate| {
+        let at = covered.partition_point(|(_, last)| *last < table.first);
+        covered.get(at).is_some_and(|(first, _)| *first <= table.last)
+    };
+    let elsewhere = all.iter().filter(|table| !ids.contains(&table.id)).filter(overlapping);
+    shadowing_nothing(candidates, elsewhere.chain(chosen.iter().copied()), moment)
+}
+
+fn is_dead(table: &Candidate, moment: &Moment<'_>) -> bool {
+    table.max_local_deletion_time < moment.gc_before
+}
+
+fn shadowing_nothing<'a, 'b>(
+    dead: Vec<&'a Candidate>,
+    others: impl Iterator<Item = &'b Candidate>,
+    moment: &Moment<'_>,
+) -> Vec<&'a Candidate> {
+    let alive = others.filter(|table| !is_dead(table, moment));
     let oldest = alive.map(|table| table.min_timestamp).chain(moment.memtable_min_timestamp).min();
-    candidates.filter(|table| oldest.is_none_or(|oldest| table.max_timestamp < oldest)).collect()
+    let expired = |table: &&Candidate| oldest.is_none_or(|oldest| table.max_timestamp < oldest);
+    dead.into_iter().filter(expired).collect()
+}
+
+/// Disjoint, in order.
+fn union(mut ranges: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, range| {
+        let joined = next.0 <= range.1;
+        if joined {
+            range.1 = range.1.max(next.1);
+        }
+        joined
+    });
+    ranges
 }
 
 /// Whether a compaction of the table alone would drop enough.
 pub(super) fn worth_dropping(
     options: &Tombstones,
     table: &Candidate,
-    all: &[Candidate],
+    all: &Tables<'_>,
     moment: &Moment<'_>,
 ) -> bool {
     let old_enough = table.created_ms.saturating_add(options.interval.saturating_mul(1000));
@@ -36,11 +70,15 @@ pub(super) fn worth_dropping(
     if options.unchecked {
         return true;
     }
-    let others = || all.iter().filter(|o| o.id != table.id && o.overlaps(table.first, table.last));
-    if others().next().is_none() || !fully_expired(&[table], all, moment).is_empty() {
+    let others = all.overlapping(table);
+    let is_expired = || {
+        is_dead(table, moment)
+            && !shadowing_nothing(vec![table], others.iter().copied(), moment).is_empty()
+    };
+    if others.is_empty() || is_expired() {
         return true;
     }
-    let ranges = others().map(|other| (other.first, other.last)).collect();
+    let ranges = others.iter().map(|other| (other.first, other.last)).collect();
     uncovered(table, ranges) * table.droppable_ratio > threshold
 }
 

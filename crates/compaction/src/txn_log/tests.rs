@@ -75,3 +75,28 @@ fn replicas_are_read_together() {
     let further = format!("{whole}{remove}");
     assert_eq!(bad_line(&[&whole, &further]), Err((1, 4)));
 }
+
+/// Proves that an output never takes an identifier of which a file exists, and that aborting leaves that file where it is.
+#[test]
+fn files_of_others_are_left() {
+    halcyon_io::block_on(async {
+        let (disk, _) = halcyon_io::Disk::simulated(1);
+        let directory = std::path::Path::new("/d");
+        disk.create_dir_all(directory).await.expect("created");
+        let version = halcyon_sstable::Version::OA;
+        let of = |id| {
+            let id = halcyon_sstable::SSTableId::Sequence(id);
+            halcyon_sstable::Descriptor::new(directory, version, id)
+        };
+        let foreign = of(1).component_path(halcyon_sstable::Component::Data);
+        disk.write_new(&foreign, b"x", halcyon_io::Purpose::Flush).await.expect("written");
+        let directories = [directory.to_path_buf()];
+        let mut transaction =
+            Transaction::begin(&disk, directories, "flush", "1", version).await.expect("begun");
+        let mut ids = 1..;
+        let added = transaction.add_fresh(async || Ok(of(ids.next().unwrap_or(0)))).await;
+        assert_eq!(added.expect("added"), of(2));
+        transaction.abort().await.expect("aborted");
+        assert!(disk.exists(&foreign).await.expect("asked"));
+    });
+}

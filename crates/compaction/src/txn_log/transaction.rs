@@ -7,12 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use halcyon_io::Disk;
-use halcyon_sstable::{Descriptor, Format};
+use halcyon_sstable::{Component, Descriptor, Error as SSTableError, Format};
 
 use super::recovery::{delete, remove_log};
 use super::replicas::find;
 use super::{Record, RecordType};
 use crate::Result;
+
+/// Identifiers are unique unless a clock or a counter was set back; then one of the next is free.
+const FRESH_TRIES: usize = 100;
 
 /// A running transaction, with a log in each of its directories.
 pub struct Transaction {
@@ -100,6 +103,39 @@ impl Transaction {
     fn mentions(&self, directory: &Path) -> bool {
         let mut all = self.added.iter().chain(&self.removed);
         all.any(|descriptor| absolute(&descriptor.directory) == directory)
+    }
+
+    /// Records an output before its first file is created. Skips a descriptor of which a file already exists: an abort deletes the files of
+    /// all recorded outputs, and that file does not belong to this transaction.
+    pub async fn add_fresh(
+        &mut self,
+        mut fresh: impl AsyncFnMut() -> Result<Descriptor>,
+    ) -> Result<Descriptor> {
+        let mut descriptor = fresh().await?;
+        for _ in 0..FRESH_TRIES {
+            if !self.exists(&descriptor).await? {
+                break;
+            }
+            descriptor = fresh().await?;
+        }
+        self.add(&descriptor).await?;
+        Ok(descriptor)
+    }
+
+    async fn exists(&self, descriptor: &Descriptor) -> Result<bool> {
+        for component in Component::of_format(descriptor.version.format) {
+            if self.disk.exists(&descriptor.component_path(*component)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// To be called when the first file of a recorded output could not be created. If it already exists, an abort leaves it alone.
+    pub fn create_failed(&mut self, descriptor: &Descriptor, error: &SSTableError) {
+        if matches!(error, SSTableError::Io(halcyon_io::Error::AlreadyExists { .. })) {
+            self.added.retain(|added| added != descriptor);
+        }
     }
 
     /// Records an output; to be called before its first file is created.

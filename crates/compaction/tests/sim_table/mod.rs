@@ -208,7 +208,7 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         split_tokens: Vec::new(),
         level: None,
         level_fanout: None,
-        unflushed: None,
+        purge_bound: None,
         split_size: None,
         read_mode: AccessMode::Standard,
         write_mode: AccessMode::Standard,

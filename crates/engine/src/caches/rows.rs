@@ -16,15 +16,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_model::{BoundKind, DeletionTime};
-use halcyon_stream::{
-    BoundBuf, Fragment, FragmentStream, Mutation, PartitionKey, RangeTombstone, Row, RowBuf,
-    TableId,
-};
+use halcyon_model::BoundKind;
+use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Row, TableId};
 use quick_cache::unsync::Cache;
 use quick_cache::{DefaultHashBuilder, Weighter};
 
-use crate::memtable::Partition;
+use crate::memtable::{Collector, Partition};
 use crate::store::Definition;
 use crate::{Error, Result};
 
@@ -178,29 +175,6 @@ impl Drop for PendingFill<'_> {
     }
 }
 
-/// Builds a head from the stream of its partition.
-struct HeadBuilder {
-    mutation: Mutation,
-    open: Option<(BoundBuf, DeletionTime)>,
-    bytes: usize,
-}
-
-impl HeadBuilder {
-    fn row(&mut self, row: Row<'_>) -> RowBuf {
-        let mut copy = RowBuf::new();
-        copy.copy_from(row);
-        self.bytes += copy.bytes.len() + size_of::<RowBuf>();
-        copy
-    }
-
-    fn close(&mut self, end: BoundBuf) {
-        if let Some((start, time)) = self.open.take() {
-            self.bytes += start.serialized.len() + end.serialized.len();
-            self.mutation.range_tombstones.push(RangeTombstone { start, end, time });
-        }
-    }
-}
-
 pub(crate) enum Gathered {
     Head(Rc<Head>),
     /// The partition does not exist.
@@ -222,38 +196,24 @@ where
 {
     let layout = definition.table.layout.clone();
     let count = layout.clusterings.len();
-    let mutation = Mutation::new(definition.table.id, layout, key.clone());
-    let mut builder = HeadBuilder { mutation, open: None, bytes: 0 };
+    let mut collector = Collector::new(definition.table.id, layout, key.clone());
     let (mut live, mut end, mut any) = (0, None, false);
     while end.is_none() && stream.advance().await? {
         any = true;
-        match stream.fragment() {
-            Fragment::Start(start) => builder.mutation.deletion = start.deletion,
-            Fragment::Static(row) => {
-                builder.mutation.static_row = Some(builder.row(row));
-            }
-            Fragment::Row(row) => {
-                live += usize::from(is_live(&row, now));
-                let copy = builder.row(row);
-                if live >= rows {
-                    let serialized = copy.row().clustering.to_vec();
-                    end = Some(BoundBuf { kind: BoundKind::InclEnd, count, serialized });
-                }
-                builder.mutation.rows.push(copy);
-            }
-            Fragment::Marker(marker) => {
-                let bound = |kind| BoundBuf {
-                    kind,
-                    count: marker.position.count,
-                    serialized: marker.position.serialized.to_vec(),
-                };
-                builder.close(bound(marker.position.kind.as_close()));
-                let open = marker.open;
-                builder.open = open.map(|time| (bound(marker.position.kind.as_open()), time));
-            }
+        let fragment = stream.fragment();
+        collector.take(fragment);
+        match fragment {
+            Fragment::Row(row) => live += usize::from(is_live(&row, now)),
             Fragment::End => break,
+            _ => {}
         }
-        if builder.bytes > most {
+        if live >= rows {
+            end = collector.last_row().map(|row| {
+                let serialized = row.row().clustering.to_vec();
+                BoundBuf { kind: BoundKind::InclEnd, count, serialized }
+            });
+        }
+        if collector.bytes() > most {
             return Ok(Gathered::TooLarge);
         }
     }
@@ -261,9 +221,9 @@ where
         return Ok(Gathered::Nothing);
     }
     if let Some(end) = &end {
-        builder.close(end.clone());
+        collector.close(end.clone());
     }
-    let (partition, bytes) = Partition::of(builder.mutation)?;
+    let (partition, bytes) = Partition::of(collector.finish())?;
     let (key, definition) = (key.bytes.clone(), definition.clone());
     Ok(Gathered::Head(Rc::new(Head { key, definition, partition, end, bytes })))
 }

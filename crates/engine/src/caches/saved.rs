@@ -7,7 +7,7 @@
 //!    old file, or one of another node, is useless but harmless.
 //! 3. A damaged or unknown file is kept and reported in the log.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 use halcyon_io::Purpose;
 use halcyon_io::clock::Instant;
 use halcyon_model::Cursor;
-use halcyon_sstable::Format;
 use halcyon_sstable::format::saved_cache::{
     SavedMetadata, SavedSSTable, VERSION, crc_of, entries, put_position, put_row, read_position,
     read_row,
 };
+use halcyon_sstable::{Format, SSTableId};
 use halcyon_stream::{PartitionKey, Slices, TableId};
 
 use crate::engine::Engine;
@@ -135,9 +135,9 @@ impl Engine {
         let mut metadata = SavedMetadata::default();
         let mut numbers = HashMap::new();
         for store in self.stores.load().values() {
-            let view = store.view.load();
+            let version = store.version.load();
             let big = |live: &&Arc<Live>| live.descriptor().version.format == Format::Big;
-            for live in view.sstables.iter().filter(big) {
+            for live in version.sstables().iter().filter(big) {
                 if metadata.tables.last().is_none_or(|(id, _)| *id != store.id) {
                     metadata.tables.push((store.id, String::new()));
                 }
@@ -224,14 +224,17 @@ impl Engine {
     /// The live SSTables of the metadata, and their tables.
     fn saved_sstables(&self, metadata: &SavedMetadata) -> Vec<Option<(Arc<Store>, Arc<Live>)>> {
         let stores = self.stores.load();
-        let find = |saved: &SavedSSTable| {
-            let (id, index) = metadata.tables.get(saved.table)?;
+        let by_id = |(id, index): &(TableId, String)| {
             let store = stores.get(id).filter(|_| index.is_empty())?;
-            let view = store.view.load();
-            let live = view.sstables.iter().find(|live| {
-                live.descriptor().id == saved.id && live.descriptor().version == saved.version
-            })?;
-            Some((store.clone(), live.clone()))
+            let version = store.version.load();
+            let live = version.sstables().iter().map(|live| (live.descriptor().id, live.clone()));
+            Some((store, live.collect::<BTreeMap<SSTableId, Arc<Live>>>()))
+        };
+        let tables: Vec<_> = metadata.tables.iter().map(by_id).collect();
+        let find = |saved: &SavedSSTable| {
+            let (store, live) = tables.get(saved.table)?.as_ref()?;
+            let live = live.get(&saved.id)?;
+            (live.descriptor().version == saved.version).then(|| ((*store).clone(), live.clone()))
         };
         metadata.sstables.iter().map(find).collect()
     }

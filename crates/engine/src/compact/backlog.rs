@@ -11,23 +11,26 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use halcyon_compaction::strategy::{Debt, Moment, debt};
+use halcyon_io::clock::Instant;
 use halcyon_io::hurry_idle_threads;
 
 use super::pick::{candidates, groups, strategy_of};
 use crate::Event;
 use crate::engine::Engine;
-use crate::store::Store;
+use crate::store::{Definition, Store};
+use crate::version::Version;
 
 const CALM: f64 = 8.0;
 const URGENT: f64 = 64.0;
 const DROWNING: f64 = 128.0;
 /// How long a write waits at twice the excess at which waiting begins; more is not waited.
 const WAIT_MAX: Duration = Duration::from_millis(100);
+const DEBT_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// What a backlog calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -61,6 +64,26 @@ pub struct TableBacklog {
     pub write_wait: Duration,
 }
 
+/// The debt of one version.
+#[derive(Default)]
+pub(crate) struct DebtCache(Mutex<Option<CachedDebt>>);
+
+struct CachedDebt {
+    /// Weak, so that files which are obsolete are deleted meanwhile; its address is not used again as long as this is held.
+    version: Weak<Version>,
+    definition: Weak<Definition>,
+    at: Instant,
+    debt: Debt,
+}
+
+impl CachedDebt {
+    fn holds(&self, version: &Arc<Version>, definition: &Arc<Definition>, now: Instant) -> bool {
+        std::ptr::eq(self.version.as_ptr(), Arc::as_ptr(version))
+            && std::ptr::eq(self.definition.as_ptr(), Arc::as_ptr(definition))
+            && now.saturating_since(self.at) < DEBT_AGE_MAX
+    }
+}
+
 impl Engine {
     /// What is due in every table, as it was looked at last.
     pub fn compaction_backlog(&self) -> Vec<TableBacklog> {
@@ -69,7 +92,7 @@ impl Engine {
             TableBacklog {
                 keyspace: table.schema.keyspace.clone(),
                 table: table.schema.name.clone(),
-                sstables: store.view.load().sstables.len(),
+                sstables: store.version.load().len(),
                 debt: self.debt_of(store),
                 write_wait: Duration::from_micros(u64::from(store.write_wait_us.load(Relaxed))),
             }
@@ -77,9 +100,22 @@ impl Engine {
         self.stores.load().values().map(of).collect()
     }
 
+    /// The table's debt, computed again when its version or definition has changed, and once a minute: windows close by themselves.
     fn debt_of(&self, store: &Arc<Store>) -> Debt {
+        let (version, definition) = (store.version.load_full(), store.definition.load_full());
+        let now = self.disk.clock().now();
+        let mut cached = store.debt.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cached) = cached.as_ref().filter(|c| c.holds(&version, &definition, now)) {
+            return cached.debt;
+        }
+        let debt = self.compute_debt(store, &version, now);
+        let (version, definition) = (Arc::downgrade(&version), Arc::downgrade(&definition));
+        *cached = Some(CachedDebt { version, definition, at: now, debt });
+        debt
+    }
+
+    fn compute_debt(&self, store: &Arc<Store>, version: &Version, now: Instant) -> Debt {
         let strategy = strategy_of(store);
-        let view = store.view.load_full();
         let now_micros = self.disk.clock().unix_micros();
         let gc_before = self.gc_before(store, now_micros);
         let moment = Moment {
@@ -90,8 +126,8 @@ impl Engine {
             flush_size: store.flush_size.load(Relaxed),
         };
         let mut sum = Debt::default();
-        for lives in groups(&view.sstables) {
-            sum.add(debt(&strategy, candidates(&lives, gc_before), &moment));
+        for lives in groups(version) {
+            sum.add(debt(&strategy, candidates(&lives, gc_before, now), &moment));
         }
         sum
     }
@@ -100,7 +136,7 @@ impl Engine {
     pub(super) fn look_at_backlog(&self) {
         let mut worst = 0;
         for store in self.stores.load().values() {
-            let count = store.view.load().sstables.len();
+            let count = store.version.load().len();
             // Where there are few SSTables, few can be too many.
             let excess = if count <= CALM as usize { 0 } else { self.debt_of(store).excess };
             worst = worst.max(excess);

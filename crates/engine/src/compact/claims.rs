@@ -3,12 +3,11 @@
 //! A truncation or major compaction needs all SSTables of a table. It closes the claims: no compaction can start, running ones are
 //! cancelled, and once their claims are dropped the closer has the table to itself.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 use futures_util::lock::OwnedMutexGuard;
-use halcyon_sstable::Descriptor;
 
 #[derive(Default)]
 pub(crate) struct Claims {
@@ -19,7 +18,8 @@ pub(crate) struct Claims {
 
 #[derive(Default)]
 struct State {
-    taken: BTreeSet<Descriptor>,
+    /// Serial numbers.
+    taken: HashSet<u64>,
     held: usize,
     closed: bool,
     waiting: Vec<oneshot::Sender<()>>,
@@ -28,7 +28,7 @@ struct State {
 /// SSTables that belong to one compaction until this is dropped.
 pub(crate) struct Claim {
     claims: Arc<Claims>,
-    descriptors: Vec<Descriptor>,
+    serials: Vec<u64>,
 }
 
 /// While this is held, no compaction of the table can start.
@@ -45,20 +45,20 @@ impl Claims {
     /// Claims the SSTables that `choose` picks; `choose` gets the set of claimed ones. Claims nothing while the claims are closed.
     pub(crate) fn claim<T>(
         self: &Arc<Claims>,
-        choose: impl FnOnce(&BTreeSet<Descriptor>) -> Option<(Vec<Descriptor>, T)>,
+        choose: impl FnOnce(&HashSet<u64>) -> Option<(Vec<u64>, T)>,
     ) -> Option<(Claim, T)> {
         let mut state = self.lock();
         if state.closed {
             return None;
         }
-        let (descriptors, chosen) = choose(&state.taken)?;
-        Some((self.take(&mut state, descriptors), chosen))
+        let (serials, chosen) = choose(&state.taken)?;
+        Some((self.take(&mut state, serials), chosen))
     }
 
-    fn take(self: &Arc<Claims>, state: &mut State, descriptors: Vec<Descriptor>) -> Claim {
-        state.taken.extend(descriptors.iter().cloned());
+    fn take(self: &Arc<Claims>, state: &mut State, serials: Vec<u64>) -> Claim {
+        state.taken.extend(&serials);
         state.held += 1;
-        Claim { claims: self.clone(), descriptors }
+        Claim { claims: self.clone(), serials }
     }
 
     /// Closes the claims, then calls `cancel` to stop running compactions, and waits for them.
@@ -85,8 +85,8 @@ impl Claims {
 
 impl Closed {
     /// A claim of the closer, which outlives the closing.
-    pub(crate) fn claim(&self, descriptors: Vec<Descriptor>) -> Claim {
-        self.claims.take(&mut self.claims.lock(), descriptors)
+    pub(crate) fn claim(&self, serials: Vec<u64>) -> Claim {
+        self.claims.take(&mut self.claims.lock(), serials)
     }
 }
 
@@ -99,8 +99,8 @@ impl Drop for Closed {
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut state = self.claims.lock();
-        for descriptor in &self.descriptors {
-            state.taken.remove(descriptor);
+        for serial in &self.serials {
+            state.taken.remove(serial);
         }
         state.held -= 1;
         for waiting in state.waiting.drain(..) {
@@ -111,19 +111,11 @@ impl Drop for Claim {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
-    use halcyon_sstable::{SSTableId, Version};
-
     use super::*;
+    use futures_util::FutureExt;
 
-    fn descriptor(id: u32) -> Descriptor {
-        Descriptor::new("/t", Version::OA, SSTableId::Sequence(id))
-    }
-
-    fn claim(claims: &Arc<Claims>, id: u32) -> Option<Claim> {
-        let free = |taken: &BTreeSet<Descriptor>| {
-            (!taken.contains(&descriptor(id))).then(|| (vec![descriptor(id)], ()))
-        };
+    fn claim(claims: &Arc<Claims>, serial: u64) -> Option<Claim> {
+        let free = |taken: &HashSet<u64>| (!taken.contains(&serial)).then(|| (vec![serial], ()));
         claims.claim(free).map(|(claim, ())| claim)
     }
 
@@ -145,7 +137,7 @@ mod tests {
             drop(second);
             let closed = closing.now_or_never().expect("nothing is claimed");
             assert!(claims.close(|| ()).now_or_never().is_none());
-            let own = closed.claim(vec![descriptor(1)]);
+            let own = closed.claim(vec![1]);
             drop(closed);
             assert!(claim(&claims, 1).is_none());
             drop(own);

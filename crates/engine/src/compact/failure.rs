@@ -7,7 +7,6 @@
 //! 4. Any other failure starts a back-off: one minute, doubled by each further failure, at most an hour.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +50,7 @@ impl Backoff {
 /// The cure, for the operator.
 fn cure(error: &Error) -> &'static str {
     match error {
+        Error::Commit(_) => "look at the device and its file system, then restart the node",
         Error::Compaction(Compaction::NoSpace { .. }) => "free space or add a data directory",
         Error::Compaction(Compaction::SSTable(SSTable::Corrupt { .. })) => {
             "restore the SSTable from a backup, or stop the node and scrub it with Cassandra's sstablescrub"
@@ -78,7 +78,8 @@ fn is_device_failure(error: &Error) -> bool {
     let device = |e: &halcyon_io::Error| matches!(e, halcyon_io::Error::Device { .. });
     match error {
         Error::Disk(e) | Error::SSTable(SSTable::Io(e)) => device(e),
-        Error::Compaction(Compaction::Io(e) | Compaction::SSTable(SSTable::Io(e))) => device(e),
+        Error::Compaction(Compaction::Io(e) | Compaction::SSTable(SSTable::Io(e)))
+        | Error::Commit(Compaction::Io(e)) => device(e),
         _ => false,
     }
 }
@@ -90,8 +91,12 @@ impl Engine {
         }
         let table = store.table().full_name();
         let names: Vec<String> = inputs.iter().map(|live| live.descriptor().to_string()).collect();
+        let inputs_now = match error {
+            Error::Commit(_) => "stay, and the next start decides whether its outputs replace them",
+            _ => "stay",
+        };
         let mut text = format!(
-            "compaction of {table} failed, its {} inputs [{}] are as they were: {error}; {}",
+            "compaction of {table} failed, its {} inputs [{}] {inputs_now}: {error}; {}",
             inputs.len(),
             names.join(", "),
             cure(error)
@@ -105,7 +110,7 @@ impl Engine {
             inputs.iter().find(is_of)
         });
         if let Some(live) = suspect {
-            live.suspect.store(true, Relaxed);
+            live.suspect();
             text += "; it is left out of compactions until then";
         } else {
             let backoff = store.backoff.begin(self.disk.clock().now());

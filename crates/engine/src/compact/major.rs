@@ -10,11 +10,11 @@ use halcyon_compaction::strategy::major;
 use halcyon_compaction::{Error::Cancelled, Outcome};
 use halcyon_stream::TableId;
 
-use super::pick::{Choice, candidates, groups, sound, strategy_of};
+use super::pick::{Choice, candidates, groups, strategy_of};
 use super::{CompactionKind, Shape};
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::View;
+use crate::version::Version;
 use crate::{Error, Result};
 
 /// A major compaction and its result.
@@ -164,30 +164,31 @@ impl Engine {
 
     /// Stops running compactions of the table, because their inputs are needed.
     async fn compact_whole(&self, store: &Arc<Store>) -> Result<Vec<Outcome>> {
-        let (claim, view) = {
+        let (claim, version) = {
             let closed = self.stop_compactions(store).await;
-            let view = store.view.load_full();
-            (closed.claim(view.sstables.iter().map(|l| l.descriptor().clone()).collect()), view)
+            let version = store.version.load_full();
+            (closed.claim(version.sstables().iter().map(|l| l.serial()).collect()), version)
         };
-        let outcome = self.compact_groups(store, &view).await;
+        let outcome = self.compact_groups(store, &version).await;
         drop(claim);
         if let Err(e) = &outcome {
-            self.compaction_failed(store, &view.sstables, e);
+            self.compaction_failed(store, version.sstables(), e);
         }
         self.consider(store);
         outcome
     }
 
     /// Compacts each group in the strategy's form.
-    async fn compact_groups(&self, store: &Arc<Store>, view: &Arc<View>) -> Result<Vec<Outcome>> {
+    async fn compact_groups(&self, store: &Arc<Store>, version: &Version) -> Result<Vec<Outcome>> {
         let strategy = strategy_of(store);
         let gc_before = self.gc_before(store, self.disk.clock().unix_micros());
+        let now = self.disk.clock().now();
         let mut outcomes = Vec::new();
-        for lives in groups(&sound(view)) {
-            for task in major(&strategy, &candidates(&lives, gc_before)) {
-                let choice = Choice::of(task, view.clone(), &lives);
+        for lives in groups(version) {
+            for task in major(&strategy, &candidates(&lives, gc_before, now)) {
+                let choice = Choice::of(task, &lives);
                 let shape = Shape::of(CompactionKind::Major, choice.task.output);
-                outcomes.push(self.compact_group(store, view, choice.group(), shape).await?);
+                outcomes.push(self.compact_inputs(store, choice.inputs(), shape).await?);
             }
         }
         Ok(outcomes)

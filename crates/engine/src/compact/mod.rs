@@ -1,14 +1,14 @@
 //! Compactions: on threads of their own, at idle priority.
 //!
 //! ```text
-//!  flush, compaction, the minute ─► schedule ─► compaction threads ─► claims: pick, then run ─► view
+//!  flush, compaction, the minute ─► schedule ─► compaction threads ─► claims: pick, then run ─► version
 //!                                      ▲               │
 //!                     control thread ──┴─ pace, backlog ┘
 //! ```
 //! 1. A table whose SSTables have changed stands in line (`schedule`). A compaction thread asks its strategy what is next, and claims
 //!    the inputs in the same step (`claims`): several compactions of one table go on at a time, on disjoint inputs.
-//! 2. The merge writes new SSTables in a transaction. When that is committed the view is swapped; the inputs' files go when the last
-//!    reader that holds them is gone.
+//! 2. The merge writes new SSTables in a transaction. They are opened, the transaction commits, and an edit installs them in the version;
+//!    the inputs' files are deleted when the last reader that holds them is gone.
 //! 3. How fast they go the settings, the reads and the backlog say (`pace`, `backlog`), watched over by one thread (`control`).
 //! 4. What became of them is written down (`history`, `failure`).
 
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::mpsc::UnboundedReceiver;
 use halcyon_compaction::strategy::{Output, shard_boundaries};
-use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, run_and_keep};
+use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, write};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, StreamOptions, Thread};
 use halcyon_sstable::SSTableId;
@@ -35,16 +35,19 @@ use halcyon_stream::TableId;
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::{Live, Obsolete, View, swap};
-use crate::{Options, Result};
+use crate::version::{Edit, Live, LiveSetBound, Obsolete};
+use crate::{Error, Options, Result};
 use pace::Pace;
 use schedule::Schedule;
 
+pub(crate) use backlog::DebtCache;
 pub use backlog::TableBacklog;
 pub(crate) use claims::{Claims, Closed};
 pub(crate) use failure::Backoff;
 pub use major::{MajorCompaction, MajorState};
 pub use pace::CompactionPace;
+#[cfg(test)]
+pub(crate) use pick::{candidates, groups, strategy_of};
 
 /// Read-ahead of one compaction, all its inputs together.
 const READ_AHEAD: usize = 8 << 20;
@@ -264,44 +267,60 @@ impl Engine {
         running
     }
 
-    /// Runs one compaction, on the thread of the caller, which has claimed the inputs. `view` is what they were chosen from.
-    async fn compact_group(
+    /// Runs one compaction on the caller's thread; the caller has claimed the inputs.
+    ///
+    /// The outputs are opened before the transaction commits: one that cannot be opened is deleted, and the inputs stay. Once it has
+    /// committed nothing fails any more that could leave the live set without what the disk has.
+    async fn compact_inputs(
         &self,
         store: &Arc<Store>,
-        view: &View,
-        group: Group,
+        inputs: &[Arc<Live>],
         shape: Shape,
     ) -> Result<Outcome> {
+        let sstables = inputs.iter().map(|live| live.sstable().clone()).collect();
+        let group = Group { inputs: sstables, elsewhere: Vec::new() };
         let running = self.begin(store, &group, &shape);
         let listed = Listed(&self.compactions, running.number);
-        let settings = self.compaction_settings(store, view, shape)?;
-        let outcome = run_and_keep(&self.disk, &group, &settings, &running.progress).await;
-        let (outcome, leftovers) = outcome?;
-        let schema = store.definition.load().schema.clone();
-        let mut added = Vec::with_capacity(outcome.outputs.len());
-        for output in &outcome.outputs {
-            added.push(Live::open(&self.disk, output, &schema, self.options.read_mode).await?);
-        }
-        let view = store.view.load_full();
-        let is_input = |live: &&Arc<Live>| {
-            group.inputs.iter().any(|input| input.descriptor() == live.descriptor())
+        let settings = self.compaction_settings(store, inputs, shape)?;
+        let sealed = write(&self.disk, &group, &settings, &running.progress).await?;
+        let added = match self.open_outputs(store, &sealed.outcome).await {
+            Ok(added) => added,
+            Err(e) => {
+                // Where even the cleaning fails, the log stays and the next start finishes it.
+                let _ = sealed.abort().await;
+                return Err(e);
+            }
         };
-        let gone: Vec<Arc<Live>> = view.sstables.iter().filter(is_input).cloned().collect();
+        let (outcome, leftovers) = sealed.commit().await.map_err(|e| {
+            // Whether the disk has the COMMIT is not known before the next start. Until then the inputs stay as they are, or what they hold
+            // could be purged and come back with the outputs.
+            inputs.iter().for_each(|live| live.suspect());
+            Error::Commit(e)
+        })?;
         if let Some(leftovers) = leftovers {
             let obsolete = Obsolete::new(leftovers, self.flushers.clone());
-            gone.iter().for_each(|live| live.replaced_by(&obsolete));
+            inputs.iter().for_each(|live| live.replaced_by(&obsolete));
         }
-        swap(&store.view, &gone, &added);
-        self.match_schema(store).await?;
+        Edit::replace(inputs, added.clone()).apply(&store.version);
         drop(listed);
         self.write_down(store, &running, &outcome).await;
+        self.match_schema(store, &added).await?;
         Ok(outcome)
+    }
+
+    async fn open_outputs(&self, store: &Arc<Store>, outcome: &Outcome) -> Result<Vec<Arc<Live>>> {
+        let schema = store.definition.load().schema.clone();
+        let mut opened = Vec::with_capacity(outcome.outputs.len());
+        for output in &outcome.outputs {
+            opened.push(Live::open(&self.disk, output, &schema, self.options.read_mode).await?);
+        }
+        Ok(opened)
     }
 
     fn compaction_settings(
         &self,
         store: &Arc<Store>,
-        view: &View,
+        inputs: &[Arc<Live>],
         shape: Shape,
     ) -> Result<Settings> {
         let definition = store.definition.load_full();
@@ -311,6 +330,8 @@ impl Engine {
             let (store, disk, options) = (store.clone(), self.disk.clone(), self.options.clone());
             move || store.fresh_id(&disk, &options)
         };
+        let serials = inputs.iter().map(|live| live.serial()).collect();
+        let bound = LiveSetBound::new(store.clone(), serials);
         Ok(Settings {
             output: None,
             ids: Some(Arc::new(ids)),
@@ -327,7 +348,7 @@ impl Engine {
             split_tokens: shape.split_tokens,
             level: shape.level,
             level_fanout: shape.level_fanout,
-            unflushed: Some(store.watch_unflushed(view)),
+            purge_bound: Some(Arc::new(bound)),
             read_mode: self.options.background_read_mode,
             write_mode: self.options.background_write_mode,
             read_ahead: StreamOptions::default(),

@@ -1,84 +1,75 @@
 //! Compaction by itself: after each flush and each compaction, and once a minute, the table's strategy is asked what is next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 
+use halcyon_compaction::Kind;
 use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick};
-use halcyon_compaction::{Group, group_inputs};
 use halcyon_io::Purpose;
+use halcyon_io::clock::Instant;
 use halcyon_model::options::Compaction;
+use halcyon_sstable::Component;
 use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
-use halcyon_sstable::{Component, Descriptor};
 
 use super::claims::Claim;
 use super::{CompactionKind, Shape};
 use crate::Result;
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::{Live, View, swap};
+use crate::version::{Edit, Live, Version};
 
 const MAX_STATISTICS: u64 = 256 << 20;
 
 /// What a strategy has chosen.
 pub(super) struct Choice {
     pub(super) task: Task,
-    /// The view that it was chosen from.
-    view: Arc<View>,
     inputs: Vec<Arc<Live>>,
     expired: Vec<Arc<Live>>,
-    elsewhere: Vec<Arc<Live>>,
 }
 
 impl Choice {
-    pub(super) fn of(task: Task, view: Arc<View>, numbered: &[Arc<Live>]) -> Choice {
-        let (mut inputs, mut expired, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
-        for live in &view.sstables {
-            let id = numbered.iter().position(|n| Arc::ptr_eq(n, live)).map(|id| id as u64);
-            let place = match id {
-                Some(id) if task.expired.contains(&id) => &mut expired,
-                Some(id) if task.inputs.contains(&id) => &mut inputs,
-                _ => &mut elsewhere,
+    /// `lives` are what the strategy chose from, numbered by their positions.
+    pub(super) fn of(task: Task, lives: &[Arc<Live>]) -> Choice {
+        let expired_ids: HashSet<u64> = task.expired.iter().copied().collect();
+        let mut ids = task.inputs.clone();
+        ids.sort_unstable();
+        let (mut inputs, mut expired) = (Vec::new(), Vec::new());
+        for id in ids {
+            let Some(live) = usize::try_from(id).ok().and_then(|at| lives.get(at)) else {
+                continue;
             };
-            place.push(live.clone());
+            let of_kind = if expired_ids.contains(&id) { &mut expired } else { &mut inputs };
+            of_kind.push(live.clone());
         }
-        Choice { task, view, inputs, expired, elsewhere }
+        Choice { task, inputs, expired }
     }
 
-    pub(super) fn group(&self) -> Group {
-        let sstables = |lives: &[Arc<Live>]| lives.iter().map(|l| l.sstable().clone()).collect();
-        Group { inputs: sstables(&self.inputs), elsewhere: sstables(&self.elsewhere) }
+    pub(super) fn inputs(&self) -> &[Arc<Live>] {
+        &self.inputs
     }
 
-    fn descriptors(&self) -> Vec<Descriptor> {
-        self.inputs.iter().chain(&self.expired).map(|live| live.descriptor().clone()).collect()
+    fn serials(&self) -> Vec<u64> {
+        self.inputs.iter().chain(&self.expired).map(|live| live.serial()).collect()
     }
 }
 
-/// Those that may be merged with each other, group by group: what is repaired and what is not stay apart.
-pub(super) fn groups(lives: &[Arc<Live>]) -> Vec<Vec<Arc<Live>>> {
-    let all: Vec<_> = lives.iter().map(|live| live.sstable().clone()).collect();
-    let of_group = |group: Group| {
-        let is_in = |live: &&Arc<Live>| {
-            group.inputs.iter().any(|input| input.descriptor() == live.descriptor())
-        };
-        lives.iter().filter(is_in).cloned().collect()
-    };
-    group_inputs(&all, &[]).into_iter().map(of_group).collect()
+/// Those that may be merged with each other, kind by kind: what is repaired and what is not stay apart. Suspects are left out.
+pub(crate) fn groups(version: &Version) -> Vec<Vec<Arc<Live>>> {
+    let mut groups: BTreeMap<Kind, Vec<Arc<Live>>> = BTreeMap::new();
+    for live in version.sstables().iter().filter(|live| !live.is_suspect()) {
+        groups.entry(live.kind).or_default().push(live.clone());
+    }
+    groups.into_values().collect()
 }
 
-/// What may be compacted of a view: nothing that is suspected to be damaged.
-pub(super) fn sound(view: &View) -> Vec<Arc<Live>> {
-    view.sstables.iter().filter(|live| !live.suspect.load(Relaxed)).cloned().collect()
-}
-
-/// As a strategy sees them, numbered as they are here.
-pub(super) fn candidates(lives: &[Arc<Live>], gc_before: i64) -> Vec<Candidate> {
-    (0..).zip(lives).map(|(id, live)| candidate(id, live, gc_before)).collect()
+/// As a strategy sees them, numbered by their positions.
+pub(crate) fn candidates(lives: &[Arc<Live>], gc_before: i64, now: Instant) -> Vec<Candidate> {
+    (0..).zip(lives).map(|(id, live)| candidate(id, live, gc_before, now)).collect()
 }
 
 /// The strategy of a table, by its options.
-pub(super) fn strategy_of(store: &Store) -> Compaction {
+pub(crate) fn strategy_of(store: &Store) -> Compaction {
     let definition = store.definition.load_full();
     definition.schema.options.compaction()
 }
@@ -121,7 +112,7 @@ impl Engine {
         let strategy = strategy_of(store);
         Ok(store.claims.claim(|taken| {
             let choice = self.pick(store, &strategy, taken)?;
-            Some((choice.descriptors(), choice))
+            Some((choice.serials(), choice))
         }))
     }
 
@@ -129,17 +120,17 @@ impl Engine {
         &self,
         store: &Arc<Store>,
         strategy: &Compaction,
-        taken: &BTreeSet<Descriptor>,
+        taken: &HashSet<u64>,
     ) -> Option<Choice> {
-        // Asked before the view is taken: what is flushed between the two is then in the view.
+        // The memtables first: what is flushed between the two looks is then in the version.
         let unflushed = store.oldest_unflushed();
-        let view = store.view.load_full();
+        let version = store.version.load_full();
         let now_micros = self.disk.clock().unix_micros();
         let gc_before = self.gc_before(store, now_micros);
-        for lives in groups(&sound(&view)) {
+        for lives in groups(&version) {
             let compacting: BTreeSet<u64> = (0..)
                 .zip(&lives)
-                .filter(|(_, live)| taken.contains(live.descriptor()))
+                .filter(|(_, live)| taken.contains(&live.serial()))
                 .map(|(id, _)| id)
                 .collect();
             let moment = Moment {
@@ -149,10 +140,10 @@ impl Engine {
                 memtable_min_timestamp: Some(unflushed).filter(|at| *at != i64::MAX),
                 flush_size: store.flush_size.load(Relaxed),
             };
-            let candidates = candidates(&lives, gc_before);
+            let candidates = candidates(&lives, gc_before, self.disk.clock().now());
             let mut history = store.history.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(task) = pick(strategy, &candidates, &moment, &mut history) {
-                return Some(Choice::of(task, view.clone(), &lives));
+                return Some(Choice::of(task, &lives));
             }
         }
         None
@@ -165,8 +156,7 @@ impl Engine {
     }
 
     async fn execute(&self, store: &Arc<Store>, _claim: Claim, choice: Choice) -> Result<()> {
-        let group = choice.group();
-        let Choice { task, view, inputs, expired, .. } = choice;
+        let Choice { task, inputs, expired } = choice;
         if !expired.is_empty() {
             self.remove(store, &expired).await?;
         }
@@ -179,7 +169,7 @@ impl Engine {
             Reason::TombstoneCompaction => CompactionKind::Tombstone,
             Reason::Compaction | Reason::Expired => CompactionKind::Background,
         };
-        self.compact_group(store, &view, group, Shape::of(kind, task.output)).await.map(drop)
+        self.compact_inputs(store, &inputs, Shape::of(kind, task.output)).await.map(drop)
     }
 
     /// Gives an SSTable another level: only its statistics change.
@@ -195,13 +185,13 @@ impl Engine {
         self.disk.rename(&temporary, &path).await?;
         self.disk.sync_dir(&descriptor.directory).await?;
         let schema = store.definition.load().schema.clone();
-        let again = Live::open(&self.disk, descriptor, &schema, self.options.read_mode).await?;
-        swap(&store.view, std::slice::from_ref(live), &[again]);
-        self.match_schema(store).await
+        let again = live.reopen(&self.disk, &schema, self.options.read_mode).await?;
+        Edit::reopen([again.clone()]).apply(&store.version);
+        self.match_schema(store, &[again]).await
     }
 }
 
-fn candidate(id: u64, live: &Arc<Live>, gc_before: i64) -> Candidate {
+fn candidate(id: u64, live: &Arc<Live>, gc_before: i64, now: Instant) -> Candidate {
     let stats = &live.sstable().statistics().stats;
     let until = u32::try_from(gc_before.max(0)).unwrap_or(u32::MAX);
     let cells = stats.cells_per_partition.mean() * stats.cells_per_partition.count() as f64;
@@ -220,7 +210,7 @@ fn candidate(id: u64, live: &Arc<Live>, gc_before: i64) -> Candidate {
         },
         droppable_ratio: if cells > 0.0 { droppable / cells } else { 0.0 },
         created_ms: live.created_ms,
-        hotness: 0.0,
+        hotness: live.identity.hotness.rate(now) / live.sstable().estimated_keys().max(1) as f64,
         token_space_coverage: if stats.token_space_coverage.is_nan() {
             0.0
         } else {

@@ -95,7 +95,15 @@ impl Shard {
         }
         let slot = table.replace_active(self.now());
         add(&table.metrics().pending_flushes, 1);
-        table.frozen.borrow_mut().push((slot.clone(), position));
+        {
+            let mut frozen = table.frozen.borrow_mut();
+            let last = frozen.last().map(|(_, before)| *before);
+            debug_assert!(
+                last <= Some(position),
+                "the commit log has gone back: {last:?} {position:?}"
+            );
+            frozen.push((slot.clone(), position));
+        }
         self.recount();
         self.flush_frozen(table);
         Some(slot)
@@ -134,7 +142,8 @@ impl Shard {
                 .flushers
                 .run(move || async move { engine.write_memtable(&store, memtable).await });
             written.await??;
-            table.frozen.borrow_mut().remove(0);
+            let (written, _) = table.frozen.borrow_mut().remove(0);
+            debug_assert!(Rc::ptr_eq(&written, &slot), "another memtable was flushed meanwhile");
             table.note_memtables();
             self.log.discard_below(table.store.id, position);
             self.recount();

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use halcyon_compaction::txn_log::Transaction;
 use halcyon_io::Purpose;
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME};
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{Bases, Descriptor, SSTableWriter, WriterOptions};
-use halcyon_stream::{FragmentStream, Layout, RowBuf};
+use halcyon_stream::{FragmentStream, Layout, PartitionKey, RowBuf};
 
 use crate::engine::Engine;
 use crate::memtable::{Memtable, MemtableStream};
 use crate::store::Store;
-use crate::version::{Live, swap};
-use crate::{Error, Result};
+use crate::version::{Edit, Live};
+use crate::{CHECKS, Error, Result};
 
 impl Engine {
-    /// Writes a memtable as an SSTable, puts it into the view, and has the table looked at.
+    /// Writes a memtable as an SSTable of the live set, and has its compaction considered.
     pub(crate) async fn write_memtable(
         &self,
         store: &Arc<Store>,
@@ -28,7 +29,7 @@ impl Engine {
         Ok(live)
     }
 
-    /// Writes a memtable as an SSTable and puts it into the view.
+    /// Writes a memtable as an SSTable of the live set.
     pub(crate) async fn write_live(
         &self,
         store: &Arc<Store>,
@@ -42,35 +43,48 @@ impl Engine {
         let version = self.options.version;
         let folder = store.roomiest(disk).await?.to_path_buf();
         let id = halcyon_compaction::transaction_id(disk);
-        let mut transaction = halcyon_compaction::txn_log::Transaction::begin(
-            disk,
-            [folder.clone()],
-            "flush",
-            &id,
-            version,
-        )
-        .await?;
-        let descriptor = Descriptor::new(folder, version, store.fresh_id(disk, &self.options));
-        let written = async {
-            transaction.add(&descriptor).await?;
-            self.write_sstable(&descriptor, memtable).await
+        let mut transaction =
+            Transaction::begin(disk, [folder.clone()], "flush", &id, version).await?;
+        let opened = async {
+            let fresh = async || {
+                let id = store.fresh_id(disk, &self.options);
+                Ok(Descriptor::new(folder.clone(), version, id))
+            };
+            let descriptor = transaction.add_fresh(fresh).await?;
+            let ends = CHECKS.then(|| ends(&memtable));
+            self.write_sstable(&descriptor, memtable).await.inspect_err(|e| {
+                if let Error::SSTable(e) = e {
+                    transaction.create_failed(&descriptor, e);
+                }
+            })?;
+            let live = Live::open(disk, &descriptor, &schema, self.options.read_mode).await?;
+            if let Some((first, last)) = ends {
+                let found = (live.table.first_key(), live.table.last_key());
+                assert_eq!(found, (&first, &last), "the SSTable is not what the memtable was");
+            }
+            Ok(live)
         };
-        match written.await {
-            Ok(()) => transaction.commit().await?,
+        // Opened before the commit: what cannot be opened is deleted, and the memtable stays.
+        let live = match opened.await {
+            Ok(live) => live,
             Err(e) => {
                 // If the abort fails too, the log remains, and recovery at the next start finishes the abort.
                 let _ = transaction.abort().await;
                 return Err(e);
             }
-        }
-        let live = Live::open(disk, &descriptor, &schema, self.options.read_mode).await?;
-        swap(&store.view, &[], std::slice::from_ref(&live));
-        self.match_schema(store).await?;
+        };
+        transaction.commit().await?;
+        Edit::add(&live).apply(&store.version);
         store.note_flush(live.sstable().file_length());
+        self.match_schema(store, std::slice::from_ref(&live)).await?;
         Ok(Some(live))
     }
 
-    async fn write_sstable(&self, descriptor: &Descriptor, memtable: Arc<Memtable>) -> Result<()> {
+    pub(crate) async fn write_sstable(
+        &self,
+        descriptor: &Descriptor,
+        memtable: Arc<Memtable>,
+    ) -> Result<()> {
         let table = memtable.table().clone();
         let layout = flushed_layout(&table.layout, &memtable);
         let options = self.writer_options(&table.schema, &memtable)?;
@@ -115,6 +129,14 @@ impl Engine {
             provenance: Provenance::new(partitioner, fp_chance),
         })
     }
+}
+
+/// First and last key.
+fn ends(memtable: &Memtable) -> (PartitionKey, PartitionKey) {
+    let mut keys = memtable.partitions().map(|(key, _)| key);
+    let first = keys.next().cloned().unwrap_or_else(PartitionKey::empty);
+    let last = keys.last().cloned().unwrap_or_else(|| first.clone());
+    (first, last)
 }
 
 /// The table's layout, without static columns if there is no static row: otherwise each partition would store an empty one.

@@ -9,6 +9,7 @@
 //! 3. A read clones one partition at a time: it sees all of a mutation or none of it (`partition.rs`, `rows.rs`).
 //! 4. Two writes to one cell are reconciled at once; cells that a deletion shadows stay until they are read or flushed.
 
+mod collect;
 mod key;
 mod partition;
 mod ranges;
@@ -26,6 +27,7 @@ use halcyon_schema::catalog::Table;
 use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
 
 use crate::columns::ColumnMap;
+pub(crate) use collect::Collector;
 pub(crate) use key::Edge;
 use key::{Key, RingPosition};
 pub(crate) use partition::Partition;

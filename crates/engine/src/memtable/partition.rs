@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use halcyon_model::clustering::Position;
 use halcyon_model::{Clusterings, DeletionTime};
 use halcyon_stream::{MergeError, Mutation, RangeTombstone, RowBuf, RowMerger, Statics};
 
@@ -68,8 +69,13 @@ impl Partition {
         mutation.range_tombstones = self.ranges().to_vec();
     }
 
+    pub(crate) fn row(&self, clusterings: &Clusterings, at: Position<'_>) -> Option<&RowBuf> {
+        let row = self.rows.get(self.rows.seek(clusterings, at))?;
+        clusterings.compare(row.row().position(clusterings.len()), at).is_eq().then_some(row)
+    }
+
     /// Applies a mutation whose columns are numbered as `merger`'s. Returns the growth in bytes.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &mut self,
         mutation: Mutation,
         clusterings: &Clusterings,

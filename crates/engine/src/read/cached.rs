@@ -21,7 +21,7 @@ use crate::caches::rows::{Gathered, Head, gather};
 use crate::memtable::MemtableStream;
 use crate::shard::{Shard, ShardTable};
 use crate::store::Definition;
-use crate::version::View;
+use crate::version::Version;
 
 impl Plan<'_> {
     pub(super) async fn through_cache(
@@ -55,13 +55,13 @@ impl Plan<'_> {
     }
 
     /// The same read with other slices.
-    fn with(&self, slices: Slices) -> Plan<'_> {
+    pub(super) fn with(&self, slices: Slices) -> Plan<'_> {
         Plan {
             shard: self.shard,
             table: self.table,
             definition: self.definition.clone(),
             slices: Rc::new(slices),
-            view: self.view.clone(),
+            version: self.version.clone(),
         }
     }
 
@@ -99,7 +99,7 @@ impl Plan<'_> {
                 shard,
                 table: self.table.clone(),
                 definition: self.definition.clone(),
-                view: self.view.clone(),
+                version: self.version.clone(),
                 slices: slices(rest, false),
                 key: key.clone(),
                 memtables,
@@ -124,7 +124,7 @@ struct Tail {
     shard: Rc<Shard>,
     table: Rc<ShardTable>,
     definition: Arc<Definition>,
-    view: Arc<View>,
+    version: Arc<Version>,
     slices: Slices,
     key: PartitionKey,
     memtables: Vec<Snapshot>,
@@ -137,7 +137,7 @@ impl Tail {
             table: &self.table,
             definition: self.definition.clone(),
             slices: Rc::new(self.slices.clone()),
-            view: self.view.clone(),
+            version: self.version.clone(),
         };
         plan.sources(&self.key, std::mem::take(&mut self.memtables)).await
     }

@@ -1,13 +1,14 @@
 //! Reads: which sources can have something, and their merge.
 //!
-//! 1. The memtables are looked at first and the view is taken after them, in one step: what a flush moves between them is seen
-//!    in one of the two.
-//! 2. SSTables are left out by key range and Bloom filter, by the clusterings that they cover, and when a newer source's partition
-//!    deletion shadows everything in them.
+//! 1. The version and the memtables are taken without an await in between, so no flush on this shard can end meanwhile: what it moves is
+//!    seen in one of the two, and what both have merges to the same.
+//! 2. SSTables are left out by token interval, by the clusterings that they cover, by Bloom filter, and when all that they could add is
+//!    older than what was found (`point.rs`).
 //! 3. One source is the stream itself, several are merged oldest first.
 //! 4. Of tables that ask for it, the head of a partition is read from the row cache (`cached.rs`).
 
 mod cached;
+mod point;
 mod source;
 mod sstable;
 
@@ -22,10 +23,10 @@ use halcyon_stream::{
 
 use crate::columns::ColumnMap;
 use crate::memtable::{Edge, Memtable, MemtableStream, Partition, Slot};
-use crate::report::metrics::{TableMetrics, add};
+use crate::report::metrics::TableMetrics;
 use crate::shard::{Shard, ShardTable};
 use crate::store::Definition;
-use crate::version::{Live, View};
+use crate::version::{Live, Version};
 use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
 use cached::HeadThenTail;
 use source::{Mapped, Source};
@@ -39,8 +40,8 @@ pub struct ReadStream {
     map: Option<ColumnMap>,
     scratch: RowBuf,
     /// Its files stay for as long as they are read.
-    _view: Arc<View>,
-    /// Is told of errors.
+    _version: Arc<Version>,
+    /// Reports errors.
     shard: Option<Rc<Shard>>,
 }
 
@@ -110,7 +111,7 @@ struct Plan<'a> {
     table: &'a Rc<ShardTable>,
     definition: Arc<Definition>,
     slices: Rc<Slices>,
-    view: Arc<View>,
+    version: Arc<Version>,
 }
 
 impl Shard {
@@ -121,7 +122,7 @@ impl Shard {
 
     async fn open_stream(&self, read: Read) -> Result<ReadStream> {
         let table = self.table(&read.table)?;
-        let (definition, view) = table.current();
+        let (definition, version) = table.current();
         let forward = &definition.table.layout;
         let slices = Rc::new(joined(read.slices, &forward.clusterings));
         if slices.reversed && matches!(read.target, ReadTarget::Range(_)) {
@@ -134,7 +135,7 @@ impl Shard {
             table: &table,
             definition: definition.clone(),
             slices,
-            view: view.clone(),
+            version: version.clone(),
         };
         let inner = match &read.target {
             ReadTarget::Partition(key) => plan.partition(key).await?,
@@ -143,7 +144,7 @@ impl Shard {
             }
         };
         let shard = self.handle();
-        Ok(ReadStream { inner, map, scratch: RowBuf::new(), _view: view, shard })
+        Ok(ReadStream { inner, map, scratch: RowBuf::new(), _version: version, shard })
     }
 }
 
@@ -197,41 +198,6 @@ impl Plan<'_> {
         self.table.slots().into_iter().filter_map(snapshot).collect()
     }
 
-    /// One partition from where it lies.
-    async fn sources(&self, key: &PartitionKey, snapshots: Vec<Snapshot>) -> Result<Sources> {
-        let mut memtables = Vec::with_capacity(snapshots.len());
-        let mut newest_deletion = i64::MIN;
-        for (layout, partition) in snapshots {
-            newest_deletion = newest_deletion.max(partition.deletion().marked_for_delete_at);
-            let stream = MemtableStream::of_partition(
-                layout.clone(),
-                self.slices.clone(),
-                key.clone(),
-                partition,
-            );
-            memtables.push(self.of_memtable(&layout, stream));
-        }
-        let access = self.access();
-        let mut sources = Vec::new();
-        for live in &self.view.sstables {
-            let stats = &live.sstable().statistics().stats;
-            let shadowed = newest_deletion != i64::MIN && stats.max_timestamp <= newest_deletion;
-            if shadowed || !self.may_have(live) || !live.table.may_contain(key) {
-                continue;
-            }
-            // Boxed, so that a read from memory is small.
-            match Box::pin(access.partition(&live.table, key)).await? {
-                Some(stream) => {
-                    add(&self.metrics().sstables_read, 1);
-                    sources.push(Source::SSTable(Box::new(stream)));
-                }
-                None => add(&self.metrics().bloom_false_positives, 1),
-            }
-        }
-        sources.append(&mut memtables);
-        Ok(Sources::of(self.direction(), sources))
-    }
-
     /// Sources of what this shard owns of a range, oldest first.
     async fn range(&self, range: &TokenRange) -> Result<Vec<Source>> {
         let (behind, until) = self.edges(range);
@@ -243,7 +209,8 @@ impl Plan<'_> {
             .collect();
         let access = self.access();
         let mut sources = Vec::new();
-        for live in &self.view.sstables {
+        let last = until.as_ref().map_or(i64::MAX, Edge::token);
+        for live in self.version.overlapping(behind.token(), last) {
             let ends_before = !behind.is_before(live.table.last_key());
             let first = live.table.first_key();
             let starts_behind = until.as_ref().is_some_and(|until| until.is_before(first));
@@ -350,14 +317,14 @@ impl ReadStream {
     /// Everything of a table, of all shards: for the start, when there are none.
     pub(crate) async fn of_all(
         definition: &Definition,
-        view: Arc<View>,
+        version: Arc<Version>,
         memtable: Option<Arc<Memtable>>,
         caches: &ReadCaches,
     ) -> Result<ReadStream> {
         let layout = &definition.table.layout;
         let access = Access { caches, layout, slices: &Slices::all() };
         let mut sources = Vec::new();
-        for live in &view.sstables {
+        for live in version.sstables() {
             let stream = access.range(&live.table, &Edge::BeforeToken(i64::MIN), None).await?;
             sources.push(Source::SSTable(Box::new(stream)));
         }
@@ -365,7 +332,7 @@ impl ReadStream {
         sources.extend(stream.map(|stream| Source::Memtable(Box::new(stream))));
         let inner = Inner::Sources(Sources::of(layout, sources));
         let scratch = RowBuf::new();
-        Ok(ReadStream { inner, map: None, scratch, _view: view, shard: None })
+        Ok(ReadStream { inner, map: None, scratch, _version: version, shard: None })
     }
 
     async fn advance_inner(&mut self) -> Result<bool> {

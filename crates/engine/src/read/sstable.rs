@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use halcyon_model::DeletionTime;
 use halcyon_sstable::read::{
     PartitionRows, RangeRows, RangeStart, ReadCaches, ReversedRows, SSTableReader,
 };
@@ -10,7 +11,13 @@ use halcyon_stream::{Fragment, FragmentStream, Layout, PartitionKey, Slices};
 use crate::memtable::Edge;
 use crate::{Error, Result};
 
-pub(super) enum SSTableStream {
+pub(super) struct SSTableStream {
+    rows: Rows,
+    /// At its first fragment already; the next `advance` is for it.
+    primed: bool,
+}
+
+enum Rows {
     Rows(PartitionRows),
     Reversed(ReversedRows),
     Range(Until),
@@ -32,7 +39,7 @@ pub(super) struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// The partition's slices; `None` if the SSTable does not have the partition.
+    /// The partition's slices, of an SSTable whose filter passes the key; `None` if it does not have the partition.
     pub(super) async fn partition(
         &self,
         table: &Arc<SSTableReader>,
@@ -40,12 +47,11 @@ impl Access<'_> {
     ) -> Result<Option<SSTableStream>> {
         let Some(found) = table.find(self.caches, key).await? else { return Ok(None) };
         let (slices, layout) = (self.slices.clone(), self.layout.clone());
-        Ok(Some(if slices.reversed {
-            let rows = table.reversed_rows(self.caches, found, slices, layout).await?;
-            SSTableStream::Reversed(rows)
+        Ok(Some(SSTableStream::of(if slices.reversed {
+            Rows::Reversed(table.reversed_rows(self.caches, found, slices, layout).await?)
         } else {
-            SSTableStream::Rows(table.rows(self.caches, found, slices, layout).await?)
-        }))
+            Rows::Rows(table.rows(self.caches, found, slices, layout).await?)
+        })))
     }
 
     pub(super) async fn range(
@@ -62,7 +68,7 @@ impl Access<'_> {
         };
         let (slices, layout) = (self.slices.clone(), self.layout.clone());
         let rows = table.range(self.caches, &start, slices, layout).await?;
-        Ok(SSTableStream::Range(Until { rows, until, over: false }))
+        Ok(SSTableStream::of(Rows::Range(Until { rows, until, over: false })))
     }
 }
 
@@ -79,23 +85,46 @@ impl Until {
     }
 }
 
+impl SSTableStream {
+    fn of(rows: Rows) -> SSTableStream {
+        SSTableStream { rows, primed: false }
+    }
+
+    /// Reads up to the first fragment.
+    pub(super) async fn prime(&mut self) -> Result<()> {
+        self.primed = self.advance().await?;
+        Ok(())
+    }
+
+    /// The partition's deletion, once primed.
+    pub(super) fn start_deletion(&self) -> DeletionTime {
+        match self.primed.then(|| self.fragment()) {
+            Some(Fragment::Start(start)) => start.deletion,
+            _ => DeletionTime::LIVE,
+        }
+    }
+}
+
 impl FragmentStream for SSTableStream {
     type Error = Error;
 
     async fn advance(&mut self) -> Result<bool> {
-        match self {
-            SSTableStream::Rows(rows) => Ok(rows.advance().await?),
-            SSTableStream::Reversed(rows) => Ok(rows.advance().await?),
-            SSTableStream::Range(rows) => rows.advance().await,
+        if std::mem::take(&mut self.primed) {
+            return Ok(true);
+        }
+        match &mut self.rows {
+            Rows::Rows(rows) => Ok(rows.advance().await?),
+            Rows::Reversed(rows) => Ok(rows.advance().await?),
+            Rows::Range(rows) => rows.advance().await,
         }
     }
 
     fn fragment(&self) -> Fragment<'_> {
-        match self {
-            SSTableStream::Rows(rows) => rows.fragment(),
-            SSTableStream::Reversed(rows) => rows.fragment(),
-            SSTableStream::Range(rows) if rows.over => Fragment::End,
-            SSTableStream::Range(rows) => rows.rows.fragment(),
+        match &self.rows {
+            Rows::Rows(rows) => rows.fragment(),
+            Rows::Reversed(rows) => rows.fragment(),
+            Rows::Range(rows) if rows.over => Fragment::End,
+            Rows::Range(rows) => rows.rows.fragment(),
         }
     }
 }

@@ -37,7 +37,6 @@ pub(crate) struct TableMetrics {
     pub(crate) pending_flushes: AtomicU64,
     pub(crate) memtable_bytes: AtomicU64,
     pub(crate) sstables_read: AtomicU64,
-    pub(crate) bloom_false_positives: AtomicU64,
     distributions: [Distribution; MEASURES],
 }
 
@@ -51,7 +50,6 @@ pub struct TableStats {
     pub memtable_bytes: u64,
     /// SSTables that reads opened.
     pub sstables_read: u64,
-    pub bloom_false_positives: u64,
     pub sstables: usize,
     /// Bytes of all components of all live SSTables.
     pub disk_space: u64,
@@ -70,7 +68,6 @@ impl Default for TableMetrics {
             pending_flushes: AtomicU64::default(),
             memtable_bytes: AtomicU64::default(),
             sstables_read: AtomicU64::default(),
-            bloom_false_positives: AtomicU64::default(),
             distributions: Default::default(),
         }
     }
@@ -113,7 +110,6 @@ impl TableStats {
         self.pending_flushes += get(&shard.pending_flushes);
         self.memtable_bytes += get(&shard.memtable_bytes);
         self.sstables_read += get(&shard.sstables_read);
-        self.bloom_false_positives += get(&shard.bloom_false_positives);
     }
 }
 

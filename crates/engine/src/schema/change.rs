@@ -15,7 +15,7 @@ use halcyon_stream::{Mutation, TableId};
 
 use crate::engine::Engine;
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
-use crate::version::{Live, View};
+use crate::version::{Edit, Live};
 use crate::{Error, Result};
 
 impl Engine {
@@ -103,33 +103,34 @@ impl Engine {
             store.definition.store(definition);
             return Ok(());
         }
-        self.reopen(store, &definition.schema).await?;
+        let version = store.version.load_full();
+        self.reopen(store, &definition.schema, version.sstables()).await?;
         store.definition.store(definition.clone());
         self.flush(Some(store.id)).await?;
-        self.reopen(store, &definition.schema).await
+        let version = store.version.load_full();
+        self.reopen(store, &definition.schema, version.sstables()).await
     }
 
-    /// Whoever has added SSTables to a view calls this: they may have been opened by a schema that was altered meanwhile, after
+    /// To be called with SSTables that were added to the version: the schema that they were opened by may have been altered after
     /// the change had looked for such.
-    pub(crate) async fn match_schema(&self, store: &Arc<Store>) -> Result<()> {
+    pub(crate) async fn match_schema(&self, store: &Arc<Store>, added: &[Arc<Live>]) -> Result<()> {
         let schema = store.definition.load().schema.clone();
-        self.reopen(store, &schema).await
+        self.reopen(store, &schema, added).await
     }
 
-    async fn reopen(&self, store: &Arc<Store>, schema: &Arc<TableSchema>) -> Result<()> {
-        let view = store.view.load_full();
+    async fn reopen(
+        &self,
+        store: &Arc<Store>,
+        schema: &Arc<TableSchema>,
+        sstables: &[Arc<Live>],
+    ) -> Result<()> {
         let mut reopened = Vec::new();
-        for live in view.sstables.iter().filter(|live| !live.schema.has_columns_of(schema)) {
-            let mode = self.options.read_mode;
-            reopened.push(Live::open(&self.disk, live.descriptor(), schema, mode).await?);
+        for live in sstables.iter().filter(|live| !live.schema.has_columns_of(schema)) {
+            reopened.push(live.reopen(&self.disk, schema, self.options.read_mode).await?);
         }
-        store.view.rcu(|current| {
-            let newer = |live: &Arc<Live>| {
-                let again = reopened.iter().find(|r| r.descriptor() == live.descriptor());
-                again.unwrap_or(live).clone()
-            };
-            Arc::new(View::of(current.sstables.iter().map(newer).collect()))
-        });
+        if !reopened.is_empty() {
+            Edit::reopen(reopened).apply(&store.version);
+        }
         Ok(())
     }
 

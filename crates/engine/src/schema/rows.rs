@@ -42,7 +42,7 @@ async fn live_rows(
     let definition = store.definition.load_full();
     let table = &definition.table;
     let mut stream =
-        ReadStream::of_all(&definition, store.view.load_full(), memtable, caches).await?;
+        ReadStream::of_all(&definition, store.version.load_full(), memtable, caches).await?;
     let mut key: Vec<Vec<u8>> = Vec::new();
     let mut rows = Vec::new();
     while stream.advance().await? {

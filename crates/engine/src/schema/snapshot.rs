@@ -11,8 +11,8 @@ use crate::store::{Store, create_directories};
 impl Engine {
     /// Takes a snapshot of a table before it is dropped or truncated: `<why>-<ms>-<table>`.
     pub(crate) async fn snapshot(&self, store: &Arc<Store>, why: &str) -> Result<()> {
-        let view = store.view.load_full();
-        if view.sstables.is_empty() {
+        let version = store.version.load_full();
+        if version.is_empty() {
             return Ok(());
         }
         let now = self.disk.clock().unix_micros();
@@ -20,7 +20,7 @@ impl Engine {
         for directory in &store.directories {
             let folder = directory.join("snapshots").join(&tag);
             let mut files = Vec::new();
-            for live in &view.sstables {
+            for live in version.sstables() {
                 let descriptor = live.descriptor();
                 if descriptor.directory != *directory {
                     continue;

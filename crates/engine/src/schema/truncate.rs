@@ -16,7 +16,7 @@ use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
 use crate::engine::Engine;
 use crate::shard::Shard;
 use crate::store::Store;
-use crate::version::{Live, Obsolete, swap};
+use crate::version::{Edit, Live, Obsolete};
 use crate::{Error, Result};
 
 impl Engine {
@@ -56,12 +56,12 @@ impl Engine {
         outcome
     }
 
-    /// Everything in the view goes; the files when their last reader is gone.
+    /// Removes all SSTables; their files are deleted when the last reader is gone.
     pub(crate) async fn remove_sstables(&self, store: &Arc<Store>) -> Result<()> {
-        self.remove(store, &store.view.load_full().sstables).await
+        self.remove(store, store.version.load_full().sstables()).await
     }
 
-    /// SSTables go from the view, in one transaction.
+    /// Removes SSTables, in one transaction.
     pub(crate) async fn remove(&self, store: &Arc<Store>, sstables: &[Arc<Live>]) -> Result<()> {
         if sstables.is_empty() {
             return Ok(());
@@ -85,7 +85,7 @@ impl Engine {
         let leftovers = transaction.commit_and_keep().await?;
         let obsolete = Obsolete::new(leftovers, self.flushers.clone());
         sstables.iter().for_each(|live| live.replaced_by(&obsolete));
-        swap(&store.view, sstables, &[]);
+        Edit::replace(sstables, Vec::new()).apply(&store.version);
         Ok(())
     }
 

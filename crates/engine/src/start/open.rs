@@ -37,7 +37,7 @@ use crate::start::batches;
 use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::start::recover::{StartProgress, Truncations, replay_schema};
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
-use crate::version::{Live, View};
+use crate::version::{Live, Version};
 use crate::{Error, Options, Result};
 
 /// Jobs that may wait for a shard, from each other thread one more.
@@ -123,7 +123,7 @@ impl Engine {
         let catalog = self.catalog();
         let Some(keyspaces) = catalog.table("system_schema", "keyspaces") else { return Ok(()) };
         let store = self.stores.load().get(&keyspaces.id).cloned();
-        if store.is_none_or(|store| !store.view.load().sstables.is_empty()) {
+        if store.is_none_or(|store| !store.version.load().is_empty()) {
             return Ok(());
         }
         let clock = self.disk.clock();
@@ -226,7 +226,7 @@ impl Opening {
             let definition = Definition::of(table.clone(), &system);
             let found = self.open_sstables(&definition, &self.folders_of(table.id)).await?;
             let store = Store::new(definition, Vec::new(), self.options.shards);
-            store.view.store(Arc::new(View::of(found.opened)));
+            store.version.store(Arc::new(Version::of(found.opened)));
             self.stores.insert(table.id, store);
         }
         let catalog = self.schema(HashMap::new()).await?;
@@ -297,7 +297,7 @@ impl Opening {
         self.report.sstables += found.opened.len();
         let store = Store::new(definition, directories, self.options.shards);
         store.note_ids(found.ids.into_iter());
-        store.view.store(Arc::new(View::of(found.opened)));
+        store.version.store(Arc::new(Version::of(found.opened)));
         Ok(store)
     }
 

@@ -1,6 +1,10 @@
+mod bookkeeping;
+mod commit_order;
 mod compaction;
 mod failures;
+mod point;
 mod row_cache;
+mod version;
 
 use std::collections::BTreeMap;
 use std::future::Future;

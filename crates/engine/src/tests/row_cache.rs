@@ -35,20 +35,20 @@ async fn start_with(disk: Disk, row_cache_size: u64) -> Node {
 }
 
 /// What a client would see, row by row, from a stream that may stop and go on.
-struct Client {
+pub(super) struct Client {
     stream: ReadStream,
     partition: DeletionTime,
     range: DeletionTime,
 }
 
 impl Client {
-    async fn open(shard: &Shard, read: Read) -> Client {
+    pub(super) async fn open(shard: &Shard, read: Read) -> Client {
         let stream = shard.read(read).await.expect("read");
         Client { stream, partition: DeletionTime::LIVE, range: DeletionTime::LIVE }
     }
 
     /// At most `most` rows more, with their live cells; the static row is one too.
-    async fn rows(&mut self, most: usize, now: u32, out: &mut Vec<String>) {
+    pub(super) async fn rows(&mut self, most: usize, now: u32, out: &mut Vec<String>) {
         let until = out.len() + most;
         while out.len() < until && self.stream.advance().await.expect("advance") {
             match self.stream.fragment() {
@@ -78,7 +78,7 @@ impl Client {
 }
 
 /// A write to any place of a few, of any kind.
-fn any_write(table: &Table, random: &mut Random, step: i64, now: u32) -> Mutation {
+pub(super) fn any_write(table: &Table, random: &mut Random, step: i64, now: u32) -> Mutation {
     let k = random.below(3) as i32;
     let c = random.below(12) as i32;
     // Some come late.
@@ -122,11 +122,11 @@ fn any_write(table: &Table, random: &mut Random, step: i64, now: u32) -> Mutatio
 }
 
 /// The same mutation for the other table.
-fn for_table(mutation: &Mutation, table: &Table) -> Mutation {
+pub(super) fn for_table(mutation: &Mutation, table: &Table) -> Mutation {
     Mutation { table: table.id, layout: table.layout.clone(), ..mutation.clone() }
 }
 
-fn any_slices(table: &Table, random: &mut Random) -> Slices {
+pub(super) fn any_slices(table: &Table, random: &mut Random) -> Slices {
     let mut cuts: Vec<i32> = (0..4).map(|_| random.below(13) as i32).collect();
     cuts.sort_unstable();
     cuts.dedup();

@@ -201,7 +201,7 @@ pub(super) fn choose(
         split_tokens: Vec::new(),
         level: None,
         level_fanout: None,
-        unflushed: None,
+        purge_bound: None,
         split_size: args.split_size.filter(|size| *size > 0),
         read_mode: args.read_access.unwrap_or(args.access),
         write_mode: args.write_access.unwrap_or(args.access),

@@ -1,0 +1,296 @@
+//! What a read of one partition takes from the SSTables (`SinglePartitionReadCommand`).
+//!
+//! ```text
+//!   newest ──► oldest    ┌ interval has the token? ┌ slices? ┌ Bloom filter? ┌ read
+//!   SSTables             4000        ─►      40    ─►   30   ─►    2         ─► 1, then what was found is newer than all that is left
+//! ```
+//! 1. The version's index gives the SSTables whose token interval has the key. They are looked at newest first, and asked for clusterings and
+//!    Bloom filter only when their turn comes.
+//! 2. None is read that is not newer than the newest partition deletion found so far, nor any behind it (`queryMemtableAndDisk`).
+//! 3. A read of named rows ends when each of them is complete: deleted, or with a liveness and a cell of every column, by writes newer than
+//!    all that is left (`queryMemtableAndSSTablesInTimestampOrder`). Not so for counters, which add up, and collections, which have no
+//!    newest cell.
+//! 4. Several are read at once. Cassandra reads one after the other; on a device the reads of a few cost the time of one. Named rows begin
+//!    with one SSTable, since it often has everything, and then take four times as many each time.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use halcyon_model::clustering::Position;
+use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_stream::{
+    Layout, Mutation, PartitionKey, RangeTombstone, RowBuf, RowMerger, Slice, Slices,
+};
+
+use super::sstable::{Access, SSTableStream};
+use super::{Plan, Snapshot, Source, Sources};
+use crate::Result;
+use crate::memtable::{Collector, MemtableStream, Partition};
+use crate::report::metrics::add;
+use crate::version::Live;
+
+/// SSTables that one read waits for at the same time.
+const AT_ONCE: usize = 8;
+
+/// SSTables that may have the partition, newest first.
+pub(super) struct Candidates<'a> {
+    plan: &'a Plan<'a>,
+    key: &'a PartitionKey,
+    /// Oldest first; not asked yet.
+    left: Vec<&'a Arc<Live>>,
+    /// The next one, if it is known.
+    next: Option<&'a Arc<Live>>,
+}
+
+impl<'a> Candidates<'a> {
+    pub(super) fn new(plan: &'a Plan<'a>, key: &'a PartitionKey) -> Candidates<'a> {
+        let left = plan.version.overlapping(key.token, key.token);
+        Candidates { plan, key, left, next: None }
+    }
+
+    /// The newest one that is left and has anything that `deletion` does not shadow.
+    pub(super) fn peek(&mut self, deletion: DeletionTime) -> Option<&'a Arc<Live>> {
+        while self.next.is_none() {
+            let live = self.left.pop()?;
+            let may_have = self.plan.may_have(live) && live.table.may_contain(self.key);
+            self.next = Some(live).filter(|_| may_have);
+        }
+        let shadowed = |live: &&Arc<Live>| {
+            !deletion.is_live() && live.max_timestamp() <= deletion.marked_for_delete_at
+        };
+        if self.next.as_ref().is_some_and(shadowed) {
+            // The others are older still.
+            self.left.clear();
+            self.next = None;
+        }
+        self.next
+    }
+
+    fn take(&mut self, most: usize, deletion: DeletionTime) -> Vec<&'a Arc<Live>> {
+        let mut taken = Vec::new();
+        while taken.len() < most && self.peek(deletion).is_some() {
+            taken.extend(self.next.take());
+        }
+        taken
+    }
+}
+
+impl Plan<'_> {
+    /// One partition from memtables and SSTables.
+    pub(super) async fn sources(
+        &self,
+        key: &PartitionKey,
+        snapshots: Vec<Snapshot>,
+    ) -> Result<Sources> {
+        let deletions = snapshots.iter().map(|(_, partition)| partition.deletion());
+        let deletion = deletions.fold(DeletionTime::LIVE, DeletionTime::max);
+        let mut candidates = Candidates::new(self, key);
+        if candidates.peek(deletion).is_none() {
+            let streams = snapshots.into_iter().map(|snapshot| self.snapshot(key, snapshot));
+            return Ok(Sources::of(self.direction(), streams.collect()));
+        }
+        // Boxed, so that a read from memory is small.
+        Box::pin(self.with_sstables(key, snapshots, deletion, candidates)).await
+    }
+
+    fn snapshot(&self, key: &PartitionKey, (layout, partition): Snapshot) -> Source {
+        let stream = MemtableStream::of_partition(
+            layout.clone(),
+            self.slices.clone(),
+            key.clone(),
+            partition,
+        );
+        self.of_memtable(&layout, stream)
+    }
+
+    async fn with_sstables(
+        &self,
+        key: &PartitionKey,
+        snapshots: Vec<Snapshot>,
+        deletion: DeletionTime,
+        mut candidates: Candidates<'_>,
+    ) -> Result<Sources> {
+        let sampled = self.shard.samples();
+        let count = |wave: &[&Arc<Live>]| {
+            if sampled {
+                wave.iter().for_each(|live| live.identity.hotness.sampled());
+            }
+        };
+        let first = candidates.take(1, deletion);
+        let is_last = candidates.peek(deletion).is_none();
+        let names = self.definition.single_cells.then(|| names(&self.slices, self.layout()));
+        if let Some(names) = names.flatten().filter(|_| !is_last || !snapshots.is_empty()) {
+            candidates.put_back(first);
+            return self.named(key, &names, snapshots, candidates, count).await;
+        }
+        let mut sources = Vec::new();
+        let mut wave = first;
+        if !is_last {
+            wave.extend(candidates.take(AT_ONCE - 1, deletion));
+        }
+        let mut deletion = deletion;
+        while !wave.is_empty() {
+            count(&wave);
+            let access = self.access();
+            let prime = !is_last;
+            let streams = wave.iter().map(|live| self.open(&access, live, key, prime));
+            for stream in join_all(streams).await {
+                let Some(stream) = stream? else { continue };
+                deletion = deletion.max(stream.start_deletion());
+                sources.push(Source::SSTable(Box::new(stream)));
+            }
+            wave = candidates.take(AT_ONCE, deletion);
+        }
+        // A merge wants the oldest first.
+        sources.reverse();
+        sources.extend(snapshots.into_iter().map(|snapshot| self.snapshot(key, snapshot)));
+        Ok(Sources::of(self.direction(), sources))
+    }
+
+    /// `None` if the SSTable does not have the partition. `prime`: at its first fragment, so that the device is waited for here.
+    async fn open(
+        &self,
+        access: &Access<'_>,
+        live: &Arc<Live>,
+        key: &PartitionKey,
+        prime: bool,
+    ) -> Result<Option<SSTableStream>> {
+        let Some(mut stream) = access.partition(&live.table, key).await? else {
+            return Ok(None);
+        };
+        add(&self.metrics().sstables_read, 1);
+        if prime {
+            stream.prime().await?;
+        }
+        Ok(Some(stream))
+    }
+
+    /// Rows that are named one by one, merged until they are complete.
+    async fn named(
+        &self,
+        key: &PartitionKey,
+        names: &[Position<'_>],
+        snapshots: Vec<Snapshot>,
+        mut candidates: Candidates<'_>,
+        count: impl Fn(&[&Arc<Live>]),
+    ) -> Result<Sources> {
+        let layout = self.layout();
+        let forward = Slices { reversed: false, ..Slices::clone(&self.slices) };
+        let access = Access { slices: &forward, ..self.access() };
+        let mut found = Found { partition: None, merger: RowMerger::new(layout.clone()), layout };
+        let collector = || Collector::new(self.definition.table.id, layout.clone(), key.clone());
+        let whole = self.with(forward.clone());
+        for snapshot in snapshots {
+            let mut source = whole.snapshot(key, snapshot);
+            found.merge(collector().collect(&mut source).await?)?;
+        }
+        let mut at_once = 1;
+        while let Some(next) = candidates.peek(found.deletion())
+            && !found.is_complete(names, forward.statics, next.max_timestamp())
+        {
+            let wave = candidates.take(at_once, found.deletion());
+            at_once = (4 * at_once).min(AT_ONCE);
+            count(&wave);
+            let streams = wave.iter().map(async |live| {
+                let stream = self.open(&access, live, key, false).await?;
+                let Some(mut stream) = stream else { return Ok(None) };
+                collector().collect(&mut stream).await
+            });
+            for mutation in join_all(streams).await {
+                found.merge(mutation?)?;
+            }
+        }
+        let stream = found.partition.map(|partition| {
+            let slices = self.slices.clone();
+            MemtableStream::of_partition(layout.clone(), slices, key.clone(), partition)
+        });
+        let source = stream.map(|stream| Source::Memtable(Box::new(stream)));
+        Ok(Sources::of(self.direction(), source.into_iter().collect()))
+    }
+}
+
+impl<'a> Candidates<'a> {
+    /// The one that was taken first, before anything is done with it.
+    fn put_back(&mut self, first: Vec<&'a Arc<Live>>) {
+        self.left.extend(self.next.take());
+        self.next = first.into_iter().next();
+    }
+}
+
+/// The named rows as far as they are known.
+struct Found<'a> {
+    /// `None`: no source has had the partition.
+    partition: Option<Partition>,
+    merger: RowMerger,
+    layout: &'a Arc<Layout>,
+}
+
+impl Found<'_> {
+    fn merge(&mut self, mutation: Option<Mutation>) -> Result<()> {
+        let Some(mutation) = mutation else { return Ok(()) };
+        let partition = self.partition.get_or_insert_default();
+        partition.apply(mutation, &self.layout.clusterings, &mut self.merger)?;
+        Ok(())
+    }
+
+    fn deletion(&self) -> DeletionTime {
+        self.partition.as_ref().map_or(DeletionTime::LIVE, Partition::deletion)
+    }
+
+    /// Whether nothing that was written up to `timestamp` can change what is found.
+    fn is_complete(&self, names: &[Position<'_>], statics: bool, timestamp: i64) -> bool {
+        let Some(partition) = &self.partition else { return false };
+        let statics = if statics { self.layout.statics.len() } else { 0 };
+        let static_row = partition.static_row();
+        let statics_complete =
+            statics == 0 || static_row.is_some_and(|row| has_cells(row, statics, timestamp));
+        let row = |name: &Position<'_>| {
+            let covers = |range: &RangeTombstone| {
+                let order = |bound| self.layout.clusterings.compare(bound, *name);
+                range.time.marked_for_delete_at >= timestamp
+                    && order(range.start.position()).is_lt()
+                    && order(range.end.position()).is_gt()
+            };
+            let row = partition.row(&self.layout.clusterings, *name);
+            row.is_some_and(|row| is_row_complete(row, self.layout.regulars.len(), timestamp))
+                || partition.ranges().iter().any(covers)
+        };
+        statics_complete && names.iter().all(row)
+    }
+}
+
+/// `isRowComplete`
+fn is_row_complete(row: &RowBuf, columns: usize, timestamp: i64) -> bool {
+    let RowBuf { parts, .. } = row;
+    let deletion = &parts.deletion;
+    let deleted = !deletion.shadowable
+        && !deletion.time.is_live()
+        && deletion.time.marked_for_delete_at >= timestamp;
+    let inserted = !parts.liveness.is_empty() && parts.liveness.timestamp > timestamp;
+    deleted || (inserted && has_cells(row, columns, timestamp))
+}
+
+/// A cell of every column, all newer. Only for rows without collections: there a column has one cell.
+fn has_cells(row: &RowBuf, columns: usize, timestamp: i64) -> bool {
+    let cells = &row.parts.cells;
+    cells.len() == columns && cells.iter().all(|cell| cell.timestamp > timestamp)
+}
+
+/// The rows that the slices name one by one; `None` if one of them is a range.
+fn names<'a>(slices: &'a Slices, layout: &Layout) -> Option<Vec<Position<'a>>> {
+    let count = layout.clusterings.len();
+    if count == 0 {
+        let only = Position { kind: BoundKind::Clustering, count, serialized: &[] };
+        return Some(slices.slices.iter().map(|_| only).collect());
+    }
+    let name = |slice: &'a Slice| {
+        let (start, end) = (slice.start.as_ref()?, slice.end.as_ref()?);
+        let one = start.kind == BoundKind::InclStart
+            && end.kind == BoundKind::InclEnd
+            && (start.count, end.count) == (count, count)
+            && start.serialized == end.serialized;
+        let serialized = &start.serialized;
+        one.then_some(Position { kind: BoundKind::Clustering, count, serialized })
+    };
+    slices.slices.iter().map(name).collect()
+}

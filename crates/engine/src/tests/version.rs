@@ -1,0 +1,74 @@
+//! Versions and their edits.
+
+use std::collections::BTreeMap as Map;
+
+use halcyon_io::Random;
+
+use super::bookkeeping::lives;
+use super::*;
+use crate::version::{Edit, Live, Version};
+
+/// Proves that after random edits a version has what a plain list would have, in its order, and finds by tokens what a scan finds.
+#[test]
+fn edits_keep_order_and_index() {
+    block_on(async {
+        let seed = Random::from_system().next_u64();
+        println!("seed {seed}");
+        let mut random = Random::seeded(seed);
+        let (disk, _) = Disk::simulated(1);
+        let node = start(disk).await.expect("starts");
+        let all = lives(&node, 40).await;
+        let mut version = Version::default();
+        let mut model: Map<u64, Arc<Live>> = Map::new();
+        for _ in 0..200 {
+            let gone: Vec<Arc<Live>> =
+                model.values().filter(|_| random.chance(1, 8)).cloned().collect();
+            gone.iter().for_each(|live| drop(model.remove(&live.serial())));
+            let new = |live: &&Arc<Live>| !gone.iter().any(|g| Arc::ptr_eq(g, live));
+            let added: Vec<Arc<Live>> = all
+                .iter()
+                .filter(|live| !model.contains_key(&live.serial()))
+                .filter(new)
+                .filter(|_| random.chance(1, 8))
+                .cloned()
+                .collect();
+            model.extend(added.iter().map(|live| (live.serial(), live.clone())));
+            version = version.edited(&Edit::replace(&gone, added));
+            version.check();
+            let mut expected: Vec<_> = model.values().cloned().collect();
+            expected.sort_by(|a, b| {
+                let by_time = a.max_timestamp().cmp(&b.max_timestamp());
+                by_time.then_with(|| a.descriptor().cmp(b.descriptor()))
+            });
+            let serials =
+                |lives: &[Arc<Live>]| lives.iter().map(|l| l.serial()).collect::<Vec<_>>();
+            assert_eq!(serials(version.sstables()), serials(&expected));
+            let token = random.next_u64() as i64;
+            let (first, last) = (token.saturating_sub(1 << 61), token.saturating_add(1 << 61));
+            let overlaps = |live: &Arc<Live>| live.tokens().0 <= last && first <= live.tokens().1;
+            expected.retain(overlaps);
+            let found: Vec<_> = version.overlapping(first, last).into_iter().cloned().collect();
+            assert_eq!(serials(&found), serials(&expected));
+        }
+    });
+}
+
+/// Proves that an SSTable that was opened again takes the place of its former self, and that one that is gone does not come back.
+#[test]
+fn reopened_sstables_keep_their_place() {
+    block_on(async {
+        let (disk, _) = Disk::simulated(1);
+        let node = start(disk.clone()).await.expect("starts");
+        let all = lives(&node, 3).await;
+        let version = Version::of(all.clone());
+        let again = all[1].reopen(&disk, &all[1].schema, node.engine.options.read_mode).await;
+        let again = again.expect("opens");
+        let next = version.edited(&Edit::reopen([again.clone()]));
+        next.check();
+        let at =
+            |version: &Version, live| version.sstables().iter().position(|l| Arc::ptr_eq(l, live));
+        assert_eq!(at(&next, &again), at(&version, &all[1]));
+        let gone = version.edited(&Edit::replace([&all[1]], Vec::new()));
+        assert_eq!(gone.edited(&Edit::reopen([again])).len(), 2);
+    });
+}

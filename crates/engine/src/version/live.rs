@@ -1,0 +1,175 @@
+//! An SSTable of the live set.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use halcyon_compaction::Kind;
+use halcyon_compaction::txn_log::Leftovers;
+use halcyon_io::{AccessMode, Disk};
+use halcyon_model::schema::TableSchema;
+use halcyon_sstable::format::listing::ListedSSTable;
+use halcyon_sstable::read::SSTableReader;
+use halcyon_sstable::{Component, Descriptor, OpenOptions, SSTable};
+
+use super::hotness::Hotness;
+use crate::Result;
+use crate::background::Background;
+
+/// An SSTable that is open by one schema. Immutable but for its [`Identity`].
+pub(crate) struct Live {
+    pub(crate) table: Arc<SSTableReader>,
+    /// By which it is read.
+    pub(crate) schema: Arc<TableSchema>,
+    /// When its data was written, milliseconds since 1970.
+    pub(crate) created_ms: i64,
+    /// Of all its components.
+    pub(crate) bytes_on_disk: u64,
+    pub(crate) kind: Kind,
+    pub(crate) identity: Arc<Identity>,
+}
+
+/// What stays the same when an SSTable is opened again, by an altered schema or with another level: compactions that have claimed it
+/// know it by its serial number.
+pub(crate) struct Identity {
+    /// Unique in the process.
+    pub(crate) serial: u64,
+    /// Not compacted until the next start: it is corrupt, or a transaction that replaces it may or may not have been committed.
+    pub(crate) suspect: AtomicBool,
+    pub(crate) hotness: Hotness,
+    obsolete: OnceLock<Arc<Obsolete>>,
+}
+
+impl Identity {
+    fn fresh() -> Arc<Identity> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Arc::new(Identity {
+            serial: NEXT.fetch_add(1, Relaxed),
+            suspect: AtomicBool::new(false),
+            hotness: Hotness::default(),
+            obsolete: OnceLock::new(),
+        })
+    }
+}
+
+/// Deletes the files that a committed transaction has made obsolete, when the last of their holders is gone.
+pub(crate) struct Obsolete {
+    leftovers: Option<Leftovers>,
+    background: Arc<Background>,
+}
+
+impl Obsolete {
+    pub(crate) fn new(leftovers: Leftovers, background: Arc<Background>) -> Arc<Obsolete> {
+        Arc::new(Obsolete { leftovers: Some(leftovers), background })
+    }
+}
+
+impl Drop for Obsolete {
+    fn drop(&mut self) {
+        if let Some(leftovers) = self.leftovers.take() {
+            self.background.later(move || async move {
+                // What cannot be deleted now is by the next start: the log stays.
+                let _ = leftovers.delete().await;
+            });
+        }
+    }
+}
+
+impl Live {
+    pub(crate) async fn open_listed(
+        disk: &Disk,
+        listed: &ListedSSTable,
+        schema: &Arc<TableSchema>,
+        mode: AccessMode,
+    ) -> Result<Arc<Live>> {
+        let options = OpenOptions { schema: Some(schema.clone()) };
+        let sstable = SSTable::open_listed(disk, listed, options).await?;
+        Live::of(disk, sstable, schema, mode, Identity::fresh()).await
+    }
+
+    pub(crate) async fn open(
+        disk: &Disk,
+        descriptor: &Descriptor,
+        schema: &Arc<TableSchema>,
+        mode: AccessMode,
+    ) -> Result<Arc<Live>> {
+        let options = OpenOptions { schema: Some(schema.clone()) };
+        let sstable = SSTable::open(disk, descriptor, options).await?;
+        Live::of(disk, sstable, schema, mode, Identity::fresh()).await
+    }
+
+    /// The same SSTable by another schema, or after its statistics have changed.
+    pub(crate) async fn reopen(
+        &self,
+        disk: &Disk,
+        schema: &Arc<TableSchema>,
+        mode: AccessMode,
+    ) -> Result<Arc<Live>> {
+        let options = OpenOptions { schema: Some(schema.clone()) };
+        let sstable = SSTable::open(disk, self.descriptor(), options).await?;
+        Live::of(disk, sstable, schema, mode, self.identity.clone()).await
+    }
+
+    async fn of(
+        disk: &Disk,
+        sstable: SSTable,
+        schema: &Arc<TableSchema>,
+        mode: AccessMode,
+        identity: Arc<Identity>,
+    ) -> Result<Arc<Live>> {
+        let data = sstable.descriptor().component_path(Component::Data);
+        let created_ms = disk.stat(&data).await?.modified_ms;
+        let bytes_on_disk = bytes_on_disk(disk, &sstable).await?;
+        let kind = halcyon_compaction::kind(&sstable);
+        let table = Arc::new(SSTableReader::open(disk, Arc::new(sstable), mode).await?);
+        let schema = schema.clone();
+        Ok(Arc::new(Live { table, schema, created_ms, bytes_on_disk, kind, identity }))
+    }
+
+    pub(crate) fn sstable(&self) -> &Arc<SSTable> {
+        self.table.sstable()
+    }
+
+    pub(crate) fn descriptor(&self) -> &Descriptor {
+        self.sstable().descriptor()
+    }
+
+    pub(crate) fn serial(&self) -> u64 {
+        self.identity.serial
+    }
+
+    pub(crate) fn max_timestamp(&self) -> i64 {
+        self.sstable().statistics().stats.max_timestamp
+    }
+
+    pub(crate) fn min_timestamp(&self) -> i64 {
+        self.sstable().statistics().stats.min_timestamp
+    }
+
+    /// First and last token.
+    pub(crate) fn tokens(&self) -> (i64, i64) {
+        (self.table.first_key().token, self.table.last_key().token)
+    }
+
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.identity.suspect.load(Relaxed)
+    }
+
+    pub(crate) fn suspect(&self) {
+        self.identity.suspect.store(true, Relaxed);
+    }
+
+    /// Its files are deleted when its last holder is gone.
+    pub(crate) fn replaced_by(&self, transaction: &Arc<Obsolete>) {
+        // A second one could only say the same.
+        let _ = self.identity.obsolete.set(transaction.clone());
+    }
+}
+
+async fn bytes_on_disk(disk: &Disk, sstable: &SSTable) -> Result<u64> {
+    let descriptor = sstable.descriptor();
+    let mut bytes = 0;
+    for component in &sstable.listed().components {
+        bytes += disk.stat(&descriptor.component_path(*component)).await?.len;
+    }
+    Ok(bytes)
+}

@@ -38,8 +38,8 @@ pub struct Engine {
     pub(crate) reads: Box<[LatencyHistogram]>,
     /// Of the logs that shards open.
     pub(crate) first_segment: u64,
-    /// Held by the schema change that runs.
-    pub(crate) changing: futures_util::lock::Mutex<()>,
+    /// Held by the schema change that runs: the timestamp of the last one.
+    pub(crate) changing: futures_util::lock::Mutex<i64>,
     pub(crate) _locks: Vec<DirLock>,
 }
 

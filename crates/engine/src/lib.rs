@@ -49,6 +49,7 @@ pub use halcyon_sstable::Version;
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, Options};
 pub use read::ReadStream;
 pub use report::{Event, FailurePolicy, Measure, Summary, TableStats};
+pub use schema::SchemaLock;
 pub use shard::Shard;
 pub use start::{RecoveryReport, StartProgress};
 pub use write::{PartitionLock, decode_mutations, encode_mutations};

@@ -11,6 +11,7 @@ use halcyon_commitlog::{CommitLog, ReplayPosition};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Inbox, Notify};
 use halcyon_model::request::BatchKind;
+use halcyon_model::time::Timestamps;
 use halcyon_schema::catalog::Table;
 use halcyon_sstable::read::{CacheSizes, CacheStats, ReadCaches};
 use halcyon_stream::TableId;
@@ -44,6 +45,7 @@ pub struct Shard {
     pub(crate) frozen_bytes: Cell<usize>,
     /// A memtable's space is free again.
     pub(crate) space: Notify,
+    timestamps: Timestamps,
 }
 
 /// One table's memtables on this shard.
@@ -151,6 +153,7 @@ impl Shard {
             active_bytes: Cell::new(0),
             frozen_bytes: Cell::new(0),
             space: Notify::default(),
+            timestamps: Timestamps::default(),
             log,
             until_sample: Cell::new(SAMPLE),
             record: RefCell::default(),
@@ -164,6 +167,11 @@ impl Shard {
 
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Where this shard's write timestamps come from.
+    pub fn timestamps(&self) -> &Timestamps {
+        &self.timestamps
     }
 
     pub fn index(&self) -> usize {

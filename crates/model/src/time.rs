@@ -1,6 +1,8 @@
 //! The two kinds of time that data carries, which never mix: write timestamps (µs, chosen by the client) and
 //! local deletion times (seconds, chosen by the server, used for expiry and gc_grace).
 
+use std::cell::Cell;
+
 /// "No timestamp": an absent primary-key liveness, or a live deletion.
 pub const NO_TIMESTAMP: i64 = i64::MIN;
 pub const NO_TTL: i32 = 0;
@@ -12,6 +14,27 @@ pub const NO_DELETION_TIME: u32 = u32::MAX;
 pub const INVALID_DELETION_TIME: u32 = u32::MAX - 1;
 /// Largest valid local deletion time: 2106-02-07T06:28:13Z.
 pub const MAX_DELETION_TIME: u32 = u32::MAX - 2;
+
+/// The write timestamps (µs) that a shard gives: each is later than the one before, whatever the clock does, so that of two writes
+/// that follow each other the later one wins.
+#[derive(Debug)]
+pub struct Timestamps {
+    last: Cell<i64>,
+}
+
+impl Default for Timestamps {
+    fn default() -> Timestamps {
+        Timestamps { last: Cell::new(NO_TIMESTAMP) }
+    }
+}
+
+impl Timestamps {
+    pub fn next(&self, now_micros: i64) -> i64 {
+        let next = now_micros.max(self.last.get().saturating_add(1));
+        self.last.set(next);
+        next
+    }
+}
 
 /// A partition, row, range or collection deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -83,6 +83,12 @@ pub fn ticks_at(unix_micros: i64) -> u64 {
     unix_micros.cast_unsigned().wrapping_mul(TICKS_PER_MICRO).wrapping_add(UNIX_EPOCH_TICKS)
 }
 
+/// The time of a version 1, in microseconds since 1970.
+pub fn unix_micros(uuid: &[u8; 16]) -> i64 {
+    let since = ticks(split(uuid).0).wrapping_sub(UNIX_EPOCH_TICKS).cast_signed();
+    since.div_euclid(TICKS_PER_MICRO.cast_signed())
+}
+
 /// Makes UUIDs for a shard: each time UUID is later than all that it and its forks have made, whatever the clock does. Its time is
 /// given to it, and its seed. Not for secrets.
 #[derive(Debug)]
@@ -170,6 +176,7 @@ mod tests {
         assert_eq!((first[6] >> 4, first[8] >> 6), (1, 2));
         assert_eq!(first[..8], [0x13, 0x81, 0x40, 0, 0x1d, 0xd2, 0x11, 0xb2]);
         assert_eq!((ticks(split(&first).0), is_time_based(&first)), (UNIX_EPOCH_TICKS, true));
+        assert_eq!((unix_micros(&first), unix_micros(&generator.time_based(-7))), (0, 0));
         assert!(text(&first).starts_with("13814000-1dd2-11b2-"));
         assert_eq!(parse(&text(&random).to_uppercase()), Some(random));
         assert_eq!(parse("13814000-1dd211b2-8000-000000000000"), None);

@@ -11,9 +11,11 @@ use halcyon_io::random;
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::TableKind;
 
+use crate::modify::Batchlog;
 use crate::scan::{Bounds, Moment};
 use crate::{
-    Error, Outcome, QueryOptions, RequestLimits, Result, VirtualTables, modify, schema, select,
+    Error, Outcome, QueryOptions, Replayed, RequestLimits, Result, VirtualTables, modify, schema,
+    select,
 };
 use halcyon_model::uuid;
 
@@ -66,6 +68,7 @@ pub struct Coordinator {
     virtual_tables: Rc<dyn VirtualTables>,
     limits: RequestLimits,
     uuids: uuid::Generator,
+    batchlog: Rc<Batchlog>,
 }
 
 /// What the terms of one request see, with the values that it carries.
@@ -110,7 +113,8 @@ impl Coordinator {
     ) -> Coordinator {
         let mut random = random();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
-        Coordinator { shard, virtual_tables, limits, uuids: uuid::Generator::seeded(seed) }
+        let uuids = uuid::Generator::seeded(seed);
+        Coordinator { shard, virtual_tables, limits, uuids, batchlog: Rc::default() }
     }
 
     pub fn shard(&self) -> &Rc<Shard> {
@@ -129,15 +133,29 @@ impl Coordinator {
         self.virtual_tables.as_ref()
     }
 
-    /// Finishes logged batches that a crash has cut short; returns how many. To be called once, when all shards are open and
-    /// before clients are served.
-    pub async fn replay_batches(&self) -> Result<usize> {
-        modify::replay_batches(self).await
+    /// Replays the logged batches that a crash left unfinished, of all shards. Called once, when all shards are open and before clients are
+    /// served.
+    pub async fn replay_all_batches(&self) -> Result<Replayed> {
+        self.batchlog.replay_all(self).await
     }
 
-    /// Finishes what is unfinished and empties the log of batches. To be called once, when no client is served any more.
+    /// Replays the logged batches of this coordinator that failed or have taken twice the time that a write may take.
+    pub async fn replay_late_batches(&self) -> Result<Replayed> {
+        self.batchlog.replay_late(self).await
+    }
+
+    /// Waits until the entries of this coordinator's batches are deleted. Called when it serves no client any more.
+    pub async fn settle_batches(&self) {
+        self.batchlog.settle().await;
+    }
+
+    /// Replays all batches and empties the batchlog. Called once, when all coordinators are settled.
     pub async fn close_batches(&self) -> Result<()> {
-        modify::close_batches(self).await
+        self.batchlog.close(self).await
+    }
+
+    pub(crate) fn batchlog(&self) -> &Rc<Batchlog> {
+        &self.batchlog
     }
 
     /// That a keyspace that a client chooses is there.
@@ -257,12 +275,25 @@ impl Coordinator {
         R: Send + 'static,
         F: Future<Output = Result<R>> + 'static,
     {
-        if index == self.shard.index() {
-            return job(self.shard.clone()).await;
-        }
-        let gone = |_| Error::Server("a shard has stopped".into());
-        self.shard.engine().mesh().on(index, job).await.map_err(gone)?
+        on_shard(&self.shard, index, job).await
     }
+}
+
+/// Runs a job with one shard: here if it is this one, else on its thread.
+pub(crate) async fn on_shard<R, F>(
+    here: &Rc<Shard>,
+    index: usize,
+    job: impl FnOnce(Rc<Shard>) -> F + Send + 'static,
+) -> Result<R>
+where
+    R: Send + 'static,
+    F: Future<Output = Result<R>> + 'static,
+{
+    if index == here.index() {
+        return job(here.clone()).await;
+    }
+    let gone = |_| Error::Server("a shard has stopped".into());
+    here.engine().mesh().on(index, job).await.map_err(gone)?
 }
 
 fn check_value_count(variables: &Variables, values: &[Value<'_>]) -> Result<()> {

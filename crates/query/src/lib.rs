@@ -20,5 +20,6 @@ mod virtual_tables;
 pub use coordinator::{BatchEntry, Client, Coordinator, PreparedStatement};
 pub use error::{Error, Failure, Result};
 pub use limits::RequestLimits;
+pub use modify::Replayed;
 pub use outcome::{Outcome, QueryOptions, Rows};
 pub use virtual_tables::{VirtualTables, modification_is_not_supported};

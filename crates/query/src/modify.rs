@@ -11,7 +11,6 @@ mod conditional;
 mod current;
 mod write;
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,23 +25,16 @@ use crate::consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
 use crate::{Error, Outcome, QueryOptions, Result};
 
-pub(crate) use batchlog::{close as close_batches, replay as replay_batches};
+pub(crate) use batchlog::Batchlog;
+pub use batchlog::Replayed;
 
-thread_local! {
-    static LAST_MICROS: Cell<i64> = const { Cell::new(i64::MIN) };
-}
-
-/// A timestamp later than all that this thread has given: of two writes that follow each other, the later one wins.
-fn next_timestamp(now_micros: i64) -> i64 {
-    LAST_MICROS.with(|last| {
-        let next = now_micros.max(last.get().saturating_add(1));
-        last.set(next);
-        next
-    })
-}
-
-fn default_timestamp(request: &Request<'_>, options: &QueryOptions) -> i64 {
-    options.timestamp.unwrap_or_else(|| next_timestamp(request.execution().now_micros))
+fn default_timestamp(
+    coordinator: &Coordinator,
+    request: &Request<'_>,
+    options: &QueryOptions<'_>,
+) -> i64 {
+    let timestamps = coordinator.shard().timestamps();
+    options.timestamp.unwrap_or_else(|| timestamps.next(request.execution().now_micros))
 }
 
 /// A bound statement; what would expire too late is refused.
@@ -99,7 +91,7 @@ pub(crate) async fn execute_modification(
     if !plan.has_conditions() {
         consistency::check_write(consistency, &plan.table)?;
     }
-    let timestamp = default_timestamp(request, options);
+    let timestamp = default_timestamp(coordinator, request, options);
     let bound = bind(coordinator, plan, timestamp, request)?;
     if plan.has_conditions() {
         let statements = vec![(plan.clone(), bound)];
@@ -137,7 +129,8 @@ pub(crate) async fn execute_batch(
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let execution = request.execution();
-    let timestamp = plan.bind_timestamp(default_timestamp(request, options), &execution)?;
+    let timestamp =
+        plan.bind_timestamp(default_timestamp(coordinator, request, options), &execution)?;
     let mut statements = Vec::with_capacity(plan.statements.len());
     for statement in &plan.statements {
         statements.push((statement.clone(), bind(coordinator, statement, timestamp, request)?));
@@ -164,7 +157,7 @@ pub(crate) async fn execute_batch_message(
     }
     BatchPlan { kind, timestamp: None, statements: plans.clone() }.check()?;
     let Some((_, first)) = entries.first() else { return Ok(Outcome::Void) };
-    let timestamp = default_timestamp(first, options);
+    let timestamp = default_timestamp(coordinator, first, options);
     let mut statements = Vec::with_capacity(plans.len());
     for (plan, (_, request)) in plans.into_iter().zip(entries) {
         let bound = bind(coordinator, &plan, timestamp, request)?;

@@ -7,15 +7,13 @@ mod auth;
 mod describe;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use halcyon_cql::plan::find_table;
 use halcyon_io::clock::{unix_micros, unix_seconds};
 use halcyon_schema::catalog::{Catalog, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
 use halcyon_schema::rows::{WriteTime, difference};
-use halcyon_schema::{schema_version_row, system_tables};
-use halcyon_stream::PartitionKey;
+use halcyon_schema::schema_version_row;
 use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind};
 
 use crate::coordinator::{Client, Coordinator};
@@ -86,12 +84,10 @@ async fn change_schema(
     let keyspace = client.keyspace.clone();
     let table_id = coordinator.uuids().time_based(unix_micros());
     let made = coordinator.on_shard(0, move |shard| async move {
-        let system = system_tables();
-        let turn = system.table("system_schema", "keyspaces").map(|table| table.id);
-        let _turn = shard.lock(turn.unwrap_or_default(), &PartitionKey::of(b"change")).await;
+        let mut lock = shard.engine().lock_schema().await;
         let catalog = shard.engine().catalog();
         let at = WriteTime {
-            micros: later_than_all(unix_micros()),
+            micros: lock.timestamp(unix_micros()),
             seconds: u32::try_from(unix_seconds()).unwrap_or_default(),
         };
         let keyspace = keyspace.as_deref();
@@ -106,19 +102,11 @@ async fn change_schema(
         if made.event.is_some() {
             let mut rows = difference(&catalog, &made.catalog, at);
             rows.extend(schema_version_row(made.catalog.version, at));
-            shard.engine().change_schema(Arc::new(made.catalog.clone()), rows).await?;
+            shard.engine().change_schema(&lock, Arc::new(made.catalog.clone()), rows).await?;
         }
         Ok(made)
     });
     Ok(outcome(made.await?))
-}
-
-/// What drops a table and what creates it again must not be written at one time, or the former would win.
-fn later_than_all(now: i64) -> i64 {
-    static LAST: AtomicI64 = AtomicI64::new(i64::MIN);
-    let next = |last: i64| Some(now.max(last.saturating_add(1)));
-    LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
-        .map_or(now, |last| now.max(last.saturating_add(1)))
 }
 
 fn outcome(made: Change) -> Outcome {

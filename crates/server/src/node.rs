@@ -100,15 +100,20 @@ pub fn serve(
     })
 }
 
-/// Finishes the logged batches that a crash has cut short.
+/// Replays the logged batches that a crash left unfinished.
 async fn replay_batches(shared: &Shared, log: &Log) -> Result<(), Error> {
     let job = |server: Rc<ShardServer>| async move {
-        server.coordinator.replay_batches().await.map_err(|e| e.to_string())
+        server.coordinator.replay_all_batches().await.map_err(|e| e.to_string())
     };
     match shared.mesh.on(0, job).await {
-        Ok(Ok(0)) => Ok(()),
-        Ok(Ok(batches)) => {
-            log.say(format_args!("{batches} logged batches were cut short and are finished"));
+        Ok(Ok(replayed)) => {
+            if replayed.batches > 0 {
+                let batches = replayed.batches;
+                log.say(format_args!("{batches} logged batches were cut short and are finished"));
+            }
+            for warning in replayed.warnings {
+                log.warning(format_args!("{warning}"));
+            }
             Ok(())
         }
         Ok(Err(why)) => {
@@ -338,6 +343,7 @@ async fn run_shard(
             return;
         }
     };
+    spawn(server.clone().replay_late_batches()).detach();
     if let Some(timeout) = shared.transport.idle_timeout {
         spawn(server.clone().close_idle(timeout)).detach();
     }

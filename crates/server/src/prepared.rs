@@ -100,8 +100,8 @@ impl PreparedStatements {
         let older = state.entries.insert(id, entry.clone());
         let is_new = older.is_none();
         if let Some(older) = older {
+            // Copies of it may stay: their schema version tells a shard that they are out of date.
             state.size -= older.size;
-            self.generation.fetch_add(1, Relaxed);
         }
         let evicted = if state.size > self.capacity { self.evict(&mut state) } else { Vec::new() };
         Put { entry, is_new, evicted }
@@ -179,7 +179,12 @@ impl LocalStatements {
             return Some(entry.clone());
         }
         let entry = store.get(id)?;
-        self.entries.borrow_mut().insert(*id, entry.clone());
+        self.put(*id, entry.clone());
         Some(entry)
+    }
+
+    /// Replaces the copy of an older preparation.
+    pub(crate) fn put(&self, id: StatementId, entry: Arc<Entry>) {
+        self.entries.borrow_mut().insert(id, entry);
     }
 }

@@ -315,13 +315,16 @@ fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Arc<Entry>> {
     // Another shard may have prepared it again already.
     let entry = store.get(&key).ok_or_else(unprepared)?;
     if entry.statement.schema_version == version {
+        shard.statements.put(key, entry.clone());
         return Ok(entry);
     }
     let before = &entry.statement;
     let client = Client { keyspace: before.keyspace.clone(), role: None };
     match shard.coordinator.prepare(&before.text, &client) {
         Ok(now) if now.columns == before.columns && now.variables == before.variables => {
-            Ok(persisted::keep(shard, key, Entry::new(Arc::new(now))).entry)
+            let entry = persisted::keep(shard, key, Entry::new(Arc::new(now))).entry;
+            shard.statements.put(key, entry.clone());
+            Ok(entry)
         }
         _ => {
             store.remove(&key);

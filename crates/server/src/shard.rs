@@ -23,6 +23,8 @@ use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::settings::{RunningSettings, Transport};
 use crate::virtual_tables::Registry;
 
+/// `BatchlogManager.REPLAY_INTERVAL`.
+const BATCH_REPLAY_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a drain waits for clients to read their answers.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -240,6 +242,26 @@ impl ShardServer {
         .detach();
         while !self.connections.borrow().is_empty() {
             self.left.notified().await;
+        }
+        self.coordinator.settle_batches().await;
+    }
+
+    /// Replays the logged batches of this shard's clients that failed, for as long as the shard serves.
+    pub(crate) async fn replay_late_batches(self: Rc<Self>) {
+        loop {
+            Clock::system().sleep(BATCH_REPLAY_INTERVAL).await;
+            if self.draining.get() {
+                return;
+            }
+            let log = &self.shared.log;
+            match self.coordinator.replay_late_batches().await {
+                Ok(replayed) => {
+                    for warning in replayed.warnings {
+                        log.warning(format_args!("{warning}"));
+                    }
+                }
+                Err(error) => log.warning(format_args!("batch replay failed: {error}")),
+            }
         }
     }
 

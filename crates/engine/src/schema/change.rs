@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::lock::MutexGuard;
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::WriteTime;
@@ -18,24 +19,56 @@ use crate::store::{Definition, Store, create_directories, has_storage, table_dir
 use crate::version::{Edit, Live};
 use crate::{Error, Result};
 
+/// The right to change the schema. Who holds it reads the catalog, makes the next one and hands it over: nothing comes between.
+#[derive(Debug)]
+pub struct SchemaLock<'a> {
+    last: MutexGuard<'a, i64>,
+}
+
+impl SchemaLock<'_> {
+    /// A timestamp (µs) for the rows of a change, later than those of all before it: if a DROP and the next CREATE had the same one,
+    /// the DROP would win.
+    pub fn timestamp(&mut self, now_micros: i64) -> i64 {
+        *self.last = now_micros.max(self.last.saturating_add(1));
+        *self.last
+    }
+}
+
 impl Engine {
+    /// Waits until no other schema change runs.
+    pub async fn lock_schema(&self) -> SchemaLock<'_> {
+        SchemaLock { last: self.changing.lock().await }
+    }
+
     /// Persists a schema change (mutations of `system_schema`), creates or drops storage, and makes the catalog current on
     /// all shards. Changes are made one at a time.
-    pub async fn change_schema(&self, to: Arc<Catalog>, rows: Vec<Mutation>) -> Result<()> {
-        let _changing = self.changing.lock().await;
+    pub async fn change_schema(
+        &self,
+        _lock: &SchemaLock<'_>,
+        to: Arc<Catalog>,
+        rows: Vec<Mutation>,
+    ) -> Result<()> {
         let at = WriteTime {
             micros: self.disk.clock().unix_micros(),
             seconds: u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0),
         };
         let version = halcyon_schema::schema_version_row(to.version, at);
         let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
-        self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
         let wanted: HashMap<TableId, Arc<Table>> = to
             .tables()
             .filter(|table| has_storage(table))
             .map(|table| (table.id, table.clone()))
             .collect();
         let mut stores = HashMap::clone(&self.stores.load());
+        let gone: Vec<Arc<Store>> =
+            stores.values().filter(|s| !wanted.contains_key(&s.id)).cloned().collect();
+        if self.options.auto_snapshot {
+            // Before the rows are durable: from then on nothing stops the DROP.
+            for store in &gone {
+                self.flush(Some(store.id)).await?;
+            }
+        }
+        self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
         for (id, table) in &wanted {
             match stores.get(id) {
                 Some(store) => self.alter(store, Definition::of(table.clone(), &to)).await?,
@@ -45,10 +78,8 @@ impl Engine {
                 }
             }
         }
-        let gone: Vec<Arc<Store>> =
-            stores.values().filter(|s| !wanted.contains_key(&s.id)).cloned().collect();
         for store in &gone {
-            self.empty(store).await?;
+            self.empty(store).await;
         }
         stores.retain(|id, _| wanted.contains_key(id));
         self.stores.store(Arc::new(stores));
@@ -135,15 +166,14 @@ impl Engine {
     }
 
     /// Nothing of a table that is to be dropped is in memory, or on its way to the disk, any more.
-    async fn empty(&self, store: &Arc<Store>) -> Result<()> {
+    async fn empty(&self, store: &Arc<Store>) {
         let id = store.id;
-        if self.options.auto_snapshot {
-            self.flush(Some(id)).await?;
-        }
         for index in 0..self.shard_count() {
-            self.mesh.on(index, move |shard| async move { shard.empty_table(id).await }).await??;
+            // A failure leaves records in the commit log, which a replay skips: their table is unknown then. The table must go all the
+            // same: its memtables are thrown away already, and the schema on disk does not have it.
+            let _ =
+                self.mesh.on(index, move |shard| async move { shard.empty_table(id).await }).await;
         }
-        Ok(())
     }
 
     /// Gives up a dropped table: its part of the log, its files.

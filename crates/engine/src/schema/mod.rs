@@ -4,3 +4,5 @@ mod change;
 pub(crate) mod rows;
 mod snapshot;
 mod truncate;
+
+pub use change::SchemaLock;

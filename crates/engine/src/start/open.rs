@@ -15,8 +15,8 @@ use halcyon_commitlog::ReplayReport;
 use halcyon_compaction::txn_log;
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
-use halcyon_model::Partitioner;
 use halcyon_model::options::{CompressorKind, Entries};
+use halcyon_model::{NO_TIMESTAMP, Partitioner};
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::system_tables;
@@ -383,7 +383,7 @@ impl Opening {
             events: Events::default(),
             reads: (0..options.shards).map(|_| LatencyHistogram::default()).collect(),
             first_segment,
-            changing: futures_util::lock::Mutex::new(()),
+            changing: futures_util::lock::Mutex::new(NO_TIMESTAMP),
             _locks: locks,
             disk,
             options,

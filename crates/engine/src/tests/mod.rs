@@ -78,7 +78,8 @@ async fn change(node: &Node, tables: &[Arc<Table>]) -> Result<()> {
     let to = catalog(&node.engine, tables);
     let at = WriteTime { micros: node.engine.disk().clock().unix_micros(), seconds: 1_600_000_000 };
     let rows = difference(&node.engine.catalog(), &to, at);
-    node.engine.change_schema(to, rows).await
+    let lock = node.engine.lock_schema().await;
+    node.engine.change_schema(&lock, to, rows).await
 }
 
 fn key(k: i32) -> PartitionKey {

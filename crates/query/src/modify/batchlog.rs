@@ -1,22 +1,31 @@
-//! Logged batches over several shards: all of it or nothing after a crash.
+//! The batchlog: logged batches over several shards, all of it or nothing.
 //!
-//! 1. A shard applies its part as one record of its log, so a batch on one shard needs nothing else.
-//! 2. A batch on several is first stored whole as a row of `system.batches`; then every shard applies its part; then the
-//!    row is deleted.
-//! 3. At start, `replay` applies whatever is still in `system.batches`: writes carry their timestamps, so twice is once.
-//! 4. At the end the table is emptied, not flushed: Cassandra keeps it in an order of its own (`LocalPartitioner`), and does not start on a
-//!    directory where it has another one.
+//! 1. A shard applies its part as one record of its commit log, so a batch on one shard needs nothing else.
+//! 2. A batch on several is first stored whole as a row of `system.batches`; then every shard applies its part; then the client is
+//!    answered and the row is deleted.
+//! 3. A batch whose parts did not all succeed stays. A coordinator knows the ids of its own, and replays those that are older than twice
+//!    the time that a write may take. Cassandra scans its table for them, because other nodes keep their batches there; here that scan
+//!    would read the tombstones of all batches that succeeded.
+//! 4. At start, all rows of the table are replayed. Writes carry their timestamps, so applying them twice does no harm.
+//! 5. At the end the table is emptied, not flushed: Cassandra keeps it in an order of its own (`LocalPartitioner`), and does not start on
+//!    a directory where it has another one.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use halcyon_engine::{
     RangeBound, Read, ReadTarget, Shard, TokenRange, decode_mutations, encode_mutations,
 };
 use halcyon_io::clock::unix_micros;
-use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
+use halcyon_io::{Clock, Notify, spawn};
+use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, uuid};
 use halcyon_schema::catalog::{ColumnRef, Table};
-use halcyon_stream::{Cell, Fragment, FragmentStream, Mutation, PartitionKey, RowBuf, Slices};
+use halcyon_stream::{
+    Cell as StoredCell, Fragment, FragmentStream, Mutation, PartitionKey, RowBuf, Slices,
+};
 
 use super::write;
 use crate::coordinator::Coordinator;
@@ -25,22 +34,182 @@ use crate::{Error, Result};
 /// Not one of Cassandra's messaging versions: it cannot read our mutations, and finds none after a drain.
 const VERSION: i32 = -1;
 
+/// A time UUID.
+type BatchId = [u8; 16];
+
+/// One coordinator's batches.
+#[derive(Debug, Default)]
+pub(crate) struct Batchlog {
+    /// Stored, and not deleted yet: under way, or failed.
+    unfinished: RefCell<BTreeSet<BatchId>>,
+    /// Applied: to be deleted.
+    applied: RefCell<Vec<BatchId>>,
+    deleting: Cell<bool>,
+    replaying: Cell<bool>,
+    /// Deleting or replaying has ended.
+    settled: Notify,
+}
+
+/// What a replay did.
+#[derive(Debug, Default)]
+pub struct Replayed {
+    pub batches: usize,
+    /// For the log: batches that could not be replayed.
+    pub warnings: Vec<String>,
+}
+
 /// Applies mutations that must all be there, or none.
 pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -> Result<()> {
-    let shards = write::by_shard(coordinator, mutations);
-    let catalog = coordinator.shard().engine().catalog();
+    let shard = coordinator.shard();
+    let parts = write::by_shard(shard, mutations);
+    let catalog = shard.engine().catalog();
     let log = catalog.table("system", "batches").cloned();
-    let Some(log) = log.filter(|_| shards.len() > 1) else {
-        return write::apply_by_shard(coordinator, shards).await;
+    let Some(log) = log.filter(|_| parts.len() > 1) else {
+        return write::apply_by_shard(shard, parts).await;
     };
-    let whole: Vec<Mutation> = shards.iter().flat_map(|(_, part)| part).cloned().collect();
+    let whole: Vec<Mutation> = parts.iter().flat_map(|(_, part)| part).cloned().collect();
     let uuids = coordinator.uuids();
-    let now = unix_micros();
-    let id = uuids.time_based(now);
-    let row = stored(&log, id, uuids.time_based(now), &encode_mutations(&whole), now)?;
+    let id = uuids.time_based(unix_micros());
+    let path = uuids.time_based(unix_micros());
+    let row = stored(&log, id, path, &encode_mutations(&whole))?;
+    let batchlog = coordinator.batchlog();
+    batchlog.unfinished.borrow_mut().insert(id);
     write::apply(coordinator, vec![row]).await?;
-    write::apply_by_shard(coordinator, shards).await?;
-    write::apply(coordinator, vec![deleted(&log, id, now)]).await
+    write::apply_by_shard(shard, parts).await?;
+    batchlog.delete(shard, log, id);
+    Ok(())
+}
+
+impl Batchlog {
+    /// Deletes the entry of a batch that is applied. Nothing waits for it: the batch would only be replayed once more.
+    fn delete(self: &Rc<Self>, shard: &Rc<Shard>, log: Arc<Table>, id: BatchId) {
+        self.applied.borrow_mut().push(id);
+        if !self.deleting.replace(true) {
+            let (batchlog, shard) = (self.clone(), shard.clone());
+            spawn(async move { batchlog.delete_applied(&shard, &log).await }).detach();
+        }
+    }
+
+    /// Batches that are applied while others' entries are deleted share the next write of the commit logs.
+    async fn delete_applied(&self, shard: &Rc<Shard>, log: &Arc<Table>) {
+        loop {
+            let ids = self.applied.take();
+            if ids.is_empty() {
+                break;
+            }
+            let deletions = ids.iter().map(|id| deleted(log, *id)).collect();
+            let outcome = write::apply_by_shard(shard, write::by_shard(shard, deletions)).await;
+            if outcome.is_ok() {
+                let mut unfinished = self.unfinished.borrow_mut();
+                for id in &ids {
+                    unfinished.remove(id);
+                }
+            }
+        }
+        self.deleting.set(false);
+        self.settled.notify_all();
+    }
+
+    /// Waits until no replay runs, and the entries of all batches that are applied are deleted.
+    pub(crate) async fn settle(&self) {
+        while self.deleting.get() || self.replaying.get() {
+            self.settled.notified().await;
+        }
+    }
+
+    /// Replays this coordinator's batches that should have been finished long ago, at the rate of `batchlog_replay_throttle`.
+    pub(crate) async fn replay_late(&self, coordinator: &Coordinator) -> Result<Replayed> {
+        self.replaying.set(true);
+        let replayed = self.replay_own(coordinator).await;
+        self.replaying.set(false);
+        self.settled.notify_all();
+        replayed
+    }
+
+    async fn replay_own(&self, coordinator: &Coordinator) -> Result<Replayed> {
+        let mut replayed = Replayed::default();
+        let allowed = coordinator.limits().write_request_timeout * 2;
+        let allowed = i64::try_from(allowed.as_micros()).unwrap_or(i64::MAX);
+        let latest = unix_micros().saturating_sub(allowed);
+        let late: Vec<BatchId> = self.unfinished.borrow().iter().copied().collect();
+        let late = late.into_iter().filter(|id| uuid::unix_micros(id) <= latest);
+        let Some(log) = table(coordinator) else { return Ok(replayed) };
+        let shards = coordinator.shard().engine().shard_count() as u64;
+        let rate = coordinator.limits().batchlog_replay_throttle / shards.max(1);
+        for id in late {
+            let key = PartitionKey::of(&id);
+            let token = key.token;
+            let (table, target) = (log.clone(), ReadTarget::Partition(key));
+            let job = move |shard: Rc<Shard>| async move { entries(&shard, table, target).await };
+            let found = coordinator.on_owner(token, job).await?;
+            if found.is_empty() {
+                // Storing it failed, or its entry is deleted already.
+                self.unfinished.borrow_mut().remove(&id);
+            }
+            for (id, batch) in found {
+                self.replay(coordinator, &log, id, &batch, &mut replayed).await?;
+                if rate > 0 {
+                    let pause = batch.len() as f64 / rate as f64;
+                    Clock::system().sleep(Duration::from_secs_f64(pause)).await;
+                }
+            }
+        }
+        Ok(replayed)
+    }
+
+    /// Replays what is in the table on all shards.
+    pub(crate) async fn replay_all(&self, coordinator: &Coordinator) -> Result<Replayed> {
+        let mut replayed = Replayed::default();
+        let Some(log) = table(coordinator) else { return Ok(replayed) };
+        for shard in 0..coordinator.shard().engine().shard_count() {
+            let table = log.clone();
+            let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
+            let target = ReadTarget::Range(range);
+            let job = move |shard: Rc<Shard>| async move { entries(&shard, table, target).await };
+            for (id, batch) in coordinator.on_shard(shard, job).await? {
+                self.replay(coordinator, &log, id, &batch, &mut replayed).await?;
+            }
+        }
+        Ok(replayed)
+    }
+
+    /// Replays one batch and deletes its entry. One that cannot be decoded is skipped, as Cassandra does (`BatchlogManager`): it
+    /// would fail the same way each time, and at start keep the node down.
+    async fn replay(
+        &self,
+        coordinator: &Coordinator,
+        log: &Arc<Table>,
+        id: BatchId,
+        batch: &[u8],
+        replayed: &mut Replayed,
+    ) -> Result<()> {
+        match decode_mutations(batch, &coordinator.shard().engine().catalog()) {
+            Ok(mutations) => {
+                write::apply(coordinator, mutations).await?;
+                replayed.batches += 1;
+            }
+            Err(why) => {
+                let id = uuid::text(&id);
+                replayed.warnings.push(format!("skipped batch replay of {id} due to {why}"));
+            }
+        }
+        write::apply(coordinator, vec![deleted(log, id)]).await?;
+        self.unfinished.borrow_mut().remove(&id);
+        Ok(())
+    }
+
+    /// Replays all batches; then nothing is left of the table, in memory or on disk.
+    pub(crate) async fn close(&self, coordinator: &Coordinator) -> Result<()> {
+        self.replay_all(coordinator).await?;
+        match table(coordinator) {
+            Some(log) => Ok(coordinator.shard().engine().clear(log.id).await?),
+            None => Ok(()),
+        }
+    }
+}
+
+fn table(coordinator: &Coordinator) -> Option<Arc<Table>> {
+    coordinator.shard().engine().catalog().table("system", "batches").cloned()
 }
 
 fn column(log: &Table, name: &str) -> Result<ColumnRef> {
@@ -49,20 +218,15 @@ fn column(log: &Table, name: &str) -> Result<ColumnRef> {
 }
 
 /// The row that keeps a batch.
-fn stored(
-    log: &Arc<Table>,
-    id: [u8; 16],
-    path: [u8; 16],
-    batch: &[u8],
-    now: i64,
-) -> Result<Mutation> {
+fn stored(log: &Arc<Table>, id: BatchId, path: [u8; 16], batch: &[u8]) -> Result<Mutation> {
+    let now = uuid::unix_micros(&id);
     let mut row = RowBuf::new();
     row.parts.liveness =
         Liveness { timestamp: now, ttl: NO_TTL, local_expiration_time: NO_DELETION_TIME };
     let values: [(&str, &[u8], &[u8]); 2] =
         [("mutations", &path, batch), ("version", &[], &VERSION.to_be_bytes())];
     for (name, path, value) in values {
-        let cell = Cell {
+        let cell = StoredCell {
             column: column(log, name)?.index,
             ttl: NO_TTL,
             timestamp: now,
@@ -78,52 +242,23 @@ fn stored(
     Ok(mutation)
 }
 
-fn deleted(log: &Arc<Table>, id: [u8; 16], now: i64) -> Mutation {
+/// The deletion has the timestamp of the row, which is enough: of equal ones the deletion wins, whatever the clock did meanwhile.
+fn deleted(log: &Arc<Table>, id: BatchId) -> Mutation {
+    let now = uuid::unix_micros(&id);
     let mut mutation = Mutation::new(log.id, log.layout.clone(), PartitionKey::of(&id));
     let seconds = u32::try_from(now.div_euclid(1_000_000)).unwrap_or(0);
     mutation.deletion = DeletionTime { marked_for_delete_at: now, local_deletion_time: seconds };
     mutation
 }
 
-/// Finishes the batches that a crash has cut short; returns how many. To be called once, before clients are served.
-pub(crate) async fn replay(coordinator: &Coordinator) -> Result<usize> {
-    let engine = coordinator.shard().engine().clone();
-    let catalog = engine.catalog();
-    let Some(log) = catalog.table("system", "batches").cloned() else { return Ok(0) };
-    let column = column(&log, "mutations")?.index;
-    let mut replayed = 0;
-    for shard in 0..engine.shard_count() {
-        let table = log.clone();
-        let job = move |shard: Rc<Shard>| async move { unfinished(&shard, table, column).await };
-        for (id, batch) in coordinator.on_shard(shard, job).await? {
-            let mutations = decode_mutations(&batch, &catalog)
-                .map_err(|e| Error::Server(format!("a batch of system.batches is damaged {e}")))?;
-            write::apply(coordinator, mutations).await?;
-            write::apply(coordinator, vec![deleted(&log, id, unix_micros())]).await?;
-            replayed += 1;
-        }
-    }
-    Ok(replayed)
-}
-
-/// Finishes what is unfinished; then nothing is left of the log, in memory or on disk.
-pub(crate) async fn close(coordinator: &Coordinator) -> Result<()> {
-    replay(coordinator).await?;
-    let engine = coordinator.shard().engine();
-    match engine.catalog().table("system", "batches") {
-        Some(log) => Ok(engine.clear(log.id).await?),
-        None => Ok(()),
-    }
-}
-
-/// What one shard has in `system.batches`.
-async fn unfinished(
+/// Batches that one shard has in the table.
+async fn entries(
     shard: &Shard,
     table: Arc<Table>,
-    column: u16,
-) -> Result<Vec<([u8; 16], Vec<u8>)>> {
-    let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
-    let read = Read { table, target: ReadTarget::Range(range), slices: Slices::all() };
+    target: ReadTarget,
+) -> Result<Vec<(BatchId, Vec<u8>)>> {
+    let column = column(&table, "mutations")?.index;
+    let read = Read { table, target, slices: Slices::all() };
     let mut stream = shard.read(read).await.map_err(Error::from)?;
     let mut found = Vec::new();
     let mut id = None;
@@ -131,11 +266,11 @@ async fn unfinished(
     while stream.advance().await.map_err(Error::from)? {
         match stream.fragment() {
             Fragment::Start(start) => {
-                id = <[u8; 16]>::try_from(start.key.bytes.as_slice()).ok();
+                id = BatchId::try_from(start.key.bytes.as_slice()).ok();
                 deletion = start.deletion;
             }
             Fragment::Row(row) => {
-                let live = |cell: &&Cell| {
+                let live = |cell: &&StoredCell| {
                     cell.column == column
                         && !cell.is_tombstone()
                         && !deletion.deletes(cell.timestamp)

@@ -21,8 +21,8 @@ use halcyon_model::token::split_key;
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::PartitionKey;
 
-use super::current::{self, Wanted};
-use super::{Stopwatch, next_timestamp};
+use super::Stopwatch;
+use super::current::{self, Stored, Wanted};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
@@ -242,16 +242,26 @@ async fn compare_and_set(shard: &Shard, request: Request, turn: &Stopwatch) -> R
             Target::Static => None,
         })
         .collect();
+    let unread = unread(&request, &rows);
     let wanted =
         Wanted { rows: (!rows.is_empty()).then_some(rows), columns: request.read_columns.clone() };
     let (table, key) = (&request.table, &request.key);
-    let current = current::read(shard, table, key, &wanted, request.now_seconds).await?;
+    let Stored { partition: current, mut newest } =
+        current::read(shard, table, key, &wanted, request.now_seconds).await?;
     for (target, conditions) in &request.conditions {
         if !holds(target, conditions, &current)? {
             return Ok(refused(&request, &current));
         }
     }
-    let timestamp = next_timestamp(unix_micros());
+    if !unread.is_empty() {
+        let wanted = Wanted { rows: Some(unread), columns: Vec::new() };
+        let written = current::read(shard, table, key, &wanted, request.now_seconds).await?;
+        newest = newest.max(written.newest);
+    }
+    // Later than what it was compared with and replaces, too: a clock that went back or a client with timestamps of its own would
+    // otherwise leave a write that is answered with [applied] but never seen. The shard's source does not learn of it: one
+    // timestamp of the far future must not move those of all other partitions. Cassandra's ballots heed only other conditional writes.
+    let timestamp = shard.timestamps().next(unix_micros()).max(newest.saturating_add(1));
     let mut mutations = Vec::with_capacity(request.statements.len());
     for statement in &request.statements {
         let mut statement = statement.clone();
@@ -265,6 +275,21 @@ async fn compare_and_set(shard: &Shard, request: Request, turn: &Stopwatch) -> R
         shard.apply(mutations).await.map_err(Error::from)?;
     }
     Ok(applied(table))
+}
+
+/// The rows that the statements write and the conditions do not read. What ranges and whole partitions delete is not read: their
+/// timestamp is later than the rows that were compared only.
+fn unread(request: &Request, read: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut unread: Vec<Vec<u8>> = Vec::new();
+    for statement in &request.statements {
+        if let Target::Row(row) = target(statement)
+            && !read.contains(&row)
+            && !unread.contains(&row)
+        {
+            unread.push(row);
+        }
+    }
+    unread
 }
 
 fn holds(

@@ -6,7 +6,7 @@ use halcyon_cql::plan::modify::{CurrentCell, CurrentPartition, CurrentRow};
 use halcyon_engine::{Measure, Read, ReadTarget, Shard};
 use halcyon_io::clock;
 use halcyon_model::schema::ColumnKind;
-use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_model::{BoundKind, DeletionTime, NO_TIMESTAMP};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Row, Slice, Slices};
 
@@ -50,13 +50,21 @@ impl Wanted {
     }
 }
 
+/// What is stored of it.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    pub partition: CurrentPartition,
+    /// The newest timestamp (µs) of all that was read, live or dead: of cells of all columns, liveness and deletions.
+    pub newest: i64,
+}
+
 pub(super) async fn read(
     shard: &Shard,
     table: &Arc<Table>,
     key: &PartitionKey,
     wanted: &Wanted,
     now_seconds: i32,
-) -> Result<CurrentPartition> {
+) -> Result<Stored> {
     let read = Read {
         table: table.clone(),
         target: ReadTarget::Partition(key.clone()),
@@ -68,14 +76,20 @@ pub(super) async fn read(
     let mut partition = CurrentPartition::default();
     let mut partition_deletion = DeletionTime::LIVE;
     let mut range_deletion = DeletionTime::LIVE;
+    let mut newest = NO_TIMESTAMP;
     while stream.advance().await.map_err(Error::from)? {
         match stream.fragment() {
-            Fragment::Start(start) => partition_deletion = start.deletion,
+            Fragment::Start(start) => {
+                partition_deletion = start.deletion;
+                newest = newest.max(start.deletion.marked_for_delete_at);
+            }
             Fragment::Static(row) => {
+                newest = newest.max(newest_of(&row));
                 let live = live_row(&row, ColumnKind::Static, partition_deletion, wanted, now);
                 partition.static_row = live;
             }
             Fragment::Row(row) => {
+                newest = newest.max(newest_of(&row));
                 let deletion = partition_deletion.max(range_deletion);
                 partition.rows.extend(live_row(&row, ColumnKind::Regular, deletion, wanted, now));
                 if wanted.rows.is_none() && !partition.rows.is_empty() {
@@ -84,6 +98,7 @@ pub(super) async fn read(
             }
             Fragment::Marker(marker) => {
                 range_deletion = marker.open.unwrap_or(DeletionTime::LIVE);
+                newest = newest.max(range_deletion.marked_for_delete_at);
             }
             Fragment::End => {}
         }
@@ -94,7 +109,14 @@ pub(super) async fn read(
         (began, clock::now()),
         (partition.rows.len() as u64, 0),
     );
-    Ok(partition)
+    Ok(Stored { partition, newest })
+}
+
+fn newest_of(row: &Row<'_>) -> i64 {
+    let deletions = row.complex_deletions.iter().map(|deletion| deletion.time);
+    let deletions = deletions.chain([row.deletion.time]).map(|time| time.marked_for_delete_at);
+    let cells = row.cells.iter().map(|cell| cell.timestamp);
+    cells.chain(deletions).fold(row.liveness.timestamp, i64::max)
 }
 
 /// `None` if nothing of it lives.

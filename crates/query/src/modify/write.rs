@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use futures_util::future::join_all;
 use halcyon_cql::plan::modify::{BoundModification, BoundRows, CurrentPartition};
 use halcyon_engine::{Measure, Shard};
 use halcyon_io::clock::now;
@@ -10,10 +11,13 @@ use halcyon_model::schema::ColumnKind;
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
 use super::current::{self, Wanted};
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, on_shard};
 use crate::{Error, Result};
 
-/// Nobody counts in a modification that is no counter's.
+/// Partitions of one statement that are read and written at once.
+const AT_ONCE: usize = 16;
+
+/// The counter id of a modification without counters.
 const NO_COUNTER: [u8; 16] = [0; 16];
 
 /// Modifications that belong together only in time: each shard applies its part on its own.
@@ -55,7 +59,8 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     let began = now();
     let first = mutations.first().map(|mutation| mutation.table);
     let others: Vec<TableId> = mutations.iter().skip(1).map(|mutation| mutation.table).collect();
-    apply_by_shard(coordinator, by_shard(coordinator, mutations)).await?;
+    let shard = coordinator.shard();
+    apply_by_shard(shard, by_shard(shard, mutations)).await?;
     let ended = now();
     for table in first.into_iter().chain(others) {
         coordinator.shard().observe(table, Measure::CoordinatorWrite, began, ended);
@@ -63,25 +68,29 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     Ok(())
 }
 
+/// All shards at once, so that their commit logs are written together. Each part runs to its end, whatever becomes of the others.
 pub(super) async fn apply_by_shard(
-    coordinator: &Coordinator,
-    shards: Vec<(usize, Vec<Mutation>)>,
+    here: &Rc<Shard>,
+    parts: Vec<(usize, Vec<Mutation>)>,
 ) -> Result<()> {
-    for (shard, mutations) in shards {
+    let apply = |(index, mutations)| {
         let job = move |shard: Rc<Shard>| async move {
             shard.apply(mutations).await.map_err(Error::from)
         };
-        coordinator.on_shard(shard, job).await?;
+        on_shard(here, index, job)
+    };
+    let mut parts = parts.into_iter();
+    let Some(first) = parts.next() else { return Ok(()) };
+    if parts.len() == 0 {
+        return apply(first).await;
     }
-    Ok(())
+    let all = join_all(std::iter::once(first).chain(parts).map(apply));
+    Box::pin(all).await.into_iter().collect()
 }
 
 /// Mutations that change something, by the shard that owns their partition.
-pub(super) fn by_shard(
-    coordinator: &Coordinator,
-    mutations: Vec<Mutation>,
-) -> Vec<(usize, Vec<Mutation>)> {
-    let engine = coordinator.shard().engine();
+pub(super) fn by_shard(here: &Shard, mutations: Vec<Mutation>) -> Vec<(usize, Vec<Mutation>)> {
+    let engine = here.engine();
     let mut shards: Vec<(usize, Vec<Mutation>)> = Vec::new();
     for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
         let owner = engine.owner(mutation.key.token);
@@ -99,15 +108,17 @@ async fn read_and_write(coordinator: &Coordinator, modification: BoundModificati
         true => counter_id(coordinator).await?,
         false => NO_COUNTER,
     };
-    for key in modification.keys.clone() {
-        let modification = modification.clone();
-        let token = key.token;
+    let write = |key: &PartitionKey| {
+        let (modification, key, token) = (modification.clone(), key.clone(), key.token);
         let job = move |shard: Rc<Shard>| async move {
             let _lock = shard.lock(modification.table.id, &key).await;
             let mutation = read_one(&shard, &modification, &key, counter_id).await?;
             shard.apply(vec![mutation]).await.map_err(Error::from)
         };
-        coordinator.on_owner(token, job).await?;
+        coordinator.on_owner(token, job)
+    };
+    for keys in modification.keys.chunks(AT_ONCE) {
+        join_all(keys.iter().map(write)).await.into_iter().collect::<Result<()>>()?;
     }
     Ok(())
 }
@@ -130,7 +141,8 @@ async fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
     let job = move |shard: Rc<Shard>| async move {
         let wanted = Wanted { rows: Some(vec![Vec::new()]), columns: vec![column] };
         let local = current::read(&shard, &table, &key, &wanted, 0).await?;
-        let cell = local.rows.first().and_then(|row| row.cells_of(column.index).next());
+        let rows = &local.partition.rows;
+        let cell = rows.first().and_then(|row| row.cells_of(column.index).next());
         Ok(cell.and_then(|cell| <[u8; 16]>::try_from(cell.value.as_slice()).ok()))
     };
     let found = coordinator.on_owner(token, job).await?.ok_or_else(missing)?;
@@ -160,5 +172,5 @@ pub(super) async fn read_one(
     let wanted = Wanted { rows, columns };
     let table = &modification.table;
     let current = current::read(shard, table, key, &wanted, modification.now_seconds).await?;
-    Ok(modification.mutation(key, &current, counter_id)?)
+    Ok(modification.mutation(key, &current.partition, counter_id)?)
 }

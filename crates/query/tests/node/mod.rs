@@ -27,6 +27,14 @@ pub(crate) async fn start() -> Coordinator {
 }
 
 pub(crate) async fn start_on(disk: Disk, set: impl FnOnce(&mut Options)) -> Coordinator {
+    start_with(disk, set, RequestLimits::default()).await
+}
+
+pub(crate) async fn start_with(
+    disk: Disk,
+    set: impl FnOnce(&mut Options),
+    limits: RequestLimits,
+) -> Coordinator {
     let mut options = Options::in_directory(Path::new("/halcyon"), 2);
     set(&mut options);
     let (engine, _) = Engine::open(disk, options).await.expect("opens");
@@ -36,7 +44,7 @@ pub(crate) async fn start_on(disk: Disk, set: impl FnOnce(&mut Options)) -> Coor
         spawn(inbox.serve(shard.clone())).detach();
         first.get_or_insert(shard);
     }
-    Coordinator::new(first.expect("two"), Rc::new(NoVirtualTables), RequestLimits::default())
+    Coordinator::new(first.expect("two"), Rc::new(NoVirtualTables), limits)
 }
 
 /// In hex, as protocols carry it.

@@ -107,7 +107,7 @@ mod tests {
     /// Proves on random intervals that a query finds what a scan of all finds, after edits too.
     #[test]
     fn finds_what_a_scan_finds() {
-        let seed = Random::from_system().next_u64();
+        let seed = halcyon_io::random().next_u64();
         println!("seed {seed}");
         let mut random = Random::seeded(seed);
         let mut interval = || {

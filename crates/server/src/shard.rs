@@ -249,7 +249,7 @@ impl ShardServer {
     /// Replays the logged batches of this shard's clients that failed, for as long as the shard serves.
     pub(crate) async fn replay_late_batches(self: Rc<Self>) {
         loop {
-            Clock::system().sleep(BATCH_REPLAY_INTERVAL).await;
+            clock::sleep(BATCH_REPLAY_INTERVAL).await;
             if self.draining.get() {
                 return;
             }

@@ -18,7 +18,7 @@ pub(super) struct SSTableStream {
 }
 
 enum Rows {
-    Rows(PartitionRows),
+    Forward(PartitionRows),
     Reversed(ReversedRows),
     Range(Until),
 }
@@ -50,7 +50,7 @@ impl Access<'_> {
         Ok(Some(SSTableStream::of(if slices.reversed {
             Rows::Reversed(table.reversed_rows(self.caches, found, slices, layout).await?)
         } else {
-            Rows::Rows(table.rows(self.caches, found, slices, layout).await?)
+            Rows::Forward(table.rows(self.caches, found, slices, layout).await?)
         })))
     }
 
@@ -113,7 +113,7 @@ impl FragmentStream for SSTableStream {
             return Ok(true);
         }
         match &mut self.rows {
-            Rows::Rows(rows) => Ok(rows.advance().await?),
+            Rows::Forward(rows) => Ok(rows.advance().await?),
             Rows::Reversed(rows) => Ok(rows.advance().await?),
             Rows::Range(rows) => rows.advance().await,
         }
@@ -121,7 +121,7 @@ impl FragmentStream for SSTableStream {
 
     fn fragment(&self) -> Fragment<'_> {
         match &self.rows {
-            Rows::Rows(rows) => rows.fragment(),
+            Rows::Forward(rows) => rows.fragment(),
             Rows::Reversed(rows) => rows.fragment(),
             Rows::Range(rows) if rows.over => Fragment::End,
             Rows::Range(rows) => rows.rows.fragment(),

@@ -1,6 +1,7 @@
 //! Reads of one partition from many SSTables: what they leave out changes no answer, and they leave out what they can.
 
 use halcyon_io::Random;
+use halcyon_model::options::MapOption;
 use halcyon_stream::RowDeletion;
 
 use super::row_cache::{Client, any_slices, any_write, for_table};
@@ -29,7 +30,8 @@ pub(super) fn uncompacted(name: &str, id: [u8; 16]) -> Arc<Table> {
     let mut schema = table_named(name, id).schema.clone();
     let options = [("class", "SizeTieredCompactionStrategy"), ("enabled", "false")];
     let text = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    schema.options.compaction = Some(options.into_iter().map(text).collect());
+    let options = MapOption::lenient(options.into_iter().map(text).collect());
+    schema.options.compaction = Some(options);
     Arc::new(Table::new(id, TableKind::Regular, schema))
 }
 
@@ -75,14 +77,14 @@ async fn history(seed: u64) {
 /// has: writes of all kinds, late ones too, in rows named one by one and in slices, in both directions.
 #[test]
 fn what_is_left_out_changes_no_answer() {
-    (0..20).for_each(|seed| block_on(history(seed)));
+    (0..20).for_each(|seed| simulate(history(seed)));
 }
 
 /// Proves that a named row is read from the newest SSTable alone when that has all of it, or its deletion; and from all of them when a
 /// column or the liveness is missing.
 #[test]
 fn a_complete_row_ends_the_read() {
-    block_on(async {
+    simulate(async {
         let (disk, _) = Disk::simulated(31);
         let node = start(disk).await.expect("starts");
         let table = uncompacted("t", ID);
@@ -123,7 +125,7 @@ fn a_complete_row_ends_the_read() {
 /// Proves that a partition deletion in an SSTable ends the read of a slice: what is older is not read.
 #[test]
 fn a_partition_deletion_ends_the_read() {
-    block_on(async {
+    simulate(async {
         let (disk, _) = Disk::simulated(32);
         let node = start(disk).await.expect("starts");
         let table = uncompacted("t", ID);

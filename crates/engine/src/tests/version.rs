@@ -11,8 +11,8 @@ use crate::version::{Edit, Live, Version};
 /// Proves that after random edits a version has what a plain list would have, in its order, and finds by tokens what a scan finds.
 #[test]
 fn edits_keep_order_and_index() {
-    block_on(async {
-        let seed = Random::from_system().next_u64();
+    simulate(async {
+        let seed = halcyon_io::random().next_u64();
         println!("seed {seed}");
         let mut random = Random::seeded(seed);
         let (disk, _) = Disk::simulated(1);
@@ -56,7 +56,7 @@ fn edits_keep_order_and_index() {
 /// Proves that an SSTable that was opened again takes the place of its former self, and that one that is gone does not come back.
 #[test]
 fn reopened_sstables_keep_their_place() {
-    block_on(async {
+    simulate(async {
         let (disk, _) = Disk::simulated(1);
         let node = start(disk.clone()).await.expect("starts");
         let all = lives(&node, 3).await;

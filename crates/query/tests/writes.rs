@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_engine::{CommitFailurePolicy, Options};
-use halcyon_io::{Disk, Fault, FaultRule, block_on};
+use halcyon_io::{Disk, DiskOptions, Fault, FaultRule, SimDisk, SimRuntime, clock};
 use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions, RequestLimits};
 
 const KEYSPACE: &str =
@@ -37,7 +37,7 @@ const APPLIED: [u8; 5] = [0, 0, 0, 1, 1];
 /// row and of the partition, of the static row, and of a row that no condition reads. Timestamps of other partitions stay those of the clock.
 #[test]
 fn conditional_writes_are_later_than_what_they_replace() {
-    block_on(async {
+    SimRuntime::seeded(1).block_on(async {
         let node = node::start().await;
         for text in [
             KEYSPACE,
@@ -80,7 +80,7 @@ fn conditional_writes_are_later_than_what_they_replace() {
 /// Proves that elements that requests append in one microsecond stand in the order of the requests.
 #[test]
 fn appends_keep_their_order() {
-    block_on(async {
+    SimRuntime::seeded(1).block_on(async {
         let node = node::start().await;
         for text in [KEYSPACE, "CREATE TABLE k.l (k int PRIMARY KEY, l list<int>)"] {
             execute(&node, text).await.expect(text);
@@ -99,36 +99,60 @@ fn appends_keep_their_order() {
     });
 }
 
-/// Proves that a logged batch of which a shard could not write its part is whole after a replay, and that its entry is gone then.
+fn ignore_failures(options: &mut Options) {
+    options.commit_failure_policy = CommitFailurePolicy::Ignore;
+}
+
+/// Runs a logged batch of which the commit logs refuse one operation, after `skip` others; how many of its 20 rows are there then.
+async fn refused_batch(disk: Disk, sim: &SimDisk, skip: u64) -> u64 {
+    let limits =
+        RequestLimits { write_request_timeout: Duration::ZERO, ..RequestLimits::default() };
+    let node = node::start_with(disk, ignore_failures, limits).await;
+    for text in [KEYSPACE, "CREATE TABLE k.t (k int PRIMARY KEY, v int)"] {
+        execute(&node, text).await.expect(text);
+    }
+    let inserts: String =
+        (0..20).map(|k| format!("INSERT INTO k.t (k, v) VALUES ({k}, {k}); ")).collect();
+    let path_contains = "commitlog".to_owned();
+    sim.fail_on(FaultRule { path_contains, skip, ..FaultRule::any(Fault::NoSpace) });
+    // Whether it fails depends on what the refused operation was for.
+    let _ = execute(&node, &format!("BEGIN BATCH {inserts} APPLY BATCH")).await;
+    sim.clear_faults();
+    clock::sleep(Duration::from_secs(1)).await;
+    let rows = count(&node, "k.t").await;
+    // A log that failed takes no more writes: then the batch has to wait for the restart.
+    if let Ok(replayed) = node.replay_late_batches().await {
+        assert_eq!(replayed.warnings, Vec::<String>::new());
+        node.settle_batches().await;
+        assert_eq!(count(&node, "system.batches").await, 0, "skip {skip}");
+        assert!(matches!(count(&node, "k.t").await, 0 | 20), "skip {skip}");
+    }
+    rows
+}
+
+async fn count(node: &Coordinator, table: &str) -> u64 {
+    let content = content(node, &format!("SELECT count(*) FROM {table}")).await;
+    u64::from_be_bytes(content[4..].try_into().expect("a count"))
+}
+
+/// Proves that a logged batch of which a commit log refused any operation is whole or absent after a restart, that its entry is gone
+/// then, and that some of these batches were torn before.
 #[test]
 fn a_batch_that_failed_is_replayed() {
-    let (disk, sim) = Disk::simulated(1);
-    block_on(async {
-        let ignore =
-            |options: &mut Options| options.commit_failure_policy = CommitFailurePolicy::Ignore;
-        let limits =
-            RequestLimits { write_request_timeout: Duration::ZERO, ..RequestLimits::default() };
-        let node = node::start_with(disk, ignore, limits).await;
-        for text in [KEYSPACE, "CREATE TABLE k.t (k int PRIMARY KEY, v int)"] {
-            let _ = execute(&node, text).await;
-        }
-        let inserts: String =
-            (0..20).map(|k| format!("INSERT INTO k.t (k, v) VALUES ({k}, {k}); ")).collect();
-        // The first write stores the batch.
-        let rule = FaultRule {
-            path_contains: "commitlog".to_owned(),
-            skip: 1,
-            times: 1,
-            ..FaultRule::any(Fault::DeviceError)
-        };
-        sim.fail_on(rule);
-        execute(&node, &format!("BEGIN BATCH {inserts} APPLY BATCH")).await.expect_err("fails");
-        sim.clear_faults();
-        let replayed = node.replay_late_batches().await.expect("replays");
-        assert_eq!((replayed.batches, replayed.warnings), (1, Vec::new()));
-        let count = [8i32.to_be_bytes().to_vec(), 20i64.to_be_bytes().to_vec()].concat();
-        assert_eq!(content(&node, "SELECT count(*) FROM k.t").await, count);
-        let left = content(&node, "SELECT count(*) FROM system.batches").await;
-        assert_eq!(left, [8i32.to_be_bytes().to_vec(), vec![0; 8]].concat());
-    });
+    let mut torn = 0;
+    for skip in 0..8 {
+        let (disk, sim) = Disk::simulated(skip);
+        let before = sim.runtime().clone().block_on(refused_batch(disk, &sim, skip));
+        sim.restart();
+        let disk = Disk::on_simulated(&sim, DiskOptions::default());
+        let after = sim.runtime().clone().block_on(async {
+            let node = node::start_on(disk, ignore_failures).await;
+            node.replay_all_batches().await.expect("replays");
+            assert_eq!(count(&node, "system.batches").await, 0, "skip {skip}");
+            count(&node, "k.t").await
+        });
+        torn += u32::from(before != 0 && before != 20);
+        assert!(after == 20 || (after == 0 && before == 0), "skip {skip}: {before}, then {after}");
+    }
+    assert!(torn > 0);
 }

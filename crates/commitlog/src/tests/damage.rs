@@ -163,8 +163,8 @@ fn other_files() {
 /// Proves that an error of the visitor ends the replay, and that all shards are read on several threads.
 #[test]
 fn visitors_and_threads() {
-    let (disk, _) = Disk::simulated(24);
-    block_on(async {
+    let (disk, sim) = Disk::simulated(24);
+    sim.runtime().clone().block_on(async {
         for shard in 0..5 {
             let log = CommitLog::open(disk.clone(), options(), shard, 9).await.expect("opens");
             write(&log, 0..50).await;

@@ -19,8 +19,8 @@ use std::time::Duration;
 use halcyon_engine::{
     RangeBound, Read, ReadTarget, Shard, TokenRange, decode_mutations, encode_mutations,
 };
-use halcyon_io::clock::unix_micros;
-use halcyon_io::{Clock, Notify, spawn};
+use halcyon_io::clock::{self, unix_micros};
+use halcyon_io::{Notify, spawn};
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, uuid};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::{
@@ -150,7 +150,7 @@ impl Batchlog {
                 self.replay(coordinator, &log, id, &batch, &mut replayed).await?;
                 if rate > 0 {
                     let pause = batch.len() as f64 / rate as f64;
-                    Clock::system().sleep(Duration::from_secs_f64(pause)).await;
+                    clock::sleep(Duration::from_secs_f64(pause)).await;
                 }
             }
         }

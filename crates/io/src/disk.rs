@@ -134,11 +134,6 @@ impl Disk {
         }))
     }
 
-    /// Whether it is one in memory, whose users keep to one thread so that a seed gives one history.
-    pub fn is_simulated(&self) -> bool {
-        matches!(self.0.storage, Storage::Simulated(_))
-    }
-
     /// The runtime of the machine that the disk belongs to.
     pub fn runtime(&self) -> &Runtime {
         &self.0.runtime

@@ -34,7 +34,7 @@ fn int(value: i32) -> Vec<u8> {
 const APPLIED: [u8; 5] = [0, 0, 0, 1, 1];
 
 /// Proves that a conditional write that says it was applied can be read, whatever timestamps its rows had: of cells, of deletions of the
-/// row and of the partition, of the static row, and of a row that no condition reads. Timestamps of other partitions stay those of the clock.
+/// row and of the partition, of the static row, and of a row that no condition reads. Other partitions keep the clock's timestamps.
 #[test]
 fn conditional_writes_are_later_than_what_they_replace() {
     SimRuntime::seeded(1).block_on(async {

@@ -4,8 +4,8 @@
 //!   newest ──► oldest    ┌ interval has the token? ┌ slices? ┌ Bloom filter? ┌ read
 //!   SSTables             4000        ─►      40    ─►   30   ─►    2         ─► 1, then what was found is newer than all that is left
 //! ```
-//! 1. The version's index gives the SSTables whose token interval has the key. They are looked at newest first, and asked for clusterings and
-//!    Bloom filter only when their turn comes.
+//! 1. The version's index gives the SSTables whose token interval has the key. They are examined newest first; clusterings and Bloom
+//!    filter are checked only when their turn comes.
 //! 2. None is read that is not newer than the newest partition deletion found so far, nor any behind it (`queryMemtableAndDisk`).
 //! 3. A read of named rows ends when each of them is complete: deleted, or with a liveness and a cell of every column, by writes newer than
 //!    all that is left (`queryMemtableAndSSTablesInTimestampOrder`). Not so for counters, which add up, and collections, which have no

@@ -5,8 +5,8 @@
 //!   index      token interval ─► position in `sstables`                    interval tree
 //! ```
 //! 1. A read takes the current version and keeps it until it is done, and with it the SSTables.
-//! 2. A flush, compaction or truncation applies an [`Edit`] (`edit.rs`) to whatever version is then current: a copy of the pointers, a merge
-//!    of sorted lists, no comparison of names.
+//! 2. A flush, compaction or truncation applies an [`Edit`] (`edit.rs`) to the version that is then current: a copy of the pointers, a
+//!    merge of sorted lists, no comparison of names.
 //! 3. When the last holder of an obsolete SSTable is gone, its files are deleted, then the transaction's log.
 //!
 //! Unlike Cassandra's `View` it does not list what is being compacted: claims (`compact/claims.rs`) do, by serial number.

@@ -1,9 +1,12 @@
 //! Executes SELECT: selects the partitions and ranges to read, their order, their shards, and the start of a page.
 //!
 //! 1. The statement is bound; a paging state has the row after which to continue.
-//! 2. Keys are read one after the other, each on its owner; a range shard by shard, since shard 0 has the lowest tokens.
+//! 2. Keys are read in order, each on its owner: a run of keys of one shard is opened at once (`keys.rs`). A range is read shard by shard,
+//!    since shard 0 has the lowest tokens.
 //! 3. What few statements do is a future in a box of its own, so that the others' are small: they are copied.
 //! 4. The `Scan` travels, in its box: it is handed to a shard with what it has gathered, and comes back with more.
+
+mod keys;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,10 +17,11 @@ use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
 use halcyon_schema::catalog::TableKind;
-use halcyon_stream::{BoundBuf, Layout, Mutation, PartitionKey, Slice, Slices};
+use halcyon_stream::{BoundBuf, Layout, Mutation, PartitionKey, Slice, Slices, TableId};
 
 use crate::consistency;
 use crate::coordinator::{Coordinator, Request};
+use crate::live::Met;
 use crate::mutations::MutationStream;
 use crate::paging::PagingState;
 use crate::scan::{Bounds, Scan};
@@ -142,34 +146,11 @@ async fn read(
 ) -> Result<Box<Scan>> {
     match scan.select.keys.clone() {
         None => Ok(scan),
-        Some(BoundKeys::Partitions(keys)) => read_keys(coordinator, scan, keys, state).await,
+        Some(BoundKeys::Partitions(keys)) => keys::read_keys(coordinator, scan, keys, state).await,
         Some(BoundKeys::Range(bounds)) => {
             Box::pin(read_range(coordinator, scan, bounds, state)).await
         }
     }
-}
-
-async fn read_keys(
-    coordinator: &Coordinator,
-    mut scan: Box<Scan>,
-    keys: Vec<PartitionKey>,
-    state: Option<PagingState>,
-) -> Result<Box<Scan>> {
-    let mut keys = keys.into_iter();
-    if let Some(state) = state {
-        let invalid = || Error::Protocol("Invalid value for the paging state".into());
-        let is_only = keys.len() == 1 && state.key.is_empty();
-        let key = keys.find(|key| is_only || key.bytes == state.key).ok_or_else(invalid)?;
-        scan = Box::pin(go_on(coordinator, scan, key, &state)).await?;
-    }
-    for key in keys {
-        if scan.page.full {
-            break;
-        }
-        let slices = scan.select.slices.clone();
-        scan = read_partition(coordinator, scan, key, slices).await?;
-    }
-    Ok(scan)
 }
 
 /// Reads what is left of the partition in which the page before ended.
@@ -214,21 +195,37 @@ async fn read_partition(
         .await
 }
 
-/// What one shard has to give; counted as one read of its table.
+/// The rows of one shard; counted as one read of its table.
 async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()> {
-    let began = if scan.seen.0 == shard.index() { scan.seen.1 } else { now() };
-    let before = scan.live.met;
+    let measured = Measured::new(shard, scan);
     let table = read.table.id;
     let measure = match read.target {
         ReadTarget::Partition(_) => Measure::LocalRead,
         ReadTarget::Range(_) => Measure::LocalScan,
     };
     take_rows(shard, scan, read).await?;
-    let ended = now();
-    let met = scan.live.met - before;
-    shard.observe_read(table, measure, (began, ended), (met.rows, met.tombstones));
-    scan.seen = (shard.index(), ended);
+    measured.end(shard, scan, table, measure);
     Ok(())
+}
+
+/// A shard's part of a scan, for the metrics of its table.
+struct Measured {
+    began: Instant,
+    before: Met,
+}
+
+impl Measured {
+    fn new(shard: &Rc<Shard>, scan: &Scan) -> Measured {
+        let began = if scan.seen.0 == shard.index() { scan.seen.1 } else { now() };
+        Measured { began, before: scan.live.met }
+    }
+
+    fn end(self, shard: &Rc<Shard>, scan: &mut Scan, table: TableId, measure: Measure) {
+        let ended = now();
+        let met = scan.live.met - self.before;
+        shard.observe_read(table, measure, (self.began, ended), (met.rows, met.tombstones));
+        scan.seen = (shard.index(), ended);
+    }
 }
 
 async fn take_rows(shard: &Rc<Shard>, scan: &mut Scan, mut read: Read) -> Result<()> {

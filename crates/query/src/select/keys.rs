@@ -1,0 +1,131 @@
+//! Reads of partitions that the statement names.
+//!
+//! Keys come in the order of the result. Consecutive keys of one shard are handed over together and opened at once, so that the device is
+//! waited for once and not once a key; their rows are then taken in order. Cassandra's coordinator reads all keys of an IN at the same time;
+//! here their number is bounded, and so is what a small page reads in vain.
+
+use std::iter::Peekable;
+use std::rc::Rc;
+use std::vec::IntoIter;
+
+use futures_util::future::join_all;
+use halcyon_engine::{Measure, Read, ReadStream, ReadTarget, Shard};
+use halcyon_schema::catalog::TableKind;
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey};
+
+use super::{Measured, go_on, read_partition};
+use crate::coordinator::Coordinator;
+use crate::paging::PagingState;
+use crate::scan::Scan;
+use crate::{Error, Result};
+
+/// Partitions that are open at the same time.
+const AT_ONCE: usize = 16;
+
+pub(super) async fn read_keys(
+    coordinator: &Coordinator,
+    mut scan: Box<Scan>,
+    keys: Vec<PartitionKey>,
+    state: Option<PagingState>,
+) -> Result<Box<Scan>> {
+    let mut keys = keys.into_iter();
+    if let Some(state) = state {
+        let invalid = || Error::Protocol("Invalid value for the paging state".into());
+        let is_only = keys.len() == 1 && state.key.is_empty();
+        let key = keys.find(|key| is_only || key.bytes == state.key).ok_or_else(invalid)?;
+        scan = Box::pin(go_on(coordinator, scan, key, &state)).await?;
+    }
+    let runs = keys.len() > 1 && scan.select.plan.table.kind != TableKind::Virtual;
+    let mut keys = keys.peekable();
+    while !scan.page.full
+        && let Some(key) = keys.next()
+    {
+        let run = if runs { run(coordinator, &scan, &key, &mut keys) } else { Vec::new() };
+        scan = if run.is_empty() {
+            let slices = scan.select.slices.clone();
+            read_partition(coordinator, scan, key, slices).await?
+        } else {
+            Box::pin(read_run(coordinator, scan, key, run)).await?
+        };
+    }
+    Ok(scan)
+}
+
+/// The keys after `key` that its owner owns too: no more than the page has room for rows, since each may give one.
+fn run(
+    coordinator: &Coordinator,
+    scan: &Scan,
+    key: &PartitionKey,
+    keys: &mut Peekable<IntoIter<PartitionKey>>,
+) -> Vec<PartitionKey> {
+    let engine = coordinator.shard().engine();
+    let owner = engine.owner(key.token);
+    let room = usize::try_from(scan.page.remaining).unwrap_or(usize::MAX);
+    let most = AT_ONCE.min(room).saturating_sub(1);
+    let mut run = Vec::new();
+    while run.len() < most
+        && let Some(next) = keys.next_if(|next| engine.owner(next.token) == owner)
+    {
+        run.push(next);
+    }
+    run
+}
+
+async fn read_run(
+    coordinator: &Coordinator,
+    mut scan: Box<Scan>,
+    first: PartitionKey,
+    others: Vec<PartitionKey>,
+) -> Result<Box<Scan>> {
+    let token = first.token;
+    let job = move |shard: Rc<Shard>| async move {
+        let table = scan.select.plan.table.clone();
+        let id = table.id;
+        let open = |key| {
+            let slices = scan.select.slices.clone();
+            let target = ReadTarget::Partition(key);
+            Opened::open(&shard, Read { table: table.clone(), target, slices })
+        };
+        let opened = join_all(std::iter::once(first).chain(others).map(open)).await;
+        for opened in opened {
+            if scan.page.full {
+                break;
+            }
+            let measured = Measured::new(&shard, &scan);
+            // An error counts when the page comes to its key.
+            scan.take(&mut opened?).await?;
+            measured.end(&shard, &mut scan, id, Measure::LocalRead);
+        }
+        Ok(scan)
+    };
+    coordinator.on_owner(token, job).await
+}
+
+/// A stream at its first fragment, if it has one: the next `advance` is for it.
+struct Opened {
+    stream: ReadStream,
+    first: Option<bool>,
+}
+
+impl Opened {
+    async fn open(shard: &Shard, read: Read) -> Result<Opened> {
+        let mut stream = shard.read(read).await?;
+        let first = Some(stream.advance().await?);
+        Ok(Opened { stream, first })
+    }
+}
+
+impl FragmentStream for Opened {
+    type Error = halcyon_engine::Error;
+
+    async fn advance(&mut self) -> Result<bool, halcyon_engine::Error> {
+        match self.first.take() {
+            Some(first) => Ok(first),
+            None => self.stream.advance().await,
+        }
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        self.stream.fragment()
+    }
+}

@@ -132,8 +132,13 @@ class Statements:
 
 
 def comparable(answer):
-    """A syntax error shows a stretch of the text. DESCRIBE's keyspace and columns come as bytes: the statement is one of them."""
-    return re.sub(r" \([^()]*\[.*", "", answer) if answer.startswith("! 2000") else answer
+    """A syntax error shows a stretch of the text. DESCRIBE's keyspace and columns come as bytes: the statement is one of them.
+
+    Unknown names come in the order of Java's HashMap, and those of one bucket in the order of the statement, which a sorted map does
+    not keep: their order is not compared."""
+    if answer.startswith("! 2000"):
+        return re.sub(r" \([^()]*\[.*", "", answer)
+    return re.sub(r"\[(\w+(?:, \w+)+)\]", lambda names: str(sorted(names[1].split(", "))), answer)
 
 
 @pytest.fixture
@@ -156,7 +161,13 @@ def test_options_are_accepted_and_refused_as_in_cassandra(clients, request):
 
     def ask(text):
         expected, found = (told(client, text) for client in clients)
-        if not re.match("! 0000", expected) and comparable(expected) != comparable(found):
+        if expected.startswith("! 0000"):
+            # Cassandra failed half-way; halcyon may have done it. Both begin with the same table again.
+            print(f"{text}\n  C {expected}\n  H {found}")
+            for client in clients:
+                client.query("DROP TABLE IF EXISTS altered")
+                client.query("CREATE TABLE altered (k int PRIMARY KEY)")
+        elif comparable(expected) != comparable(found):
             different.append(f"{text}\n  C {expected}\n  H {found}")
         return expected == "ok" and found == "ok"
 

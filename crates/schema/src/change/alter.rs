@@ -78,7 +78,6 @@ fn apply(
         }
         TableChange::Options(options) => {
             table_options::alter(&mut schema.options, options)?;
-            table_options::check(&schema.options)?;
             if is_counter(schema) && schema.options.default_time_to_live > 0 {
                 return Err(counter_ttl());
             }

@@ -23,7 +23,13 @@ pub(super) fn for_new_table(
     Ok(NewTable { options, id })
 }
 
+/// Cassandra validates what ALTER states over the defaults, not over what the table has (`TableAttributes.validate`): a
+/// `min_index_interval` above the table's own `max_index_interval` is accepted.
 pub(super) fn alter(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
+    let mut alone = TableOptions::default();
+    read(&mut alone, stated)?;
+    alone.complete();
+    check(&alone)?;
     read(options, stated)?;
     if find(stated, "id").is_some() {
         return Err(Error::Configuration("Cannot alter table id.".to_owned()));

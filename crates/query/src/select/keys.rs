@@ -1,7 +1,7 @@
 //! Reads of partitions that the statement names.
 //!
 //! Keys come in the order of the result. Consecutive keys of one shard are handed over together and opened at once, so that the device is
-//! waited for once and not once a key; their rows are then taken in order. Cassandra's coordinator reads all keys of an IN at the same time;
+//! waited for once and not once a key; their rows are then taken in order. Cassandra's coordinator reads all keys of an IN at once;
 //! here their number is bounded, and so is what a small page reads in vain.
 
 use std::iter::Peekable;

@@ -24,12 +24,11 @@ impl Values {
             }
         }
         // `optional` offers TLS beside plaintext.
-        for (member, value) in [("enabled", "false"), ("optional", "false")] {
+        for member in ["enabled", "optional"] {
             if self.node("client_encryption_options").is_some_and(|node| is_on(node, member)) {
-                let text = format!(
-                    "client_encryption_options: TLS is not supported yet; set {member} to {value}"
-                );
-                return Err(Error::Refused(text));
+                return Err(Error::Refused(format!(
+                    "client_encryption_options: TLS is not supported yet; set {member} to false"
+                )));
             }
         }
         let relied_on = |key: &&Key| {

@@ -9,7 +9,8 @@
 //! - Nothing here allocates by a length from outside unless it was compared with a limit ([`Decompressor::append`]).
 //! - A level is in its algorithm's range before a library sees it.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::expect_used))]
+#![deny(clippy::indexing_slicing, clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod checksum;
 mod compressor;

@@ -4,6 +4,7 @@
 //! tables are flushed.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::expect_used))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
 mod compression;

@@ -1,5 +1,7 @@
 //! Compaction: merges SSTables into fewer, and purges tombstones past gc grace.
 #![forbid(unsafe_code)]
+#![deny(clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod claim;
 mod error;

@@ -7,5 +7,7 @@
 //!  halcyon_schema::Catalog
 //! ```
 #![forbid(unsafe_code)]
+#![deny(clippy::indexing_slicing, clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod plan;

@@ -10,6 +10,8 @@
 //! 2. `Shard::read` merges memtables and SSTables into one `FragmentStream`.
 //! 3. A full memtable is frozen and flushed as an SSTable; the table's view is swapped; the log is discarded below it.
 #![forbid(unsafe_code)]
+#![deny(clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
 mod background;

@@ -1,6 +1,8 @@
 //! `halcyon`: serves CQL, and reads, verifies, dumps and compacts Apache Cassandra's SSTables.
 //!
 //! This file dispatches to the commands; each is a file.
+#![deny(clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod bars;
 mod compact;

@@ -78,9 +78,10 @@ impl Memory {
         }
     }
 
+    #[expect(clippy::expect_used, reason = "a length is bounded by the budget of the pool")]
     fn layout(len: usize) -> Layout {
         assert!(len > 0 && len.is_multiple_of(BUFFER_ALIGNMENT));
-        Layout::from_size_align(len, BUFFER_ALIGNMENT).expect("a length within the pool's budget")
+        Layout::from_size_align(len, BUFFER_ALIGNMENT).expect("a length within the budget")
     }
 }
 

@@ -12,6 +12,7 @@
 //! ```
 //!
 //! Only this crate names the runtime, `libc`, the file system and the system clock.
+#![deny(clippy::expect_used)]
 
 mod block;
 mod buffer;

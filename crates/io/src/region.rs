@@ -278,6 +278,7 @@ impl InFlight {
         self.take_finished()
     }
 
+    #[expect(clippy::expect_used, reason = "an operation keeps its buffer to its end")]
     fn poll_finished(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let State::Ring { waiting, .. } = &mut self.state else { return Poll::Ready(()) };
         let Poll::Ready(BufResult(outcome, mut operation)) = Pin::new(waiting).poll(cx) else {
@@ -286,7 +287,7 @@ impl InFlight {
         operation.complete();
         let completed = operation.completed.unwrap_or(self.submitted);
         let nanos = (completed - self.submitted).as_nanos() as u64;
-        let buffer = operation.buffer.take().expect("an operation keeps its buffer to its end");
+        let buffer = operation.buffer.take().expect("the buffer of an operation");
         self.state = State::Done((outcome, buffer), Seen::After(nanos));
         Poll::Ready(())
     }

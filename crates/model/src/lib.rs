@@ -1,6 +1,8 @@
 //! The vocabulary of Halcyon: CQL types and values, keys and tokens, liveness, deletion, and the rules by
 //! which two versions of the same thing are reconciled.  No I/O, no async, no unsafe.
 #![forbid(unsafe_code)]
+#![deny(clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod byte_comparable;
 pub mod bytes;

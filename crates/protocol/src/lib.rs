@@ -14,7 +14,8 @@
 //! 4. When STARTUP is accepted, call `start(version, compression)` of both *before* you push the answer or ask for the next
 //!    envelope. v5 sends this one answer without a frame; the encoder handles that.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::expect_used))]
+#![deny(clippy::indexing_slicing, clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod client;
 mod compressed;

@@ -1,5 +1,7 @@
 //! Runs a plan on the engine: paging, aggregates, conditions, batches.
 #![forbid(unsafe_code)]
+#![deny(clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
 mod aggregate;

@@ -9,7 +9,8 @@
 //! The catalog is an immutable snapshot. `change` gives the next one, `rows` writes and reads it as Cassandra 5.0 stores it.
 #![forbid(unsafe_code)]
 // Text and rows come from outside.
-#![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::expect_used))]
+#![deny(clippy::indexing_slicing, clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod apply;
 pub mod catalog;

@@ -9,6 +9,8 @@
 // A request is one future, from the socket to the chunk of a file: the compiler has to look deep.
 #![recursion_limit = "256"]
 #![forbid(unsafe_code)]
+#![deny(clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod admission;
 mod answer;

@@ -1,6 +1,7 @@
 //! Apache Cassandra's SSTables: readers for BIG `ma`…`pa` and BTI `da`, `ea`; writers for `nb`, `oa`, `pa`, `da`, `ea`.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::expect_used))]
+#![deny(clippy::indexing_slicing, clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "reads stay on one thread")]
 
 pub mod big;

@@ -7,6 +7,8 @@
 //! Rows and markers come in strictly increasing clustering position. A marker opens or closes a range tombstone, or closes one
 //! and opens the next. Range tombstones never nest, and each is closed before `End`.
 #![forbid(unsafe_code)]
+#![deny(clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "streams stay on one thread and are never boxed")]
 
 mod fragment;

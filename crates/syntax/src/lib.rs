@@ -9,7 +9,8 @@
 //! `DESCRIBE`) and skips statements that do not change the schema.
 #![forbid(unsafe_code)]
 // Text and rows come from outside.
-#![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::expect_used))]
+#![deny(clippy::indexing_slicing, clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod ast;
 mod error;

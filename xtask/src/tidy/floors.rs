@@ -5,10 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::process::Command;
 
-use serde_json::Value;
-
+use super::metadata;
 use crate::{Result, repository};
 
 #[derive(Debug, PartialEq)]
@@ -45,34 +43,8 @@ fn plain(cell: &str) -> String {
 }
 
 fn used_crates() -> Result<Used> {
-    let arguments = ["metadata", "--no-deps", "--format-version", "1"];
-    let output = Command::new("cargo").args(arguments).current_dir(repository()).output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
-    Ok(list(&metadata["packages"]).filter(|package| is_crate(package)).map(used_by).collect())
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
-
-fn is_crate(package: &Value) -> bool {
-    package["manifest_path"].as_str().is_some_and(|path| path.contains("/crates/"))
-}
-
-fn used_by(package: &Value) -> (String, BTreeSet<String>) {
-    let inside = |dependency: &&Value| {
-        dependency["path"].is_string() && dependency["kind"].as_str() != Some("dev")
-    };
-    let used = list(&package["dependencies"]).filter(inside).map(short_name).collect();
-    (short_name(package), used)
-}
-
-fn short_name(package: &Value) -> String {
-    let name = package["name"].as_str().unwrap_or_default();
-    name.strip_prefix("halcyon-").unwrap_or(name).to_owned()
+    let crates = metadata::packages()?.into_iter().filter(|package| package.is_crate);
+    Ok(crates.map(|package| (package.name, package.uses)).collect())
 }
 
 fn compare(table: &Table, used: &Used) -> Vec<String> {

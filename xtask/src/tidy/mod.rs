@@ -1,7 +1,9 @@
 //! `cargo x tidy`: the rules of CONTRIBUTING.md that a machine can check.
 
 mod floors;
+mod libraries;
 mod mask;
+mod metadata;
 mod paths;
 mod sources;
 mod unused;
@@ -10,6 +12,7 @@ use crate::Result;
 
 pub(crate) fn run() -> Result<()> {
     let mut findings = floors::check()?;
+    findings.extend(libraries::check()?);
     findings.extend(paths::check()?);
     findings.extend(sources::check()?);
     findings.sort();

@@ -1,4 +1,4 @@
-//! Rules on Rust files: sizes, names, and what only `io` may name.
+//! Rules on Rust files: sizes, names, users.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,8 +13,6 @@ const FILE_LINES: usize = 1000;
 const LINE_LETTERS: usize = 140;
 const FORBIDDEN_FILES: &[&str] =
     &["utils", "util", "common", "helpers", "helper", "manager", "misc", "v2", "new"];
-/// What crates other than `io` must not name.
-const ONLY_IO: &[&str] = &["compio", "libc::", "Instant::now", "SystemTime::now", "std::fs"];
 
 pub(super) fn check() -> Result<Vec<String>> {
     let root = repository();
@@ -41,8 +39,7 @@ pub(super) fn check() -> Result<Vec<String>> {
         }
         unused.push(Source { shown, text, code, is_production });
     }
-    // A note only: an item may be ahead of its first user for the time of a change.
-    unused::check(&unused).iter().for_each(|finding| eprintln!("tidy: note: {finding}"));
+    findings.extend(unused::check(&unused));
     Ok(findings)
 }
 
@@ -117,25 +114,7 @@ fn check_code(path: &Path, code: &str) -> Vec<String> {
             findings.push(format!("{}:{line}: function {name} has {limit}", path.display()));
         }
     }
-    let names = forbidden_words(path);
-    for (number, line) in code.lines().enumerate() {
-        for word in names.iter().filter(|word| line.contains(**word)) {
-            findings.push(format!(
-                "{}:{}: {word} does not belong here",
-                path.display(),
-                number + 1
-            ));
-        }
-    }
     findings
-}
-
-fn forbidden_words(path: &Path) -> Vec<&'static str> {
-    let mut words = vec![".unwrap()"];
-    if path.starts_with("crates") && !path.starts_with("crates/io") {
-        words.extend(ONLY_IO);
-    }
-    words
 }
 
 /// Name, first line and number of lines of each function with a body.
@@ -182,13 +161,6 @@ mod tests {
     fn lengths_of_functions() {
         let code = "trait T { fn declared(&self) -> [u8; 4]; }\nfn long(a: [u8; 3]) {\n    if a {\n    }\n}\n";
         assert_eq!(functions(code), [("long".to_owned(), 2, 4)]);
-    }
-
-    #[test]
-    fn only_io_names_the_system() {
-        let code = "use std::fs;\n";
-        assert_eq!(check_code(Path::new("crates/sstable/src/lib.rs"), code).len(), 1);
-        assert!(check_code(Path::new("crates/io/src/lib.rs"), code).is_empty());
     }
 
     #[test]

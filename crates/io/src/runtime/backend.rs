@@ -340,10 +340,11 @@ pub(crate) fn enter_ring() {
 ///
 /// # Panics
 /// Outside `block_on`; and resumes the panic of the call.
+#[expect(clippy::expect_used, reason = "a blocking call is never cancelled")]
 pub(crate) async fn on_pool<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     use compio::runtime::ResumeUnwind;
     let Some(handle) = with_entered(|entered| entered.runtime.spawn_blocking(call)) else {
         panic!("an I/O future was polled outside halcyon_io::block_on");
     };
-    handle.await.resume_unwind().expect("a blocking call is never cancelled")
+    handle.await.resume_unwind().expect("the result of a blocking call")
 }

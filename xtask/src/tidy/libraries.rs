@@ -20,8 +20,8 @@ pub(super) fn check() -> Result<Vec<String>> {
 }
 
 fn parse(text: &str) -> Listed {
-    let section = text.split_once(HEADING).map_or("", |(_, rest)| rest);
-    let cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let rows = text.split_once(HEADING).map_or("", |(_, rest)| rest);
+    let cells = rows.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
     cells.flat_map(|(cell, _)| parse_cell(cell)).collect()
 }
 
@@ -69,10 +69,10 @@ mod tests {
     /// Proves that a library without a row, in a package that may not use it, or with a row but no user is a finding.
     #[test]
     fn each_difference_is_found() {
-        let text =
-            "\n## Libraries\n| compio (=1.2), in `io` only | the runtime |\n| md-5, sha1 | ids |\n";
+        let text = HEADING.to_owned()
+            + "| compio (=1.2), in `io` only | the runtime |\n| md-5, sha1 | ids |\n";
         let packages = [package("io", &["compio", "md-5"]), package("query", &["compio", "rand"])];
-        let findings = compare(&parse(text), &packages);
+        let findings = compare(&parse(&text), &packages);
         assert_eq!(
             findings,
             [

@@ -45,7 +45,11 @@ def halcyon(request):
 def served(request, tmp_path_factory):
     """One `halcyon serve` for all tests that only need a server."""
     other = request.config.getoption("--served-port")
-    server = Server(request.config.getoption("--halcyon"), tmp_path_factory.mktemp("served"))
+    folder = tmp_path_factory.mktemp("served")
+    config = folder / "cassandra.yaml"
+    # As the nodes beside it: the version limits expirations.
+    config.write_text("storage_compatibility_mode: NONE\n", encoding="utf-8")
+    server = Server(request.config.getoption("--halcyon"), folder, "--config", config)
     if other:
         server.port = other
     else:

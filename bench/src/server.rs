@@ -210,7 +210,10 @@ fn halcyon(programs: &Programs, plan: &Plan<'_>) -> Result<Server> {
     fs::create_dir_all(dir)?;
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let config = dir.with_extension("yaml");
-    let yaml: String = plan.settings.iter().map(|line| format!("{line}\n")).collect();
+    // As its peer's: the newest format.
+    let newest = ["storage_compatibility_mode: NONE".to_owned()];
+    let yaml: String =
+        newest.iter().chain(&plan.settings).map(|line| format!("{line}\n")).collect();
     fs::write(&config, yaml)?;
     let log = dir.with_extension("log");
     let mut command = programs.serve(plan.cage);

@@ -55,6 +55,9 @@ fn write(conf: &Path, yaml: &str) -> Result<PathBuf> {
 }
 
 fn version_settings(format: Format) -> String {
+    if format == Format::Stock {
+        return String::new();
+    }
     let selected = if format.is_bti() { "bti" } else { "big" };
     let mode = if format == Format::Nb { "CASSANDRA_4" } else { "NONE" };
     let uuid = format.is_bti();

@@ -63,6 +63,8 @@ impl Version {
 /// The SSTable version that a node writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Format {
+    /// What 5.0 writes if its configuration does not say.
+    Stock,
     Nb,
     Oa,
     Da,
@@ -71,10 +73,12 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Format; 5] = [Format::Nb, Format::Oa, Format::Da, Format::Pa, Format::Ea];
+    pub const ALL: [Format; 6] =
+        [Format::Stock, Format::Nb, Format::Oa, Format::Da, Format::Pa, Format::Ea];
 
     pub fn name(self) -> &'static str {
         match self {
+            Format::Stock => "stock",
             Format::Nb => "nb",
             Format::Oa => "oa",
             Format::Da => "da",
@@ -86,7 +90,7 @@ impl Format {
     /// The release that writes this version.
     pub fn release(self) -> Version {
         match self {
-            Format::Nb | Format::Oa | Format::Da => Version::V5,
+            Format::Stock | Format::Nb | Format::Oa | Format::Da => Version::V5,
             Format::Pa | Format::Ea => Version::V6,
         }
     }

@@ -8,7 +8,7 @@ use halcyon_model::{NO_DELETION_TIME, NO_TIMESTAMP, uuid};
 use halcyon_sstable::format::listing;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::format::statistics::stats::CommitLogPosition;
-use halcyon_sstable::{Bases, SSTable, SSTableId};
+use halcyon_sstable::{Bases, SSTable, SSTableId, Version};
 
 use crate::Result;
 
@@ -67,6 +67,16 @@ pub(crate) fn bases(inputs: &[Arc<SSTable>]) -> Bases {
         local_deletion_time: times.min().map_or(Bases::NONE.local_deletion_time, i64::from),
         ttl: stats().map(|s| s.min_ttl).min().unwrap_or(Bases::NONE.ttl),
     }
+}
+
+/// The version to write instead of `wanted` if that cannot hold what the inputs may have. Statistics do not tell deletions from other
+/// negative timestamps: deletions are assumed.
+pub fn version_holding(
+    wanted: Version,
+    inputs: &[Arc<SSTable>],
+    late_expirations: bool,
+) -> Version {
+    wanted.holding(bases(inputs).timestamp < 0, late_expirations)
 }
 
 /// Sets repair state and commit log positions. All inputs have the same pending repair and transience.

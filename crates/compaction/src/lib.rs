@@ -16,7 +16,7 @@ pub mod txn_log;
 
 pub use claim::{Claim, claim};
 pub use error::{Error, Result};
-pub use identity::transaction_id;
+pub use identity::{transaction_id, version_holding};
 pub use interval::IntervalIndex;
 pub use overlap::PurgeBound;
 pub use plan::{Group, Kind, group_inputs, kind};

@@ -24,8 +24,8 @@ use halcyon_model::options::Compression;
 use halcyon_sstable::format::statistics::cardinality::Cardinality;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Descriptor, SSTable, SSTableId, SSTableScanner, SSTableWriter, ScanOptions, Version,
-    WriterOptions,
+    Descriptor, ExpirationOverflow, SSTable, SSTableId, SSTableScanner, SSTableWriter, ScanOptions,
+    Version, WriterOptions,
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
@@ -46,6 +46,7 @@ pub struct Settings {
     /// Keep the inputs instead of replacing them.
     pub keep_inputs: bool,
     pub version: Version,
+    pub expiration_overflow: ExpirationOverflow,
     /// `None`: uncompressed.
     pub compression: Option<Compression>,
     pub bloom_filter_fp_chance: f64,
@@ -412,6 +413,7 @@ impl<'a> Compaction<'a> {
             min_index_interval: self.settings.min_index_interval,
             column_index_size: self.settings.column_index_size,
             own_thread: self.settings.own_thread,
+            expiration_overflow: self.settings.expiration_overflow,
             provenance: self.provenance(),
         };
         let bases = identity::bases(inputs);

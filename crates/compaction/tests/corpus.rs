@@ -12,7 +12,7 @@ use halcyon_model::options::Compression;
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::Schema;
 use halcyon_sstable::format::listing;
-use halcyon_sstable::{Component, OpenOptions, SSTable};
+use halcyon_sstable::{Component, ExpirationOverflow, OpenOptions, SSTable};
 
 fn corpus() -> PathBuf {
     std::env::var_os("HALCYON_CORPUS")
@@ -61,6 +61,7 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
         ids: None,
         keep_inputs: true,
         version: first.descriptor().version,
+        expiration_overflow: ExpirationOverflow::Reject,
         compression: compression(first),
         bloom_filter_fp_chance: fp,
         min_index_interval: 128,

@@ -7,7 +7,10 @@ use arc_swap::ArcSwap;
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Inbox, Mesh};
 use halcyon_model::request::BatchKind;
+use halcyon_model::time::MAX_DELETION_TIME;
 use halcyon_schema::catalog::Catalog;
+use halcyon_sstable::Version;
+use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
 use halcyon_stream::TableId;
 
 use crate::background::Background;
@@ -23,6 +26,8 @@ use crate::{Error, Options, Result};
 pub struct Engine {
     pub(crate) disk: Disk,
     pub(crate) options: Options,
+    /// Of the SSTables that are written.
+    pub(crate) version: Version,
     pub(crate) catalog: ArcSwap<Catalog>,
     pub(crate) stores: ArcSwap<HashMap<TableId, Arc<Store>>>,
     pub(crate) mesh: Mesh<Shard>,
@@ -60,6 +65,11 @@ impl Engine {
 
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// The last second at which something can expire, by the version that is written (`Cell.getVersionedMaxDeletiontionTime`).
+    pub fn latest_expiration(&self) -> u32 {
+        if self.version.has_uint_deletion_time() { MAX_DELETION_TIME } else { LEGACY_LATEST }
     }
 
     pub fn disk(&self) -> &Disk {

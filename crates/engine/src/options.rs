@@ -54,7 +54,9 @@ pub struct Options {
     pub memtable_space: u64,
     /// `memtable_flush_writers`
     pub flush_writers: usize,
-    pub version: Version,
+    /// Of the SSTables that are written (`storage_compatibility_mode`, `sstable.selected_format`). `None`: the version that the last owner of the
+    /// directory could read: `nb`, as Cassandra without the setting, unless there are newer SSTables.
+    pub version: Option<Version>,
     /// `uuid_sstable_identifiers_enabled`
     pub uuid_sstable_identifiers: bool,
     /// `disk_access_mode`
@@ -97,7 +99,7 @@ impl Options {
             shards,
             memtable_space: 256 << 20,
             flush_writers: 1,
-            version: Version::OA,
+            version: Some(Version::OA),
             uuid_sstable_identifiers: true,
             read_mode: AccessMode::Auto,
             background_read_mode: AccessMode::Auto,

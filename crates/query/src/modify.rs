@@ -18,7 +18,6 @@ use halcyon_cql::plan::Plan;
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, ModifyPlan};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::request::{BatchKind, Consistency};
-use halcyon_model::time::MAX_DELETION_TIME;
 use halcyon_schema::catalog::TableKind;
 
 use crate::consistency;
@@ -45,11 +44,7 @@ fn bind(
     request: &Request<'_>,
 ) -> Result<BoundModification> {
     let bound = plan.bind(timestamp, &request.execution())?;
-    let latest = match coordinator.shard().engine().options().version.has_uint_deletion_time() {
-        true => MAX_DELETION_TIME,
-        false => u32::MAX / 2 - 1,
-    };
-    bound.check_expiration(latest)?;
+    bound.check_expiration(coordinator.shard().engine().latest_expiration())?;
     Ok(bound)
 }
 

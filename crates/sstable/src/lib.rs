@@ -25,4 +25,4 @@ pub use format::descriptor::{Component, Descriptor, SSTableId};
 pub use format::version::{Format, Version};
 pub use read::keys::{IndexWalk, KeyEntry, Keys};
 pub use read::sstable::{OpenOptions, SSTable, ScanOptions};
-pub use write::sstable_writer::{SSTableWriter, Sealed, WriterOptions};
+pub use write::sstable_writer::{ExpirationOverflow, SSTableWriter, Sealed, WriterOptions};

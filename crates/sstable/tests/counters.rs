@@ -7,7 +7,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, block_on};
 use halcyon_model::{Clusterings, CqlType, DeletionTime, NO_DELETION_TIME, NO_TTL, Partitioner};
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Descriptor, OpenOptions, SSTable, SSTableId, SSTableWriter, Version, WriterOptions,
+    Bases, Descriptor, ExpirationOverflow, OpenOptions, SSTable, SSTableId, SSTableWriter, Version,
+    WriterOptions,
 };
 use halcyon_stream::{Cell, Column, Fragment, Layout, PartitionKey, PartitionStart, RowBuf, Span};
 
@@ -22,6 +23,7 @@ fn options(partitioner: &Partitioner) -> WriterOptions {
         min_index_interval: 128,
         column_index_size: None,
         own_thread: false,
+        expiration_overflow: ExpirationOverflow::Reject,
         provenance: Provenance::new(partitioner.class_name(), 0.01),
     }
 }

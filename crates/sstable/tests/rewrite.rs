@@ -11,8 +11,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, block_on};
 use halcyon_model::options::Compression;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Component, Descriptor, OpenOptions, Result, SSTable, SSTableId, SSTableWriter,
-    ScanOptions, WriterOptions,
+    Bases, Component, Descriptor, ExpirationOverflow, OpenOptions, Result, SSTable, SSTableId,
+    SSTableWriter, ScanOptions, WriterOptions,
 };
 use halcyon_stream::FragmentStream;
 
@@ -40,6 +40,7 @@ fn options(sstable: &SSTable, keys: u64) -> WriterOptions {
         min_index_interval: 128,
         column_index_size: None,
         own_thread: false,
+        expiration_overflow: ExpirationOverflow::Reject,
         provenance,
     }
 }

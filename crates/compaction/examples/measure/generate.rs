@@ -23,7 +23,9 @@ use halcyon_model::{
     BoundKind, Clusterings, CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Partitioner,
 };
 use halcyon_sstable::format::statistics::collector::Provenance;
-use halcyon_sstable::{Bases, Descriptor, SSTableId, SSTableWriter, Version, WriterOptions};
+use halcyon_sstable::{
+    Bases, Descriptor, ExpirationOverflow, SSTableId, SSTableWriter, Version, WriterOptions,
+};
 use halcyon_stream::{
     Cell, Column, Fragment, Layout, Marker, PartitionKey, PartitionStart, RowBuf, RowDeletion,
 };
@@ -153,6 +155,7 @@ impl Fill {
             min_index_interval: 128,
             column_index_size: None,
             own_thread: true,
+            expiration_overflow: ExpirationOverflow::Reject,
             provenance: Provenance::new(layout.partitioner.class_name(), 0.01),
         };
         let bases =

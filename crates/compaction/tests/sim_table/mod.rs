@@ -11,7 +11,9 @@ use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, StreamOptions, block_on};
 use halcyon_model::options::Compression;
 use halcyon_sstable::format::listing;
-use halcyon_sstable::{Component, Descriptor, OpenOptions, SSTable, ScanOptions};
+use halcyon_sstable::{
+    Component, Descriptor, ExpirationOverflow, OpenOptions, SSTable, ScanOptions,
+};
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Row};
 
 pub(crate) const A: &str = "/a/ks/t";
@@ -198,6 +200,7 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         ids: None,
         keep_inputs: false,
         version: first.descriptor().version,
+        expiration_overflow: ExpirationOverflow::Reject,
         compression,
         bloom_filter_fp_chance: 0.01,
         min_index_interval: 128,

@@ -30,7 +30,7 @@ use halcyon_compaction::strategy::{Output, shard_boundaries};
 use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, write};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, StreamOptions, Thread};
-use halcyon_sstable::SSTableId;
+use halcyon_sstable::{ExpirationOverflow, SSTableId, Version};
 use halcyon_stream::TableId;
 
 use crate::engine::Engine;
@@ -317,6 +317,13 @@ impl Engine {
         Ok(opened)
     }
 
+    /// The version of a compaction's outputs. What was written in a version with late expirations stays in one.
+    fn output_version(&self, inputs: &[Arc<Live>]) -> Version {
+        let inputs: Vec<_> = inputs.iter().map(|live| live.sstable().clone()).collect();
+        let late = inputs.iter().any(|input| input.descriptor().version.has_uint_deletion_time());
+        halcyon_compaction::version_holding(self.version, &inputs, late)
+    }
+
     fn compaction_settings(
         &self,
         store: &Arc<Store>,
@@ -336,7 +343,8 @@ impl Engine {
             output: None,
             ids: Some(Arc::new(ids)),
             keep_inputs: false,
-            version: self.options.version,
+            version: self.output_version(inputs),
+            expiration_overflow: ExpirationOverflow::Cap,
             compression: options.compression(),
             bloom_filter_fp_chance: options.bloom_filter_fp_chance(),
             min_index_interval: options.min_index_interval(),

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use halcyon_compaction::txn_log::Transaction;
 use halcyon_io::Purpose;
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME};
+use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
 use halcyon_sstable::format::statistics::collector::Provenance;
-use halcyon_sstable::{Bases, Descriptor, SSTableWriter, WriterOptions};
+use halcyon_sstable::{
+    Bases, Descriptor, ExpirationOverflow, SSTableWriter, Version, WriterOptions,
+};
 use halcyon_stream::{FragmentStream, Layout, PartitionKey, RowBuf};
 
 use crate::engine::Engine;
@@ -40,7 +43,7 @@ impl Engine {
         }
         let schema = store.definition.load().schema.clone();
         let disk = &self.disk;
-        let version = self.options.version;
+        let version = version_holding(self.version, &memtable);
         let folder = store.roomiest(disk).await?.to_path_buf();
         let id = halcyon_compaction::transaction_id(disk);
         let mut transaction =
@@ -126,6 +129,7 @@ impl Engine {
             min_index_interval: schema.options.min_index_interval(),
             column_index_size: self.options.column_index_size,
             own_thread: false,
+            expiration_overflow: ExpirationOverflow::Cap,
             provenance: Provenance::new(partitioner, fp_chance),
         })
     }
@@ -146,6 +150,24 @@ fn flushed_layout(layout: &Arc<Layout>, memtable: &Memtable) -> Arc<Layout> {
         return layout.clone();
     }
     Arc::new(Layout { statics: Vec::new(), ..Layout::clone(layout) })
+}
+
+/// The version to write instead of `wanted` if that cannot hold the memtable. Where no version can (a deletion before 1970 beside an
+/// expiration after 2038), the expiration is capped.
+fn version_holding(wanted: Version, memtable: &Memtable) -> Version {
+    let (mut negative, mut late) = (false, false);
+    for (_, partition) in memtable.partitions() {
+        let ranges = partition.ranges().iter().map(|range| range.time);
+        negative |= ranges
+            .chain([partition.deletion()])
+            .any(|time| !time.is_live() && time.marked_for_delete_at < 0);
+        let late_at = |at: u32| at > LEGACY_LATEST && at != NO_DELETION_TIME;
+        late |= partition.static_row().into_iter().chain(partition.rows()).any(|row| {
+            late_at(row.parts.liveness.local_expiration_time)
+                || row.parts.cells.iter().any(|cell| late_at(cell.local_deletion_time))
+        });
+    }
+    wanted.holding(negative, late)
 }
 
 /// The minima, relative to which all values are stored (`EncodingStats`).

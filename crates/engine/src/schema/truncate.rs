@@ -72,7 +72,7 @@ impl Engine {
             sstables.iter().map(|live| live.descriptor().directory.clone()),
             "unknown",
             &id,
-            self.options.version,
+            self.version,
         )
         .await?;
         for live in sstables {

@@ -20,9 +20,9 @@ use halcyon_model::{NO_TIMESTAMP, Partitioner};
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::system_tables;
-use halcyon_sstable::SSTableId;
 use halcyon_sstable::format::listing;
 use halcyon_sstable::read::{CacheSizes, ReadCaches};
+use halcyon_sstable::{SSTableId, Version as SSTableVersion};
 use halcyon_stream::TableId;
 
 use crate::background::Background;
@@ -356,12 +356,23 @@ impl Opening {
         Ok(())
     }
 
+    /// See `Options::version`.
+    fn version_to_write(&self) -> SSTableVersion {
+        let newer = |live: &Arc<Live>| live.descriptor().version.has_uint_deletion_time();
+        let any = |store: &Arc<Store>| store.version.load().sstables().iter().any(newer);
+        self.options.version.unwrap_or_else(|| {
+            let any = self.stores.values().any(any);
+            if any { SSTableVersion::OA } else { SSTableVersion::NB }
+        })
+    }
+
     fn engine(
         self,
         catalog: Arc<Catalog>,
         locks: Vec<DirLock>,
         first_segment: u64,
     ) -> (Arc<Engine>, RecoveryReport) {
+        let version = self.version_to_write();
         let Opening { disk, options, stores, report, .. } = self;
         let (mesh, inboxes) = Mesh::new(options.shards, INBOX);
         let flushers = Arc::new(Background::start(
@@ -378,6 +389,7 @@ impl Opening {
             inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
             flushers,
             compactions,
+            version,
             health: Health::default(),
             batches: (0..options.shards).map(|_| BatchMetrics::default()).collect(),
             events: Events::default(),

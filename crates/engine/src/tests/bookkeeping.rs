@@ -24,7 +24,7 @@ pub(super) async fn lives(node: &Node, count: i32) -> Vec<Arc<Live>> {
         let mut memtable = Memtable::new(table.clone());
         memtable.apply(insert(&table, k, 1, k, i64::from(k))).expect("applied");
         let id = store.fresh_id(&engine.disk, &engine.options);
-        let descriptor = Descriptor::new(&store.directories[0], engine.options.version, id);
+        let descriptor = Descriptor::new(&store.directories[0], engine.version, id);
         engine.write_sstable(&descriptor, Arc::new(memtable)).await.expect("written");
         let schema = store.definition.load().schema.clone();
         let live = Live::open(&engine.disk, &descriptor, &schema, engine.options.read_mode).await;

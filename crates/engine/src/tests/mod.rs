@@ -1,6 +1,7 @@
 mod bookkeeping;
 mod commit_order;
 mod compaction;
+mod extremes;
 mod failures;
 mod point;
 mod row_cache;

@@ -4,12 +4,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use halcyon_compaction::Settings;
+use halcyon_compaction::{Settings, version_holding};
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{Disk, StreamOptions};
 use halcyon_model::options::{Compressed, Compression, Entries, MapOption, defaults};
 use halcyon_model::schema::TableSchema;
-use halcyon_sstable::{Format, SSTable, Version};
+use halcyon_sstable::{ExpirationOverflow, Format, SSTable, Version};
 
 use super::CompactArgs;
 use crate::failure::{Failure, Result};
@@ -105,6 +105,11 @@ fn version(args: &CompactArgs, inputs: &[Arc<SSTable>]) -> Result<(Version, Stri
         (Some(Format::Big), v) if v.format == Format::Bti => Version::OA,
         (_, v) => v,
     };
+    let holding = version_holding(version, inputs, false);
+    if holding != version {
+        let why = "what stores the timestamps below zero that inputs have";
+        return Ok((holding, format!("version {holding}: {why}")));
+    }
     Ok((version, format!("version {version}: what the Cassandra that wrote the inputs reads")))
 }
 
@@ -189,6 +194,7 @@ pub(super) fn choose(
         ids: None,
         keep_inputs: args.keep_inputs || args.output.is_some(),
         version,
+        expiration_overflow: ExpirationOverflow::Reject,
         compression,
         bloom_filter_fp_chance: fp_chance,
         min_index_interval: schema

@@ -161,21 +161,23 @@ impl Values {
         }
     }
 
-    fn version(&self) -> Result<Version> {
+    /// Cassandra without `storage_compatibility_mode` is in CASSANDRA_4.
+    fn version(&self) -> Result<Option<Version>> {
         let format = match self.node("sstable").map(|node| node.get("selected_format")) {
             Some(Some(Node::Scalar(format))) => format.clone(),
             _ => "big".to_owned(),
         };
-        let old = self.text("storage_compatibility_mode").as_deref() == Some("CASSANDRA_4");
-        match (format.as_str(), old) {
-            ("big", false) => Ok(Version::OA),
-            ("big", true) => Ok(Version::NB),
-            ("bti", false) => Ok(Version::DA),
-            ("bti", true) => Err(Error::Refused(
-                "sstable.selected_format `bti` cannot be read by Cassandra 4; set \
-                 storage_compatibility_mode to NONE, or the format to `big`"
+        let mode = self.text("storage_compatibility_mode");
+        match (format.as_str(), mode.as_deref()) {
+            ("big", None) => Ok(None),
+            ("big", Some("CASSANDRA_4")) => Ok(Some(Version::NB)),
+            ("big", Some(_)) => Ok(Some(Version::OA)),
+            ("bti", None | Some("CASSANDRA_4")) => Err(Error::Refused(
+                "Selected sstable format 'bti' is not available when in storage compatibility mode 'CASSANDRA_4'. \
+                 Set storage_compatibility_mode to NONE, or sstable.selected_format to big"
                     .to_owned(),
             )),
+            ("bti", Some(_)) => Ok(Some(Version::DA)),
             _ => Err(Error::Wrong {
                 key: "sstable.selected_format".to_owned(),
                 value: format,

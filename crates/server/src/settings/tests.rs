@@ -7,7 +7,7 @@ fn load(text: &str) -> Result<Settings> {
     Settings::load(Some(text), &Overrides::default(), MACHINE)
 }
 
-/// Proves what runs without any configuration: loopback, durable writes, the newest format of 5.0.
+/// Proves what runs without any configuration: loopback, durable writes, the format that the directory says.
 #[test]
 fn defaults() {
     let settings = Settings::load(None, &Overrides::default(), MACHINE).unwrap();
@@ -15,7 +15,7 @@ fn defaults() {
     assert_eq!(settings.engine.data_directories, [PathBuf::from("halcyon-data/data")]);
     assert_eq!(settings.engine.commitlog.directory, PathBuf::from("halcyon-data/commitlog"));
     assert_eq!(settings.engine.commitlog.sync, SyncMode::Batch);
-    assert_eq!(settings.engine.version, Version::OA);
+    assert_eq!(settings.engine.version, None);
     assert_eq!(settings.engine.shards, 4);
     assert_eq!(settings.transport.max_frame_size, 16 << 20);
     assert_eq!(settings.transport.idle_timeout, None);
@@ -29,7 +29,7 @@ fn a_stock_file_is_taken() {
     assert_eq!(settings.cluster_name.as_deref(), Some("Test Cluster"));
     let sync = SyncMode::Periodic { period: Duration::from_secs(10) };
     assert_eq!(settings.engine.commitlog.sync, sync);
-    assert_eq!(settings.engine.version, Version::NB);
+    assert_eq!(settings.engine.version, Some(Version::NB));
     assert!(settings.meaningless.contains(&"hinted_handoff_enabled"));
     assert!(!settings.meaningless.contains(&"cluster_name"));
     let listed: BTreeMap<_, _> = settings.listed.into_iter().collect();
@@ -66,11 +66,11 @@ fn the_command_line_goes_first() {
         rackdc: None,
     };
     let text = "native_transport_port: 9\nrpc_address: 127.0.0.2\nshards: 3\nio_engine: uring\n\
-                sstable:\n  selected_format: bti\n";
+                storage_compatibility_mode: NONE\nsstable:\n  selected_format: bti\n";
     let settings = Settings::load(Some(text), &overrides, MACHINE).unwrap();
     assert_eq!(settings.transport.address.to_string(), "[::1]:7");
     assert_eq!(settings.engine.shards, 2);
-    assert_eq!(settings.engine.version, Version::DA);
+    assert_eq!(settings.engine.version, Some(Version::DA));
     assert_eq!(settings.disk.backend, Some(BackendChoice::Pool));
     assert_eq!(settings.engine.saved_caches_directory, PathBuf::from("/d/saved_caches"));
 }

@@ -17,6 +17,8 @@ use crate::{Error, Result};
 
 const LIVE: u8 = 0x80;
 const LEGACY_NO_DELETION_TIME: i32 = i32::MAX;
+/// The last second that versions before oa can store, 2038-01-19T03:14:06Z (`Cell.MAX_DELETION_TIME_2038_LEGACY_CAP`).
+pub const LEGACY_LATEST: u32 = LEGACY_NO_DELETION_TIME as u32 - 1;
 
 /// Bytes that `write_deletion_time` writes.
 pub fn deletion_time_len(version_is_oa_or_later: bool, deletion: &DeletionTime) -> usize {
@@ -34,9 +36,7 @@ pub fn write_deletion_time(
             LEGACY_NO_DELETION_TIME
         } else {
             // The legacy field ends in 2038; Cassandra caps it one below "none".
-            i32::try_from(deletion.local_deletion_time)
-                .unwrap_or(i32::MAX)
-                .min(LEGACY_NO_DELETION_TIME - 1)
+            deletion.local_deletion_time.min(LEGACY_LATEST) as i32
         };
         out.put_i32(local);
         out.put_i64(marked);

@@ -134,6 +134,17 @@ impl Version {
         }
     }
 
+    /// The version to write for data with deletions at negative timestamps, or expirations after 2038. Only `nb` stores the former: from oa
+    /// on, a deletion time has no room for a sign, and Cassandra takes what it wrote for such a deletion for corruption. Only versions
+    /// since oa store the latter.
+    pub fn holding(self, negative_deletions: bool, late_expirations: bool) -> Version {
+        match (negative_deletions, late_expirations, self.has_uint_deletion_time()) {
+            (true, _, true) => Version::NB,
+            (false, true, false) => Version::OA,
+            _ => self,
+        }
+    }
+
     /// BTI, or BIG from `letters` on.
     fn since(self, big: Version) -> bool {
         self.format == Format::Bti || self.letters >= big.letters
@@ -247,6 +258,18 @@ mod tests {
             let found: String =
                 Version::ALL.iter().map(|v| if feature(*v) { 'x' } else { '-' }).collect();
             assert_eq!(found, *expected, "row {row}");
+        }
+    }
+
+    /// A version is replaced only if it cannot hold the data.
+    #[test]
+    fn the_version_that_holds_the_data() {
+        for version in [Version::NB, Version::OA, Version::PA, Version::DA, Version::EA] {
+            assert_eq!(version.holding(false, false), version);
+            assert_eq!(version.holding(true, false), Version::NB);
+            assert_eq!(version.holding(true, true), Version::NB);
+            let late = if version == Version::NB { Version::OA } else { version };
+            assert_eq!(version.holding(false, true), late);
         }
     }
 

@@ -14,16 +14,16 @@ use halcyon_io::{AccessMode, Disk, Purpose, WriteOptions};
 use halcyon_model::clustering::Position;
 use halcyon_model::counter::CounterContext;
 use halcyon_model::options::Compression;
-use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_model::{BoundKind, DeletionTime, NO_DELETION_TIME};
 use halcyon_stream::{
-    Column, ColumnShape, Fragment, Layout, Marker, PartitionKey, PartitionStart, Row, RowParts,
-    Statics, Validator,
+    Column, ColumnShape, Fragment, Layout, Marker, PartitionKey, PartitionStart, Row, RowBuf,
+    RowParts, Statics, Validator,
 };
 
 use crate::data::chunk_write::{DataTarget, DataWriter};
 use crate::data::encode::RowEncoder;
 use crate::data::{Bases, decode::row_flags};
-use crate::format::deletion_time::write_deletion_time;
+use crate::format::deletion_time::{LEGACY_LATEST, write_deletion_time};
 use crate::format::statistics::collector::{MetadataCollector, Provenance};
 use crate::row_index::Block;
 use crate::write::index_files::IndexFiles;
@@ -46,8 +46,19 @@ pub struct WriterOptions {
     pub column_index_size: Option<u64>,
     /// Compress and write on a thread of its own.
     pub own_thread: bool,
+    pub expiration_overflow: ExpirationOverflow,
     /// What the data does not tell; its compression ratio is filled in.
     pub provenance: Provenance,
+}
+
+/// The treatment of expirations that the version has no room for: those after 2038 in `nb` (`expiration_date_overflow_policy`,
+/// CASSANDRA-14092).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExpirationOverflow {
+    #[default]
+    Reject,
+    /// Expire at the last second that the version can store.
+    Cap,
 }
 
 /// An SSTable that is complete and durable.
@@ -184,14 +195,14 @@ impl SSTableWriter {
         }
         match fragment {
             Fragment::Start(start) => self.start(start),
-            Fragment::Static(row) => {
-                self.check_legacy_times(row)?;
-                self.encoder.row(Statics::Static, row, 0, self.data.buffer());
-                self.collect(Statics::Static, row);
-                self.close_header();
-                Ok(())
-            }
-            Fragment::Row(row) => self.row(row),
+            Fragment::Static(row) => match self.capped(row)? {
+                None => self.static_row(row),
+                Some(capped) => self.static_row(capped.row()),
+            },
+            Fragment::Row(row) => match self.capped(row)? {
+                None => self.row(row),
+                Some(capped) => self.row(capped.row()),
+            },
             Fragment::Marker(marker) => self.marker(marker),
             Fragment::End => self.end(),
         }
@@ -212,20 +223,32 @@ impl SSTableWriter {
         Error::Invalid(format!("{}: refused to write: {what}", self.descriptor))
     }
 
-    /// `nb` has no room for deletion times after 2038.
-    fn check_legacy_times(&self, row: Row<'_>) -> Result<()> {
-        if self.descriptor.version.has_uint_deletion_time() {
-            return Ok(());
+    /// The row with the expirations that the version can store, if it has others.
+    #[inline]
+    fn capped(&self, row: Row<'_>) -> Result<Option<Box<RowBuf>>> {
+        let fits = |seconds: u32| seconds == NO_DELETION_TIME || seconds <= LEGACY_LATEST;
+        if self.descriptor.version.has_uint_deletion_time()
+            || fits(row.liveness.local_expiration_time)
+                && row.cells.iter().all(|c| fits(c.local_deletion_time))
+        {
+            return Ok(None);
         }
-        let fits = |seconds: u32| seconds == u32::MAX || seconds < i32::MAX as u32;
-        let liveness_fits = fits(row.liveness.local_expiration_time);
-        if liveness_fits && row.cells.iter().all(|c| fits(c.local_deletion_time)) {
-            return Ok(());
+        if self.options.expiration_overflow == ExpirationOverflow::Reject {
+            return Err(Error::Invalid(format!(
+                "{}: an expiration after 2038-01-19 cannot be stored in version {}; write oa or later",
+                self.descriptor, self.descriptor.version
+            )));
         }
-        Err(Error::Invalid(format!(
-            "{}: an expiration after 2038-01-19 cannot be stored in version {}; write oa or later",
-            self.descriptor, self.descriptor.version
-        )))
+        let mut capped = Box::new(RowBuf::new());
+        capped.copy_from(row);
+        let RowParts { liveness, cells, .. } = &mut capped.parts;
+        let of_cells = cells.iter_mut().map(|cell| &mut cell.local_deletion_time);
+        for time in of_cells.chain([&mut liveness.local_expiration_time]) {
+            if !fits(*time) {
+                *time = LEGACY_LATEST;
+            }
+        }
+        Ok(Some(capped))
     }
 
     fn start(&mut self, start: PartitionStart<'_>) -> Result<()> {
@@ -263,9 +286,15 @@ impl SSTableWriter {
         self.block.open_at_start = self.open;
     }
 
+    fn static_row(&mut self, row: Row<'_>) -> Result<()> {
+        self.encoder.row(Statics::Static, row, 0, self.data.buffer());
+        self.collect(Statics::Static, row);
+        self.close_header();
+        Ok(())
+    }
+
     #[inline]
     fn row(&mut self, row: Row<'_>) -> Result<()> {
-        self.check_legacy_times(row)?;
         let at = self.data.position() - self.partition_start;
         let position = row.position(self.layout.clusterings.len());
         self.note_first(position);

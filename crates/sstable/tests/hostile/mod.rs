@@ -10,8 +10,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, StreamOptions, block_on};
 use halcyon_sstable::format::listing;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Component, Descriptor, Error, OpenOptions, Result, SSTable, SSTableId, SSTableWriter,
-    ScanOptions, WriterOptions,
+    Bases, Component, Descriptor, Error, ExpirationOverflow, OpenOptions, Result, SSTable,
+    SSTableId, SSTableWriter, ScanOptions, WriterOptions,
 };
 use halcyon_stream::{Fragment, FragmentStream, Row};
 
@@ -218,6 +218,7 @@ async fn copy(disk: &Disk, sstable: &SSTable, to: &Descriptor) -> Result<u64> {
         min_index_interval: 128,
         column_index_size: Some(256),
         own_thread: false,
+        expiration_overflow: ExpirationOverflow::Reject,
         provenance: Provenance::new("org.apache.cassandra.dht.Murmur3Partitioner".into(), 0.01),
     };
     let layout = sstable.layout().clone();

@@ -7,8 +7,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, block_on};
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::verify::VerifyReport;
 use halcyon_sstable::{
-    Bases, Component, Descriptor, OpenOptions, SSTable, SSTableId, SSTableWriter, ScanOptions,
-    Version, WriterOptions,
+    Bases, Component, Descriptor, ExpirationOverflow, OpenOptions, SSTable, SSTableId,
+    SSTableWriter, ScanOptions, Version, WriterOptions,
 };
 use halcyon_stream::FragmentStream;
 
@@ -126,6 +126,7 @@ impl Copy {
                 min_index_interval: 2,
                 column_index_size: Some(64),
                 own_thread: false,
+                expiration_overflow: ExpirationOverflow::Reject,
                 provenance: Provenance::new(partitioner, 0.01),
             };
             disk.create_dir_all(&directory).await.expect("creates");

@@ -17,7 +17,7 @@ use crate::page::{Column, Page, plain, table};
 use crate::plot::{Bars, Section};
 use crate::process::CpuOf;
 use crate::programs::Programs;
-use crate::record::{Contender, Figures, Record, Target};
+use crate::record::{Contender, Measurements, Record, Target};
 use crate::server::{Plan, Server, Sync};
 
 const BLOB: usize = 200;
@@ -175,7 +175,7 @@ impl Bench {
         let mut arguments = vec![dir.display().to_string()];
         arguments.extend_from_slice(words);
         let measured = self.programs.commitlog_bench(&arguments)?;
-        let figures = COLUMNS.iter().fold(Figures::default(), |figures, column| {
+        let figures = COLUMNS.iter().fold(Measurements::default(), |figures, column| {
             figures.with(column.key, measured[column.key].as_f64().unwrap_or(f64::NAN))
         });
         self.invocation.record.add(heading, who, figures);
@@ -251,7 +251,7 @@ pub(crate) fn page(record: &Record) -> Result<Page> {
         title: "E4: the commit log",
         targets: target(record).into_iter().collect(),
         sections: vec![format!(
-            "## Figures\n\n{}",
+            "## Measurements\n\n{}",
             table(record, Some(""), plain(&headings), COLUMNS)
         )],
         method: include_str!("../E4/method.md"),

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::latency::{Latencies, nanos_since};
-use super::record::{Contender, Figures, Record, Target};
+use super::record::{Contender, Measurements, Record, Target};
 use crate::Result;
 
 const BLOCK: usize = 4096;
@@ -34,7 +34,7 @@ pub(super) fn measure(record: &mut Record, folder: &Path, time: Duration) -> Res
     });
     let _ = fs::remove_file(&path);
     for (mode, all) in measured.map_err(|e| format!("{}: {e}", path.display()))? {
-        let figures = Figures::default().latencies("", &all);
+        let figures = Measurements::default().latencies("", &all);
         record.add(HEADING, &Contender::new("device", mode), figures);
     }
     Ok(())

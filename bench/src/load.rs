@@ -19,7 +19,7 @@ use super::latency::{Latencies, nanos_since};
 use crate::Result;
 use crate::connection::Connection;
 use crate::process::CpuOf;
-use crate::record::Figures;
+use crate::record::Measurements;
 
 pub(super) const CONNECTIONS: usize = 2;
 /// Of bytes that values are cut from: so many that no compressor finds one twice in a chunk.
@@ -99,9 +99,9 @@ impl Completed {
         self.operations as f64 / self.seconds.max(1e-9)
     }
 
-    pub(super) fn figures(&self, server_cpu_seconds: f64) -> Figures {
+    pub(super) fn figures(&self, server_cpu_seconds: f64) -> Measurements {
         let by_operation = |seconds: f64| 1e6 * seconds / self.operations.max(1) as f64;
-        Figures::default()
+        Measurements::default()
             .with("per_second", self.rate())
             .latencies("", &self.latencies)
             .with("server_cpu_us", by_operation(server_cpu_seconds))

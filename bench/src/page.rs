@@ -189,7 +189,7 @@ pub(crate) fn profile(record: &Record, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Contender, Figures};
+    use crate::record::{Contender, Measurements};
 
     /// A table has a row for each contender; what was not measured stays empty; a method's braces are filled, and an unknown name is
     /// an error.
@@ -199,8 +199,8 @@ mod tests {
             &[Column::new("per second", "rate", 0), Column::new("wait", "wait", 1).unit(" µs")];
         let mut record = Record::new("E0", serde_json::json!({ "rounds": 2 }));
         let (ours, theirs) = (Contender::new("halcyon", "a"), Contender::new("5.0.9", "b"));
-        record.add("1 client", &ours, Figures::default().with("rate", 10.0).with("wait", 1.0));
-        record.add("1 client", &theirs, Figures::default().with("rate", 5.0));
+        record.add("1 client", &ours, Measurements::default().with("rate", 10.0).with("wait", 1.0));
+        record.add("1 client", &theirs, Measurements::default().with("rate", 5.0));
         record.miss("no device".to_owned());
         let tables = table(&record, Some("clients"), [("1 client", "1")], COLUMNS);
         let mut page = Page {

@@ -336,7 +336,7 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Contender, Figures};
+    use crate::record::{Contender, Measurements};
 
     #[test]
     fn places_on_axes() {
@@ -356,7 +356,7 @@ mod tests {
     fn bars_have_their_labels() {
         let mut record = Record::new("E0", serde_json::Value::Null);
         let who = Contender::new("halcyon", "in a mode with a rather long name");
-        record.add("here", &who, Figures::default().with("rate", 1234.0));
+        record.add("here", &who, Measurements::default().with("rate", 1234.0));
         let columns = [Column::new("per second", "rate", 0)];
         let plot =
             Bars { title: "a plot", columns: &columns, sections: vec![Section::plain("here")] };

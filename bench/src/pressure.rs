@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::record::Figures;
+use super::record::Measurements;
 
 /// Counters of the whole machine, since its start.
 #[derive(Clone, Default)]
@@ -55,7 +55,7 @@ impl Pressure {
     }
 
     /// µs in which some task (`some`) or all (`full`) waited for `cpu`, `io` or `memory`, where the kernel counts them; and pages.
-    pub(super) fn figures(&self, to: Figures) -> Figures {
+    pub(super) fn figures(&self, to: Measurements) -> Measurements {
         let stalls =
             self.stalls.iter().map(|(what, micros)| (format!("stalled_us {what}"), micros));
         let pages = self.pages.iter().map(|(name, count)| (format!("pages {name}"), count));

@@ -42,12 +42,12 @@ impl Contender {
     }
 }
 
-/// Figures of a turn, in the order in which they are given; not a number where one could not be measured.
+/// Measurements of a turn, in the order in which they are given; not a number where one could not be measured.
 #[derive(Default)]
-pub(crate) struct Figures(Vec<(String, f64)>);
+pub(crate) struct Measurements(Vec<(String, f64)>);
 
-impl Figures {
-    pub(crate) fn with(mut self, name: &str, value: f64) -> Figures {
+impl Measurements {
+    pub(crate) fn with(mut self, name: &str, value: f64) -> Measurements {
         self.0.push((name.to_owned(), value));
         self
     }
@@ -57,7 +57,7 @@ impl Figures {
     }
 
     /// Quantiles and the like, their names behind a prefix.
-    pub(crate) fn latencies(self, prefix: &str, all: &Latencies) -> Figures {
+    pub(crate) fn latencies(self, prefix: &str, all: &Latencies) -> Measurements {
         let named = [
             ("mean_us", all.mean),
             ("p50_us", all.p50),
@@ -123,7 +123,7 @@ impl Record {
         Ok(serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display()))?)
     }
 
-    pub(crate) fn add(&mut self, heading: &str, who: &Contender, figures: Figures) {
+    pub(crate) fn add(&mut self, heading: &str, who: &Contender, figures: Measurements) {
         self.add_with(heading, who, figures, Value::Null);
     }
 
@@ -131,7 +131,7 @@ impl Record {
         &mut self,
         heading: &str,
         who: &Contender,
-        Figures(figures): Figures,
+        Measurements(figures): Measurements,
         details: Value,
     ) {
         const SHOWN: usize = 8;
@@ -261,7 +261,11 @@ mod tests {
         let (ours, theirs) = (Contender::new("halcyon", "a"), Contender::new("5.0.9", "b"));
         for (who, rate, wait) in [(&ours, 10.0, 1.0), (&theirs, 5.0, f64::NAN), (&ours, 30.0, 3.0)]
         {
-            record.add("1 client", who, Figures::default().with("rate", rate).with("wait", wait));
+            record.add(
+                "1 client",
+                who,
+                Measurements::default().with("rate", rate).with("wait", wait),
+            );
         }
         let text = serde_json::to_string(&record).expect("a record");
         let record: Record = serde_json::from_str(&text).expect("the same record");

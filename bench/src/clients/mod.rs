@@ -23,7 +23,7 @@ use crate::page::{Column, Page, plain};
 use crate::plot::{Bars, Section};
 use crate::process::CpuOf;
 use crate::programs::Programs;
-use crate::record::{Contender, Figures, Record, Target};
+use crate::record::{Contender, Measurements, Record, Target};
 use crate::server::{Plan, Server, Sync};
 use crate::{Result, flush};
 
@@ -172,7 +172,7 @@ impl Bench {
         if clients == 1 && server.is_halcyon() {
             let empty = Load { in_flight: 1, ..self.load(Request::Empty, seconds / 4.0) };
             let all = empty.run_with(server.port, 1)?.latencies;
-            let figures = Figures::default().latencies("", &all);
+            let figures = Measurements::default().latencies("", &all);
             self.invocation.record.add(ROUND_TRIP, &server.contender, figures);
         }
         let waits =
@@ -194,7 +194,7 @@ impl Bench {
     }
 }
 
-fn figures(clients: usize, completed: &Completed, cpu: f64, waits: Option<&Waits>) -> Figures {
+fn figures(clients: usize, completed: &Completed, cpu: f64, waits: Option<&Waits>) -> Measurements {
     let under_way = completed.rate() * completed.latencies.mean / 1e6;
     let wait = |share| waits.and_then(|waits| waits.below_us(share)).unwrap_or(f64::NAN);
     completed
@@ -226,7 +226,7 @@ pub(crate) fn page(record: &Record) -> Result<Page> {
         title: "E5: durable writes by clients",
         targets: targets(record, &headings),
         sections: vec![format!(
-            "## Figures\n\n{}",
+            "## Measurements\n\n{}",
             crate::page::table(record, Some(""), plain(&headings), COLUMNS)
         )],
         method: include_str!("../../E5/method.md"),

@@ -26,7 +26,7 @@ use crate::parse_size;
 use crate::process::Cost;
 use crate::profile;
 use crate::programs::Programs;
-use crate::record::{Contender, Figures, Spread};
+use crate::record::{Contender, Measurements, Spread};
 
 const MIB: f64 = 1_048_576.0;
 /// Raw bytes that the codec's bound is measured on: enough for a steady rate.
@@ -101,14 +101,14 @@ struct Run {
 }
 
 impl Run {
-    fn figures(&self, set: &DataSet) -> Figures {
+    fn figures(&self, set: &DataSet) -> Measurements {
         let Run { cost, content, .. } = self;
         let bytes = |bytes: Option<u64>| bytes.map_or(f64::NAN, |bytes| bytes as f64);
         let content = |name: &str| content[name].as_f64().unwrap_or(0.0);
         let data_bytes = set.data_bytes() as f64;
         let cached = bytes(self.cached_inputs) + bytes(self.cached_outputs);
         let moved = set.file_bytes() as f64 + content("file_bytes");
-        Figures::default()
+        Measurements::default()
             .with("seconds", cost.seconds)
             .with("raw_mib_per_second", data_bytes / MIB / cost.seconds.max(1e-9))
             .with("cpu_seconds", cost.cpu_seconds)

@@ -25,7 +25,7 @@ use crate::load::{Random, random_bytes};
 use crate::machine::files_below;
 use crate::paced::{Asked, Outcome, Paced, Sample};
 use crate::programs::Programs;
-use crate::record::{Contender, Figures};
+use crate::record::{Contender, Measurements};
 use crate::server::{Plan, Server, Sync};
 
 /// Stretches that a run is looked at in.
@@ -145,7 +145,7 @@ impl Bench {
                 };
                 Latencies::of(of_class().filter(due).map(|sample| sample.nanos).collect())
             };
-            let figures = Figures::default()
+            let figures = Measurements::default()
                 .latencies("", &part(0.0, 1.0))
                 // The start is left out: a JVM compiles, caches are empty.
                 .with("first_p99_us", part(0.1, 0.4).p99)
@@ -161,7 +161,7 @@ impl Bench {
         let last = looks.last().copied().unwrap_or_default();
         let most = looks.iter().map(|look| look.messages_bytes).max().unwrap_or(0);
         let received = seconds * self.arguments.messages * self.arguments.body as f64;
-        let figures = Figures::default()
+        let figures = Measurements::default()
             .with("received_bytes", received)
             .with("messages_bytes_at_most", most as f64)
             .with("messages_bytes_at_the_end", last.messages_bytes as f64)

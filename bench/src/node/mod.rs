@@ -26,7 +26,7 @@ use crate::invocation::{Common, Invocation};
 use crate::load::{CONNECTIONS, Load, Request, Table, Until};
 use crate::process::{CpuOf, resident};
 use crate::programs::Programs;
-use crate::record::{Contender, Figures};
+use crate::record::{Contender, Measurements};
 use crate::server::{Plan, Server, Sync};
 use crate::{Result, flush, machine, profile};
 
@@ -198,7 +198,7 @@ impl Bench {
     fn started(&mut self, server: Server, sync: Sync, counts: bool) -> Result<()> {
         if counts {
             sleep(COMES_TO_REST.min(Duration::from_secs_f64(self.arguments.seconds)));
-            let figures = Figures::default()
+            let figures = Measurements::default()
                 .with("seconds", server.start_seconds)
                 .with("resident_bytes", resident(server.pid) as f64);
             self.invocation.record.add(START, &server.contender, figures);

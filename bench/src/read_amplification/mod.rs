@@ -26,7 +26,7 @@ use crate::paced::{Outcome, Paced, Requests};
 use crate::page::{Column, Page, plain, table};
 use crate::plot::{Bars, Section};
 use crate::programs::Programs;
-use crate::record::{Contender, Figures, Record, Target};
+use crate::record::{Contender, Measurements, Record, Target};
 use read_ahead::ReadAhead;
 use subject::{Subject, chunk_table, stored};
 
@@ -194,7 +194,7 @@ impl Bench {
         let read = (after.bytes_read - before.bytes_read) as f64;
         let (stored, row) = stored(&subject.tables, of.name).unwrap_or((f64::NAN, f64::NAN));
         let own = own_after.zip(own_before).map_or(f64::NAN, |(a, b)| (a - b) as f64);
-        let figures = Figures::default()
+        let figures = Measurements::default()
             .with(READ, read / queries / 1024.0)
             .with("own_kib_per_query", own / queries / 1024.0)
             .with(CHUNK, aligned_chunk(stored, row, chunk << 10) / 1024.0)
@@ -220,7 +220,7 @@ pub(crate) fn page(record: &Record) -> Result<Page> {
         title: "E3: device bytes of a single-row read",
         targets: targets(record),
         sections: vec![format!(
-            "## Figures\n\n{}",
+            "## Measurements\n\n{}",
             table(record, Some(""), plain(&headings), COLUMNS)
         )],
         method: include_str!("../../E3/method.md"),

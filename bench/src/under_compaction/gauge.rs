@@ -10,7 +10,7 @@ use crate::connection::Connection;
 use crate::histogram::Histogram;
 use crate::pressure::Pressure;
 use crate::process::{Cost, Watch};
-use crate::record::Figures;
+use crate::record::Measurements;
 use crate::server::Server;
 
 const IO_LATENCY: &str = "SELECT purpose, below_ns, operations FROM halcyon_views.io_latency";
@@ -33,7 +33,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    pub(super) fn figures(&self, to: Figures) -> Figures {
+    pub(super) fn figures(&self, to: Measurements) -> Measurements {
         let (cost, device) = (&self.cost, &self.cost.device);
         self.pressure.figures(
             to.with("server_cpu_seconds", cost.cpu_seconds)

@@ -22,7 +22,7 @@ use crate::block_trace::BlockTrace;
 use crate::latency::Latencies;
 use crate::machine::{self, Device, drop_page_cache};
 use crate::paced::{Asked, Outcome, Paced, Sample};
-use crate::record::Figures;
+use crate::record::Measurements;
 use crate::standstill::{Gap, Standstill};
 
 /// Reads go on for a moment before anything is measured.
@@ -72,7 +72,7 @@ impl Phase {
 /// What was measured of a phase.
 pub(super) struct Stretch {
     pub(super) phase: Phase,
-    pub(super) figures: Figures,
+    pub(super) figures: Measurements,
     pub(super) details: Value,
 }
 
@@ -232,7 +232,7 @@ fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch 
     let stood_still = gaps.map(|(begin, end)| 1e3 * (*end - *begin).as_secs_f64());
     let seconds = asked.samples.last().map_or(1.0, |sample| sample.due.as_secs_f64());
     let bytes = |bytes: Option<u64>| bytes.map_or(f64::NAN, |bytes| bytes as f64);
-    let mut figures = Figures::default().with("seconds", (until - from).as_secs_f64());
+    let mut figures = Measurements::default().with("seconds", (until - from).as_secs_f64());
     figures = answers(figures, "hot_", &within, HOT);
     figures = answers(figures, "cold_", &within, COLD);
     figures = figures
@@ -247,7 +247,7 @@ fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch 
     Stretch { phase, figures: measured.figures(figures), details: measured.details() }
 }
 
-fn answers(to: Figures, prefix: &str, samples: &[&Sample], class: u8) -> Figures {
+fn answers(to: Measurements, prefix: &str, samples: &[&Sample], class: u8) -> Measurements {
     let of_class: Vec<&&Sample> = samples.iter().filter(|s| s.class == class).collect();
     let with = |outcome: Outcome| of_class.iter().filter(|s| s.outcome == outcome).count() as f64;
     let slow = of_class.iter().filter(|s| s.nanos > SLOW_NANOS).count() as f64;

@@ -4,9 +4,9 @@ use crate::lz4::Lz4Compressor;
 use crate::{Method, Result, deflate, lz4, snappy, zstd};
 
 /// Keeps what an algorithm can use again between blocks.
-pub struct Compressor(State);
+pub struct Compressor(Context);
 
-enum State {
+enum Context {
     Lz4(Lz4Compressor),
     Snappy(Box<snap::raw::Encoder>),
     Deflate(flate2::Compress),
@@ -16,30 +16,30 @@ enum State {
 impl Compressor {
     pub fn new(method: Method) -> Result<Compressor> {
         Ok(Compressor(match method {
-            Method::Lz4 => State::Lz4(Lz4Compressor::new()),
-            Method::Snappy => State::Snappy(Box::new(snap::raw::Encoder::new())),
-            Method::Deflate { level } => State::Deflate(deflate::compressor(level)),
-            Method::Zstd { level, checksum } => State::Zstd(zstd::compressor(level, checksum)?),
+            Method::Lz4 => Context::Lz4(Lz4Compressor::new()),
+            Method::Snappy => Context::Snappy(Box::new(snap::raw::Encoder::new())),
+            Method::Deflate { level } => Context::Deflate(deflate::compressor(level)),
+            Method::Zstd { level, checksum } => Context::Zstd(zstd::compressor(level, checksum)?),
         }))
     }
 
     /// Most bytes that a block of `len` bytes can take.
     pub fn bound(&self, len: usize) -> usize {
         match &self.0 {
-            State::Lz4(_) => lz4::bound(len),
-            State::Snappy(_) => snappy::bound(len),
-            State::Deflate(_) => deflate::bound(len),
-            State::Zstd(_) => zstd::bound(len),
+            Context::Lz4(_) => lz4::bound(len),
+            Context::Snappy(_) => snappy::bound(len),
+            Context::Deflate(_) => deflate::bound(len),
+            Context::Zstd(_) => zstd::bound(len),
         }
     }
 
     /// Compresses `input` into `output`, which has at least [`Self::bound`] bytes. Returns the length of the block.
     pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize> {
         match &mut self.0 {
-            State::Lz4(lz4) => lz4.compress(input, output),
-            State::Snappy(encoder) => snappy::compress(encoder, input, output),
-            State::Deflate(zlib) => deflate::compress(zlib, input, output),
-            State::Zstd(zstd) => zstd::compress(zstd, input, output),
+            Context::Lz4(lz4) => lz4.compress(input, output),
+            Context::Snappy(encoder) => snappy::compress(encoder, input, output),
+            Context::Deflate(zlib) => deflate::compress(zlib, input, output),
+            Context::Zstd(zstd) => zstd::compress(zstd, input, output),
         }
     }
 

@@ -3,9 +3,9 @@
 use crate::{Algorithm, Error, Result, deflate, lz4, snappy, zstd};
 
 /// Keeps what an algorithm can use again between blocks.
-pub struct Decompressor(State);
+pub struct Decompressor(Context);
 
-enum State {
+enum Context {
     Lz4,
     Snappy,
     Deflate(flate2::Decompress),
@@ -15,24 +15,24 @@ enum State {
 impl Decompressor {
     pub fn new(algorithm: Algorithm) -> Result<Decompressor> {
         Ok(Decompressor(match algorithm {
-            Algorithm::Lz4 => State::Lz4,
-            Algorithm::Snappy => State::Snappy,
-            Algorithm::Deflate => State::Deflate(flate2::Decompress::new(true)),
-            Algorithm::Zstd => State::Zstd(zstd::decompressor(None)?),
+            Algorithm::Lz4 => Context::Lz4,
+            Algorithm::Snappy => Context::Snappy,
+            Algorithm::Deflate => Context::Deflate(flate2::Decompress::new(true)),
+            Algorithm::Zstd => Context::Zstd(zstd::decompressor(None)?),
         }))
     }
 
     /// For zstd frames that were written with this dictionary.
     pub fn with_dictionary(dictionary: &[u8]) -> Result<Decompressor> {
-        Ok(Decompressor(State::Zstd(zstd::decompressor(Some(dictionary))?)))
+        Ok(Decompressor(Context::Zstd(zstd::decompressor(Some(dictionary))?)))
     }
 
     fn algorithm(&self) -> Algorithm {
         match &self.0 {
-            State::Lz4 => Algorithm::Lz4,
-            State::Snappy => Algorithm::Snappy,
-            State::Deflate(_) => Algorithm::Deflate,
-            State::Zstd(_) => Algorithm::Zstd,
+            Context::Lz4 => Algorithm::Lz4,
+            Context::Snappy => Algorithm::Snappy,
+            Context::Deflate(_) => Algorithm::Deflate,
+            Context::Zstd(_) => Algorithm::Zstd,
         }
     }
 
@@ -40,10 +40,10 @@ impl Decompressor {
     pub fn decompress(&mut self, block: &[u8], output: &mut [u8]) -> Result<()> {
         let expected = output.len();
         let got = match &mut self.0 {
-            State::Lz4 => lz4::decompress(block, output),
-            State::Snappy => snappy::decompress(block, output),
-            State::Deflate(zlib) => deflate::decompress(zlib, block, output),
-            State::Zstd(zstd) => zstd::decompress(zstd, block, output),
+            Context::Lz4 => lz4::decompress(block, output),
+            Context::Snappy => snappy::decompress(block, output),
+            Context::Deflate(zlib) => deflate::decompress(zlib, block, output),
+            Context::Zstd(zstd) => zstd::decompress(zstd, block, output),
         }?;
         if got == expected { Ok(()) } else { Err(Error::Length { got, expected }) }
     }

@@ -199,12 +199,12 @@ pub(crate) type Finished = (io::Result<usize>, AlignedBuf);
 
 /// An operation that the kernel has. Dropping it lets the operation run to its end.
 pub(crate) struct InFlight {
-    state: State,
+    state: IoState,
     meter: Meter,
     submitted: Instant,
 }
 
-enum State {
+enum IoState {
     Ring { waiting: Submit<RegionIo>, backend: Backend },
     Done(Finished, Seen),
     Taken,
@@ -241,7 +241,7 @@ impl InFlight {
         let Some((waiting, backend)) = queued else {
             panic!("an I/O future was polled outside halcyon_io::block_on");
         };
-        let mut this = InFlight { state: State::Ring { waiting, backend }, meter, submitted };
+        let mut this = InFlight { state: IoState::Ring { waiting, backend }, meter, submitted };
         // compio submits at the first poll; the waker is replaced when someone waits.
         let _ = this.poll_finished(&mut Context::from_waker(Waker::noop()));
         this
@@ -252,7 +252,7 @@ impl InFlight {
         meter.histograms.submitted(meter.purpose);
         meter.histograms.completed(meter.purpose);
         let submitted = Clock::system().now();
-        InFlight { state: State::Done(finished, Seen::After(1)), meter, submitted }
+        InFlight { state: IoState::Done(finished, Seen::After(1)), meter, submitted }
     }
 
     /// Waits for an operation that was queued just now: its latency is the device's. Dropped, it
@@ -265,10 +265,10 @@ impl InFlight {
     /// Waits for an operation that ran while the thread did other things. On a ring, one whose end
     /// is seen as soon as it is asked for ended at an unknown time before.
     pub(crate) async fn finish_overlapped(&mut self) -> Finished {
-        let on_ring = matches!(self.state, State::Ring { backend: Backend::Uring, .. });
+        let on_ring = matches!(self.state, IoState::Ring { backend: Backend::Uring, .. });
         let asked = Clock::system().now();
         poll_fn(|cx| self.poll_finished(cx)).await;
-        if let State::Done(_, seen @ Seen::After(_)) = &mut self.state
+        if let IoState::Done(_, seen @ Seen::After(_)) = &mut self.state
             && let Seen::After(nanos) = *seen
             && on_ring
             && self.submitted + Duration::from_nanos(nanos) - asked < SEEN_AT_ONCE
@@ -280,7 +280,7 @@ impl InFlight {
 
     #[expect(clippy::expect_used, reason = "an operation keeps its buffer to its end")]
     fn poll_finished(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let State::Ring { waiting, .. } = &mut self.state else { return Poll::Ready(()) };
+        let IoState::Ring { waiting, .. } = &mut self.state else { return Poll::Ready(()) };
         let Poll::Ready(BufResult(outcome, mut operation)) = Pin::new(waiting).poll(cx) else {
             return Poll::Pending;
         };
@@ -288,13 +288,13 @@ impl InFlight {
         let completed = operation.completed.unwrap_or(self.submitted);
         let nanos = (completed - self.submitted).as_nanos() as u64;
         let buffer = operation.buffer.take().expect("the buffer of an operation");
-        self.state = State::Done((outcome, buffer), Seen::After(nanos));
+        self.state = IoState::Done((outcome, buffer), Seen::After(nanos));
         Poll::Ready(())
     }
 
     fn take_finished(&mut self) -> Finished {
-        match mem::replace(&mut self.state, State::Taken) {
-            State::Done(finished, seen) => {
+        match mem::replace(&mut self.state, IoState::Taken) {
+            IoState::Done(finished, seen) => {
                 let outcome = finished.0.as_ref().map(|done| *done).map_err(|_| ());
                 self.meter.histograms.observed(self.meter.purpose, outcome, seen);
                 finished
@@ -306,7 +306,7 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        if let State::Ring { waiting, .. } = mem::replace(&mut self.state, State::Taken) {
+        if let IoState::Ring { waiting, .. } = mem::replace(&mut self.state, IoState::Taken) {
             // Outside `block_on` nothing is in the kernel: it drained before it returned.
             backend::with_entered(|entered| entered.runtime().spawn(waiting).detach());
         }

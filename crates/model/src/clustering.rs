@@ -276,6 +276,28 @@ pub struct Position<'a> {
     pub serialized: &'a [u8],
 }
 
+/// A position with its own bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PositionBuf {
+    pub kind: BoundKind,
+    /// Number of values in `serialized`.
+    pub count: usize,
+    pub serialized: Vec<u8>,
+}
+
+impl PositionBuf {
+    pub fn position(&self) -> Position<'_> {
+        Position { kind: self.kind, count: self.count, serialized: &self.serialized }
+    }
+}
+
+impl From<Position<'_>> for PositionBuf {
+    fn from(position: Position<'_>) -> PositionBuf {
+        let Position { kind, count, serialized } = position;
+        PositionBuf { kind, count, serialized: serialized.to_vec() }
+    }
+}
+
 #[derive(Debug)]
 pub struct ClusteringValues<'a> {
     columns: &'a [ClusteringColumn],

@@ -12,7 +12,7 @@ use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::TableKind;
 
 use crate::modify::Batchlog;
-use crate::scan::{Bounds, Moment};
+use crate::scan::{ReadLimits, ScanContext};
 use crate::{
     Error, Outcome, QueryOptions, Replayed, RequestLimits, Result, VirtualTables, modify, schema,
     select,
@@ -92,10 +92,9 @@ impl Request<'_> {
         }
     }
 
-    /// What may move to another shard.
-    pub(crate) fn moment(&self, consistency: Consistency, bounds: Bounds) -> Moment {
-        Moment {
-            bounds,
+    pub(crate) fn scan_context(&self, consistency: Consistency, limits: ReadLimits) -> ScanContext {
+        ScanContext {
+            limits,
             now_micros: self.now_micros,
             now_seconds: self.now_seconds,
             protocol_version: self.protocol_version,

@@ -4,12 +4,11 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
-mod aggregate;
 mod consistency;
 mod coordinator;
 mod error;
 mod limits;
-mod live;
+mod live_rows;
 mod modify;
 mod mutations;
 mod outcome;

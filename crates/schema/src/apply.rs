@@ -13,14 +13,14 @@ use halcyon_syntax::ast::{
     CreateTable, CreateType, CreateView, Name, QualifiedName, Statement, StatementKind,
     TableChange, TypeChange,
 };
-use halcyon_syntax::lexer::Place;
+use halcyon_syntax::lexer::Location;
 
 type Key = (String, String);
 
 pub(super) struct Drafts {
     keyspace: String,
     types: BTreeMap<String, BTreeMap<String, FieldTexts>>,
-    tables: BTreeMap<Key, (Place, TableDraft)>,
+    tables: BTreeMap<Key, (Location, TableDraft)>,
     notes: Vec<Note>,
 }
 
@@ -34,8 +34,8 @@ impl Drafts {
         }
     }
 
-    fn note(&mut self, place: Place, text: impl Into<String>) {
-        self.notes.push(Note { place, text: text.into() });
+    fn note(&mut self, location: Location, text: impl Into<String>) {
+        self.notes.push(Note { location, text: text.into() });
     }
 
     fn key(&self, name: &QualifiedName) -> Key {
@@ -60,7 +60,7 @@ impl Drafts {
                 let found = self.types.get_mut(&keyspace).and_then(|types| types.remove(&key));
                 if found.is_none() && !if_exists {
                     return Err(invalid(
-                        name.place,
+                        name.location,
                         format!("type {keyspace}.{key} does not exist"),
                     ));
                 }
@@ -73,7 +73,7 @@ impl Drafts {
             StatementKind::DropTable { name, if_exists }
             | StatementKind::DropView { name, if_exists } => self.drop_table(&name, if_exists)?,
             StatementKind::Skipped { what } => {
-                self.note(statement.place, format!("{what}: skipped, it shapes no table"));
+                self.note(statement.location, format!("{what}: skipped, it shapes no table"));
             }
             // Neither rows nor what stands beside tables shape them.
             _ => {}
@@ -84,7 +84,7 @@ impl Drafts {
     fn no_table(&self, name: &QualifiedName) -> halcyon_syntax::Error {
         let (keyspace, table) = self.key(name);
         invalid(
-            name.place,
+            name.location,
             format!("table {keyspace}.{table} does not exist (nothing above creates it)"),
         )
     }
@@ -103,7 +103,7 @@ impl Drafts {
             if create.if_not_exists {
                 return Ok(());
             }
-            return Err(invalid(create.name.place, format!("type {name} exists already")));
+            return Err(invalid(create.name.location, format!("type {name} exists already")));
         }
         let mut fields = FieldTexts::new();
         add_fields(&mut fields, create.fields, false)?;
@@ -123,7 +123,7 @@ impl Drafts {
             if if_exists {
                 return Ok(());
             }
-            return Err(invalid(name.place, format!("type {keyspace}.{key} does not exist")));
+            return Err(invalid(name.location, format!("type {keyspace}.{key} does not exist")));
         };
         match change {
             TypeChange::Add { if_not_exists, fields: more } => {
@@ -136,7 +136,7 @@ impl Drafts {
                         None if if_exists => {}
                         None => {
                             return Err(invalid(
-                                from.place,
+                                from.location,
                                 format!("type {key} has no field {}", from.text),
                             ));
                         }
@@ -145,7 +145,7 @@ impl Drafts {
                 Ok(())
             }
             TypeChange::Retype { field, .. } => {
-                Err(invalid(field.place, "fields of a type cannot change their types"))
+                Err(invalid(field.location, "fields of a type cannot change their types"))
             }
         }
     }
@@ -162,9 +162,12 @@ impl Drafts {
             if if_not_exists || known.same_shape(&draft) {
                 return Ok(());
             }
-            return Err(invalid(name.place, format!("table {}.{} exists already", key.0, key.1)));
+            return Err(invalid(
+                name.location,
+                format!("table {}.{} exists already", key.0, key.1),
+            ));
         }
-        self.tables.insert(key, (name.place, draft));
+        self.tables.insert(key, (name.location, draft));
         Ok(())
     }
 
@@ -199,7 +202,7 @@ impl Drafts {
         for name in &wanted {
             if !table.columns.contains_key(&name.text) {
                 return Err(invalid(
-                    name.place,
+                    name.location,
                     format!("table {} has no column {}", table.name, name.text),
                 ));
             }
@@ -212,7 +215,7 @@ impl Drafts {
                     kind: ColumnKind::Regular,
                     position: 0,
                     descending: false,
-                    place: Some(create.name.place),
+                    location: Some(create.name.location),
                 };
                 draft.columns.insert(name.clone(), regular);
             }
@@ -244,7 +247,7 @@ impl Drafts {
                             "column {} is dropped without USING TIMESTAMP: nothing says which of its cells are older, so all are kept",
                             column.text
                         );
-                        self.notes.push(Note { place: column.place, text });
+                        self.notes.push(Note { location: column.location, text });
                     }
                 }
                 Ok(())
@@ -274,7 +277,7 @@ impl Drafts {
         let mut schema = Schema { notes: self.notes, ..Schema::default() };
         let none = BTreeMap::new();
         let mut catalog: Option<(String, UserTypeCatalog)> = None;
-        for ((keyspace, _), (place, draft)) in &self.tables {
+        for ((keyspace, _), (location, draft)) in &self.tables {
             let types = match &catalog {
                 Some((of, types)) if of == keyspace => types,
                 _ => {
@@ -284,7 +287,7 @@ impl Drafts {
                 }
             };
             let finished = draft.finish(types);
-            schema.insert(finished.map_err(|e| invalid(e.place.unwrap_or(*place), e.what))?);
+            schema.insert(finished.map_err(|e| invalid(e.location.unwrap_or(*location), e.what))?);
         }
         Ok(schema)
     }

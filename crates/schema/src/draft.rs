@@ -8,12 +8,12 @@ use halcyon_model::options::TableOptions;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
 
 use super::types::UserTypeCatalog;
-use halcyon_syntax::lexer::Place;
+use halcyon_syntax::lexer::Location;
 
 /// Why a draft is not a valid table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftError {
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     pub what: String,
 }
 
@@ -23,12 +23,12 @@ pub struct ColumnDraft {
     /// In CQL.
     pub type_text: String,
     pub kind: ColumnKind,
-    /// Place in the partition key or among the clustering columns.
+    /// Location in the partition key or among the clustering columns.
     pub position: usize,
     /// Clustering columns only.
     pub descending: bool,
     /// Where the type stands, if in a text.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct DroppedDraft {
     pub name: String,
     pub type_text: String,
     pub kind: ColumnKind,
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// µs; `i64::MIN` where nothing says when, so that no cell is taken for dropped.
     pub dropped_time: i64,
 }
@@ -69,8 +69,8 @@ impl TableDraft {
     pub(super) fn same_shape(&self, other: &TableDraft) -> bool {
         let shape = |draft: &TableDraft| {
             let mut draft = draft.clone();
-            draft.columns.values_mut().for_each(|column| column.place = None);
-            draft.dropped.iter_mut().for_each(|column| column.place = None);
+            draft.columns.values_mut().for_each(|column| column.location = None);
+            draft.dropped.iter_mut().for_each(|column| column.location = None);
             draft
         };
         shape(self) == shape(other)
@@ -78,15 +78,15 @@ impl TableDraft {
 
     /// Resolves the types and puts the columns into the order of files.
     pub fn finish(&self, types: &UserTypeCatalog) -> Result<TableSchema, DraftError> {
-        let parse = |column: &str, text: &str, place: Option<Place>| {
+        let parse = |column: &str, text: &str, location: Option<Location>| {
             types.parse(text).map_err(|e| {
                 let what = format!("column {column} of table {}.{}: {e}", self.keyspace, self.name);
-                DraftError { place, what }
+                DraftError { location, what }
             })
         };
         let mut of_kind: BTreeMap<u8, Vec<(usize, ColumnDef)>> = BTreeMap::new();
         for (name, draft) in &self.columns {
-            let mut cql_type = parse(name, &draft.type_text, draft.place)?;
+            let mut cql_type = parse(name, &draft.type_text, draft.location)?;
             if draft.descending {
                 cql_type = CqlType::Reversed(Box::new(cql_type));
             }
@@ -102,7 +102,7 @@ impl TableDraft {
         for column in &self.dropped {
             dropped.push(DroppedColumn {
                 name: column.name.clone(),
-                cql_type: parse(&column.name, &column.type_text, column.place)?,
+                cql_type: parse(&column.name, &column.type_text, column.location)?,
                 kind: column.kind,
                 dropped_time: column.dropped_time,
             });
@@ -121,7 +121,7 @@ impl TableDraft {
         };
         if schema.partition_key.is_empty() {
             let what = format!("table {}.{} has no partition key", self.keyspace, self.name);
-            return Err(DraftError { place: None, what });
+            return Err(DraftError { location: None, what });
         }
         Ok(schema)
     }

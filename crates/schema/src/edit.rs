@@ -16,7 +16,7 @@ pub(super) fn add_fields(
             if if_not_exists {
                 continue;
             }
-            return Err(invalid(name.place, format!("field {} exists already", name.text)));
+            return Err(invalid(name.location, format!("field {} exists already", name.text)));
         }
         fields.push((name.text, field_type.text));
     }
@@ -27,7 +27,7 @@ pub(super) fn no_column(draft: &TableDraft, name: &Name) -> Error {
     let known: Vec<&str> = draft.columns.keys().map(String::as_str).take(20).collect();
     let what =
         format!("table {} has no column {} (it has {})", draft.name, name.text, known.join(", "));
-    invalid(name.place, what)
+    invalid(name.location, what)
 }
 
 pub(super) fn add_columns(
@@ -41,7 +41,7 @@ pub(super) fn add_columns(
                 continue;
             }
             let what = format!("table {} has a column {} already", draft.name, column.name.text);
-            return Err(invalid(column.name.place, what));
+            return Err(invalid(column.name.location, what));
         }
         let kind = if column.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         let added = ColumnDraft {
@@ -49,7 +49,7 @@ pub(super) fn add_columns(
             kind,
             position: 0,
             descending: false,
-            place: Some(column.column_type.place),
+            location: Some(column.column_type.location),
         };
         draft.columns.insert(column.name.text, added);
     }
@@ -67,13 +67,13 @@ pub(super) fn drop_column(
     };
     if column.kind.is_key() {
         let what = format!("column {} is part of the primary key and cannot be dropped", name.text);
-        return Err(invalid(name.place, what));
+        return Err(invalid(name.location, what));
     }
     let dropped = DroppedDraft {
         name: name.text.clone(),
         type_text: column.type_text.clone(),
         kind: column.kind,
-        place: column.place,
+        location: column.location,
         dropped_time: timestamp.unwrap_or(i64::MIN),
     };
     // A column that is dropped again: the last time counts.
@@ -86,7 +86,7 @@ pub(super) fn drop_column(
 pub(super) fn rename(draft: &mut TableDraft, from: &Name, to: Name, if_exists: bool) -> Result<()> {
     if draft.columns.contains_key(&to.text) {
         let what = format!("table {} has a column {} already", draft.name, to.text);
-        return Err(invalid(to.place, what));
+        return Err(invalid(to.location, what));
     }
     match draft.columns.remove(&from.text) {
         Some(column) => {
@@ -108,7 +108,7 @@ pub(super) fn set_primary_key(draft: &mut TableDraft, key: &PrimaryKey) -> Resul
             };
             if column.kind != ColumnKind::Regular {
                 let what = format!("column {} cannot be in the primary key (again)", name.text);
-                return Err(invalid(name.place, what));
+                return Err(invalid(name.location, what));
             }
             column.kind = kind;
             column.position = position;
@@ -128,7 +128,7 @@ pub(super) fn set_properties(draft: &mut TableDraft, properties: &Properties) ->
                     "CLUSTERING ORDER BY names {}, which is no clustering column",
                     name.text
                 );
-                return Err(invalid(name.place, what));
+                return Err(invalid(name.location, what));
             }
         }
     }

@@ -29,7 +29,7 @@ mod types;
 use std::collections::BTreeMap;
 
 use halcyon_model::schema::TableSchema;
-use halcyon_syntax::lexer::Place;
+use halcyon_syntax::lexer::Location;
 use halcyon_syntax::parse_statements;
 pub use halcyon_syntax::{Error, Result};
 
@@ -44,13 +44,13 @@ pub use types::{FieldTexts, UserTypeCatalog};
 /// A remark on the text that is not an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    pub place: Place,
+    pub location: Location,
     pub text: String,
 }
 
 impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "line {} {}", self.place, self.text)
+        write!(f, "line {} {}", self.location, self.text)
     }
 }
 
@@ -84,6 +84,6 @@ impl Schema {
     }
 }
 
-fn invalid(place: Place, what: impl Into<String>) -> Error {
-    Error::Invalid { place, what: what.into() }
+fn invalid(location: Location, what: impl Into<String>) -> Error {
+    Error::Invalid { location, what: what.into() }
 }

@@ -23,7 +23,7 @@ pub(super) fn apply(
     }
     match (options.validate_numbers(), stated.last()) {
         (Err(error), Some(last)) => {
-            Err(Error::Invalid { place: last.name.place, what: error.to_string() })
+            Err(Error::Invalid { location: last.name.location, what: error.to_string() })
         }
         _ => Ok(id),
     }
@@ -31,7 +31,7 @@ pub(super) fn apply(
 
 fn apply_one(options: &mut TableOptions, option: &TableOption) -> Result<Option<[u8; 16]>> {
     let name = option.name.text.as_str();
-    let refused = |what: String| Error::Invalid { place: option.name.place, what };
+    let refused = |what: String| Error::Invalid { location: option.name.location, what };
     match (name, given(&option.value)) {
         ("id", Given::Text(text)) => {
             return uuid(text).map(Some).ok_or_else(|| refused("Invalid table id".to_owned()));

@@ -6,13 +6,12 @@ mod corpus;
 use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, DiskOptions, Random, block_on, random};
-use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::clustering::{ClusteringValue, PositionBuf};
 use halcyon_model::{BoundKind, Clusterings};
 use halcyon_sstable::read::{CacheSizes, RangeStart, ReadCaches, SSTableReader};
 use halcyon_sstable::{Descriptor, OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{
-    BoundBuf, Fragment, FragmentStream, GrammarError, PartitionKey, Slice, SliceFilter, Slices,
-    Validator,
+    Fragment, FragmentStream, GrammarError, PartitionKey, Slice, SliceFilter, Slices, Validator,
 };
 
 use corpus::{corpus, sstables_below};
@@ -23,7 +22,7 @@ enum Seen {
     Start(Vec<u8>),
     Static(String),
     Row(String),
-    Marker(BoundBuf, String, String),
+    Marker(PositionBuf, String, String),
     End,
 }
 
@@ -42,7 +41,7 @@ fn seen(fragment: Fragment<'_>) -> Seen {
         Fragment::Static(of) => Seen::Static(row(of)),
         Fragment::Row(of) => Seen::Row(row(of)),
         Fragment::Marker(m) => {
-            let bound = BoundBuf {
+            let bound = PositionBuf {
                 kind: m.position.kind,
                 count: m.position.count,
                 serialized: m.position.serialized.to_vec(),
@@ -78,7 +77,7 @@ fn backwards(forwards: &[Seen]) -> Vec<Seen> {
     let rest = forwards[head..forwards.len() - 1].iter().rev();
     all.extend(rest.map(|fragment| match fragment {
         Seen::Marker(bound, close, open) => {
-            let bound = BoundBuf { kind: bound.kind.reversed(), ..bound.clone() };
+            let bound = PositionBuf { kind: bound.kind.reversed(), ..bound.clone() };
             Seen::Marker(bound, open.clone(), close.clone())
         }
         other => other.clone(),
@@ -106,12 +105,17 @@ async fn partitions(disk: &Disk, sstable: &SSTable) -> Partitions {
 }
 
 /// A prefix of a row's clustering as a bound.
-fn bound(clusterings: &Clusterings, row: &[u8], kind: BoundKind, random: &mut Random) -> BoundBuf {
+fn bound(
+    clusterings: &Clusterings,
+    row: &[u8],
+    kind: BoundKind,
+    random: &mut Random,
+) -> PositionBuf {
     let values: Vec<ClusteringValue<'_>> = clusterings.values(row, clusterings.len()).collect();
     let count = 1 + random.below(values.len() as u64) as usize;
     let mut serialized = Vec::new();
     clusterings.write(&values[..count], &mut serialized);
-    BoundBuf { kind, count, serialized }
+    PositionBuf { kind, count, serialized }
 }
 
 /// Slices whose bounds lie at rows of the partition.
@@ -144,7 +148,7 @@ fn slices(clusterings: &Clusterings, rows: &[Vec<u8>], random: &mut Random) -> S
     if random.chance(1, 8) {
         all.slices.last_mut().expect("one").end = None;
     }
-    let ordered = |a: Option<&BoundBuf>, b: Option<&BoundBuf>| match (a, b) {
+    let ordered = |a: Option<&PositionBuf>, b: Option<&PositionBuf>| match (a, b) {
         (Some(a), Some(b)) => clusterings.compare(a.position(), b.position()).is_lt(),
         _ => true,
     };

@@ -16,6 +16,7 @@ mod layout;
 mod merge;
 mod merge_row;
 mod mutation;
+mod primed;
 mod purge;
 mod slice_filter;
 mod slices;
@@ -28,7 +29,8 @@ pub use fragment::{
 pub use layout::{Column, ColumnShape, Layout, LayoutError, Statics};
 pub use merge::Merge;
 pub use merge_row::{MergeError, RowMerger};
-pub use mutation::{BoundBuf, Mutation, RangeTombstone, TableId};
+pub use mutation::{Mutation, RangeTombstone, TableId};
+pub use primed::Primed;
 pub use purge::{Purge, PurgeRule, PurgeStats};
 pub use slice_filter::{SeekRows, SliceFilter};
 pub use slices::{Slice, Slices};

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use halcyon_model::clustering::Position;
-use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_model::DeletionTime;
+use halcyon_model::clustering::PositionBuf;
 
 use crate::fragment::{PartitionKey, RowBuf};
 use crate::layout::Layout;
@@ -14,26 +14,11 @@ use crate::layout::Layout;
 /// A table's id in `system_schema.tables`.
 pub type TableId = [u8; 16];
 
-/// A clustering bound: a clustering prefix, and whether the bound is before or after it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BoundBuf {
-    pub kind: BoundKind,
-    /// Number of values in `serialized`.
-    pub count: usize,
-    pub serialized: Vec<u8>,
-}
-
-impl BoundBuf {
-    pub fn position(&self) -> Position<'_> {
-        Position { kind: self.kind, count: self.count, serialized: &self.serialized }
-    }
-}
-
 /// The deletion of all rows between two bounds; `start` has an opening kind, `end` a closing one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeTombstone {
-    pub start: BoundBuf,
-    pub end: BoundBuf,
+    pub start: PositionBuf,
+    pub end: PositionBuf,
     pub time: DeletionTime,
 }
 

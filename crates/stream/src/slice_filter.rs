@@ -16,10 +16,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use halcyon_model::DeletionTime;
+use halcyon_model::clustering::PositionBuf;
 
 use crate::fragment::{Fragment, FragmentStream, Marker};
 use crate::layout::Layout;
-use crate::mutation::BoundBuf;
 use crate::slices::Slices;
 
 /// A stream that can seek within a partition. Both methods are optional: a stream that stays where it is remains correct.
@@ -28,7 +28,7 @@ pub trait SeekRows: FragmentStream {
     /// range tombstone that is open there, or `None` if the stream did not move.
     async fn seek_rows(
         &mut self,
-        _bound: &BoundBuf,
+        _bound: &PositionBuf,
     ) -> Result<Option<Option<DeletionTime>>, Self::Error> {
         Ok(None)
     }
@@ -87,7 +87,7 @@ impl<S: SeekRows> SliceFilter<S> {
     }
 
     /// The order of the held fragment and a bound; `None` at the end of the partition.
-    fn against(&self, bound: &BoundBuf) -> Option<Ordering> {
+    fn against(&self, bound: &PositionBuf) -> Option<Ordering> {
         let clusterings = &self.layout.clusterings;
         let position = self.inner.fragment().position(clusterings.len())?;
         Some(clusterings.compare(position, bound.position()))

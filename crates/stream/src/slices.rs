@@ -3,17 +3,16 @@
 use std::cmp::Ordering;
 
 use halcyon_model::BoundKind;
-use halcyon_model::clustering::Position;
+use halcyon_model::clustering::{Position, PositionBuf};
 
 use crate::layout::Layout;
-use crate::mutation::BoundBuf;
 
 /// All rows between two bounds; `None` is the start or end of the partition. The bounds are in clustering order in reversed reads
 /// too: `start` has an opening kind (`InclusiveStart`, `ExclusiveStart`), `end` a closing one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slice {
-    pub start: Option<BoundBuf>,
-    pub end: Option<BoundBuf>,
+    pub start: Option<PositionBuf>,
+    pub end: Option<PositionBuf>,
 }
 
 impl Slice {
@@ -49,7 +48,7 @@ impl Slice {
     }
 }
 
-fn position(bound: &Option<BoundBuf>, open: BoundKind) -> Position<'_> {
+fn position(bound: &Option<PositionBuf>, open: BoundKind) -> Position<'_> {
     match bound {
         Some(bound) => bound.position(),
         None => Position { kind: open, count: 0, serialized: &[] },

@@ -38,7 +38,7 @@ struct Cell {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Live {
+struct KeyLiveness {
     timestamp: i64,
     is_expiring: bool,
     local: u32,
@@ -47,7 +47,7 @@ struct Live {
 
 #[derive(Debug, Clone, Default)]
 struct Row {
-    live: BTreeSet<Live>,
+    live: BTreeSet<KeyLiveness>,
     deletions: BTreeSet<Deletion>,
     columns: BTreeSet<Deletion>,
     /// By column and path.
@@ -112,7 +112,7 @@ fn event(dice: &mut Dice, history: &mut History) {
         5 | 6 => {
             let expiring = dice.below(2) == 1;
             let (local, ttl) = (3 + dice.below(12) as u32, 1 + dice.below(3) as i32);
-            row.live.insert(Live {
+            row.live.insert(KeyLiveness {
                 timestamp: dice.below(7) as i64,
                 is_expiring: expiring,
                 local: if expiring { local } else { 0 },

@@ -1,16 +1,16 @@
 //! Why a text was refused, and where.
 
-use crate::lexer::Place;
+use crate::lexer::Location;
 
-/// Fix the text at the place that is named, and try again.
+/// Correct the text at the location in the message, and try again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// `SyntaxException`: the text is not CQL. The message is Cassandra's, and usually has the position.
     #[error("{message}")]
-    Syntax { place: Place, message: String },
+    Syntax { location: Location, message: String },
     /// The text is CQL, but what it says cannot be.
-    #[error("line {place} {what}")]
-    Invalid { place: Place, what: String },
+    #[error("line {location} {what}")]
+    Invalid { location: Location, what: String },
     /// `InvalidRequestException`: the message is Cassandra's.
     #[error("{0}")]
     InvalidRequest(String),
@@ -31,10 +31,10 @@ pub enum Error {
 }
 
 impl Error {
-    pub fn place(&self) -> Place {
+    pub fn location(&self) -> Location {
         match self {
-            Error::Syntax { place, .. } | Error::Invalid { place, .. } => *place,
-            _ => Place { line: 1, column: 0 },
+            Error::Syntax { location, .. } | Error::Invalid { location, .. } => *location,
+            _ => Location { line: 1, column: 0 },
         }
     }
 

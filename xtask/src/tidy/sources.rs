@@ -31,6 +31,9 @@ pub(super) fn check() -> Result<Vec<String>> {
     for (path, text, code) in sources {
         let shown = path.strip_prefix(&root).unwrap_or(&path).to_owned();
         findings.extend(forbidden_name(&shown));
+        if path.with_extension("").is_dir() && !is_test_path(&shown) {
+            findings.push(format!("{}: has children, so it is a mod.rs", shown.display()));
+        }
         findings.extend(long_lines(&shown, &text, &code));
         let is_production = !tests.contains(&path) && !is_test_path(&shown);
         let code = if is_production { mask::without_tests(&code) } else { code };

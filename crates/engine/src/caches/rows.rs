@@ -17,7 +17,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_model::BoundKind;
-use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Row, TableId};
+use halcyon_model::clustering::PositionBuf;
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Row, TableId};
 use quick_cache::unsync::Cache;
 use quick_cache::{DefaultHashBuilder, Weighter};
 
@@ -34,7 +35,7 @@ pub(crate) struct Head {
     definition: Arc<Definition>,
     pub(crate) partition: Partition,
     /// The bound after the last row; `None` if the head is the whole partition.
-    pub(crate) end: Option<BoundBuf>,
+    pub(crate) end: Option<PositionBuf>,
     bytes: usize,
 }
 
@@ -210,7 +211,7 @@ where
         if live >= rows {
             end = collector.last_row().map(|row| {
                 let serialized = row.row().clustering.to_vec();
-                BoundBuf { kind: BoundKind::InclEnd, count, serialized }
+                PositionBuf { kind: BoundKind::InclEnd, count, serialized }
             });
         }
         if collector.bytes() > most {

@@ -24,7 +24,7 @@ use halcyon_stream::{PartitionKey, Slices, TableId};
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::Live;
+use crate::version::LiveSSTable;
 use crate::{Error, Read, ReadTarget, Result, Shard};
 
 /// Far larger than any saved cache.
@@ -55,7 +55,7 @@ impl fmt::Display for SavedCache {
 
 /// An entry to warm: a partition in one SSTable, or in the row cache.
 enum Wanted {
-    Position(Arc<Live>, PartitionKey),
+    Position(Arc<LiveSSTable>, PartitionKey),
     Head(Arc<Store>, PartitionKey),
 }
 
@@ -136,7 +136,7 @@ impl Engine {
         let mut numbers = HashMap::new();
         for store in self.stores.load().values() {
             let version = store.version.load();
-            let big = |live: &&Arc<Live>| live.descriptor().version.format == Format::Big;
+            let big = |live: &&Arc<LiveSSTable>| live.descriptor().version.format == Format::Big;
             for live in version.sstables().iter().filter(big) {
                 if metadata.tables.last().is_none_or(|(id, _)| *id != store.id) {
                     metadata.tables.push((store.id, String::new()));
@@ -222,13 +222,16 @@ impl Engine {
     }
 
     /// The live SSTables of the metadata, and their tables.
-    fn saved_sstables(&self, metadata: &SavedMetadata) -> Vec<Option<(Arc<Store>, Arc<Live>)>> {
+    fn saved_sstables(
+        &self,
+        metadata: &SavedMetadata,
+    ) -> Vec<Option<(Arc<Store>, Arc<LiveSSTable>)>> {
         let stores = self.stores.load();
         let by_id = |(id, index): &(TableId, String)| {
             let store = stores.get(id).filter(|_| index.is_empty())?;
             let version = store.version.load();
             let live = version.sstables().iter().map(|live| (live.descriptor().id, live.clone()));
-            Some((store, live.collect::<BTreeMap<SSTableId, Arc<Live>>>()))
+            Some((store, live.collect::<BTreeMap<SSTableId, Arc<LiveSSTable>>>()))
         };
         let tables: Vec<_> = metadata.tables.iter().map(by_id).collect();
         let find = |saved: &SavedSSTable| {

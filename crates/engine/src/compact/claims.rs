@@ -11,13 +11,13 @@ use futures_util::lock::OwnedMutexGuard;
 
 #[derive(Default)]
 pub(crate) struct Claims {
-    state: Mutex<State>,
+    state: Mutex<ClaimSet>,
     /// Held by the closer.
     closing: Arc<futures_util::lock::Mutex<()>>,
 }
 
 #[derive(Default)]
-struct State {
+struct ClaimSet {
     /// Serial numbers.
     taken: HashSet<u64>,
     held: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Closed {
 }
 
 impl Claims {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ClaimSet> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,7 +55,7 @@ impl Claims {
         Some((self.take(&mut state, serials), chosen))
     }
 
-    fn take(self: &Arc<Claims>, state: &mut State, serials: Vec<u64>) -> Claim {
+    fn take(self: &Arc<Claims>, state: &mut ClaimSet, serials: Vec<u64>) -> Claim {
         state.taken.extend(&serials);
         state.held += 1;
         Claim { claims: self.clone(), serials }

@@ -17,7 +17,7 @@ use halcyon_sstable::Error as SSTable;
 use crate::engine::Engine;
 use crate::options::DiskFailurePolicy;
 use crate::store::Store;
-use crate::version::Live;
+use crate::version::LiveSSTable;
 use crate::{Error, Event};
 
 const BACKOFF: Duration = Duration::from_secs(60);
@@ -85,7 +85,12 @@ fn is_device_failure(error: &Error) -> bool {
 }
 
 impl Engine {
-    pub(super) fn compaction_failed(&self, store: &Store, inputs: &[Arc<Live>], error: &Error) {
+    pub(super) fn compaction_failed(
+        &self,
+        store: &Store,
+        inputs: &[Arc<LiveSSTable>],
+        error: &Error,
+    ) {
         if matches!(error, Error::Compaction(Compaction::Cancelled)) {
             return;
         }
@@ -103,7 +108,7 @@ impl Engine {
         );
         let policy = self.options.disk_failure_policy;
         let suspect = corrupt_file(error).and_then(|path| {
-            let is_of = |live: &&Arc<Live>| {
+            let is_of = |live: &&Arc<LiveSSTable>| {
                 let prefix = live.descriptor().path_of("");
                 path.to_string_lossy().starts_with(prefix.to_string_lossy().as_ref())
             };

@@ -35,7 +35,7 @@ use halcyon_stream::TableId;
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::{Edit, Live, LiveSetBound, Obsolete};
+use crate::version::{Edit, LiveSSTable, LiveSetBound, Obsolete};
 use crate::{Error, Options, Result};
 use pace::Pace;
 use schedule::Schedule;
@@ -274,7 +274,7 @@ impl Engine {
     async fn compact_inputs(
         &self,
         store: &Arc<Store>,
-        inputs: &[Arc<Live>],
+        inputs: &[Arc<LiveSSTable>],
         shape: Shape,
     ) -> Result<Outcome> {
         let sstables = inputs.iter().map(|live| live.sstable().clone()).collect();
@@ -308,11 +308,17 @@ impl Engine {
         Ok(outcome)
     }
 
-    async fn open_outputs(&self, store: &Arc<Store>, outcome: &Outcome) -> Result<Vec<Arc<Live>>> {
+    async fn open_outputs(
+        &self,
+        store: &Arc<Store>,
+        outcome: &Outcome,
+    ) -> Result<Vec<Arc<LiveSSTable>>> {
         let schema = store.definition.load().schema.clone();
         let mut opened = Vec::with_capacity(outcome.outputs.len());
         for output in &outcome.outputs {
-            opened.push(Live::open(&self.disk, output, &schema, self.options.read_mode).await?);
+            opened.push(
+                LiveSSTable::open(&self.disk, output, &schema, self.options.read_mode).await?,
+            );
         }
         Ok(opened)
     }
@@ -327,7 +333,7 @@ impl Engine {
     fn compaction_settings(
         &self,
         store: &Arc<Store>,
-        inputs: &[Arc<Live>],
+        inputs: &[Arc<LiveSSTable>],
         shape: Shape,
     ) -> Result<Settings> {
         let definition = store.definition.load_full();

@@ -14,13 +14,13 @@ use halcyon_io::pacing::{LatencyController, LatencyCounts, RateLimiter, Sample};
 
 pub(super) struct Pace {
     pub(super) limiter: RateLimiter,
-    state: Mutex<State>,
+    state: Mutex<Control>,
     /// The 99th percentile of the reads in the last interval, in nanoseconds; 0 without reads.
     read_p99_ns: AtomicU64,
     urgent: AtomicBool,
 }
 
-struct State {
+struct Control {
     ceiling: Option<u64>,
     target: Option<Duration>,
     floor: f64,
@@ -47,7 +47,7 @@ impl Pace {
     pub(super) fn new(clock: Clock, ceiling: Option<u64>, target: Option<Duration>) -> Pace {
         Pace {
             limiter: RateLimiter::bytes_per_second(clock, ceiling),
-            state: Mutex::new(State {
+            state: Mutex::new(Control {
                 ceiling,
                 target: target.filter(|target| !target.is_zero()),
                 floor: 0.0,
@@ -59,7 +59,7 @@ impl Pace {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Control> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,7 +126,7 @@ impl Pace {
     }
 }
 
-impl State {
+impl Control {
     fn begin_anew(&mut self, limiter: &RateLimiter) {
         self.controller = None;
         let start = self.target.map(|target| LatencyController::new(target, self.ceiling).rate());

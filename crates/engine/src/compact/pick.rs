@@ -17,20 +17,20 @@ use super::{CompactionKind, Shape};
 use crate::Result;
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::{Edit, Live, Version};
+use crate::version::{Edit, LiveSSTable, Version};
 
 const MAX_STATISTICS: u64 = 256 << 20;
 
 /// What a strategy has chosen.
 pub(super) struct Choice {
     pub(super) task: Task,
-    inputs: Vec<Arc<Live>>,
-    expired: Vec<Arc<Live>>,
+    inputs: Vec<Arc<LiveSSTable>>,
+    expired: Vec<Arc<LiveSSTable>>,
 }
 
 impl Choice {
     /// `lives` are what the strategy chose from, numbered by their positions.
-    pub(super) fn of(task: Task, lives: &[Arc<Live>]) -> Choice {
+    pub(super) fn of(task: Task, lives: &[Arc<LiveSSTable>]) -> Choice {
         let expired_ids: HashSet<u64> = task.expired.iter().copied().collect();
         let mut ids = task.inputs.clone();
         ids.sort_unstable();
@@ -45,7 +45,7 @@ impl Choice {
         Choice { task, inputs, expired }
     }
 
-    pub(super) fn inputs(&self) -> &[Arc<Live>] {
+    pub(super) fn inputs(&self) -> &[Arc<LiveSSTable>] {
         &self.inputs
     }
 
@@ -55,8 +55,8 @@ impl Choice {
 }
 
 /// Those that may be merged with each other, kind by kind: what is repaired and what is not stay apart. Suspects are left out.
-pub(crate) fn groups(version: &Version) -> Vec<Vec<Arc<Live>>> {
-    let mut groups: BTreeMap<Kind, Vec<Arc<Live>>> = BTreeMap::new();
+pub(crate) fn groups(version: &Version) -> Vec<Vec<Arc<LiveSSTable>>> {
+    let mut groups: BTreeMap<Kind, Vec<Arc<LiveSSTable>>> = BTreeMap::new();
     for live in version.sstables().iter().filter(|live| !live.is_suspect()) {
         groups.entry(live.kind).or_default().push(live.clone());
     }
@@ -64,7 +64,11 @@ pub(crate) fn groups(version: &Version) -> Vec<Vec<Arc<Live>>> {
 }
 
 /// As a strategy sees them, numbered by their positions.
-pub(crate) fn candidates(lives: &[Arc<Live>], gc_before: i64, now: Instant) -> Vec<Candidate> {
+pub(crate) fn candidates(
+    lives: &[Arc<LiveSSTable>],
+    gc_before: i64,
+    now: Instant,
+) -> Vec<Candidate> {
     (0..).zip(lives).map(|(id, live)| candidate(id, live, gc_before, now)).collect()
 }
 
@@ -173,7 +177,7 @@ impl Engine {
     }
 
     /// Gives an SSTable another level: only its statistics change.
-    async fn relevel(&self, store: &Arc<Store>, live: &Arc<Live>, level: u32) -> Result<()> {
+    async fn relevel(&self, store: &Arc<Store>, live: &Arc<LiveSSTable>, level: u32) -> Result<()> {
         let descriptor = live.descriptor();
         let path = descriptor.component_path(Component::Statistics);
         let old = self.disk.read(&path, MAX_STATISTICS).await?;
@@ -191,7 +195,7 @@ impl Engine {
     }
 }
 
-fn candidate(id: u64, live: &Arc<Live>, gc_before: i64, now: Instant) -> Candidate {
+fn candidate(id: u64, live: &Arc<LiveSSTable>, gc_before: i64, now: Instant) -> Candidate {
     let stats = &live.sstable().statistics().stats;
     let until = u32::try_from(gc_before.max(0)).unwrap_or(u32::MAX);
     let cells = stats.cells_per_partition.mean() * stats.cells_per_partition.count() as f64;

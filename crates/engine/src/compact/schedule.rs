@@ -24,11 +24,11 @@ pub(super) enum Work {
 }
 
 pub(super) struct Schedule {
-    state: Mutex<State>,
+    state: Mutex<WorkQueue>,
     wake: UnboundedSender<()>,
 }
 
-struct State {
+struct WorkQueue {
     due: VecDeque<Work>,
     working: usize,
     /// `concurrent_compactors`
@@ -44,12 +44,17 @@ impl Schedule {
     /// The receiver wakes the control thread.
     pub(super) fn new(limit: usize) -> (Arc<Schedule>, UnboundedReceiver<()>) {
         let (wake, woken) = unbounded();
-        let state =
-            State { due: VecDeque::new(), working: 0, limit, stopped: false, waiting: Vec::new() };
+        let state = WorkQueue {
+            due: VecDeque::new(),
+            working: 0,
+            limit,
+            stopped: false,
+            waiting: Vec::new(),
+        };
         (Arc::new(Schedule { state: Mutex::new(state), wake }), woken)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WorkQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

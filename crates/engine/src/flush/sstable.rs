@@ -15,7 +15,7 @@ use halcyon_stream::{FragmentStream, Layout, PartitionKey, RowBuf};
 use crate::engine::Engine;
 use crate::memtable::{Memtable, MemtableStream};
 use crate::store::Store;
-use crate::version::{Edit, Live};
+use crate::version::{Edit, LiveSSTable};
 use crate::{CHECKS, Error, Result};
 
 impl Engine {
@@ -24,7 +24,7 @@ impl Engine {
         &self,
         store: &Arc<Store>,
         memtable: Arc<Memtable>,
-    ) -> Result<Option<Arc<Live>>> {
+    ) -> Result<Option<Arc<LiveSSTable>>> {
         let live = self.write_live(store, memtable).await?;
         if live.is_some() {
             self.consider(store);
@@ -37,7 +37,7 @@ impl Engine {
         &self,
         store: &Arc<Store>,
         memtable: Arc<Memtable>,
-    ) -> Result<Option<Arc<Live>>> {
+    ) -> Result<Option<Arc<LiveSSTable>>> {
         if memtable.is_empty() {
             return Ok(None);
         }
@@ -60,7 +60,8 @@ impl Engine {
                     transaction.create_failed(&descriptor, e);
                 }
             })?;
-            let live = Live::open(disk, &descriptor, &schema, self.options.read_mode).await?;
+            let live =
+                LiveSSTable::open(disk, &descriptor, &schema, self.options.read_mode).await?;
             if let Some((first, last)) = ends {
                 let found = (live.table.first_key(), live.table.last_key());
                 assert_eq!(found, (&first, &last), "the SSTable is not what the memtable was");

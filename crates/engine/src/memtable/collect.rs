@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use halcyon_model::DeletionTime;
+use halcyon_model::clustering::PositionBuf;
 use halcyon_stream::{
-    BoundBuf, Fragment, FragmentStream, Layout, Marker, Mutation, PartitionKey, RangeTombstone,
-    Row, RowBuf, TableId,
+    Fragment, FragmentStream, Layout, Marker, Mutation, PartitionKey, RangeTombstone, Row, RowBuf,
+    TableId,
 };
 
 pub(crate) struct Collector {
     mutation: Mutation,
     /// The range tombstone that is open.
-    open: Option<(BoundBuf, DeletionTime)>,
+    open: Option<(PositionBuf, DeletionTime)>,
     bytes: usize,
 }
 
@@ -50,7 +51,7 @@ impl Collector {
     }
 
     fn marker(&mut self, marker: Marker<'_>) {
-        let bound = |kind| BoundBuf {
+        let bound = |kind| PositionBuf {
             kind,
             count: marker.position.count,
             serialized: marker.position.serialized.to_vec(),
@@ -60,7 +61,7 @@ impl Collector {
     }
 
     /// Ends the open range tombstone, if there is one.
-    pub(crate) fn close(&mut self, end: BoundBuf) {
+    pub(crate) fn close(&mut self, end: PositionBuf) {
         if let Some((start, time)) = self.open.take() {
             self.bytes += start.serialized.len() + end.serialized.len();
             self.mutation.range_tombstones.push(RangeTombstone { start, end, time });

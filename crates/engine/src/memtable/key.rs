@@ -19,7 +19,7 @@ pub(super) struct Key(pub(super) PartitionKey);
 
 /// A bound between two partitions; less than every partition after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Edge {
+pub(crate) enum RingBound {
     BeforeToken(i64),
     AfterToken(i64),
     BeforeKey(PartitionKey),
@@ -40,36 +40,36 @@ impl RingPosition for PartitionKey {
     }
 }
 
-impl RingPosition for Edge {
+impl RingPosition for RingBound {
     fn token(&self) -> i64 {
         match self {
-            Edge::BeforeToken(token) | Edge::AfterToken(token) => *token,
-            Edge::BeforeKey(key) | Edge::AfterKey(key) => key.token,
+            RingBound::BeforeToken(token) | RingBound::AfterToken(token) => *token,
+            RingBound::BeforeKey(key) | RingBound::AfterKey(key) => key.token,
         }
     }
 
     fn side(&self) -> Ordering {
         match self {
-            Edge::BeforeToken(_) => Ordering::Less,
-            Edge::AfterToken(_) => Ordering::Greater,
-            Edge::BeforeKey(_) | Edge::AfterKey(_) => Ordering::Equal,
+            RingBound::BeforeToken(_) => Ordering::Less,
+            RingBound::AfterToken(_) => Ordering::Greater,
+            RingBound::BeforeKey(_) | RingBound::AfterKey(_) => Ordering::Equal,
         }
     }
 
     fn bytes(&self) -> &[u8] {
         match self {
-            Edge::BeforeKey(key) | Edge::AfterKey(key) => &key.bytes,
+            RingBound::BeforeKey(key) | RingBound::AfterKey(key) => &key.bytes,
             _ => &[],
         }
     }
 }
 
-impl Edge {
+impl RingBound {
     /// Whether a partition is after the bound.
     pub(crate) fn is_before(&self, key: &PartitionKey) -> bool {
         matches!(
             (compare(self, key), self),
-            (Ordering::Less, _) | (Ordering::Equal, Edge::BeforeKey(_))
+            (Ordering::Less, _) | (Ordering::Equal, RingBound::BeforeKey(_))
         )
     }
 
@@ -80,7 +80,7 @@ impl Edge {
     /// The bound for a range of the map.
     pub(super) fn bound(&self) -> Bound<&dyn RingPosition> {
         match self {
-            Edge::BeforeKey(key) => Bound::Included(key),
+            RingBound::BeforeKey(key) => Bound::Included(key),
             other => Bound::Excluded(other),
         }
     }

@@ -28,7 +28,7 @@ use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
 
 use crate::columns::ColumnMap;
 pub(crate) use collect::Collector;
-pub(crate) use key::Edge;
+pub(crate) use key::RingBound;
 use key::{Key, RingPosition};
 pub(crate) use partition::Partition;
 pub(crate) use slot::{Pin, Slot};
@@ -79,7 +79,7 @@ impl Memtable {
     }
 
     /// The first partition after a bound.
-    pub(crate) fn first_behind(&self, edge: &Edge) -> Option<(&PartitionKey, &Partition)> {
+    pub(crate) fn first_behind(&self, edge: &RingBound) -> Option<(&PartitionKey, &Partition)> {
         let mut behind =
             self.partitions.range::<dyn RingPosition, _>((edge.bound(), Bound::Unbounded));
         behind.next().map(|(key, partition)| (&key.0, partition))

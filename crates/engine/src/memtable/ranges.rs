@@ -10,22 +10,23 @@
 use std::cmp::Ordering;
 
 use halcyon_model::Clusterings;
-use halcyon_stream::{BoundBuf, RangeTombstone};
+use halcyon_model::clustering::PositionBuf;
+use halcyon_stream::RangeTombstone;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ranges(Vec<RangeTombstone>);
 
 /// The bound as the end of the range before it.
-fn ending(bound: &BoundBuf) -> BoundBuf {
-    BoundBuf { kind: bound.kind.as_close(), ..bound.clone() }
+fn ending(bound: &PositionBuf) -> PositionBuf {
+    PositionBuf { kind: bound.kind.as_close(), ..bound.clone() }
 }
 
 /// The bound as the start of the range after it.
-fn starting(bound: &BoundBuf) -> BoundBuf {
-    BoundBuf { kind: bound.kind.as_open(), ..bound.clone() }
+fn starting(bound: &PositionBuf) -> PositionBuf {
+    PositionBuf { kind: bound.kind.as_open(), ..bound.clone() }
 }
 
-fn order(clusterings: &Clusterings, a: &BoundBuf, b: &BoundBuf) -> Ordering {
+fn order(clusterings: &Clusterings, a: &PositionBuf, b: &PositionBuf) -> Ordering {
     clusterings.compare(a.position(), b.position())
 }
 
@@ -36,7 +37,7 @@ impl Ranges {
 
     /// Inserts a range tombstone; returns the growth in bytes.
     pub(crate) fn insert(&mut self, clusterings: &Clusterings, new: RangeTombstone) -> isize {
-        let before = |a: &BoundBuf, b: &BoundBuf| order(clusterings, a, b).is_lt();
+        let before = |a: &PositionBuf, b: &PositionBuf| order(clusterings, a, b).is_lt();
         if new.time.is_live() || !before(&new.start, &new.end) {
             return 0;
         }
@@ -44,7 +45,7 @@ impl Ranges {
         let met = self.0.get(first..).unwrap_or_default();
         let last = first + met.partition_point(|old| before(&old.start, &new.end));
         let mut pieces: Vec<RangeTombstone> = Vec::new();
-        let mut put = |start: BoundBuf, end: BoundBuf, time| match pieces.last_mut() {
+        let mut put = |start: PositionBuf, end: PositionBuf, time| match pieces.last_mut() {
             Some(last) if last.time == time && order(clusterings, &last.end, &start).is_eq() => {
                 last.end = end;
             }

@@ -9,15 +9,15 @@ use halcyon_io::clock::Instant;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::{MergeError, Mutation, PartitionKey};
 
-use super::{Edge, Memtable, Partition};
+use super::{Memtable, Partition, RingBound};
 
-enum State {
+enum Stage {
     Open(Memtable),
     Sealed(Arc<Memtable>),
 }
 
 pub(crate) struct Slot {
-    state: RefCell<State>,
+    state: RefCell<Stage>,
     pins: Cell<usize>,
     unpinned: Notify,
     made: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct Pin(Rc<Slot>);
 impl Slot {
     pub(crate) fn new(table: Arc<Table>, made: Instant) -> Rc<Slot> {
         Rc::new(Slot {
-            state: RefCell::new(State::Open(Memtable::new(table))),
+            state: RefCell::new(Stage::Open(Memtable::new(table))),
             pins: Cell::new(0),
             unpinned: Notify::default(),
             made,
@@ -52,8 +52,8 @@ impl Slot {
 
     pub(crate) fn with<T>(&self, look: impl FnOnce(&Memtable) -> T) -> T {
         match &*self.state.borrow() {
-            State::Open(memtable) => look(memtable),
-            State::Sealed(memtable) => look(memtable),
+            Stage::Open(memtable) => look(memtable),
+            Stage::Sealed(memtable) => look(memtable),
         }
     }
 
@@ -62,7 +62,7 @@ impl Slot {
     }
 
     /// A clone of the first partition after a bound.
-    pub(crate) fn first_behind(&self, edge: &Edge) -> Option<(PartitionKey, Partition)> {
+    pub(crate) fn first_behind(&self, edge: &RingBound) -> Option<(PartitionKey, Partition)> {
         self.with(|memtable| {
             let (key, partition) = memtable.first_behind(edge)?;
             Some((key.clone(), partition.clone()))
@@ -75,13 +75,13 @@ impl Slot {
             self.unpinned.notified().await;
         }
         let mut state = self.state.borrow_mut();
-        if let State::Open(memtable) = &mut *state {
+        if let Stage::Open(memtable) = &mut *state {
             let empty = Memtable::new(memtable.table().clone());
-            *state = State::Sealed(Arc::new(std::mem::replace(memtable, empty)));
+            *state = Stage::Sealed(Arc::new(std::mem::replace(memtable, empty)));
         }
         match &*state {
-            State::Sealed(memtable) => memtable.clone(),
-            State::Open(_) => unreachable!("it was just sealed"),
+            Stage::Sealed(memtable) => memtable.clone(),
+            Stage::Open(_) => unreachable!("it was just sealed"),
         }
     }
 }
@@ -90,12 +90,12 @@ impl Pin {
     /// Applies a mutation; returns the growth in bytes.
     pub(crate) fn apply(&self, mutation: Mutation) -> Result<isize, MergeError> {
         match &mut *self.0.state.borrow_mut() {
-            State::Open(memtable) => {
+            Stage::Open(memtable) => {
                 let before = memtable.bytes();
                 memtable.apply(mutation)?;
                 Ok(memtable.bytes() as isize - before as isize)
             }
-            State::Sealed(_) => unreachable!("a pinned slot is not sealed"),
+            Stage::Sealed(_) => unreachable!("a pinned slot is not sealed"),
         }
     }
 

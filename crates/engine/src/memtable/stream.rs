@@ -9,15 +9,15 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_model::clustering::Position;
+use halcyon_model::clustering::{Position, PositionBuf};
 use halcyon_model::{BoundKind, Clusterings, DeletionTime};
 use halcyon_stream::{
-    BoundBuf, Fragment, FragmentStream, Layout, Marker, MergeError, PartitionKey, PartitionStart,
-    RowBuf, RowMerger, Slice, Slices, Statics,
+    Fragment, FragmentStream, Layout, Marker, MergeError, PartitionKey, PartitionStart, RowBuf,
+    RowMerger, Slice, Slices, Statics,
 };
 
 use super::rows::RowAt;
-use super::{Edge, Memtable, Partition, Slot};
+use super::{Memtable, Partition, RingBound, Slot};
 
 /// The source of the partitions.
 enum Source {
@@ -29,7 +29,7 @@ enum Source {
 
 /// A marker to emit; `at` is its forward position.
 struct CutMarker {
-    at: BoundBuf,
+    at: PositionBuf,
     close: Option<DeletionTime>,
     open: Option<DeletionTime>,
 }
@@ -50,9 +50,9 @@ enum Shown {
 pub(crate) struct MemtableStream {
     source: Source,
     /// Of the next partition.
-    behind: Edge,
+    behind: RingBound,
     /// The first partition behind it is not wanted any more.
-    until: Option<Edge>,
+    until: Option<RingBound>,
     layout: Arc<Layout>,
     slices: Rc<Slices>,
     merger: RowMerger,
@@ -83,8 +83,8 @@ impl MemtableStream {
         slot: Rc<Slot>,
         layout: Arc<Layout>,
         slices: Rc<Slices>,
-        behind: Edge,
-        until: Option<Edge>,
+        behind: RingBound,
+        until: Option<RingBound>,
     ) -> MemtableStream {
         let stream = MemtableStream::new(Source::Slot(slot), layout, slices);
         MemtableStream { behind, until, ..stream }
@@ -99,7 +99,7 @@ impl MemtableStream {
     fn new(source: Source, layout: Arc<Layout>, slices: Rc<Slices>) -> MemtableStream {
         MemtableStream {
             source,
-            behind: Edge::BeforeToken(i64::MIN),
+            behind: RingBound::BeforeToken(i64::MIN),
             until: None,
             merger: RowMerger::new(layout.clone()),
             layout,
@@ -130,7 +130,7 @@ impl MemtableStream {
             return false;
         };
         if !matches!(self.source, Source::One(_)) {
-            self.behind = Edge::AfterKey(key.clone());
+            self.behind = RingBound::AfterKey(key.clone());
         }
         self.key = key;
         self.partition = partition;
@@ -275,7 +275,7 @@ fn cut_ranges(
 ) {
     let ranges = partition.ranges();
     let before =
-        |a: &BoundBuf, b: &BoundBuf| clusterings.compare(a.position(), b.position()).is_lt();
+        |a: &PositionBuf, b: &PositionBuf| clusterings.compare(a.position(), b.position()).is_lt();
     let first = match &slice.start {
         Some(start) => ranges.partition_point(|range| !before(start, &range.end)),
         None => 0,
@@ -336,7 +336,7 @@ impl FragmentStream for MemtableStream {
             Shown::Marker(marker) => {
                 let kind: BoundKind = marker.at.kind;
                 let kind = if self.slices.reversed { kind.reversed() } else { kind };
-                let BoundBuf { count, serialized, .. } = &marker.at;
+                let PositionBuf { count, serialized, .. } = &marker.at;
                 Fragment::Marker(Marker {
                     position: Position { kind, count: *count, serialized },
                     close: marker.close,

@@ -1,7 +1,7 @@
 use halcyon_io::Random;
-use halcyon_model::clustering::{ClusteringValue, Position};
+use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
 use halcyon_model::{BoundKind, Clusterings, CqlType, DeletionTime};
-use halcyon_stream::{BoundBuf, RangeTombstone};
+use halcyon_stream::RangeTombstone;
 
 use super::ranges::Ranges;
 
@@ -17,8 +17,8 @@ fn serialized(c: i32) -> Vec<u8> {
     out
 }
 
-fn bound(kind: BoundKind, c: i32) -> BoundBuf {
-    BoundBuf { kind, count: 1, serialized: serialized(c) }
+fn bound(kind: BoundKind, c: i32) -> PositionBuf {
+    PositionBuf { kind, count: 1, serialized: serialized(c) }
 }
 
 fn random_range(random: &mut Random) -> RangeTombstone {
@@ -59,8 +59,9 @@ fn ranges_cover_what_they_should() {
                 let found = covering(ranges.as_slice(), c);
                 assert_eq!(found, covering(&all, c), "seed {seed}: row {c} of {all:?}");
             }
-            let compare =
-                |a: &BoundBuf, b: &BoundBuf| clusterings().compare(a.position(), b.position());
+            let compare = |a: &PositionBuf, b: &PositionBuf| {
+                clusterings().compare(a.position(), b.position())
+            };
             for pair in ranges.as_slice().windows(2) {
                 assert!(compare(&pair[0].end, &pair[1].start).is_le(), "seed {seed}");
             }

@@ -13,7 +13,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_model::BoundKind;
-use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Slice, Slices};
+use halcyon_model::clustering::PositionBuf;
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slice, Slices};
 
 use super::{Inner, Plan, Snapshot, Source, Sources};
 use crate::Result;
@@ -89,7 +90,7 @@ impl Plan<'_> {
             return self.sources(key, memtables).await.map(Inner::Sources);
         };
         let first = Slice { start: None, end: Some(end.clone()) };
-        let start = BoundBuf { kind: BoundKind::ExclStart, ..end.clone() };
+        let start = PositionBuf { kind: BoundKind::ExclStart, ..end.clone() };
         let last = self.slices.slices.last().and_then(|slice| slice.end.clone());
         let rest = Slice { start: Some(start), end: last };
         let slices = |slice, statics| Slices { slices: vec![slice], reversed: false, statics };
@@ -109,7 +110,7 @@ impl Plan<'_> {
     }
 
     /// Nothing behind `end` is wanted.
-    fn lies_within(&self, end: &BoundBuf) -> bool {
+    fn lies_within(&self, end: &PositionBuf) -> bool {
         let clusterings = &self.layout().clusterings;
         let within = |slice: &Slice| {
             let last = slice.end.as_ref();

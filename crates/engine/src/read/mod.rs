@@ -18,15 +18,15 @@ use std::sync::Arc;
 use halcyon_model::Clusterings;
 use halcyon_sstable::read::ReadCaches;
 use halcyon_stream::{
-    Fragment, FragmentStream, Layout, Merge, PartitionKey, RowBuf, Slices, Statics,
+    Fragment, FragmentStream, Layout, Merge, PartitionKey, Primed, RowBuf, Slices, Statics,
 };
 
 use crate::columns::ColumnMap;
-use crate::memtable::{Edge, Memtable, MemtableStream, Partition, Slot};
+use crate::memtable::{Memtable, MemtableStream, Partition, RingBound, Slot};
 use crate::report::metrics::TableMetrics;
 use crate::shard::{Shard, ShardTable};
 use crate::store::Definition;
-use crate::version::{Live, Version};
+use crate::version::{LiveSSTable, Version};
 use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
 use cached::HeadThenTail;
 use source::{Mapped, Source};
@@ -209,7 +209,7 @@ impl Plan<'_> {
             .collect();
         let access = self.access();
         let mut sources = Vec::new();
-        let last = until.as_ref().map_or(i64::MAX, Edge::token);
+        let last = until.as_ref().map_or(i64::MAX, RingBound::token);
         for live in self.version.overlapping(behind.token(), last) {
             let ends_before = !behind.is_before(live.table.last_key());
             let first = live.table.first_key();
@@ -218,7 +218,7 @@ impl Plan<'_> {
                 continue;
             }
             let stream = access.range(&live.table, &behind, until.clone()).await?;
-            sources.push(Source::SSTable(Box::new(stream)));
+            sources.push(Source::SSTable(Box::new(Primed::lazy(stream))));
         }
         sources.extend(memtables);
         Ok(sources)
@@ -227,8 +227,8 @@ impl Plan<'_> {
     fn memtable_range(
         &self,
         slot: &Rc<Slot>,
-        behind: &Edge,
-        until: &Option<Edge>,
+        behind: &RingBound,
+        until: &Option<RingBound>,
     ) -> Option<Source> {
         let (is_empty, layout) =
             slot.with(|memtable| (memtable.is_empty(), memtable.table().layout.clone()));
@@ -247,30 +247,30 @@ impl Plan<'_> {
     }
 
     /// The range cut to the shard's own tokens.
-    fn edges(&self, range: &TokenRange) -> (Edge, Option<Edge>) {
+    fn edges(&self, range: &TokenRange) -> (RingBound, Option<RingBound>) {
         let (first, last) = self.shard.tokens();
-        let own = Edge::BeforeToken(first);
+        let own = RingBound::BeforeToken(first);
         let start = match &range.start {
             RangeBound::Open => None,
-            RangeBound::BeforeToken(token) => Some(Edge::BeforeToken(*token)),
-            RangeBound::AfterToken(token) => Some(Edge::AfterToken(*token)),
-            RangeBound::BeforeKey(key) => Some(Edge::BeforeKey(key.clone())),
-            RangeBound::AfterKey(key) => Some(Edge::AfterKey(key.clone())),
+            RangeBound::BeforeToken(token) => Some(RingBound::BeforeToken(*token)),
+            RangeBound::AfterToken(token) => Some(RingBound::AfterToken(*token)),
+            RangeBound::BeforeKey(key) => Some(RingBound::BeforeKey(key.clone())),
+            RangeBound::AfterKey(key) => Some(RingBound::AfterKey(key.clone())),
         };
         let end = match &range.end {
             RangeBound::Open => None,
-            RangeBound::BeforeToken(token) => Some(Edge::BeforeToken(*token)),
-            RangeBound::AfterToken(token) => Some(Edge::AfterToken(*token)),
-            RangeBound::BeforeKey(key) => Some(Edge::BeforeKey(key.clone())),
-            RangeBound::AfterKey(key) => Some(Edge::AfterKey(key.clone())),
+            RangeBound::BeforeToken(token) => Some(RingBound::BeforeToken(*token)),
+            RangeBound::AfterToken(token) => Some(RingBound::AfterToken(*token)),
+            RangeBound::BeforeKey(key) => Some(RingBound::BeforeKey(key.clone())),
+            RangeBound::AfterKey(key) => Some(RingBound::AfterKey(key.clone())),
         };
         let behind = start.filter(|edge| edge.token() >= first).unwrap_or(own);
-        let until = end.filter(|edge| edge.token() <= last).unwrap_or(Edge::AfterToken(last));
+        let until = end.filter(|edge| edge.token() <= last).unwrap_or(RingBound::AfterToken(last));
         (behind, Some(until))
     }
 
     /// Whether an SSTable can have something in the slices, or something that concerns the whole partition.
-    fn may_have(&self, live: &Live) -> bool {
+    fn may_have(&self, live: &LiveSSTable) -> bool {
         let stats = &live.sstable().statistics().stats;
         let statics = self.slices.statics && !live.sstable().layout().statics.is_empty();
         if statics || stats.has_partition_level_deletions || self.slices.is_all() {
@@ -325,8 +325,8 @@ impl ReadStream {
         let access = Access { caches, layout, slices: &Slices::all() };
         let mut sources = Vec::new();
         for live in version.sstables() {
-            let stream = access.range(&live.table, &Edge::BeforeToken(i64::MIN), None).await?;
-            sources.push(Source::SSTable(Box::new(stream)));
+            let stream = access.range(&live.table, &RingBound::BeforeToken(i64::MIN), None).await?;
+            sources.push(Source::SSTable(Box::new(Primed::lazy(stream))));
         }
         let stream = memtable.map(MemtableStream::of_all);
         sources.extend(stream.map(|stream| Source::Memtable(Box::new(stream))));

@@ -19,7 +19,8 @@ use futures_util::future::join_all;
 use halcyon_model::clustering::Position;
 use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{
-    Layout, Mutation, PartitionKey, RangeTombstone, RowBuf, RowMerger, Slice, Slices,
+    Fragment, Layout, Mutation, PartitionKey, Primed, RangeTombstone, RowBuf, RowMerger, Slice,
+    Slices,
 };
 
 use super::sstable::{Access, SSTableStream};
@@ -27,7 +28,7 @@ use super::{Plan, Snapshot, Source, Sources};
 use crate::Result;
 use crate::memtable::{Collector, MemtableStream, Partition};
 use crate::report::metrics::add;
-use crate::version::Live;
+use crate::version::LiveSSTable;
 
 /// SSTables that one read waits for at the same time.
 const AT_ONCE: usize = 8;
@@ -37,9 +38,9 @@ pub(super) struct Candidates<'a> {
     plan: &'a Plan<'a>,
     key: &'a PartitionKey,
     /// Oldest first; not asked yet.
-    left: Vec<&'a Arc<Live>>,
+    left: Vec<&'a Arc<LiveSSTable>>,
     /// The next one, if it is known.
-    next: Option<&'a Arc<Live>>,
+    next: Option<&'a Arc<LiveSSTable>>,
 }
 
 impl<'a> Candidates<'a> {
@@ -49,13 +50,13 @@ impl<'a> Candidates<'a> {
     }
 
     /// The newest one that is left and has anything that `deletion` does not shadow.
-    pub(super) fn peek(&mut self, deletion: DeletionTime) -> Option<&'a Arc<Live>> {
+    pub(super) fn peek(&mut self, deletion: DeletionTime) -> Option<&'a Arc<LiveSSTable>> {
         while self.next.is_none() {
             let live = self.left.pop()?;
             let may_have = self.plan.may_have(live) && live.table.may_contain(self.key);
             self.next = Some(live).filter(|_| may_have);
         }
-        let shadowed = |live: &&Arc<Live>| {
+        let shadowed = |live: &&Arc<LiveSSTable>| {
             !deletion.is_live() && live.max_timestamp() <= deletion.marked_for_delete_at
         };
         if self.next.as_ref().is_some_and(shadowed) {
@@ -66,7 +67,7 @@ impl<'a> Candidates<'a> {
         self.next
     }
 
-    fn take(&mut self, most: usize, deletion: DeletionTime) -> Vec<&'a Arc<Live>> {
+    fn take(&mut self, most: usize, deletion: DeletionTime) -> Vec<&'a Arc<LiveSSTable>> {
         let mut taken = Vec::new();
         while taken.len() < most && self.peek(deletion).is_some() {
             taken.extend(self.next.take());
@@ -111,7 +112,7 @@ impl Plan<'_> {
         mut candidates: Candidates<'_>,
     ) -> Result<Sources> {
         let sampled = self.shard.samples();
-        let count = |wave: &[&Arc<Live>]| {
+        let count = |wave: &[&Arc<LiveSSTable>]| {
             if sampled {
                 wave.iter().for_each(|live| live.identity.hotness.sampled());
             }
@@ -136,7 +137,9 @@ impl Plan<'_> {
             let streams = wave.iter().map(|live| self.open(&access, live, key, prime));
             for stream in join_all(streams).await {
                 let Some(stream) = stream? else { continue };
-                deletion = deletion.max(stream.start_deletion());
+                if let Some(Fragment::Start(start)) = stream.first() {
+                    deletion = deletion.max(start.deletion);
+                }
                 sources.push(Source::SSTable(Box::new(stream)));
             }
             wave = candidates.take(AT_ONCE, deletion);
@@ -147,21 +150,20 @@ impl Plan<'_> {
         Ok(Sources::of(self.direction(), sources))
     }
 
-    /// `None` if the SSTable does not have the partition. `prime`: at its first fragment, so that the device is waited for here.
+    /// `None` if the SSTable does not have the partition. `prime` fetches the first fragment, so that the SSTables of a wave wait for the
+    /// device together.
     async fn open(
         &self,
         access: &Access<'_>,
-        live: &Arc<Live>,
+        live: &Arc<LiveSSTable>,
         key: &PartitionKey,
         prime: bool,
-    ) -> Result<Option<SSTableStream>> {
-        let Some(mut stream) = access.partition(&live.table, key).await? else {
+    ) -> Result<Option<Primed<SSTableStream>>> {
+        let Some(stream) = access.partition(&live.table, key).await? else {
             return Ok(None);
         };
         add(&self.metrics().sstables_read, 1);
-        if prime {
-            stream.prime().await?;
-        }
+        let stream = if prime { Primed::fetch(stream).await? } else { Primed::lazy(stream) };
         Ok(Some(stream))
     }
 
@@ -172,12 +174,13 @@ impl Plan<'_> {
         names: &[Position<'_>],
         snapshots: Vec<Snapshot>,
         mut candidates: Candidates<'_>,
-        count: impl Fn(&[&Arc<Live>]),
+        count: impl Fn(&[&Arc<LiveSSTable>]),
     ) -> Result<Sources> {
         let layout = self.layout();
         let forward = Slices { reversed: false, ..Slices::clone(&self.slices) };
         let access = Access { slices: &forward, ..self.access() };
-        let mut found = Found { partition: None, merger: RowMerger::new(layout.clone()), layout };
+        let mut found =
+            NamedRows { partition: None, merger: RowMerger::new(layout.clone()), layout };
         let collector = || Collector::new(self.definition.table.id, layout.clone(), key.clone());
         let whole = self.with(forward.clone());
         for snapshot in snapshots {
@@ -211,21 +214,21 @@ impl Plan<'_> {
 
 impl<'a> Candidates<'a> {
     /// The one that was taken first, before anything is done with it.
-    fn put_back(&mut self, first: Vec<&'a Arc<Live>>) {
+    fn put_back(&mut self, first: Vec<&'a Arc<LiveSSTable>>) {
         self.left.extend(self.next.take());
         self.next = first.into_iter().next();
     }
 }
 
 /// The named rows as far as they are known.
-struct Found<'a> {
+struct NamedRows<'a> {
     /// `None`: no source has had the partition.
     partition: Option<Partition>,
     merger: RowMerger,
     layout: &'a Arc<Layout>,
 }
 
-impl Found<'_> {
+impl NamedRows<'_> {
     fn merge(&mut self, mutation: Option<Mutation>) -> Result<()> {
         let Some(mutation) = mutation else { return Ok(()) };
         let partition = self.partition.get_or_insert_default();

@@ -1,6 +1,6 @@
 //! One source of a read's merge.
 
-use halcyon_stream::{Fragment, FragmentStream, RowBuf, Statics};
+use halcyon_stream::{Fragment, FragmentStream, Primed, RowBuf, Statics};
 
 use super::sstable::SSTableStream;
 use crate::columns::ColumnMap;
@@ -11,7 +11,7 @@ pub(super) enum Source {
     Memtable(Box<MemtableStream>),
     /// From before the last change of the table's columns.
     Mapped(Box<Mapped>),
-    SSTable(Box<SSTableStream>),
+    SSTable(Box<Primed<SSTableStream>>),
 }
 
 /// A memtable's stream in another layout.

@@ -1,36 +1,29 @@
-//! What a read takes from one SSTable.
+//! The rows of one SSTable for a read.
 
 use std::sync::Arc;
 
-use halcyon_model::DeletionTime;
 use halcyon_sstable::read::{
     PartitionRows, RangeRows, RangeStart, ReadCaches, ReversedRows, SSTableReader,
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, PartitionKey, Slices};
 
-use crate::memtable::Edge;
+use crate::memtable::RingBound;
 use crate::{Error, Result};
 
-pub(super) struct SSTableStream {
-    rows: Rows,
-    /// At its first fragment already; the next `advance` is for it.
-    primed: bool,
-}
-
-enum Rows {
+pub(super) enum SSTableStream {
     Forward(PartitionRows),
     Reversed(ReversedRows),
     Range(Until),
 }
 
-/// Partitions up to an edge.
+/// Partitions up to a ring position.
 pub(super) struct Until {
     rows: RangeRows,
-    until: Option<Edge>,
+    until: Option<RingBound>,
     over: bool,
 }
 
-/// How to look into SSTables.
+/// What all reads of SSTables for one request share.
 pub(super) struct Access<'a> {
     pub(super) caches: &'a ReadCaches,
     /// Forward layout of the fragments.
@@ -47,28 +40,29 @@ impl Access<'_> {
     ) -> Result<Option<SSTableStream>> {
         let Some(found) = table.find(self.caches, key).await? else { return Ok(None) };
         let (slices, layout) = (self.slices.clone(), self.layout.clone());
-        Ok(Some(SSTableStream::of(if slices.reversed {
-            Rows::Reversed(table.reversed_rows(self.caches, found, slices, layout).await?)
+        Ok(Some(if slices.reversed {
+            let rows = table.reversed_rows(self.caches, found, slices, layout).await?;
+            SSTableStream::Reversed(rows)
         } else {
-            Rows::Forward(table.rows(self.caches, found, slices, layout).await?)
-        })))
+            SSTableStream::Forward(table.rows(self.caches, found, slices, layout).await?)
+        }))
     }
 
     pub(super) async fn range(
         &self,
         table: &Arc<SSTableReader>,
-        behind: &Edge,
-        until: Option<Edge>,
+        behind: &RingBound,
+        until: Option<RingBound>,
     ) -> Result<SSTableStream> {
         let start = match behind {
-            Edge::BeforeToken(token) => RangeStart::AtToken(*token),
-            Edge::AfterToken(token) => RangeStart::AfterToken(*token),
-            Edge::BeforeKey(key) => RangeStart::AtKey(key.clone()),
-            Edge::AfterKey(key) => RangeStart::AfterKey(key.clone()),
+            RingBound::BeforeToken(token) => RangeStart::AtToken(*token),
+            RingBound::AfterToken(token) => RangeStart::AfterToken(*token),
+            RingBound::BeforeKey(key) => RangeStart::AtKey(key.clone()),
+            RingBound::AfterKey(key) => RangeStart::AfterKey(key.clone()),
         };
         let (slices, layout) = (self.slices.clone(), self.layout.clone());
         let rows = table.range(self.caches, &start, slices, layout).await?;
-        Ok(SSTableStream::of(Rows::Range(Until { rows, until, over: false })))
+        Ok(SSTableStream::Range(Until { rows, until, over: false }))
     }
 }
 
@@ -85,46 +79,23 @@ impl Until {
     }
 }
 
-impl SSTableStream {
-    fn of(rows: Rows) -> SSTableStream {
-        SSTableStream { rows, primed: false }
-    }
-
-    /// Reads up to the first fragment.
-    pub(super) async fn prime(&mut self) -> Result<()> {
-        self.primed = self.advance().await?;
-        Ok(())
-    }
-
-    /// The partition's deletion, once primed.
-    pub(super) fn start_deletion(&self) -> DeletionTime {
-        match self.primed.then(|| self.fragment()) {
-            Some(Fragment::Start(start)) => start.deletion,
-            _ => DeletionTime::LIVE,
-        }
-    }
-}
-
 impl FragmentStream for SSTableStream {
     type Error = Error;
 
     async fn advance(&mut self) -> Result<bool> {
-        if std::mem::take(&mut self.primed) {
-            return Ok(true);
-        }
-        match &mut self.rows {
-            Rows::Forward(rows) => Ok(rows.advance().await?),
-            Rows::Reversed(rows) => Ok(rows.advance().await?),
-            Rows::Range(rows) => rows.advance().await,
+        match self {
+            SSTableStream::Forward(rows) => Ok(rows.advance().await?),
+            SSTableStream::Reversed(rows) => Ok(rows.advance().await?),
+            SSTableStream::Range(rows) => rows.advance().await,
         }
     }
 
     fn fragment(&self) -> Fragment<'_> {
-        match &self.rows {
-            Rows::Forward(rows) => rows.fragment(),
-            Rows::Reversed(rows) => rows.fragment(),
-            Rows::Range(rows) if rows.over => Fragment::End,
-            Rows::Range(rows) => rows.rows.fragment(),
+        match self {
+            SSTableStream::Forward(rows) => rows.fragment(),
+            SSTableStream::Reversed(rows) => rows.fragment(),
+            SSTableStream::Range(rows) if rows.over => Fragment::End,
+            SSTableStream::Range(rows) => rows.rows.fragment(),
         }
     }
 }

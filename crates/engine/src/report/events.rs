@@ -31,22 +31,22 @@ impl Event {
 }
 
 #[derive(Default)]
-pub(crate) struct Events(Mutex<State>);
+pub(crate) struct Events(Mutex<Queue>);
 
 #[derive(Default)]
-struct State {
+struct Queue {
     queue: VecDeque<Event>,
     /// When each kind of warning was reported last: a failing disk repeats itself.
     last: HashMap<&'static str, Instant>,
 }
 
 impl Events {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Queue {
     fn push(&mut self, event: Event) {
         if self.queue.len() < QUEUED_MAX {
             self.queue.push_back(event);

@@ -22,12 +22,7 @@ pub enum FailurePolicy {
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     stopped: AtomicBool,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    failure: Option<(String, FailurePolicy)>,
+    failure: Mutex<Option<(String, FailurePolicy)>>,
 }
 
 impl Health {
@@ -37,8 +32,8 @@ impl Health {
         if self.stopped.load(Relaxed) { Err(self.refusal()) } else { Ok(()) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<(String, FailurePolicy)>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn refusal(&self) -> Error {
@@ -46,12 +41,12 @@ impl Health {
     }
 
     pub(crate) fn failure(&self) -> Option<(String, FailurePolicy)> {
-        self.state().failure.clone()
+        self.lock().clone()
     }
 
     /// From now on writes are refused; the first reason stays.
     pub(crate) fn stop(&self, why: String, policy: FailurePolicy) {
-        self.state().failure.get_or_insert((why, policy));
+        self.lock().get_or_insert((why, policy));
         self.stopped.store(true, Relaxed);
     }
 }

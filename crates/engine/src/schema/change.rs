@@ -16,7 +16,7 @@ use halcyon_stream::{Mutation, TableId};
 
 use crate::engine::Engine;
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
-use crate::version::{Edit, Live};
+use crate::version::{Edit, LiveSSTable};
 use crate::{Error, Result};
 
 /// The right to change the schema. Who holds it reads the catalog, makes the next one and hands it over: nothing comes between.
@@ -144,7 +144,11 @@ impl Engine {
 
     /// To be called with SSTables that were added to the version: the schema that they were opened by may have been altered after
     /// the change had looked for such.
-    pub(crate) async fn match_schema(&self, store: &Arc<Store>, added: &[Arc<Live>]) -> Result<()> {
+    pub(crate) async fn match_schema(
+        &self,
+        store: &Arc<Store>,
+        added: &[Arc<LiveSSTable>],
+    ) -> Result<()> {
         let schema = store.definition.load().schema.clone();
         self.reopen(store, &schema, added).await
     }
@@ -153,7 +157,7 @@ impl Engine {
         &self,
         store: &Arc<Store>,
         schema: &Arc<TableSchema>,
-        sstables: &[Arc<Live>],
+        sstables: &[Arc<LiveSSTable>],
     ) -> Result<()> {
         let mut reopened = Vec::new();
         for live in sstables.iter().filter(|live| !live.schema.has_columns_of(schema)) {

@@ -16,7 +16,7 @@ use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
 use crate::engine::Engine;
 use crate::shard::Shard;
 use crate::store::Store;
-use crate::version::{Edit, Live, Obsolete};
+use crate::version::{Edit, LiveSSTable, Obsolete};
 use crate::{Error, Result};
 
 impl Engine {
@@ -62,7 +62,11 @@ impl Engine {
     }
 
     /// Removes SSTables, in one transaction.
-    pub(crate) async fn remove(&self, store: &Arc<Store>, sstables: &[Arc<Live>]) -> Result<()> {
+    pub(crate) async fn remove(
+        &self,
+        store: &Arc<Store>,
+        sstables: &[Arc<LiveSSTable>],
+    ) -> Result<()> {
         if sstables.is_empty() {
             return Ok(());
         }

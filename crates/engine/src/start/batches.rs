@@ -12,7 +12,7 @@ use halcyon_schema::catalog::Table;
 use halcyon_sstable::ScanOptions;
 use halcyon_stream::{Fragment, FragmentStream};
 
-use crate::version::Live;
+use crate::version::LiveSSTable;
 use crate::{Error, Result};
 
 /// What is known of one batch: when it was last written, and when it was deleted.
@@ -26,7 +26,7 @@ struct Batch {
 pub(crate) async fn refuse_unfinished(
     disk: &Disk,
     table: &Table,
-    sstables: &[Arc<Live>],
+    sstables: &[Arc<LiveSSTable>],
 ) -> Result<()> {
     let mut batches: HashMap<Vec<u8>, Batch> = HashMap::new();
     for live in sstables {

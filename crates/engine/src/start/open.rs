@@ -37,7 +37,7 @@ use crate::start::batches;
 use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::start::recover::{StartProgress, Truncations, replay_schema};
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
-use crate::version::{Live, Version};
+use crate::version::{LiveSSTable, Version};
 use crate::{Error, Options, Result};
 
 /// Jobs that may wait for a shard, from each other thread one more.
@@ -67,7 +67,7 @@ struct Opening {
 /// The files in a table's folders.
 #[derive(Default)]
 struct TableFiles {
-    opened: Vec<Arc<Live>>,
+    opened: Vec<Arc<LiveSSTable>>,
     ids: Vec<SSTableId>,
     temporary: Vec<PathBuf>,
 }
@@ -318,7 +318,7 @@ impl Opening {
             for listed in &listing.sstables {
                 found.ids.push(listed.descriptor.id);
                 let mode = self.options.read_mode;
-                let live = Live::open_listed(&self.disk, listed, &of.schema, mode).await;
+                let live = LiveSSTable::open_listed(&self.disk, listed, &of.schema, mode).await;
                 let live = live.map_err(|e| {
                     Error::CannotStart(format!(
                         "{e}. Restore the files of this SSTable from a backup, or move them away, and start again"

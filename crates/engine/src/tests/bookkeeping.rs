@@ -12,10 +12,10 @@ use halcyon_sstable::Descriptor;
 use super::*;
 use crate::compact::{candidates, groups, strategy_of};
 use crate::memtable::Memtable;
-use crate::version::{Edit, Live, Version};
+use crate::version::{Edit, LiveSSTable, Version};
 
 /// SSTables of one table, each with one partition, none in its version.
-pub(super) async fn lives(node: &Node, count: i32) -> Vec<Arc<Live>> {
+pub(super) async fn lives(node: &Node, count: i32) -> Vec<Arc<LiveSSTable>> {
     change(node, &[table()]).await.expect("schema");
     let (engine, table) = (&node.engine, user_table(node));
     let store = engine.stores.load().get(&table.id).expect("known").clone();
@@ -27,7 +27,8 @@ pub(super) async fn lives(node: &Node, count: i32) -> Vec<Arc<Live>> {
         let descriptor = Descriptor::new(&store.directories[0], engine.version, id);
         engine.write_sstable(&descriptor, Arc::new(memtable)).await.expect("written");
         let schema = store.definition.load().schema.clone();
-        let live = Live::open(&engine.disk, &descriptor, &schema, engine.options.read_mode).await;
+        let live =
+            LiveSSTable::open(&engine.disk, &descriptor, &schema, engine.options.read_mode).await;
         lives.push(live.expect("opens"));
     }
     lives

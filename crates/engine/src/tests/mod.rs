@@ -14,14 +14,14 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use halcyon_io::{Disk, SimDisk, SimRuntime, spawn, yield_now};
-use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::clustering::{ClusteringValue, PositionBuf};
 use halcyon_model::options::TableOptions;
 use halcyon_model::schema::{ColumnDef, TableSchema};
 use halcyon_model::{BoundKind, CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
 use halcyon_stream::{
-    BoundBuf, Cell, Fragment, FragmentStream, Mutation, PartitionKey, RangeTombstone, RowBuf,
-    Slice, Slices, Span, Validator,
+    Cell, Fragment, FragmentStream, Mutation, PartitionKey, RangeTombstone, RowBuf, Slice, Slices,
+    Span, Validator,
 };
 
 use halcyon_schema::rows::{WriteTime, difference};
@@ -116,8 +116,8 @@ fn insert(table: &Table, k: i32, c: i32, v: i32, timestamp: i64) -> Mutation {
     mutation
 }
 
-fn bound(table: &Table, kind: BoundKind, c: i32) -> BoundBuf {
-    BoundBuf { kind, count: 1, serialized: clustering(table, c) }
+fn bound(table: &Table, kind: BoundKind, c: i32) -> PositionBuf {
+    PositionBuf { kind, count: 1, serialized: clustering(table, c) }
 }
 
 fn deletion(timestamp: i64) -> DeletionTime {

@@ -6,7 +6,7 @@ use halcyon_io::Random;
 
 use super::bookkeeping::lives;
 use super::*;
-use crate::version::{Edit, Live, Version};
+use crate::version::{Edit, LiveSSTable, Version};
 
 /// Proves that after random edits a version has what a plain list would have, in its order, and finds by tokens what a scan finds.
 #[test]
@@ -19,13 +19,13 @@ fn edits_keep_order_and_index() {
         let node = start(disk).await.expect("starts");
         let all = lives(&node, 40).await;
         let mut version = Version::default();
-        let mut model: Map<u64, Arc<Live>> = Map::new();
+        let mut model: Map<u64, Arc<LiveSSTable>> = Map::new();
         for _ in 0..200 {
-            let gone: Vec<Arc<Live>> =
+            let gone: Vec<Arc<LiveSSTable>> =
                 model.values().filter(|_| random.chance(1, 8)).cloned().collect();
             gone.iter().for_each(|live| drop(model.remove(&live.serial())));
-            let new = |live: &&Arc<Live>| !gone.iter().any(|g| Arc::ptr_eq(g, live));
-            let added: Vec<Arc<Live>> = all
+            let new = |live: &&Arc<LiveSSTable>| !gone.iter().any(|g| Arc::ptr_eq(g, live));
+            let added: Vec<Arc<LiveSSTable>> = all
                 .iter()
                 .filter(|live| !model.contains_key(&live.serial()))
                 .filter(new)
@@ -41,11 +41,12 @@ fn edits_keep_order_and_index() {
                 by_time.then_with(|| a.descriptor().cmp(b.descriptor()))
             });
             let serials =
-                |lives: &[Arc<Live>]| lives.iter().map(|l| l.serial()).collect::<Vec<_>>();
+                |lives: &[Arc<LiveSSTable>]| lives.iter().map(|l| l.serial()).collect::<Vec<_>>();
             assert_eq!(serials(version.sstables()), serials(&expected));
             let token = random.next_u64() as i64;
             let (first, last) = (token.saturating_sub(1 << 61), token.saturating_add(1 << 61));
-            let overlaps = |live: &Arc<Live>| live.tokens().0 <= last && first <= live.tokens().1;
+            let overlaps =
+                |live: &Arc<LiveSSTable>| live.tokens().0 <= last && first <= live.tokens().1;
             expected.retain(overlaps);
             let found: Vec<_> = version.overlapping(first, last).into_iter().cloned().collect();
             assert_eq!(serials(&found), serials(&expected));

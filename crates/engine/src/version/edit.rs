@@ -6,33 +6,33 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
-use super::{Live, Version};
+use super::{LiveSSTable, Version};
 
 /// What changes in a version, all of it in one step.
 #[derive(Default)]
 pub(crate) struct Edit {
     /// Serial numbers; one that the version does not have is passed over.
     pub(crate) gone: HashSet<u64>,
-    pub(crate) added: Vec<Arc<Live>>,
+    pub(crate) added: Vec<Arc<LiveSSTable>>,
     /// By serial number, in place of those that have it; nothing comes back that is gone meanwhile.
-    pub(crate) reopened: HashMap<u64, Arc<Live>>,
+    pub(crate) reopened: HashMap<u64, Arc<LiveSSTable>>,
 }
 
 impl Edit {
-    pub(crate) fn add(live: &Arc<Live>) -> Edit {
+    pub(crate) fn add(live: &Arc<LiveSSTable>) -> Edit {
         Edit { added: vec![live.clone()], ..Edit::default() }
     }
 
     /// `gone` make way for `added`.
     pub(crate) fn replace<'a>(
-        gone: impl IntoIterator<Item = &'a Arc<Live>>,
-        added: Vec<Arc<Live>>,
+        gone: impl IntoIterator<Item = &'a Arc<LiveSSTable>>,
+        added: Vec<Arc<LiveSSTable>>,
     ) -> Edit {
         let gone = gone.into_iter().map(|live| live.serial()).collect();
         Edit { gone, added, ..Edit::default() }
     }
 
-    pub(crate) fn reopen(reopened: impl IntoIterator<Item = Arc<Live>>) -> Edit {
+    pub(crate) fn reopen(reopened: impl IntoIterator<Item = Arc<LiveSSTable>>) -> Edit {
         let reopened = reopened.into_iter().map(|live| (live.serial(), live)).collect();
         Edit { reopened, ..Edit::default() }
     }
@@ -50,7 +50,7 @@ impl Edit {
 }
 
 /// By newest timestamp; of equals by name, so that every start has the same order.
-fn by_age(a: &Arc<Live>, b: &Arc<Live>) -> Ordering {
+fn by_age(a: &Arc<LiveSSTable>, b: &Arc<LiveSSTable>) -> Ordering {
     let by_time = a.max_timestamp().cmp(&b.max_timestamp());
     by_time.then_with(|| a.descriptor().cmp(b.descriptor()))
 }
@@ -58,13 +58,13 @@ fn by_age(a: &Arc<Live>, b: &Arc<Live>) -> Ordering {
 impl Version {
     /// Linear in the SSTables, with a small constant, and n·log n in what is added.
     pub(crate) fn edited(&self, edit: &Edit) -> Version {
-        let mut added: Vec<&Arc<Live>> = edit.added.iter().collect();
+        let mut added: Vec<&Arc<LiveSSTable>> = edit.added.iter().collect();
         added.sort_by(|a, b| by_age(a, b));
         let mut added = added.into_iter().peekable();
         let mut sstables = Vec::with_capacity(self.sstables.len() + edit.added.len());
         let mut positions: Vec<Option<u32>> = Vec::with_capacity(self.sstables.len());
         let mut intervals = Vec::with_capacity(edit.added.len());
-        let mut insert = |sstables: &mut Vec<Arc<Live>>, live: &Arc<Live>| {
+        let mut insert = |sstables: &mut Vec<Arc<LiveSSTable>>, live: &Arc<LiveSSTable>| {
             intervals.push((position(sstables), live.tokens()));
             sstables.push(live.clone());
         };
@@ -103,6 +103,6 @@ impl Version {
     }
 }
 
-fn position(sstables: &[Arc<Live>]) -> u32 {
+fn position(sstables: &[Arc<LiveSSTable>]) -> u32 {
     u32::try_from(sstables.len()).unwrap_or(u32::MAX)
 }

@@ -16,7 +16,7 @@ use crate::Result;
 use crate::background::Background;
 
 /// An SSTable that is open by one schema. Immutable but for its [`Identity`].
-pub(crate) struct Live {
+pub(crate) struct LiveSSTable {
     pub(crate) table: Arc<SSTableReader>,
     /// By which it is read.
     pub(crate) schema: Arc<TableSchema>,
@@ -74,16 +74,16 @@ impl Drop for Obsolete {
     }
 }
 
-impl Live {
+impl LiveSSTable {
     pub(crate) async fn open_listed(
         disk: &Disk,
         listed: &ListedSSTable,
         schema: &Arc<TableSchema>,
         mode: AccessMode,
-    ) -> Result<Arc<Live>> {
+    ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open_listed(disk, listed, options).await?;
-        Live::of(disk, sstable, schema, mode, Identity::fresh()).await
+        LiveSSTable::of(disk, sstable, schema, mode, Identity::fresh()).await
     }
 
     pub(crate) async fn open(
@@ -91,10 +91,10 @@ impl Live {
         descriptor: &Descriptor,
         schema: &Arc<TableSchema>,
         mode: AccessMode,
-    ) -> Result<Arc<Live>> {
+    ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open(disk, descriptor, options).await?;
-        Live::of(disk, sstable, schema, mode, Identity::fresh()).await
+        LiveSSTable::of(disk, sstable, schema, mode, Identity::fresh()).await
     }
 
     /// The same SSTable by another schema, or after its statistics have changed.
@@ -103,10 +103,10 @@ impl Live {
         disk: &Disk,
         schema: &Arc<TableSchema>,
         mode: AccessMode,
-    ) -> Result<Arc<Live>> {
+    ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open(disk, self.descriptor(), options).await?;
-        Live::of(disk, sstable, schema, mode, self.identity.clone()).await
+        LiveSSTable::of(disk, sstable, schema, mode, self.identity.clone()).await
     }
 
     async fn of(
@@ -115,14 +115,14 @@ impl Live {
         schema: &Arc<TableSchema>,
         mode: AccessMode,
         identity: Arc<Identity>,
-    ) -> Result<Arc<Live>> {
+    ) -> Result<Arc<LiveSSTable>> {
         let data = sstable.descriptor().component_path(Component::Data);
         let created_ms = disk.stat(&data).await?.modified_ms;
         let bytes_on_disk = bytes_on_disk(disk, &sstable).await?;
         let kind = halcyon_compaction::kind(&sstable);
         let table = Arc::new(SSTableReader::open(disk, Arc::new(sstable), mode).await?);
         let schema = schema.clone();
-        Ok(Arc::new(Live { table, schema, created_ms, bytes_on_disk, kind, identity }))
+        Ok(Arc::new(LiveSSTable { table, schema, created_ms, bytes_on_disk, kind, identity }))
     }
 
     pub(crate) fn sstable(&self) -> &Arc<SSTable> {

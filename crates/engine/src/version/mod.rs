@@ -22,12 +22,12 @@ use halcyon_compaction::IntervalIndex;
 
 pub(crate) use edit::Edit;
 pub(crate) use hotness::SAMPLE;
-pub(crate) use live::{Live, Obsolete};
+pub(crate) use live::{LiveSSTable, Obsolete};
 pub(crate) use purge::LiveSetBound;
 
 #[derive(Default)]
 pub(crate) struct Version {
-    sstables: Vec<Arc<Live>>,
+    sstables: Vec<Arc<LiveSSTable>>,
     index: IntervalIndex,
     totals: OnceLock<Totals>,
 }
@@ -44,12 +44,12 @@ pub(crate) struct Totals {
 }
 
 impl Version {
-    pub(crate) fn of(sstables: Vec<Arc<Live>>) -> Version {
+    pub(crate) fn of(sstables: Vec<Arc<LiveSSTable>>) -> Version {
         Version::default().edited(&Edit { added: sstables, ..Edit::default() })
     }
 
     /// Oldest first, by newest timestamp, as a merge wants them.
-    pub(crate) fn sstables(&self) -> &[Arc<Live>] {
+    pub(crate) fn sstables(&self) -> &[Arc<LiveSSTable>] {
         &self.sstables
     }
 
@@ -61,7 +61,7 @@ impl Version {
         self.sstables.is_empty()
     }
 
-    fn get(&self, at: u32) -> Option<&Arc<Live>> {
+    fn get(&self, at: u32) -> Option<&Arc<LiveSSTable>> {
         self.sstables.get(at as usize)
     }
 
@@ -70,7 +70,7 @@ impl Version {
         &self,
         first: i64,
         last: i64,
-        mut visit: impl FnMut(&Arc<Live>),
+        mut visit: impl FnMut(&Arc<LiveSSTable>),
     ) {
         self.index.overlapping(first, last, |at| {
             if let Some(live) = self.get(at) {
@@ -80,7 +80,7 @@ impl Version {
     }
 
     /// Those whose token interval meets `first..=last`, oldest first.
-    pub(crate) fn overlapping(&self, first: i64, last: i64) -> Vec<&Arc<Live>> {
+    pub(crate) fn overlapping(&self, first: i64, last: i64) -> Vec<&Arc<LiveSSTable>> {
         let mut found = Vec::new();
         self.index.overlapping(first, last, |at| found.push(at));
         found.sort_unstable();
@@ -97,7 +97,7 @@ impl Version {
 }
 
 impl Totals {
-    fn add(&mut self, live: &Live) {
+    fn add(&mut self, live: &LiveSSTable) {
         let of = &live.sstable().statistics().stats;
         let largest = of.partition_sizes.extremes().map_or(0, |(_, largest)| largest);
         let micros = of.max_timestamp.saturating_sub(of.min_timestamp);

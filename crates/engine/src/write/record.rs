@@ -15,13 +15,14 @@
 use std::sync::Arc;
 
 use halcyon_model::bytes::Put;
+use halcyon_model::clustering::PositionBuf;
 use halcyon_model::{
     BoundKind, Cursor, DecodeError, DecodeResult, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL,
 };
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_stream::{
-    BoundBuf, Cell, Column, ComplexDeletion, Layout, Mutation, PartitionKey, RangeTombstone,
-    RowBuf, RowDeletion, Statics, TableId,
+    Cell, Column, ComplexDeletion, Layout, Mutation, PartitionKey, RangeTombstone, RowBuf,
+    RowDeletion, Statics, TableId,
 };
 
 const VERSION: u8 = 1;
@@ -326,14 +327,14 @@ fn read_deletion(cursor: &mut Cursor<'_>, base: i64) -> DecodeResult<DeletionTim
     Ok(DeletionTime { marked_for_delete_at, local_deletion_time: cursor.u32()? })
 }
 
-fn read_bound(cursor: &mut Cursor<'_>, layout: &Layout) -> DecodeResult<BoundBuf> {
+fn read_bound(cursor: &mut Cursor<'_>, layout: &Layout) -> DecodeResult<PositionBuf> {
     let kind = BoundKind::read_marker(cursor)?;
     let count = cursor.uvint()?;
     let offset = cursor.offset();
     let serialized = cursor.vbytes()?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     check_clustering(layout, serialized, count, offset)?;
-    Ok(BoundBuf { kind, count, serialized: serialized.to_vec() })
+    Ok(PositionBuf { kind, count, serialized: serialized.to_vec() })
 }
 
 fn check_clustering(

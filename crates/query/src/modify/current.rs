@@ -5,10 +5,11 @@ use std::sync::Arc;
 use halcyon_cql::plan::modify::{CurrentCell, CurrentPartition, CurrentRow};
 use halcyon_engine::{Measure, Read, ReadTarget, Shard};
 use halcyon_io::clock;
+use halcyon_model::clustering::PositionBuf;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::{BoundKind, DeletionTime, NO_TIMESTAMP};
 use halcyon_schema::catalog::{ColumnRef, Table};
-use halcyon_stream::{BoundBuf, Fragment, FragmentStream, PartitionKey, Row, Slice, Slices};
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Row, Slice, Slices};
 
 use crate::{Error, Result};
 
@@ -28,7 +29,7 @@ impl Wanted {
         if count == 0 {
             return Slices::all();
         }
-        let bound = |kind, row: &Vec<u8>| BoundBuf { kind, count, serialized: row.clone() };
+        let bound = |kind, row: &Vec<u8>| PositionBuf { kind, count, serialized: row.clone() };
         let mut slices: Vec<Slice> = rows
             .iter()
             .map(|row| Slice {

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::vec::IntoIter;
 
 use futures_util::future::join_all;
-use halcyon_engine::{Measure, Read, ReadStream, ReadTarget, Shard};
+use halcyon_engine::{Measure, Read, ReadTarget, Shard};
 use halcyon_schema::catalog::TableKind;
-use halcyon_stream::{Fragment, FragmentStream, PartitionKey};
+use halcyon_stream::{PartitionKey, Primed};
 
 use super::{Measured, go_on, read_partition};
 use crate::coordinator::Coordinator;
@@ -84,7 +84,9 @@ async fn read_run(
         let open = |key| {
             let slices = scan.select.slices.clone();
             let target = ReadTarget::Partition(key);
-            Opened::open(&shard, Read { table: table.clone(), target, slices })
+            let read = Read { table: table.clone(), target, slices };
+            let shard = &shard;
+            async move { Primed::fetch(shard.read(read).await?).await }
         };
         let opened = join_all(std::iter::once(first).chain(others).map(open)).await;
         for opened in opened {
@@ -99,33 +101,4 @@ async fn read_run(
         Ok(scan)
     };
     coordinator.on_owner(token, job).await
-}
-
-/// A stream at its first fragment, if it has one: the next `advance` is for it.
-struct Opened {
-    stream: ReadStream,
-    first: Option<bool>,
-}
-
-impl Opened {
-    async fn open(shard: &Shard, read: Read) -> Result<Opened> {
-        let mut stream = shard.read(read).await?;
-        let first = Some(stream.advance().await?);
-        Ok(Opened { stream, first })
-    }
-}
-
-impl FragmentStream for Opened {
-    type Error = halcyon_engine::Error;
-
-    async fn advance(&mut self) -> Result<bool, halcyon_engine::Error> {
-        match self.first.take() {
-            Some(first) => Ok(first),
-            None => self.stream.advance().await,
-        }
-    }
-
-    fn fragment(&self) -> Fragment<'_> {
-        self.stream.fragment()
-    }
 }

@@ -30,8 +30,10 @@ struct Attributes {
 }
 
 fn attributes(options: &[TableOption]) -> Result<Attributes> {
-    let syntax =
-        |option: &TableOption, message: String| Error::Syntax { place: option.name.place, message };
+    let syntax = |option: &TableOption, message: String| Error::Syntax {
+        location: option.name.location,
+        message,
+    };
     let known = |option: &&TableOption| {
         matches!(option.name.text.as_str(), "replication" | "durable_writes")
     };

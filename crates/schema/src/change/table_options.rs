@@ -53,7 +53,7 @@ fn find<'a>(stated: &'a [TableOption], name: &str) -> Option<&'a TableOption> {
 
 fn refused(option: &TableOption, error: OptionError) -> Error {
     match error {
-        OptionError::Syntax(message) => Error::Syntax { place: option.name.place, message },
+        OptionError::Syntax(message) => Error::Syntax { location: option.name.location, message },
         OptionError::Configuration(message) => Error::Configuration(message),
     }
 }
@@ -72,7 +72,7 @@ fn read(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
     match names.into_iter().find(|name| !known(name)).and_then(|name| find(stated, name)) {
         None => Ok(()),
         Some(option) => Err(Error::Syntax {
-            place: option.name.place,
+            location: option.name.location,
             message: format!("Unknown property '{}'", option.name.text),
         }),
     }
@@ -83,7 +83,7 @@ fn table_id(option: &TableOption) -> Result<[u8; 16]> {
     match given(&option.value) {
         halcyon_model::options::Given::Text(text) => uuid(text).ok_or_else(invalid),
         halcyon_model::options::Given::Map(_) => Err(Error::Syntax {
-            place: option.name.place,
+            location: option.name.location,
             message: "Invalid value for property 'id'. It should be a string".to_owned(),
         }),
     }

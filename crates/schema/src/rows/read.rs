@@ -180,7 +180,7 @@ fn add_column(draft: &mut TableDraft, row: Fields<'_>) -> Option<()> {
         // −1 where columns have no order but that of their names.
         position: row.int("position").and_then(|p| usize::try_from(p).ok()).unwrap_or(0),
         descending: row.text("clustering_order").is_some_and(|o| o.eq_ignore_ascii_case("desc")),
-        place: None,
+        location: None,
     };
     draft.columns.insert(row.text("column_name")?, column);
     Some(())
@@ -193,7 +193,7 @@ fn add_dropped(draft: &mut TableDraft, row: Fields<'_>) -> Option<()> {
         name: row.text("column_name")?,
         type_text: row.text("type")?,
         kind: row.text("kind").and_then(|kind| column_kind(&kind)).unwrap_or(ColumnKind::Regular),
-        place: None,
+        location: None,
         dropped_time: millis.saturating_mul(1000),
     });
     Some(())

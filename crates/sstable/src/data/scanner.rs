@@ -24,7 +24,7 @@ const ROW_HEADER: usize = 4096;
 const MAX_ROW_HEADER: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScanState {
     Between,
     Start,
     Static,
@@ -46,7 +46,7 @@ pub struct SSTableScanner<D = DataReader> {
     decoder: RowDecoder,
     layout: Arc<Layout>,
     uint_deletion_time: bool,
-    state: State,
+    state: ScanState,
     key: PartitionKey,
     deletion: DeletionTime,
     parts: RowParts,
@@ -71,7 +71,7 @@ impl<D: DataWindow> SSTableScanner<D> {
             decoder,
             layout,
             uint_deletion_time,
-            state: State::Between,
+            state: ScanState::Between,
             key: PartitionKey::empty(),
             deletion: DeletionTime::LIVE,
             parts: RowParts::empty(),
@@ -104,7 +104,7 @@ impl<D: DataWindow> SSTableScanner<D> {
     /// Continues with the partition that begins at this position of the data.
     pub(crate) async fn seek(&mut self, position: u64) -> Result<()> {
         self.current = 0;
-        self.state = State::Between;
+        self.state = ScanState::Between;
         self.data.seek(position).await
     }
 
@@ -116,13 +116,13 @@ impl<D: DataWindow> SSTableScanner<D> {
     /// Continues with the row or marker that begins at this position, in the current partition.
     pub(crate) async fn seek_row(&mut self, position: u64) -> Result<()> {
         self.current = 0;
-        self.state = State::Row;
+        self.state = ScanState::Row;
         self.data.seek(position).await
     }
 
     async fn partition_start(&mut self) -> Result<bool> {
         if self.partitions_left == 0 || self.data.remaining() == 0 {
-            self.state = State::Over;
+            self.state = ScanState::Over;
             return Ok(false);
         }
         self.partitions_left -= 1;
@@ -142,7 +142,7 @@ impl<D: DataWindow> SSTableScanner<D> {
         self.current = cursor.index();
         self.partition_position = position;
         self.fragment_position = position;
-        self.state = State::Start;
+        self.state = ScanState::Start;
         Ok(true)
     }
 
@@ -179,7 +179,7 @@ impl<D: DataWindow> SSTableScanner<D> {
 
     async fn unfiltered(&mut self) -> Result<bool> {
         loop {
-            let after_start = self.state == State::Start;
+            let after_start = self.state == ScanState::Start;
             self.fragment_position = self.data.position();
             let extent = self.next_extent().await?;
             let length = extent.len as usize;
@@ -197,15 +197,15 @@ impl<D: DataWindow> SSTableScanner<D> {
                 {
                     return Err(self.data.corrupt(position, "static row expected"));
                 }
-                Unfiltered::Static => State::Static,
-                Unfiltered::Row => State::Row,
+                Unfiltered::Static => ScanState::Static,
+                Unfiltered::Row => ScanState::Row,
                 Unfiltered::Marker { kind, count, values, close, open } => {
-                    State::Marker { kind, count, values, close, open }
+                    ScanState::Marker { kind, count, values, close, open }
                 }
-                Unfiltered::End => State::End,
+                Unfiltered::End => ScanState::End,
             };
             // A row whose columns were all dropped is no row, and an empty static row is only there for the format.
-            let is_row = matches!(self.state, State::Row | State::Static);
+            let is_row = matches!(self.state, ScanState::Row | ScanState::Static);
             if is_row && self.parts.over(&[]).is_empty() {
                 self.data.consume(length);
                 self.current = 0;
@@ -219,8 +219,8 @@ impl<D: DataWindow> SSTableScanner<D> {
         self.data.consume(self.current);
         self.current = 0;
         match self.state {
-            State::Over => Ok(false),
-            State::Between | State::End => self.partition_start().await,
+            ScanState::Over => Ok(false),
+            ScanState::Between | ScanState::End => self.partition_start().await,
             _ => self.unfiltered().await,
         }
     }
@@ -232,7 +232,7 @@ impl<D: DataWindow> FragmentStream for SSTableScanner<D> {
     async fn advance(&mut self) -> Result<bool> {
         let stepped = self.step().await;
         if stepped.is_err() {
-            self.state = State::Over;
+            self.state = ScanState::Over;
         }
         stepped
     }
@@ -241,17 +241,17 @@ impl<D: DataWindow> FragmentStream for SSTableScanner<D> {
     fn fragment(&self) -> Fragment<'_> {
         let bytes = self.data.available().get(..self.current).unwrap_or_default();
         match self.state {
-            State::Start => {
+            ScanState::Start => {
                 Fragment::Start(PartitionStart { key: &self.key, deletion: self.deletion })
             }
-            State::Static => Fragment::Static(self.parts.over(bytes)),
-            State::Row => Fragment::Row(self.parts.over(bytes)),
-            State::Marker { kind, count, values, close, open } => Fragment::Marker(Marker {
+            ScanState::Static => Fragment::Static(self.parts.over(bytes)),
+            ScanState::Row => Fragment::Row(self.parts.over(bytes)),
+            ScanState::Marker { kind, count, values, close, open } => Fragment::Marker(Marker {
                 position: Position { kind, count, serialized: values.of(bytes) },
                 close,
                 open,
             }),
-            State::Between | State::End | State::Over => Fragment::End,
+            ScanState::Between | ScanState::End | ScanState::Over => Fragment::End,
         }
     }
 }

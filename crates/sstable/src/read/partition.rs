@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use halcyon_model::DeletionTime;
-use halcyon_stream::{BoundBuf, Fragment, FragmentStream, Layout, SeekRows, SliceFilter, Slices};
+use halcyon_model::clustering::PositionBuf;
+use halcyon_stream::{Fragment, FragmentStream, Layout, SeekRows, SliceFilter, Slices};
 
 use super::cached_data::CachedData;
 use super::caches::ReadCaches;
@@ -24,11 +25,11 @@ pub struct PartitionScanner {
     pub(super) scanner: SSTableScanner<CachedData>,
     pub(super) blocks: RowBlocks,
     pub(super) data_position: u64,
-    state: State,
+    state: ReadState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ReadState {
     Reading,
     /// The end of the partition comes next.
     Skipped,
@@ -59,7 +60,7 @@ impl SSTableReader {
         scanner.seek(entry.data_position).await?;
         let blocks = RowBlocks::new(self.clone(), caches.clone(), entry.rows);
         let data_position = entry.data_position;
-        Ok(PartitionScanner { scanner, blocks, data_position, state: State::Reading })
+        Ok(PartitionScanner { scanner, blocks, data_position, state: ReadState::Reading })
     }
 
     /// All partitions from `start` on, each cut to `slices`. Leaves nothing of the data in the cache.
@@ -85,22 +86,22 @@ impl FragmentStream for PartitionScanner {
 
     async fn advance(&mut self) -> Result<bool> {
         match self.state {
-            State::Reading => self.scanner.advance().await,
-            State::Skipped => {
-                self.state = State::Done;
+            ReadState::Reading => self.scanner.advance().await,
+            ReadState::Skipped => {
+                self.state = ReadState::Done;
                 Ok(true)
             }
-            State::Done => Ok(false),
+            ReadState::Done => Ok(false),
         }
     }
 
     fn fragment(&self) -> Fragment<'_> {
-        if self.state == State::Reading { self.scanner.fragment() } else { Fragment::End }
+        if self.state == ReadState::Reading { self.scanner.fragment() } else { Fragment::End }
     }
 }
 
 impl SeekRows for PartitionScanner {
-    async fn seek_rows(&mut self, bound: &BoundBuf) -> Result<Option<Option<DeletionTime>>> {
+    async fn seek_rows(&mut self, bound: &PositionBuf) -> Result<Option<Option<DeletionTime>>> {
         let Some(block) = self.blocks.containing(bound.position()).await? else { return Ok(None) };
         let position = self.data_position.saturating_add(block.offset);
         if position <= self.scanner.next_position() {
@@ -111,7 +112,7 @@ impl SeekRows for PartitionScanner {
     }
 
     async fn skip_partition(&mut self) -> Result<()> {
-        self.state = State::Skipped;
+        self.state = ReadState::Skipped;
         Ok(())
     }
 }

@@ -17,7 +17,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use halcyon_model::DeletionTime;
-use halcyon_stream::{BoundBuf, Fragment, FragmentStream, Layout, Marker, RowBuf, Slice, Slices};
+use halcyon_model::clustering::PositionBuf;
+use halcyon_stream::{Fragment, FragmentStream, Layout, Marker, RowBuf, Slice, Slices};
 
 use super::caches::ReadCaches;
 use super::partition::PartitionScanner;
@@ -29,7 +30,7 @@ enum Item {
     Row(RowBuf),
     /// Already as the reversed stream sees it.
     Marker {
-        bound: BoundBuf,
+        bound: PositionBuf,
         close: Option<DeletionTime>,
         open: Option<DeletionTime>,
     },
@@ -100,12 +101,12 @@ struct BlockRead {
     open_at_start: Option<Option<DeletionTime>>,
 }
 
-fn reversed_bound(bound: &BoundBuf) -> BoundBuf {
-    BoundBuf { kind: bound.kind.reversed(), ..bound.clone() }
+fn reversed_bound(bound: &PositionBuf) -> PositionBuf {
+    PositionBuf { kind: bound.kind.reversed(), ..bound.clone() }
 }
 
 impl ReversedRows {
-    fn against(&self, bound: &BoundBuf) -> Option<Ordering> {
+    fn against(&self, bound: &PositionBuf) -> Option<Ordering> {
         let clusterings = &self.layout.clusterings;
         let position = self.inner.fragment().position(clusterings.len())?;
         Some(clusterings.compare(position, bound.position()))
@@ -144,7 +145,7 @@ impl ReversedRows {
                     open = marker.open;
                     if !before {
                         let position = marker.position;
-                        let bound = BoundBuf {
+                        let bound = PositionBuf {
                             kind: position.kind.reversed(),
                             count: position.count,
                             serialized: position.serialized.to_vec(),

@@ -10,8 +10,8 @@
 //! 6.0's cursor compaction leaves the end flag out of the last block's width.
 
 use halcyon_model::byte_comparable::encode_position;
-use halcyon_model::clustering::Position;
-use halcyon_model::{BoundKind, Clusterings, DeletionTime};
+use halcyon_model::clustering::{Position, PositionBuf};
+use halcyon_model::{Clusterings, DeletionTime};
 
 use super::indexed::IndexedRows;
 use super::report::VerifyReport;
@@ -21,27 +21,8 @@ use crate::read::cached_index::CachedIndex;
 use crate::read::index_files::IndexSources;
 use crate::{Component, Result};
 
-/// A position with its own bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PositionBuf {
-    kind: BoundKind,
-    count: usize,
-    serialized: Vec<u8>,
-}
-
-impl PositionBuf {
-    pub(super) fn of(position: Position<'_>) -> PositionBuf {
-        let Position { kind, count, serialized } = position;
-        PositionBuf { kind, count, serialized: serialized.to_vec() }
-    }
-
-    fn position(&self) -> Position<'_> {
-        Position { kind: self.kind, count: self.count, serialized: &self.serialized }
-    }
-}
-
-/// What an index says of one block; offsets are relative to the partition's start.
-struct Said {
+/// A block as its index describes it; offsets are relative to the partition's start.
+struct IndexInfo {
     offset: u64,
     open_at_start: Option<DeletionTime>,
     big: Option<BigBlock>,
@@ -76,8 +57,8 @@ pub(super) struct BlockCheck<'i> {
     component: Component,
     /// Of the partition in the data, for messages.
     partition: u64,
-    current: Option<Said>,
-    upcoming: Option<Said>,
+    current: Option<IndexInfo>,
+    upcoming: Option<IndexInfo>,
     last: Option<PositionBuf>,
 }
 
@@ -124,28 +105,28 @@ impl<'i> BlockCheck<'i> {
         Ok(Some(check))
     }
 
-    async fn read(&mut self) -> Result<Option<Said>> {
+    async fn read(&mut self) -> Result<Option<IndexInfo>> {
         match &mut self.blocks {
             Blocks::Big { index, next, open } => {
                 if *next >= index.len() {
                     return Ok(None);
                 }
                 let open_at_start = *open;
-                let said = index.block(*next, |info| Said {
+                let info = index.block(*next, |info| IndexInfo {
                     offset: info.offset,
                     open_at_start,
                     big: Some(BigBlock {
-                        first: PositionBuf::of(info.first),
-                        last: PositionBuf::of(info.last),
+                        first: PositionBuf::from(info.first),
+                        last: PositionBuf::from(info.last),
                         width: info.width,
                         open_at_end: info.open_at_end,
                     }),
                     separator: None,
                 });
-                let said = said.await?;
+                let info = info.await?;
                 *next += 1;
-                *open = said.big.as_ref().and_then(|big| big.open_at_end);
-                Ok(Some(said))
+                *open = info.big.as_ref().and_then(|big| big.open_at_end);
+                Ok(Some(info))
             }
             Blocks::Bti { cursor, rows, started, left } => {
                 let payload = if *started { cursor.next().await? } else { cursor.first().await? };
@@ -156,7 +137,7 @@ impl<'i> BlockCheck<'i> {
                 })?;
                 let mut separator = Vec::new();
                 cursor.key(&mut separator);
-                Ok(Some(Said {
+                Ok(Some(IndexInfo {
                     offset: payload.offset,
                     open_at_start: payload.open,
                     big: None,
@@ -179,13 +160,13 @@ impl<'i> BlockCheck<'i> {
         open: Option<DeletionTime>,
         report: &mut VerifyReport,
     ) -> Result<()> {
-        while let Some(said) = self.upcoming.take_if(|said| said.offset <= offset) {
-            if said.offset < offset {
-                self.error(&format!("no row begins at {}", said.offset), report);
+        while let Some(info) = self.upcoming.take_if(|info| info.offset <= offset) {
+            if info.offset < offset {
+                self.error(&format!("no row begins at {}", info.offset), report);
             } else {
                 self.close(offset, open, false, report);
-                self.begin(&said, position, open, report);
-                self.current = Some(said);
+                self.begin(&info, position, open, report);
+                self.current = Some(info);
             }
             self.upcoming = self.read().await?;
         }
@@ -199,28 +180,28 @@ impl<'i> BlockCheck<'i> {
                 last.serialized.clear();
                 last.serialized.extend_from_slice(position.serialized);
             }
-            None => self.last = Some(PositionBuf::of(position)),
+            None => self.last = Some(PositionBuf::from(position)),
         }
         Ok(())
     }
 
     fn begin(
         &self,
-        said: &Said,
+        info: &IndexInfo,
         position: Position<'_>,
         open: Option<DeletionTime>,
         report: &mut VerifyReport,
     ) {
-        let at = said.offset;
-        if said.open_at_start != open {
+        let at = info.offset;
+        if info.open_at_start != open {
             self.error(&format!("another open range tombstone at {at}"), report);
         }
-        if let Some(big) = &said.big
-            && big.first != PositionBuf::of(position)
+        if let Some(big) = &info.big
+            && big.first != PositionBuf::from(position)
         {
             self.error(&format!("another first clustering at {at}"), report);
         }
-        if let Some(separator) = &said.separator {
+        if let Some(separator) = &info.separator {
             self.separates(at, separator, Some(position), report);
         }
     }
@@ -255,11 +236,11 @@ impl<'i> BlockCheck<'i> {
         is_last: bool,
         report: &mut VerifyReport,
     ) {
-        let Some(Said { offset, big: Some(big), .. }) = self.current.take() else { return };
+        let Some(IndexInfo { offset, big: Some(big), .. }) = self.current.take() else { return };
         let said_end = offset.saturating_add(big.width);
         if said_end != end && !(is_last && said_end == end + 1) {
             self.error(
-                &format!("block at {offset} is said to end at {said_end}, not {end}"),
+                &format!("block at {offset} is info to end at {said_end}, not {end}"),
                 report,
             );
         }
@@ -276,7 +257,7 @@ impl<'i> BlockCheck<'i> {
         self.close(end, None, true, report);
         if self.component == Component::Rows {
             match self.upcoming.take() {
-                Some(Said { offset, separator: Some(separator), .. }) if offset == end => {
+                Some(IndexInfo { offset, separator: Some(separator), .. }) if offset == end => {
                     self.separates(offset, &separator, None, report);
                     self.upcoming = self.read().await?;
                 }
@@ -286,8 +267,8 @@ impl<'i> BlockCheck<'i> {
                 }
             }
         }
-        if let Some(said) = &self.upcoming {
-            self.error(&format!("no row begins at {}", said.offset), report);
+        if let Some(info) = &self.upcoming {
+            self.error(&format!("no row begins at {}", info.offset), report);
         }
         let bti = matches!(&self.blocks, Blocks::Bti { left, .. } if *left > 0);
         if bti {

@@ -12,13 +12,13 @@ use halcyon_stream::{Cell, Column, ColumnShape, Layout, Row, Statics};
 use super::report::VerifyReport;
 use crate::Component;
 
-/// What a complaint is about, and where.
-pub(super) struct Place<'a> {
+/// The report, and the offset in Data.db of what is checked.
+pub(super) struct ReportAt<'a> {
     pub(super) report: &'a mut VerifyReport,
     pub(super) offset: u64,
 }
 
-impl Place<'_> {
+impl ReportAt<'_> {
     fn error(&mut self, what: String) {
         self.report.error(Component::Data, self.offset, what);
     }
@@ -30,19 +30,19 @@ impl Place<'_> {
     }
 }
 
-pub(super) fn check_key(layout: &Layout, key: &[u8], place: &mut Place<'_>) {
+pub(super) fn check_key(layout: &Layout, key: &[u8], report: &mut ReportAt<'_>) {
     let types = key_component_types(&layout.key_type);
     let Some(components) = split_key(key, types.len()) else {
-        return place.error(format!("partition key is not of {} components", types.len()));
+        return report.error(format!("partition key is not of {} components", types.len()));
     };
     for (cql_type, component) in types.iter().zip(components) {
         if let Err(why) = cql_type.validate(component) {
-            place.error(format!("partition key is no {}: {why}", cql_type.cql_name()));
+            report.error(format!("partition key is no {}: {why}", cql_type.cql_name()));
         }
     }
 }
 
-pub(super) fn check_position(layout: &Layout, position: Position<'_>, place: &mut Place<'_>) {
+pub(super) fn check_position(layout: &Layout, position: Position<'_>, report: &mut ReportAt<'_>) {
     let values = layout.clusterings.values(position.serialized, position.count);
     for (cql_type, value) in layout.clustering_types.iter().zip(values) {
         // Cassandra writes empty values of any type as what they are: empty.
@@ -50,7 +50,7 @@ pub(super) fn check_position(layout: &Layout, position: Position<'_>, place: &mu
         if !bytes.is_empty()
             && let Err(why) = cql_type.validate(bytes)
         {
-            place.error(format!("clustering value is no {}: {why}", cql_type.cql_name()));
+            report.error(format!("clustering value is no {}: {why}", cql_type.cql_name()));
         }
     }
 }
@@ -60,14 +60,14 @@ pub(super) fn check_row(
     layout: &Layout,
     which: Statics,
     row: Row<'_>,
-    place: &mut Place<'_>,
+    report: &mut ReportAt<'_>,
 ) -> bool {
-    place.deletion(&row.deletion.time);
+    report.deletion(&row.deletion.time);
     if row.liveness.local_expiration_time == INVALID_DELETION_TIME && !row.liveness.is_empty() {
-        place.error("row with an impossible expiration time".into());
+        report.error("row with an impossible expiration time".into());
     }
     for deletion in row.complex_deletions {
-        place.deletion(&deletion.time);
+        report.deletion(&deletion.time);
     }
     let columns = layout.columns(which);
     let mut legacy_shards = false;
@@ -77,18 +77,18 @@ pub(super) fn check_row(
         if let Some(before) = before
             && before.column == cell.column
         {
-            check_paths(column, before.path.of(row.bytes), cell.path.of(row.bytes), place);
+            check_paths(column, before.path.of(row.bytes), cell.path.of(row.bytes), report);
         }
         before = Some(cell);
-        legacy_shards |= check_cell(column, cell, row.bytes, place);
+        legacy_shards |= check_cell(column, cell, row.bytes, report);
     }
     legacy_shards
 }
 
-fn check_paths(column: &Column, before: &[u8], path: &[u8], place: &mut Place<'_>) {
+fn check_paths(column: &Column, before: &[u8], path: &[u8], report: &mut ReportAt<'_>) {
     let ColumnShape::Complex { path_type } = &column.shape else { return };
     if path_type.compare(before, path) != Ordering::Less {
-        place.error(format!("cells of column {} are out of order", name(column)));
+        report.error(format!("cells of column {} are out of order", name(column)));
     }
 }
 
@@ -96,10 +96,10 @@ fn name(column: &Column) -> String {
     String::from_utf8_lossy(&column.name).into_owned()
 }
 
-fn check_cell(column: &Column, cell: &Cell, bytes: &[u8], place: &mut Place<'_>) -> bool {
+fn check_cell(column: &Column, cell: &Cell, bytes: &[u8], report: &mut ReportAt<'_>) -> bool {
     if cell.local_deletion_time == INVALID_DELETION_TIME {
         let what = format!("cell of column {} with an impossible deletion time", name(column));
-        place.error(what);
+        report.error(what);
     }
     let path = cell.path.of(bytes);
     let value = cell.value.of(bytes);
@@ -110,7 +110,7 @@ fn check_cell(column: &Column, cell: &Cell, bytes: &[u8], place: &mut Place<'_>)
         (CqlType::Udt(udt), _) => match field_of(udt, path) {
             Some(field) => field,
             None => {
-                place.error(format!("cell of column {} of no field of its type", name(column)));
+                report.error(format!("cell of column {} of no field of its type", name(column)));
                 return false;
             }
         },
@@ -119,21 +119,21 @@ fn check_cell(column: &Column, cell: &Cell, bytes: &[u8], place: &mut Place<'_>)
     if let ColumnShape::Complex { path_type } = &column.shape
         && let Err(why) = path_type.validate(path)
     {
-        place.error(format!("cell path in column {}: {why}", name(column)));
+        report.error(format!("cell path in column {}: {why}", name(column)));
     }
     if cell.is_tombstone() {
         return false;
     }
     if column.shape != ColumnShape::Counter {
         if let Err(why) = value_type.validate(value) {
-            place.error(format!("value of column {}: {why}", name(column)));
+            report.error(format!("value of column {}: {why}", name(column)));
         }
         return false;
     }
     match CounterContext::decode(value) {
         Ok(context) => context.has_legacy_shards(),
         Err(error) => {
-            place.error(format!("counter in column {}: {}", name(column), error.what));
+            report.error(format!("counter in column {}: {}", name(column), error.what));
             false
         }
     }

@@ -16,7 +16,7 @@ use halcyon_stream::{
 };
 
 use super::blocks::{BlockCheck, Header};
-use super::cells::{self, Place};
+use super::cells::{self, ReportAt};
 use super::indexed::IndexEntries;
 use super::report::{Severity, VerifyReport};
 use super::{Progress, Step};
@@ -197,9 +197,9 @@ impl<'i> Walk<'i> {
         self.partition.blocks = None;
         self.report.checked.partitions += 1;
         let layout = self.layout();
-        let mut place = Place { report: self.report, offset: at };
-        cells::check_key(layout, &start.key.bytes, &mut place);
-        place.deletion(&start.deletion);
+        let mut report = ReportAt { report: self.report, offset: at };
+        cells::check_key(layout, &start.key.bytes, &mut report);
+        report.deletion(&start.deletion);
         self.collector.partition_deletion(&start.deletion);
         if self.filter.is_some_and(|filter| !filter.may_contain(start.key.hashes)) {
             let what = format!("says that the partition at {at} in the data is not there");
@@ -224,8 +224,8 @@ impl<'i> Walk<'i> {
 
     fn cells(&mut self, which: Statics, row: Row<'_>, at: u64) {
         let layout = self.layout();
-        let mut place = Place { report: self.report, offset: at };
-        if cells::check_row(layout, which, row, &mut place) {
+        let mut report = ReportAt { report: self.report, offset: at };
+        if cells::check_row(layout, which, row, &mut report) {
             self.collector.legacy_counter_shards();
         }
         collect_row(&mut self.collector, row);
@@ -242,7 +242,7 @@ impl<'i> Walk<'i> {
     async fn marker(&mut self, marker: Marker<'_>, at: u64) -> Result<()> {
         for deletion in [marker.close, marker.open].iter().flatten() {
             self.collector.deletion(deletion);
-            Place { report: self.report, offset: at }.deletion(deletion);
+            ReportAt { report: self.report, offset: at }.deletion(deletion);
         }
         let checked = self.position(marker.position, at).await;
         self.partition.open = marker.open;
@@ -251,8 +251,8 @@ impl<'i> Walk<'i> {
 
     async fn position(&mut self, position: Position<'_>, at: u64) -> Result<()> {
         let layout = self.layout();
-        let mut place = Place { report: self.report, offset: at };
-        cells::check_position(layout, position, &mut place);
+        let mut report = ReportAt { report: self.report, offset: at };
+        cells::check_position(layout, position, &mut report);
         let is_first = !std::mem::replace(&mut self.partition.covered_first, true);
         if is_first {
             self.collector.cover(position);

@@ -22,12 +22,12 @@ pub use select::{
 };
 pub use term::{ArithmeticOperator, LiteralKind, RawTerm};
 
-use crate::lexer::Place;
+use crate::lexer::Location;
 
 /// A name with an optional keyspace: `ks.t`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QualifiedName {
-    pub place: Place,
+    pub location: Location,
     pub keyspace: Option<String>,
     pub name: String,
 }
@@ -35,20 +35,20 @@ pub struct QualifiedName {
 /// A column, field or option name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
-    pub place: Place,
+    pub location: Location,
     pub text: String,
 }
 
 /// A type as written, with blanks and comments normalised; names in it are not resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeText {
-    pub place: Place,
+    pub location: Location,
     pub text: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    pub place: Place,
+    pub location: Location,
     pub kind: StatementKind,
 }
 

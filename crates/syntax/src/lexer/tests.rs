@@ -9,15 +9,16 @@ fn recorded() -> String {
     std::fs::read_to_string(path).expect("readable")
 }
 
-/// Proves that each text is cut as recorded: place, kind, text and value of every token.
+/// Proves that each text is cut as recorded: location, kind, text and value of every token.
 #[test]
 fn texts_are_cut_as_recorded() {
     for case in recorded().split("\n# ").map(|case| case.trim_start_matches("# ")) {
         let (title, rest) = case.split_once('\n').expect("a title");
         let (input, expected) = rest.split_once("\n----\n").expect("a text and its tokens");
         let lines = tokens(input);
-        let lines =
-            lines.iter().map(|t| format!("{} {:?} {} = {}\n", t.place, t.kind, t.text, t.value()));
+        let lines = lines
+            .iter()
+            .map(|t| format!("{} {:?} {} = {}\n", t.location, t.kind, t.text, t.value()));
         assert_eq!(lines.collect::<String>().trim_end(), expected.trim_end(), "{title}");
     }
 }

@@ -7,7 +7,7 @@ use super::diagnosis::{self, Sight};
 use super::words;
 use crate::ast::{Name, QualifiedName};
 use crate::error::{Error, Result};
-use crate::lexer::{Place, Token, TokenKind};
+use crate::lexer::{Location, Token, TokenKind};
 
 pub(super) struct Cursor<'a> {
     text: &'a str,
@@ -38,12 +38,13 @@ pub(super) struct Mark {
 impl<'a> Cursor<'a> {
     /// `tokens` as the lexer gives them: `End` last.
     pub(super) fn new(text: &'a str, tokens: &'a [Token<'a>]) -> Cursor<'a> {
-        let place = tokens.last().map_or(Place { line: 1, column: 0 }, |token| token.place);
+        let location =
+            tokens.last().map_or(Location { line: 1, column: 0 }, |token| token.location);
         Cursor {
             text,
             tokens,
             at: 0,
-            end: Token { kind: TokenKind::End, text: "", place },
+            end: Token { kind: TokenKind::End, text: "", location },
             fetched: std::cell::Cell::new(0),
             markers: 0,
             depth: 0,
@@ -70,8 +71,8 @@ impl<'a> Cursor<'a> {
         token
     }
 
-    pub(super) fn place(&self) -> Place {
-        self.peek().place
+    pub(super) fn location(&self) -> Location {
+        self.peek().location
     }
 
     pub(super) fn at_end(&self) -> bool {
@@ -105,7 +106,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= super::MAX_NESTING {
             let what = format!("terms and types nest deeper than {}", super::MAX_NESTING);
-            return Err(Error::Invalid { place: self.place(), what });
+            return Err(Error::Invalid { location: self.location(), what });
         }
         let siblings = std::mem::take(&mut self.height);
         self.depth += 1;
@@ -123,7 +124,7 @@ impl<'a> Cursor<'a> {
                 "more than {} operators, fields or subscripts follow each other in one expression",
                 super::MAX_HEIGHT
             );
-            return Err(Error::Invalid { place: self.place(), what });
+            return Err(Error::Invalid { location: self.location(), what });
         }
         self.height += 1;
         Ok(())
@@ -216,7 +217,7 @@ impl<'a> Cursor<'a> {
 
     /// An error whose message in Cassandra has no position.
     pub(super) fn refused(&self, message: impl Into<String>) -> Error {
-        Error::Syntax { place: self.place(), message: message.into() }
+        Error::Syntax { location: self.location(), message: message.into() }
     }
 
     /// Whether an unquoted or quoted name stands so far ahead.
@@ -235,7 +236,7 @@ impl<'a> Cursor<'a> {
             return Err(self.no_viable());
         }
         let token = self.next();
-        Ok(Name { place: token.place, text: token.value().into_owned() })
+        Ok(Name { location: token.location, text: token.value().into_owned() })
     }
 
     /// A column: a name, or `""` of tables that came from Thrift.
@@ -243,7 +244,7 @@ impl<'a> Cursor<'a> {
         let token = self.peek();
         if token.kind == TokenKind::QuotedName && token.text == "\"\"" {
             self.next();
-            return Ok(Name { place: token.place, text: String::new() });
+            return Ok(Name { location: token.location, text: String::new() });
         }
         self.name()
     }
@@ -275,10 +276,14 @@ impl<'a> Cursor<'a> {
         let first = self.definite_name(what)?;
         if !self.eat_symbol(".") {
             self.peek_ahead(1);
-            return Ok(QualifiedName { place: first.place, keyspace: None, name: first.text });
+            return Ok(QualifiedName {
+                location: first.location,
+                keyspace: None,
+                name: first.text,
+            });
         }
         let name = self.definite_name(what)?;
-        Ok(QualifiedName { place: first.place, keyspace: Some(first.text), name: name.text })
+        Ok(QualifiedName { location: first.location, keyspace: Some(first.text), name: name.text })
     }
 
     pub(super) fn if_not_exists(&mut self) -> Result<bool> {

@@ -82,10 +82,10 @@ fn target(cursor: &mut Cursor<'_>) -> Result<DescribeTarget> {
 fn generic(cursor: &mut Cursor<'_>) -> Result<DescribeTarget> {
     let first = cursor.name()?;
     if !cursor.eat_symbol(".") {
-        let name = QualifiedName { place: first.place, keyspace: None, name: first.text };
+        let name = QualifiedName { location: first.location, keyspace: None, name: first.text };
         return Ok(DescribeTarget::Generic(name));
     }
     let name = cursor.name()?.text;
     let keyspace = Some(first.text);
-    Ok(DescribeTarget::Generic(QualifiedName { place: first.place, keyspace, name }))
+    Ok(DescribeTarget::Generic(QualifiedName { location: first.location, keyspace, name }))
 }

@@ -13,7 +13,7 @@
 use std::fmt::Write as _;
 
 use crate::error::Error;
-use crate::lexer::{Place, Token, TokenKind};
+use crate::lexer::{Location, Token, TokenKind};
 
 const TOKENS_BEFORE: usize = 10;
 const TOKENS_AFTER: usize = 2;
@@ -29,21 +29,21 @@ pub(super) struct Sight {
 }
 
 pub(super) fn no_viable(text: &str, tokens: &[Token<'_>], sight: &Sight) -> Error {
-    let (place, shown) = head(tokens, sight.failing);
+    let (location, shown) = head(tokens, sight.failing);
     let message = format!("no viable alternative at input '{shown}'");
-    error(text, tokens, sight, place, &message)
+    error(text, tokens, sight, location, &message)
 }
 
 pub(super) fn mismatched(text: &str, tokens: &[Token<'_>], sight: &Sight, expected: &str) -> Error {
-    let (place, shown) = head(tokens, sight.failing);
+    let (location, shown) = head(tokens, sight.failing);
     let message = format!("mismatched input '{shown}' expecting {expected}");
-    error(text, tokens, sight, place, &message)
+    error(text, tokens, sight, location, &message)
 }
 
-/// The place and text of a token as messages tell them.
-fn head(tokens: &[Token<'_>], at: usize) -> (Option<Place>, String) {
+/// The location and the text of a token, as in messages.
+fn head(tokens: &[Token<'_>], at: usize) -> (Option<Location>, String) {
     match tokens.get(at) {
-        Some(token) if token.kind != TokenKind::End => (Some(token.place), shown(token)),
+        Some(token) if token.kind != TokenKind::End => (Some(token.location), shown(token)),
         _ => (None, "<EOF>".to_owned()),
     }
 }
@@ -61,23 +61,23 @@ fn error(
     text: &str,
     tokens: &[Token<'_>],
     sight: &Sight,
-    place: Option<Place>,
+    location: Option<Location>,
     what: &str,
 ) -> Error {
-    let mut message = match place {
-        Some(place) => format!("line {place} {what}"),
+    let mut message = match location {
+        Some(location) => format!("line {location} {what}"),
         None => format!("line 0:-1 {what}"),
     };
     if let Some(snippet) = snippet(text, tokens, sight) {
         let _ = write!(message, " ({snippet})");
     }
-    let end = tokens.last().map_or(Place { line: 1, column: 0 }, |token| token.place);
-    Error::Syntax { place: place.unwrap_or(end), message }
+    let end = tokens.last().map_or(Location { line: 1, column: 0 }, |token| token.location);
+    Error::Syntax { location: location.unwrap_or(end), message }
 }
 
 /// A token, or the blanks or the comment between two.
 struct Piece {
-    place: Place,
+    location: Location,
     /// Characters of its text.
     length: usize,
     is_end: bool,
@@ -85,11 +85,11 @@ struct Piece {
 
 impl Piece {
     fn line(&self) -> usize {
-        self.place.line as usize - 1
+        self.location.line as usize - 1
     }
 
     fn column(&self) -> usize {
-        self.place.column as usize
+        self.location.column as usize
     }
 
     fn end_column(&self) -> usize {
@@ -102,21 +102,21 @@ fn pieces(text: &str, tokens: &[Token<'_>]) -> (Vec<Piece>, Vec<usize>) {
     let mut pieces = Vec::new();
     let mut indexes = Vec::with_capacity(tokens.len());
     let mut at = 0usize;
-    let mut place = Place { line: 1, column: 0 };
+    let mut location = Location { line: 1, column: 0 };
     for token in tokens {
         let start = offset(text, token);
         while at < start {
             let gap = text.get(at..start).unwrap_or_default();
             let length = hidden_length(gap);
             let hidden = gap.get(..length).unwrap_or_default();
-            pieces.push(Piece { place, length: utf16(hidden), is_end: false });
-            place = advance(place, hidden);
+            pieces.push(Piece { location, length: utf16(hidden), is_end: false });
+            location = advance(location, hidden);
             at += length;
         }
         indexes.push(pieces.len());
         let is_end = token.kind == TokenKind::End;
-        pieces.push(Piece { place, length: utf16(&shown(token)), is_end });
-        place = advance(place, token.text);
+        pieces.push(Piece { location, length: utf16(&shown(token)), is_end });
+        location = advance(location, token.text);
         at = start + token.text.len();
     }
     (pieces, indexes)
@@ -133,12 +133,12 @@ fn utf16(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-fn advance(place: Place, over: &str) -> Place {
+fn advance(location: Location, over: &str) -> Location {
     match over.rsplit_once('\n') {
-        None => Place { column: place.column + utf16(over) as u32, ..place },
+        None => Location { column: location.column + utf16(over) as u32, ..location },
         Some((_, last)) => {
             let lines = over.matches('\n').count() as u32;
-            Place { line: place.line + lines, column: utf16(last) as u32 }
+            Location { line: location.line + lines, column: utf16(last) as u32 }
         }
     }
 }
@@ -168,7 +168,7 @@ fn snippet(text: &str, tokens: &[Token<'_>], sight: &Sight) -> Option<String> {
     }
     let mut lines: Vec<Vec<u16>> =
         text.trim_end_matches('\n').split('\n').map(|line| line.encode_utf16().collect()).collect();
-    let shows_start = from.place == Place { line: 1, column: 0 };
+    let shows_start = from.location == Location { line: 1, column: 0 };
     let shows_end = to.line() + 1 == lines.len() && to.end_column() == lines.last()?.len();
     lines.get_mut(to.line())?.truncate(to.end_column());
     let marked = lines.get_mut(offending.line())?;
@@ -187,26 +187,26 @@ fn snippet(text: &str, tokens: &[Token<'_>], sight: &Sight) -> Option<String> {
 
 /// What Cassandra's lexer says of a character that begins no token and of a quote or comment that never closes.
 pub(super) fn bad_token(text: &str, token: &Token<'_>) -> Error {
-    let end = advance(Place { line: 1, column: 0 }, text);
+    let end = advance(Location { line: 1, column: 0 }, text);
     let eof = |expected: &str| (end, format!("mismatched character '<EOF>' expecting {expected}"));
-    let (place, what) = match token.kind {
+    let (location, what) = match token.kind {
         TokenKind::Unterminated if token.text.starts_with('\'') => eof("'''"),
         TokenKind::Unterminated if token.text.starts_with('"') => eof("'\"'"),
         TokenKind::Unterminated if token.text.starts_with("$$") => {
             let last = text.chars().next_back().unwrap_or('$');
-            let place = Place { column: end.column.saturating_sub(1), ..end };
-            (place, format!("mismatched character '{last}' expecting '$'"))
+            let location = Location { column: end.column.saturating_sub(1), ..end };
+            (location, format!("mismatched character '{last}' expecting '$'"))
         }
         TokenKind::Unterminated => eof("'*'"),
         _ if token.text == "!" => {
             let next = text.get(offset(text, token) + 1..).and_then(|rest| rest.chars().next());
             let next = next.map_or("<EOF>".to_owned(), String::from);
-            let place = Place { column: token.place.column + 1, ..token.place };
-            (place, format!("mismatched character '{next}' expecting '='"))
+            let location = Location { column: token.location.column + 1, ..token.location };
+            (location, format!("mismatched character '{next}' expecting '='"))
         }
-        _ => (token.place, format!("no viable alternative at character '{}'", token.text)),
+        _ => (token.location, format!("no viable alternative at character '{}'", token.text)),
     };
-    Error::Syntax { place, message: format!("line {place} {what}") }
+    Error::Syntax { location, message: format!("line {location} {what}") }
 }
 
 /// Cassandra wants a `--` comment closed by the end of its line, even on the last one.
@@ -218,9 +218,10 @@ pub(super) fn open_comment(text: &str, tokens: &[Token<'_>]) -> Option<Error> {
         let length = hidden_length(gap);
         let is_line = gap.starts_with("--") || gap.starts_with("//");
         if is_line && !gap.get(..length)?.ends_with(['\n', '\r']) {
-            let place = advance(Place { line: 1, column: 0 }, text);
-            let message = format!("line {place} mismatched character '<EOF>' expecting set null");
-            return Some(Error::Syntax { place, message });
+            let location = advance(Location { line: 1, column: 0 }, text);
+            let message =
+                format!("line {location} mismatched character '<EOF>' expecting set null");
+            return Some(Error::Syntax { location, message });
         }
         at += length;
     }

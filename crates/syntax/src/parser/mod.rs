@@ -56,11 +56,11 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
     };
     let parsed = parse_one(text, tokens);
     let lexical = match bad {
-        Some(token) => Some((token.place, diagnosis::bad_token(text, token))),
-        None => diagnosis::open_comment(text, &all).map(|error| (error.place(), error)),
+        Some(token) => Some((token.location, diagnosis::bad_token(text, token))),
+        None => diagnosis::open_comment(text, &all).map(|error| (error.location(), error)),
     };
     match (parsed, lexical) {
-        (Err(error), Some((place, _))) if error.place() < place => Err(error),
+        (Err(error), Some((location, _))) if error.location() < location => Err(error),
         (_, Some((_, error))) => Err(error),
         (parsed, None) => parsed,
     }
@@ -68,11 +68,11 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 
 fn parse_one(text: &str, tokens: &[Token<'_>]) -> Result<Statement> {
     let mut cursor = Cursor::new(text, tokens);
-    let place = cursor.place();
+    let location = cursor.location();
     let kind = statement(&mut cursor)?;
     while cursor.eat_symbol(";") {}
     cursor.expect_end()?;
-    Ok(Statement { place, kind })
+    Ok(Statement { location, kind })
 }
 
 fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind> {

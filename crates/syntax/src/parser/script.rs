@@ -16,13 +16,13 @@ pub fn parse_statements(text: &str) -> Result<Vec<Statement>> {
         if cursor.at_end() {
             return Ok(statements);
         }
-        let place = cursor.place();
+        let location = cursor.location();
         let kind = shaping(&mut cursor)?;
         let closed = cursor.at_end() || cursor.eat_symbol(";");
         if !closed && !matches!(kind, StatementKind::Skipped { .. }) {
             return Err(cursor.mismatched("';'"));
         }
-        statements.push(Statement { place, kind });
+        statements.push(Statement { location, kind });
     }
 }
 
@@ -101,8 +101,8 @@ fn skip_batch(cursor: &mut Cursor<'_>) -> StatementKind {
 
 fn skip_line(cursor: &mut Cursor<'_>) -> StatementKind {
     let what = first_words(cursor);
-    let line = cursor.place().line;
-    while !cursor.at_end() && !cursor.is_symbol(";") && cursor.place().line == line {
+    let line = cursor.location().line;
+    while !cursor.at_end() && !cursor.is_symbol(";") && cursor.location().line == line {
         cursor.next();
     }
     StatementKind::Skipped { what }

@@ -31,19 +31,19 @@ pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
             definition(cursor, &mut table)?;
         }
     }
-    let closing = cursor.place();
+    let closing = cursor.location();
     cursor.expect_symbol(")")?;
     table.properties = properties(cursor)?;
     if cursor.is_script && table.primary_keys.is_empty() {
         let what = format!("table {} has no PRIMARY KEY", table.name.name);
-        return Err(Error::Invalid { place: closing, what });
+        return Err(Error::Invalid { location: closing, what });
     }
     Ok(StatementKind::CreateTable(table))
 }
 
 /// A column, or `PRIMARY KEY ( … )`.
 fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
-    let place = cursor.place();
+    let location = cursor.location();
     let key = if cursor.eat_word("primary") {
         cursor.expect_word("key")?;
         primary_key_list(cursor)?
@@ -59,7 +59,7 @@ fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
     };
     if cursor.is_script && !table.primary_keys.is_empty() {
         let what = "the table has a primary key already".to_owned();
-        return Err(Error::Invalid { place, what });
+        return Err(Error::Invalid { location, what });
     }
     table.primary_keys.push(key);
     Ok(())
@@ -205,7 +205,7 @@ fn drop_columns(cursor: &mut Cursor<'_>) -> Result<TableChange> {
         cursor.expect_word("timestamp")?;
         let token = cursor.expect_kind(TokenKind::Integer, "INTEGER")?;
         let parsed: i64 = token.text.parse().map_err(|_| Error::Invalid {
-            place: token.place,
+            location: token.location,
             what: format!("{} is out of range for a timestamp in microseconds", token.text),
         })?;
         timestamp = Some(parsed);

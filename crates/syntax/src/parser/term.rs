@@ -227,20 +227,20 @@ pub(super) fn tuple(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
 
 /// `CAST(term AS type)` is a call of the function that casts to the type.
 fn cast(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
-    let place = cursor.next().place;
+    let location = cursor.next().location;
     cursor.expect_symbol("(")?;
     let argument = simple(cursor)?;
     cursor.expect_word("as")?;
     let to = native_type(cursor)?;
     cursor.expect_symbol(")")?;
     let name = format!("cast_as_{}", to.text);
-    let name = QualifiedName { place, keyspace: Some("system".to_owned()), name };
+    let name = QualifiedName { location, keyspace: Some("system".to_owned()), name };
     Ok(RawTerm::Call { name, arguments: vec![argument] })
 }
 
 /// `[keyspace.]function`
 pub(super) fn function_name(cursor: &mut Cursor<'_>) -> Result<QualifiedName> {
-    let place = cursor.place();
+    let location = cursor.location();
     let keyspace = if cursor.is_name_ahead(0) && cursor.peek_ahead(1).is_symbol(".") {
         let keyspace = cursor.name()?;
         cursor.next();
@@ -248,7 +248,7 @@ pub(super) fn function_name(cursor: &mut Cursor<'_>) -> Result<QualifiedName> {
     } else {
         None
     };
-    Ok(QualifiedName { place, keyspace, name: allowed_function_name(cursor)? })
+    Ok(QualifiedName { location, keyspace, name: allowed_function_name(cursor)? })
 }
 
 pub(super) fn allowed_function_name(cursor: &mut Cursor<'_>) -> Result<String> {

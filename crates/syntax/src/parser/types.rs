@@ -78,7 +78,7 @@ fn names_no_type(token: &Token<'_>) -> bool {
 /// `[keyspace.]type`
 pub(super) fn type_name(cursor: &mut Cursor<'_>) -> Result<QualifiedName> {
     let first = cursor.peek();
-    let place = first.place;
+    let location = first.location;
     let is_qualified = cursor.peek_ahead(1).is_symbol(".");
     let keyspace = if is_qualified || (cursor.is_name_ahead(0) && names_no_type(&first)) {
         let keyspace = cursor.name()?;
@@ -97,7 +97,7 @@ pub(super) fn type_name(cursor: &mut Cursor<'_>) -> Result<QualifiedName> {
         return Err(cursor.refused(what));
     }
     let name = cursor.name()?.text;
-    Ok(QualifiedName { place, keyspace, name })
+    Ok(QualifiedName { location, keyspace, name })
 }
 
 /// One of the native types: what CAST takes.
@@ -107,21 +107,21 @@ pub(super) fn native_type(cursor: &mut Cursor<'_>) -> Result<TypeText> {
         return Err(cursor.no_viable());
     }
     cursor.next();
-    Ok(TypeText { place: token.place, text: token.text.to_ascii_lowercase() })
+    Ok(TypeText { location: token.location, text: token.text.to_ascii_lowercase() })
 }
 
 /// A type, with one blank after each comma and none elsewhere.
 pub(super) fn type_text(cursor: &mut Cursor<'_>) -> Result<TypeText> {
-    let place = cursor.place();
+    let location = cursor.location();
     let mut text = String::new();
     push_type(cursor, &mut text, 0)?;
-    Ok(TypeText { place, text })
+    Ok(TypeText { location, text })
 }
 
 fn push_type(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Result<()> {
     if depth > MAX_NESTING {
         let what = format!("types nest deeper than {MAX_NESTING}");
-        return Err(Error::Invalid { place: cursor.place(), what });
+        return Err(Error::Invalid { location: cursor.location(), what });
     }
     let token = cursor.peek();
     if token.kind == TokenKind::String {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use halcyon_model::clustering::PositionBuf;
 use halcyon_model::counter::{self, CounterContext};
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::uuid;
 use halcyon_model::value::timestamp_iso_string;
 use halcyon_model::{CqlType, DeletionTime, NO_TTL};
-use halcyon_stream::{BoundBuf, Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
+use halcyon_stream::{Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
 
 use super::conditions::BoundConditions;
 use super::current::{CurrentPartition, CurrentRow};
@@ -30,7 +31,7 @@ pub enum BoundRows {
     Partition,
     /// Serialized clusterings.
     Rows(Vec<Vec<u8>>),
-    Slices(Vec<(BoundBuf, BoundBuf)>),
+    Slices(Vec<(PositionBuf, PositionBuf)>),
 }
 
 /// Owned: it can be sent to the shard that has the partition.
@@ -233,7 +234,7 @@ impl BoundModification {
             }
             BoundRows::Slices(slices) => {
                 let time: DeletionTime = self.time().deletion();
-                let tombstone = |(start, end): &(BoundBuf, BoundBuf)| RangeTombstone {
+                let tombstone = |(start, end): &(PositionBuf, PositionBuf)| RangeTombstone {
                     start: start.clone(),
                     end: end.clone(),
                     time,

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use std::cmp::Ordering;
 
 use halcyon_model::BoundKind;
-use halcyon_model::clustering::{ClusteringValue, Position};
+use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
 use halcyon_model::token::join_key;
-use halcyon_stream::{BoundBuf, PartitionKey};
+use halcyon_stream::PartitionKey;
 
 use super::bound::BoundRows;
 use super::restrictions::{Bound, Choices, Restriction, Restrictions, Test, Values};
@@ -206,19 +206,19 @@ fn row(serialized: &[u8], count: usize) -> Position<'_> {
     Position { kind: BoundKind::Clustering, count, serialized }
 }
 
-fn bound(kind: BoundKind, values: &[Vec<u8>], table: &Table) -> BoundBuf {
-    BoundBuf { kind, count: values.len(), serialized: serialize(values, table) }
+fn bound(kind: BoundKind, values: &[Vec<u8>], table: &Table) -> PositionBuf {
+    PositionBuf { kind, count: values.len(), serialized: serialize(values, table) }
 }
 
 /// Everything below a prefix.
-fn whole(prefix: &[Vec<u8>], table: &Table) -> (BoundBuf, BoundBuf) {
+fn whole(prefix: &[Vec<u8>], table: &Table) -> (PositionBuf, PositionBuf) {
     (bound(BoundKind::InclStart, prefix, table), bound(BoundKind::InclEnd, prefix, table))
 }
 
 /// Cuts a range of values into slices of the clustering order, in which some columns may run backwards.
 struct Slicer<'a> {
     table: &'a Table,
-    slices: &'a mut Vec<(BoundBuf, BoundBuf)>,
+    slices: &'a mut Vec<(PositionBuf, PositionBuf)>,
 }
 
 type Limit = Option<(Prefix, bool)>;

@@ -12,7 +12,7 @@ use crate::plan::value::collection::collection_elements;
 use crate::plan::value::collection::tuple_fields;
 use halcyon_schema::catalog::ColumnRef;
 use halcyon_syntax::ast::{self, ArithmeticOperator, CellTarget, Name, QualifiedName, RawTerm};
-use halcyon_syntax::lexer::Place;
+use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone)]
@@ -408,7 +408,7 @@ fn combine(
     to: &mut Preparation<'_>,
 ) -> Result<OperationKind> {
     let name = QualifiedName {
-        place: Place { line: 1, column: 0 },
+        location: Location { line: 1, column: 0 },
         keyspace: Some("system".to_owned()),
         name: operator_name(Some(operator)).to_owned(),
     };

@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use halcyon_model::clustering::{ClusteringValue, Position};
+use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
 use halcyon_model::token::join_key;
 use halcyon_model::{BoundKind, CqlType};
-use halcyon_stream::{BoundBuf, PartitionKey, Slice, Slices};
+use halcyon_stream::{PartitionKey, Slice, Slices};
 
 use super::product::product;
 use super::{BoundTerm, Entry, Keys, Restrictions, TupleList, TupleTerm, What};
@@ -353,12 +353,12 @@ fn is_empty(bounds: &TokenBounds) -> bool {
     start != i64::MIN && end != i64::MIN && (start > end || (start == end && !(from && to)))
 }
 
-fn bound(table: &Table, kind: BoundKind, values: &[Vec<u8>]) -> BoundBuf {
+fn bound(table: &Table, kind: BoundKind, values: &[Vec<u8>]) -> PositionBuf {
     let parts: Vec<ClusteringValue<'_>> =
         values.iter().map(|value| ClusteringValue::Bytes(value)).collect();
     let mut serialized = Vec::new();
     table.layout.clusterings.write(&parts, &mut serialized);
-    BoundBuf { kind, count: values.len(), serialized }
+    PositionBuf { kind, count: values.len(), serialized }
 }
 
 fn of_prefix(table: &Table, prefix: &[Vec<u8>]) -> Slice {

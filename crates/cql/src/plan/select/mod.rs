@@ -113,7 +113,7 @@ fn items(select: &ast::Select, table: &Table) -> Vec<SelectItem> {
                 ColumnKind::Regular,
             ];
             let item = |text: String| SelectItem {
-                selector: RawSelector::Column(ast::Name { place: select.table.place, text }),
+                selector: RawSelector::Column(ast::Name { location: select.table.location, text }),
                 alias: None,
             };
             kinds.into_iter().flat_map(names).map(item).collect()

@@ -12,7 +12,7 @@ use crate::plan::restrictions::{find_column, receiver};
 use crate::plan::term::{Preparation, RawArgument, Term};
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::ast::{Name, QualifiedName, RawSelector, RawTerm, TypeText};
-use halcyon_syntax::lexer::Place;
+use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
 
 /// A selector with what metadata says of it.
@@ -132,7 +132,7 @@ impl<'a> SelectorArgument<'a> {
 
 fn native_name(name: &str) -> QualifiedName {
     QualifiedName {
-        place: Place { line: 1, column: 0 },
+        location: Location { line: 1, column: 0 },
         keyspace: Some("system".into()),
         name: name.into(),
     }

@@ -7,7 +7,7 @@ use super::literal;
 use crate::plan::functions::{self, Argument, Match, Scope, assignable, operator_name};
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::ast::{ArithmeticOperator, QualifiedName, RawTerm, TypeText};
-use halcyon_syntax::lexer::Place;
+use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
 
 pub(super) fn full_name(name: &QualifiedName) -> String {
@@ -25,7 +25,7 @@ pub(super) fn operator(operator: Option<ArithmeticOperator>) -> QualifiedName {
 /// A native function.
 pub(super) fn native(name: &str) -> QualifiedName {
     QualifiedName {
-        place: Place { line: 1, column: 0 },
+        location: Location { line: 1, column: 0 },
         keyspace: Some("system".to_owned()),
         name: name.to_owned(),
     }

@@ -3,39 +3,26 @@
 use std::cmp::Ordering;
 
 use halcyon_model::byte_comparable::encode_position;
-use halcyon_model::clustering::{ClusteringValue, Position};
+use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
 use halcyon_model::{BoundKind, Clusterings, CqlType, DeletionTime, Partitioner};
 
 use crate::bti::{IndexWriter, RowIndexEntry, describe_rows};
 use crate::row_index::Block;
 use crate::row_index::testing::{Memory, Numbers, hex, now, seed};
 
-/// A row or, with fewer values, a bound.
-pub(super) struct Place {
-    kind: BoundKind,
-    count: usize,
-    serialized: Vec<u8>,
-}
-
-impl Place {
-    fn position(&self) -> Position<'_> {
-        Position { kind: self.kind, count: self.count, serialized: &self.serialized }
-    }
-}
-
 pub(super) struct Stretch {
-    places: Vec<Place>,
+    positions: Vec<PositionBuf>,
     offset: u64,
     open: Option<DeletionTime>,
 }
 
 impl Stretch {
     pub(super) fn first(&self) -> Position<'_> {
-        self.places.first().expect("a row").position()
+        self.positions.first().expect("a row").position()
     }
 
     fn last(&self) -> Position<'_> {
-        self.places.last().expect("a row").position()
+        self.positions.last().expect("a row").position()
     }
 }
 
@@ -58,24 +45,25 @@ impl Partition {
 
     fn random(numbers: &mut Numbers, types: &[CqlType], blocks: usize) -> Partition {
         let clusterings = Clusterings::new(types);
-        let mut places: Vec<Place> =
-            (0..blocks * 6).map(|_| place(numbers, &clusterings, types)).collect();
-        places.sort_by(|a, b| clusterings.compare(a.position(), b.position()));
-        places.dedup_by(|a, b| clusterings.compare(a.position(), b.position()) == Ordering::Equal);
-        let blocks = places.len().div_ceil(3).min(blocks).max(2);
-        let each = places.len().div_ceil(blocks);
+        let mut positions: Vec<PositionBuf> =
+            (0..blocks * 6).map(|_| position(numbers, &clusterings, types)).collect();
+        positions.sort_by(|a, b| clusterings.compare(a.position(), b.position()));
+        positions
+            .dedup_by(|a, b| clusterings.compare(a.position(), b.position()) == Ordering::Equal);
+        let blocks = positions.len().div_ceil(3).min(blocks).max(2);
+        let each = positions.len().div_ceil(blocks);
         let mut offset = 11;
         let mut stretches = Vec::new();
-        while !places.is_empty() {
-            let rest = places.split_off(each.min(places.len()));
+        while !positions.is_empty() {
+            let rest = positions.split_off(each.min(positions.len()));
             let open = (numbers.below(3) == 0).then(|| DeletionTime {
                 marked_for_delete_at: (numbers.any() >> 1) as i64,
                 local_deletion_time: numbers.any() as u32,
             });
-            stretches.push(Stretch { places, offset, open });
+            stretches.push(Stretch { positions, offset, open });
             let magnitude = numbers.below(30);
             offset += 1 + numbers.below(1 << magnitude);
-            places = rest;
+            positions = rest;
         }
         let deletion =
             DeletionTime { marked_for_delete_at: 17, local_deletion_time: numbers.any() as u32 };
@@ -119,9 +107,9 @@ impl Partition {
         }
         assert_eq!(next.map(|payload| payload.offset), Some(self.end));
         for block in &self.blocks {
-            for place in &block.places {
+            for position in &block.positions {
                 let mut comparable = Vec::new();
-                encode_position(&self.clusterings, place.position(), &mut comparable);
+                encode_position(&self.clusterings, position.position(), &mut comparable);
                 let floor = now(cursor.seek_floor(&comparable)).expect("sound");
                 assert_eq!(floor.map(|payload| payload.offset), Some(block.offset));
             }
@@ -132,7 +120,7 @@ impl Partition {
     }
 }
 
-fn place(numbers: &mut Numbers, clusterings: &Clusterings, types: &[CqlType]) -> Place {
+fn position(numbers: &mut Numbers, clusterings: &Clusterings, types: &[CqlType]) -> PositionBuf {
     let kind = match numbers.below(8) {
         0 => BoundKind::InclStart,
         1 => BoundKind::ExclStart,
@@ -147,7 +135,7 @@ fn place(numbers: &mut Numbers, clusterings: &Clusterings, types: &[CqlType]) ->
         values.iter().map(|value| ClusteringValue::Bytes(value)).collect();
     let mut serialized = Vec::new();
     clusterings.write(&values, &mut serialized);
-    Place { kind, count, serialized }
+    PositionBuf { kind, count, serialized }
 }
 
 fn value(numbers: &mut Numbers, cql_type: &CqlType) -> Vec<u8> {
@@ -182,14 +170,17 @@ fn rows_of_many_types_are_found() {
 #[test]
 fn two_blocks_byte_by_byte() {
     let clusterings = Clusterings::new(&[CqlType::Int]);
-    let row = |i: i32| Place {
+    let row = |i: i32| PositionBuf {
         kind: BoundKind::Clustering,
         count: 1,
         serialized: [&[0][..], &i.to_be_bytes()].concat(),
     };
     let open = DeletionTime { marked_for_delete_at: 0x0102, local_deletion_time: 0x0304 };
-    let stretch =
-        |first, last, offset, open| Stretch { places: vec![row(first), row(last)], offset, open };
+    let stretch = |first, last, offset, open| Stretch {
+        positions: vec![row(first), row(last)],
+        offset,
+        open,
+    };
     let partition = Partition {
         clusterings,
         blocks: vec![stretch(5, 9, 11, None), stretch(12, 0x104, 300, Some(open))],

@@ -28,11 +28,11 @@ const MAX_CODES: usize = 6144;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cardinality {
-    state: State,
+    state: Representation,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+enum Representation {
     Sparse { codes: Vec<i32>, pending: Vec<i32> },
     Normal(Box<[u32; WORDS]>),
 }
@@ -98,7 +98,7 @@ fn raise(words: &mut [u32; WORDS], (register, value): (usize, u32)) {
 
 impl Default for Cardinality {
     fn default() -> Self {
-        Cardinality { state: State::Sparse { codes: Vec::new(), pending: Vec::new() } }
+        Cardinality { state: Representation::Sparse { codes: Vec::new(), pending: Vec::new() } }
     }
 }
 
@@ -109,10 +109,10 @@ impl Cardinality {
 
     pub fn add_hash(&mut self, hash: u64) {
         match &mut self.state {
-            State::Normal(words) => {
+            Representation::Normal(words) => {
                 raise(words, ((hash >> (64 - P)) as usize, run_length(hash)));
             }
-            State::Sparse { pending, .. } => {
+            Representation::Sparse { pending, .. } => {
                 pending.push(code_of(hash));
                 if pending.len() > MAX_PENDING {
                     self.settle();
@@ -123,7 +123,7 @@ impl Cardinality {
 
     /// Merges what is pending.
     fn settle(&mut self) {
-        if let State::Sparse { codes, pending } = &mut self.state
+        if let Representation::Sparse { codes, pending } = &mut self.state
             && !pending.is_empty()
         {
             pending.sort_unstable_by_key(|code| (sparse_index(*code), *code));
@@ -136,10 +136,10 @@ impl Cardinality {
 
     /// Too many codes become registers.
     fn limit(&mut self) {
-        if let State::Sparse { codes, .. } = &self.state
+        if let Representation::Sparse { codes, .. } = &self.state
             && codes.len() > MAX_CODES
         {
-            self.state = State::Normal(Box::new(registers(codes)));
+            self.state = Representation::Normal(Box::new(registers(codes)));
         }
     }
 
@@ -148,18 +148,21 @@ impl Cardinality {
         let other = other.settled();
         self.settle();
         match (&mut self.state, other.state) {
-            (State::Sparse { codes, .. }, State::Sparse { codes: others, .. }) => {
+            (
+                Representation::Sparse { codes, .. },
+                Representation::Sparse { codes: others, .. },
+            ) => {
                 *codes = merge_codes(codes, &others);
                 self.limit();
             }
-            (State::Normal(words), State::Sparse { codes, .. }) => {
+            (Representation::Normal(words), Representation::Sparse { codes, .. }) => {
                 codes.iter().for_each(|code| raise(words, register_of(*code)));
             }
-            (State::Sparse { codes, .. }, State::Normal(mut words)) => {
+            (Representation::Sparse { codes, .. }, Representation::Normal(mut words)) => {
                 codes.iter().for_each(|code| raise(&mut words, register_of(*code)));
-                self.state = State::Normal(words);
+                self.state = Representation::Normal(words);
             }
-            (State::Normal(words), State::Normal(others)) => {
+            (Representation::Normal(words), Representation::Normal(others)) => {
                 for (register, value) in values(&others).enumerate() {
                     raise(words, (register, value));
                 }
@@ -176,11 +179,11 @@ impl Cardinality {
     /// Estimated number of distinct keys.
     pub fn estimate(&self) -> u64 {
         match self.settled().state {
-            State::Sparse { codes, .. } => {
+            Representation::Sparse { codes, .. } => {
                 let slots = f64::from(1u32 << SP);
                 (slots * (slots / (slots - codes.len() as f64)).ln()).round() as u64
             }
-            State::Normal(words) => estimate_of_registers(&words).round() as u64,
+            Representation::Normal(words) => estimate_of_registers(&words).round() as u64,
         }
     }
 
@@ -208,12 +211,12 @@ impl Cardinality {
         put_varint(P, out);
         put_varint(SP, out);
         match self.settled().state {
-            State::Normal(words) => {
+            Representation::Normal(words) => {
                 put_varint(0, out);
                 put_varint(4 * WORDS as u32, out);
                 words.iter().for_each(|word| out.put_u32(*word));
             }
-            State::Sparse { codes, .. } => {
+            Representation::Sparse { codes, .. } => {
                 put_varint(1, out);
                 put_varint(codes.len() as u32, out);
                 let mut last = 0i32;
@@ -301,7 +304,7 @@ fn keys_of_measurement(i: usize) -> f64 {
     (1 + i * (5 * REGISTERS - 1) / 200) as f64
 }
 
-fn decode_registers(cursor: &mut Cursor<'_>, length: u32) -> DecodeResult<State> {
+fn decode_registers(cursor: &mut Cursor<'_>, length: u32) -> DecodeResult<Representation> {
     if length as usize != 4 * WORDS {
         return Err(
             cursor.error(format!("{} bytes of registers expected, found {length}", 4 * WORDS))
@@ -312,10 +315,10 @@ fn decode_registers(cursor: &mut Cursor<'_>, length: u32) -> DecodeResult<State>
         *word = cursor.u32()?;
     }
     cursor.note(|| format!("{REGISTERS} registers"));
-    Ok(State::Normal(words))
+    Ok(Representation::Normal(words))
 }
 
-fn decode_codes(cursor: &mut Cursor<'_>, n: u32) -> DecodeResult<State> {
+fn decode_codes(cursor: &mut Cursor<'_>, n: u32) -> DecodeResult<Representation> {
     let n = n as usize;
     if n > MAX_CODES || n > cursor.remaining() {
         return Err(cursor.error(format!("{n} sparse codes do not fit")));
@@ -327,7 +330,7 @@ fn decode_codes(cursor: &mut Cursor<'_>, n: u32) -> DecodeResult<State> {
         codes.push(last);
     }
     cursor.note(|| format!("{n} sparse codes"));
-    Ok(State::Sparse { codes, pending: Vec::new() })
+    Ok(Representation::Sparse { codes, pending: Vec::new() })
 }
 
 fn varint(cursor: &mut Cursor<'_>) -> DecodeResult<u32> {

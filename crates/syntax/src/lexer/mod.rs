@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
-    /// A keyword or an unquoted name: only the place decides.
+    /// A keyword or an unquoted name: its location decides.
     Word,
     /// `"Name"`, in which `""` stands for one quote.
     QuotedName,
@@ -35,14 +35,14 @@ pub enum TokenKind {
     End,
 }
 
-/// A place in the text, counted as Cassandra's messages do: lines from 1, columns (characters) from 0.
+/// A location in the text, counted as Cassandra's messages do: lines from 1, columns (characters) from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     pub line: u32,
     pub column: u32,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
@@ -53,7 +53,7 @@ pub struct Token<'a> {
     pub kind: TokenKind,
     /// As written, quotes included.
     pub text: &'a str,
-    pub place: Place,
+    pub location: Location,
 }
 
 impl<'a> Token<'a> {
@@ -92,16 +92,16 @@ fn unquote<'a>(text: &'a str, quote: &str) -> Cow<'a, str> {
 
 /// All tokens of a text; the last one is `End`.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut lexer = Lexer { text, at: 0, place: Place { line: 1, column: 0 } };
+    let mut lexer = Lexer { text, at: 0, location: Location { line: 1, column: 0 } };
     let mut tokens = Vec::new();
     loop {
         let unclosed = lexer.skip_blanks();
-        let place = lexer.place;
+        let location = lexer.location;
         let (kind, length) = match unclosed {
             Some(length) => (TokenKind::Unterminated, length),
             None => measure(lexer.rest()),
         };
-        let token = Token { kind, text: lexer.take(length), place };
+        let token = Token { kind, text: lexer.take(length), location };
         tokens.push(token);
         if kind == TokenKind::End {
             return tokens;
@@ -112,7 +112,7 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    place: Place,
+    location: Location,
 }
 
 impl<'a> Lexer<'a> {
@@ -124,10 +124,10 @@ impl<'a> Lexer<'a> {
         let taken = self.rest().get(..length).unwrap_or_default();
         for c in taken.chars() {
             if c == '\n' {
-                self.place.line = self.place.line.saturating_add(1);
-                self.place.column = 0;
+                self.location.line = self.location.line.saturating_add(1);
+                self.location.column = 0;
             } else {
-                self.place.column = self.place.column.saturating_add(1);
+                self.location.column = self.location.column.saturating_add(1);
             }
         }
         self.at += taken.len();

@@ -16,15 +16,16 @@ use halcyon_cql::plan::select::SelectPlan;
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
+use halcyon_model::clustering::PositionBuf;
 use halcyon_schema::catalog::TableKind;
-use halcyon_stream::{BoundBuf, Layout, Mutation, PartitionKey, Slice, Slices, TableId};
+use halcyon_stream::{Layout, Mutation, PartitionKey, Slice, Slices, TableId};
 
 use crate::consistency;
 use crate::coordinator::{Coordinator, Request};
-use crate::live::Met;
+use crate::live_rows::ReadCounts;
 use crate::mutations::MutationStream;
 use crate::paging::PagingState;
-use crate::scan::{Bounds, Scan};
+use crate::scan::{ReadLimits, Scan};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
 
 pub(crate) async fn execute_select(
@@ -68,14 +69,14 @@ pub(crate) async fn execute_select(
         Some(_) => limits.read_request_timeout,
         None => limits.range_request_timeout,
     });
-    let bounds = Bounds {
-        until: began + allowed,
+    let read_limits = ReadLimits {
+        deadline: began + allowed,
         tombstone_warn_threshold: limits.tombstone_warn_threshold,
         tombstone_failure_threshold: limits.tombstone_failure_threshold,
     };
-    let moment = request.moment(options.consistency, bounds);
+    let context = request.scan_context(options.consistency, read_limits);
     let here = (coordinator.shard().index(), began);
-    let mut scan = Box::new(Scan::new(select, moment, page_rows, here));
+    let mut scan = Box::new(Scan::new(select, context, page_rows, here));
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);
     }
@@ -94,13 +95,13 @@ fn observe(coordinator: &Coordinator, scan: &Scan, began: Instant) {
         None => return,
     };
     let shard = coordinator.shard();
-    let ended = if scan.seen.0 == shard.index() { scan.seen.1 } else { now() };
+    let ended = if scan.clock_read.0 == shard.index() { scan.clock_read.1 } else { now() };
     shard.observe(scan.select.plan.table.id, measure, began, ended);
 }
 
 fn rows(mut scan: Box<Scan>, plan: &SelectPlan, page_rows: u32, whole: bool) -> Rows {
     let mut warnings: Vec<String> = plan.warning().map(str::to_owned).into_iter().collect();
-    warnings.extend(scan.warnings());
+    warnings.extend(scan.take_warnings());
     let keys = match &scan.select.keys {
         Some(BoundKeys::Partitions(keys)) => keys.as_slice(),
         _ => &[],
@@ -211,20 +212,20 @@ async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()>
 /// A shard's part of a scan, for the metrics of its table.
 struct Measured {
     began: Instant,
-    before: Met,
+    before: ReadCounts,
 }
 
 impl Measured {
     fn new(shard: &Rc<Shard>, scan: &Scan) -> Measured {
-        let began = if scan.seen.0 == shard.index() { scan.seen.1 } else { now() };
-        Measured { began, before: scan.live.met }
+        let began = if scan.clock_read.0 == shard.index() { scan.clock_read.1 } else { now() };
+        Measured { began, before: scan.live.counts }
     }
 
     fn end(self, shard: &Rc<Shard>, scan: &mut Scan, table: TableId, measure: Measure) {
         let ended = now();
-        let met = scan.live.met - self.before;
-        shard.observe_read(table, measure, (self.began, ended), (met.rows, met.tombstones));
-        scan.seen = (shard.index(), ended);
+        let counts = scan.live.counts - self.before;
+        shard.observe_read(table, measure, (self.began, ended), (counts.rows, counts.tombstones));
+        scan.clock_read = (shard.index(), ended);
     }
 }
 
@@ -348,7 +349,7 @@ fn token_range(bounds: &TokenBounds) -> TokenRange {
 
 /// The slices that lie behind a row, in the direction of the read.
 fn after(layout: &Layout, slices: &Slices, clustering: &[u8]) -> Slices {
-    let bound = |kind: BoundKind| BoundBuf {
+    let bound = |kind: BoundKind| PositionBuf {
         kind,
         count: layout.clusterings.len(),
         serialized: clustering.to_vec(),

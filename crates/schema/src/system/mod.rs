@@ -22,25 +22,25 @@ const LOCAL: (&str, Option<&str>) = ("org.apache.cassandra.locator.LocalStrategy
 const SIMPLE: &str = "org.apache.cassandra.locator.SimpleStrategy";
 
 const SYSTEM: [System; 5] = [
-    System { keyspace: "system", tables: include_str!("system/system.cql"), replication: LOCAL },
+    System { keyspace: "system", tables: include_str!("system.cql"), replication: LOCAL },
     System {
         keyspace: "system_schema",
-        tables: include_str!("system/system_schema.cql"),
+        tables: include_str!("system_schema.cql"),
         replication: LOCAL,
     },
     System {
         keyspace: "system_auth",
-        tables: include_str!("system/system_auth.cql"),
+        tables: include_str!("system_auth.cql"),
         replication: (SIMPLE, Some("1")),
     },
     System {
         keyspace: "system_distributed",
-        tables: include_str!("system/system_distributed.cql"),
+        tables: include_str!("system_distributed.cql"),
         replication: (SIMPLE, Some("3")),
     },
     System {
         keyspace: "system_traces",
-        tables: include_str!("system/system_traces.cql"),
+        tables: include_str!("system_traces.cql"),
         replication: (SIMPLE, Some("2")),
     },
 ];

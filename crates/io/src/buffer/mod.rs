@@ -137,7 +137,7 @@ struct Central {
     patience: Patience,
     /// Someone waits in line: nothing may go into a share. Written with `state` locked.
     waiting: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 /// A thread's own free buffers. The lock is for `reclaim`, and for a buffer that another thread drops.
@@ -165,7 +165,7 @@ pub(crate) enum Patience {
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// Handed out, or in a share.
     held: usize,
     held_by_streams: usize,
@@ -179,7 +179,7 @@ struct State {
     stream_line: VecDeque<(u64, Waker)>,
 }
 
-impl State {
+impl PoolState {
     fn line(&mut self, tenure: Tenure) -> &mut VecDeque<(u64, Waker)> {
         match tenure {
             Tenure::Short => &mut self.short_line,
@@ -231,7 +231,7 @@ impl BufferPool {
         self.lock().locked - 1
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.0.central.lock()
     }
 
@@ -335,13 +335,13 @@ impl BufferPool {
         }
     }
 
-    fn fits(&self, state: &State, capacity: usize, tenure: Tenure) -> bool {
+    fn fits(&self, state: &PoolState, capacity: usize, tenure: Tenure) -> bool {
         state.held + capacity <= self.budget()
             && (tenure == Tenure::Short
                 || state.held_by_streams + capacity <= self.limit(Tenure::Stream))
     }
 
-    fn take(&self, state: &mut State, capacity: usize, tenure: Tenure) -> Option<AlignedBuf> {
+    fn take(&self, state: &mut PoolState, capacity: usize, tenure: Tenure) -> Option<AlignedBuf> {
         if !self.fits(state, capacity, tenure) {
             self.reclaim(state);
             if !self.fits(state, capacity, tenure) {
@@ -367,7 +367,7 @@ impl BufferPool {
     }
 
     /// Takes the free buffers of all threads' shares back.
-    fn reclaim(&self, state: &mut State) {
+    fn reclaim(&self, state: &mut PoolState) {
         for share in self.0.shares.iter() {
             let list = std::mem::take(&mut *share.lock());
             state.held -= list.bytes;
@@ -379,7 +379,7 @@ impl BufferPool {
     }
 
     /// Frees cached buffers, largest first, until at most `allowed` bytes of them remain.
-    fn give_up_free(&self, state: &mut State, allowed: usize) {
+    fn give_up_free(&self, state: &mut PoolState, allowed: usize) {
         while state.free_bytes > allowed {
             let Some(mut largest) = state.free.last_entry() else { return };
             let size = *largest.key();
@@ -402,7 +402,7 @@ impl BufferPool {
 }
 
 impl Central {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         // The state is only counters and lists, changed without a panic in between.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.locked += 1;
@@ -423,7 +423,7 @@ impl Central {
     }
 
     /// Shares may be filled again once no one waits in line.
-    fn note_waiting(&self, state: &State) {
+    fn note_waiting(&self, state: &PoolState) {
         let waiting = !state.short_line.is_empty() || !state.stream_line.is_empty();
         self.waiting.store(waiting, Relaxed);
     }

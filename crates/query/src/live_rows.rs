@@ -1,4 +1,4 @@
-//! The live part of a row: a stream has tombstones and expired cells, which clients must not see.
+//! The live values of rows. A stream also has tombstones and expired cells, which no client may see.
 //!
 //! 1. A cell is dead if it is a tombstone, has expired, or is covered by the deletion of its partition, range, row or
 //!    collection.
@@ -8,14 +8,17 @@
 
 use std::ops::Sub;
 
+use halcyon_cql::plan::select::BoundSelect;
 use halcyon_cql::plan::selection::{CellTime, RowValues};
 use halcyon_model::bytes::Put;
+use halcyon_model::schema::ColumnKind;
 use halcyon_model::{CqlType, DeletionTime, counter};
+use halcyon_schema::catalog::ColumnRef;
 use halcyon_stream::{Cell, Column, ColumnShape, Row};
 
 use crate::{Error, Result};
 
-/// Where a column of the layout goes.
+/// The fetched column that a column of the layout fills.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     /// Index among the fetched columns.
@@ -23,42 +26,78 @@ pub(crate) struct Target {
     pub times: bool,
 }
 
-/// The deletions that a stream is under.
+/// By kind, then by column of the layout.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    pub key: Vec<Option<Target>>,
+    pub clustering: Vec<Option<Target>>,
+    pub statics: Vec<Option<Target>>,
+    pub regulars: Vec<Option<Target>>,
+}
+
+impl Targets {
+    pub(crate) fn new(select: &BoundSelect) -> Targets {
+        let table = &select.plan.table;
+        let of_kind = |kind: ColumnKind| {
+            let mut targets = vec![None; table.columns(kind).len()];
+            for (index, fetch) in select.plan.selection.fetch.iter().enumerate() {
+                let ColumnRef { kind: fetched, index: column } = fetch.column;
+                if fetched == kind
+                    && let Some(target) = targets.get_mut(usize::from(column))
+                {
+                    *target = Some(Target { fetch: index, times: fetch.times });
+                }
+            }
+            targets
+        };
+        Targets {
+            key: of_kind(ColumnKind::PartitionKey),
+            clustering: of_kind(ColumnKind::Clustering),
+            statics: of_kind(ColumnKind::Static),
+            regulars: of_kind(ColumnKind::Regular),
+        }
+    }
+}
+
+/// Reads live values from the rows of a stream; keeps the deletions of the partition and of the open range tombstone.
 #[derive(Debug, Clone)]
-pub(crate) struct Live {
+pub(crate) struct LiveRows {
     pub now: u32,
     pub strict_liveness: bool,
     pub partition: DeletionTime,
     /// Of the open range tombstone.
     pub range: DeletionTime,
-    pub met: Met,
+    pub counts: ReadCounts,
 }
 
-/// How much of each kind was read.
+/// The rows and tombstones of a read, for metrics, warnings and the tombstone guardrail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Met {
-    /// Live rows, static ones too.
+pub(crate) struct ReadCounts {
+    /// LiveRows rows, static ones too.
     pub rows: u64,
     /// Dead cells, rows and markers.
     pub tombstones: u64,
 }
 
-impl Sub for Met {
-    type Output = Met;
+impl Sub for ReadCounts {
+    type Output = ReadCounts;
 
-    fn sub(self, before: Met) -> Met {
-        Met { rows: self.rows - before.rows, tombstones: self.tombstones - before.tombstones }
+    fn sub(self, before: ReadCounts) -> ReadCounts {
+        ReadCounts {
+            rows: self.rows - before.rows,
+            tombstones: self.tombstones - before.tombstones,
+        }
     }
 }
 
-impl Live {
-    pub(crate) fn new(now: u32, strict_liveness: bool) -> Live {
-        Live {
+impl LiveRows {
+    pub(crate) fn new(now: u32, strict_liveness: bool) -> LiveRows {
+        LiveRows {
             now,
             strict_liveness,
             partition: DeletionTime::LIVE,
             range: DeletionTime::LIVE,
-            met: Met::default(),
+            counts: ReadCounts::default(),
         }
     }
 
@@ -69,7 +108,7 @@ impl Live {
 
     pub(crate) fn marker(&mut self, open: Option<DeletionTime>) {
         self.range = open.unwrap_or(DeletionTime::LIVE);
-        self.met.tombstones += 1;
+        self.counts.tombstones += 1;
     }
 
     /// Fills in the live values of a row; whether it is there. `targets` is by column of the layout.
@@ -82,7 +121,7 @@ impl Live {
     ) -> Result<bool> {
         let deletion = self.partition.max(self.range).max(row.deletion.time);
         if !row.deletion.time.is_live() {
-            self.met.tombstones += 1;
+            self.counts.tombstones += 1;
         }
         let liveness = &row.liveness;
         let expired = liveness.is_expiring() && self.now >= liveness.local_expiration_time;
@@ -102,7 +141,7 @@ impl Live {
             let target = targets.get(index).copied().flatten();
             there |= self.column(row, column, of_column, deletion, target, values)?;
         }
-        self.met.rows += u64::from(there);
+        self.counts.rows += u64::from(there);
         Ok(there)
     }
 
@@ -112,7 +151,7 @@ impl Live {
         }
         let live = cell.is_live(self.now);
         if !live {
-            self.met.tombstones += 1;
+            self.counts.tombstones += 1;
         }
         live
     }

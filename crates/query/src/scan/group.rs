@@ -1,0 +1,66 @@
+//! One group of a GROUP BY, or the only group of an aggregate, while its rows are read.
+
+use halcyon_cql::plan::functions::Accumulator;
+use halcyon_cql::plan::select::SelectPlan;
+use halcyon_cql::plan::selection::{AggregateCall, Evaluation, RowValues, Selector};
+
+use super::page::Last;
+use crate::Result;
+
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The values of the grouping columns after the partition key.
+    by: Vec<Option<Vec<u8>>>,
+    pub(super) first: RowValues,
+    accumulators: Vec<Accumulator>,
+    pub(super) last: Last,
+}
+
+/// The values by which a row belongs to a group.
+pub(super) fn values(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<Option<Vec<u8>>>> {
+    let Some(grouping) = &plan.grouping else { return Ok(Vec::new()) };
+    let value =
+        |(selector, _): &(Selector, _)| Ok(selector.evaluate(on)?.map(|value| value.into_owned()));
+    grouping.by.iter().map(value).collect()
+}
+
+impl Group {
+    pub(super) fn new(plan: &SelectPlan, by: Vec<Option<Vec<u8>>>, first: RowValues) -> Group {
+        let accumulators = accumulators(&plan.selection.aggregates).collect();
+        Group { by, first, accumulators, last: Last::default() }
+    }
+
+    /// Whether a row with these values belongs to the group: values that their types compare as equal do, whatever their bytes.
+    pub(super) fn contains(&self, plan: &SelectPlan, by: &[Option<Vec<u8>>]) -> bool {
+        let Some(grouping) = &plan.grouping else { return true };
+        let pairs = grouping.by.iter().zip(self.by.iter().zip(by));
+        pairs.into_iter().all(|((_, cql_type), pair)| match pair {
+            (Some(a), Some(b)) => cql_type.compare(a, b).is_eq(),
+            (a, b) => a == b,
+        })
+    }
+
+    pub(super) fn add(&mut self, plan: &SelectPlan, on: &Evaluation<'_>) -> Result<()> {
+        for (call, accumulator) in plan.selection.aggregates.iter().zip(&mut self.accumulators) {
+            let argument = match call.arguments.first() {
+                None => None,
+                Some(selector) => selector.evaluate(on)?,
+            };
+            accumulator.add(argument.as_deref())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn results(&self) -> Result<Vec<Option<Vec<u8>>>> {
+        self.accumulators.iter().map(|accumulator| Ok(accumulator.result()?)).collect()
+    }
+}
+
+/// The results of aggregates over no rows.
+pub(super) fn empty_results(calls: &[AggregateCall]) -> Result<Vec<Option<Vec<u8>>>> {
+    accumulators(calls).map(|accumulator| Ok(accumulator.result()?)).collect()
+}
+
+fn accumulators(calls: &[AggregateCall]) -> impl Iterator<Item = Accumulator> {
+    calls.iter().map(|call| Accumulator::new(&call.function))
+}

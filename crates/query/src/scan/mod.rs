@@ -1,0 +1,357 @@
+//! A SELECT while it runs: fragments in, encoded rows out.
+//!
+//! ```text
+//!  FragmentStream ─► live rows ─► filters ─► groups, aggregates ─► selectors ─► page
+//! ```
+//!
+//! 1. A scan owns its bound values and looked-up columns, so it moves from shard to shard with the page so far, and continues there.
+//! 2. It stops in the middle of a stream as soon as the page is full; `last` is then the row after which the next page continues.
+//! 3. A group is put into the page when the first row of the next group is read, so a page always ends between groups.
+//! 4. Memory: one row, one group, one page. Only a sorted result (ORDER BY over several keys) is kept whole.
+//! 5. A long scan yields its thread (`pace.rs`), and fails at its deadline or at too many tombstones (`tombstones.rs`).
+
+mod group;
+mod pace;
+mod page;
+mod tombstones;
+
+use halcyon_cql::plan::Execution;
+use halcyon_cql::plan::restrictions::{BoundFilter, BoundKeys};
+use halcyon_cql::plan::select::BoundSelect;
+use halcyon_cql::plan::selection::{Evaluation, RowValues};
+use halcyon_io::clock::Instant;
+use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::request::Consistency;
+use halcyon_model::token::split_key;
+use halcyon_model::uuid;
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
+
+use self::group::Group;
+use self::pace::Pace;
+use self::page::Page;
+use self::tombstones::TombstoneGuard;
+use crate::live_rows::{LiveRows, Targets};
+use crate::{Error, Failure, Result};
+
+/// Unwanted fragments of a partition that are read before the scan asks for the next partition instead: a seek costs more than a few
+/// fragments.
+const FRAGMENTS_BEFORE_SEEK: u32 = 64;
+
+/// When a read fails.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadLimits {
+    pub deadline: Instant,
+    pub tombstone_warn_threshold: u64,
+    pub tombstone_failure_threshold: u64,
+}
+
+/// The part of a request that moves to other shards with its scan.
+#[derive(Debug)]
+pub(crate) struct ScanContext {
+    pub now_micros: i64,
+    pub now_seconds: i32,
+    pub protocol_version: u8,
+    pub uuids: uuid::Generator,
+    pub consistency: Consistency,
+    pub limits: ReadLimits,
+}
+
+impl ScanContext {
+    /// Values for the selectors of `select`: of a row, or of a group's first row and its aggregates.
+    fn evaluation<'a>(
+        &'a self,
+        select: &'a BoundSelect,
+        row: &'a RowValues,
+        aggregates: &'a [Option<Vec<u8>>],
+    ) -> Evaluation<'a> {
+        let execution = Execution {
+            values: &[],
+            now_micros: self.now_micros,
+            now_seconds: self.now_seconds,
+            protocol_version: self.protocol_version,
+            uuids: &self.uuids,
+            json: &[],
+        };
+        Evaluation { row, terms: &select.terms, aggregates, execution }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub select: BoundSelect,
+    pub page: Page,
+    pub live: LiveRows,
+    /// The shard that read the clock last, and the time, so that the same shard need not read it again.
+    pub clock_read: (usize, Instant),
+    context: ScanContext,
+    targets: Targets,
+    row: RowValues,
+    /// The end of the partition's values (key and static columns) in `row`.
+    mark: usize,
+    key: Vec<u8>,
+    /// An earlier page has rows of this partition, so its static row alone is no result.
+    resumed: bool,
+    found_rows: bool,
+    found_static: bool,
+    /// The rest of this partition is unwanted.
+    skipping: bool,
+    /// Fragments read while skipping.
+    skipped: u32,
+    tombstones: TombstoneGuard,
+    group: Option<Group>,
+}
+
+impl Scan {
+    /// `page_rows` is `u32::MAX` if the result is not paged.
+    pub(crate) fn new(
+        select: BoundSelect,
+        context: ScanContext,
+        page_rows: u32,
+        clock_read: (usize, Instant),
+    ) -> Scan {
+        let limits = &context.limits;
+        Scan {
+            page: Page::new(&select, page_rows),
+            clock_read,
+            live: LiveRows::new(
+                u32::try_from(context.now_seconds).unwrap_or(0),
+                select.plan.table.schema.strict_liveness,
+            ),
+            targets: Targets::new(&select),
+            row: RowValues::new(select.plan.selection.fetch.len()),
+            mark: 0,
+            key: Vec::new(),
+            resumed: false,
+            found_rows: false,
+            found_static: false,
+            skipping: false,
+            skipped: 0,
+            tombstones: TombstoneGuard::new(
+                limits.tombstone_warn_threshold,
+                limits.tombstone_failure_threshold,
+            ),
+            group: None,
+            context,
+            select,
+        }
+    }
+
+    /// Continues within a partition that an earlier page has started.
+    pub(crate) fn resume(&mut self, remaining: u32, remaining_in_partition: u32) {
+        self.page.remaining = remaining;
+        self.page.remaining_in_partition = remaining_in_partition;
+        self.resumed = true;
+    }
+
+    /// The partitions from here on are read from their start.
+    pub(crate) fn next_partitions(&mut self) {
+        self.resumed = false;
+    }
+
+    /// Reads a stream to its end or until the page is full. Returns early with a partition whose rest is unwanted: the caller may
+    /// continue with a stream that starts after it.
+    pub(crate) async fn take<S>(&mut self, stream: &mut S) -> Result<Option<PartitionKey>>
+    where
+        S: FragmentStream,
+        Error: From<S::Error>,
+    {
+        let mut pace = Pace::new();
+        while !self.page.full && stream.advance().await? {
+            if pace.step() && pace.pause().await > self.context.limits.deadline {
+                return Err(self.too_late());
+            }
+            match stream.fragment() {
+                Fragment::Start(start) => self.start(&start),
+                Fragment::Static(row) => self.static_row(&row)?,
+                Fragment::Row(row) => self.row(&row)?,
+                Fragment::Marker(marker) => self.live.marker(marker.open),
+                Fragment::End => self.end()?,
+            }
+            if self.tombstones.fails(self.live.counts) {
+                return Err(self.too_many_tombstones());
+            }
+            if self.skipping {
+                self.skipped += 1;
+                if self.skipped > FRAGMENTS_BEFORE_SEEK {
+                    self.skipped = 0;
+                    self.end()?;
+                    return Ok(Some(PartitionKey::of(&self.key)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn too_late(&self) -> Error {
+        Error::ReadTimeout {
+            consistency: self.context.consistency,
+            received: 0,
+            required: 1,
+            data_present: false,
+        }
+    }
+
+    fn too_many_tombstones(&self) -> Error {
+        let failure = Failure::ReadTooManyTombstones;
+        Error::ReadFailure { failure, consistency: self.context.consistency }
+    }
+
+    fn start(&mut self, start: &PartitionStart<'_>) {
+        self.skipped = 0;
+        if matches!(self.select.keys, Some(BoundKeys::Partitions(_))) {
+            // Each key is a read of its own.
+            self.tombstones.end_read(self.live.counts, &self.select, &self.key);
+        }
+        self.live.start(start.deletion);
+        self.key.clear();
+        self.key.extend_from_slice(&start.key.bytes);
+        self.row.clear();
+        self.found_rows = false;
+        self.found_static = false;
+        self.skipping = false;
+        if !self.resumed {
+            self.page.remaining_in_partition = self.select.limits.per_partition;
+        }
+        self.set_key(start.key);
+        self.mark = self.row.mark();
+    }
+
+    /// The warnings for the client, at the end of the scan.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        self.tombstones.end_read(self.live.counts, &self.select, &self.key);
+        self.tombstones.take_warnings()
+    }
+
+    fn set_key(&mut self, key: &PartitionKey) {
+        let Some(parts) = split_key(&key.bytes, self.targets.key.len()) else { return };
+        for (target, part) in self.targets.key.iter().zip(parts) {
+            if let Some(target) = target {
+                self.row.set(target.fetch, part);
+            }
+        }
+    }
+
+    fn static_row(&mut self, row: &Row<'_>) -> Result<()> {
+        let table = &self.select.plan.table;
+        let columns = &table.layout.statics;
+        self.found_static = self.live.read(row, columns, &self.targets.statics, &mut self.row)?;
+        self.mark = self.row.mark();
+        Ok(())
+    }
+
+    /// Removes the values of the last row and keeps those of its partition.
+    fn clear_row(&mut self) {
+        let targets = self.targets.clustering.iter().chain(&self.targets.regulars);
+        for target in targets.flatten() {
+            self.row.unset(target.fetch);
+        }
+        self.row.back(self.mark);
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> Result<()> {
+        if self.skipping {
+            return Ok(());
+        }
+        self.clear_row();
+        let table = self.select.plan.table.clone();
+        let columns = &table.layout.regulars;
+        if !self.live.read(row, columns, &self.targets.regulars, &mut self.row)? {
+            return Ok(());
+        }
+        self.found_rows = true;
+        let clusterings = &table.layout.clusterings;
+        let values = clusterings.values(row.clustering, clusterings.len());
+        for (target, value) in self.targets.clustering.iter().zip(values) {
+            if let (Some(target), ClusteringValue::Bytes(bytes)) = (target, value) {
+                self.row.set(target.fetch, bytes);
+            }
+        }
+        self.found(Some(row.clustering))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let whole = self.select.plan.restrictions.full_partitions();
+        if !self.found_rows && self.found_static && whole && !self.resumed {
+            self.clear_row();
+            self.found(None)?;
+        }
+        // A group does not span partitions.
+        if self.select.plan.grouping.is_some() && !self.page.full {
+            self.close_group()?;
+        }
+        if !self.page.full {
+            self.resumed = false;
+        }
+        Ok(())
+    }
+
+    /// Takes a row, or a static row alone, into its group or the page if the filters accept it.
+    fn found(&mut self, clustering: Option<&[u8]>) -> Result<()> {
+        let accepts =
+            |(fetch, filter): &(usize, BoundFilter)| filter.accepts(self.row.value(*fetch));
+        if !self.select.filters.iter().all(accepts) {
+            return Ok(());
+        }
+        if self.page.remaining_in_partition == 0 {
+            self.skipping = true;
+            return Ok(());
+        }
+        let clustering = if self.select.plan.distinct { None } else { clustering };
+        self.skipping = self.select.plan.distinct;
+        if self.select.plan.is_aggregate() {
+            return self.add_to_group(clustering);
+        }
+        let on = self.context.evaluation(&self.select, &self.row, &[]);
+        self.page.put(&self.select.plan, &on)?;
+        self.page.last.get_or_insert_default().set(&self.key, clustering);
+        Ok(())
+    }
+
+    /// Adds the row to the open group, or closes that group and begins another.
+    fn add_to_group(&mut self, clustering: Option<&[u8]>) -> Result<()> {
+        let plan = self.select.plan.clone();
+        let on = self.context.evaluation(&self.select, &self.row, &[]);
+        let by = group::values(&plan, &on)?;
+        if self.group.as_ref().is_some_and(|group| !group.contains(&plan, &by)) {
+            self.close_group()?;
+            if self.page.full || self.page.remaining_in_partition == 0 {
+                self.skipping = true;
+                return Ok(());
+            }
+        }
+        let on = self.context.evaluation(&self.select, &self.row, &[]);
+        let group = self.group.get_or_insert_with(|| Group::new(&plan, by, self.row.clone()));
+        group.last.set(&self.key, clustering);
+        group.add(&plan, &on)
+    }
+
+    fn close_group(&mut self) -> Result<()> {
+        let Some(group) = self.group.take() else { return Ok(()) };
+        let results = group.results()?;
+        let on = self.context.evaluation(&self.select, &group.first, &results);
+        self.page.put(&self.select.plan, &on)?;
+        self.page.last = Some(group.last);
+        Ok(())
+    }
+
+    /// Ends the result: puts the open group into the page and sorts the rows.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let plan = self.select.plan.clone();
+        if !self.page.full {
+            let is_whole = plan.grouping.is_none() && plan.selection.is_aggregate();
+            if self.group.is_some() {
+                self.close_group()?;
+            } else if is_whole && self.page.count == 0 {
+                // The aggregate of no rows is one row.
+                let results = group::empty_results(&plan.selection.aggregates)?;
+                let row = RowValues::new(plan.selection.fetch.len());
+                let on = self.context.evaluation(&self.select, &row, &results);
+                self.page.put(&plan, &on)?;
+            }
+        }
+        if !plan.sort.is_empty() {
+            self.page.sort(&plan, self.select.limits.rows);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! The page that a scan fills: rows encoded for the wire, sorted if the statement says so, and the row after which the next page continues.
+
+use std::cmp::Ordering;
+
+use halcyon_cql::plan::select::{BoundSelect, NO_LIMIT, SelectPlan};
+use halcyon_cql::plan::selection::Evaluation;
+use halcyon_model::bytes::Put;
+use halcyon_model::value::{quote_json, to_json_string};
+
+use crate::Result;
+
+/// Bytes after which a page ends early, whatever its number of rows.
+const PAGE_BYTES: usize = 64 << 20;
+
+/// The first allocation: most answers fit.
+const INITIAL_BYTES: usize = 512;
+
+/// The row after which the next page continues.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Last {
+    pub key: Vec<u8>,
+    /// `None`: after the whole partition.
+    pub clustering: Option<Vec<u8>>,
+}
+
+impl Last {
+    /// Replaces the row and keeps the allocations.
+    pub(super) fn set(&mut self, key: &[u8], clustering: Option<&[u8]>) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        match clustering {
+            None => self.clustering = None,
+            Some(bytes) => {
+                let buffer = self.clustering.get_or_insert_default();
+                buffer.clear();
+                buffer.extend_from_slice(bytes);
+            }
+        }
+    }
+}
+
+/// An encoded row and the values that it is sorted by.
+type Sortable = (Vec<Option<Vec<u8>>>, Vec<u8>);
+
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub content: Vec<u8>,
+    pub count: u32,
+    /// How many rows the limits still allow, of the statement and of this partition.
+    pub remaining: u32,
+    pub remaining_in_partition: u32,
+    pub last: Option<Last>,
+    /// No further row fits.
+    pub full: bool,
+    /// The page size; `u32::MAX` if the result is not paged.
+    rows: u32,
+    sorted: Vec<Sortable>,
+}
+
+impl Page {
+    pub(super) fn new(select: &BoundSelect, rows: u32) -> Page {
+        // A sorted result is cut to its limit after it is sorted.
+        let sorts = !select.plan.sort.is_empty();
+        Page {
+            content: Vec::with_capacity(INITIAL_BYTES),
+            count: 0,
+            remaining: if sorts { NO_LIMIT } else { select.limits.rows },
+            remaining_in_partition: select.limits.per_partition,
+            last: None,
+            full: false,
+            rows,
+            sorted: Vec::new(),
+        }
+    }
+
+    /// Evaluates the selectors on a row or on a group's results, and appends the row.
+    pub(super) fn put(&mut self, plan: &SelectPlan, on: &Evaluation<'_>) -> Result<()> {
+        let start = self.content.len();
+        encode(plan, on, &mut self.content)?;
+        if plan.sort.is_empty() {
+            self.count += 1;
+        } else {
+            let bytes = self.content.split_off(start);
+            let value = |(fetch, _, _): &(usize, _, _)| on.row.value(*fetch).map(<[u8]>::to_vec);
+            let by = plan.sort.iter().map(value).collect();
+            self.sorted.push((by, bytes));
+        }
+        for remaining in [&mut self.remaining, &mut self.remaining_in_partition] {
+            *remaining = remaining.saturating_sub(1);
+        }
+        self.full = self.remaining == 0
+            || self.count >= self.rows
+            || self.content.len() >= PAGE_BYTES && self.rows != u32::MAX;
+        Ok(())
+    }
+
+    /// Orders all rows of a sorted result, of which at most `limit` stay.
+    pub(super) fn sort(&mut self, plan: &SelectPlan, limit: u32) {
+        let mut sorted = std::mem::take(&mut self.sorted);
+        sorted.sort_by(|(a, _), (b, _)| {
+            let pairs = plan.sort.iter().zip(a.iter().zip(b));
+            pairs.fold(Ordering::Equal, |order, ((_, cql_type, reversed), (a, b))| {
+                order.then_with(|| {
+                    let order = match (a, b) {
+                        (Some(a), Some(b)) => cql_type.compare(a, b),
+                        (a, b) => a.is_some().cmp(&b.is_some()),
+                    };
+                    if *reversed { order.reverse() } else { order }
+                })
+            })
+        });
+        sorted.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        self.count = u32::try_from(sorted.len()).unwrap_or(u32::MAX);
+        self.content = sorted.into_iter().flat_map(|(_, bytes)| bytes).collect();
+    }
+}
+
+fn encode(plan: &SelectPlan, on: &Evaluation<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let Some(names) = &plan.json else {
+        for selector in &plan.selection.selectors {
+            match selector.evaluate(on)? {
+                None => out.put_i32(-1),
+                Some(value) => out.put_ibytes(&value),
+            }
+        }
+        return Ok(());
+    };
+    let mut text = String::from("{");
+    let selectors = plan.selection.selectors.iter().enumerate();
+    for ((index, selector), (name, cql_type)) in selectors.zip(names) {
+        let name =
+            if name.chars().any(char::is_uppercase) { format!("\"{name}\"") } else { name.clone() };
+        text.push_str(if index == 0 { "" } else { ", " });
+        text.push_str(&format!("\"{}\": ", quote_json(&name)));
+        match selector.evaluate(on)? {
+            None => text.push_str("null"),
+            Some(value) => text.push_str(&to_json_string(cql_type, &value)),
+        }
+    }
+    text.push('}');
+    out.put_ibytes(text.as_bytes());
+    Ok(())
+}

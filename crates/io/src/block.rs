@@ -1,4 +1,5 @@
-//! A file of fixed length whose blocks are written at chosen places, each durable when its write returns.
+//! A file of fixed length whose blocks are written at chosen places: durable when the write returns, or in the page cache, where they
+//! survive the process, and durable after a sync.
 //!
 //! 1. `create_blocks` reserves the file's blocks, writes zeros over all of them and syncs: a later write then changes no
 //!    metadata, neither a length nor an extent that was never written, and needs no journal commit of the file system.
@@ -76,6 +77,28 @@ impl BlockFile {
             }
         }
         self.write_then_sync(region, buffer).await
+    }
+
+    /// Writes the first `len` bytes of the buffer to the page cache: they survive the process when this returns, and a power failure
+    /// once `sync` has returned. Only for a file that is written in standard mode.
+    pub async fn write_cached(
+        &self,
+        offset: u64,
+        buffer: AlignedBuf,
+        len: usize,
+    ) -> (Result<()>, AlignedBuf) {
+        let region = Region { offset, start: 0, len };
+        let (outcome, buffer) = self.write(Direction::Write, region, buffer).await;
+        (self.named(outcome, region), buffer)
+    }
+
+    /// Makes durable what was written to the page cache before the call. The pages of the range are not wanted again.
+    pub async fn sync(&self, offset: u64, len: u64) -> Result<()> {
+        self.file.sync_data().await?;
+        if len > 0 {
+            self.file.drop_pages(offset, len);
+        }
+        Ok(())
     }
 
     async fn write_then_sync(

@@ -67,6 +67,10 @@ pub enum Error {
     // ---- make room, or ask for less ----
     #[error("{operation} {} at offset {offset}: no space left on the device (needed {needed} bytes); free space or add a data directory", path.display())]
     NoSpace { path: PathBuf, operation: Operation, offset: u64, needed: u64 },
+    #[error(
+        "{operation} {}: no file descriptors are left; raise the limit (ulimit -n, LimitNOFILE=) or close connections", path.display()
+    )]
+    NoDescriptors { path: PathBuf, operation: Operation },
     #[error("{} is {len} bytes, more than the {max} bytes that were allowed for it", path.display())]
     TooLarge { path: PathBuf, len: u64, max: u64 },
     #[error(
@@ -112,6 +116,7 @@ impl Error {
             (_, Some(libc::ENOSPC | libc::EDQUOT)) => {
                 Error::NoSpace { path, operation, offset, needed }
             }
+            (_, Some(libc::EMFILE | libc::ENFILE)) => Error::NoDescriptors { path, operation },
             _ => Error::Device { path, operation, offset, source },
         }
     }
@@ -127,6 +132,10 @@ impl Error {
 
     pub fn is_no_space(&self) -> bool {
         matches!(self, Error::NoSpace { .. })
+    }
+
+    pub fn is_no_descriptors(&self) -> bool {
+        matches!(self, Error::NoDescriptors { .. })
     }
 }
 

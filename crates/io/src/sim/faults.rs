@@ -12,6 +12,8 @@ pub enum Fault {
     /// The device reports an I/O error.
     DeviceError,
     Denied,
+    /// The process has no file descriptors left.
+    NoDescriptors,
 }
 
 impl Fault {
@@ -20,6 +22,7 @@ impl Fault {
             Fault::NoSpace => libc::ENOSPC,
             Fault::DeviceError => libc::EIO,
             Fault::Denied => libc::EACCES,
+            Fault::NoDescriptors => libc::EMFILE,
         })
     }
 }

@@ -7,8 +7,9 @@
 //! 3. A crash keeps each unsynced 512-byte sector or loses it, by the seed; keeps the new length or
 //!    the old; and keeps a prefix of the journal. [`SimDisk::crash_to_synced`] keeps nothing that was
 //!    not synced: the two bracket what a real machine may do.
+//!    [`SimDisk::kill`] ends the process only, so everything that was written stays.
 //! 4. [`SimDisk::crash_at`] stops the machine at the n-th operation, which itself may or may not have
-//!    happened; then everything fails with `Crashed` until [`SimDisk::restart`]. A test that runs a
+//!    happened; then everything fails with `Crashed` until [`SimDisk::restart`] (or `kill`). A test that runs a
 //!    scenario once, asks [`SimDisk::ops_count`], and then crashes at each index has seen every
 //!    crash point.
 //! 5. Faults are armed by count or by path and operation; bits are flipped by hand; a capacity makes
@@ -86,6 +87,12 @@ impl SimDisk {
     /// not, by the seed. Open files are dead.
     pub fn crash(&self) {
         self.lock().restart(true);
+    }
+
+    /// The process is killed, and the machine runs on: what was written stays, synced or not, and may still be lost at a later
+    /// [`SimDisk::crash`]. Open files are dead. After `crash_at`, the process was killed in that operation.
+    pub fn kill(&self) {
+        self.lock().kill();
     }
 
     /// As [`SimDisk::crash`], but nothing unsynced survives.

@@ -103,6 +103,18 @@ impl State {
         self.crash_at = None;
     }
 
+    /// The live bytes and names stay, and the journal of what is not durable yet.
+    pub(super) fn kill(&mut self) {
+        for file in self.files.values_mut() {
+            file.handles = 0;
+        }
+        let names = &self.names;
+        self.files.retain(|id, _| names.mention(*id));
+        self.boot += 1;
+        self.down = false;
+        self.crash_at = None;
+    }
+
     fn file(&self, id: u64) -> io::Result<&SimFile> {
         self.files.get(&id).ok_or_else(|| io::Error::from_raw_os_error(libc::ESTALE))
     }

@@ -330,3 +330,37 @@ fn durable_blocks() {
     }
     assert!(seen.len() > 3, "{seen:?}");
 }
+
+/// Proves that cached writes survive the process but not surely a power failure, torn by sector, and that a sync makes them durable.
+#[test]
+fn cached_blocks() {
+    let mut torn = std::collections::BTreeSet::new();
+    for seed in 0..30 {
+        let (disk, simulated) = prepared(seed);
+        let pool = crate::BufferPool::unbounded();
+        block_on(async {
+            let mode = AccessMode::Standard;
+            let create = disk.create_blocks(path(FILE), mode, Purpose::CommitLog, 8192);
+            let file = create.await.unwrap();
+            disk.sync_dir(path("/data/table")).await.unwrap();
+            for number in [0u8, 1] {
+                let mut buffer = pool.try_take(4096).unwrap();
+                buffer.fill(1 + number);
+                let (outcome, _) = file.write_cached(u64::from(number) * 4096, buffer, 4096).await;
+                outcome.unwrap();
+                if number == 0 {
+                    file.sync(0, 4096).await.unwrap();
+                }
+            }
+            simulated.kill();
+            let whole = [[1; 4096], [2; 4096]].concat();
+            assert_eq!(simulated.contents(path(FILE)).unwrap(), whole);
+            assert!(file.sync(0, 4096).await.is_err(), "the file of a dead process");
+            simulated.crash();
+            let left = simulated.contents(path(FILE)).unwrap();
+            assert!(left[..4096] == whole[..4096]);
+            torn.insert(left[4096..].iter().filter(|b| **b == 2).count());
+        });
+    }
+    assert!(torn.len() > 3, "{torn:?}");
+}

@@ -13,7 +13,7 @@ pub enum Error {
     )]
     RecordTooLarge { len: usize, max: usize },
 
-    // ---- make room; the log continues once there is some ----
+    // ---- make room, or free descriptors; the log continues once there are some ----
     #[error("the commit log cannot grow: {0}")]
     NoSpace(Arc<halcyon_io::Error>),
 
@@ -32,6 +32,16 @@ pub enum Error {
     )]
     Corrupt { path: PathBuf, offset: u64, what: String },
     #[error(
+        "{} is missing or empty: {what}; put it back from a copy, or start once with `commit_failure_policy: ignore`, which goes on without \
+         it and loses its writes", path.display()
+    )]
+    Missing { path: PathBuf, what: String },
+    #[error(
+        "{} is a commit log in format version {version}, newer than version {known} of this release; start the newer release once \
+         more and stop it, which flushes the log, or go on with it", path.display()
+    )]
+    Newer { path: PathBuf, version: u32, known: u32 },
+    #[error(
         "{} is a commit log of Apache Cassandra: start Cassandra, run `nodetool drain` and stop it, then start again", .0.display()
     )]
     Foreign(PathBuf),
@@ -41,6 +51,16 @@ pub enum Error {
     // ---- the visitor of a replay refused ----
     #[error("{0}")]
     Refused(String),
+}
+
+impl Error {
+    /// The error of a log that is told by this one that its device has failed.
+    pub(crate) fn failed(self) -> Error {
+        match self {
+            Error::Io(e) => Error::Failed(e),
+            other => other,
+        }
+    }
 }
 
 impl From<halcyon_io::Error> for Error {

@@ -3,19 +3,22 @@
 //! The crate does not decode records. The caller passes the tables of each record, so that a segment can be recycled once all its
 //! tables are flushed.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), deny(clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::expect_used, clippy::indexing_slicing))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
+mod chain;
 mod compression;
 mod error;
 mod format;
 mod group;
 mod log;
+mod manifest;
 mod ready;
 mod replay;
 mod scan;
 mod state;
+mod sync;
 mod ticket;
 mod writer;
 
@@ -44,7 +47,7 @@ pub enum SyncMode {
     Batch,
     /// When it is durable; at most one write per window.
     Group { window: std::time::Duration },
-    /// At once; the log is synced every `period`.
+    /// When it survives the process; the log is synced every `period`, and only a power failure loses what is not synced.
     Periodic { period: std::time::Duration },
 }
 
@@ -69,7 +72,7 @@ pub struct Options {
     pub compression: LogCompression,
 }
 
-/// How a replay treats corruption: a damaged record that was acknowledged, since valid ones follow it.
+/// How a replay treats corruption: damage to what was durable, or its loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnCorruption {
     /// Refuse to start.

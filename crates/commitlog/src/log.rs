@@ -1,22 +1,22 @@
 //! The façade of one shard's log: append, wait for durability, discard.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::task::Poll;
 use std::time::Duration;
 
 use halcyon_io::{AccessMode, Disk, Notify, Task, spawn};
 
 use crate::format::BLOCK_MIN;
+use crate::manifest::{Manifest, manifest_path};
 use crate::ready::keep_ready;
 use crate::state::{GROUP_MAX, SegmentParameters, State};
+use crate::sync::sync_cached_writes;
 use crate::ticket::Ticket;
 use crate::writer::write_groups;
 use crate::{Dirty, Error, Options, ReplayPosition, Result, SyncMode, TableId};
 
-/// Under `periodic`, writers wait while more bytes than this are not synced. This bounds the memory when the device is slow.
+/// Under `periodic`, writers wait while more bytes than this are not synced. This bounds the dirty pages when the device is slow.
 const UNSYNCED_MAX: usize = 16 * GROUP_MAX;
 /// In smaller segments, headers and padding would take most of the space.
 const SEGMENT_MIN: u32 = 64 << 10;
@@ -27,7 +27,7 @@ const PAGE: u32 = 4096;
 #[derive(Clone)]
 pub struct CommitLog(Rc<Handle>);
 
-/// A record that was appended, and is not yet durable.
+/// A record that was appended, and is not yet written.
 #[must_use = "a record is durable when `durable` says so"]
 pub struct Append {
     pub position: ReplayPosition,
@@ -40,13 +40,14 @@ struct Handle {
     tasks: RefCell<Vec<Task<()>>>,
 }
 
-/// The state that the log's handles and its two tasks share.
+/// The state that the log's handles and its tasks share.
 pub(crate) struct Shared {
     pub(crate) disk: Disk,
     pub(crate) directory: PathBuf,
     pub(crate) mode: AccessMode,
     pub(crate) sync: SyncMode,
     pub(crate) parameters: SegmentParameters,
+    pub(crate) manifest: Manifest,
     pub(crate) state: RefCell<State>,
     /// Why the last segment file could not be prepared.
     pub(crate) not_ready: RefCell<Option<Error>>,
@@ -56,6 +57,10 @@ pub(crate) struct Shared {
     pub(crate) prepare: Notify,
     /// Wakes the writer: a segment file is ready, or cannot be created.
     pub(crate) ready: Notify,
+    /// Wakes the task that syncs cached writes.
+    pub(crate) sync_work: Notify,
+    /// Wakes the writers that wait for a sync.
+    pub(crate) synced: Notify,
     /// Wakes the task that flushes when space is short.
     pub(crate) short: Notify,
 }
@@ -73,7 +78,10 @@ impl CommitLog {
         if let Some(parent) = options.directory.parent() {
             disk.sync_dir(parent).await?;
         }
-        let choice = disk.resolve_write_mode(&options.directory, options.mode)?;
+        let cached = matches!(options.sync, SyncMode::Periodic { .. });
+        // What is written to the page cache survives the process, so `periodic` never bypasses it.
+        let mode = if cached { AccessMode::Standard } else { options.mode };
+        let choice = disk.resolve_write_mode(&options.directory, mode)?;
         let block = match choice.mode {
             AccessMode::Direct => (choice.alignment.offset as usize).max(BLOCK_MIN),
             _ => PAGE as usize,
@@ -85,22 +93,31 @@ impl CommitLog {
             segment_size: (options.segment_size / PAGE * PAGE).max(SEGMENT_MIN),
             total_space: options.total_space,
             compression: options.compression,
+            cached,
         };
+        let manifest = Manifest::create(&disk, &options.directory, shard).await?;
         let shared = Rc::new(Shared {
             disk,
             directory: options.directory,
-            mode: options.mode,
+            mode,
             sync: options.sync,
             parameters,
+            manifest,
             state: RefCell::new(State::first(parameters, first_segment)),
             not_ready: RefCell::default(),
             work: Notify::default(),
             prepare: Notify::default(),
             ready: Notify::default(),
+            sync_work: Notify::default(),
+            synced: Notify::default(),
             short: Notify::default(),
         });
         shared.make_first().await?;
-        let tasks = vec![spawn(write_groups(shared.clone())), spawn(keep_ready(shared.clone()))];
+        let mut tasks =
+            vec![spawn(write_groups(shared.clone())), spawn(keep_ready(shared.clone()))];
+        if cached {
+            tasks.push(spawn(sync_cached_writes(shared.clone())));
+        }
         Ok(CommitLog(Rc::new(Handle { shared, tasks: RefCell::new(tasks) })))
     }
 
@@ -149,15 +166,22 @@ impl CommitLog {
 
     /// Makes all records durable that were appended before the call.
     pub async fn sync(&self) -> Result<()> {
+        let shared = &self.0.shared;
         let last = {
-            let mut state = self.0.shared.state.borrow_mut();
+            let mut state = shared.state.borrow_mut();
             if let Some(failed) = &state.failed {
                 return Err(failed.clone());
             }
-            state.seal();
-            state.last_ticket()
+            if shared.parameters.cached {
+                let (_, since) = state.unsynced();
+                since.map(|_| state.sync_wanted.get_or_insert_default().clone())
+            } else {
+                state.seal();
+                state.last_ticket()
+            }
         };
-        self.0.shared.work.notify_one();
+        shared.work.notify_one();
+        shared.sync_work.notify_one();
         match last {
             Some(ticket) => ticket.answered().await,
             None => Ok(()),
@@ -176,17 +200,28 @@ impl CommitLog {
         let unneeded = {
             let mut state = shared.state.borrow_mut();
             state.release_current();
-            let spares = state.spares.drain(..).map(|spare| spare.id).collect::<Vec<_>>();
-            spares.into_iter().chain(state.free.drain(..)).collect::<Vec<_>>()
+            let free = state.free.drain(..).collect::<Vec<_>>();
+            let spares = state.spares.drain(..).map(|spare| spare.id);
+            free.into_iter().chain(spares).collect::<Vec<_>>()
         };
+        shared.manifest.remove(&unneeded).await?;
         for id in unneeded {
-            match shared.disk.remove(&shared.path(id)).await {
-                Err(e) if !e.is_not_found() => return Err(e.into()),
-                _ => {}
-            }
+            remove_if_there(&shared.disk, &shared.path(id)).await?;
         }
         shared.disk.sync_dir(&shared.directory).await?;
+        if shared.manifest.is_empty() {
+            let manifest = manifest_path(&shared.directory, shared.parameters.shard);
+            remove_if_there(&shared.disk, &manifest).await?;
+            shared.disk.sync_dir(&shared.directory).await?;
+        }
         Ok(())
+    }
+}
+
+pub(crate) async fn remove_if_there(disk: &Disk, path: &Path) -> Result<()> {
+    match disk.remove(path).await {
+        Err(e) if !e.is_not_found() => Err(e.into()),
+        _ => Ok(()),
     }
 }
 
@@ -197,19 +232,38 @@ fn salt(unix_micros: i64, first_segment: u64) -> u64 {
 }
 
 impl Shared {
-    /// Lets both tasks end after their current work.
+    /// Lets the tasks end after their current work.
     fn stop(&self) {
         self.state.borrow_mut().closing = true;
-        for notify in [&self.work, &self.prepare, &self.ready, &self.short] {
+        for notify in [&self.work, &self.prepare, &self.ready, &self.sync_work, &self.short] {
             notify.notify_one();
         }
     }
 
     /// Under `periodic`: whether a record can be acknowledged before it is durable.
     fn keeps_up(&self, period: Duration) -> bool {
-        let state = self.state.borrow();
+        let (bytes, since) = self.state.borrow().unsynced();
         let late = |since| self.disk.clock().now() - since > period + period / 2;
-        state.unsynced <= UNSYNCED_MAX && !state.unsynced_since().is_some_and(late)
+        bytes <= UNSYNCED_MAX && !since.is_some_and(late)
+    }
+
+    /// Under `periodic`: waits while the sync is late.
+    async fn kept_up(&self, period: Duration) -> Result<()> {
+        loop {
+            let synced = self.synced.notified();
+            if self.keeps_up(period) {
+                return Ok(());
+            }
+            {
+                let mut state = self.state.borrow_mut();
+                if let Some(failed) = &state.failed {
+                    return Err(failed.clone());
+                }
+                state.hurried = true;
+            }
+            self.sync_work.notify_one();
+            synced.await;
+        }
     }
 }
 
@@ -220,21 +274,13 @@ impl Drop for Handle {
 }
 
 impl Append {
-    /// Returns when the record is as durable as the sync mode promises. Dropping the future does not cancel the write.
+    /// Returns when the record is as durable as the sync mode promises: under `periodic`, when it survives the process. Dropping the
+    /// future does not cancel the write.
     pub async fn durable(self) -> Result<()> {
-        let mut waiting = self.ticket.waiting();
-        poll_fn(|cx| {
-            if let SyncMode::Periodic { period } = self.shared.sync
-                && self.ticket.outcome().is_none()
-            {
-                if self.shared.keeps_up(period) {
-                    return Poll::Ready(Ok(()));
-                }
-                self.shared.state.borrow_mut().wanted = true;
-                self.shared.work.notify_one();
-            }
-            self.ticket.poll(&mut waiting, cx)
-        })
-        .await
+        self.ticket.answered().await?;
+        match self.shared.sync {
+            SyncMode::Periodic { period } => self.shared.kept_up(period).await,
+            SyncMode::Batch | SyncMode::Group { .. } => Ok(()),
+        }
     }
 }

@@ -5,17 +5,18 @@
 //! 2. A new file is filled with zeros. Either way its blocks have been written before: a write to an extent that is only reserved
 //!    would make the file system commit its journal too.
 //! 3. One file is kept ready, and as many free ones as the total space allows; the others are deleted.
-//! 4. The writer gets an error only when it needs a file and none is ready. Its next request tries again.
+//! 4. The manifest lists a file when it is ready, and no longer before it is recycled or deleted (`manifest`).
+//! 5. The writer gets an error only when it needs a file and none is ready. Its next request tries again.
 
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use halcyon_io::Purpose;
 
-use crate::Result;
-use crate::format::file_name;
-use crate::log::Shared;
+use crate::format::{file_name, put};
+use crate::log::{Shared, remove_if_there};
 use crate::state::Spare;
+use crate::{Error, Result};
 
 enum Step {
     Recycle { from: u64, to: u64 },
@@ -36,7 +37,9 @@ pub(crate) async fn keep_ready(shared: Rc<Shared>) {
             }
             Step::Delete(id) => {
                 // If this fails, the file is replayed at the next start: needless, but harmless.
-                let _ = shared.disk.remove(&shared.path(id)).await;
+                if shared.manifest.remove(&[id]).await.is_ok() {
+                    let _ = shared.disk.remove(&shared.path(id)).await;
+                }
                 continue;
             }
             Step::Recycle { from, to } => shared.recycle(from, to).await,
@@ -54,16 +57,18 @@ impl Shared {
     fn next_step(&self) -> Step {
         let mut state = self.state.borrow_mut();
         // A log that was dropped with unwritten records may still need a file.
-        let done = state.closing && state.unsynced == 0;
+        let done = state.closing && state.unwritten == 0;
         if done || state.failed.is_some() {
             return Step::Stop;
         }
         let to = state.next_ready;
-        let refused = self.not_ready.borrow().is_some();
-        match state.free.pop() {
+        if self.not_ready.borrow().is_some() {
+            return Step::Wait;
+        }
+        match state.free.pop_front() {
             Some(from) if state.wants_free() => Step::Recycle { from, to },
             Some(from) => Step::Delete(from),
-            None if state.spares.is_empty() && !refused => Step::Create(to),
+            None if state.spares.is_empty() => Step::Create(to),
             None => Step::Wait,
         }
     }
@@ -78,7 +83,7 @@ impl Shared {
                     state.spares.push_back(spare);
                 } else {
                     // Its id was abandoned in the meantime.
-                    state.free.push(spare.id);
+                    state.free.push_back(spare.id);
                 }
             }
             Err(error) => {
@@ -98,6 +103,8 @@ impl Shared {
 
     async fn create(&self, id: u64) -> Result<Spare> {
         let (path, len) = (self.path(id), u64::from(self.parameters.segment_size));
+        // An attempt that failed may have left it: no earlier start had this id.
+        remove_if_there(&self.disk, &path).await?;
         let file = self.disk.create_blocks(&path, self.mode, Purpose::CommitLog, len).await?;
         self.disk.sync_dir(&self.directory).await?;
         self.write_header(Spare { id, file }).await
@@ -105,19 +112,24 @@ impl Shared {
 
     async fn recycle(&self, from: u64, to: u64) -> Result<Spare> {
         let path = self.path(to);
-        self.disk.rename(&self.path(from), &path).await?;
+        let keep = |_: &_| self.state.borrow_mut().free.push_front(from);
+        self.manifest.remove(&[from]).await.inspect_err(keep)?;
+        let renamed = self.disk.rename(&self.path(from), &path).await.map_err(Error::from);
+        renamed.inspect_err(keep)?;
         self.disk.sync_dir(&self.directory).await?;
         let file = self.disk.open_blocks(&path, self.mode, Purpose::CommitLog).await?;
         self.write_header(Spare { id: to, file }).await
     }
 
+    /// Writes the header, then lists the file in the manifest.
     async fn write_header(&self, spare: Spare) -> Result<Spare> {
         let header = self.parameters.header(spare.id).encode();
         let mut buffer = crate::group::take(&self.state.borrow().pool, self.parameters.block);
-        buffer[..header.len()].copy_from_slice(&header);
-        buffer[header.len()..self.parameters.block].fill(0);
+        buffer.fill(0);
+        put(&mut buffer, 0, &header);
         let (outcome, _) = spare.file.write_durable(0, buffer, self.parameters.block).await;
         outcome?;
+        self.manifest.add(spare.id).await?;
         Ok(spare)
     }
 }

@@ -1,27 +1,23 @@
 //! Replays the segments of earlier starts.
 //!
-//! 1. Each shard's segments form a chain, in the order of their ids. Chains are replayed in parallel.
-//! 2. A chain may end in a torn group, which was never acknowledged. All other damage is corruption of acknowledged records: a
-//!    torn group that segments of the same start follow, too, and a segment that is shorter than the next one says. The replay
-//!    then stops with an error, or skips the damage and reports it.
-//! 3. The files are kept until `ReplayReport::delete`.
+//! 1. Each shard's segments form a chain (`chain`). Chains are replayed in parallel.
+//! 2. The files are kept until `ReplayReport::delete`, and those that were damaged are kept for good.
 
-#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions, ThreadPriority};
+use halcyon_io::{AccessMode, Disk, ThreadPriority};
 
-use crate::format::parse_file_name;
-use crate::scan::{Damage, Scanned, SegmentState, scan, segment_state};
+use crate::chain::{Replayed, Replayer};
+use crate::format::{BadHeader, file_name, parse_file_name};
+use crate::log::remove_if_there;
+use crate::manifest::{self, Listed, manifest_path, parse_manifest_name};
 use crate::{Error, OnCorruption, ReplayPosition, Result};
 
-/// A file larger than this is not a segment.
-const SEGMENT_MAX: u64 = 2 << 30;
-const READ: StreamOptions = StreamOptions { buffer_size: 1 << 20, depth: 2 };
+/// Replaces the extension of what was damaged: it is not deleted with the rest, nor replayed again.
+const SET_ASIDE: &str = "damaged";
 
 #[derive(Debug, Clone)]
 pub struct ReplayOptions {
@@ -45,21 +41,33 @@ pub struct ReplayReport {
     pub next_segment: u64,
     /// All segment files, including those that were never used.
     pub files: Vec<PathBuf>,
+    /// Files of which damage was skipped.
+    damaged: BTreeSet<PathBuf>,
+    manifests: Vec<(u32, Listed)>,
 }
 
 impl ReplayReport {
-    /// Deletes the segments; call it once their records are durable in SSTables.
-    pub async fn delete(&self, disk: &Disk) -> Result<()> {
-        for file in &self.files {
-            match disk.remove(file).await {
+    /// Deletes the segments; call it once their records are durable in SSTables. Those with damage that was skipped are renamed.
+    pub async fn delete(&self, disk: &Disk, directory: &Path) -> Result<()> {
+        for (shard, listed) in &self.manifests {
+            listed.clear(disk, &manifest_path(directory, *shard), *shard).await?;
+        }
+        for path in self.files.iter().filter(|path| !self.damaged.contains(*path)) {
+            remove_if_there(disk, path).await?;
+        }
+        for path in &self.damaged {
+            let mut name = path.clone().into_os_string();
+            name.push(format!(".{SET_ASIDE}"));
+            match disk.rename(path, Path::new(&name)).await {
                 Err(e) if !e.is_not_found() => return Err(e.into()),
                 _ => {}
             }
         }
-        match self.files.first().and_then(|file| file.parent()) {
-            Some(directory) => Ok(disk.sync_dir(directory).await?),
-            None => Ok(()),
+        disk.sync_dir(directory).await?;
+        for (shard, _) in &self.manifests {
+            remove_if_there(disk, &manifest_path(directory, *shard)).await?;
         }
+        Ok(disk.sync_dir(directory).await?)
     }
 }
 
@@ -85,25 +93,17 @@ where
     V: Fn(u32, ReplayPosition, &[u8]) -> Result<(), String> + Send + Sync + 'static,
     P: AsyncFn(Visited) -> Result<(), String> + Send + Sync + 'static,
 {
-    let chains = chains(disk, &options.directory).await?;
-    let mut report = ReplayReport { next_segment: 1, ..ReplayReport::default() };
-    for (shard, ids) in &chains {
-        let path = |id| options.directory.join(crate::format::file_name(*shard, id));
-        report.files.extend(ids.iter().map(|id| path(*id)));
-        report.next_segment =
-            ids.iter().fold(report.next_segment, |next, id| next.max(id.saturating_add(1)));
-    }
+    let (chains, mut report) = chains(disk, options).await?;
     let threads = options.threads.clamp(1, chains.len().max(1));
-    let work = Arc::new(Work {
+    let replayer = Replayer {
         disk: disk.clone(),
         options: options.clone(),
-        chains,
-        next: AtomicUsize::new(0),
         segments: AtomicUsize::new(0),
         of: report.files.len(),
         visit,
         pause,
-    });
+    };
+    let work = Arc::new(Work { chains, next: AtomicUsize::new(0), replayer });
     let mut parts = Vec::new();
     if threads == 1 {
         parts.extend(work.run().await);
@@ -125,43 +125,85 @@ where
         report.records += part.records;
         report.bytes += part.bytes;
         report.notes.extend(part.notes);
+        report.damaged.extend(part.damaged);
     }
     Ok(report)
 }
 
-/// The ids of each shard's segments, in order.
-async fn chains(disk: &Disk, directory: &Path) -> Result<Vec<(u32, Vec<u64>)>> {
+/// One shard's segments.
+pub(crate) struct Chain {
+    pub(crate) shard: u32,
+    /// Those that are there, and those that the manifest lists.
+    pub(crate) ids: BTreeSet<u64>,
+    pub(crate) manifest: Option<BTreeSet<u64>>,
+}
+
+/// Finds the segments and manifests of all shards.
+async fn chains(disk: &Disk, options: &ReplayOptions) -> Result<(Vec<Chain>, ReplayReport)> {
+    let directory = &options.directory;
     let entries = match disk.list(directory).await {
         Err(e) if e.is_not_found() => Vec::new(),
         entries => entries?,
     };
-    let mut chains: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    for (shard, id) in entries.iter().filter_map(|entry| parse_file_name(&entry.name)) {
-        chains.entry(shard).or_default().push(id);
+    let mut report = ReplayReport { next_segment: 1, ..ReplayReport::default() };
+    let mut ids: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for entry in &entries {
+        let aside = entry.name.strip_suffix(SET_ASIDE).and_then(|name| name.strip_suffix('.'));
+        if let Some((shard, id)) = parse_file_name(aside.unwrap_or(&entry.name)) {
+            report.next_segment = report.next_segment.max(id.saturating_add(1));
+            if aside.is_none() {
+                report.files.push(directory.join(file_name(shard, id)));
+                ids.entry(shard).or_default().insert(id);
+            }
+        } else if let Some(shard) = parse_manifest_name(&entry.name) {
+            ids.entry(shard).or_default();
+        }
     }
-    chains.values_mut().for_each(|ids| ids.sort_unstable());
-    Ok(chains.into_iter().collect())
+    report.files.sort();
+    let mut chains = Vec::new();
+    for (shard, mut ids) in ids {
+        let listed = read_manifest(disk, options, shard, &mut report).await?;
+        if let Some(Listed { segments, .. }) = &listed {
+            ids.extend(segments);
+            let last = segments.last().copied().unwrap_or(0);
+            report.next_segment = report.next_segment.max(last.saturating_add(1));
+        }
+        let manifest = listed.as_ref().map(|listed| listed.segments.clone());
+        report.manifests.extend(listed.map(|listed| (shard, listed)));
+        chains.push(Chain { shard, ids, manifest });
+    }
+    Ok((chains, report))
+}
+
+/// A shard's manifest, if it has one that can be read.
+async fn read_manifest(
+    disk: &Disk,
+    options: &ReplayOptions,
+    shard: u32,
+    report: &mut ReplayReport,
+) -> Result<Option<Listed>> {
+    let path = manifest_path(&options.directory, shard);
+    let Some(bytes) = manifest::read(disk, &path).await? else { return Ok(None) };
+    match Listed::decode(&bytes, shard) {
+        Ok(listed) => Ok(Some(listed)),
+        Err(BadHeader::Newer(version)) => {
+            Err(Error::Newer { path, version, known: manifest::VERSION })
+        }
+        Err(BadHeader::Damaged(what)) if options.on_corruption == OnCorruption::Stop => {
+            Err(Error::Corrupt { path, offset: 0, what })
+        }
+        Err(BadHeader::Damaged(what)) => {
+            report.notes.push(format!("{}: skipped: {what}", path.display()));
+            report.damaged.insert(path);
+            Ok(None)
+        }
+    }
 }
 
 struct Work<V, P> {
-    disk: Disk,
-    options: ReplayOptions,
-    chains: Vec<(u32, Vec<u64>)>,
+    chains: Vec<Chain>,
     next: AtomicUsize,
-    /// Segments visited so far, and their total.
-    segments: AtomicUsize,
-    of: usize,
-    visit: V,
-    pause: P,
-}
-
-/// The previous segment of a chain, and how it ended.
-struct ChainEnd {
-    path: PathBuf,
-    id: u64,
-    salt: u64,
-    end: usize,
-    torn: Option<Damage>,
+    replayer: Replayer<V, P>,
 }
 
 impl<V, P> Work<V, P>
@@ -170,116 +212,16 @@ where
     P: AsyncFn(Visited) -> Result<(), String>,
 {
     /// Replays chains until none is left or one fails.
-    async fn run(&self) -> Vec<(usize, Result<ReplayReport>)> {
+    async fn run(&self) -> Vec<(usize, Result<Replayed>)> {
         let mut parts = Vec::new();
         loop {
             let index = self.next.fetch_add(1, Relaxed);
-            let Some((shard, ids)) = self.chains.get(index) else { return parts };
-            let part = self.chain(*shard, ids).await;
+            let Some(chain) = self.chains.get(index) else { return parts };
+            let part = self.replayer.chain(chain).await;
             if part.is_err() {
                 self.next.store(self.chains.len(), Relaxed);
             }
             parts.push((index, part));
-        }
-    }
-
-    async fn chain(&self, shard: u32, ids: &[u64]) -> Result<ReplayReport> {
-        let mut report = ReplayReport::default();
-        let mut last: Option<ChainEnd> = None;
-        for &id in ids {
-            let path = self.options.directory.join(crate::format::file_name(shard, id));
-            let bytes = self.read(&path).await?;
-            let header = match segment_state(&bytes, shard, id) {
-                SegmentState::Unused => continue,
-                SegmentState::Foreign => return Err(Error::Foreign(path)),
-                SegmentState::Damaged(what) => {
-                    self.damaged(&path, Damage { offset: 0, what }, &mut report.notes)?;
-                    continue;
-                }
-                SegmentState::Used(header) => header,
-            };
-            let visit = |offset, record: &[u8]| {
-                let position = ReplayPosition { segment: id, offset };
-                (self.visit)(shard, position, record).map_err(Error::Refused)
-            };
-            let scanned = scan(&bytes, &header, self.options.on_corruption, visit)?;
-            drop(bytes);
-            let segments = self.segments.fetch_add(1, Relaxed) + 1;
-            let visited = Visited { shard, segments, of: self.of };
-            (self.pause)(visited).await.map_err(Error::Refused)?;
-            if scanned.previous.is_some()
-                && let Some(last) = last.take().filter(|last| last.salt == header.salt)
-            {
-                self.joined(last, &scanned, &mut report.notes)?;
-            }
-            for damage in &scanned.damage {
-                self.damaged(&path, damage.clone(), &mut report.notes)?;
-            }
-            report.segments += usize::from(scanned.records > 0);
-            report.records += scanned.records;
-            report.bytes += scanned.bytes;
-            if let Some(Damage { offset, what }) = &scanned.torn {
-                report.notes.push(format!(
-                    "{}: the last group, at offset {offset}, was being written when the machine stopped ({what}); \
-                     it was never acknowledged",
-                    path.display()
-                ));
-            }
-            let Scanned { end, torn, .. } = scanned;
-            if scanned.groups > 0 || torn.is_some() {
-                last = Some(ChainEnd { path, id, salt: header.salt, end, torn });
-            }
-        }
-        Ok(report)
-    }
-
-    /// Checks a segment that another one of the same start follows: it must be complete.
-    fn joined(&self, last: ChainEnd, next: &Scanned, notes: &mut Vec<String>) -> Result<()> {
-        if let Some(torn) = last.torn {
-            return self.damaged(&last.path, torn, notes);
-        }
-        match next.previous {
-            Some(previous) if previous.segment == last.id && previous.end as usize > last.end => {
-                let what = format!(
-                    "it ends here, but the segment after it says that it was filled to {}",
-                    previous.end
-                );
-                self.damaged(&last.path, Damage { offset: last.end, what }, notes)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn damaged(&self, path: &Path, damage: Damage, notes: &mut Vec<String>) -> Result<()> {
-        let Damage { offset, what } = damage;
-        match self.options.on_corruption {
-            OnCorruption::Stop => {
-                Err(Error::Corrupt { path: path.to_path_buf(), offset: offset as u64, what })
-            }
-            OnCorruption::Ignore => {
-                notes
-                    .push(format!("{}: skipped damage at offset {offset}: {what}", path.display()));
-                Ok(())
-            }
-        }
-    }
-
-    async fn read(&self, path: &Path) -> Result<Vec<u8>> {
-        let (mode, purpose) = (self.options.mode, Purpose::CommitLog);
-        let mut reader = self.disk.open_sequential(path, mode, purpose, READ).await?;
-        if reader.len() > SEGMENT_MAX {
-            let what = format!("{} bytes are no segment", reader.len());
-            return Err(Error::Corrupt { path: path.to_path_buf(), offset: 0, what });
-        }
-        let mut bytes = Vec::with_capacity(reader.len() as usize);
-        loop {
-            let got = reader.fill(1).await?;
-            if got.is_empty() {
-                return Ok(bytes);
-            }
-            let count = got.len();
-            bytes.extend_from_slice(got);
-            reader.consume(count);
         }
     }
 }

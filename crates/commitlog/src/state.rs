@@ -6,10 +6,12 @@
 //! ```
 //!
 //! 1. `append` never waits for a file: ids, offsets and salt are known in advance. Only the writer waits for the file.
-//! 2. A segment is recycled once all its groups are written and no table needs one of its records.
-//! 3. A failed write fails the log for good: the contents of the device are unknown after it, and a later success must not hide
+//! 2. A segment is recycled once all its groups are durable and no table needs one of its records.
+//! 3. A failed write or sync fails the log for good: the contents of the device are unknown after it, and a later success must not hide
 //!    that (PostgreSQL's fsync errors of 2018 are the warning). If a file cannot be created for want of space, only the records
 //!    fail that wait for it. Their positions are never reused: the log continues in a later segment.
+//! 4. Under `periodic`, a group is written to the page cache and synced later. A sync begins with a cut: what was appended before is
+//!    written and then synced, what is appended later starts at a new block.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -18,7 +20,7 @@ use halcyon_io::clock::Instant;
 use halcyon_io::{BlockFile, BufferPool};
 
 use crate::compression::GroupCompressor;
-use crate::format::{GROUP_HEADER, PreviousSegment, RECORD_HEADER, Seed, SegmentHeader};
+use crate::format::{FilePosition, GROUP_HEADER, RECORD_HEADER, Seed, SegmentHeader, Version};
 use crate::group::{GroupStart, OpenGroup, SealedGroup};
 use crate::ticket::Ticket;
 use crate::{Dirty, Error, LogCompression, ReplayPosition, Result, TableId};
@@ -35,11 +37,14 @@ pub(crate) struct SegmentParameters {
     pub(crate) segment_size: u32,
     pub(crate) total_space: u64,
     pub(crate) compression: LogCompression,
+    /// Groups are written to the page cache, and synced later.
+    pub(crate) cached: bool,
 }
 
 impl SegmentParameters {
     pub(crate) fn header(&self, id: u64) -> SegmentHeader {
         SegmentHeader {
+            version: Version::Two,
             id,
             salt: self.salt,
             shard: self.shard,
@@ -64,8 +69,22 @@ struct Segment {
     id: u64,
     /// For each table that needs the segment, the raw offset of its last record.
     dirty: HashMap<TableId, u32>,
-    /// Groups that are not written.
-    waiting: usize,
+}
+
+/// Records that were appended since a cut, and are not durable.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unsynced {
+    /// When the first one was appended.
+    since: Option<Instant>,
+    bytes: usize,
+}
+
+/// A file that was written to the page cache since the last sync.
+pub(crate) struct CachedWrites {
+    pub(crate) segment: u64,
+    pub(crate) file: BlockFile,
+    /// The offset of the first write.
+    pub(crate) from: u32,
 }
 
 /// A segment file that is ready for use.
@@ -85,19 +104,31 @@ pub(crate) struct State {
     offset: u32,
     /// The raw offset of that group's first record.
     raw_offset: u32,
-    previous: PreviousSegment,
+    /// Where the current segment's last group ended.
+    after: u32,
+    /// The bytes of the block in which the next group starts, up to its start.
+    last_block: Vec<u8>,
+    previous: FilePosition,
+    /// All groups below it are durable.
+    durable: FilePosition,
     open: Option<OpenGroup>,
     sealed: VecDeque<SealedGroup>,
-    in_flight: Option<(Rc<Ticket>, Instant)>,
-    /// Bytes of the records that are not durable.
-    pub(crate) unsynced: usize,
-    /// Under `periodic`, a blocked writer waits for the open group: it is written before its window ends.
-    pub(crate) wanted: bool,
+    in_flight: Option<Rc<Ticket>>,
+    /// Bytes of the records that are not written.
+    pub(crate) unwritten: usize,
+    /// Under `periodic`, what was appended since the last cut, and what the sync under way makes durable.
+    unsynced: Unsynced,
+    syncing: Unsynced,
+    pub(crate) cached_writes: Vec<CachedWrites>,
+    /// Under `periodic`, writers that are held up wait for a sync: it does not wait for the period to end.
+    pub(crate) hurried: bool,
+    /// Under `periodic`, answered by the next sync.
+    pub(crate) sync_wanted: Option<Rc<Ticket>>,
     pub(crate) failed: Option<Error>,
     pub(crate) closing: bool,
     pub(crate) spares: VecDeque<Spare>,
-    /// Ids of segments that can be recycled.
-    pub(crate) free: Vec<u64>,
+    /// Ids of segments that can be recycled, oldest first: those that a crash leaves must not have a gap.
+    pub(crate) free: VecDeque<u64>,
     /// The id of the next file to prepare.
     pub(crate) next_ready: u64,
 }
@@ -112,16 +143,23 @@ impl State {
             seed: parameters.seed(first_segment),
             offset: 0,
             raw_offset: 0,
-            previous: PreviousSegment::default(),
+            after: 0,
+            last_block: Vec::new(),
+            previous: FilePosition::default(),
+            durable: FilePosition { segment: first_segment, offset: 0 },
             open: None,
             sealed: VecDeque::new(),
             in_flight: None,
-            unsynced: 0,
-            wanted: false,
+            unwritten: 0,
+            unsynced: Unsynced::default(),
+            syncing: Unsynced::default(),
+            cached_writes: Vec::new(),
+            hurried: false,
+            sync_wanted: None,
             failed: None,
             closing: false,
             spares: VecDeque::new(),
-            free: Vec::new(),
+            free: VecDeque::new(),
             next_ready: first_segment,
         };
         state.enter(first_segment);
@@ -130,9 +168,11 @@ impl State {
 
     /// Makes an empty segment current.
     fn enter(&mut self, id: u64) {
-        self.segments.push_back(Segment { id, dirty: HashMap::new(), waiting: 0 });
+        self.segments.push_back(Segment { id, dirty: HashMap::new() });
         self.seed = self.parameters.seed(id);
         self.offset = self.parameters.header(id).first_group() as u32;
+        self.after = self.offset;
+        self.last_block.clear();
         self.raw_offset = self.offset + GROUP_HEADER as u32;
     }
 
@@ -173,12 +213,17 @@ impl State {
             offset: self.offset,
             raw_offset: self.raw_offset,
             previous: self.previous,
+            after: self.after,
         };
-        let pool = &self.pool;
-        let open = self.open.get_or_insert_with(|| OpenGroup::start(pool, at, now()));
+        let (pool, block) = (&self.pool, &self.last_block);
+        let open = self.open.get_or_insert_with(|| OpenGroup::start(pool, at, block, now()));
         let position = open.push(pool, record);
-        let ticket = open.ticket().clone();
-        self.unsynced += needed;
+        let (ticket, started) = (open.ticket().clone(), open.started());
+        self.unwritten += needed;
+        if self.parameters.cached {
+            self.unsynced.since.get_or_insert(started);
+            self.unsynced.bytes += needed;
+        }
         if let Some(segment) = self.segments.back_mut() {
             for table in tables {
                 segment.dirty.insert(*table, position.offset);
@@ -200,7 +245,7 @@ impl State {
             let raw_offset_fits = self.raw_offset as u64 + needed as u64 <= u64::from(u32::MAX);
             if end > self.parameters.segment_size as usize || !raw_offset_fits {
                 let left = self.current();
-                self.previous = PreviousSegment { segment: left, end: self.offset };
+                self.previous = FilePosition { segment: left, offset: self.after };
                 self.enter(left + 1);
                 self.release_unneeded();
             }
@@ -211,19 +256,68 @@ impl State {
 
     /// Hands the open group to the writer.
     pub(crate) fn seal(&mut self) {
-        self.wanted = false;
         let Some(open) = self.open.take() else { return };
-        let SegmentParameters { compression, block, .. } = self.parameters;
-        let sealed = open.seal(&self.pool, block, &mut self.compressor);
-        self.offset += sealed.len as u32;
-        self.raw_offset = match compression {
-            LogCompression::None => self.offset.saturating_add(GROUP_HEADER as u32),
-            _ => self.raw_offset + sealed.raw as u32,
-        };
-        if let Some(segment) = self.segments.back_mut() {
-            segment.waiting += 1;
+        let SegmentParameters { block, cached, .. } = self.parameters;
+        // Where each write is durable, everything before it is.
+        let own = FilePosition { segment: self.current(), offset: self.offset };
+        let durable = if cached { self.durable } else { own };
+        let sealed = open.seal(&self.pool, block, durable, &mut self.compressor);
+        self.after = sealed.end;
+        self.last_block.clear();
+        if cached {
+            self.last_block.extend_from_slice(sealed.last_block(block));
+            self.offset = sealed.end;
+        } else {
+            self.offset = sealed.end.next_multiple_of(block as u32);
         }
+        let raw = sealed.raw as u32;
+        self.raw_offset = self.next_raw_offset(self.raw_offset + raw);
         self.sealed.push_back(sealed);
+    }
+
+    /// The raw offset of the next group, if that of a compressed one is this.
+    fn next_raw_offset(&self, compressed: u32) -> u32 {
+        match self.parameters.compression {
+            LogCompression::None => self.offset.saturating_add(GROUP_HEADER as u32),
+            _ => compressed,
+        }
+    }
+
+    /// Begins a sync: what is appended from now on starts at a new block. Returns the end of what it makes durable, and the last
+    /// group of that which is not written yet.
+    pub(crate) fn cut(&mut self) -> (FilePosition, Option<Rc<Ticket>>) {
+        self.seal();
+        self.hurried = false;
+        self.offset = self.offset.next_multiple_of(self.parameters.block as u32);
+        self.last_block.clear();
+        self.raw_offset = self.next_raw_offset(self.raw_offset);
+        self.syncing = std::mem::take(&mut self.unsynced);
+        (FilePosition { segment: self.current(), offset: self.after }, self.last_ticket())
+    }
+
+    /// Accounts for a sync that has ended.
+    pub(crate) fn synced(&mut self, cut: FilePosition) {
+        self.syncing = Unsynced::default();
+        self.durable = cut;
+        self.release_unneeded();
+    }
+
+    /// Notes a write to the page cache that has ended.
+    pub(crate) fn note_cached(&mut self, segment: u64, file: &BlockFile, from: u32) {
+        if !self.cached_writes.iter().any(|writes| writes.segment == segment) {
+            self.cached_writes.push(CachedWrites { segment, file: file.clone(), from });
+        }
+    }
+
+    /// Under `periodic`: bytes of the records that are not durable, and when the oldest was appended.
+    pub(crate) fn unsynced(&self) -> (usize, Option<Instant>) {
+        let bytes = self.syncing.bytes + self.unsynced.bytes;
+        (bytes, self.syncing.since.or(self.unsynced.since))
+    }
+
+    /// Under `periodic`: as `unsynced`, of what no sync has begun with.
+    pub(crate) fn uncut(&self) -> (usize, Option<Instant>) {
+        (self.unsynced.bytes, self.unsynced.since)
     }
 
     /// When the open group got its first record.
@@ -233,59 +327,53 @@ impl State {
 
     pub(crate) fn next_sealed(&mut self) -> Option<SealedGroup> {
         let sealed = self.sealed.pop_front()?;
-        self.in_flight = Some((sealed.ticket.clone(), sealed.started));
+        self.in_flight = Some(sealed.ticket.clone());
         Some(sealed)
     }
 
-    /// Accounts for a group that is durable.
-    pub(crate) fn written(&mut self, segment: u64, raw: usize) {
+    /// Accounts for a group that is written.
+    pub(crate) fn written(&mut self, end: FilePosition, raw: usize) {
         self.in_flight = None;
-        self.unsynced -= raw;
-        if let Some(segment) = self.segments.iter_mut().find(|s| s.id == segment) {
-            segment.waiting -= 1;
+        self.unwritten -= raw;
+        if !self.parameters.cached {
+            self.durable = end;
+            self.release_unneeded();
         }
-        self.release_unneeded();
     }
 
-    /// The newest group that is not durable.
+    /// The newest group that is not written.
     pub(crate) fn last_ticket(&self) -> Option<Rc<Ticket>> {
         let open = self.open.as_ref().map(OpenGroup::ticket);
         let sealed = || self.sealed.back().map(|sealed| &sealed.ticket);
-        let in_flight = || self.in_flight.as_ref().map(|(ticket, _)| ticket);
-        open.or_else(sealed).or_else(in_flight).cloned()
+        open.or_else(sealed).or(self.in_flight.as_ref()).cloned()
     }
 
-    /// When the oldest record that is not durable was appended.
-    pub(crate) fn unsynced_since(&self) -> Option<Instant> {
-        let in_flight = self.in_flight.as_ref().map(|(_, since)| *since);
-        let sealed = || self.sealed.front().map(|sealed| sealed.started);
-        in_flight.or_else(sealed).or_else(|| self.open_since())
-    }
-
-    /// Drops all records that are not durable. The caller must answer the tickets.
-    fn drop_unsynced(&mut self) -> Vec<Rc<Ticket>> {
-        let in_flight = self.in_flight.take().map(|(ticket, _)| ticket);
+    /// Drops all records that are not written. The caller must answer the tickets.
+    fn drop_unwritten(&mut self) -> Vec<Rc<Ticket>> {
+        let in_flight = self.in_flight.take();
         let sealed = self.sealed.drain(..).map(|sealed| sealed.ticket);
         let tickets = in_flight.into_iter().chain(sealed).collect::<Vec<_>>();
         let open = self.open.take().map(|open| open.ticket().clone());
-        self.unsynced = 0;
+        self.unwritten = 0;
         tickets.into_iter().chain(open).collect()
     }
 
     /// Fails the log for good.
     pub(crate) fn fail(&mut self, error: &Error) -> Vec<Rc<Ticket>> {
         self.failed.get_or_insert_with(|| error.clone());
-        self.drop_unsynced()
+        let mut tickets = self.drop_unwritten();
+        tickets.extend(self.sync_wanted.take());
+        tickets
     }
 
     /// Drops segment `id` and later ones, which have no file. The log continues after the last segment that has given out a position.
     pub(crate) fn abandon_from(&mut self, id: u64) -> Vec<Rc<Ticket>> {
-        let tickets = self.drop_unsynced();
+        let tickets = self.drop_unwritten();
         let next = self.current() + 1;
         self.segments.retain(|segment| segment.id < id);
         if self.previous.segment >= id {
             // The end of the last segment that has a file is unknown by now.
-            self.previous = PreviousSegment::default();
+            self.previous = FilePosition::default();
         }
         self.enter(next);
         self.next_ready = next;
@@ -309,10 +397,11 @@ impl State {
     fn release_unneeded(&mut self) {
         let current = self.current();
         while let Some(oldest) = self.segments.front() {
-            if oldest.id == current || oldest.waiting > 0 || !oldest.dirty.is_empty() {
+            let durable = oldest.id < self.durable.segment;
+            if oldest.id == current || !durable || !oldest.dirty.is_empty() {
                 break;
             }
-            self.free.push(oldest.id);
+            self.free.push_back(oldest.id);
             self.segments.pop_front();
         }
     }
@@ -322,7 +411,7 @@ impl State {
         let free = &mut self.free;
         self.segments.retain(|segment| {
             if segment.dirty.is_empty() {
-                free.push(segment.id);
+                free.push_back(segment.id);
             }
             !segment.dirty.is_empty()
         });

@@ -1,8 +1,8 @@
 //! The task that writes groups, one at a time.
 //!
-//! 1. `batch`: when a write completes, the open group is the next write. There is no window to wait for, and the size of a
-//!    group adapts to the load.
-//! 2. `group` and `periodic`: a group is sealed when its window ends, when it is full, or when `sync` asks.
+//! 1. `batch` and `periodic`: when a write completes, the open group is the next write. There is no window to wait for, and the size
+//!    of a group adapts to the load. Under `periodic` the write goes to the page cache only, so that it survives the process.
+//! 2. `group`: a group is sealed when its window ends, when it is full, or when `sync` asks.
 //! 3. One write is in flight. More in flight would hide a torn write: with one, only the last group can be torn, so a damaged group
 //!    before valid ones is corruption.
 
@@ -11,9 +11,10 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use halcyon_io::BlockFile;
 use halcyon_io::clock::Instant;
+use halcyon_io::{BlockFile, Notify};
 
+use crate::format::FilePosition;
 use crate::group::SealedGroup;
 use crate::log::Shared;
 use crate::ticket::Ticket;
@@ -33,7 +34,7 @@ pub(crate) async fn write_groups(shared: Rc<Shared>) {
         match shared.next_write() {
             Step::Stop => return,
             Step::Wait => shared.work.notified().await,
-            Step::WaitUntil(due) => shared.work_or(due).await,
+            Step::WaitUntil(due) => shared.notified_or(&shared.work, due).await,
             Step::Write(sealed) => {
                 if open.as_ref().is_none_or(|(id, _)| *id != sealed.segment) {
                     open = shared.file_for(sealed.segment).await;
@@ -56,11 +57,8 @@ impl Shared {
             return if state.closing { Step::Stop } else { Step::Wait };
         };
         let due = match self.sync {
-            SyncMode::Batch => None,
+            SyncMode::Batch | SyncMode::Periodic { .. } => None,
             SyncMode::Group { window } => Some(since + window),
-            // Blocked writers append nothing, so the group would not fill up: do not wait for the window.
-            SyncMode::Periodic { .. } if state.wanted => None,
-            SyncMode::Periodic { period } => Some(since + period),
         };
         match due {
             Some(due) if !state.closing && due > self.disk.clock().now() => Step::WaitUntil(due),
@@ -71,12 +69,12 @@ impl Shared {
         }
     }
 
-    /// Waits for work, at most until `due`.
-    async fn work_or(&self, due: Instant) {
+    /// Waits for a notification, at most until `due`.
+    pub(crate) async fn notified_or(&self, notify: &Notify, due: Instant) {
         let clock = self.disk.clock();
         let mut sleep = pin!(clock.sleep(due - clock.now()));
-        let mut work = pin!(self.work.notified());
-        poll_fn(|cx| match work.as_mut().poll(cx) {
+        let mut notified = pin!(notify.notified());
+        poll_fn(|cx| match notified.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(()),
             Poll::Pending => sleep.as_mut().poll(cx),
         })
@@ -99,16 +97,12 @@ impl Shared {
                 break error;
             }
         };
-        let no_space = match &error {
-            Error::Io(e) if e.is_no_space() => Some(Error::NoSpace(e.clone())),
-            _ => None,
-        };
-        let (tickets, error) = match no_space {
-            // Under `periodic`, the records were acknowledged already: the log must fail.
-            Some(error) if !matches!(self.sync, SyncMode::Periodic { .. }) => {
-                (self.state.borrow_mut().abandon_from(id), error)
+        let (tickets, error) = match error {
+            // Their writers are told so, and the next record tries again.
+            Error::Io(e) if e.is_no_space() || e.is_no_descriptors() => {
+                (self.state.borrow_mut().abandon_from(id), Error::NoSpace(e))
             }
-            _ => self.fail(error),
+            error => self.fail(error),
         };
         answer(tickets, &error);
         None
@@ -125,14 +119,22 @@ impl Shared {
     }
 
     async fn write(&self, file: &BlockFile, sealed: SealedGroup) {
-        let SealedGroup { segment, offset, buffer, len, raw, ticket, .. } = sealed;
-        let (outcome, buffer) = file.write_durable(u64::from(offset), buffer, len).await;
+        let SealedGroup { segment, offset, buffer, len, end, raw, ticket, .. } = sealed;
+        let at = u64::from(offset);
+        let (outcome, buffer) = match self.parameters.cached {
+            true => file.write_cached(at, buffer, len).await,
+            false => file.write_durable(at, buffer, len).await,
+        };
         drop(buffer);
         match outcome {
             Ok(()) => {
-                self.state.borrow_mut().written(segment, raw);
+                let mut state = self.state.borrow_mut();
+                state.written(FilePosition { segment, offset: end }, raw);
+                if self.parameters.cached {
+                    state.note_cached(segment, file, offset);
+                    self.sync_work.notify_one();
+                }
                 ticket.answer(Ok(()));
-                let state = self.state.borrow();
                 if !state.free.is_empty() || state.closing {
                     self.prepare.notify_one();
                 }
@@ -144,18 +146,19 @@ impl Shared {
         }
     }
 
-    fn fail(&self, error: Error) -> (Vec<Rc<Ticket>>, Error) {
-        let error = match error {
-            Error::Io(e) => Error::Failed(e),
-            other => other,
-        };
+    /// Fails the log for good.
+    pub(crate) fn fail(&self, error: Error) -> (Vec<Rc<Ticket>>, Error) {
+        let error = error.failed();
         let tickets = self.state.borrow_mut().fail(&error);
-        self.prepare.notify_one();
+        for notify in [&self.prepare, &self.work, &self.sync_work] {
+            notify.notify_one();
+        }
+        self.synced.notify_all();
         (tickets, error)
     }
 }
 
-fn answer(tickets: Vec<Rc<Ticket>>, error: &Error) {
+pub(crate) fn answer(tickets: Vec<Rc<Ticket>>, error: &Error) {
     for ticket in tickets {
         ticket.answer(Err(error.clone()));
     }

@@ -3,12 +3,8 @@
 use halcyon_io::{Purpose, SimDisk, block_on};
 
 use super::*;
-use crate::format::{SegmentHeader, file_name};
+use crate::format::{SegmentHeader, Version};
 use crate::{Error, Visited};
-
-fn path(id: u64) -> PathBuf {
-    Path::new(DIRECTORY).join(file_name(0, id))
-}
 
 /// A closed log of more than three segments that tables still need, and its number of records.
 async fn three_segments(disk: &Disk, compression: LogCompression) -> usize {
@@ -130,16 +126,19 @@ fn lost_end() {
 fn other_files() {
     let header = |id, shard| {
         let compression = LogCompression::None;
-        SegmentHeader { id, salt: 1, shard, block: 4096, size: SEGMENT, compression }.encode()
+        let (version, size) = (Version::Two, SEGMENT);
+        SegmentHeader { version, id, salt: 1, shard, block: 4096, size, compression }.encode()
     };
-    let cases: [(&str, Vec<u8>, Option<&str>); 8] = [
+    let whole = |header: &[u8]| [header, &vec![0; SEGMENT as usize - header.len()]].concat();
+    let cases: [(&str, Vec<u8>, Option<&str>); 9] = [
         ("empty", vec![], None),
         ("zeros", vec![0; 9000], None),
         ("renamed and not reused", header(4, 0).to_vec(), None),
-        ("made ready", header(5, 0).to_vec(), None),
+        ("made ready", whole(&header(5, 0)), None),
+        ("cut", header(5, 0).to_vec(), Some("made of 65536 bytes")),
         ("another shard's", header(5, 1).to_vec(), Some("segment 5 of shard 1")),
         ("a later one's", header(6, 0).to_vec(), Some("segment 6 of shard 0")),
-        ("garbage", vec![7; 100], Some("HALCLOG1")),
+        ("garbage", vec![7; 100], Some("HALCYLOG")),
         ("Cassandra's", [vec![0, 0, 0, 7], vec![1; 100]].concat(), Some("nodetool drain")),
     ];
     for (name, bytes, expected) in cases {

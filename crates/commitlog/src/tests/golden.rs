@@ -41,18 +41,18 @@ fn describe(bytes: &[u8]) -> String {
     let mut lines = Lines { bytes, at: 0, text: String::new() };
     lines.fields(&[
         (8, "magic"),
+        (4, "version"),
+        (4, "CRC of both"),
         (8, "segment id"),
         (8, "salt"),
         (4, "shard"),
         (4, "bytes of a block"),
         (4, "bytes of the segment"),
         (4, "compression"),
-        (4, "zero"),
         (4, "CRC of the header"),
         (header.first_group() - SEGMENT_HEADER, "padding"),
     ]);
-    while let Some(group) = GroupHeader::decode(&bytes[lines.at..], header.seed(), lines.at as u32)
-    {
+    while let Some(group) = GroupHeader::at(bytes, &header, lines.at) {
         let start = lines.at;
         lines.fields(&[
             (4, "GROUP: CRC of its header"),
@@ -62,6 +62,9 @@ fn describe(bytes: &[u8]) -> String {
             (4, "raw offset of the first record"),
             (8, "previous segment"),
             (4, "its end"),
+            (8, "segment below which all is durable"),
+            (4, "offset below which all is durable in it"),
+            (4, "end of the group before"),
         ]);
         assert_eq!(lines.at - start, GROUP_HEADER);
         let stored = &bytes[lines.at..lines.at + group.stored as usize];

@@ -4,6 +4,7 @@ mod crash;
 mod damage;
 mod golden;
 mod hostile;
+mod loss;
 mod modes;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use halcyon_io::{AccessMode, Disk};
 
+use crate::format::file_name;
 use crate::{
     CommitLog, LogCompression, OnCorruption, Options, ReplayOptions, ReplayPosition, ReplayReport,
     Result, SyncMode, TableId, replay,
@@ -97,4 +99,9 @@ async fn write(log: &CommitLog, numbers: std::ops::Range<usize>) -> Vec<ReplayPo
 
 fn logs(files: &[PathBuf]) -> Vec<&Path> {
     files.iter().map(PathBuf::as_path).filter(|path| path.starts_with(DIRECTORY)).collect()
+}
+
+/// The file of a segment of shard 0.
+fn path(id: u64) -> PathBuf {
+    Path::new(DIRECTORY).join(file_name(0, id))
 }

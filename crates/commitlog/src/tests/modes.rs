@@ -4,6 +4,7 @@ use halcyon_io::{Fault, FaultRule, Operation, Purpose, block_on, spawn};
 
 use super::*;
 use crate::Error;
+use crate::manifest::manifest_path;
 
 /// Proves for every sync mode and compression that records over many segments replay completely, in order, at the positions that
 /// `append` returned; and that compression saves space.
@@ -126,11 +127,12 @@ fn closing() {
         write(&log, 100..101).await;
         log.discard_below(TABLE, position);
         log.close().await.expect("closes");
-        assert_eq!(logs(&simulated.files()).len(), 1);
+        let (last, manifest) = (log.position().segment, manifest_path(Path::new(DIRECTORY), 0));
+        assert_eq!(logs(&simulated.files()), [path(last).as_path(), &manifest]);
         let (report, records) = replayed(&disk).await;
         assert!(records.iter().any(|(_, _, record)| number(record) == 100));
         assert!(report.next_segment > 50);
-        report.delete(&disk).await.expect("deletes");
+        report.delete(&disk, Path::new(DIRECTORY)).await.expect("deletes");
         assert_eq!(logs(&simulated.files()), Vec::<&Path>::new());
     });
 }
@@ -158,8 +160,8 @@ fn pressure() {
     });
 }
 
-/// Proves that after a failed write every waiter, later writer, `sync` and `close` fails; under `periodic`, where the record was
-/// acknowledged already, the next writer fails.
+/// Proves that after a failed write every waiter, later writer, `sync` and `close` fails; and after a failed sync, before which records
+/// are acknowledged under `periodic`, all that comes later.
 #[test]
 fn write_errors_are_final() {
     for sync in [SyncMode::Batch, group(), periodic()] {
@@ -177,11 +179,13 @@ fn write_errors_are_final() {
                 let appends: Vec<_> = (3..9)
                     .map(|number| log.append(&record(number), &[TABLE]).expect("an append"))
                     .collect();
-                if matches!(sync, SyncMode::Periodic { .. }) {
+                let written = matches!(sync, SyncMode::Periodic { .. });
+                if !written || operation == Operation::Write {
+                    for append in appends {
+                        assert!(matches!(append.durable().await, Err(Error::Failed(_))));
+                    }
+                } else {
                     assert!(matches!(log.sync().await, Err(Error::Failed(_))));
-                }
-                for append in appends {
-                    assert!(matches!(append.durable().await, Err(Error::Failed(_))));
                 }
                 assert!(matches!(log.append(b"later", &[TABLE]), Err(Error::Failed(_))));
                 assert!(matches!(log.sync().await, Err(Error::Failed(_))));
@@ -217,45 +221,47 @@ fn held_up_writers_wait_for_no_period() {
     });
 }
 
-/// Proves that a full disk refuses records without a segment and keeps acknowledged ones, that the log continues once there is
-/// room, that it fails under `periodic`, and that no position is given twice.
+/// Proves for every mode that where a segment file cannot be made, for want of space or of descriptors, only the records without one are
+/// refused, that acknowledged ones stay, that the log continues by itself, and that no position is given twice.
 #[test]
-fn full_disk() {
-    for sync in [SyncMode::Batch, periodic()] {
+fn no_room() {
+    for (sync, fault) in [SyncMode::Batch, group(), periodic()]
+        .into_iter()
+        .flat_map(|sync| [(sync, Fault::NoSpace), (sync, Fault::NoDescriptors)])
+    {
         let (disk, simulated) = Disk::simulated(7);
-        block_on(async {
+        simulated.runtime().clone().block_on(async {
             let options = Options { sync, ..options() };
             let log = CommitLog::open(disk.clone(), options, 0, 1).await.expect("opens");
-            simulated.set_capacity(3 * u64::from(SEGMENT));
-            let mut acknowledged = Vec::new();
-            let error = loop {
-                let number = acknowledged.len();
-                let append = match log.append(&record(number), &[TABLE]) {
-                    Ok(append) => append,
-                    Err(error) => break error,
-                };
+            write(&log, 0..5).await;
+            simulated.fail_on(FaultRule {
+                operation: Some(Operation::Create),
+                times: u64::MAX,
+                ..FaultRule::any(fault)
+            });
+            let (mut acknowledged, mut refused) = (Vec::new(), 0);
+            for number in 5..200 {
+                let append = log.append(&record(number), &[TABLE]).expect("takes records");
                 let position = append.position;
                 match append.durable().await {
                     Ok(()) => acknowledged.push(position),
-                    Err(error) => break error,
+                    Err(Error::NoSpace(e)) => {
+                        assert_eq!(e.is_no_space(), fault == Fault::NoSpace, "{e}");
+                        refused += 1;
+                    }
+                    Err(e) => panic!("{e}"),
                 }
-                log.sync().await.ok();
-            };
-            assert!(error.to_string().contains("no space left"), "{error}");
-            if sync == SyncMode::Batch {
-                assert!(matches!(error, Error::NoSpace(_)));
-                let frozen = log.position();
-                simulated.set_capacity(None);
-                let again = write(&log, 9000..9005).await;
-                assert!(again[0] >= frozen);
-            } else {
-                assert!(matches!(error, Error::Failed(_)));
             }
-            let (_, records) = replayed(&disk).await;
-            let old = records.iter().map(|(_, at, _)| *at).take(acknowledged.len() - 1);
-            assert!(old.eq(acknowledged[..acknowledged.len() - 1].iter().copied()));
-            let new = records.iter().filter(|(_, _, record)| number(record) >= 9000).count();
-            assert_eq!(new, if sync == SyncMode::Batch { 5 } else { 0 });
+            assert!(acknowledged.len() > 10 && refused > 10, "{sync:?}");
+            let frozen = log.position();
+            simulated.clear_faults();
+            let again = write(&log, 9000..9005).await;
+            assert!(again[0] >= frozen);
+            simulated.kill();
+            let (report, records) = replayed(&disk).await;
+            assert_eq!(report.notes, Vec::<String>::new());
+            let found = records.iter().map(|(_, at, _)| *at).skip(5);
+            assert!(found.eq(acknowledged.into_iter().chain(again)), "{sync:?} {fault:?}");
         });
     }
 }

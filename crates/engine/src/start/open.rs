@@ -110,7 +110,7 @@ impl Engine {
         report.mutations_replayed = counts.replayed;
         report.mutations_skipped = counts.skipped;
         report.notes.extend(log.notes.iter().cloned());
-        log.delete(&disk).await?;
+        log.delete(&disk, &engine.options.commitlog.directory).await?;
         if counts.replayed > 0 {
             engine.stores.load().values().for_each(|store| engine.consider(store));
         }

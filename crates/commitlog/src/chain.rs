@@ -1,0 +1,296 @@
+//! The replay of one shard's segments, oldest first.
+//!
+//! 1. The manifest says which segments there must be, each group header where the group before it ended. So a segment that is missing,
+//!    emptied, zeroed or cut is noticed by its neighbours or by the manifest.
+//! 2. The segments of one start of the log (of one salt) are a *run*. The last valid group of a run says what was durable when it was
+//!    written. Damage below that is corruption: the replay stops with an error, or skips it and reports it.
+//! 3. Damage above it was left by a crash. The run ends there: what follows was not durable either, and is not replayed, because a
+//!    write must not be there without those before it.
+//!
+//! Limit: groups that are lost at the end of the newest segment, which is otherwise whole, look as if they had never been written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
+
+use crate::format::{self, FilePosition, SegmentHeader, Version, file_name};
+use crate::manifest::manifest_path;
+use crate::replay::{Chain, ReplayOptions, Visited};
+use crate::scan::{Damage, SegmentState, group_headers, scan, segment_state};
+use crate::{Error, OnCorruption, ReplayPosition, Result};
+
+/// A file larger than this is not a segment.
+const SEGMENT_MAX: u64 = 2 << 30;
+/// More than a segment's header.
+const FRONT: u64 = 64;
+const READ: StreamOptions = StreamOptions { buffer_size: 1 << 20, depth: 2 };
+
+/// Replays chains; threads share it.
+pub(crate) struct Replayer<V, P> {
+    pub(crate) disk: Disk,
+    pub(crate) options: ReplayOptions,
+    /// Segments visited so far, and their total.
+    pub(crate) segments: AtomicUsize,
+    pub(crate) of: usize,
+    pub(crate) visit: V,
+    pub(crate) pause: P,
+}
+
+/// What a chain's replay did.
+#[derive(Default)]
+pub(crate) struct Replayed {
+    pub(crate) segments: usize,
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+    pub(crate) notes: Vec<String>,
+    pub(crate) damaged: BTreeSet<PathBuf>,
+}
+
+/// A segment that can be replayed.
+struct Usable {
+    id: u64,
+    path: PathBuf,
+    header: SegmentHeader,
+}
+
+/// A run, as far as it is replayed.
+#[derive(Default)]
+struct Run {
+    salt: u64,
+    durable: FilePosition,
+    /// The last segment, and the end of its last group.
+    last: Option<(PathBuf, FilePosition)>,
+    /// It has ended in damage to what was not durable.
+    ended: bool,
+}
+
+impl<V, P> Replayer<V, P>
+where
+    V: Fn(u32, ReplayPosition, &[u8]) -> Result<(), String>,
+    P: AsyncFn(Visited) -> Result<(), String>,
+{
+    pub(crate) async fn chain(&self, chain: &Chain) -> Result<Replayed> {
+        let mut replayed = Replayed::default();
+        let usable = self.survey(chain, &mut replayed).await?;
+        let durable = self.durable(&usable).await?;
+        if chain.manifest.is_none() {
+            let two = |segment: &Usable| segment.header.version == Version::Two;
+            let written = |segment: &&Usable| durable.contains_key(&segment.header.salt);
+            if let Some(segment) = usable.iter().filter(|s| two(s)).find(written) {
+                let path = manifest_path(&self.options.directory, chain.shard);
+                let what = format!("{} was written, and it would list it", segment.path.display());
+                self.missing(path, what, &mut replayed)?;
+            }
+        }
+        let mut run = Run::default();
+        for segment in &usable {
+            if run.salt != segment.header.salt {
+                let salt = segment.header.salt;
+                let durable = durable.get(&salt).copied().unwrap_or_default();
+                run = Run { salt, durable, ..Run::default() };
+            }
+            self.segment(chain.shard, segment, &mut run, &mut replayed).await?;
+        }
+        Ok(replayed)
+    }
+
+    /// Looks at the headers. What is neither usable nor unused is corruption.
+    async fn survey(&self, chain: &Chain, replayed: &mut Replayed) -> Result<Vec<Usable>> {
+        let mut usable = Vec::new();
+        for &id in &chain.ids {
+            let path = self.options.directory.join(file_name(chain.shard, id));
+            let listed = chain.manifest.as_ref().is_some_and(|listed| listed.contains(&id));
+            match self.state(&path, chain.shard, id).await? {
+                None => {
+                    let what = "the manifest of its directory lists it".to_owned();
+                    self.missing(path, what, replayed)?;
+                }
+                Some(SegmentState::Unused(_)) if !listed => {}
+                Some(SegmentState::Unused(why)) => {
+                    let what = format!("{why}, although the manifest of its directory lists it");
+                    self.damaged(&path, Damage { offset: 0, what }, replayed)?;
+                }
+                Some(SegmentState::Foreign) => return Err(Error::Foreign(path)),
+                Some(SegmentState::Newer(version)) => {
+                    return Err(Error::Newer { path, version, known: format::VERSION });
+                }
+                Some(SegmentState::Damaged(what)) => {
+                    self.damaged(&path, Damage { offset: 0, what }, replayed)?;
+                }
+                Some(SegmentState::Used(header)) => usable.push(Usable { id, path, header }),
+            }
+        }
+        Ok(usable)
+    }
+
+    /// `None`: there is no such file.
+    async fn state(&self, path: &Path, shard: u32, id: u64) -> Result<Option<SegmentState>> {
+        let opened = self.disk.open(path, self.options.mode, Purpose::CommitLog).await;
+        let file = match opened {
+            Err(e) if e.is_not_found() => return Ok(None),
+            file => file?,
+        };
+        let front = file.read_at(0, file.len().min(FRONT) as usize).await?;
+        let state = segment_state(&front, shard, id);
+        drop(front);
+        if !matches!(state, SegmentState::Unused(_)) {
+            return Ok(Some(state));
+        }
+        // Whether it has only zeros, all of it tells.
+        Ok(Some(segment_state(&self.read(path).await?, shard, id)))
+    }
+
+    /// What was durable, for the salt of each run that has groups.
+    async fn durable(&self, usable: &[Usable]) -> Result<BTreeMap<u64, FilePosition>> {
+        let mut durable = BTreeMap::new();
+        for Usable { path, header, .. } in usable.iter().rev() {
+            if durable.contains_key(&header.salt) {
+                continue;
+            }
+            let bytes = self.read(path).await?;
+            let newest = group_headers(&bytes, header).map(|(_, group)| group.durable).max();
+            durable.extend(newest.map(|newest| (header.salt, newest)));
+        }
+        Ok(durable)
+    }
+
+    async fn segment(
+        &self,
+        shard: u32,
+        segment: &Usable,
+        run: &mut Run,
+        replayed: &mut Replayed,
+    ) -> Result<()> {
+        let Usable { id, path, header } = segment;
+        let bytes = self.read(path).await?;
+        let first = group_headers(&bytes, header).next();
+        if let Some((_, first)) = &first {
+            self.joined(shard, run, *id, first.previous, replayed)?;
+        }
+        if run.ended {
+            if first.is_some() {
+                let note = "not replayed, since it was written after what was lost";
+                replayed.notes.push(format!("{}: {note}", path.display()));
+            }
+            return Ok(());
+        }
+        let mut durable = run.durable;
+        if bytes.len() < header.size as usize {
+            let what = format!("it ends here, but was made of {} bytes", header.size);
+            self.damaged(path, Damage { offset: bytes.len(), what }, replayed)?;
+            // No crash does that, whatever was synced.
+            durable.segment = u64::MAX;
+        }
+        let visit = |offset, record: &[u8]| {
+            let position = ReplayPosition { segment: *id, offset };
+            (self.visit)(shard, position, record).map_err(Error::Refused)
+        };
+        let scanned = scan(&bytes, header, durable, self.options.on_corruption, visit)?;
+        drop(bytes);
+        let segments = self.segments.fetch_add(1, Relaxed) + 1;
+        (self.pause)(Visited { shard, segments, of: self.of }).await.map_err(Error::Refused)?;
+        for damage in scanned.damage {
+            self.damaged(path, damage, replayed)?;
+        }
+        replayed.segments += usize::from(scanned.records > 0);
+        replayed.records += scanned.records;
+        replayed.bytes += scanned.bytes;
+        let end = FilePosition { segment: *id, offset: scanned.end as u32 };
+        if let Some(torn) = scanned.torn {
+            run.end(path, torn, replayed);
+        }
+        run.last = Some((path.clone(), end));
+        Ok(())
+    }
+
+    /// Checks that a segment follows the last one without a gap. `previous` is what its first group says.
+    fn joined(
+        &self,
+        shard: u32,
+        run: &mut Run,
+        id: u64,
+        previous: FilePosition,
+        replayed: &mut Replayed,
+    ) -> Result<()> {
+        let Some((path, end)) = run.last.clone().filter(|_| !run.ended) else { return Ok(()) };
+        if previous.segment > end.segment && previous.segment < id {
+            let path = self.options.directory.join(file_name(shard, previous.segment));
+            if replayed.damaged.contains(&path) {
+                return Ok(());
+            }
+            let what = format!("segment {id} was written after it");
+            return self.missing(path, what, replayed);
+        }
+        // Skipped damage may have had the end in it.
+        if previous.segment != end.segment
+            || previous.offset <= end.offset
+            || replayed.damaged.contains(&path)
+        {
+            return Ok(());
+        }
+        let what = format!(
+            "it ends here, but the segment after it says that it was filled to {}",
+            previous.offset
+        );
+        let damage = Damage { offset: end.offset as usize, what };
+        if end < run.durable {
+            return self.damaged(&path, damage, replayed);
+        }
+        run.end(&path, damage, replayed);
+        Ok(())
+    }
+
+    fn damaged(&self, path: &Path, damage: Damage, replayed: &mut Replayed) -> Result<()> {
+        let Damage { offset, what } = damage;
+        if self.options.on_corruption == OnCorruption::Stop {
+            return Err(Error::Corrupt { path: path.to_path_buf(), offset: offset as u64, what });
+        }
+        let note = format!("{}: skipped damage at offset {offset}: {what}", path.display());
+        replayed.notes.push(note);
+        replayed.damaged.insert(path.to_path_buf());
+        Ok(())
+    }
+
+    fn missing(&self, path: PathBuf, what: String, replayed: &mut Replayed) -> Result<()> {
+        if self.options.on_corruption == OnCorruption::Stop {
+            return Err(Error::Missing { path, what });
+        }
+        replayed.notes.push(format!("{}: it is missing, and skipped: {what}", path.display()));
+        replayed.damaged.insert(path);
+        Ok(())
+    }
+
+    async fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        let (mode, purpose): (AccessMode, _) = (self.options.mode, Purpose::CommitLog);
+        let mut reader = self.disk.open_sequential(path, mode, purpose, READ).await?;
+        if reader.len() > SEGMENT_MAX {
+            let what = format!("{} bytes are no segment", reader.len());
+            return Err(Error::Corrupt { path: path.to_path_buf(), offset: 0, what });
+        }
+        let mut bytes = Vec::with_capacity(reader.len() as usize);
+        loop {
+            let got = reader.fill(1).await?;
+            if got.is_empty() {
+                return Ok(bytes);
+            }
+            let count = got.len();
+            bytes.extend_from_slice(got);
+            reader.consume(count);
+        }
+    }
+}
+
+impl Run {
+    /// Ends at damage to what was not durable.
+    fn end(&mut self, path: &Path, damage: Damage, replayed: &mut Replayed) {
+        let Damage { offset, what } = damage;
+        self.ended = true;
+        replayed.notes.push(format!(
+            "{}: what follows offset {offset} was not synced when the machine stopped ({what}); under `commitlog_sync: periodic` a \
+             power failure may cost that, otherwise it was never acknowledged",
+            path.display()
+        ));
+    }
+}

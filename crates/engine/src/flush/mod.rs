@@ -10,6 +10,8 @@
 mod sstable;
 mod watch;
 
+pub(crate) use sstable::Uncommitted;
+
 use std::rc::Rc;
 use std::time::Duration;
 

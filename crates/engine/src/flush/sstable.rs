@@ -18,6 +18,19 @@ use crate::store::Store;
 use crate::version::{Edit, LiveSSTable};
 use crate::{CHECKS, Error, Result};
 
+/// An SSTable that is written, and its transaction.
+pub(crate) struct Uncommitted {
+    transaction: Transaction,
+    live: Arc<LiveSSTable>,
+}
+
+impl Uncommitted {
+    /// Deletes the SSTable.
+    pub(crate) async fn abort(self) -> Result<()> {
+        Ok(self.transaction.abort().await?)
+    }
+}
+
 impl Engine {
     /// Writes a memtable as an SSTable of the live set, and has its compaction considered.
     pub(crate) async fn write_memtable(
@@ -38,6 +51,18 @@ impl Engine {
         store: &Arc<Store>,
         memtable: Arc<Memtable>,
     ) -> Result<Option<Arc<LiveSSTable>>> {
+        match self.write_uncommitted(store, memtable).await? {
+            Some(written) => self.commit_written(store, written).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes a memtable as an SSTable. It is deleted at the next start, unless it is committed.
+    pub(crate) async fn write_uncommitted(
+        &self,
+        store: &Arc<Store>,
+        memtable: Arc<Memtable>,
+    ) -> Result<Option<Uncommitted>> {
         if memtable.is_empty() {
             return Ok(None);
         }
@@ -69,19 +94,28 @@ impl Engine {
             Ok(live)
         };
         // Opened before the commit: what cannot be opened is deleted, and the memtable stays.
-        let live = match opened.await {
-            Ok(live) => live,
+        match opened.await {
+            Ok(live) => Ok(Some(Uncommitted { transaction, live })),
             Err(e) => {
                 // If the abort fails too, the log remains, and recovery at the next start finishes the abort.
                 let _ = transaction.abort().await;
-                return Err(e);
+                Err(e)
             }
-        };
+        }
+    }
+
+    /// Makes a written SSTable one of the live set.
+    pub(crate) async fn commit_written(
+        &self,
+        store: &Arc<Store>,
+        written: Uncommitted,
+    ) -> Result<Arc<LiveSSTable>> {
+        let Uncommitted { transaction, live } = written;
         transaction.commit().await?;
         Edit::add(&live).apply(&store.version);
         store.note_flush(live.sstable().file_length());
         self.match_schema(store, std::slice::from_ref(&live)).await?;
-        Ok(Some(live))
+        Ok(live)
     }
 
     pub(crate) async fn write_sstable(

@@ -5,19 +5,23 @@
 //!    the same writes.
 //! 3. Remove the SSTables in one transaction, resume flushes, and record the truncation in `system.local`.
 
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_compaction::txn_log::Transaction;
 use halcyon_model::bytes::Put;
 use halcyon_model::{NO_DELETION_TIME, NO_TTL};
 use halcyon_schema::system_tables;
-use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
+use halcyon_stream::{
+    Cell, Fragment, FragmentStream, Mutation, PartitionKey, RowBuf, Slices, TableId,
+};
 
 use crate::engine::Engine;
 use crate::shard::Shard;
 use crate::store::Store;
 use crate::version::{Edit, LiveSSTable, Obsolete};
-use crate::{Error, Result};
+use crate::{Error, Read, ReadTarget, Result};
 
 impl Engine {
     /// Removes all data of a table on all shards, and records the time (`system.local.truncated_at`).
@@ -93,6 +97,33 @@ impl Engine {
         Ok(())
     }
 
+    /// When tables were truncated last, in milliseconds since 1970 (`system.local.truncated_at`).
+    pub async fn truncation_times(&self) -> Result<HashMap<TableId, i64>> {
+        let system = system_tables();
+        let Some(local) = system.table("system", "local").cloned() else {
+            return Ok(HashMap::new());
+        };
+        let key = PartitionKey::of(b"local");
+        let owner = self.owner(key.token);
+        let read = move |shard: Rc<Shard>| async move {
+            let column = local.layout.regulars.iter().position(|c| c.name == b"truncated_at");
+            let (target, slices) = (ReadTarget::Partition(key), Slices::all());
+            let mut stream = shard.read(Read { table: local, target, slices }).await?;
+            let mut times = HashMap::new();
+            while stream.advance().await? {
+                let Fragment::Row(row) = stream.fragment() else { continue };
+                let of_column = |cell: &&Cell| Some(usize::from(cell.column)) == column;
+                for cell in row.cells.iter().filter(of_column).filter(|c| !c.is_tombstone()) {
+                    let id = TableId::try_from(cell.path.of(row.bytes));
+                    let time = cell.value.of(row.bytes).last_chunk();
+                    times.extend(id.ok().zip(time.map(|time| i64::from_be_bytes(*time))));
+                }
+            }
+            Ok(times)
+        };
+        self.mesh.on(owner, read).await?
+    }
+
     /// The entry of `system.local.truncated_at`: a position in the log, which is Cassandra's own affair, and the time.
     fn truncation(&self, table: TableId) -> Option<Mutation> {
         let system = system_tables();
@@ -130,7 +161,7 @@ impl Shard {
         drop(table.replace_active(self.now()));
         self.rows.forget_table(id);
         append.durable().await?;
-        // `periodic` promises nothing yet, and what the record is about is removed at once.
+        // Under `periodic` it is not durable yet, and what it is about is removed at once.
         self.log.sync().await?;
         while !table.frozen.borrow().is_empty() && table.flushing.get() {
             table.flushed.notified().await;

@@ -61,13 +61,26 @@ pub(crate) async fn refuse_foreign(disk: &Disk, options: &Options) -> Result<Vec
     if !disk.exists(directory).await? {
         return Ok(Vec::new());
     }
+    let entries = disk.list(directory).await?;
+    let ids = entries.iter().filter_map(|entry| cassandra_segment(&entry.name));
+    let newest = ids.filter(|id| *id >= CASSANDRA_ID_MIN).max();
     let mut emptied = Vec::new();
-    for entry in disk.list(directory).await? {
+    for entry in entries {
         let Some(id) = cassandra_segment(&entry.name) else { continue };
         let path = directory.join(&entry.name);
         match segment_of_cassandra(disk, &path, id).await? {
             Segment::Ours => {}
             Segment::Empty => emptied.push(path),
+            Segment::Zeros if id < CASSANDRA_ID_MIN => {}
+            Segment::Zeros if Some(id) == newest => emptied.push(path),
+            Segment::Zeros => {
+                return Err(Error::CannotStart(format!(
+                    "{} is by its name a commit log of Apache Cassandra, but nothing is in it, although Cassandra used a later one: \
+                     its writes are lost, and Cassandra refuses it too. Restore it from a copy and drain that Cassandra, or move it \
+                     away to go on without them; nothing has been touched",
+                    path.display()
+                )));
+            }
             Segment::HasWrites => {
                 return Err(Error::CannotStart(format!(
                     "{} is a commit log of Apache Cassandra with writes that are not in its SSTables yet. Start that \
@@ -80,6 +93,9 @@ pub(crate) async fn refuse_foreign(disk: &Disk, options: &Options) -> Result<Vec
     Ok(emptied)
 }
 
+/// Cassandra's ids are milliseconds since 1970 when it started; this is in 2001. Ours count from 1.
+const CASSANDRA_ID_MIN: u64 = 1_000_000_000_000;
+
 /// `CommitLog-<version>-<id>.log`
 fn cassandra_segment(name: &str) -> Option<u64> {
     let (_, id) = name.strip_prefix("CommitLog-")?.strip_suffix(".log")?.split_once('-')?;
@@ -90,6 +106,8 @@ enum Segment {
     Ours,
     /// No write in it.
     Empty,
+    /// Whose it is, only its name tells. Cassandra tolerates that in its newest segment: it had not been used yet.
+    Zeros,
     HasWrites,
 }
 
@@ -112,7 +130,7 @@ async fn segment_of_cassandra(disk: &Disk, path: &Path, id: u64) -> Result<Segme
         reader.consume(count);
     }
     if bytes.iter().all(|byte| *byte == 0) {
-        return Ok(Segment::Empty);
+        return Ok(Segment::Zeros);
     }
     let mut cursor = Cursor::new(&bytes);
     let head = cursor.u32().and_then(|version| Ok((version, cursor.u64()?)));

@@ -20,11 +20,28 @@ use halcyon_schema::catalog::Table;
 use halcyon_stream::TableId;
 
 use crate::engine::Engine;
+use crate::flush::Uncommitted;
 use crate::memtable::Memtable;
+use crate::store::Store;
 use crate::write::{Entry, read_record};
 use crate::{Error, Options, Result};
 
 pub(crate) type Replayed = HashMap<TableId, Memtable>;
+
+/// The SSTables of a replay. They are committed when all of it has succeeded: the start that comes after a failed one replays the same
+/// records again, and on a full disk it must find the room that this one found.
+#[derive(Default)]
+struct Outputs(Mutex<Vec<(Arc<Store>, Uncommitted)>>);
+
+impl Outputs {
+    fn take(&self) -> Vec<(Arc<Store>, Uncommitted)> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, store: Arc<Store>, written: Uncommitted) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((store, written));
+    }
+}
 
 /// The position of a table's last truncation in each shard's log; it concerns only that shard's writes.
 pub(crate) type Truncations = HashMap<(u32, TableId), ReplayPosition>;
@@ -147,21 +164,61 @@ impl Engine {
         let limit = self.options.memtable_space / 2 / self.options.shards as u64;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let progress = Mutex::new(self.disk.clock().now());
+        let outputs = Arc::new(Outputs::default());
         let pause = {
             let (gathered, engine, report) = (gathered.clone(), self.clone(), report.clone());
+            let outputs = outputs.clone();
             async move |visited: Visited| {
                 engine.report_progress(&progress, visited, &report);
                 let grown = gathered.grown(visited.shard, limit);
-                engine.flush_replayed(grown).await.map_err(|e| e.to_string())
+                engine.write_replayed(grown, &outputs).await.map_err(|e| e.to_string())
             }
         };
         let options = replay_options(&self.options);
-        let report = replay(&self.disk, &options, visit, pause).await.map_err(refused)?;
-        let State { by_shard, counts, .. } = std::mem::take(&mut *gathered.state());
-        for memtables in by_shard.into_values() {
-            self.flush_replayed(memtables).await?;
+        let replayed = async {
+            let report = replay(&self.disk, &options, visit, pause).await.map_err(refused)?;
+            let State { by_shard, counts, .. } = std::mem::take(&mut *gathered.state());
+            for memtables in by_shard.into_values() {
+                self.write_replayed(memtables, &outputs).await?;
+            }
+            Ok((counts, report))
+        };
+        let replayed: Result<_> = replayed.await;
+        let committed = self.end_replay(outputs.take(), replayed.is_ok()).await;
+        let replayed = replayed?;
+        committed?;
+        Ok(replayed)
+    }
+
+    /// Commits the SSTables of a replay, or deletes them, and after a failed commit those that are left.
+    async fn end_replay(
+        &self,
+        outputs: Vec<(Arc<Store>, Uncommitted)>,
+        succeeded: bool,
+    ) -> Result<()> {
+        let mut outcome = Ok(());
+        for (store, written) in outputs {
+            if succeeded && outcome.is_ok() {
+                outcome = self.commit_written(&store, written).await.map(|_| ());
+            } else {
+                // If this fails too, the next start does it.
+                let _ = written.abort().await;
+            }
         }
-        Ok((counts, report))
+        outcome
+    }
+
+    /// Writes replayed memtables as SSTables that are not committed.
+    async fn write_replayed(&self, memtables: Replayed, outputs: &Outputs) -> Result<()> {
+        for (id, memtable) in memtables {
+            let store = self.stores.load().get(&id).cloned();
+            if let Some(store) = store
+                && let Some(written) = self.write_uncommitted(&store, Arc::new(memtable)).await?
+            {
+                outputs.add(store, written);
+            }
+        }
+        Ok(())
     }
 
     fn report_progress(&self, last: &Mutex<Instant>, visited: Visited, report: &StartProgress) {
@@ -176,7 +233,7 @@ impl Engine {
         }
     }
 
-    /// Writes replayed memtables as SSTables.
+    /// Writes memtables as SSTables.
     pub(crate) async fn flush_replayed(self: &Arc<Engine>, memtables: Replayed) -> Result<()> {
         for (id, memtable) in memtables {
             let store = self.stores.load().get(&id).cloned();

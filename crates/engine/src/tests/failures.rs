@@ -213,3 +213,35 @@ fn reads_that_fail() {
         });
     }
 }
+
+/// Proves that a start without room for what it replays leaves the disk as it was, however much room there is, and that a start with
+/// enough finds everything.
+#[test]
+fn a_start_without_room() {
+    let (_, sim) = Disk::simulated(26);
+    life(&sim, |disk| async move {
+        with_rows(disk, |_| ()).await;
+    });
+    sim.kill();
+    let before = sim.files();
+    let length = |path: &std::path::PathBuf| sim.contents(path).map_or(0, |bytes| bytes.len());
+    let used: usize = before.iter().map(length).sum();
+    let mut failed = 0;
+    for room in (0..).step_by(3000) {
+        sim.set_capacity((used + room) as u64);
+        if life(&sim, |disk| async move { start(disk).await.is_ok() }) {
+            break;
+        }
+        failed += 1;
+        sim.kill();
+        assert_eq!(sim.files(), before, "{room} bytes");
+        assert_eq!(before.iter().map(length).sum::<usize>(), used, "{room} bytes");
+    }
+    assert!(failed > 3, "{failed}");
+    sim.set_capacity(None);
+    sim.kill();
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        assert_eq!(contents(&node, &user_table(&node)).await.len(), 10);
+    });
+}

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use halcyon_commitlog::Append;
+use halcyon_commitlog::{Append, SyncMode};
 use halcyon_stream::{Mutation, TableId};
 
 use crate::memtable::Pin;
@@ -61,6 +61,16 @@ impl Shard {
         }
         self.note_growth(grown);
         Ok(())
+    }
+
+    /// Whether writes are acknowledged before a power failure cannot take them any more.
+    pub fn syncs_later(&self) -> bool {
+        matches!(self.engine().options.commitlog.sync, SyncMode::Periodic { .. })
+    }
+
+    /// Makes durable what this shard has logged.
+    pub async fn sync_log(&self) -> Result<()> {
+        self.log.sync().await.map_err(|e| self.log_failed(e))
     }
 
     /// Writes to a table whose compaction is too far behind are slowed.

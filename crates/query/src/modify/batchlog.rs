@@ -6,8 +6,11 @@
 //! 3. A batch whose parts did not all succeed stays. A coordinator knows the ids of its own, and replays those that are older than twice
 //!    the time that a write may take. Cassandra scans its table for them, because other nodes keep their batches there; here that scan
 //!    would read the tombstones of all batches that succeeded.
-//! 4. At start, all rows of the table are replayed. Writes carry their timestamps, so applying them twice does no harm.
-//! 5. At the end the table is emptied, not flushed: Cassandra keeps it in an order of its own (`LocalPartitioner`), and does not start on
+//! 4. At start, all rows of the table are replayed. Writes carry their timestamps, so applying them twice does no harm. What was written
+//!    to a table before it was truncated is left out.
+//! 5. Under `periodic`, where a power failure takes what is not synced, the row is synced before the parts are applied, and the parts before
+//!    the row is deleted. The client waits for the first only; batches share both.
+//! 6. At the end the table is emptied, not flushed: Cassandra keeps it in an order of its own (`LocalPartitioner`), and does not start on
 //!    a directory where it has another one.
 
 use std::cell::{Cell, RefCell};
@@ -74,7 +77,9 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     let row = stored(&log, id, path, &encode_mutations(&whole))?;
     let batchlog = coordinator.batchlog();
     batchlog.unfinished.borrow_mut().insert(id);
+    let owner = shard.engine().owner(row.key.token);
     write::apply(coordinator, vec![row]).await?;
+    write::sync_logs(shard, std::iter::once(owner)).await?;
     write::apply_by_shard(shard, parts).await?;
     batchlog.delete(shard, log, id);
     Ok(())
@@ -98,7 +103,10 @@ impl Batchlog {
                 break;
             }
             let deletions = ids.iter().map(|id| deleted(log, *id)).collect();
-            let outcome = write::apply_by_shard(shard, write::by_shard(shard, deletions)).await;
+            let mut outcome = write::sync_logs(shard, 0..shard.engine().shard_count()).await;
+            if outcome.is_ok() {
+                outcome = write::apply_by_shard(shard, write::by_shard(shard, deletions)).await;
+            }
             if outcome.is_ok() {
                 let mut unfinished = self.unfinished.borrow_mut();
                 for id in &ids {
@@ -183,9 +191,16 @@ impl Batchlog {
         batch: &[u8],
         replayed: &mut Replayed,
     ) -> Result<()> {
-        match decode_mutations(batch, &coordinator.shard().engine().catalog()) {
-            Ok(mutations) => {
+        let (shard, engine) = (coordinator.shard(), coordinator.shard().engine());
+        match decode_mutations(batch, &engine.catalog()) {
+            Ok(mut mutations) => {
+                let truncated = engine.truncation_times().await?;
+                let written_at = uuid::unix_micros(&id).div_euclid(1000);
+                mutations.retain(|mutation| {
+                    truncated.get(&mutation.table).is_none_or(|time| *time < written_at)
+                });
                 write::apply(coordinator, mutations).await?;
+                write::sync_logs(shard, 0..engine.shard_count()).await?;
                 replayed.batches += 1;
             }
             Err(why) => {

@@ -88,6 +88,18 @@ pub(super) async fn apply_by_shard(
     Box::pin(all).await.into_iter().collect()
 }
 
+/// Makes durable what these shards have logged; only `periodic` acknowledges writes before they are.
+pub(super) async fn sync_logs(here: &Rc<Shard>, shards: impl Iterator<Item = usize>) -> Result<()> {
+    let sync = |index| {
+        let job = |shard: Rc<Shard>| async move { shard.sync_log().await.map_err(Error::from) };
+        on_shard(here, index, job)
+    };
+    if !here.syncs_later() {
+        return Ok(());
+    }
+    join_all(shards.map(sync)).await.into_iter().collect()
+}
+
 /// Mutations that change something, by the shard that owns their partition.
 pub(super) fn by_shard(here: &Shard, mutations: Vec<Mutation>) -> Vec<(usize, Vec<Mutation>)> {
     let engine = here.engine();

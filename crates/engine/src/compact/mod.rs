@@ -324,7 +324,7 @@ impl Engine {
     }
 
     /// The version of a compaction's outputs. What was written in a version with late expirations stays in one.
-    fn output_version(&self, inputs: &[Arc<Live>]) -> Version {
+    fn output_version(&self, inputs: &[Arc<LiveSSTable>]) -> Version {
         let inputs: Vec<_> = inputs.iter().map(|live| live.sstable().clone()).collect();
         let late = inputs.iter().any(|input| input.descriptor().version.has_uint_deletion_time());
         halcyon_compaction::version_holding(self.version, &inputs, late)

@@ -358,7 +358,7 @@ impl Opening {
 
     /// See `Options::version`.
     fn version_to_write(&self) -> SSTableVersion {
-        let newer = |live: &Arc<Live>| live.descriptor().version.has_uint_deletion_time();
+        let newer = |live: &Arc<LiveSSTable>| live.descriptor().version.has_uint_deletion_time();
         let any = |store: &Arc<Store>| store.version.load().sstables().iter().any(newer);
         self.options.version.unwrap_or_else(|| {
             let any = self.stores.values().any(any);

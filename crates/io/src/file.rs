@@ -33,7 +33,7 @@ struct Open {
 
 pub(crate) enum Handle {
     Real(Arc<OwnedFd>),
-    Simulated(sim::Handle),
+    Simulated(Arc<sim::Handle>),
 }
 
 impl File {
@@ -87,8 +87,19 @@ impl File {
                 InFlight::queue(file.clone(), direction, flags, region, buffer, meter)
             }
             Handle::Simulated(file) => {
-                let finished = file.region(direction, region, buffer, self.alignment());
-                InFlight::done(finished, meter)
+                let (file, alignment) = (file.clone(), self.alignment());
+                if !file.disk().has_latency() {
+                    return InFlight::done(
+                        file.region(direction, region, buffer, alignment),
+                        meter,
+                    );
+                }
+                InFlight::simulated(meter, async move {
+                    file.disk().pause().await;
+                    let finished = file.region(direction, region, buffer, alignment);
+                    file.disk().pause().await;
+                    finished
+                })
             }
         }
     }
@@ -106,7 +117,12 @@ impl File {
                 let file = file.clone();
                 backend::on_pool(move || real(&file)).await
             }
-            Handle::Simulated(file) => simulated(file),
+            Handle::Simulated(file) => {
+                file.disk().pause().await;
+                let outcome = simulated(file);
+                file.disk().pause().await;
+                outcome
+            }
         };
         outcome.map_err(|e| Error::from_io(e, &self.0.path, operation, 0, needed))
     }

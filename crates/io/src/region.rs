@@ -31,7 +31,8 @@ use crate::{
     histogram::{Seen, ThreadHistograms},
     mode::Purpose,
     runtime::backend::{self, Backend},
-    runtime::clock::{Clock, Instant},
+    runtime::clock::{self, Clock, Instant},
+    runtime::task::{Task, spawn},
 };
 
 /// Which bytes of the buffer meet which bytes of the file.
@@ -206,6 +207,7 @@ pub(crate) struct InFlight {
 
 enum IoState {
     Ring { waiting: Submit<RegionIo>, backend: Backend },
+    Simulated(Task<Finished>),
     Done(Finished, Seen),
     Taken,
 }
@@ -255,6 +257,21 @@ impl InFlight {
         InFlight { state: IoState::Done(finished, Seen::After(1)), meter, submitted }
     }
 
+    /// An operation of a simulated disk that takes time; it runs to its end like the others.
+    pub(crate) fn simulated(
+        meter: Meter,
+        operation: impl Future<Output = Finished> + 'static,
+    ) -> InFlight {
+        meter.histograms.submitted(meter.purpose);
+        let counted = meter.clone();
+        let task = spawn(async move {
+            let finished = operation.await;
+            counted.histograms.completed(counted.purpose);
+            finished
+        });
+        InFlight { state: IoState::Simulated(task), meter, submitted: clock::now() }
+    }
+
     /// Waits for an operation that was queued just now: its latency is the device's. Dropped, it
     /// can be called again.
     pub(crate) async fn finish(&mut self) -> Finished {
@@ -280,6 +297,12 @@ impl InFlight {
 
     #[expect(clippy::expect_used, reason = "an operation keeps its buffer to its end")]
     fn poll_finished(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let IoState::Simulated(task) = &mut self.state {
+            let Poll::Ready(finished) = Pin::new(task).poll(cx) else { return Poll::Pending };
+            let finished = finished.expect("a simulated operation does not panic");
+            let took = (clock::now() - self.submitted).as_nanos() as u64;
+            self.state = IoState::Done(finished, Seen::After(took));
+        }
         let IoState::Ring { waiting, .. } = &mut self.state else { return Poll::Ready(()) };
         let Poll::Ready(BufResult(outcome, mut operation)) = Pin::new(waiting).poll(cx) else {
             return Poll::Pending;

@@ -4,6 +4,7 @@
 //! 2. Buffers are owned: a read takes a vector and gives it back longer, a write gives it back as it was.
 //! 3. A read is ended by [`Socket::shut_down`], never by dropping it: what a dropped read has received is lost.
 //! 4. A socket may move to another thread between two operations ([`Socket::detach`]).
+//! 5. Where a simulated runtime runs, all of this is simulated (`sim/network.rs`).
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -13,35 +14,61 @@ use compio::buf::{BufResult, IntoInner, IoBufMut};
 use compio::io::{AsyncRead, AsyncWriteExt};
 use compio::net::{TcpListener, TcpSocket, TcpStream};
 
+use crate::sim::executor;
+use crate::sim::network::{SimListener, SimSocket};
+
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 1024;
 
+/// The system's, or a simulated one.
+#[derive(Clone)]
+enum Either<T, S> {
+    System(T),
+    Simulated(S),
+}
+
 /// Accepts connections on one thread.
-#[derive(Debug)]
-pub struct Listener(TcpListener);
+pub struct Listener(Either<TcpListener, SimListener>);
 
 impl Listener {
     /// Finds out whether an address can be listened on, and which port `0` becomes. Without this, `SO_REUSEPORT` would
     /// silently share the port of another process of the same user.
     pub async fn claim(address: SocketAddr) -> io::Result<SocketAddr> {
-        open(address, false).await?.local_addr()
+        match executor::entered() {
+            Some(runtime) => SimListener::claim(&runtime, address),
+            None => open(address, false).await?.local_addr(),
+        }
     }
 
     /// One of several listeners of this process on an address.
     pub async fn bind(address: SocketAddr) -> io::Result<Listener> {
-        Ok(Listener(open(address, true).await?))
+        match executor::entered() {
+            Some(runtime) => Ok(Listener(Either::Simulated(SimListener::bind(runtime, address)))),
+            None => Ok(Listener(Either::System(open(address, true).await?))),
+        }
     }
 
     /// The next connection and who made it. Small packets are sent at once (`TCP_NODELAY`).
     pub async fn accept(&self) -> io::Result<(Socket, SocketAddr)> {
-        let (stream, peer) = self.0.accept().await?;
-        stream.set_nodelay(true)?;
-        Ok((Socket(stream), peer))
+        match &self.0 {
+            Either::System(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok((Socket(Either::System(stream)), peer))
+            }
+            Either::Simulated(listener) => {
+                let (socket, peer) = listener.accept().await?;
+                Ok((Socket(Either::Simulated(socket)), peer))
+            }
+        }
     }
 
     /// Ends `accept` with an error; the port is free again when the listener is dropped.
     pub fn shut_down(&self) {
-        shut_down(self.0.as_raw_fd(), Shutdown::Both);
+        match &self.0 {
+            Either::System(listener) => shut_down(listener.as_raw_fd(), Shutdown::Both),
+            Either::Simulated(listener) => listener.shut_down(),
+        }
     }
 }
 
@@ -59,45 +86,68 @@ async fn open(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
 }
 
 /// A connection; clones are the same one.
-#[derive(Debug, Clone)]
-pub struct Socket(TcpStream);
+#[derive(Clone)]
+pub struct Socket(Either<TcpStream, SimSocket>);
 
 impl Socket {
     pub async fn connect(address: SocketAddr) -> io::Result<Socket> {
+        if let Some(runtime) = executor::entered() {
+            return SimSocket::connect(runtime, address)
+                .map(|socket| Socket(Either::Simulated(socket)));
+        }
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Socket(stream))
+        Ok(Socket(Either::System(stream)))
     }
 
     /// Appends what has arrived, at most as much as the vector has room for without growing; zero is the end.
     pub async fn read(&self, buffer: Vec<u8>) -> (io::Result<usize>, Vec<u8>) {
-        let BufResult(outcome, rest) = (&self.0).read(buffer.uninit()).await;
-        (outcome, rest.into_inner())
+        match &self.0 {
+            Either::System(stream) => {
+                let mut stream = stream;
+                let BufResult(outcome, rest) = stream.read(buffer.uninit()).await;
+                (outcome, rest.into_inner())
+            }
+            Either::Simulated(socket) => socket.read(buffer).await,
+        }
     }
 
     /// Writes all of it; the vector comes back to be used again.
     pub async fn write(&self, bytes: Vec<u8>) -> (io::Result<()>, Vec<u8>) {
-        let BufResult(outcome, bytes) = (&self.0).write_all(bytes).await;
-        (outcome, bytes)
+        match &self.0 {
+            Either::System(stream) => {
+                let mut stream = stream;
+                let BufResult(outcome, bytes) = stream.write_all(bytes).await;
+                (outcome, bytes)
+            }
+            Either::Simulated(socket) => socket.write(bytes).await,
+        }
     }
 
     /// Ends both directions: a read in flight comes back with what there is, then with nothing.
     pub fn shut_down(&self) {
-        shut_down(self.0.as_raw_fd(), Shutdown::Both);
+        match &self.0 {
+            Either::System(stream) => shut_down(stream.as_raw_fd(), Shutdown::Both),
+            Either::Simulated(socket) => socket.shut_down(),
+        }
     }
 
     /// Ends reading only: what is being answered can still be sent.
     pub fn shut_down_reads(&self) {
-        shut_down(self.0.as_raw_fd(), Shutdown::Read);
+        match &self.0 {
+            Either::System(stream) => shut_down(stream.as_raw_fd(), Shutdown::Read),
+            Either::Simulated(socket) => socket.shut_down_reads(),
+        }
     }
 
     /// The kernel asks after a peer that has been silent for long, and ends the connection if it has gone (`SO_KEEPALIVE`).
     pub fn keep_alive(&self) -> io::Result<()> {
+        let Either::System(stream) = &self.0 else { return Ok(()) };
         let on: libc::c_int = 1;
         // SAFETY: the descriptor is open while `self` lives; the option is a live local of the length given.
         let failed = unsafe {
             libc::setsockopt(
-                self.0.as_raw_fd(),
+                stream.as_raw_fd(),
                 libc::SOL_SOCKET,
                 libc::SO_KEEPALIVE,
                 (&raw const on).cast(),
@@ -109,19 +159,39 @@ impl Socket {
 
     /// A handle that another thread can attach to its own runtime. No operation may be in flight.
     pub fn detach(self) -> io::Result<DetachedSocket> {
-        let fd: BorrowedFd<'_> = self.0.as_fd();
-        Ok(DetachedSocket(std::net::TcpStream::from(fd.try_clone_to_owned()?)))
+        match &self.0 {
+            Either::System(stream) => {
+                let fd: BorrowedFd<'_> = stream.as_fd();
+                let stream = std::net::TcpStream::from(fd.try_clone_to_owned()?);
+                Ok(DetachedSocket(Either::System(stream)))
+            }
+            Either::Simulated(socket) => Ok(DetachedSocket(Either::Simulated(socket.clone()))),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Socket {
+    pub(crate) fn simulated(&self) -> Option<&SimSocket> {
+        match &self.0 {
+            Either::System(_) => None,
+            Either::Simulated(socket) => Some(socket),
+        }
     }
 }
 
 /// A connection between two threads.
-#[derive(Debug)]
-pub struct DetachedSocket(std::net::TcpStream);
+pub struct DetachedSocket(Either<std::net::TcpStream, SimSocket>);
 
 impl DetachedSocket {
     /// Call it inside `block_on`.
     pub fn attach(self) -> io::Result<Socket> {
-        TcpStream::from_std(self.0).map(Socket)
+        match self.0 {
+            Either::System(stream) => {
+                TcpStream::from_std(stream).map(|stream| Socket(Either::System(stream)))
+            }
+            Either::Simulated(socket) => Ok(Socket(Either::Simulated(socket))),
+        }
     }
 }
 
@@ -145,8 +215,15 @@ mod tests {
         block_on_backend(BackendChoice::Pool, test()).expect("the pool is always there");
     }
 
+    fn bound(listener: &Listener) -> io::Result<SocketAddr> {
+        match &listener.0 {
+            Either::System(listener) => listener.local_addr(),
+            Either::Simulated(_) => panic!("no simulated runtime runs"),
+        }
+    }
+
     async fn pair(listener: &Listener) -> (Socket, Socket) {
-        let address = listener.0.local_addr().unwrap();
+        let address = bound(listener).unwrap();
         let connecting = spawn(Socket::connect(address));
         let (server, _) = listener.accept().await.unwrap();
         (server, connecting.await.unwrap().unwrap())
@@ -217,9 +294,9 @@ mod tests {
     fn a_port_is_shared_within_and_claimed_against_others() {
         on_both_backends(async || {
             let first = listener().await;
-            let address = first.0.local_addr().unwrap();
+            let address = bound(&first).unwrap();
             let second = Listener::bind(address).await.unwrap();
-            assert_eq!(second.0.local_addr().unwrap(), address);
+            assert_eq!(bound(&second).unwrap(), address);
             let refused = Listener::claim(address).await.unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
         });

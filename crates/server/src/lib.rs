@@ -35,4 +35,4 @@ mod virtual_tables;
 mod tests;
 
 pub use log::{Line, Log};
-pub use node::{Error, serve};
+pub use node::{Error, serve, serve_on};

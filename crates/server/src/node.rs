@@ -10,7 +10,7 @@ use std::future::Future;
 use std::io::ErrorKind::AddrInUse;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,47 +57,64 @@ pub fn serve(
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
+    block_on(serve_inside(Disk::real(settings.disk), settings, log, ready, stop))
+}
+
+/// As [`serve`], inside the runtime of a disk, which may be a simulated one. Boxed, so that it is compiled in this crate only.
+pub fn serve_on(
+    disk: Disk,
+    settings: Settings,
+    log: Log,
+    ready: Box<dyn FnOnce(SocketAddr)>,
+    stop: Pin<Box<dyn Future<Output = ()>>>,
+) -> Pin<Box<dyn Future<Output = Result<(), Error>>>> {
+    Box::pin(async move { serve_inside(disk, settings, &log, ready, stop).await })
+}
+
+async fn serve_inside(
+    disk: Disk,
+    settings: Settings,
+    log: &Log,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
     let began = now();
-    let disk = Disk::real(settings.disk);
-    block_on(async {
-        let lock = take_directory(&disk, &settings).await?;
-        check_machine(&disk, &settings, log)?;
-        let address =
-            claim(disk.clock(), settings.transport.address, "native_transport_port").await?;
-        let progress = log.clone();
-        let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
-        let virtual_tables = Registry::read().map_err(|e| Error::CannotStart(e.to_string()))?;
-        let mut options = settings.engine.clone();
-        options.virtual_keyspaces = virtual_tables.keyspaces.clone();
-        let opened = Engine::open_reporting(disk.clone(), options, tell).await;
-        let (engine, report) = opened.map_err(|e| match e {
-            halcyon_engine::Error::Disk(halcyon_io::Error::Busy { path, .. }) => busy(&path),
-            e => Error::CannotStart(e.to_string()),
-        })?;
-        tell_recovery(&report, log);
-        let (shared, inboxes) = share(&settings, virtual_tables, &disk, address, log).await;
-        let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
-        join(&engine, &settings, address).await?;
-        replay_batches(&shared, log).await?;
-        load_prepared(&shared).await?;
-        listen(&shared).await?;
-        saved_caches::keep(&engine, settings.saved_caches, log);
-        spawn(cache_rates::watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
-        tell_ready(&settings, &shared, &disk, began, log);
-        ready(address);
-        until_stopped(stop, &engine, &shared, log).await;
-        log.say(format_args!("draining: no new connections, requests under way are answered"));
-        saved_caches::save_all(&engine, settings.saved_caches, log).await;
-        drain(&engine, &shared, log).await?;
-        drop((shared, engine));
-        for thread in threads {
-            // The thread has ended; a panic was reported when it happened.
-            let _ = thread.join().await;
-        }
-        drop(lock);
-        log.say(format_args!("drained"));
-        Ok(())
-    })
+    let lock = take_directory(&disk, &settings).await?;
+    check_machine(&disk, &settings, log)?;
+    let address = claim(disk.clock(), settings.transport.address, "native_transport_port").await?;
+    let progress = log.clone();
+    let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
+    let virtual_tables = Registry::read().map_err(|e| Error::CannotStart(e.to_string()))?;
+    let mut options = settings.engine.clone();
+    options.virtual_keyspaces = virtual_tables.keyspaces.clone();
+    let opened = Engine::open_reporting(disk.clone(), options, tell).await;
+    let (engine, report) = opened.map_err(|e| match e {
+        halcyon_engine::Error::Disk(halcyon_io::Error::Busy { path, .. }) => busy(&path),
+        e => Error::CannotStart(e.to_string()),
+    })?;
+    tell_recovery(&report, log);
+    let (shared, inboxes) = share(&settings, virtual_tables, &disk, address, log).await;
+    let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
+    join(&engine, &settings, address).await?;
+    replay_batches(&shared, log).await?;
+    load_prepared(&shared).await?;
+    listen(&shared).await?;
+    saved_caches::keep(&engine, settings.saved_caches, log);
+    spawn(cache_rates::watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
+    tell_ready(&settings, &shared, &disk, began, log);
+    ready(address);
+    until_stopped(stop, &engine, &shared, log).await;
+    log.say(format_args!("draining: no new connections, requests under way are answered"));
+    saved_caches::save_all(&engine, settings.saved_caches, log).await;
+    drain(&engine, &shared, log).await?;
+    drop((shared, engine));
+    for thread in threads {
+        // The thread has ended; a panic was reported when it happened.
+        let _ = thread.join().await;
+    }
+    drop(lock);
+    log.say(format_args!("drained"));
+    Ok(())
 }
 
 /// Replays the logged batches that a crash left unfinished.

@@ -143,6 +143,10 @@ impl Disk {
         self.0.runtime.clock()
     }
 
+    pub(crate) fn is_simulated(&self) -> bool {
+        matches!(self.0.storage, Storage::Simulated(_))
+    }
+
     /// Which backend runs, and what is to be logged about it.
     pub fn backend(&self) -> &BackendReport {
         &self.0.backend
@@ -204,7 +208,7 @@ impl Disk {
                 let choice = simulated.abilities().choose(path, asked, false)?;
                 let opened = simulated.open(path);
                 let (handle, len) = opened.map_err(|e| Error::on_name(e, path, Operation::Open))?;
-                (Handle::Simulated(handle), len, choice)
+                (Handle::Simulated(Arc::new(handle)), len, choice)
             }
             Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
@@ -342,7 +346,7 @@ impl Disk {
                 let choice = simulated.abilities().choose(path, mode, true)?;
                 let opened = simulated.open(path);
                 let (handle, _) = opened.map_err(|e| Error::on_name(e, path, Operation::Open))?;
-                (Handle::Simulated(handle), choice)
+                (Handle::Simulated(Arc::new(handle)), choice)
             }
             Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
@@ -362,7 +366,7 @@ impl Disk {
                 let choice = simulated.abilities().choose(path, mode, true)?;
                 let created = simulated.create(path);
                 let handle = created.map_err(|e| Error::on_name(e, path, Operation::Create))?;
-                (Handle::Simulated(handle), choice)
+                (Handle::Simulated(Arc::new(handle)), choice)
             }
             Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
@@ -489,7 +493,12 @@ impl Disk {
     ) -> Result<T> {
         match &self.0.storage {
             Storage::Real { .. } => self.on_real(path, real).await,
-            Storage::Simulated(disk) => simulated(disk),
+            Storage::Simulated(disk) => {
+                disk.pause().await;
+                let outcome = simulated(disk);
+                disk.pause().await;
+                outcome
+            }
         }
         .map_err(|e| Error::on_name(e, path, operation))
     }
@@ -503,7 +512,12 @@ impl Disk {
     ) -> Result<()> {
         match &self.0.storage {
             Storage::Real { .. } => self.on_real(path, real).await,
-            Storage::Simulated(disk) => simulated(disk),
+            Storage::Simulated(disk) => {
+                disk.pause().await;
+                let outcome = simulated(disk);
+                disk.pause().await;
+                outcome
+            }
         }
         .map_err(|e| Error::from_io(e, path, Operation::Write, 0, len as u64))
     }

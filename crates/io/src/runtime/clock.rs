@@ -158,13 +158,22 @@ impl SimClock {
         Clock { simulated: Some(self.clone()) }
     }
 
-    fn is(&self, other: &SimClock) -> bool {
+    pub(crate) fn is(&self, other: &SimClock) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub fn advance(&self, duration: Duration) {
         let ns = duration.as_nanos().try_into().unwrap_or(u64::MAX);
         self.0.monotonic_ns.fetch_add(ns, SeqCst);
+    }
+
+    /// Sets the calendar clock forward or back, as an operator or NTP does; timers do not notice.
+    pub fn step_calendar(&self, micros: i64) {
+        let ns = micros.unsigned_abs().saturating_mul(1000);
+        match micros < 0 {
+            true => self.0.unix_base_ns.fetch_sub(ns, SeqCst),
+            false => self.0.unix_base_ns.fetch_add(ns, SeqCst),
+        };
     }
 
     fn unix_ns(&self) -> u64 {

@@ -4,7 +4,9 @@
 //! 2. Of the tasks that are ready, the seed picks the next one to poll. The same seed and program give the same order.
 //! 3. Time stands still while a task is ready. When all wait, it jumps to the first timer. [`SimClock::advance`] may move it too.
 //! 4. When the outermost future of [`SimRuntime::block_on`] is done, all other tasks are dropped, as when a process ends.
-//! 5. If all tasks wait and there is no timer, the program can never go on: `block_on` panics, and says so. So it does if the outermost
+//! 5. [`SimRuntime::run_until_halt`] also ends when the machine halts: at a step that was set in advance, or when a disk crashes. Whatever
+//!    was to run next does not run, as when a process is killed.
+//! 6. If all tasks wait and there is no timer, the program can never go on: `block_on` panics, and says so. So it does if the outermost
 //!    future has not been polled for [`STEPS_MAX`] steps of the others.
 //!
 //! It runs nothing that waits for the kernel: use it with a simulated disk.
@@ -23,6 +25,7 @@ use futures_channel::oneshot;
 
 use crate::runtime::clock::{Instant, SimClock};
 use crate::runtime::random::Random;
+use crate::sim::network::Network;
 
 /// The outermost future's number.
 const OUTERMOST: u64 = 0;
@@ -35,6 +38,7 @@ pub struct SimRuntime(Arc<Shared>);
 struct Shared {
     clock: SimClock,
     schedule: Mutex<Schedule>,
+    network: Mutex<Network>,
 }
 
 struct Schedule {
@@ -43,6 +47,22 @@ struct Schedule {
     /// By time, then in the order in which they were set.
     timers: BTreeMap<(Instant, u64), Waker>,
     last_number: u64,
+    /// Polls so far, of all runs.
+    steps: u64,
+    /// Which task was polled when, in one number.
+    trace: u64,
+    halt_at: Option<u64>,
+    /// The run is to halt before the next step.
+    halting: bool,
+    halted: bool,
+}
+
+/// What a turn of the executor does.
+enum Next {
+    Poll(u64),
+    Halt,
+    /// All tasks wait, and there is no timer.
+    Nothing,
 }
 
 /// Puts its task among those that are ready.
@@ -69,9 +89,17 @@ impl Schedule {
         self.last_number
     }
 
-    fn pick(&mut self) -> Option<u64> {
+    fn pick(&mut self, now: Instant) -> Option<u64> {
         let at = self.random.below(self.ready.len() as u64) as usize;
-        (at < self.ready.len()).then(|| self.ready.swap_remove(at))
+        let picked = (at < self.ready.len()).then(|| self.ready.swap_remove(at))?;
+        self.steps += 1;
+        let seen = now.as_nanos() ^ picked.rotate_left(32);
+        self.trace = (self.trace ^ seen).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        Some(picked)
+    }
+
+    fn must_halt(&self) -> bool {
+        self.halting || self.halt_at.is_some_and(|at| self.steps >= at)
     }
 }
 
@@ -146,8 +174,43 @@ impl SimRuntime {
             ready: Vec::new(),
             timers: BTreeMap::new(),
             last_number: OUTERMOST,
+            steps: 0,
+            trace: 0,
+            halt_at: None,
+            halting: false,
+            halted: false,
         });
-        SimRuntime(Arc::new(Shared { clock: SimClock::started(), schedule }))
+        let network = Mutex::new(Network::seeded(seed));
+        SimRuntime(Arc::new(Shared { clock: SimClock::started(), schedule, network }))
+    }
+
+    /// Tasks polled so far: two runs of one seed have the same number after the same events.
+    pub fn steps(&self) -> u64 {
+        self.schedule().steps
+    }
+
+    /// A hash of which task was polled at what time: two runs are the same if it is.
+    pub fn trace(&self) -> u64 {
+        self.schedule().trace
+    }
+
+    /// Ends [`SimRuntime::run_until_halt`] before the step with this number; see [`SimRuntime::steps`].
+    pub fn halt_at(&self, step: u64) {
+        self.schedule().halt_at = Some(step);
+    }
+
+    /// Ends [`SimRuntime::run_until_halt`] before the next step.
+    pub fn halt(&self) {
+        self.schedule().halting = true;
+    }
+
+    /// The chance, in millionths, that a write to a simulated socket resets its connection.
+    pub fn set_resets(&self, per_million: u64) {
+        self.network().set_resets(per_million);
+    }
+
+    pub(super) fn network(&self) -> MutexGuard<'_, Network> {
+        self.0.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn clock(&self) -> &SimClock {
@@ -167,33 +230,62 @@ impl SimRuntime {
     /// # Panics
     /// If a runtime runs on this thread already, if nothing can ever run again, and with the future's own panic.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        match self.enter(future, false) {
+            Some(output) => output,
+            None => unreachable!("only run_until_halt halts"),
+        }
+    }
+
+    /// As [`SimRuntime::block_on`], until the future is done or the machine halts; `None` if it has halted.
+    ///
+    /// # Panics
+    /// As `block_on`.
+    pub fn run_until_halt<F: Future>(&self, future: F) -> Option<F::Output> {
+        self.schedule().halting = false;
+        let output = self.enter(future, true);
+        self.schedule().halt_at = None;
+        output
+    }
+
+    /// Whether the last run ended by a halt: what its tasks do while they are dropped has no effect on a disk.
+    pub(super) fn has_halted(&self) -> bool {
+        self.schedule().halted
+    }
+
+    fn enter<F: Future>(&self, future: F, may_halt: bool) -> Option<F::Output> {
         let entered = Rc::new(Entered {
             runtime: self.clone(),
             tasks: RefCell::default(),
             polled: Cell::new(OUTERMOST),
             polled_is_stopped: Cell::new(false),
         });
+        self.schedule().halted = false;
         let before = ENTERED.replace(Some(entered.clone()));
         assert!(before.is_none(), "block_on inside block_on: await the future instead");
         let _clock = self.0.clock.clock().enter();
         let _left = Left(&entered);
         self.schedule().make_ready(OUTERMOST);
-        self.turn(&entered, future)
+        self.turn(&entered, future, may_halt)
     }
 
-    fn turn<F: Future>(&self, entered: &Entered, future: F) -> F::Output {
+    fn turn<F: Future>(&self, entered: &Entered, future: F, may_halt: bool) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut steps = 0;
         loop {
-            let Some(task) = self.next_ready() else {
-                panic!("{} tasks wait, and nothing can wake one", entered.tasks.borrow().len() + 1)
+            let task = match self.next(may_halt) {
+                Next::Poll(task) => task,
+                Next::Halt => return None,
+                Next::Nothing => {
+                    let waiting = entered.tasks.borrow().len() + 1;
+                    panic!("{waiting} tasks wait, and nothing can wake one")
+                }
             };
             let waker = Waker::from(Arc::new(TaskWaker { runtime: self.clone(), task }));
             let mut context = Context::from_waker(&waker);
             if task == OUTERMOST {
                 steps = 0;
                 if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                    return output;
+                    return Some(output);
                 }
             } else {
                 entered.poll(task, &mut context);
@@ -204,19 +296,23 @@ impl SimRuntime {
     }
 
     /// The next task to be polled; if none is ready, after the next timer.
-    fn next_ready(&self) -> Option<u64> {
+    fn next(&self, may_halt: bool) -> Next {
         loop {
             let due = {
                 let mut schedule = self.schedule();
+                if may_halt && schedule.must_halt() {
+                    schedule.halted = true;
+                    return Next::Halt;
+                }
                 let now = self.0.clock.clock().now();
                 match schedule.timers.first_key_value().map(|((at, _), _)| *at) {
                     Some(at) if at <= now => schedule.timers.pop_first(),
                     at => {
-                        let picked = schedule.pick();
-                        if picked.is_some() {
-                            return picked;
+                        if let Some(task) = schedule.pick(now) {
+                            return Next::Poll(task);
                         }
-                        self.0.clock.advance(at? - now);
+                        let Some(at) = at else { return Next::Nothing };
+                        self.0.clock.advance(at - now);
                         None
                     }
                 }
@@ -262,6 +358,8 @@ impl Drop for Left<'_> {
         let timers = std::mem::take(&mut schedule.timers);
         drop(schedule);
         drop(timers);
+        let ports = self.0.runtime.network().close_all();
+        drop(ports);
         ENTERED.set(None);
     }
 }

@@ -14,12 +14,15 @@
 //!    crash point.
 //! 5. Faults are armed by count or by path and operation; bits are flipped by hand; a capacity makes
 //!    the disk full. Time is the [`SimRuntime`]'s.
+//! 6. Operations complete at once, in program order, until [`SimDisk::set_latency`] makes each of them take effect at a time within its
+//!    duration. So those in flight together take effect in any order.
 //!
-//! All operations complete at once, in program order: the same seed and program give the same disk.
+//! The same seed and program give the same disk.
 
 pub(crate) mod executor;
 mod faults;
 mod names;
+pub(crate) mod network;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -28,6 +31,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 pub use executor::SimRuntime;
@@ -135,6 +139,12 @@ impl SimDisk {
 
     // ---- breaking ----
 
+    /// How long an operation takes at most; one in a hundred takes ten times that. `None`: no time at all. Holds where the disk's own
+    /// runtime runs.
+    pub fn set_latency(&self, most: Option<Duration>) {
+        self.lock().latency = most;
+    }
+
     /// `None`: endless.
     pub fn set_capacity(&self, bytes: impl Into<Option<u64>>) {
         self.lock().capacity = bytes.into();
@@ -165,6 +175,11 @@ impl SimDisk {
         self.lock().contents(path)
     }
 
+    /// Bytes of all files that have a name or are open.
+    pub fn used(&self) -> u64 {
+        self.lock().used()
+    }
+
     /// All live file names.
     pub fn files(&self) -> Vec<PathBuf> {
         self.lock().file_names()
@@ -187,7 +202,29 @@ impl SimDisk {
         operation: Operation,
         act: impl FnOnce(&mut State) -> io::Result<T>,
     ) -> io::Result<T> {
-        self.lock().run(path, operation, act)
+        if self.0.runtime.has_halted() {
+            return Err(State::crashed());
+        }
+        let mut state = self.lock();
+        let was_down = state.down;
+        let outcome = state.run(path, operation, act);
+        if state.down && !was_down {
+            self.0.runtime.halt();
+        }
+        outcome
+    }
+
+    /// Whether operations take time here.
+    pub(crate) fn has_latency(&self) -> bool {
+        self.lock().latency.is_some()
+    }
+
+    /// Half of an operation's duration.
+    pub(crate) async fn pause(&self) {
+        let Some(pause) = self.lock().half_latency() else { return };
+        if executor::entered().is_some_and(|entered| entered.clock().is(self.clock())) {
+            self.clock().clock().sleep(pause).await;
+        }
     }
 
     // A handle locks the disk when it is dropped, so handles are made outside of `run`.
@@ -283,6 +320,10 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
+    pub(crate) fn disk(&self) -> &SimDisk {
+        &self.disk
+    }
+
     fn run<T>(
         &self,
         operation: Operation,

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     path::Path,
+    time::Duration,
 };
 
 use super::{
@@ -26,6 +27,7 @@ pub(super) struct State {
     next_id: u64,
     pub(super) faults: Vec<FaultRule>,
     pub(super) capacity: Option<u64>,
+    pub(super) latency: Option<Duration>,
     pub(super) operations: u64,
     pub(super) crash_at: Option<u64>,
     pub(super) down: bool,
@@ -52,6 +54,7 @@ impl State {
             next_id: 1,
             faults: Vec::new(),
             capacity: None,
+            latency: None,
             operations: 0,
             crash_at: None,
             down: false,
@@ -96,6 +99,10 @@ impl State {
         for file in self.files.values_mut() {
             file.crash(lucky.then_some(&mut self.random));
         }
+        self.boot_again();
+    }
+
+    fn boot_again(&mut self) {
         let names = &self.names;
         self.files.retain(|id, _| names.mention(*id));
         self.boot += 1;
@@ -108,11 +115,14 @@ impl State {
         for file in self.files.values_mut() {
             file.handles = 0;
         }
-        let names = &self.names;
-        self.files.retain(|id, _| names.mention(*id));
-        self.boot += 1;
-        self.down = false;
-        self.crash_at = None;
+        self.boot_again();
+    }
+
+    /// Half of what the next operation takes.
+    pub(super) fn half_latency(&mut self) -> Option<Duration> {
+        let most = self.latency?.as_nanos() as u64;
+        let slow = if self.random.chance(1, 100) { 10 } else { 1 };
+        Some(Duration::from_nanos(self.random.below(most.saturating_mul(slow)) / 2))
     }
 
     fn file(&self, id: u64) -> io::Result<&SimFile> {

@@ -1,0 +1,110 @@
+//! The node under test: `halcyon_server` as it is, on the simulated disk, with sizes so small that it always flushes and compacts.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use halcyon_io::{Disk, DiskOptions, Random, Task, spawn};
+use halcyon_server::settings::{Machine, Overrides, Settings};
+use halcyon_server::{Line, Log, serve_on};
+
+use crate::world::{self, World};
+
+const YAML: &str = "\
+native_transport_shard_aware_port: 0
+commitlog_segment_size: 1MiB
+write_request_timeout: 60s
+read_request_timeout: 60s
+range_request_timeout: 60s
+counter_write_request_timeout: 60s
+cas_contention_timeout: 60s
+column_index_size: 4KiB
+";
+
+fn choose<'a>(random: &mut Random, among: &[&'a str]) -> &'a str {
+    among.get(random.below(among.len() as u64) as usize).copied().unwrap_or_default()
+}
+
+/// Settings of one start, by the seed.
+pub(crate) fn settings(random: &mut Random) -> Result<Settings, String> {
+    let mut yaml = YAML.to_owned();
+    yaml += choose(random, &["", "", "commitlog_sync: group\ncommitlog_sync_group_window: 5ms\n"]);
+    let compression = "commitlog_compression:\n  - class_name: LZ4Compressor\n";
+    yaml += choose(random, &["", compression]);
+    yaml += choose(random, &["", "sstable:\n  selected_format: bti\n"]);
+    yaml += choose(random, &["", "uuid_sstable_identifiers_enabled: false\n"]);
+    let policy = choose(random, &["stop", "stop_paranoid", "best_effort", "ignore", "die"]);
+    yaml += &format!("disk_failure_policy: {policy}\n");
+    let policy = choose(random, &["stop", "stop_commit", "ignore", "die"]);
+    yaml += &format!("commit_failure_policy: {policy}\n");
+    let overrides = Overrides {
+        data_dir: Some(PathBuf::from("/halcyon")),
+        shards: Some(1 + random.below(4) as usize),
+        ..Overrides::default()
+    };
+    let machine = Machine { memory: 64 << 20, cores: 2 };
+    let mut settings =
+        Settings::load(Some(&yaml), &overrides, machine).map_err(|e| e.to_string())?;
+    let engine = &mut settings.engine;
+    let segment = 64 << random.below(3) << 10;
+    engine.commitlog.segment_size = segment;
+    engine.commitlog.total_space = u64::from(segment) * (3 + random.below(4));
+    engine.memtable_space = (16 << random.below(5)) << 10;
+    engine.chunk_cache_size = (64 << random.below(5)) << 10;
+    engine.row_cache_size = if random.chance(1, 2) { 64 << 10 } else { 0 };
+    engine.concurrent_compactors = 1 + random.below(3) as usize;
+    engine.direct_write_buffer_size = 16 << 10;
+    engine.auto_snapshot = random.chance(1, 4);
+    Ok(settings)
+}
+
+/// A node that serves.
+pub(crate) struct Node {
+    pub(crate) address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    serving: Task<Result<(), String>>,
+}
+
+impl Node {
+    /// Starts it; an error if it refuses.
+    pub(crate) async fn start(world: &Rc<World>, settings: Settings) -> Result<Node, String> {
+        let disk = Disk::on_simulated(&world.disk, DiskOptions::default());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (told, ready) = oneshot::channel();
+        let kept = world.node_log();
+        let log = Log::new(move |line| {
+            let (Line::Said(text) | Line::Warning(text)) = line;
+            world::keep(&kept, text);
+        });
+        let told = Box::new(move |address| {
+            // The starter waits for it.
+            let _ = told.send(address);
+        });
+        let until = Box::pin(async move {
+            let _ = stopped.await;
+        });
+        let serving = serve_on(disk, settings, log, told, until);
+        let serving = spawn(async move { serving.await.map_err(|e| e.to_string()) });
+        match select(ready, serving).await {
+            Either::Left((Ok(address), serving)) => Ok(Node { address, stop, serving }),
+            Either::Left((Err(_), serving)) => Err(ended(serving.await)),
+            Either::Right((outcome, _)) => Err(ended(outcome)),
+        }
+    }
+
+    /// Stops it as SIGTERM does.
+    pub(crate) async fn drain(self) -> Result<(), String> {
+        drop(self.stop);
+        self.serving.await.unwrap_or_else(|| Err("the node panicked".to_owned()))
+    }
+}
+
+fn ended(outcome: Option<Result<(), String>>) -> String {
+    match outcome {
+        None => "the node panicked".to_owned(),
+        Some(Ok(())) => "the node ended".to_owned(),
+        Some(Err(why)) => why,
+    }
+}

@@ -1,0 +1,192 @@
+//! One run: a machine, a node that is started again and again, clients, and what disturbs them.
+//!
+//! 1. The seed decides everything: settings of each start, statements, order of tasks, delays, faults, and when the process is killed or
+//!    the power fails.
+//! 2. A start ends by a halt at a step of the executor (a kill), at an operation of the disk (a power cut), or by a drain.
+//! 3. After each start all tables are read first: what was acknowledged must be there.
+//! 4. The last start is undisturbed; it reads everything and drains.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use futures_util::future::join_all;
+use halcyon_io::{Disk, Random, SimRuntime, spawn};
+
+use crate::node::{self, Node};
+use crate::rows::{self, Table};
+use crate::session::{Request, Session};
+use crate::world::{Counts, World};
+
+const STARTS_MAX: u64 = 6;
+const TABLES: usize = 3;
+const ROUNDS_MAX: u64 = 60;
+/// Steps and operations of one start, roughly; the crash is somewhere within.
+const STEPS_MAX: u64 = 60_000;
+const OPERATIONS_MAX: u64 = 4_000;
+
+/// What became of a run.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) counts: Counts,
+    pub(crate) trace: u64,
+    pub(crate) failure: Option<Failure>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) why: String,
+    pub(crate) events: Vec<String>,
+    pub(crate) node_log: Vec<String>,
+}
+
+/// How a start ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Kill,
+    PowerCut,
+    Drain,
+}
+
+struct Run {
+    world: Rc<World>,
+    random: Random,
+    tables: Vec<Rc<RefCell<Table>>>,
+}
+
+pub(crate) fn run(seed: u64) -> Outcome {
+    let runtime = SimRuntime::seeded(seed);
+    let disk = runtime.block_on(async { Disk::simulated(seed).1 });
+    let world = Rc::new(World::new(seed, runtime, disk));
+    let mut random = world.random();
+    let tables = (0..TABLES)
+        .map(|n| Rc::new(RefCell::new(rows::create(format!("ks.t{n}"), &mut random))))
+        .collect();
+    let mut run = Run { world: world.clone(), random, tables };
+    let starts = 2 + run.random.below(STARTS_MAX - 1);
+    for start in 0..starts {
+        let last = start + 1 == starts;
+        let turned = catch_unwind(AssertUnwindSafe(|| run.start(last)));
+        if let Err(panic) = turned {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or(panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            world.fail(format!("the executor panicked: {}", text.unwrap_or_default()));
+        }
+        if world.failure().is_some() {
+            break;
+        }
+    }
+    Outcome {
+        counts: world.counts(),
+        trace: world.trace(),
+        failure: world.failure().map(|why| Failure {
+            why,
+            events: world.events(),
+            node_log: world.node_log_lines(),
+        }),
+    }
+}
+
+impl Run {
+    /// Starts the node, works, and ends it.
+    fn start(&mut self, last: bool) {
+        let end = match self.random.below(8) {
+            _ if last => End::Drain,
+            0 => End::Drain,
+            1..4 => End::PowerCut,
+            _ => End::Kill,
+        };
+        let settings = match node::settings(&mut self.random) {
+            Ok(settings) => settings,
+            Err(why) => return self.world.fail(format!("the settings are refused: {why}")),
+        };
+        self.arm(end);
+        self.world.count(|counts| counts.starts += 1);
+        let shards = settings.engine.shards;
+        self.world.note(format_args!("start with {shards} shards, to end by {end:?}"));
+        let rounds = if last { 0 } else { 1 + self.random.below(ROUNDS_MAX) };
+        let life = life(self.world.clone(), self.tables.clone(), settings, rounds, end);
+        let completed = self.world.runtime.run_until_halt(life);
+        let disk = &self.world.disk;
+        match (completed, end) {
+            (Some(()), End::Drain) => self.world.count(|counts| counts.drains += 1),
+            // Its work was done before the crash was due: it crashes at rest.
+            (_, End::PowerCut) => {
+                self.world.count(|counts| counts.power_cuts += 1);
+                disk.crash();
+            }
+            _ => {
+                self.world.count(|counts| counts.kills += 1);
+                disk.kill();
+            }
+        }
+        self.world.note(format_args!("ended by {end:?}"));
+    }
+
+    /// Decides when the crash comes: more often early, where starts and recoveries are.
+    fn arm(&mut self, end: End) {
+        let within = |random: &mut Random, most: u64| {
+            let scale = [1, 10, 100][random.below(3) as usize % 3];
+            1 + random.below(most / scale)
+        };
+        match end {
+            End::Kill => {
+                let steps = within(&mut self.random, STEPS_MAX);
+                self.world.runtime.halt_at(self.world.runtime.steps() + steps);
+            }
+            End::PowerCut => {
+                let operations = within(&mut self.random, OPERATIONS_MAX);
+                self.world.disk.crash_at(self.world.disk.ops_count() + operations);
+            }
+            End::Drain => {}
+        }
+        let latency = self
+            .random
+            .chance(2, 3)
+            .then(|| std::time::Duration::from_micros(1 + self.random.below(2_000)));
+        self.world.disk.set_latency(latency);
+        self.world.runtime.set_resets(if self.random.chance(1, 2) {
+            self.random.below(5_000)
+        } else {
+            0
+        });
+    }
+}
+
+/// One life of the node: start, check, work, end.
+async fn life(
+    world: Rc<World>,
+    tables: Vec<Rc<RefCell<Table>>>,
+    settings: halcyon_server::settings::Settings,
+    rounds: u64,
+    end: End,
+) {
+    let node = match Node::start(&world, settings).await {
+        Ok(node) => node,
+        Err(why) => return world.fail(format!("the node does not start: {why}")),
+    };
+    let mut session = Session::new(&world, "start", node.address);
+    let keyspace = "CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    if !session.ask(Request::statement(keyspace.to_owned())).await.is_done() {
+        return;
+    }
+    for table in &tables {
+        rows::settle(&mut session, table).await;
+    }
+    let clients: Vec<_> = tables
+        .into_iter()
+        .enumerate()
+        .map(|(n, table)| {
+            let session = Session::new(&world, &format!("c{n}"), node.address);
+            spawn(rows::work(session, table, rounds))
+        })
+        .collect();
+    if join_all(clients).await.iter().any(Option::is_none) {
+        world.fail("a client panicked".to_owned());
+    }
+    if end == End::Drain
+        && let Err(why) = node.drain().await
+    {
+        world.fail(format!("the drain failed: {why}"));
+    }
+}

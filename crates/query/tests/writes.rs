@@ -1,4 +1,4 @@
-//! Timestamps of conditional writes, and logged batches that fail half-way.
+//! Timestamps of conditional writes, logged batches that fail half-way, and writes of columns that were just added.
 
 mod node;
 
@@ -32,6 +32,27 @@ fn int(value: i32) -> Vec<u8> {
 }
 
 const APPLIED: [u8; 5] = [0, 0, 0, 1, 1];
+
+/// Proves that a column that is added while nothing of its table is in memory takes values, with and without rows on disk.
+#[test]
+fn added_columns_take_values_at_once() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = node::start().await;
+        for text in [
+            KEYSPACE,
+            "CREATE TABLE k.t (p int PRIMARY KEY, v int)",
+            "ALTER TABLE k.t ADD x int",
+            "INSERT INTO k.t (p, v, x) VALUES (1, 1, 2)",
+        ] {
+            execute(&node, text).await.expect(text);
+        }
+        assert_eq!(content(&node, "SELECT x FROM k.t WHERE p = 1").await, int(2));
+        node.shard().engine().flush(None).await.expect("flushes");
+        execute(&node, "ALTER TABLE k.t ADD y int").await.expect("alters");
+        execute(&node, "UPDATE k.t SET y = 3 WHERE p = 1").await.expect("writes");
+        assert_eq!(content(&node, "SELECT y FROM k.t WHERE p = 1").await, int(3));
+    });
+}
 
 /// Proves that a conditional write that says it was applied can be read, whatever timestamps its rows had: of cells, of deletions of the
 /// row and of the partition, of the static row, and of a row that no condition reads. Other partitions keep the clock's timestamps.

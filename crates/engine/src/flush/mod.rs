@@ -13,6 +13,7 @@ mod watch;
 pub(crate) use sstable::Uncommitted;
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::spawn;
@@ -29,10 +30,13 @@ use crate::{Error, Result};
 /// After which a flush that failed is tried again, where the disk failure policy says so.
 const RETRY: Duration = Duration::from_secs(5);
 
+/// A shard's least share of the memtables' space: a few partitions.
+const BUDGET_MIN: usize = 64 << 10;
+
 impl Shard {
     fn budget(&self) -> usize {
         let share = self.engine().options.memtable_space / self.engine().shard_count() as u64;
-        usize::try_from(share).unwrap_or(usize::MAX).max(1 << 20)
+        usize::try_from(share).unwrap_or(usize::MAX).max(BUDGET_MIN)
     }
 
     /// Waits while frozen memtables leave no room for more; refuses while they cannot be written: nobody knows when they can.
@@ -90,6 +94,10 @@ impl Shard {
         }
         let position = self.log.position();
         if table.active().is_idle() {
+            if !table.active().with(|memtable| Arc::ptr_eq(memtable.table(), &table.store.table())) {
+                // The table was altered: an empty memtable of the old definition would not take the cells of new columns.
+                table.replace_active(self.now());
+            }
             if table.frozen.borrow().is_empty() {
                 self.log.discard_below(table.store.id, position);
             }

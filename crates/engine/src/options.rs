@@ -54,8 +54,8 @@ pub struct Options {
     pub memtable_space: u64,
     /// `memtable_flush_writers`
     pub flush_writers: usize,
-    /// Of the SSTables that are written (`storage_compatibility_mode`, `sstable.selected_format`). `None`: the version that the last owner of the
-    /// directory could read: `nb`, as Cassandra without the setting, unless there are newer SSTables.
+    /// Of the SSTables that are written (`storage_compatibility_mode`, `sstable.selected_format`). `None`: the version that the last owner
+    /// of the directory could read: `nb`, as Cassandra without the setting, unless there are newer SSTables.
     pub version: Option<Version>,
     /// `uuid_sstable_identifiers_enabled`
     pub uuid_sstable_identifiers: bool,

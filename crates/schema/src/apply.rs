@@ -7,25 +7,36 @@ use halcyon_model::schema::ColumnKind;
 use super::edit::{
     add_columns, add_fields, drop_column, no_column, rename, set_primary_key, set_properties,
 };
-use super::{ColumnDraft, FieldTexts, Note, Schema, TableDraft, UserTypeCatalog, invalid, options};
-use halcyon_syntax::Result;
+use super::{ColumnDraft, FieldTexts, Note, Schema, TableDraft, UserTypeCatalog, options};
 use halcyon_syntax::ast::{
     CreateTable, CreateType, CreateView, Name, QualifiedName, Statement, StatementKind,
     TableChange, TypeChange,
 };
 use halcyon_syntax::lexer::Location;
+use halcyon_syntax::{Error, Result, parse_statements};
 
 type Key = (String, String);
 
-pub(super) struct Drafts {
+struct Drafts {
     keyspace: String,
     types: BTreeMap<String, BTreeMap<String, FieldTexts>>,
     tables: BTreeMap<Key, (Location, TableDraft)>,
     notes: Vec<Note>,
 }
 
+impl Schema {
+    /// Runs a script. Tables named without a keyspace belong to the one in `USE`, or else to `keyspace`.
+    pub fn parse(text: &str, keyspace: &str) -> Result<Schema> {
+        let mut drafts = Drafts::new(keyspace);
+        for statement in parse_statements(text)? {
+            drafts.apply(statement)?;
+        }
+        drafts.finish()
+    }
+}
+
 impl Drafts {
-    pub(super) fn new(keyspace: &str) -> Drafts {
+    fn new(keyspace: &str) -> Drafts {
         Drafts {
             keyspace: keyspace.to_owned(),
             types: BTreeMap::new(),
@@ -43,7 +54,7 @@ impl Drafts {
         (keyspace.clone(), name.name.clone())
     }
 
-    pub(super) fn apply(&mut self, statement: Statement) -> Result<()> {
+    fn apply(&mut self, statement: Statement) -> Result<()> {
         match statement.kind {
             StatementKind::Use { keyspace } => self.keyspace = keyspace,
             StatementKind::CreateKeyspace { .. } => {}
@@ -59,7 +70,7 @@ impl Drafts {
                 let (keyspace, key) = self.key(&name);
                 let found = self.types.get_mut(&keyspace).and_then(|types| types.remove(&key));
                 if found.is_none() && !if_exists {
-                    return Err(invalid(
+                    return Err(Error::invalid(
                         name.location,
                         format!("type {keyspace}.{key} does not exist"),
                     ));
@@ -81,9 +92,9 @@ impl Drafts {
         Ok(())
     }
 
-    fn no_table(&self, name: &QualifiedName) -> halcyon_syntax::Error {
+    fn no_table(&self, name: &QualifiedName) -> Error {
         let (keyspace, table) = self.key(name);
-        invalid(
+        Error::invalid(
             name.location,
             format!("table {keyspace}.{table} does not exist (nothing above creates it)"),
         )
@@ -103,7 +114,10 @@ impl Drafts {
             if create.if_not_exists {
                 return Ok(());
             }
-            return Err(invalid(create.name.location, format!("type {name} exists already")));
+            return Err(Error::invalid(
+                create.name.location,
+                format!("type {name} exists already"),
+            ));
         }
         let mut fields = FieldTexts::new();
         add_fields(&mut fields, create.fields, false)?;
@@ -123,7 +137,10 @@ impl Drafts {
             if if_exists {
                 return Ok(());
             }
-            return Err(invalid(name.location, format!("type {keyspace}.{key} does not exist")));
+            return Err(Error::invalid(
+                name.location,
+                format!("type {keyspace}.{key} does not exist"),
+            ));
         };
         match change {
             TypeChange::Add { if_not_exists, fields: more } => {
@@ -135,7 +152,7 @@ impl Drafts {
                         Some((field, _)) => *field = to.text,
                         None if if_exists => {}
                         None => {
-                            return Err(invalid(
+                            return Err(Error::invalid(
                                 from.location,
                                 format!("type {key} has no field {}", from.text),
                             ));
@@ -145,7 +162,7 @@ impl Drafts {
                 Ok(())
             }
             TypeChange::Retype { field, .. } => {
-                Err(invalid(field.location, "fields of a type cannot change their types"))
+                Err(Error::invalid(field.location, "fields of a type cannot change their types"))
             }
         }
     }
@@ -162,7 +179,7 @@ impl Drafts {
             if if_not_exists || known.same_shape(&draft) {
                 return Ok(());
             }
-            return Err(invalid(
+            return Err(Error::invalid(
                 name.location,
                 format!("table {}.{} exists already", key.0, key.1),
             ));
@@ -201,7 +218,7 @@ impl Drafts {
         };
         for name in &wanted {
             if !table.columns.contains_key(&name.text) {
-                return Err(invalid(
+                return Err(Error::invalid(
                     name.location,
                     format!("table {} has no column {}", table.name, name.text),
                 ));
@@ -273,7 +290,7 @@ impl Drafts {
         }
     }
 
-    pub(super) fn finish(self) -> Result<Schema> {
+    fn finish(self) -> Result<Schema> {
         let mut schema = Schema { notes: self.notes, ..Schema::default() };
         let none = BTreeMap::new();
         let mut catalog: Option<(String, UserTypeCatalog)> = None;
@@ -287,7 +304,9 @@ impl Drafts {
                 }
             };
             let finished = draft.finish(types);
-            schema.insert(finished.map_err(|e| invalid(e.location.unwrap_or(*location), e.what))?);
+            schema.insert(
+                finished.map_err(|e| Error::invalid(e.location.unwrap_or(*location), e.what))?,
+            );
         }
         Ok(schema)
     }

@@ -10,9 +10,10 @@ use halcyon_model::types::UserType;
 use halcyon_model::{CqlType, Partitioner};
 use halcyon_stream::{Layout, TableId};
 
-use crate::DATA_CENTER;
-use crate::rows::{self, SchemaRows};
 use halcyon_syntax::{Error, Result};
+
+/// The data centre of Cassandra's `SimpleSnitch`.
+pub const DATA_CENTER: &str = "datacenter1";
 
 /// Which kind of table, as far as statements behave differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,11 +185,6 @@ impl Catalog {
     /// The data centre that this node is in.
     pub fn data_center(&self) -> &str {
         self.data_center.as_deref().unwrap_or(DATA_CENTER)
-    }
-
-    /// The catalog that the live rows of `system_schema` mean, with the system's own keyspaces.
-    pub fn from_rows(rows: &SchemaRows) -> Result<Catalog> {
-        rows::catalog(rows)
     }
 
     /// Whether the keyspace is there and its tables are computed.

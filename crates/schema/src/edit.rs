@@ -2,7 +2,7 @@
 
 use halcyon_model::schema::ColumnKind;
 
-use super::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, invalid, options};
+use super::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, options};
 use halcyon_syntax::ast::{ColumnText, Name, PrimaryKey, Properties, TypeText};
 use halcyon_syntax::{Error, Result};
 
@@ -16,7 +16,10 @@ pub(super) fn add_fields(
             if if_not_exists {
                 continue;
             }
-            return Err(invalid(name.location, format!("field {} exists already", name.text)));
+            return Err(Error::invalid(
+                name.location,
+                format!("field {} exists already", name.text),
+            ));
         }
         fields.push((name.text, field_type.text));
     }
@@ -27,7 +30,7 @@ pub(super) fn no_column(draft: &TableDraft, name: &Name) -> Error {
     let known: Vec<&str> = draft.columns.keys().map(String::as_str).take(20).collect();
     let what =
         format!("table {} has no column {} (it has {})", draft.name, name.text, known.join(", "));
-    invalid(name.location, what)
+    Error::invalid(name.location, what)
 }
 
 pub(super) fn add_columns(
@@ -41,7 +44,7 @@ pub(super) fn add_columns(
                 continue;
             }
             let what = format!("table {} has a column {} already", draft.name, column.name.text);
-            return Err(invalid(column.name.location, what));
+            return Err(Error::invalid(column.name.location, what));
         }
         let kind = if column.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         let added = ColumnDraft {
@@ -67,7 +70,7 @@ pub(super) fn drop_column(
     };
     if column.kind.is_key() {
         let what = format!("column {} is part of the primary key and cannot be dropped", name.text);
-        return Err(invalid(name.location, what));
+        return Err(Error::invalid(name.location, what));
     }
     let dropped = DroppedDraft {
         name: name.text.clone(),
@@ -86,7 +89,7 @@ pub(super) fn drop_column(
 pub(super) fn rename(draft: &mut TableDraft, from: &Name, to: Name, if_exists: bool) -> Result<()> {
     if draft.columns.contains_key(&to.text) {
         let what = format!("table {} has a column {} already", draft.name, to.text);
-        return Err(invalid(to.location, what));
+        return Err(Error::invalid(to.location, what));
     }
     match draft.columns.remove(&from.text) {
         Some(column) => {
@@ -108,7 +111,7 @@ pub(super) fn set_primary_key(draft: &mut TableDraft, key: &PrimaryKey) -> Resul
             };
             if column.kind != ColumnKind::Regular {
                 let what = format!("column {} cannot be in the primary key (again)", name.text);
-                return Err(invalid(name.location, what));
+                return Err(Error::invalid(name.location, what));
             }
             column.kind = kind;
             column.position = position;
@@ -128,7 +131,7 @@ pub(super) fn set_properties(draft: &mut TableDraft, properties: &Properties) ->
                     "CLUSTERING ORDER BY names {}, which is no clustering column",
                     name.text
                 );
-                return Err(invalid(name.location, what));
+                return Err(Error::invalid(name.location, what));
             }
         }
     }

@@ -14,8 +14,7 @@ pub const CQL_VERSION: &str = "3.4.7";
 pub const NATIVE_PROTOCOL_VERSION: &str = "5";
 pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 
-/// The data centre and rack of Cassandra's `SimpleSnitch`.
-pub const DATA_CENTER: &str = "datacenter1";
+/// The rack of Cassandra's `SimpleSnitch`.
 pub const RACK: &str = "rack1";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

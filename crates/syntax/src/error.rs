@@ -38,6 +38,10 @@ impl Error {
         }
     }
 
+    pub fn invalid(location: Location, what: impl Into<String>) -> Error {
+        Error::Invalid { location, what: what.into() }
+    }
+
     pub fn invalid_request(message: impl Into<String>) -> Error {
         Error::InvalidRequest(message.into())
     }

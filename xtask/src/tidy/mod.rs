@@ -1,5 +1,6 @@
 //! `cargo x tidy`: the rules of CONTRIBUTING.md that a machine can check.
 
+mod circles;
 mod floors;
 mod libraries;
 mod mask;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::mask;
 use super::unused::{self, Source};
+use super::{circles, mask};
 use crate::{Result, repository};
 
 const FUNCTION_LINES: usize = 70;
@@ -43,6 +43,7 @@ pub(super) fn check() -> Result<Vec<String>> {
         unused.push(Source { shown, text, code, is_production });
     }
     findings.extend(unused::check(&unused));
+    findings.extend(circles::check(&unused));
     Ok(findings)
 }
 

@@ -12,8 +12,7 @@ use std::path::Path;
 
 use halcyon_io::Disk;
 
-use super::replicas::{Replicas, SSTableFiles, file_prefix, find, logs_in};
-use super::transaction::absolute;
+use super::replicas::{Replicas, SSTableFiles, absolute, file_prefix, find, logs_in};
 use crate::Result;
 
 /// The file-name prefixes (`oa-1-big-`) of SSTables in a directory that are not live according to a transaction log.

@@ -224,3 +224,8 @@ fn refusal(path: PathBuf, line: usize, what: &str) -> Error {
                 then delete the log and its replicas in other data directories";
     Error::TransactionLog { path, line, what: format!("{what}. {cure}") }
 }
+
+/// Makes a path absolute without resolving links.
+pub(super) fn absolute(directory: &Path) -> PathBuf {
+    std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf())
+}

@@ -10,7 +10,7 @@ use halcyon_io::Disk;
 use halcyon_sstable::{Component, Descriptor, Error as SSTableError, Format};
 
 use super::recovery::{delete, remove_log};
-use super::replicas::find;
+use super::replicas::{absolute, find};
 use super::{Record, RecordType};
 use crate::Result;
 
@@ -202,11 +202,6 @@ impl Transaction {
         }
         Ok(())
     }
-}
-
-/// Makes a path absolute without resolving links.
-pub(super) fn absolute(directory: &Path) -> PathBuf {
-    std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf())
 }
 
 fn absolute_prefix(descriptor: &Descriptor) -> String {

@@ -22,7 +22,7 @@ use halcyon_stream::TableId;
 use crate::engine::Engine;
 use crate::memtable::{Memtable, Slot};
 use crate::options::DiskFailurePolicy;
-use crate::report::metrics::{add, subtract};
+use crate::report::counter::{add, subtract};
 use crate::shard::{Shard, ShardTable};
 use crate::store::Store;
 use crate::{Error, Result};

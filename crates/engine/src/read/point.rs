@@ -27,7 +27,7 @@ use super::sstable::{Access, SSTableStream};
 use super::{Plan, Snapshot, Source, Sources};
 use crate::Result;
 use crate::memtable::{Collector, MemtableStream, Partition};
-use crate::report::metrics::add;
+use crate::report::counter::add;
 use crate::version::LiveSSTable;
 
 /// SSTables that one read waits for at the same time.

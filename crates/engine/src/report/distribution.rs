@@ -112,8 +112,8 @@ impl Distribution {
         let counts = self.0.get_or_init(|| Box::new(Counts::at(now)));
         let second = seconds(now);
         let weight = counts.weight(second);
-        crate::report::metrics::add(&counts.count, 1);
-        crate::report::metrics::add(&counts.weights[bucket(value)], weight);
+        crate::report::counter::add(&counts.count, 1);
+        crate::report::counter::add(&counts.weights[bucket(value)], weight);
         counts.add_recent(second);
     }
 }

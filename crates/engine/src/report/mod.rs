@@ -1,5 +1,6 @@
 //! What the server shows of the engine: counters, distributions, failures, events.
 
+pub(crate) mod counter;
 pub(crate) mod distribution;
 pub(crate) mod events;
 pub(crate) mod health;

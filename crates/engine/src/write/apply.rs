@@ -14,7 +14,8 @@ use halcyon_commitlog::{Append, SyncMode};
 use halcyon_stream::{Mutation, TableId};
 
 use crate::memtable::Pin;
-use crate::report::metrics::{Measure, add, lower};
+use crate::report::counter::{add, lower};
+use crate::report::metrics::Measure;
 use crate::shard::{Shard, ShardTable};
 use crate::{Error, Result};
 

@@ -8,8 +8,8 @@
 //!    would read the tombstones of all batches that succeeded.
 //! 4. At start, all rows of the table are replayed. Writes carry their timestamps, so applying them twice does no harm. What was written
 //!    to a table before it was truncated is left out.
-//! 5. Under `periodic`, where a power failure takes what is not synced, the row is synced before the parts are applied, and the parts before
-//!    the row is deleted. The client waits for the first only; batches share both.
+//! 5. Under `periodic`, where a power failure loses unsynced records, the row is synced before the parts are applied, and the parts before
+//!    the row is deleted. The client waits for the first sync only; batches share both.
 //! 6. At the end the table is emptied, not flushed: Cassandra keeps it in an order of its own (`LocalPartitioner`), and does not start on
 //!    a directory where it has another one.
 

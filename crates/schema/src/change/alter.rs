@@ -7,12 +7,13 @@ use halcyon_model::request::SchemaAction;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
 
 use super::column_type::{expand_user_types, resolve};
+use super::context::{
+    Change, Context, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
+};
 use super::table::{
     check_counters, counter_ttl, event, is_counter, masking_is_off, useless_static,
 };
-use super::{
-    Change, Context, forbidden, invalid, keyspace_name, table_options, unchanged, with_keyspace,
-};
+use super::table_options;
 use crate::catalog::{Catalog, Keyspace, TableKind, refuse_derived};
 use halcyon_syntax::ast::{ColumnText, Name, QualifiedName, TableChange};
 use halcyon_syntax::{Error, Result};

@@ -3,7 +3,7 @@
 use halcyon_model::CqlType;
 use halcyon_model::types::{TypeError, UserType};
 
-use super::invalid;
+use super::context::invalid;
 use crate::catalog::Keyspace;
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::TypeText;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, Context, existing, forbidden, invalid, unchanged, with_keyspace};
+use super::context::{Change, Context, existing, forbidden, invalid, unchanged, with_keyspace};
 use crate::catalog::{Catalog, Keyspace};
 use crate::system;
 use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};

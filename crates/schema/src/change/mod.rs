@@ -1,13 +1,14 @@
-//! What a schema statement makes of a catalog.
+//! Schema statements: each makes a new catalog from the current one.
 //!
-//! 1. Names are looked up; what may not be changed is refused (`forbidden`).
-//! 2. The statement's own file makes a new keyspace of the old one, or Cassandra's error.
-//! 3. The caller writes what differs (`rows::difference`) and makes the new catalog current.
+//! 1. Names are looked up; changes of system and virtual keyspaces are refused (`context::forbidden`).
+//! 2. The statement's own file makes a new keyspace from the old one, or Cassandra's error.
+//! 3. The caller writes the rows that differ (`rows::difference`) and makes the new catalog current.
 //!
 //! Errors and their order are Cassandra's.
 
 mod alter;
 mod column_type;
+mod context;
 mod keyspace;
 mod table;
 mod table_options;
@@ -16,38 +17,13 @@ mod user_type;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use halcyon_model::options::{Compaction, MapOption};
-
-use crate::catalog::{Catalog, Keyspace};
-use crate::rows::{self, WriteTime};
-use crate::system;
-use halcyon_model::request::SchemaChange;
 use halcyon_syntax::ast::{QualifiedName, StatementKind};
 use halcyon_syntax::{Error, Result};
 
-/// What a statement is executed in.
-#[derive(Debug, Clone)]
-pub struct Context<'a> {
-    /// Set by USE.
-    pub keyspace: Option<&'a str>,
-    /// The one that this node is in: NetworkTopologyStrategy's `replication_factor` means it.
-    pub data_center: &'a str,
-    /// For a table that says none.
-    pub default_compaction: Option<&'a MapOption<Compaction>>,
-    /// For a table that says none: a time-based UUID that nothing else has.
-    pub table_id: [u8; 16],
-    pub at: WriteTime,
-}
-
-#[derive(Debug, Clone)]
-pub struct Change {
-    pub catalog: Catalog,
-    /// `None`: there was nothing to do.
-    pub event: Option<SchemaChange>,
-    pub warnings: Vec<String>,
-}
+pub use self::context::{Change, Context};
+use self::context::{keyspace_name, unchanged};
+use crate::catalog::Catalog;
+use crate::rows;
 
 /// Executes a schema statement on a catalog.
 pub fn change(
@@ -89,7 +65,7 @@ fn dispatch(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>)
     }
 }
 
-/// What has no implementation yet, and dropping what there can therefore be none of.
+/// Objects that are not supported yet: creating one is refused, and dropping one does not find it.
 fn other(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>) -> Result<Change> {
     use StatementKind as Kind;
     let unsupported = |what: &str| Err(Error::NotSupportedYet(what.to_owned()));
@@ -123,46 +99,4 @@ fn other(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>) ->
         }
         _ => Err(Error::invalid_request("no schema statement")),
     }
-}
-
-fn unchanged(catalog: &Catalog) -> Change {
-    Change { catalog: catalog.clone(), event: None, warnings: Vec::new() }
-}
-
-/// A catalog with one keyspace in another state.
-fn with_keyspace(catalog: &Catalog, keyspace: Keyspace, event: SchemaChange) -> Change {
-    let mut catalog = catalog.clone();
-    catalog.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
-    Change { catalog, event: Some(event), warnings: Vec::new() }
-}
-
-fn invalid(message: String) -> Error {
-    Error::InvalidRequest(message)
-}
-
-/// The keyspace that a name means.
-fn keyspace_name<'a>(name: &'a QualifiedName, context: &Context<'a>) -> Result<&'a str> {
-    name.keyspace.as_deref().or(context.keyspace).ok_or_else(|| {
-        Error::invalid_request(
-            "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename",
-        )
-    })
-}
-
-/// Refuses to change what belongs to the system (`ClientState.ensurePermission`). `what` is done to `resource`.
-fn forbidden(catalog: &Catalog, keyspace: &str, what: &str, resource: &str) -> Result<()> {
-    if system::is_local(keyspace) || catalog.is_virtual(keyspace) {
-        let message = format!("{keyspace} keyspace is not user-modifiable.");
-        return Err(Error::Unauthorized(message));
-    }
-    if system::is_replicated_system(keyspace) && !resource.is_empty() {
-        return Err(Error::Unauthorized(format!("Cannot {what} <{resource}>")));
-    }
-    Ok(())
-}
-
-fn existing<'a>(catalog: &'a Catalog, keyspace: &str) -> Result<&'a Arc<Keyspace>> {
-    catalog
-        .keyspace(keyspace)
-        .ok_or_else(|| invalid(format!("Keyspace '{keyspace}' doesn't exist")))
 }

@@ -8,10 +8,10 @@ use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::{ColumnDef, TableSchema};
 
 use super::column_type::resolve;
-use super::{
-    Change, Context, existing, forbidden, invalid, keyspace_name, table_options, unchanged,
-    with_keyspace,
+use super::context::{
+    Change, Context, existing, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
+use super::table_options;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_syntax::ast::{CreateTable, Name, PrimaryKey, QualifiedName};
 use halcyon_syntax::{Error, Result};

@@ -9,7 +9,7 @@ use halcyon_model::schema::ColumnDef;
 use halcyon_model::types::{UserType, quote_identifier_if_needed};
 
 use super::column_type::{mentions, resolve};
-use super::{
+use super::context::{
     Change, Context, existing, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
 use crate::catalog::{Catalog, Keyspace, Table};

@@ -9,7 +9,7 @@ use halcyon_model::token::murmur3_hash;
 use halcyon_model::types::UserType;
 
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
-use crate::system;
+use crate::system::is_local;
 
 /// Cells by column.
 pub(super) type Cells = BTreeMap<&'static str, Vec<u8>>;
@@ -181,7 +181,7 @@ fn table_cells(table: &Table) -> Cells {
 pub(crate) fn version(catalog: &Catalog) -> [u8; 16] {
     let mut bytes = Vec::new();
     for (name, of) in &catalog.keyspaces {
-        if system::is_local(name) || of.is_virtual {
+        if is_local(name) || of.is_virtual {
             continue;
         }
         push_framed(&mut bytes, name.as_bytes());

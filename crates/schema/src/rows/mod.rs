@@ -17,7 +17,6 @@ mod write;
 use std::collections::BTreeMap;
 
 pub(crate) use described::version;
-pub(crate) use read::catalog;
 pub use read::table;
 pub use write::{WriteTime, difference};
 

@@ -239,8 +239,15 @@ pub fn table(rows: &SchemaRows, keyspace: &str, name: &str) -> Result<Option<Tab
     of.table(keyspace, row, &types).map(Some)
 }
 
+impl Catalog {
+    /// The catalog of the live rows of `system_schema`, with the system's own keyspaces.
+    pub fn from_rows(rows: &SchemaRows) -> Result<Catalog> {
+        catalog(rows)
+    }
+}
+
 /// All keyspaces of the rows, and the system's own.
-pub(crate) fn catalog(rows: &SchemaRows) -> Result<Catalog> {
+fn catalog(rows: &SchemaRows) -> Result<Catalog> {
     let mut catalog = system::system_tables();
     let all = by_keyspace(rows);
     let none = KeyspaceRows::default();

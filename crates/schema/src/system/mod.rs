@@ -4,12 +4,16 @@
 //! Options that have their defaults are left out of the texts. A table's id is the name-based UUID of keyspace and table, as
 //! Cassandra makes it.
 
+mod names;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::Schema;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use crate::{Error, Result};
+
+pub use names::{is_local, is_replicated_system};
 
 struct System {
     keyspace: &'static str,
@@ -44,16 +48,6 @@ const SYSTEM: [System; 5] = [
         replication: (SIMPLE, Some("2")),
     },
 ];
-
-/// Keyspaces that exist once per node and that no statement can change.
-pub fn is_local(keyspace: &str) -> bool {
-    keyspace == "system" || keyspace == "system_schema"
-}
-
-/// Keyspaces whose tables no statement can change, though their replication can be.
-pub fn is_replicated_system(keyspace: &str) -> bool {
-    matches!(keyspace, "system_auth" | "system_distributed" | "system_traces")
-}
 
 /// The keyspaces with storage that every node has: `system`, `system_schema`, …
 pub fn system_tables() -> Catalog {

@@ -15,9 +15,10 @@ use halcyon_model::byte_comparable::{encode_decorated_key, encode_key, encode_po
 use halcyon_model::bytes::Put;
 use halcyon_model::{Clusterings, DecoratedKey, DeletionTime, Partitioner};
 
+use super::output::Output;
 use super::payload::{MAX_ROW_OFFSET, PartitionPayload, PartitionPosition, RowPayload};
 use super::separator::{sentinel, separator, shared_prefix};
-use super::trie_writer::{Output, TrieWriter};
+use super::trie_writer::TrieWriter;
 use crate::format::deletion_time::write_deletion_time;
 use crate::row_index::{Block, IndexEntry, IndexSummary};
 use crate::{Error, Result};

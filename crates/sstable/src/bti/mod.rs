@@ -11,6 +11,7 @@ mod describe;
 mod index_writer;
 mod node;
 mod node_writer;
+mod output;
 mod partition_index;
 mod payload;
 mod row_index_entry;

@@ -10,8 +10,8 @@
 //! ```
 
 use super::node::NodeKind::{self, *};
+use super::output::Output;
 use super::payload::Payload;
-use super::trie_writer::Output;
 
 const REACH: [u32; 8] = [4, 8, 12, 16, 24, 32, 40, 64];
 const SINGLE: [NodeKind; 8] =

@@ -25,34 +25,9 @@
 
 use super::node::PAGE;
 use super::node_writer::Node;
+use super::output::Output;
 use super::payload::Payload;
 use crate::{Error, Result};
-
-/// The end of a component: the bytes that the caller has not drained yet, and the offset of the next byte.
-#[derive(Debug)]
-pub(crate) struct Output<'a> {
-    pub(crate) bytes: &'a mut Vec<u8>,
-    pub(crate) position: &'a mut u64,
-}
-
-impl Output<'_> {
-    pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        let before = self.bytes.len();
-        write(self.bytes);
-        *self.position += (self.bytes.len() - before) as u64;
-    }
-
-    fn left_in_page(&self) -> usize {
-        PAGE - (*self.position % PAGE as u64) as usize
-    }
-
-    fn pad_to_page(&mut self) {
-        let left = self.left_in_page();
-        if left < PAGE {
-            self.append(|bytes| bytes.resize(bytes.len() + left, 0));
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct TrieWriter<P> {

@@ -1,4 +1,4 @@
-//! A place in the tokens, and the small steps that every rule of the grammar is made of.
+//! The parser's position in the tokens, and the steps from which the rules of the grammar are composed.
 //!
 //! Errors speak as Cassandra's do, so a rule says not only what it expected but also where the choice was made that
 //! nothing fitted (`no_viable`): Cassandra's parser looks ahead, and shows the token from which it looked.
@@ -8,6 +8,13 @@ use super::words;
 use crate::ast::{Name, QualifiedName};
 use crate::error::{Error, Result};
 use crate::lexer::{Location, Token, TokenKind};
+
+/// Deepest nesting of types and literals.
+pub(super) const MAX_NESTING: usize = 100;
+
+/// Longest chain of operators, fields and subscripts. Cassandra has no limit of its own: its parser fails with the JVM's stack,
+/// at some thousands.
+pub(super) const MAX_HEIGHT: usize = 250;
 
 pub(super) struct Cursor<'a> {
     text: &'a str,
@@ -104,8 +111,8 @@ impl<'a> Cursor<'a> {
 
     /// Runs a rule one level deeper; nesting is bounded so that no text can exhaust the stack.
     pub(super) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= super::MAX_NESTING {
-            let what = format!("terms and types nest deeper than {}", super::MAX_NESTING);
+        if self.depth >= MAX_NESTING {
+            let what = format!("terms and types nest deeper than {}", MAX_NESTING);
             return Err(Error::Invalid { location: self.location(), what });
         }
         let siblings = std::mem::take(&mut self.height);
@@ -119,10 +126,10 @@ impl<'a> Cursor<'a> {
     /// Counts one more node on top of what this level has parsed. A chain (`a + b + c`, `a.b.c`) is parsed in a loop, but its
     /// tree is as deep as the chain is long, and preparing, printing and dropping it recurse.
     pub(super) fn wrap(&mut self) -> Result<()> {
-        if self.height >= super::MAX_HEIGHT {
+        if self.height >= MAX_HEIGHT {
             let what = format!(
                 "more than {} operators, fields or subscripts follow each other in one expression",
-                super::MAX_HEIGHT
+                MAX_HEIGHT
             );
             return Err(Error::Invalid { location: self.location(), what });
         }

@@ -1,6 +1,7 @@
 //! Scripts: schema files, snapshots' `schema.cql`, what `DESCRIBE` printed, with commands of `cqlsh` between.
 
-use super::{Cursor, statement};
+use super::cursor::Cursor;
+use super::statement::statement;
 use crate::ast::{Statement, StatementKind};
 use crate::error::Result;
 use crate::lexer::{TokenKind, tokens};

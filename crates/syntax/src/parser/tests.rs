@@ -63,8 +63,8 @@ fn any_text_is_survived() {
     }
     for (link, is_term) in [(" + 1", true), (" * 1", true), (".b", false), ("[0]", false)] {
         let chain = |links: usize| format!("SELECT a{} FROM t", link.repeat(links));
-        assert!(parse_statement(&chain(super::MAX_HEIGHT - 2)).is_ok(), "{link}");
-        assert!(parse_statement(&chain(super::MAX_HEIGHT + 1)).is_err(), "{link}");
+        assert!(parse_statement(&chain(super::cursor::MAX_HEIGHT - 2)).is_ok(), "{link}");
+        assert!(parse_statement(&chain(super::cursor::MAX_HEIGHT + 1)).is_err(), "{link}");
         assert!(parse_statement(&chain(100_000)).is_err(), "{link}");
         if is_term {
             let term = format!("UPDATE t SET a = 1{} WHERE k = 0", link.repeat(100_000));

@@ -1,7 +1,6 @@
 //! Types as text, and the statements about user types.
 
-use super::MAX_NESTING;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, MAX_NESTING};
 use super::words;
 use crate::ast::{CreateType, Name, QualifiedName, StatementKind, TypeChange, TypeText};
 use crate::error::{Error, Result};

@@ -6,29 +6,13 @@ use halcyon_model::bytes::Put;
 use halcyon_model::{CqlType, Cursor};
 
 use super::times::time;
-use super::{RowValues, Selector};
-use crate::plan::execution::Execution;
+use super::{Evaluation, Selector};
 use crate::plan::value::collection::{put_value, sorted_collection};
 use halcyon_syntax::Result;
-
-/// What a selector may see.
-#[derive(Debug, Clone, Copy)]
-pub struct Evaluation<'a> {
-    pub row: &'a RowValues,
-    /// Of `Selection::terms`.
-    pub terms: &'a [Option<Vec<u8>>],
-    /// Results of `Selection::aggregates`; empty while their arguments are evaluated.
-    pub aggregates: &'a [Option<Vec<u8>>],
-    pub execution: Execution<'a>,
-}
 
 type Value<'a> = Option<Cow<'a, [u8]>>;
 
 impl<'a> Evaluation<'a> {
-    pub(super) fn term(&self, index: usize) -> Option<&'a [u8]> {
-        self.terms.get(index)?.as_deref()
-    }
-
     fn all(&self, selectors: &'a [Selector]) -> Result<Vec<Value<'a>>> {
         selectors.iter().map(|selector| selector.evaluate(self)).collect()
     }

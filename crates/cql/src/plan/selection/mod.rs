@@ -7,6 +7,7 @@
 //!    first row.
 
 mod evaluate;
+mod evaluation;
 mod names;
 mod prepare;
 mod row;
@@ -18,7 +19,7 @@ use crate::plan::functions::Function;
 use crate::plan::term::Term;
 use halcyon_schema::catalog::ColumnRef;
 
-pub use evaluate::Evaluation;
+pub use evaluation::Evaluation;
 pub use prepare::{Item, Preparing};
 pub use row::{CellTime, RowValues};
 

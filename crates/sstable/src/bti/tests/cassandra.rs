@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use halcyon_model::{DecodeError, DeletionTime};
 
-use crate::bti::trie_writer::{Output, TrieWriter};
+use crate::bti::output::Output;
+use crate::bti::trie_writer::TrieWriter;
 use crate::bti::{Node, NodeKind, PAGE, RowPayload, TrieCursor};
 use crate::row_index::IndexSource;
 use crate::row_index::testing::{Numbers, now};

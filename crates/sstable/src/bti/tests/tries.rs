@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::bti::trie_writer::{Output, TrieWriter};
+use crate::bti::output::Output;
+use crate::bti::trie_writer::TrieWriter;
 use crate::bti::{Node, NodeKind, PAGE, Payload, RowPayload, TrieCursor};
 use crate::row_index::testing::{Memory, Numbers, now, seed};
 

@@ -1,0 +1,81 @@
+//! The context and the result of a schema statement, and the checks that several statements share.
+
+use std::sync::Arc;
+
+use halcyon_model::options::{Compaction, MapOption};
+use halcyon_model::request::SchemaChange;
+use halcyon_syntax::ast::QualifiedName;
+use halcyon_syntax::{Error, Result};
+
+use crate::catalog::{Catalog, Keyspace};
+use crate::rows::WriteTime;
+use crate::system;
+
+/// The session and the node that execute a statement.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// Set by USE.
+    pub keyspace: Option<&'a str>,
+    /// This node's data centre: NetworkTopologyStrategy's `replication_factor` means it.
+    pub data_center: &'a str,
+    /// For a table whose statement has no compaction.
+    pub default_compaction: Option<&'a MapOption<Compaction>>,
+    /// For a table whose statement has no id: a time-based UUID, unique.
+    pub table_id: [u8; 16],
+    pub at: WriteTime,
+}
+
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub catalog: Catalog,
+    /// `None`: nothing has changed.
+    pub event: Option<SchemaChange>,
+    pub warnings: Vec<String>,
+}
+
+pub(super) fn unchanged(catalog: &Catalog) -> Change {
+    Change { catalog: catalog.clone(), event: None, warnings: Vec::new() }
+}
+
+/// A catalog with one keyspace in another state.
+pub(super) fn with_keyspace(catalog: &Catalog, keyspace: Keyspace, event: SchemaChange) -> Change {
+    let mut catalog = catalog.clone();
+    catalog.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
+    Change { catalog, event: Some(event), warnings: Vec::new() }
+}
+
+pub(super) fn invalid(message: String) -> Error {
+    Error::InvalidRequest(message)
+}
+
+/// The keyspace that a name means.
+pub(super) fn keyspace_name<'a>(name: &'a QualifiedName, context: &Context<'a>) -> Result<&'a str> {
+    name.keyspace.as_deref().or(context.keyspace).ok_or_else(|| {
+        Error::invalid_request(
+            "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename",
+        )
+    })
+}
+
+/// Refuses to change what belongs to the system (`ClientState.ensurePermission`). `what` is done to `resource`.
+pub(super) fn forbidden(
+    catalog: &Catalog,
+    keyspace: &str,
+    what: &str,
+    resource: &str,
+) -> Result<()> {
+    if system::is_local(keyspace) || catalog.is_virtual(keyspace) {
+        let message = format!("{keyspace} keyspace is not user-modifiable.");
+        return Err(Error::Unauthorized(message));
+    }
+    if system::is_replicated_system(keyspace) && !resource.is_empty() {
+        return Err(Error::Unauthorized(format!("Cannot {what} <{resource}>")));
+    }
+    Ok(())
+}
+
+pub(super) fn existing<'a>(catalog: &'a Catalog, keyspace: &str) -> Result<&'a Arc<Keyspace>> {
+    catalog
+        .keyspace(keyspace)
+        .ok_or_else(|| invalid(format!("Keyspace '{keyspace}' doesn't exist")))
+}

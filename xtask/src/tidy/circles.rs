@@ -1,0 +1,293 @@
+//! Finds files of one crate that import each other in a circle: none of them can be read, tested or moved without the others.
+//!
+//! 1. A file is a module. Its imports are the paths in its code that begin with `crate`, `super`, `self` or the name of a child module.
+//! 2. A path is resolved to the file that defines its item: modules are followed by name, `pub use` by the item.
+//! 3. A `pub use` is not an import itself: a parent that declares and re-exports its children does not depend on them.
+//! 4. Circles are the strongly connected components of this graph.
+//!
+//! Methods are called without a path, so a file may depend on another without naming it. That is not found.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+
+use super::unused::Source;
+
+/// How many files of a crate are in circles. A number may fall, not rise, and a crate that is not listed has none: these circles are older
+/// than the check. The programs' are closed by what `main.rs` defines for all files, the others by a central type (`Engine`, `Coordinator`,
+/// `Connection`, `Disk`, `SSTableReader`) that calls the files which take it as a parameter.
+const KNOWN: [(&str, usize); 10] = [
+    ("bench", 46),
+    ("crates/commitlog", 6),
+    ("crates/engine", 16),
+    ("crates/halcyon", 8),
+    ("crates/io", 16),
+    ("crates/query", 11),
+    ("crates/server", 41),
+    ("crates/sstable", 14),
+    ("oracle", 5),
+    ("xtask", 12),
+];
+
+/// A module's path within its crate; empty for `lib.rs` and `main.rs`.
+type Module = Vec<String>;
+type Graph = BTreeMap<Module, BTreeSet<Module>>;
+
+#[derive(Default)]
+struct File {
+    shown: String,
+    /// Paths that the code names, in segments.
+    paths: Vec<Vec<String>>,
+    /// The path behind each re-exported name.
+    exports: BTreeMap<String, Vec<String>>,
+    globs: Vec<Vec<String>>,
+}
+
+pub(super) fn check(sources: &[Source]) -> Vec<String> {
+    let mut crates: BTreeMap<String, BTreeMap<Module, File>> = BTreeMap::new();
+    for source in sources.iter().filter(|source| source.is_production) {
+        if let Some((root, module)) = module_of(&source.shown) {
+            let file = read(source.shown.display().to_string(), &source.code);
+            crates.entry(root).or_default().insert(module, file);
+        }
+    }
+    let findings = crates.iter().flat_map(|(root, files)| {
+        let known = KNOWN.iter().find(|(of, _)| of == root).map_or(0, |(_, count)| *count);
+        against(root, known, &circles(files))
+    });
+    findings.collect()
+}
+
+/// The crate and the module path of `crates/sstable/src/read/mod.rs`.
+fn module_of(path: &Path) -> Option<(String, Module)> {
+    let text = path.with_extension("");
+    let (root, module) = text.to_str()?.split_once("/src/")?;
+    let mut module: Module = module.split('/').map(str::to_owned).collect();
+    if module.last().is_some_and(|last| ["lib", "main", "mod"].contains(&last.as_str())) {
+        module.pop();
+    }
+    Some((root.to_owned(), module))
+}
+
+fn read(shown: String, code: &str) -> File {
+    let mut file = File { shown, ..File::default() };
+    let mut rest = code;
+    let mut others = String::new();
+    while let Some((before, start, is_export)) = next_use(rest) {
+        others.push_str(before);
+        let end = start.find(';').unwrap_or(start.len());
+        let (tree, after) = start.split_at(end);
+        for (path, name) in leaves(tree) {
+            match (is_export, name.as_str()) {
+                (true, "*") => file.globs.push(path),
+                (true, _) => _ = file.exports.insert(name, path),
+                (false, _) => file.paths.push(path),
+            }
+        }
+        rest = after;
+    }
+    others.push_str(rest);
+    file.paths.extend(inline_paths(&others));
+    file
+}
+
+/// The text before the next `use`, the text after it, and whether it is a re-export.
+fn next_use(code: &str) -> Option<(&str, &str, bool)> {
+    let starts = code.match_indices("use ");
+    let mut words = starts.filter(|(at, _)| {
+        let before = code.get(..*at).unwrap_or_default().chars().next_back();
+        before.is_none_or(|letter| letter.is_whitespace())
+    });
+    let (at, word) = words.next()?;
+    let (before, after) = (code.get(..at)?, code.get(at + word.len()..)?);
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    Some((before, after, line.trim_start().starts_with("pub")))
+}
+
+/// The paths of a `use` tree, each with the name that it brings into scope.
+fn leaves(tree: &str) -> Vec<(Vec<String>, String)> {
+    let tree = tree.trim();
+    let Some((prefix, group)) = tree.split_once('{') else {
+        let (path, alias) = tree.split_once(" as ").unwrap_or((tree, ""));
+        let path: Vec<String> = path.split("::").map(|part| part.trim().to_owned()).collect();
+        let name = if alias.is_empty() { path.last().cloned() } else { Some(alias.to_owned()) };
+        return vec![(path, name.unwrap_or_default())];
+    };
+    let group = group.trim_end().strip_suffix('}').unwrap_or(group);
+    let prefix: Vec<String> =
+        prefix.split("::").map(|part| part.trim().to_owned()).filter(|p| !p.is_empty()).collect();
+    let of_group = |(path, name): (Vec<String>, String)| {
+        let is_self = path.first().is_some_and(|first| first == "self");
+        let name = if is_self { prefix.last().cloned().unwrap_or_default() } else { name };
+        let path = path.into_iter().filter(|part| !is_self || part != "self");
+        (prefix.iter().cloned().chain(path).collect(), name)
+    };
+    split_group(group).into_iter().flat_map(leaves).map(of_group).collect()
+}
+
+/// Splits at the commas that are in no inner group.
+fn split_group(group: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0_u32, 0, Vec::new());
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.extend(group.get(start..at));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.extend(group.get(start..));
+    parts.retain(|part| !part.trim().is_empty());
+    parts
+}
+
+/// Paths of two or more segments in expressions and types.
+fn inline_paths(code: &str) -> Vec<Vec<String>> {
+    let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+    // `pub(in crate::plan)` names the module that may see an item; it imports nothing.
+    let code = code.split("pub(in ").map(|part| part.trim_start_matches(is_path));
+    let texts = code.flat_map(|part| part.split(|letter| !is_path(letter)));
+    let texts = texts.filter(|text| text.contains("::"));
+    let segments = texts.map(|text| text.split("::").map(str::to_owned).collect::<Vec<_>>());
+    segments.filter(|path| path.first().is_some_and(|first| !first.is_empty())).collect()
+}
+
+/// The findings of one crate: its circles, if more files are in them than are known.
+fn against(root: &str, known: usize, circles: &[Circle]) -> Vec<String> {
+    let count: usize = circles.iter().map(|circle| circle.count).sum();
+    let found = circles.iter().map(|Circle { count, example }| {
+        format!("{root}: {count} files import each other, e.g. {}", example.join(" → "))
+    });
+    match count.cmp(&known) {
+        Ordering::Greater => found.collect(),
+        Ordering::Less => vec![format!("{root}: {count} files are in circles, KNOWN says {known}")],
+        Ordering::Equal => Vec::new(),
+    }
+}
+
+/// A strongly connected component.
+struct Circle {
+    count: usize,
+    /// The shortest circle through its first file.
+    example: Vec<String>,
+}
+
+fn circles(files: &BTreeMap<Module, File>) -> Vec<Circle> {
+    let mut graph = Graph::new();
+    for (module, file) in files {
+        let targets = file.paths.iter().filter_map(|path| resolve(files, module, path, 0));
+        graph.insert(module.clone(), targets.filter(|target| target != module).collect());
+    }
+    let reach: BTreeMap<&Module, BTreeMap<&Module, &Module>> =
+        graph.keys().map(|module| (module, reachable(&graph, module))).collect();
+    let shown = |module: &Module| files.get(module).map(|file| file.shown.clone());
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    for (module, reached) in &reach {
+        if !reached.contains_key(*module) || seen.contains(module) {
+            continue;
+        }
+        let returns =
+            |other: &&&Module| reach.get(*other).is_some_and(|of| of.contains_key(*module));
+        let component: Vec<&Module> = reached.keys().filter(returns).copied().collect();
+        let mut example = vec![*module];
+        while let Some(before) = example.last().and_then(|last| reached.get(last))
+            && before != module
+        {
+            example.push(before);
+        }
+        example.push(module);
+        let example = example.into_iter().rev().filter_map(shown).collect();
+        found.push(Circle { count: component.len(), example });
+        seen.extend(component);
+    }
+    found
+}
+
+/// Every module that `from` imports directly or not, with the module before it on the shortest path.
+fn reachable<'g>(graph: &'g Graph, from: &'g Module) -> BTreeMap<&'g Module, &'g Module> {
+    let mut found = BTreeMap::new();
+    let mut left = VecDeque::from([from]);
+    while let Some(next) = left.pop_front() {
+        for target in graph.get(next).into_iter().flatten() {
+            if !found.contains_key(target) {
+                found.insert(target, next);
+                left.push_back(target);
+            }
+        }
+    }
+    found
+}
+
+/// The file that defines the item of a path. The depth bounds re-exports that name each other.
+fn resolve(
+    files: &BTreeMap<Module, File>,
+    from: &Module,
+    path: &[String],
+    depth: u32,
+) -> Option<Module> {
+    let (first, mut rest) = path.split_first()?;
+    let mut module = match first.as_str() {
+        "crate" => Vec::new(),
+        "self" => from.clone(),
+        "super" => from.split_last()?.1.to_vec(),
+        child => {
+            let mut module = from.clone();
+            module.push(child.to_owned());
+            if !files.contains_key(&module) {
+                return None;
+            }
+            module
+        }
+    };
+    while let Some((next, after)) = rest.split_first() {
+        if next == "super" {
+            module.pop();
+        } else {
+            let mut child = module.clone();
+            child.push(next.clone());
+            if !files.contains_key(&child) {
+                break;
+            }
+            module = child;
+        }
+        rest = after;
+    }
+    let file = files.get(&module)?;
+    let (Some(item), true) = (rest.first(), depth < 8) else { return Some(module) };
+    if let Some(behind) = file.exports.get(item) {
+        return resolve(files, &module, behind, depth + 1);
+    }
+    Some(module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(shown: &str, code: &str) -> Source {
+        let (text, code) = (code.to_owned(), code.to_owned());
+        Source { shown: shown.into(), text, code, is_production: true }
+    }
+
+    /// Proves that a circle through a group, a re-export and an expression is found, and that a parent that only re-exports is in none.
+    #[test]
+    fn circles_of_files() {
+        let sources = [
+            source("crates/a/src/lib.rs", "mod x;\nmod y;\npub use x::X;\n"),
+            source("crates/a/src/x/mod.rs", "mod inner;\npub use inner::{Y as X, Z};\n"),
+            source("crates/a/src/x/inner.rs", "use std::{fmt, io};\nfn f() { crate::y::g() }\n"),
+            source("crates/a/src/y.rs", "use crate::{x::{self, Z}, w};\n"),
+            source("crates/b/src/lib.rs", "mod p;\nmod q;\nuse p::P;"),
+            source("crates/b/src/p.rs", "use super::q::Q;"),
+            source("crates/b/src/q.rs", ""),
+        ];
+        let files = "crates/a/src/x/inner.rs → crates/a/src/y.rs → crates/a/src/x/inner.rs";
+        assert_eq!(check(&sources), [format!("crates/a: 2 files import each other, e.g. {files}")]);
+        let known =
+            |known| against("crates/a", known, &[Circle { count: 2, example: vec![] }]).len();
+        assert_eq!((known(1), known(2), known(3)), (1, 0, 1));
+    }
+}

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::histogram::Histogram;
+use super::histogram::ByKind;
 use super::machine::Device;
 use crate::Result;
 
@@ -21,9 +21,6 @@ const INSTANCES: &str = "/sys/kernel/tracing/instances";
 const O_NONBLOCK: i32 = 0o4000;
 /// For each core: half a million requests.
 const BUFFER_KIB: &str = "65536";
-
-/// Histograms by kind: `read`, `write`, `flush`.
-pub(super) type ByKind = BTreeMap<String, Histogram>;
 
 pub(super) struct BlockTrace {
     instance: PathBuf,
@@ -34,6 +31,7 @@ pub(super) struct BlockTrace {
 struct Reading {
     /// By first sector: when, in µs.
     issued: BTreeMap<u64, u64>,
+    /// `read`, `write`, `flush`.
     seen: ByKind,
 }
 
@@ -142,6 +140,7 @@ impl Event<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::Histogram;
 
     #[test]
     fn events_pair_by_sector() {

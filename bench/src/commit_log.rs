@@ -5,32 +5,23 @@
 //! 3. The servers: single-row inserts, so many in flight, `batch`, `group`, `periodic`; one server at a time, Halcyon and Cassandra in
 //!    turn.
 
-use std::time::Duration;
-
 use halcyon_oracle::Version;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::Result;
-use crate::invocation::{Common, Invocation};
-use crate::load::{Load, Request, Table, Until};
-use crate::page::{Column, Page, plain, table};
-use crate::plot::{Bars, Section};
-use crate::process::CpuOf;
-use crate::programs::Programs;
+use crate::experiments::Listed;
+use crate::invocation::{Experiment, Invocation};
+use crate::load::{Load, Request, Table};
+use crate::page::Page;
 use crate::record::{Contender, Measurements, Record, Target};
 use crate::server::{Plan, Server, Sync};
 
-const BLOB: usize = 200;
-const ROWS: u64 = 1 << 40;
+const TABLE: Table = Table { name: "commit_log", rows: 1 << 40, blob: 200 };
+/// What `commitlog_bench` measures.
+const FIGURES: [&str; 4] = ["per_second", "p50_us", "p99_us", "cpu_us"];
 
-const COLUMNS: &[Column] = &[
-    Column::new("per second", "per_second", 0),
-    Column::new("p50 µs", "p50_us", 0),
-    Column::new("p99 µs", "p99_us", 0),
-    Column::new("CPU µs", "cpu_us", 2),
-];
-
-#[derive(clap::Args, Clone, Serialize)]
+#[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
     /// Seconds of each turn of a server
     #[arg(long, default_value_t = 6.0)]
@@ -54,33 +45,46 @@ pub(crate) struct Arguments {
     /// Seconds that Cassandra's JVM is warmed up in each mode
     #[arg(long, default_value_t = 20.0)]
     warm_up: f64,
-    #[command(flatten)]
-    #[serde(skip)]
-    common: Common,
 }
 
-pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
-    if arguments.common.tiny {
-        (arguments.seconds, arguments.rounds, arguments.records) = (0.3, 1, 400);
-        (arguments.segments, arguments.blocks) = (vec![1], vec![4]);
-        arguments.in_flight = 10;
+impl Experiment for Arguments {
+    const LISTED: Listed = Listed {
+        name: "E4",
+        asks: "How many durable writes does the commit log take?",
+        page: Self::page,
+    };
+    const DATA: &'static str = "commit_log";
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("halcyon-commitlog", "commitlog_bench")];
+
+    fn shrink(&mut self) {
+        (self.seconds, self.rounds, self.records) = (0.3, 1, 400);
+        (self.segments, self.blocks, self.in_flight) = (vec![1], vec![4], 10);
     }
-    let invocation = Invocation::begin("E4", &arguments.common, "data/commit_log", &arguments)?;
-    let programs = Programs::build_with_log(arguments.common.tiny)?;
-    let mut bench = Bench { arguments, invocation, programs, seed: 1 };
-    for _ in 0..bench.arguments.rounds {
-        bench.device()?;
-        bench.log_alone()?;
-        bench.invocation.write()?;
+
+    fn run(self, invocation: &mut Invocation) -> Result<()> {
+        let mut bench = Bench { arguments: &self, invocation, seed: 1 };
+        for _ in 0..self.rounds {
+            bench.device()?;
+            bench.log_alone()?;
+            bench.invocation.write()?;
+        }
+        bench.servers()
     }
-    bench.servers()?;
-    bench.invocation.end()
+
+    fn page(record: &mut Record) -> Result<Page> {
+        Ok(Page {
+            template: include_str!("../E4/page.md"),
+            targets: target(record).into_iter().collect(),
+            names: json!({ "blob": TABLE.blob }),
+            ..Page::default()
+        })
+    }
 }
 
-struct Bench {
-    arguments: Arguments,
-    invocation: Invocation,
-    programs: Programs,
+struct Bench<'a> {
+    arguments: &'a Arguments,
+    invocation: &'a mut Invocation,
     seed: u64,
 }
 
@@ -93,8 +97,12 @@ fn word(sync: Sync) -> &'static str {
     }
 }
 
+fn in_shards(shards: usize) -> String {
+    format!("{shards} shard{}", if shards == 1 { "" } else { "s" })
+}
+
 /// One run of the log without a server.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Alone {
     shards: usize,
     segment_mib: u64,
@@ -103,14 +111,13 @@ struct Alone {
     bytes: usize,
 }
 
-impl Bench {
+impl Bench<'_> {
     fn device(&mut self) -> Result<()> {
-        let dir = self.invocation.data.join("device");
-        for kib in self.arguments.blocks.clone() {
+        for kib in &self.arguments.blocks {
             let writes = self.arguments.records.min(4000).to_string();
             let words = ["device", &(kib << 10).to_string(), &writes].map(str::to_owned);
             let heading = format!("the device, blocks of {kib} KiB");
-            self.measured_alone(&dir, &words, &heading, &Contender::new("device", "direct"))?;
+            self.measured_alone("device", &words, &heading, &Contender::new("device", "direct"))?;
         }
         Ok(())
     }
@@ -120,24 +127,16 @@ impl Bench {
         let plain =
             Alone { shards: 1, segment_mib: 32, mode: "direct", sync: Sync::Batch, bytes: 256 };
         let mut runs = Vec::new();
-        for shards in self.arguments.shards.clone() {
-            for segment_mib in self.arguments.segments.clone() {
-                runs.push(Alone { shards, segment_mib, ..plain });
-            }
-            for (mode, sync) in ["direct", "standard"]
-                .into_iter()
-                .flat_map(|mode| Sync::ALL.map(|sync| (mode, sync)))
-            {
-                runs.push(Alone { shards, mode, sync, ..plain });
+        for shards in self.arguments.shards.iter().copied() {
+            let segments = self.arguments.segments.iter();
+            runs.extend(segments.map(|mib| Alone { shards, segment_mib: *mib, ..plain }));
+            for mode in ["direct", "standard"] {
+                runs.extend(Sync::ALL.map(|sync| Alone { shards, mode, sync, ..plain }));
             }
         }
         runs.extend([1024, 4096, 16_384].map(|bytes| Alone { bytes, ..plain }));
         for (number, run) in runs.iter().enumerate() {
-            let is_again = runs
-                .iter()
-                .take(number)
-                .any(|before| before.heading() == run.heading() && before.mode == run.mode);
-            if !is_again {
+            if !runs[..number].contains(run) {
                 self.one_alone(*run)?;
             }
         }
@@ -145,38 +144,43 @@ impl Bench {
     }
 
     fn one_alone(&mut self, run: Alone) -> Result<()> {
-        let dir = self.invocation.data.join("alone");
+        let Alone { shards, segment_mib, mode, sync, bytes } = run;
         // A window of 10 ms lets each writer have a hundred records a second.
-        let records = match run.sync {
+        let records = match sync {
             Sync::Group => self.arguments.records / 10,
-            _ if run.bytes > 256 => self.arguments.records / 4,
+            _ if bytes > 256 => self.arguments.records / 4,
             _ => self.arguments.records,
         };
         let words = [
             "one".to_owned(),
-            run.shards.to_string(),
-            (run.segment_mib << 20).to_string(),
-            run.mode.to_owned(),
-            word(run.sync).to_owned(),
+            shards.to_string(),
+            (segment_mib << 20).to_string(),
+            mode.to_owned(),
+            word(sync).to_owned(),
             self.arguments.in_flight.to_string(),
-            run.bytes.to_string(),
+            bytes.to_string(),
             records.to_string(),
         ];
-        self.measured_alone(&dir, &words, &run.heading(), &Contender::new("halcyon", run.mode))
+        let heading = format!(
+            "the log alone, {}, {}, segments of {segment_mib} MiB, records of {bytes} bytes",
+            sync.name(),
+            in_shards(shards),
+        );
+        self.measured_alone("alone", &words, &heading, &Contender::new("halcyon", mode))
     }
 
     fn measured_alone(
         &mut self,
-        dir: &std::path::Path,
+        folder: &str,
         words: &[String],
         heading: &str,
         who: &Contender,
     ) -> Result<()> {
-        let mut arguments = vec![dir.display().to_string()];
+        let mut arguments = vec![self.invocation.data.join(folder).display().to_string()];
         arguments.extend_from_slice(words);
-        let measured = self.programs.commitlog_bench(&arguments)?;
-        let figures = COLUMNS.iter().fold(Measurements::default(), |figures, column| {
-            figures.with(column.key, measured[column.key].as_f64().unwrap_or(f64::NAN))
+        let measured = self.invocation.programs.commitlog_bench(&arguments)?;
+        let figures = FIGURES.iter().fold(Measurements::default(), |figures, key| {
+            figures.with(key, measured[key].as_f64().unwrap_or(f64::NAN))
         });
         self.invocation.record.add(heading, who, figures);
         Ok(())
@@ -185,79 +189,45 @@ impl Bench {
     /// A server of each kind at a time: started, warmed up, measured in all rounds, stopped; memory is short.
     fn servers(&mut self) -> Result<()> {
         for sync in Sync::ALL {
-            if self.arguments.common.takes_part("halcyon") {
-                for shards in self.arguments.shards.clone() {
+            if self.invocation.takes_part("halcyon") {
+                for shards in &self.arguments.shards {
                     for mode in ["direct", "standard"] {
-                        self.halcyon(sync, shards, mode)?;
+                        let name = format!("{mode}, {}", in_shards(*shards));
+                        let plan = Plan::halcyon(&name, self.invocation.fresh("halcyon")?)
+                            .sync(sync)
+                            .set(format!("commitlog_disk_access_mode: {mode}"))
+                            .set(format!("shards: {shards}"));
+                        self.turns(&plan, sync, 1.0)?;
                     }
                 }
             }
-            if self.arguments.common.takes_part(Version::V5.name()) {
-                self.cassandra(sync)?;
+            if self.invocation.takes_part(Version::V5.name()) {
+                let dir = self.invocation.data.join("cassandra");
+                let plan = Plan::cassandra(Version::V5, "buffered", dir).sync(sync);
+                self.turns(&plan, sync, self.arguments.warm_up)?;
             }
         }
         Ok(())
     }
 
-    fn halcyon(&mut self, sync: Sync, shards: usize, mode: &str) -> Result<()> {
-        let name = format!("{mode}, {shards} shard{}", if shards == 1 { "" } else { "s" });
-        let plan = Plan::halcyon(&name, self.invocation.fresh("halcyon")?)
-            .sync(sync)
-            .set(format!("commitlog_disk_access_mode: {mode}"))
-            .set(format!("shards: {shards}"));
-        self.turns(&Server::start(&self.programs, &plan)?, sync, 1.0)
-    }
-
-    fn cassandra(&mut self, sync: Sync) -> Result<()> {
-        let dir = self.invocation.scratch("cassandra");
-        let plan = Plan::cassandra(Version::V5, "buffered", dir).sync(sync);
-        self.turns(&Server::start(&self.programs, &plan)?, sync, self.arguments.warm_up)
-    }
-
-    fn turns(&mut self, server: &Server, sync: Sync, warm_up: f64) -> Result<()> {
-        let table = Table { name: "commit_log", rows: ROWS, blob: BLOB };
-        table.create(server.port)?;
-        let load = |seconds: f64, seed| Load {
-            request: Request::Write,
-            table,
-            in_flight: self.arguments.in_flight,
-            until: Until::Elapsed(Duration::from_secs_f64(seconds)),
-            shard_aware: false,
-            seed,
+    fn turns(&mut self, plan: &Plan<'_>, sync: Sync, warm_up: f64) -> Result<()> {
+        let server = Server::start(&self.invocation.programs, plan)?;
+        TABLE.create(server.port)?;
+        let Arguments { seconds, in_flight, rounds, .. } = *self.arguments;
+        let load = |seconds: f64, seed| {
+            let load = Load::lasting(Request::Write, TABLE, seconds);
+            Load { in_flight, seed, ..load }
         };
-        load(warm_up.max(self.arguments.seconds), self.seed).run(server.port)?;
-        for _ in 0..self.arguments.rounds {
+        load(warm_up.max(seconds), self.seed).run(server.port)?;
+        for _ in 0..rounds {
             self.seed += 1;
-            let cpu = CpuOf::Process(server.pid);
-            let before = cpu.seconds();
-            let completed = load(self.arguments.seconds, self.seed).run(server.port)?;
-            let cpu = cpu.seconds() - before;
-            let by_mutation = 1e6 * cpu / completed.operations.max(1) as f64;
-            let figures = completed.figures(cpu).with("cpu_us", by_mutation);
+            let figures = server.asked(|port| load(seconds, self.seed).run(port))?;
+            let by_mutation = figures.get("server_cpu_us").unwrap_or(f64::NAN);
+            let figures = figures.with("cpu_us", by_mutation);
             self.invocation.record.add(&server_heading(sync), &server.contender, figures);
         }
         Ok(())
     }
-}
-
-pub(crate) fn page(record: &Record) -> Result<Page> {
-    let headings = record.headings();
-    let bars = Bars {
-        title: "the commit log",
-        columns: COLUMNS,
-        sections: headings.iter().map(|heading| Section::plain(heading)).collect(),
-    };
-    Ok(Page {
-        title: "E4: the commit log",
-        targets: target(record).into_iter().collect(),
-        sections: vec![format!(
-            "## Measurements\n\n{}",
-            table(record, Some(""), plain(&headings), COLUMNS)
-        )],
-        method: include_str!("../E4/method.md"),
-        computed: vec![("blob", BLOB.to_string())],
-        plots: vec![("plot.svg", bars.svg(record)?)],
-    })
 }
 
 fn target(record: &Record) -> Option<Target> {
@@ -268,25 +238,9 @@ fn target(record: &Record) -> Option<Target> {
     let rates = ours.filter_map(|who| Some((who, rate(who)?)));
     let (who, ours) = rates.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let theirs = rate(&Contender::new(Version::V5.name(), "buffered"))?;
-    Some(Target {
-        what: format!("durable mutations per second, {} by Cassandra `batch`", who.name()),
-        to_reach: format!("≥ {LEAST}"),
-        measured: format!("{:.1} = {ours:.0} / {theirs:.0}", ours / theirs),
-        reached: ours >= LEAST * theirs,
-    })
-}
-
-impl Alone {
-    fn heading(&self) -> String {
-        format!(
-            "the log alone, {}, {} shard{}, segments of {} MiB, records of {} bytes",
-            self.sync.name(),
-            self.shards,
-            if self.shards == 1 { "" } else { "s" },
-            self.segment_mib,
-            self.bytes
-        )
-    }
+    let what = format!("durable mutations per second, {} by Cassandra `batch`", who.name());
+    let measured = format!("{:.1} = {ours:.0} / {theirs:.0}", ours / theirs);
+    Some(Target::new(what, format!("≥ {LEAST}"), measured, ours >= LEAST * theirs))
 }
 
 fn server_heading(sync: Sync) -> String {

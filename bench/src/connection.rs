@@ -11,6 +11,11 @@ use crate::Result;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The number in a cell of eight bytes.
+pub(super) fn bigint(cell: Option<&Vec<u8>>) -> Option<u64> {
+    Some(u64::from_be_bytes(*cell?.first_chunk::<8>()?))
+}
+
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
     pub(super) client: Client,

@@ -15,12 +15,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Result;
+use crate::invocation::Invocation;
 use crate::machine::files_below;
-use crate::programs::Programs;
 
 /// Raised when `measure generate` makes other data.
 const GENERATION: u64 = 2;
 const ABOUT: &str = "dataset.json";
+/// Of the tables that sets become.
+pub(super) const KEYSPACE: &str = "bench";
 
 /// A compressor and the KiB of its chunks, as `lz4-4`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -54,11 +56,11 @@ impl Codec {
     }
 
     /// Its CQL.
-    pub(super) fn schema(&self, keyspace: &str) -> String {
+    pub(super) fn schema(&self) -> String {
         let (name, kib) = self.0.split_once('-').unwrap_or((&self.0, "16"));
         let class = if name == "lz4" { "LZ4Compressor" } else { "ZstdCompressor" };
         format!(
-            "CREATE TABLE IF NOT EXISTS {keyspace}.{} (device bigint, at bigint, amount int, body text, \
+            "CREATE TABLE IF NOT EXISTS {KEYSPACE}.{} (device bigint, at bigint, amount int, body text, \
              digest blob, kind text, rate double, PRIMARY KEY (device, at)) \
              WITH compression = {{'class': '{class}', 'chunk_length_in_kb': '{kib}'}} \
              AND compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}} \
@@ -78,13 +80,13 @@ pub(super) struct DataSet {
 impl DataSet {
     /// Opens a set, making it first if it is not there.
     pub(super) fn open(
-        programs: &Programs,
-        home: &Path,
+        invocation: &Invocation,
         codec: &Codec,
         bytes: u64,
         sstables: u32,
     ) -> Result<DataSet> {
-        let folder = home.join(format!("{}-{}MiB-{sstables}", codec.0, bytes >> 20));
+        let programs = &invocation.programs;
+        let folder = invocation.data.join(format!("{}-{}MiB-{sstables}", codec.0, bytes >> 20));
         let about = folder.join(ABOUT);
         let known = fs::read(&about).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let known: Option<Value> = known.filter(|v: &Value| v["generation"] == GENERATION);

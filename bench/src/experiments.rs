@@ -9,69 +9,50 @@ use std::path::Path;
 
 use halcyon_oracle::repository;
 
-use crate::Result;
-use crate::page::Page;
+use crate::invocation::Experiment;
+use crate::page::{Files, Page};
 use crate::record::Record;
+use crate::{
+    Result, clients, commit_log, compaction, messaging, node, read_amplification, under_compaction,
+};
 
 const DOCUMENT: &str = "docs/experiments.md";
 
-pub(crate) struct Experiment {
+/// What is known of an experiment without its arguments.
+pub(crate) struct Listed {
     /// As `cargo x bench` is told it, and its folder.
     pub(crate) name: &'static str,
-    asks: &'static str,
-    page: fn(&Record) -> Result<Page>,
+    pub(crate) asks: &'static str,
+    pub(crate) page: fn(&mut Record) -> Result<Page>,
 }
 
 /// In the order of the document.
-const EXPERIMENTS: [Experiment; 7] = [
-    Experiment {
-        name: "E1",
-        asks: "How long do reads take while it compacts (E1), and who made them wait (E2)?",
-        page: crate::under_compaction::page,
-    },
-    Experiment {
-        name: "E3",
-        asks: "What does a single-row read cost at the device?",
-        page: crate::read_amplification::page,
-    },
-    Experiment {
-        name: "E4",
-        asks: "How many durable writes does the commit log take?",
-        page: crate::commit_log::page,
-    },
-    Experiment {
-        name: "E5",
-        asks: "Does more load ever make a write faster: are wake-ups lost?",
-        page: crate::clients::page,
-    },
-    Experiment {
-        name: "E6",
-        asks: "Does completed work of a message store compact away?",
-        page: crate::messaging::page,
-    },
-    Experiment {
-        name: "compaction",
-        asks: "How fast is a major compaction, and what does it cost?",
-        page: crate::compaction::page,
-    },
-    Experiment { name: "node", asks: "What does a request cost?", page: crate::node::page },
+const EXPERIMENTS: [Listed; 7] = [
+    under_compaction::Arguments::LISTED,
+    read_amplification::Arguments::LISTED,
+    commit_log::Arguments::LISTED,
+    clients::Arguments::LISTED,
+    messaging::Arguments::LISTED,
+    compaction::Arguments::LISTED,
+    node::Arguments::LISTED,
 ];
 
 const INTRO: &str = include_str!("../experiments.md");
 
-pub(crate) fn find(name: &str) -> Result<&'static Experiment> {
-    let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
-    Ok(found.ok_or_else(|| format!("no experiment {name}"))?)
+/// The targets become a part of the record, for programs that read it.
+fn files(experiment: &Listed, record: &mut Record) -> Result<Files> {
+    let mut scratch = record.clone();
+    let page = (experiment.page)(&mut scratch)?;
+    record.targets.clone_from(&page.targets);
+    page.files(scratch)
 }
 
-/// Writes a record, and what is made of it. The targets are part of the record, for programs that read it.
-pub(crate) fn write_page(experiment: &Experiment, record: &mut Record, out: &Path) -> Result<()> {
-    let page = (experiment.page)(record)?;
-    record.targets = page.targets.clone();
-    let text = page.markdown(record)?;
+/// Writes a record, and what is made of it.
+pub(crate) fn write_page(experiment: &Listed, record: &mut Record, out: &Path) -> Result<()> {
+    let Files { text, plots } = files(experiment, record)?;
     fs::write(out.join("records.json"), format!("{:#}\n", serde_json::to_value(&record)?))?;
     fs::write(out.join("README.md"), text)?;
-    for (name, plot) in &page.plots {
+    for (name, plot) in &plots {
         fs::write(out.join(name), plot)?;
     }
     Ok(())
@@ -93,7 +74,7 @@ pub(crate) fn report() -> Result<()> {
 fn document() -> Result<String> {
     let mut index = String::from("| run again by | asks | taken |\n|---|---|---|\n");
     let mut pages = String::new();
-    for Experiment { name, asks, .. } in &EXPERIMENTS {
+    for Listed { name, asks, .. } in &EXPERIMENTS {
         let folder = repository().join("bench").join(name);
         if !folder.join("records.json").exists() {
             let _ = writeln!(index, "| `cargo x bench {name}` | {asks} | not yet |");
@@ -153,13 +134,12 @@ mod tests {
         for experiment in &EXPERIMENTS {
             let folder = repository().join("bench").join(experiment.name);
             let mut record = Record::load(&folder.join("records.json")).expect("a record");
-            let page = (experiment.page)(&record).expect("a page");
-            assert_eq!(page.targets, record.targets, "{}", experiment.name);
-            record.targets = page.targets.clone();
+            let targets = record.targets.clone();
+            let Files { text, plots } = files(experiment, &mut record).expect("a page");
+            assert_eq!(targets, record.targets, "{}", experiment.name);
             let committed = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-            let text = page.markdown(&record).expect("Markdown");
             assert!(text == committed("README.md"), "{}/README.md differs", experiment.name);
-            for (name, plot) in &page.plots {
+            for (name, plot) in &plots {
                 assert!(*plot == committed(name), "{}/{name} differs", experiment.name);
             }
         }

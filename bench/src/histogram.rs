@@ -1,6 +1,14 @@
 //! Counts of latencies in powers of two, as `biolatency` and Halcyon's own tables have them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::connection::{Connection, bigint};
+
+/// Histograms by what they are of: a purpose, a kind of request.
+pub(super) type ByKind = BTreeMap<String, Histogram>;
 
 const BUCKETS: usize = 64;
 
@@ -22,6 +30,12 @@ impl Histogram {
         let bucket = nanos.max(1).ilog2() as usize;
         if let Some(counted) = self.counts.get_mut(bucket) {
             *counted += count;
+        }
+    }
+
+    pub(super) fn add_all(&mut self, other: &Histogram) {
+        for (bucket, count) in self.counts.iter_mut().zip(other.counts) {
+            *bucket += count;
         }
     }
 
@@ -47,15 +61,25 @@ impl Histogram {
 
     /// In nanoseconds: where in its bucket it would lie if latencies were spread evenly.
     pub(super) fn quantile(&self, at: f64) -> f64 {
+        self.bucket(at).map_or(0.0, |(bucket, within)| 2f64.powi(bucket) * (1.0 + within))
+    }
+
+    /// In nanoseconds: what this share is surely below.
+    pub(super) fn below(&self, share: f64) -> Option<f64> {
+        self.bucket(share).map(|(bucket, _)| 2f64.powi(bucket + 1))
+    }
+
+    /// The bucket of a quantile, and the share of the bucket that lies before it.
+    fn bucket(&self, at: f64) -> Option<(i32, f64)> {
         let mut below = 0.0;
         let wanted = at * self.count() as f64;
-        for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        for (bucket, count) in (0..).zip(&self.counts).filter(|(_, count)| **count > 0) {
             if below + *count as f64 >= wanted {
-                return 2f64.powi(bucket as i32) * (1.0 + (wanted - below) / *count as f64);
+                return Some((bucket, (wanted - below) / *count as f64));
             }
             below += *count as f64;
         }
-        0.0
+        None
     }
 
     /// Of the buckets from `from` to `until` nanoseconds, the share of all; what lies outside goes into the outermost.
@@ -68,6 +92,26 @@ impl Histogram {
         }
         shares
     }
+}
+
+/// What came after `before`, of each kind.
+pub(super) fn since(now: &ByKind, before: &ByKind) -> ByKind {
+    let after = now.iter().map(|(kind, all)| (kind.clone(), all.since(before.get(kind))));
+    after.filter(|(_, counted)| counted.count() > 0).collect()
+}
+
+/// A table of Halcyon's own counts: a kind, the nanoseconds that a bucket ends below, its count.
+pub(super) fn counted(port: u16, statement: &str) -> Result<ByKind> {
+    let mut found = ByKind::new();
+    for row in Connection::open(port)?.rows(statement)?.rows {
+        let [Some(kind), below, count] = row.as_slice() else { continue };
+        let (Some(below), Some(count)) = (bigint(below.as_ref()), bigint(count.as_ref())) else {
+            continue;
+        };
+        let kind = String::from_utf8_lossy(kind).into_owned();
+        found.entry(kind).or_default().add(below / 2, count);
+    }
+    Ok(found)
 }
 
 /// Only what is there: the nanoseconds that a bucket ends below, and its count.
@@ -109,6 +153,11 @@ mod tests {
         assert_eq!(histogram.share_over(1 << 20), 0.1);
         assert_eq!(histogram.share_over(3 << 19), 0.05);
         assert_eq!(histogram.quantile(0.9), 2048.0);
+        assert_eq!(
+            (histogram.below(0.5), histogram.below(0.95)),
+            (Some(2048.0), Some(2_097_152.0))
+        );
+        assert_eq!(Histogram::default().below(0.5), None);
         assert_eq!(histogram.quantile(0.95), 1.5 * 1_048_576.0);
         assert_eq!(histogram.shares(1 << 11, 1 << 13), [0.9, 0.0, 0.1]);
         let before = histogram.clone();

@@ -1,19 +1,47 @@
 //! One invocation of an experiment: its folders, and its record, which is written after every step.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use halcyon_oracle::repository;
 use serde::Serialize;
 
-use crate::experiments::{Experiment, write_page};
+use crate::Result;
+use crate::experiments::{Listed, write_page};
 use crate::machine::drop_page_cache;
+use crate::page::Page;
+use crate::programs::Programs;
 use crate::record::Record;
-use crate::{Result, experiments};
+
+/// An experiment, by its arguments.
+pub(crate) trait Experiment: clap::Args + Serialize {
+    const LISTED: Listed;
+    /// Where its servers write, in `bench/data`.
+    const DATA: &'static str;
+    /// Packages and the examples of theirs that it runs beside the server.
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[];
+
+    /// Seconds, for `--tiny`.
+    fn shrink(&mut self);
+
+    fn run(self, invocation: &mut Invocation) -> Result<()>;
+
+    /// Of a record that may be changed: it is not written again.
+    fn page(record: &mut Record) -> Result<Page>;
+}
+
+/// An experiment as it was asked for.
+#[derive(clap::Args)]
+pub(crate) struct Asked<E: Experiment> {
+    #[command(flatten)]
+    arguments: E,
+    #[command(flatten)]
+    common: Common,
+}
 
 /// What every experiment is asked.
-#[derive(clap::Args, Clone)]
-pub(crate) struct Common {
+#[derive(clap::Args)]
+struct Common {
     /// Only these: halcyon, 5.0.9, 6.0-alpha2, postgresql [default: all that the experiment knows]
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
@@ -25,39 +53,42 @@ pub(crate) struct Common {
     data: Option<PathBuf>,
     /// Seconds, Halcyon only, dev build: does it still work?
     #[arg(long)]
-    pub(crate) tiny: bool,
-}
-
-impl Common {
-    pub(crate) fn takes_part(&self, peer: &str) -> bool {
-        match self.tiny {
-            true => peer == "halcyon",
-            false => self.peers.is_empty() || self.peers.iter().any(|listed| listed == peer),
-        }
-    }
+    tiny: bool,
 }
 
 pub(crate) struct Invocation {
-    experiment: &'static Experiment,
-    pub(crate) common: Common,
+    experiment: Listed,
+    pub(crate) programs: Programs,
+    peers: Vec<String>,
+    pub(crate) tiny: bool,
     /// Where servers and runs write: on the device that is measured.
     pub(crate) data: PathBuf,
     out: PathBuf,
     pub(crate) record: Record,
 }
 
+impl<E: Experiment> Asked<E> {
+    /// Runs it, writes everything, and shows the page.
+    pub(crate) fn run(self) -> Result<()> {
+        let Asked { mut arguments, common } = self;
+        if common.tiny {
+            arguments.shrink();
+        }
+        let mut invocation = Invocation::begin(&arguments, common)?;
+        arguments.run(&mut invocation)?;
+        invocation.write()?;
+        println!("{}", fs::read_to_string(invocation.out.join("README.md"))?);
+        eprintln!("bench: written to {}", invocation.out.display());
+        Ok(())
+    }
+}
+
 impl Invocation {
-    /// `data` is a folder in `bench`. Both folders of a tiny run are made below the data, so that no results are overwritten.
-    pub(crate) fn begin(
-        experiment: &str,
-        common: &Common,
-        data: &str,
-        settings: &impl Serialize,
-    ) -> Result<Invocation> {
-        let experiment = experiments::find(experiment)?;
+    /// Both folders of a tiny run are made below the data, so that no results are overwritten.
+    fn begin<E: Experiment>(arguments: &E, common: Common) -> Result<Invocation> {
         let bench = repository().join("bench");
-        let mut data = common.data.clone().unwrap_or_else(|| bench.join(data));
-        let mut out = common.out.clone().unwrap_or_else(|| bench.join(experiment.name));
+        let mut data = common.data.unwrap_or_else(|| bench.join("data").join(E::DATA));
+        let mut out = common.out.clone().unwrap_or_else(|| bench.join(E::LISTED.name));
         if common.tiny {
             data.push("tiny");
             if data.exists() {
@@ -70,9 +101,22 @@ impl Invocation {
         for folder in [&data, &out] {
             fs::create_dir_all(folder)?;
         }
-        let record = Record::new(experiment.name, serde_json::to_value(settings)?);
-        let common = common.clone();
-        Ok(Invocation { experiment, common, data, out, record })
+        Ok(Invocation {
+            experiment: E::LISTED,
+            programs: Programs::build(common.tiny, E::EXAMPLES)?,
+            peers: common.peers,
+            tiny: common.tiny,
+            data,
+            out,
+            record: Record::new(E::LISTED.name, serde_json::to_value(arguments)?),
+        })
+    }
+
+    pub(crate) fn takes_part(&self, peer: &str) -> bool {
+        match self.tiny {
+            true => peer == "halcyon",
+            false => self.peers.is_empty() || self.peers.iter().any(|listed| listed == peer),
+        }
     }
 
     /// An empty folder for a server.
@@ -86,8 +130,8 @@ impl Invocation {
 
     /// Empties the page cache; a tiny run does without. `false` where it is not empty.
     pub(crate) fn drop_page_cache(&mut self) -> bool {
-        let is_dropped = !self.common.tiny && drop_page_cache();
-        if !is_dropped && !self.common.tiny {
+        let is_dropped = !self.tiny && drop_page_cache();
+        if !is_dropped && !self.tiny {
             self.record.miss("the page cache cannot be dropped between runs: be root".to_owned());
         }
         is_dropped
@@ -95,18 +139,6 @@ impl Invocation {
 
     /// Writes the record as it is now, its page and its plots.
     pub(crate) fn write(&mut self) -> Result<()> {
-        write_page(self.experiment, &mut self.record, &self.out)
-    }
-
-    /// Writes everything, and shows the page.
-    pub(crate) fn end(mut self) -> Result<()> {
-        self.write()?;
-        println!("{}", fs::read_to_string(self.out.join("README.md"))?);
-        eprintln!("bench: written to {}", self.out.display());
-        Ok(())
-    }
-
-    pub(crate) fn scratch(&self, name: &str) -> PathBuf {
-        Path::new(&self.data).join(name)
+        write_page(&self.experiment, &mut self.record, &self.out)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use crate::paced::Sample;
+
 /// In microseconds.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub(super) struct Latencies {
@@ -14,6 +16,10 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
+    pub(super) fn of_samples<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Latencies {
+        Latencies::of(samples.into_iter().map(|sample| sample.nanos).collect())
+    }
+
     /// Of all that were measured, in nanoseconds; nothing is put into buckets.
     pub(super) fn of(mut nanos: Vec<u64>) -> Latencies {
         nanos.sort_unstable();

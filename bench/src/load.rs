@@ -22,6 +22,8 @@ use crate::process::CpuOf;
 use crate::record::Measurements;
 
 pub(super) const CONNECTIONS: usize = 2;
+/// Requests in flight while tables are filled and servers warmed up.
+const BUSY: usize = 50;
 /// Of bytes that values are cut from: so many that no compressor finds one twice in a chunk.
 const POOL: usize = 1 << 20;
 const KEYSPACE: &str = "bench";
@@ -80,6 +82,8 @@ pub(super) struct Load {
     pub(super) request: Request,
     pub(super) table: Table,
     pub(super) in_flight: usize,
+    /// At most; no more than there are requests in flight.
+    pub(super) connections: usize,
     pub(super) until: Until,
     /// Each connection asks for the keys of its own shard only, as drivers that know shards do.
     pub(super) shard_aware: bool,
@@ -111,13 +115,18 @@ impl Completed {
 }
 
 impl Load {
-    pub(super) fn run(&self, port: u16) -> Result<Completed> {
-        self.run_with(port, CONNECTIONS)
+    /// As much as keeps a server busy.
+    pub(super) fn new(request: Request, table: Table, until: Until) -> Load {
+        let (in_flight, connections) = (BUSY, CONNECTIONS);
+        Load { request, table, in_flight, connections, until, shard_aware: false, seed: 1 }
     }
 
-    /// With so many connections, if there are as many requests.
-    pub(super) fn run_with(&self, port: u16, connections: usize) -> Result<Completed> {
-        let count = self.in_flight.min(connections).max(1);
+    pub(super) fn lasting(request: Request, table: Table, seconds: f64) -> Load {
+        Load::new(request, table, Until::Elapsed(Duration::from_secs_f64(seconds)))
+    }
+
+    pub(super) fn run(&self, port: u16) -> Result<Completed> {
+        let count = self.in_flight.min(self.connections).max(1);
         let pool = random_bytes(self.seed, POOL);
         let mut lanes = Vec::new();
         for number in 0..count {

@@ -56,6 +56,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use halcyon_oracle::{Result, call, repository};
+use invocation::Asked;
 
 #[derive(Parser)]
 #[command(
@@ -70,52 +71,42 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Major compaction: speed, CPU, page cache and memory, against Cassandra, codec and device
-    Compaction(compaction::Arguments),
+    Compaction(Asked<compaction::Arguments>),
     /// The server: writes and reads by requests in flight, CPU, start and memory, against Cassandra and the device
-    Node(node::Arguments),
+    Node(Asked<node::Arguments>),
     /// E1, E2: read latency during a major compaction, and who made a read wait, against Cassandra 5.0 and 6.0
     #[command(name = "E1")]
-    ReadsUnderCompaction(under_compaction::Arguments),
+    ReadsUnderCompaction(Asked<under_compaction::Arguments>),
     /// Device bytes of a single-row read by chunk length and read-ahead, against Cassandra
     #[command(name = "E3")]
-    ReadAmplification(read_amplification::Arguments),
+    ReadAmplification(Asked<read_amplification::Arguments>),
     /// The commit log: durable mutations by shards, segments, blocks and modes, against Cassandra and the device
     #[command(name = "E4")]
-    CommitLog(commit_log::Arguments),
+    CommitLog(Asked<commit_log::Arguments>),
     /// Durable writes by the number of clients, against Cassandra and PostgreSQL
     #[command(name = "E5")]
-    Clients(clients::Arguments),
+    Clients(Asked<clients::Arguments>),
     /// A message store over time: latency, disk, tombstones, against Cassandra
     #[command(name = "E6")]
-    Messaging(messaging::Arguments),
+    Messaging(Asked<messaging::Arguments>),
     /// Make all pages and plots again from the records in bench/, and docs/experiments.md from the pages
     Report,
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Command::Compaction(arguments) => compaction::run(arguments),
-        Command::Node(arguments) => node::run(arguments),
-        Command::ReadsUnderCompaction(arguments) => under_compaction::run(arguments),
-        Command::ReadAmplification(arguments) => read_amplification::run(arguments),
-        Command::CommitLog(arguments) => commit_log::run(arguments),
-        Command::Clients(arguments) => clients::run(arguments),
-        Command::Messaging(arguments) => messaging::run(arguments),
+        Command::Compaction(asked) => asked.run(),
+        Command::Node(asked) => asked.run(),
+        Command::ReadsUnderCompaction(asked) => asked.run(),
+        Command::ReadAmplification(asked) => asked.run(),
+        Command::CommitLog(asked) => asked.run(),
+        Command::Clients(asked) => asked.run(),
+        Command::Messaging(asked) => asked.run(),
         Command::Report => experiments::report(),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("cargo x bench: {error}");
-            ExitCode::FAILURE
-        }
+    if let Err(error) = done {
+        eprintln!("cargo x bench: {error}");
+        return ExitCode::FAILURE;
     }
-}
-
-/// `512MiB`, in bytes.
-fn parse_size(text: &str) -> std::result::Result<u64, String> {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let found = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
-    let (number, shift) = found.ok_or("a size expected, such as 512MiB or 4GiB")?;
-    number.parse::<u64>().map(|n| n << shift).map_err(|e| format!("{text}: {e}"))
+    ExitCode::SUCCESS
 }

@@ -1,187 +1,238 @@
-//! An experiment's page in Markdown: targets, tables, plots, and how it was measured.
+//! An experiment's page: `bench/page.md` around the template `page.md` of the experiment, filled from the record.
+//!
+//! A template names settings, `experiment`, `machine`, `beside`, `missing`, `targets`, what the experiment gives it besides, and
+//!
+//! | | |
+//! |---|---|
+//! | `col(title, key, decimals, times=, prefix=, unit=, spread=, at_most=)` | a column of a table, or the bars of a plot |
+//! | `table(headings, columns, corner=)` | a row for each contender under each heading; `corner`: the title of the headings' column |
+//! | `bars(file, title, headings, columns, bounds=)` | draws a plot beside the page; the file's name |
+//! | `headings()`, `contenders(heading)` | of the record, in the order of the first turns |
+//! | `profile(name)` | what `perf` found |
+//! | `number \| fixed(decimals)` | a number for a reader |
+//!
+//! A heading is a string, or a pair of it and what is shown instead. What a template names and nobody gives is an error.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Serde};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value as Shown};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::Result;
+use crate::plot::{Bars, Section};
 use crate::profile::Share;
 use crate::record::{Record, Rounds, Target};
 
+/// What bars cannot exceed, by name.
+pub(crate) type Bounds = Vec<(String, f64)>;
+
+/// File names and SVG.
+type Plots = BTreeMap<String, String>;
+
 /// Made from a record by the experiment.
+#[derive(Default)]
 pub(crate) struct Page {
-    pub(crate) title: &'static str,
+    pub(crate) template: &'static str,
     pub(crate) targets: Vec<Target>,
-    /// Markdown, in their order.
-    pub(crate) sections: Vec<String>,
-    /// The experiment's `method.md`; a setting's name in braces stands for its value.
-    pub(crate) method: &'static str,
-    /// Values that the method names besides the settings.
-    pub(crate) computed: Vec<(&'static str, String)>,
-    /// File names and SVG; the first one is shown at the top.
-    pub(crate) plots: Vec<(&'static str, String)>,
+    /// By the names that the template calls them.
+    pub(crate) names: Value,
+    pub(crate) plots: Plots,
+}
+
+/// A page as its files have it.
+pub(crate) struct Files {
+    pub(crate) text: String,
+    pub(crate) plots: Plots,
 }
 
 impl Page {
-    pub(crate) fn markdown(&self, record: &Record) -> Result<String> {
-        let mut text = format!("# {}\n\n{}.\n\n", self.title, taken_where(&record.machine));
-        let _ = writeln!(
-            text,
-            "Made by `cargo x bench {}`. Ratios of one run are results; absolute times belong to this machine.",
-            record.experiment
+    pub(crate) fn files(self, record: Record) -> Result<Files> {
+        let mut names = json!({
+            "MIB": 1 << 20,
+            "experiment": record.experiment,
+            "machine": record.machine,
+            "beside": record.beside,
+            "missing": record.missing,
+        });
+        merge(&mut names, record.settings.clone());
+        merge(&mut names, self.names);
+        names["targets"] = json!(self.targets);
+        let plots = Arc::new(Mutex::new(self.plots));
+        let mut engine = engine(Arc::new(record), &plots)?;
+        engine.add_template("page.md", include_str!("../page.md"))?;
+        let text = engine.render_named_str(
+            "page.md of the experiment",
+            self.template,
+            Shown::from(Serde(names)),
         );
-        if let Some((first, _)) = self.plots.first() {
-            let _ = write!(text, "\n![{}]({first})\n", self.title);
+        let mut text = text.map_err(|error| format!("{error:#}"))?;
+        // What a template leaves out leaves its blank lines.
+        while text.contains("\n\n\n") {
+            text = text.replace("\n\n\n", "\n\n");
         }
-        text += &targets(&self.targets);
-        for section in self.sections.iter().filter(|section| !section.is_empty()) {
-            let _ = write!(text, "\n{}\n", section.trim_end());
-        }
-        if !record.missing.is_empty() {
-            let _ = write!(text, "\n## Missing\n\n- {}\n", record.missing.join("\n- "));
-        }
-        let method = self.filled_method(&record.settings)?;
-        let _ = write!(text, "\n## How it was measured\n\n{}\n", method.trim());
-        Ok(text)
+        let mut plots = plots.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Files { text: text.trim().to_owned() + "\n", plots: std::mem::take(&mut *plots) })
     }
+}
 
-    fn filled_method(&self, settings: &Value) -> Result<String> {
-        let mut text = String::new();
-        let mut rest = self.method;
-        while let Some((before, after)) = rest.split_once('{') {
-            let (name, after) = after.split_once('}').ok_or("an open brace in a method")?;
-            let computed = self.computed.iter().find(|(known, _)| *known == name);
-            let value = match (computed, &settings[name]) {
-                (Some((_, value)), _) => value.clone(),
-                (None, Value::Null) => return Err(format!("nothing is called {name}").into()),
-                (None, Value::String(word)) => word.clone(),
-                (None, value) => value.to_string(),
+fn merge(names: &mut Value, more: Value) {
+    if let (Value::Object(names), Value::Object(mut more)) = (names, more) {
+        names.append(&mut more);
+    }
+}
+
+fn engine(record: Arc<Record>, plots: &Arc<Mutex<Plots>>) -> Result<Environment<'static>> {
+    let mut engine = Environment::new();
+    engine.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    engine.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    engine.add_filter("fixed", |value: f64, decimals: usize| format!("{value:.decimals$}"));
+    engine.add_function("col", column);
+    let of = record.clone();
+    engine.add_function("headings", move || Shown::from(Serde(of.headings())));
+    let of = record.clone();
+    engine.add_function("contenders", move |heading: String| {
+        Shown::from(Serde(of.contenders(&heading)))
+    });
+    let of = record.clone();
+    engine.add_function("profile", move |name: String| profile(&of, &name).unwrap_or_default());
+    let of = record.clone();
+    engine.add_function(
+        "table",
+        move |Serde(headings): Serde<Vec<Heading>>,
+              Serde(columns): Serde<Vec<Column>>,
+              options: Kwargs| {
+            let corner: Option<String> = options.get("corner")?;
+            options.assert_all_used()?;
+            Ok::<_, Error>(table(&of, corner.as_deref(), &headings, &columns))
+        },
+    );
+    let plots = plots.clone();
+    engine.add_function(
+        "bars",
+        move |file: String,
+              title: String,
+              Serde(headings): Serde<Vec<Heading>>,
+              Serde(columns): Serde<Vec<Column>>,
+              options: Kwargs| {
+            let bounds: Option<Serde<BTreeMap<String, Bounds>>> = options.get("bounds")?;
+            options.assert_all_used()?;
+            let mut bounds = bounds.map(|bounds| bounds.0).unwrap_or_default();
+            let section = |heading: &Heading| {
+                let (heading, title) = heading.names();
+                let bounds = bounds.remove(heading).unwrap_or_default();
+                Section { heading: heading.to_owned(), title: title.to_owned(), bounds }
             };
-            text += before;
-            text += &value;
-            rest = after;
+            let sections = headings.iter().map(section).collect();
+            let svg = Bars { title, columns, sections }.svg(&record);
+            let svg = svg.map_err(|e| Error::new(ErrorKind::InvalidOperation, e.to_string()))?;
+            plots.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone(), svg);
+            Ok::<_, Error>(file)
+        },
+    );
+    Ok(engine)
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Heading {
+    Plain(String),
+    Shown(String, String),
+}
+
+impl Heading {
+    fn names(&self) -> (&str, &str) {
+        match self {
+            Heading::Plain(heading) => (heading, heading),
+            Heading::Shown(heading, shown) => (heading, shown),
         }
-        Ok(text + rest)
     }
-}
-
-/// The sentence on commit and machine that opens a page.
-fn taken_where(machine: &Value) -> String {
-    let word = |name: &str| machine[name].as_str().unwrap_or("?").to_owned();
-    let number = |name: &str| machine[name].as_u64().unwrap_or(0);
-    let uncommitted = machine["uncommitted"] == true;
-    format!(
-        "Commit {}{}, {}; {} × {}, {} MiB of memory, Linux {}",
-        word("commit"),
-        if uncommitted { " (and uncommitted changes)" } else { "" },
-        word("taken_at"),
-        number("cores"),
-        word("cpu"),
-        number("memory_mib"),
-        word("kernel"),
-    )
-}
-
-fn targets(targets: &[Target]) -> String {
-    if targets.is_empty() {
-        return String::new();
-    }
-    let mut text = String::from("\n## Targets\n\n| | to reach | measured | |\n|---|---|---|---|\n");
-    for Target { what, to_reach, measured, reached } in targets {
-        let verdict = if *reached { "reached" } else { "missed" };
-        let _ = writeln!(text, "| {what} | {to_reach} | {measured} | {verdict} |");
-    }
-    text
 }
 
 /// A column of a table, or the bars of a plot: a figure, scaled for a reader.
-#[derive(Clone, Copy)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
-    pub(crate) key: &'static str,
-    pub(crate) factor: f64,
-    pub(crate) decimals: usize,
-    pub(crate) unit: &'static str,
-    with_spread: bool,
-    derived: Option<fn(Rounds<'_>) -> Option<String>>,
+    pub(crate) title: String,
+    pub(crate) key: String,
+    decimals: usize,
+    times: f64,
+    prefix: String,
+    unit: String,
+    /// The least and the most behind the median.
+    spread: bool,
+    /// Say whether this was held.
+    at_most: Option<f64>,
+}
+
+fn column(
+    title: String,
+    key: String,
+    decimals: usize,
+    options: Kwargs,
+) -> std::result::Result<Shown, Error> {
+    let column = Column {
+        title,
+        key,
+        decimals,
+        times: options.get::<Option<f64>>("times")?.unwrap_or(1.0),
+        prefix: options.get::<Option<String>>("prefix")?.unwrap_or_default(),
+        unit: options.get::<Option<String>>("unit")?.unwrap_or_default(),
+        spread: options.get::<Option<bool>>("spread")?.unwrap_or_default(),
+        at_most: options.get("at_most")?,
+    };
+    options.assert_all_used()?;
+    Ok(Shown::from(Serde(column)))
 }
 
 impl Column {
-    pub(crate) const fn new(title: &'static str, key: &'static str, decimals: usize) -> Column {
-        Column { title, key, factor: 1.0, decimals, unit: "", with_spread: false, derived: None }
-    }
-
-    /// What is not a figure of the turns themselves.
-    pub(crate) const fn derived(
-        title: &'static str,
-        of: fn(Rounds<'_>) -> Option<String>,
-    ) -> Column {
-        Column { derived: Some(of), ..Column::new(title, "", 0) }
-    }
-
-    pub(crate) const fn times(self, factor: f64) -> Column {
-        Column { factor, ..self }
-    }
-
-    pub(crate) const fn unit(self, unit: &'static str) -> Column {
-        Column { unit, ..self }
-    }
-
-    /// The least and the most behind the median.
-    pub(crate) const fn with_spread(self) -> Column {
-        Column { with_spread: true, ..self }
-    }
-
     pub(crate) fn shown(&self, value: f64) -> String {
-        format!("{:.*}{}", self.decimals, value * self.factor, self.unit)
+        if let Some(bound) = self.at_most {
+            return if value <= bound { "held" } else { "missed" }.to_owned();
+        }
+        format!("{}{:.*}{}", self.prefix, self.decimals, value * self.times, self.unit)
     }
 
     fn cell(&self, rounds: Rounds<'_>) -> String {
-        if let Some(of) = self.derived {
-            return of(rounds).unwrap_or_default();
-        }
-        let Some(spread) = rounds.spread(self.key) else { return String::new() };
+        let Some(spread) = rounds.spread(&self.key) else { return String::new() };
         let median = self.shown(spread.median);
-        if self.with_spread {
+        if self.spread {
             return format!("{median} ({}–{})", self.shown(spread.min), self.shown(spread.max));
         }
         median
     }
 }
 
-/// A row for each contender under each of the headings; `corner` is the title of the headings' column, without which there is none.
-pub(crate) fn table<'a>(
+/// Empty if there is no turn under any of the headings.
+fn table(
     record: &Record,
     corner: Option<&str>,
-    headings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    headings: &[Heading],
     columns: &[Column],
 ) -> String {
     let mut rows = String::new();
-    for (heading, shown) in headings {
+    for (heading, shown) in headings.iter().map(Heading::names) {
         for who in record.contenders(heading) {
             let cells = columns.iter().map(|column| column.cell(record.rounds(heading, who)));
             let cells: Vec<String> = cells.collect();
             let shown = corner.map_or(String::new(), |_| format!("{shown} | "));
-            let _ = writeln!(rows, "| {shown}{} | {} |", who.name(), cells.join(" | "));
+            rows += &format!("| {shown}{} | {} |\n", who.name(), cells.join(" | "));
         }
     }
     if rows.is_empty() {
         return rows;
     }
-    let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
-    let corner =
-        corner.map_or(String::new(), |title| format!("{title} | ").trim_start().to_owned());
+    let titles: Vec<&str> = columns.iter().map(|column| column.title.as_str()).collect();
+    let corner = corner.map(|title| format!("{title} | ").trim_start().to_owned());
+    let corner = corner.unwrap_or_default();
     let lines = "---|".repeat(columns.len() + 1 + usize::from(!corner.is_empty()));
     format!("| {corner}| {} |\n|{lines}\n{rows}", titles.join(" | "))
 }
 
-/// All headings as they are called.
-pub(crate) fn plain<'a>(headings: &[&'a str]) -> Vec<(&'a str, &'a str)> {
-    headings.iter().map(|heading| (*heading, *heading)).collect()
-}
-
 /// What `perf` found, by the name under which it was kept.
-pub(crate) fn profile(record: &Record, name: &str) -> Option<String> {
+fn profile(record: &Record, name: &str) -> Option<String> {
     let shares = record.beside.get("profiles")?.get(name)?;
     Some(Share::table(&serde_json::from_value::<Vec<Share>>(shares.clone()).ok()?))
 }
@@ -191,32 +242,31 @@ mod tests {
     use super::*;
     use crate::record::{Contender, Measurements};
 
-    /// A table has a row for each contender; what was not measured stays empty; a method's braces are filled, and an unknown name is
-    /// an error.
+    const TEMPLATE: &str = "{% extends 'page.md' %}{% set title = 'nothing' %}
+        {% set columns = [col('per second', 'rate', 0), col('wait', 'wait', 1, unit=' µs')] %}
+        {% block plot %}{{ bars('plot.svg', 'a plot', headings(), columns) }}{% endblock %}
+        {% block sections %}{{ table([['1 client', '1']], columns, corner='clients') }}{% endblock %}
+        {% block method %}- {{ rounds }} rounds of {{ what }}.{% endblock %}";
+
+    /// A table has a row for each contender, and a plot its name and numbers; what was not measured stays empty; a name that nobody
+    /// gives is an error.
     #[test]
     fn a_page_says_what_the_record_has() {
-        const COLUMNS: &[Column] =
-            &[Column::new("per second", "rate", 0), Column::new("wait", "wait", 1).unit(" µs")];
-        let mut record = Record::new("E0", serde_json::json!({ "rounds": 2 }));
-        let (ours, theirs) = (Contender::new("halcyon", "a"), Contender::new("5.0.9", "b"));
+        let mut record = Record::new("E0", json!({ "rounds": 2 }));
+        let (ours, theirs) = (Contender::new("halcyon", "long name"), Contender::new("5.0.9", "b"));
         record.add("1 client", &ours, Measurements::default().with("rate", 10.0).with("wait", 1.0));
         record.add("1 client", &theirs, Measurements::default().with("rate", 5.0));
         record.miss("no device".to_owned());
-        let tables = table(&record, Some("clients"), [("1 client", "1")], COLUMNS);
-        let mut page = Page {
-            title: "nothing",
-            targets: Vec::new(),
-            sections: vec![tables],
-            method: "- {rounds} rounds of {what}.",
-            computed: vec![("what", "work".to_owned())],
-            plots: Vec::new(),
-        };
-        let text = page.markdown(&record).expect("a page");
+        let page = |names| Page { template: TEMPLATE, names, ..Page::default() };
+        let named = page(json!({ "what": "work" })).files(record.clone());
+        let Files { text, plots } = named.expect("a page");
         assert!(text.contains("| clients | | per second | wait |\n|---|---|---|---|\n"), "{text}");
-        assert!(text.contains("| 1 | Halcyon a | 10 | 1.0 µs |"), "{text}");
+        assert!(text.contains("| 1 | Halcyon long name | 10 | 1.0 µs |"), "{text}");
         assert!(text.contains("| 1 | Cassandra 5.0.9 b | 5 |  |"), "{text}");
         assert!(text.contains("- no device") && text.contains("- 2 rounds of work."), "{text}");
-        page.computed.clear();
-        assert!(page.markdown(&record).is_err());
+        for shown in ["a plot", "per second", "1 client", "10", "Halcyon long name"] {
+            assert!(plots["plot.svg"].contains(shown), "{shown}");
+        }
+        assert!(page(json!({})).files(record).is_err());
     }
 }

@@ -16,35 +16,20 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Builds them; `tiny` takes the dev build, which tests have made already.
-    pub(super) fn build(tiny: bool) -> Result<Programs> {
-        if tiny {
-            return Programs::cargo(tiny, &["--workspace", "--bins", "--examples"]);
-        }
-        let packages = ["--package", "halcyon", "--package", "halcyon-compaction"];
-        let what = ["--release", "--bin", "halcyon", "--example", "measure"];
-        Programs::cargo(tiny, &[&packages[..], &what].concat())
-    }
-
-    /// Only `halcyon`.
-    pub(super) fn build_server(tiny: bool) -> Result<Programs> {
-        match tiny {
-            true => Programs::cargo(tiny, &["--workspace", "--bins"]),
-            false => Programs::cargo(tiny, &["--package", "halcyon", "--release"]),
-        }
-    }
-
-    /// `halcyon` and the log's own benchmark.
-    pub(super) fn build_with_log(tiny: bool) -> Result<Programs> {
-        let what = ["--bin", "halcyon", "--example", "commitlog_bench"];
-        let packages = ["--package", "halcyon", "--package", "halcyon-commitlog"];
-        let how: &[&str] = if tiny { &[] } else { &["--release"] };
-        Programs::cargo(tiny, &[&packages[..], &what, how].concat())
-    }
-
-    fn cargo(tiny: bool, what: &[&str]) -> Result<Programs> {
+    /// Builds the server and the examples, by package; `tiny` takes the dev build, which tests have made already.
+    pub(super) fn build(tiny: bool, examples: &[(&str, &str)]) -> Result<Programs> {
         let mut cargo = Command::new("cargo");
-        call(cargo.args(["build", "--quiet"]).args(what).current_dir(repository()))?;
+        cargo.args(["build", "--quiet"]).current_dir(repository());
+        if tiny {
+            cargo.args(["--workspace", "--bins"]);
+            cargo.args((!examples.is_empty()).then_some("--examples"));
+        } else {
+            cargo.args(["--release", "--package", "halcyon", "--bin", "halcyon"]);
+            for (package, example) in examples {
+                cargo.args(["--package", package, "--example", example]);
+            }
+        }
+        call(&mut cargo)?;
         let folder = target_folder().join(if tiny { "debug" } else { "release" });
         Ok(Programs {
             measure: folder.join("examples/measure"),

@@ -6,8 +6,10 @@
 //! 3. Pages and plots are made from a record and from nothing else, so that they can be made again without a run.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -48,8 +50,12 @@ pub(crate) struct Measurements(Vec<(String, f64)>);
 
 impl Measurements {
     pub(crate) fn with(mut self, name: &str, value: f64) -> Measurements {
-        self.0.push((name.to_owned(), value));
+        self.add(name, value);
         self
+    }
+
+    pub(crate) fn add(&mut self, name: &str, value: f64) {
+        self.0.push((name.to_owned(), value));
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<f64> {
@@ -70,7 +76,7 @@ impl Measurements {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Turn {
     pub(crate) heading: String,
     #[serde(flatten)]
@@ -89,7 +95,24 @@ pub(crate) struct Target {
     pub(crate) reached: bool,
 }
 
-#[derive(Serialize, Deserialize)]
+impl Target {
+    pub(crate) fn new(
+        what: impl Into<String>,
+        to_reach: impl Into<String>,
+        measured: String,
+        reached: bool,
+    ) -> Target {
+        Target { what: what.into(), to_reach: to_reach.into(), measured, reached }
+    }
+}
+
+/// `1.20 (10), 0.90 (50)`: ratios, and what each is of.
+pub(crate) fn listed<T: Display>(ratios: &[(T, f64)], decimals: usize) -> String {
+    let shown = ratios.iter().map(|(of, ratio)| format!("{ratio:.decimals$} ({of})"));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// As `cargo x bench` is told it: `E5`.
     pub(crate) experiment: String,
@@ -170,6 +193,16 @@ impl Record {
         self.rounds(heading, who).median(key)
     }
 
+    /// Gives every turn a figure that is computed from all rounds of its contender.
+    pub(crate) fn derive(&mut self, key: &str, of: impl Fn(Rounds<'_>) -> Option<f64>) {
+        let turns = self.turns.iter();
+        let derived: Vec<Option<f64>> =
+            turns.map(|turn| of(self.rounds(&turn.heading, &turn.contender))).collect();
+        for (turn, figure) in self.turns.iter_mut().zip(derived) {
+            turn.figures.insert(key.to_owned(), figure);
+        }
+    }
+
     /// Not a number where there is none.
     pub(crate) fn setting(&self, name: &str) -> f64 {
         self.settings[name].as_f64().unwrap_or(f64::NAN)
@@ -217,6 +250,11 @@ impl<'a> Rounds<'a> {
 }
 
 impl Turn {
+    /// Nothing where there is none, or one of another form.
+    pub(crate) fn detail<T: DeserializeOwned + Default>(&self, name: &str) -> T {
+        serde_json::from_value(self.details[name].clone()).unwrap_or_default()
+    }
+
     pub(crate) fn get(&self, key: &str) -> Option<f64> {
         self.figures.get(key).copied().flatten()
     }

@@ -7,26 +7,29 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::dataset::DataSet;
+use super::dataset::{DataSet, KEYSPACE};
+use super::jmx::Jmx;
 use super::machine::files_below;
 use super::server::Server;
 use crate::Result;
 
 const OLD_FILES_GONE_WITHIN: Duration = Duration::from_secs(60);
 
-/// Empties the table, links the set's files (of its first SSTables only, if a number is given) into its folder, and lets the node open
-/// them. Answers with the folder.
+/// Empties the set's table, links its files (of its first SSTables only, if a number is given) into the folder, and lets the node open
+/// them, which it does not compact of itself. Answers with the folder.
 pub(super) fn restore(
     node: &Server,
-    (keyspace, table): (&str, &str),
+    jmx: &mut Jmx,
     set: &DataSet,
     sstables: Option<u32>,
 ) -> Result<PathBuf> {
-    Connection::open(node.port)?.execute(&format!("TRUNCATE {keyspace}.{table}"))?;
-    let folder = table_folder(&node.dir.join("data/data").join(keyspace), table)?;
+    let table = set.codec.table();
+    Connection::open(node.port)?.execute(&format!("TRUNCATE {KEYSPACE}.{table}"))?;
+    let folder = table_folder(&node.dir.join("data/data").join(KEYSPACE), &table)?;
     wait_until("truncated files are gone", || sstables_in(&folder).is_empty())?;
     set.link_into(&folder, sstables)?;
-    node.nodetool(&["refresh", keyspace, table])?;
+    node.nodetool(&["refresh", KEYSPACE, &table])?;
+    jmx.ask(&["no-autocompaction", KEYSPACE, &table])?;
     Ok(folder)
 }
 

@@ -15,9 +15,11 @@ use halcyon_oracle::{Format, Node, Oracle, StartOptions, Version, free_ports};
 use crate::Result;
 use crate::cage::Cage;
 use crate::connection::Connection;
-use crate::process;
+use crate::jmx::Jmx;
+use crate::load::Completed;
+use crate::process::{self, CpuOf};
 use crate::programs::Programs;
-use crate::record::Contender;
+use crate::record::{Contender, Measurements};
 
 const READY_WITHIN: Duration = Duration::from_secs(180);
 const STOP_WITHIN: Duration = Duration::from_secs(120);
@@ -103,6 +105,19 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// How Cassandra compacts in a mode (`buffered`, `direct-reads`, `direct`): its fastest, without a throttle. The oracle of behaviour
+    /// does without 6.0's default, the cursor.
+    pub(crate) fn compacting(self, version: Version, mode: &str) -> Plan<'a> {
+        let plan = self.set_all(&["concurrent_compactors: 2", "compaction_throughput: 0MiB/s"]);
+        if version != Version::V6 {
+            return plan;
+        }
+        let mut lines = vec!["cursor_compaction_enabled: true"];
+        lines.extend((mode != "buffered").then_some("compaction_read_disk_access_mode: direct"));
+        lines.extend((mode == "direct").then_some("background_write_disk_access_mode: direct"));
+        plan.set_all(&lines)
+    }
+
     /// Options of the JVM beside Cassandra's.
     pub(crate) fn jvm(self, jvm: &'static str) -> Plan<'a> {
         Plan { jvm, ..self }
@@ -149,6 +164,22 @@ impl Server {
         process::signal("-CONT", self.pid)
     }
 
+    /// Thaws it for some work, and freezes it again.
+    pub(crate) fn awake<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.thaw()?;
+        let done = work()?;
+        self.freeze()?;
+        Ok(done)
+    }
+
+    /// What became of a load, and what it cost the server.
+    pub(crate) fn asked(&self, ask: impl FnOnce(u16) -> Result<Completed>) -> Result<Measurements> {
+        let cpu = CpuOf::Process(self.pid);
+        let before = cpu.seconds();
+        let completed = ask(self.port).map_err(|e| format!("{}: {e}", self.contender.name()))?;
+        Ok(completed.figures(cpu.seconds() - before))
+    }
+
     pub(crate) fn is_halcyon(&self) -> bool {
         self.contender.is_halcyon()
     }
@@ -165,12 +196,12 @@ impl Server {
         Err(format!("nodetool {}: {said}", arguments.join(" ")).into())
     }
 
-    /// The release and the JMX port, of Cassandra.
-    pub(crate) fn jmx(&self) -> Option<(Version, u16)> {
-        match &self.kind {
-            Kind::Cassandra(Some(node), version) => Some((*version, node.jmx_port())),
-            Kind::Cassandra(None, _) | Kind::Halcyon(_) => None,
-        }
+    /// A connection for what Cassandra is told by JMX.
+    pub(crate) fn jmx(&self) -> Result<Jmx> {
+        let Kind::Cassandra(Some(node), version) = &self.kind else {
+            return Err(format!("{}: no JMX", self.contender.name()).into());
+        };
+        Jmx::connect(&Oracle::open(*version)?, node.jmx_port())
     }
 
     /// Ends it in good order. Halcyon's directory stays, Cassandra's goes.

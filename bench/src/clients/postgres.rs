@@ -12,6 +12,7 @@ use halcyon_oracle::apt::{self, is_root};
 use crate::latency::Latencies;
 use crate::load::Completed;
 use crate::process::{CpuOf, signal};
+use crate::record::Measurements;
 use crate::{Result, call};
 
 const PACKAGED: &str = "/usr/lib/postgresql";
@@ -31,11 +32,6 @@ pub(super) struct Postgres {
     child: Child,
     /// Of the postmaster.
     pid: u32,
-}
-
-pub(super) struct Turn {
-    pub(super) completed: Completed,
-    pub(super) server_cpu_seconds: f64,
 }
 
 /// Where its programs are, installed now if that is allowed.
@@ -164,13 +160,13 @@ impl Postgres {
         own + CpuOf::EndedChildrenOf(self.pid).seconds()
     }
 
-    pub(super) fn turn(&self, clients: usize, seconds: f64) -> Result<Turn> {
+    pub(super) fn turn(&self, clients: usize, seconds: f64) -> Result<Measurements> {
         let script = self.dir.with_extension("pgbench");
-        let blob = "5a".repeat(super::BLOB);
+        let blob = "5a".repeat(super::TABLE.blob);
         let insert = format!(
             "\\set key random(1, {})\n\\set number random(1, 1000000)\nINSERT INTO clients (pk, number, word, data) \
              VALUES (:key, :number, 'row', '\\x{blob}') ON CONFLICT (pk) DO NOTHING;\n",
-            super::ROWS
+            super::TABLE.rows
         );
         fs::write(&script, insert)?;
         let log = self.dir.with_extension("transactions");
@@ -194,7 +190,7 @@ impl Postgres {
             latencies: Latencies::of(nanos),
             client_cpu_seconds,
         };
-        Ok(Turn { completed, server_cpu_seconds })
+        Ok(completed.figures(server_cpu_seconds))
     }
 }
 

@@ -1,18 +1,17 @@
 //! Halcyon as a peer: one process for each compaction, as an operator runs it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::Run;
+use super::{Bench, Run};
 use crate::Result;
 use crate::dataset::DataSet;
 use crate::machine::{cached_bytes, drop_page_cache, files_below};
 use crate::process::Watch;
 use crate::profile::{self, Share};
-use crate::programs::Programs;
 use crate::record::Contender;
 
 /// What may be asked of a compaction besides its access mode.
@@ -35,84 +34,74 @@ impl Buffers {
     }
 }
 
-/// Folders and command of one compaction.
-struct Prepared {
-    command: Command,
-    output: PathBuf,
-}
-
-fn prepare(
-    programs: &Programs,
-    set: &DataSet,
-    contender: &Contender,
-    buffers: Buffers,
-    scratch: &Path,
-) -> Result<Prepared> {
-    let (input, output) = (scratch.join("input"), scratch.join("output"));
-    if scratch.exists() {
-        fs::remove_dir_all(scratch)?;
+impl Bench<'_> {
+    fn scratch(&self) -> PathBuf {
+        self.invocation.data.join("scratch")
     }
-    fs::create_dir_all(&input)?;
-    fs::create_dir_all(&output)?;
-    set.link_into(&input, None)?;
-    let mut command = programs.compact();
-    command.arg(&input).arg("--output").arg(&output).args(["--access", &contender.mode]);
-    for (name, bytes) in [
-        ("--buffer-size", buffers.read_size),
-        ("--write-buffer-size", buffers.write_size),
-        ("--buffer-budget", buffers.budget),
-    ] {
-        command.arg(name).arg(format!("{bytes}B"));
-    }
-    command.arg("--read-ahead").arg(buffers.read_depth.to_string());
-    Ok(Prepared { command, output })
-}
 
-/// Compacts a set once, in a folder that is gone afterwards; `cold`: with an empty page cache.
-pub(super) fn run(
-    programs: &Programs,
-    set: &DataSet,
-    contender: &Contender,
-    buffers: Buffers,
-    scratch: &Path,
-    cold: bool,
-) -> Result<Run> {
-    let Prepared { mut command, output } = prepare(programs, set, contender, buffers, scratch)?;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let was_cold = cold && drop_page_cache();
-    let child = command.spawn()?;
-    let watch = Watch::child(child.id(), scratch)?;
-    let ended = child.wait_with_output()?;
-    let cost = watch.stop()?;
-    if !ended.status.success() {
-        return Err(String::from_utf8_lossy(&ended.stderr).into_owned().into());
+    /// The command of one compaction, and the folder of its output.
+    fn command(
+        &self,
+        set: &DataSet,
+        contender: &Contender,
+        buffers: Buffers,
+    ) -> Result<(Command, PathBuf)> {
+        let scratch = self.invocation.fresh("scratch")?;
+        let (input, output) = (scratch.join("input"), scratch.join("output"));
+        fs::create_dir_all(&input)?;
+        fs::create_dir_all(&output)?;
+        set.link_into(&input, None)?;
+        let mut command = self.invocation.programs.compact();
+        command.arg(&input).arg("--output").arg(&output).args(["--access", &contender.mode]);
+        for (name, bytes) in [
+            ("--buffer-size", buffers.read_size),
+            ("--write-buffer-size", buffers.write_size),
+            ("--buffer-budget", buffers.budget),
+        ] {
+            command.arg(name).arg(format!("{bytes}B"));
+        }
+        command.arg("--read-ahead").arg(buffers.read_depth.to_string());
+        Ok((command, output))
     }
-    let run = Run {
-        contender: contender.clone(),
-        buffers: Some(buffers.name()),
-        cost,
-        was_cold,
-        // Before `inspect` reads the files.
-        cached_inputs: cached_bytes(&set.files()),
-        cached_outputs: cached_bytes(&files_below(&output)),
-        content: programs.measure(&["inspect".as_ref(), output.as_os_str()])?,
-        summary: serde_json::from_slice(&ended.stdout).ok().map(without_paths),
-    };
-    fs::remove_dir_all(scratch)?;
-    run.checked()
-}
 
-/// Where the time of such a compaction goes.
-pub(super) fn profile(
-    programs: &Programs,
-    set: &DataSet,
-    contender: &Contender,
-    scratch: &Path,
-) -> Result<Vec<Share>> {
-    let prepared = prepare(programs, set, contender, Buffers::DEFAULT, scratch)?;
-    let shares = profile::of(&prepared.command, &scratch.join("perf.data"))?;
-    fs::remove_dir_all(scratch)?;
-    Ok(shares)
+    /// Compacts a set once, in a folder that is gone afterwards.
+    pub(super) fn compacted(
+        &self,
+        set: &DataSet,
+        contender: &Contender,
+        buffers: Buffers,
+    ) -> Result<Run> {
+        let (mut command, output) = self.command(set, contender, buffers)?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let was_cold = !self.invocation.tiny && drop_page_cache();
+        let child = command.spawn()?;
+        let watch = Watch::child(child.id(), &output)?;
+        let ended = child.wait_with_output()?;
+        let cost = watch.stop()?;
+        if !ended.status.success() {
+            return Err(String::from_utf8_lossy(&ended.stderr).into_owned().into());
+        }
+        let run = Run {
+            buffers: Some(buffers.name()),
+            cost,
+            was_cold,
+            // Before `inspect` reads the files.
+            cached_inputs: cached_bytes(&set.files()),
+            cached_outputs: cached_bytes(&files_below(&output)),
+            content: self.invocation.programs.measure(&["inspect".as_ref(), output.as_os_str()])?,
+            summary: serde_json::from_slice(&ended.stdout).ok().map(without_paths),
+        };
+        fs::remove_dir_all(self.scratch())?;
+        Ok(run)
+    }
+
+    /// Where the time of such a compaction goes.
+    pub(super) fn profiled(&self, set: &DataSet, contender: &Contender) -> Result<Vec<Share>> {
+        let (command, _) = self.command(set, contender, Buffers::DEFAULT)?;
+        let shares = profile::of(&command, &self.scratch().join("perf.data"))?;
+        fs::remove_dir_all(self.scratch())?;
+        Ok(shares)
+    }
 }
 
 /// Records travel; where the files lay on this machine does not.

@@ -14,29 +14,39 @@ mod page;
 
 use cassandra::Cassandra;
 use halcyon::Buffers;
-pub(crate) use page::page;
+use halcyon_model::units::arguments::size;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Result;
 use crate::dataset::{Codec, DataSet};
-use crate::invocation::{Common, Invocation};
+use crate::experiments::Listed;
+use crate::invocation::{Experiment, Invocation};
 use crate::machine::{self, drop_page_cache};
-use crate::parse_size;
+use crate::page::Page;
 use crate::process::Cost;
 use crate::profile;
-use crate::programs::Programs;
-use crate::record::{Contender, Measurements, Spread};
+use crate::record::{Contender, Measurements, Record, Spread};
 
 const MIB: f64 = 1_048_576.0;
 /// Raw bytes that the codec's bound is measured on: enough for a steady rate.
 const CODEC_SAMPLE: u64 = 512 << 20;
-const TINY_SIZE: u64 = 4 << 20;
 
-#[derive(clap::Args, Clone, Serialize)]
+/// In the order of their turns.
+const CONTENDERS: [(&str, &str); 7] = [
+    ("halcyon", "direct"),
+    ("halcyon", "uncached"),
+    ("halcyon", "standard"),
+    ("5.0.9", "buffered"),
+    ("6.0-alpha2", "buffered"),
+    ("6.0-alpha2", "direct-reads"),
+    ("6.0-alpha2", "direct"),
+];
+
+#[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
     /// Uncompressed bytes of the inputs
-    #[arg(long, default_value = "4GiB", value_parser = parse_size)]
+    #[arg(long, default_value = "4GiB", value_parser = size)]
     size: u64,
     #[arg(long, default_value_t = 24)]
     sstables: u32,
@@ -57,35 +67,42 @@ pub(crate) struct Arguments {
     /// Also Halcyon with 256 KiB against 1 MiB, read-ahead 1, 2 and 4 deep, this many times each
     #[arg(long, default_value_t = 0)]
     buffer_rounds: u32,
-    #[command(flatten)]
-    #[serde(skip)]
-    common: Common,
 }
 
-pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
-    if arguments.common.tiny {
-        arguments.size = TINY_SIZE;
-        (arguments.rounds, arguments.other_rounds) = (1, 1);
-        arguments.buffer_rounds = 0;
+impl Experiment for Arguments {
+    const LISTED: Listed = Listed {
+        name: "compaction",
+        asks: "How fast is a major compaction, and what does it cost?",
+        page: Self::page,
+    };
+    const DATA: &'static str = "";
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[("halcyon-compaction", "measure")];
+
+    fn shrink(&mut self) {
+        self.size = 4 << 20;
+        (self.rounds, self.other_rounds, self.buffer_rounds) = (1, 1, 0);
     }
-    let mut invocation = Invocation::begin("compaction", &arguments.common, "data", &arguments)?;
-    invocation.drop_page_cache();
-    let mut bench = Bench::prepare(arguments, invocation)?;
-    let codecs = bench.arguments.compressors.clone();
-    for codec in &codecs {
-        bench.codec(codec)?;
-        bench.invocation.write()?;
+
+    fn run(self, invocation: &mut Invocation) -> Result<()> {
+        invocation.drop_page_cache();
+        let mut bench = Bench::prepare(&self, invocation)?;
+        for codec in &self.compressors {
+            bench.codec(codec)?;
+            bench.invocation.write()?;
+        }
+        if let Some(first) = self.compressors.first() {
+            bench.buffers(first)?;
+        }
+        bench.check_content()
     }
-    if let Some(first) = codecs.first() {
-        bench.buffers(first)?;
+
+    fn page(record: &mut Record) -> Result<Page> {
+        page::page(record)
     }
-    bench.check_content()?;
-    bench.invocation.end()
 }
 
 /// One compaction, by either program.
 struct Run {
-    contender: Contender,
     /// Of Halcyon.
     buffers: Option<String>,
     cost: Cost,
@@ -134,109 +151,75 @@ impl Run {
             .with("output_cells", content("cells"))
             .with("load_before", machine::load())
     }
-
-    fn details(&self) -> Value {
-        json!({
-            "buffers": self.buffers,
-            "cpu_seconds_by_thread": self.cost.threads,
-            "output": self.content,
-            "summary": self.summary,
-        })
-    }
-
-    /// A run that wrote nothing is none.
-    fn checked(self) -> Result<Run> {
-        match self.content["rows"].as_u64() {
-            None | Some(0) => {
-                Err(format!("{}: the output has no rows", self.contender.name()).into())
-            }
-            Some(_) => Ok(self),
-        }
-    }
 }
 
-struct Bench {
-    arguments: Arguments,
-    invocation: Invocation,
-    programs: Programs,
+struct Bench<'a> {
+    arguments: &'a Arguments,
+    invocation: &'a mut Invocation,
     halcyon: Vec<Contender>,
     cassandra: Vec<Cassandra>,
 }
 
-fn contenders(arguments: &Arguments) -> Vec<Contender> {
-    let all = [
-        ("halcyon", "direct"),
-        ("halcyon", "uncached"),
-        ("halcyon", "standard"),
-        ("5.0.9", "buffered"),
-        ("6.0-alpha2", "buffered"),
-        ("6.0-alpha2", "direct-reads"),
-        ("6.0-alpha2", "direct"),
-    ];
-    let wanted = |list: &[String], word: &str| list.iter().any(|listed| listed == word);
-    all.into_iter()
-        .filter(|(peer, _)| arguments.common.takes_part(peer))
-        .filter(|(_, mode)| arguments.modes.is_empty() || wanted(&arguments.modes, mode))
-        .map(|(peer, mode)| Contender::new(peer, mode))
-        .collect()
-}
-
-impl Bench {
-    fn prepare(arguments: Arguments, invocation: Invocation) -> Result<Bench> {
-        let programs = Programs::build(arguments.common.tiny)?;
-        let all = contenders(&arguments);
-        let (halcyon, rivals): (Vec<_>, Vec<_>) = all.into_iter().partition(Contender::is_halcyon);
-        let mut bench = Bench { arguments, invocation, programs, halcyon, cassandra: Vec::new() };
-        for codec in &bench.arguments.compressors {
+impl<'a> Bench<'a> {
+    /// Everything that is not to be timed.
+    fn prepare(arguments: &'a Arguments, invocation: &'a mut Invocation) -> Result<Bench<'a>> {
+        let is_wanted =
+            |mode: &str| arguments.modes.is_empty() || arguments.modes.iter().any(|m| m == mode);
+        let (halcyon, rivals): (Vec<_>, Vec<_>) = CONTENDERS
+            .into_iter()
+            .filter(|(peer, mode)| invocation.takes_part(peer) && is_wanted(mode))
+            .map(|(peer, mode)| Contender::new(peer, mode))
+            .partition(Contender::is_halcyon);
+        let mut bench = Bench { arguments, invocation, halcyon, cassandra: Vec::new() };
+        for codec in &arguments.compressors {
             bench.open_set(codec)?;
         }
-        if !rivals.is_empty() {
-            eprintln!("bench: starting {} nodes of Cassandra", rivals.len());
-        }
         for rival in &rivals {
-            let node = cassandra::start(&bench.programs, rival, &bench.invocation.data)?;
+            eprintln!("bench: starting {}", rival.name());
+            let node = cassandra::start(bench.invocation, rival)?;
             bench.cassandra.push(node);
         }
         Ok(bench)
     }
 
     fn open_set(&self, codec: &Codec) -> Result<DataSet> {
-        let Arguments { size, sstables, .. } = self.arguments;
-        DataSet::open(&self.programs, &self.invocation.data, codec, size, sstables)
+        let Arguments { size, sstables, .. } = *self.arguments;
+        DataSet::open(self.invocation, codec, size, sstables)
     }
 
-    fn halcyon(&self, set: &DataSet, who: &Contender, buffers: Buffers) -> Result<Run> {
-        let scratch = self.invocation.data.join("scratch");
-        let is_cold = !self.arguments.common.tiny;
-        halcyon::run(&self.programs, set, who, buffers, &scratch, is_cold)
-    }
-
-    fn note(&mut self, heading: &str, set: &DataSet, run: &Run) {
-        let record = &mut self.invocation.record;
-        record.add_with(heading, &run.contender, run.figures(set), run.details());
+    /// A run that wrote nothing is none.
+    fn note(&mut self, heading: &str, set: &DataSet, who: &Contender, run: &Run) -> Result<()> {
+        if run.content["rows"].as_u64().is_none_or(|rows| rows == 0) {
+            return Err(format!("{}: the output has no rows", who.name()).into());
+        }
+        let details = json!({
+            "buffers": run.buffers,
+            "cpu_seconds_by_thread": run.cost.threads,
+            "output": run.content,
+            "summary": run.summary,
+        });
+        self.invocation.record.add_with(heading, who, run.figures(set), details);
+        Ok(())
     }
 
     /// Everything on one compressor.
     fn codec(&mut self, codec: &Codec) -> Result<()> {
         let set = self.open_set(codec)?;
         let is_first = self.arguments.compressors.first() == Some(codec);
-        let other = self.arguments.other_rounds;
-        let of = |rounds: u32| if is_first { rounds } else { other };
+        let of = |rounds: u32| if is_first { rounds } else { self.arguments.other_rounds };
         let (ours, theirs) = (of(self.arguments.rounds), of(self.arguments.cassandra_rounds));
         for round in 0..ours.max(theirs) {
             for who in self.halcyon.clone().iter().filter(|_| round < ours) {
-                let run = self.halcyon(&set, who, Buffers::DEFAULT)?;
-                self.note(&codec.0, &set, &run);
+                let run = self.compacted(&set, who, Buffers::DEFAULT)?;
+                self.note(&codec.0, &set, who, &run)?;
             }
             for number in (0..self.cassandra.len()).filter(|_| round < theirs) {
                 let node = &mut self.cassandra[number];
-                match node.run(&self.programs, &set) {
-                    Ok(run) => self.note(&codec.0, &set, &run),
-                    // One rival less is still a result.
-                    Err(error) => {
-                        let name = node.contender.name();
-                        self.invocation.record.miss(format!("{name}: {error}"));
-                    }
+                let who = node.server.contender.clone();
+                let run = node.run(&self.invocation.programs, &set);
+                // One rival less is still a result.
+                if let Err(error) = run.and_then(|run| self.note(&codec.0, &set, &who, &run)) {
+                    self.invocation.record.miss(format!("{}: {error}", who.name()));
                 }
             }
         }
@@ -247,11 +230,10 @@ impl Bench {
     /// One more run, of the first of Halcyon's modes; without `perf` there is none.
     fn profile(&mut self, set: &DataSet) {
         let Some(contender) = self.halcyon.first() else { return };
-        if self.arguments.common.tiny || !profile::is_available() {
+        if self.invocation.tiny || !profile::is_available() {
             return;
         }
-        let scratch = self.invocation.data.join("scratch");
-        match halcyon::profile(&self.programs, set, contender, &scratch) {
+        match self.profiled(set, contender) {
             Ok(shares) => profile::keep(&mut self.invocation.record, &set.codec.0, &shares),
             Err(error) => eprintln!("bench: no profile: {error}"),
         }
@@ -272,17 +254,18 @@ impl Bench {
         let (mut codec, mut codec_rate) = (Value::Null, 0.0);
         let (mut device, mut device_rate) = (Value::Null, 0.0);
         for _ in 0..self.arguments.rounds.max(1) {
-            let measured = self.programs.measure(&["codec", &folder, "--bytes", &sample])?;
+            let measured =
+                self.invocation.programs.measure(&["codec", &folder, "--bytes", &sample])?;
             let rate = |name: &str| measured[name].as_f64().unwrap_or(f64::NAN);
             let both = 1.0 / (1.0 / rate("read_side") + share / rate("write_side"));
             if both > codec_rate {
                 (codec, codec_rate) = (measured, both);
             }
-            if !self.arguments.common.tiny {
+            if !self.invocation.tiny {
                 drop_page_cache();
             }
             let arguments = ["device", &folder, "--write", &write, "--output", &scratch];
-            let moved = self.programs.measure(&arguments)?;
+            let moved = self.invocation.programs.measure(&arguments)?;
             let seconds = moved["seconds"].as_f64().unwrap_or(f64::INFINITY);
             let rate = set.data_bytes() as f64 / MIB / seconds;
             if rate > device_rate {
@@ -308,12 +291,12 @@ impl Bench {
         let direct = Contender::new("halcyon", "direct");
         for _ in 0..self.arguments.buffer_rounds {
             for read_size in SIZES {
-                for read_depth in [1, 2, 4] {
-                    for write_size in SIZES {
-                        let buffers = Buffers { read_size, read_depth, write_size, budget: BUDGET };
-                        let run = self.halcyon(&set, &direct, buffers)?;
-                        self.note(&format!("buffers {}", buffers.name()), &set, &run);
-                    }
+                for (read_depth, write_size) in
+                    [1, 2, 4].into_iter().flat_map(|d| SIZES.map(|w| (d, w)))
+                {
+                    let buffers = Buffers { read_size, read_depth, write_size, budget: BUDGET };
+                    let run = self.compacted(&set, &direct, buffers)?;
+                    self.note(&format!("buffers {}", buffers.name()), &set, &direct, &run)?;
                 }
             }
         }

@@ -18,27 +18,24 @@ use std::time::Duration;
 
 use halcyon_oracle::Version;
 use latte::Latte;
-pub(crate) use page::page;
 use serde::Serialize;
 
 use crate::cage::Cage;
-use crate::invocation::{Common, Invocation};
+use crate::experiments::Listed;
+use crate::invocation::{Experiment, Invocation};
 use crate::load::{CONNECTIONS, Load, Request, Table, Until};
-use crate::process::{CpuOf, resident};
-use crate::programs::Programs;
-use crate::record::{Contender, Measurements};
+use crate::page::Page;
+use crate::process::resident;
+use crate::record::{Contender, Measurements, Record};
 use crate::server::{Plan, Server, Sync};
 use crate::{Result, flush, machine, profile};
 
-const SMALL_BLOB: usize = 200;
 const LARGE_BLOB: usize = 4000;
-/// Requests in flight while tables are filled and servers warmed up.
-const BUSY: usize = 50;
 /// After its start a server has this long to come to rest.
 const COMES_TO_REST: Duration = Duration::from_secs(4);
 const START: &str = "start";
 
-#[derive(clap::Args, Clone, Serialize)]
+#[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
     /// Seconds of each turn
     #[arg(long, default_value_t = 4.0)]
@@ -60,29 +57,38 @@ pub(crate) struct Arguments {
     /// Ask with `latte` too; where it is not on the path it is built, once
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
     latte: bool,
-    #[command(flatten)]
-    #[serde(skip)]
-    common: Common,
 }
 
-pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
-    if arguments.common.tiny {
-        arguments.seconds = 0.3;
-        arguments.rounds = 1;
-        arguments.in_flight = vec![1, 10];
-        (arguments.rows, arguments.cache) = (500, 1);
+impl Experiment for Arguments {
+    const LISTED: Listed =
+        Listed { name: "node", asks: "What does a request cost?", page: Self::page };
+    const DATA: &'static str = "node";
+
+    fn shrink(&mut self) {
+        (self.seconds, self.rounds, self.in_flight) = (0.3, 1, vec![1, 10]);
+        (self.rows, self.cache) = (500, 1);
     }
-    let invocation = Invocation::begin("node", &arguments.common, "data/node", &arguments)?;
-    let mut bench = Bench::prepare(arguments, invocation)?;
-    bench.fill(bench.small())?;
-    bench.warm_up()?;
-    for _ in 0..bench.arguments.rounds {
-        bench.turns(Work::RoundTrip, Sync::Batch, 1)?;
+
+    fn run(self, invocation: &mut Invocation) -> Result<()> {
+        let latte = self.latte.then(|| Latte::get(&invocation.data, !invocation.tiny));
+        let latte = latte.and_then(|got| {
+            got.map_err(|error| invocation.record.miss(format!("latte: {error}"))).ok()
+        });
+        let mut bench = Bench { arguments: &self, invocation, servers: Vec::new(), latte, seed: 1 };
+        bench.start()?;
+        bench.fill(bench.small())?;
+        bench.warm_up()?;
+        for _ in 0..self.rounds {
+            bench.turns(Work::RoundTrip, Sync::Batch, 1)?;
+        }
+        bench.memory()?;
+        bench.invocation.write()?;
+        bench.device_reads()
     }
-    bench.memory()?;
-    bench.invocation.write()?;
-    bench.device_reads()?;
-    bench.invocation.end()
+
+    fn page(record: &mut Record) -> Result<Page> {
+        page::page(record)
+    }
 }
 
 /// What is asked of a server.
@@ -147,55 +153,38 @@ impl Asks {
     }
 }
 
-struct Bench {
-    arguments: Arguments,
-    invocation: Invocation,
-    programs: Programs,
+struct Bench<'a> {
+    arguments: &'a Arguments,
+    invocation: &'a mut Invocation,
     servers: Vec<(Server, Sync)>,
     latte: Option<Latte>,
     seed: u64,
 }
 
-impl Bench {
-    fn prepare(arguments: Arguments, mut invocation: Invocation) -> Result<Bench> {
-        let tiny = arguments.common.tiny;
-        let programs = Programs::build_server(tiny)?;
-        let latte = if arguments.latte {
-            let got = Latte::get(&invocation.data, !tiny);
-            got.map_err(|error| invocation.record.miss(format!("latte: {error}"))).ok()
-        } else {
-            None
-        };
-        let mut bench =
-            Bench { arguments, invocation, programs, servers: Vec::new(), latte, seed: 1 };
-        bench.start()?;
-        Ok(bench)
-    }
-
+impl Bench<'_> {
     fn start(&mut self) -> Result<()> {
         for sync in [Sync::Periodic, Sync::Batch] {
-            if self.arguments.common.takes_part("halcyon") {
+            if self.invocation.takes_part("halcyon") {
                 let dir = self.invocation.fresh(&format!("halcyon-{}", sync.name()))?;
-                let server = Server::start(&self.programs, &halcyon(sync, dir))?;
-                self.started(server, sync, true)?;
+                self.started(&halcyon(sync, dir), sync, true)?;
             }
-            if self.arguments.common.takes_part(Version::V5.name()) {
+            if self.invocation.takes_part(Version::V5.name()) {
                 // A heap that is resident from the start does not grow later; but then neither start nor memory are Cassandra's usual ones.
                 let is_touched = sync == Sync::Batch;
-                let dir = self.invocation.scratch(&format!("cassandra-{}", sync.name()));
+                let dir = self.invocation.data.join(format!("cassandra-{}", sync.name()));
                 let plan = Plan::cassandra(Version::V5, sync.name(), dir)
                     .sync(sync)
                     // Its default, which the oracle does without.
                     .set("key_cache_size: 100MiB")
                     .jvm(if is_touched { "-XX:+AlwaysPreTouch" } else { "" });
-                let server = Server::start(&self.programs, &plan)?;
-                self.started(server, sync, !is_touched)?;
+                self.started(&plan, sync, !is_touched)?;
             }
         }
         Ok(())
     }
 
-    fn started(&mut self, server: Server, sync: Sync, counts: bool) -> Result<()> {
+    fn started(&mut self, plan: &Plan<'_>, sync: Sync, counts: bool) -> Result<()> {
+        let server = Server::start(&self.invocation.programs, plan)?;
         if counts {
             sleep(COMES_TO_REST.min(Duration::from_secs_f64(self.arguments.seconds)));
             let figures = Measurements::default()
@@ -209,14 +198,7 @@ impl Bench {
     }
 
     fn load(&self, request: Request, table: Table, seconds: f64) -> Load {
-        Load {
-            request,
-            table,
-            in_flight: BUSY,
-            until: Until::Elapsed(Duration::from_secs_f64(seconds)),
-            shard_aware: false,
-            seed: self.seed,
-        }
+        Load { seed: self.seed, ..Load::lasting(request, table, seconds) }
     }
 
     fn requests_of(&self, work: Work) -> (Request, Table) {
@@ -229,7 +211,7 @@ impl Bench {
     }
 
     fn small(&self) -> Table {
-        Table { name: "small", rows: self.arguments.rows, blob: SMALL_BLOB }
+        Table { name: "small", rows: self.arguments.rows, blob: 200 }
     }
 
     fn large(&self) -> Table {
@@ -238,35 +220,34 @@ impl Bench {
     }
 
     fn fill(&self, table: Table) -> Result<()> {
-        let load = Load { until: Until::EveryKey, ..self.load(Request::Write, table, 0.0) };
+        let load = Load::new(Request::Write, table, Until::EveryKey);
         // Reads are asked of the servers that sync every write.
         for (server, _) in self.servers.iter().filter(|(_, sync)| *sync == Sync::Batch) {
-            server.thaw()?;
-            table.create(server.port)?;
-            let done = load.run(server.port)?;
+            let done = server.awake(|| {
+                table.create(server.port)?;
+                load.run(server.port)
+            })?;
             let (name, rows) = (server.contender.name(), done.operations);
             eprintln!("bench: {name:28} filled with {rows} rows in {:.1} s", done.seconds);
-            server.freeze()?;
         }
         Ok(())
     }
 
     /// A JVM's compiler has to have seen everything; Halcyon only its caches.
-    fn warm_up(&mut self) -> Result<()> {
+    fn warm_up(&self) -> Result<()> {
         let table = self.small();
         for (server, sync) in &self.servers {
             let least = self.arguments.seconds;
             let long = if server.is_halcyon() { least } else { self.arguments.warm_up };
-            server.thaw()?;
-            table.create(server.port)?;
-            for request in [Request::Write, Request::Read] {
+            server.awake(|| {
+                table.create(server.port)?;
+                self.load(Request::Write, table, long).run(server.port)?;
                 // Only there everything was written.
-                if request == Request::Read && *sync == Sync::Periodic {
-                    continue;
+                if *sync == Sync::Batch {
+                    self.load(Request::Read, table, long).run(server.port)?;
                 }
-                self.load(request, table, long).run(server.port)?;
-            }
-            server.freeze()?;
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -275,29 +256,22 @@ impl Bench {
     fn turn(&mut self, number: usize, work: Work, in_flight: usize, asks: Asks) -> Result<()> {
         self.seed += 1;
         let (request, table) = self.requests_of(work);
-        let load = Load {
-            in_flight,
-            shard_aware: asks == Asks::ShardAware,
-            ..self.load(request, table, self.arguments.seconds)
-        };
+        let shard_aware = asks == Asks::ShardAware;
+        let load = self.load(request, table, self.arguments.seconds);
+        let load = Load { in_flight, shard_aware, ..load };
         let (server, _) = self.servers.get(number).ok_or("no such server")?;
         let mut contender = server.contender.clone();
         contender.mode += asks.suffix();
-        server.thaw()?;
         let busy = machine::load();
-        let cpu = CpuOf::Process(server.pid);
-        let before = cpu.seconds();
-        let completed = match (&self.latte, asks) {
+        let ask = |port| match (&self.latte, asks) {
             (Some(latte), Asks::Latte) => {
                 // One for each shard, and as many of Cassandra's, which has none.
                 let connections = if server.is_halcyon() { 1 } else { CONNECTIONS as u32 };
-                latte.run(&load, server.port, connections)
+                latte.run(&load, port, connections)
             }
-            _ => load.run(server.port),
+            _ => load.run(port),
         };
-        let completed = completed.map_err(|e| format!("{}: {e}", contender.name()))?;
-        let figures = completed.figures(cpu.seconds() - before).with("load_before", busy);
-        server.freeze()?;
+        let figures = server.awake(|| server.asked(ask))?.with("load_before", busy);
         self.invocation.record.add(&work.heading(in_flight), &contender, figures);
         Ok(())
     }
@@ -310,14 +284,13 @@ impl Bench {
                 continue;
             }
             let is_halcyon = server.is_halcyon();
+            let has_latte = self.latte.is_some();
             let asks = Asks::ALL.into_iter().filter(|asks| match asks {
                 Asks::Anywhere => true,
                 Asks::ShardAware => is_halcyon && work != Work::RoundTrip,
-                Asks::Latte => {
-                    self.latte.is_some() && !matches!(work, Work::RoundTrip | Work::PeriodicWrites)
-                }
+                Asks::Latte => has_latte && !matches!(work, Work::RoundTrip | Work::PeriodicWrites),
             });
-            for asks in asks.collect::<Vec<_>>() {
+            for asks in asks {
                 self.turn(number, work, in_flight, asks)?;
             }
         }
@@ -325,18 +298,17 @@ impl Bench {
     }
 
     fn memory(&mut self) -> Result<()> {
-        for in_flight in self.arguments.in_flight.clone() {
+        for in_flight in &self.arguments.in_flight {
             for round in 0..self.arguments.rounds {
-                if in_flight == 1 {
+                if *in_flight == 1 {
                     let time = Duration::from_secs_f64(self.arguments.seconds / 4.0);
-                    let Invocation { record, data, .. } = &mut self.invocation;
-                    flush::measure(record, data, time)?;
+                    flush::measure(&mut self.invocation.record, &self.invocation.data, time)?;
                 }
-                self.turns(Work::DurableWrites, Sync::Batch, in_flight)?;
-                self.turns(Work::MemoryReads, Sync::Batch, in_flight)?;
+                self.turns(Work::DurableWrites, Sync::Batch, *in_flight)?;
+                self.turns(Work::MemoryReads, Sync::Batch, *in_flight)?;
                 // For information, so once.
                 if round == 0 {
-                    self.turns(Work::PeriodicWrites, Sync::Periodic, in_flight)?;
+                    self.turns(Work::PeriodicWrites, Sync::Periodic, *in_flight)?;
                 }
             }
         }
@@ -349,22 +321,22 @@ impl Bench {
         let is_wanted =
             |(server, sync): &&(Server, Sync)| server.is_halcyon() && *sync == Sync::Batch;
         let Some((server, _)) = self.servers.iter().find(is_wanted) else { return Ok(()) };
-        if self.arguments.common.tiny || !profile::is_available() {
+        if self.invocation.tiny || !profile::is_available() {
             return Ok(());
         }
         let seconds = self.arguments.seconds;
         let (request, table) = self.requests_of(work);
         let load = self.load(request, table, seconds + 1.0);
-        server.thaw()?;
         let (port, pid) = (server.port, server.pid);
-        let samples = self.invocation.scratch("perf.data");
-        let shares = std::thread::scope(|scope| {
-            let asking = scope.spawn(|| load.run(port).map(|_| ()).map_err(|e| e.to_string()));
-            let shares = profile::attached(pid, seconds, &samples);
-            asking.join().map_err(|_| "the generator panicked")??;
-            shares
-        });
-        server.freeze()?;
+        let samples = self.invocation.data.join("perf.data");
+        let shares = server.awake(|| {
+            std::thread::scope(|scope| {
+                let asking = scope.spawn(|| load.run(port).map(drop).map_err(|e| e.to_string()));
+                let shares = profile::attached(pid, seconds, &samples);
+                asking.join().map_err(|_| "the generator panicked")??;
+                Ok(shares)
+            })
+        })?;
         match shares {
             Ok(shares) => profile::keep(&mut self.invocation.record, work.title(), &shares),
             Err(error) => eprintln!("bench: no profile: {error}"),
@@ -384,9 +356,9 @@ impl Bench {
         }
         self.invocation.drop_page_cache();
         let _cages = self.cages()?;
-        for in_flight in self.arguments.in_flight.clone() {
+        for in_flight in &self.arguments.in_flight {
             for _ in 0..self.arguments.rounds {
-                self.turns(Work::DeviceReads, Sync::Batch, in_flight)?;
+                self.turns(Work::DeviceReads, Sync::Batch, *in_flight)?;
             }
         }
         self.profile(Work::DeviceReads)
@@ -402,7 +374,7 @@ impl Bench {
         let dir = server.dir.clone();
         server.stop()?;
         let cache = format!("file_cache_size: {}MiB", self.arguments.cache);
-        Server::start(&self.programs, &halcyon(sync, dir).set(cache))
+        Server::start(&self.invocation.programs, &halcyon(sync, dir).set(cache))
     }
 
     /// Page cache for Cassandra as large as Halcyon's chunk cache; without, Cassandra takes no part.
@@ -417,7 +389,12 @@ impl Bench {
             }
             match Cage::around(server.pid, cache + AT_FIRST) {
                 Ok(cage) => {
-                    self.settle(&server, &cage)?;
+                    // What else it allocates while it reads is taken into account.
+                    let load = self.load(Request::Read, self.large(), self.arguments.seconds);
+                    server.awake(|| {
+                        load.run(server.port)?;
+                        cage.leave_page_cache(cache)
+                    })?;
                     cages.push(cage);
                     kept.push((server, sync));
                 }
@@ -429,15 +406,6 @@ impl Bench {
         }
         self.servers = kept;
         Ok(cages)
-    }
-
-    /// Lets a server read in its cage, and takes what else it allocated there into account.
-    fn settle(&self, server: &Server, cage: &Cage) -> Result<()> {
-        let load = self.load(Request::Read, self.large(), self.arguments.seconds);
-        server.thaw()?;
-        load.run(server.port)?;
-        cage.leave_page_cache(self.arguments.cache << 20)?;
-        server.freeze()
     }
 }
 

@@ -1,35 +1,16 @@
 //! The page: a table for each kind of work, by requests in flight.
 
 use halcyon_oracle::Version;
+use serde_json::json;
 
 use super::{Asks, START, Work, batch};
-use crate::page::{Column, Page, profile, table};
-use crate::plot::{Bars, Section};
-use crate::record::{Contender, Record, Rounds, Spread, Target};
+use crate::page::Page;
+use crate::record::{Contender, Record, Rounds, Spread, Target, listed};
 use crate::{Result, flush};
 
-const RATE: Column = Column::new("per second", "per_second", 0);
-const P50: Column = Column::new("p50 µs", "p50_us", 0);
-const P99: Column = Column::new("p99 µs", "p99_us", 0);
-const P999: Column = Column::new("p99.9 µs", "p99.9_us", 0);
-const CPU: Column = Column::new("server CPU µs", "server_cpu_us", 1);
-
-const COLUMNS: &[Column] = &[
-    RATE,
-    Column::derived("of Cassandra's", |ours| {
-        Some(format!("{:.2} ×", ours.median(RATE.key)? / rival(ours)?.median(RATE.key)?))
-    }),
-    P50,
-    P99,
-    P999,
-    CPU,
-    Column::derived("of Cassandra's", |ours| {
-        Some(format!("1 / {:.1}", rival(ours)?.median(CPU.key)? / ours.median(CPU.key)?))
-    }),
-    Column::new("client CPU µs", "client_cpu_us", 1),
-];
-
-const BARS: &[Column] = &[RATE, P50, P99, Column::new("server CPU µs per operation", CPU.key, 1)];
+const RATE: &str = "per_second";
+const P50: &str = "p50_us";
+const CPU: &str = "server_cpu_us";
 
 /// Cassandra, asked by the same generator; none of Cassandra itself.
 fn rival(ours: Rounds<'_>) -> Option<Rounds<'_>> {
@@ -39,51 +20,26 @@ fn rival(ours: Rounds<'_>) -> Option<Rounds<'_>> {
     rivals.next().filter(|_| ours.who.is_halcyon()).map(|rival| ours.of(rival))
 }
 
-pub(crate) fn page(record: &Record) -> Result<Page> {
-    let mut sections = Vec::new();
-    let mut drawn = Vec::new();
-    for work in Work::ALL {
-        let headings = headings(record, work);
-        let rows = headings.iter().map(|(in_flight, heading)| (*heading, in_flight.as_str()));
-        let rows = table(record, Some("in flight"), rows, COLUMNS);
-        if !rows.is_empty() {
-            sections.push(format!("## {}\n\n{rows}", work.title()));
-        }
-        if work != Work::RoundTrip {
-            drawn.extend(headings.iter().map(|(_, heading)| Section::plain(heading)));
-        }
-    }
-    let flushes = table(record, None, [(flush::HEADING, "")], &[P50, P99, P999]);
-    sections.push(format!("## The device's own flush, 4 KiB\n\n{flushes}"));
-    const STARTS: &[Column] = &[
-        Column::new("seconds to the first answer", "seconds", 3),
-        Column::new("MiB at rest", "resident_bytes", 0).times(1.0 / 1_048_576.0),
-    ];
-    sections.push(format!("## Start and rest\n\n{}", table(record, None, [(START, "")], STARTS)));
-    for work in Work::ALL {
-        let Some(shares) = profile(record, work.title()) else { continue };
-        sections.push(format!(
-            "## Where Halcyon's time goes: {}\n\n50 in flight, by `perf`, in one more turn (`k`: in the kernel).\n\n{shares}",
-            work.title().to_lowercase(),
-        ));
-    }
-    let bars = Bars {
-        title: "Halcyon and Cassandra under the same requests, median and spread",
-        columns: BARS,
-        sections: drawn,
-    };
+pub(super) fn page(record: &mut Record) -> Result<Page> {
+    record
+        .derive("rate_by_cassandra", |ours| Some(ours.median(RATE)? / rival(ours)?.median(RATE)?));
+    record.derive("cassandra_cpu_by_ours", |ours| {
+        Some(rival(ours)?.median(CPU)? / ours.median(CPU)?)
+    });
+    let works =
+        Work::ALL.map(|work| json!({ "title": work.title(), "headings": headings(record, work) }));
+    let drawn = Work::ALL.into_iter().filter(|work| *work != Work::RoundTrip);
+    let drawn = drawn.flat_map(|work| headings(record, work)).map(|(heading, _)| heading);
     Ok(Page {
-        title: "The node: Halcyon and Apache Cassandra under the same requests",
+        template: include_str!("../../node/page.md"),
         targets: targets(record),
-        sections,
-        method: include_str!("../../node/method.md"),
-        computed: Vec::new(),
-        plots: vec![("plot.svg", bars.svg(record)?)],
+        names: json!({ "works": works, "drawn": drawn.collect::<Vec<_>>() }),
+        ..Page::default()
     })
 }
 
-/// The number in flight, and the heading, in ascending order.
-fn headings(record: &Record, work: Work) -> Vec<(String, &str)> {
+/// The headings, and the numbers in flight, in ascending order of these.
+fn headings(record: &Record, work: Work) -> Vec<(&str, String)> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for heading in record.headings() {
         let number = heading.strip_prefix(work.title()).and_then(|rest| {
@@ -92,7 +48,7 @@ fn headings(record: &Record, work: Work) -> Vec<(String, &str)> {
         found.extend(number.map(|number| (number, heading)));
     }
     found.sort_unstable();
-    found.into_iter().map(|(number, heading)| (number.to_string(), heading)).collect()
+    found.into_iter().map(|(number, heading)| (heading, number.to_string())).collect()
 }
 
 fn targets(record: &Record) -> Vec<Target> {
@@ -118,40 +74,31 @@ fn start_target(record: &Record, what: &str, least: f64, key: &str) -> Option<Ta
         (!values.is_empty()).then(|| Spread::of(values).median)
     };
     let ratio = median(false)? / median(true)?;
-    Some(Target {
-        what: what.to_owned(),
-        to_reach: format!("≥ {least}"),
-        measured: format!("{ratio:.1}"),
-        reached: ratio >= least,
-    })
+    Some(Target::new(what, format!("≥ {least}"), format!("{ratio:.1}"), ratio >= least))
 }
 
 /// Server CPU per operation, Cassandra's by Halcyon's, at each number in flight. All have to reach it.
 fn cpu_target(record: &Record, work: Work, asks: Asks) -> Option<Target> {
     const LEAST: f64 = 8.0;
-    let mut ratios = Vec::new();
-    for (in_flight, heading) in headings(record, work) {
-        let median = |who: &Contender| record.median(heading, who, CPU.key);
-        let halcyon = median(&batch("halcyon", asks))?;
-        let cassandra = median(&batch(Version::V5.name(), asks.of_cassandra()))?;
-        ratios.push((in_flight, cassandra / halcyon));
-    }
-    let shown = ratios.iter().map(|(in_flight, ratio)| format!("{ratio:.1} ({in_flight})"));
-    Some(Target {
-        what: format!(
-            "{}{}: server CPU per operation, Cassandra's by Halcyon's (requests in flight)",
-            work.title(),
-            asks.suffix()
-        ),
-        to_reach: format!("≥ {LEAST}"),
-        measured: shown.collect::<Vec<_>>().join(", "),
-        reached: !ratios.is_empty() && ratios.iter().all(|(_, ratio)| *ratio >= LEAST),
-    })
+    let ratio = |(heading, in_flight): (&str, String)| {
+        let median = |who: &Contender| record.median(heading, who, CPU);
+        let ours = median(&batch("halcyon", asks))?;
+        let theirs = median(&batch(Version::V5.name(), asks.of_cassandra()))?;
+        Some((in_flight, theirs / ours))
+    };
+    let ratios: Option<Vec<(String, f64)>> =
+        headings(record, work).into_iter().map(ratio).collect();
+    let ratios = ratios?;
+    let reached = !ratios.is_empty() && ratios.iter().all(|(_, ratio)| *ratio >= LEAST);
+    let of = format!("{}{}", work.title(), asks.suffix());
+    let what =
+        format!("{of}: server CPU per operation, Cassandra's by Halcyon's (requests in flight)");
+    Some(Target::new(what, format!("≥ {LEAST}"), listed(&ratios, 1), reached))
 }
 
 /// One durable write at a time, by the device's flush and an empty round trip.
 fn latency_target(record: &Record, who: &Contender) -> Option<Target> {
-    let median = |work: Work, who| record.median(&work.heading(1), who, P50.key);
+    let median = |work: Work, who| record.median(&work.heading(1), who, P50);
     let write = median(Work::DurableWrites, who)?;
     let round_trip = median(Work::RoundTrip, &batch("halcyon", Asks::Anywhere))?;
     let what = format!("{}: one durable write at a time", who.name());

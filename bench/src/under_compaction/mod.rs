@@ -16,27 +16,29 @@ mod turn;
 
 use std::time::Duration;
 
+use halcyon_model::units::arguments::size;
 use keys::Keys;
 use modes::Mode;
-pub(crate) use page::page;
 use serde::Serialize;
 use subject::Making;
 use turn::{Phase, Schedule, Stretch};
 
+use crate::Result;
 use crate::cage::Cage;
 use crate::dataset::{Codec, DataSet};
-use crate::invocation::{Common, Invocation};
-use crate::programs::Programs;
-use crate::{Result, parse_size};
+use crate::experiments::Listed;
+use crate::invocation::{Experiment, Invocation};
+use crate::page::Page;
+use crate::record::Record;
 
 const CODEC: &str = "lz4-4";
 /// So that a target has something to hold.
 const COLD_EVERY_WITH_TARGET: u64 = 2;
 
-#[derive(clap::Args, Clone, Serialize)]
+#[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
     /// Uncompressed bytes of the inputs
-    #[arg(long, default_value = "6GiB", value_parser = parse_size)]
+    #[arg(long, default_value = "6GiB", value_parser = size)]
     size: u64,
     #[arg(long, default_value_t = 24)]
     sstables: u32,
@@ -73,17 +75,22 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,2,5")]
     targets: Vec<String>,
     /// Memory of the cgroup
-    #[arg(long, default_value = "2400MiB", value_parser = parse_size)]
+    #[arg(long, default_value = "2400MiB", value_parser = size)]
     memory: u64,
     /// Of Cassandra
     #[arg(long, default_value = "1200m")]
     heap: String,
-    #[command(flatten)]
-    #[serde(skip)]
-    common: Common,
 }
 
-impl Arguments {
+impl Experiment for Arguments {
+    const LISTED: Listed = Listed {
+        name: "E1",
+        asks: "How long do reads take while it compacts (E1), and who made them wait (E2)?",
+        page: Self::page,
+    };
+    const DATA: &'static str = "";
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[("halcyon-compaction", "measure")];
+
     fn shrink(&mut self) {
         self.size = 8 << 20;
         (self.sstables, self.rate, self.hot_rows, self.cold_every) = (4, 200.0, 50, 4);
@@ -93,91 +100,92 @@ impl Arguments {
         self.targets = vec!["5".to_owned()];
     }
 
-    fn schedule(&self, set: &DataSet) -> Schedule {
+    fn run(self, invocation: &mut Invocation) -> Result<()> {
+        let codec: Codec = CODEC.parse()?;
+        let set = DataSet::open(invocation, &codec, self.size, self.sstables)?;
+        invocation.record.beside.insert("inputs".to_owned(), set.content.clone());
+        let memory = Cage::make("try", self.memory).map(|_| self.memory).map_err(|error| {
+            let why = format!("memory limits, and what depends on them: no cgroup ({error})");
+            invocation.record.miss(why);
+        });
+        invocation.drop_page_cache();
+        let mut bench = Bench { arguments: &self, invocation, set, memory: memory.ok() };
+        bench.rounds()?;
+        bench.targets()
+    }
+
+    fn page(record: &mut Record) -> Result<Page> {
+        page::page(record)
+    }
+}
+
+struct Bench<'a> {
+    arguments: &'a Arguments,
+    invocation: &'a mut Invocation,
+    set: DataSet,
+    /// None where there can be no cgroup.
+    memory: Option<u64>,
+}
+
+impl Bench<'_> {
+    fn schedule(&self) -> Schedule {
+        let Arguments { hot_rows, cold_every, rate, .. } = *self.arguments;
         let seconds = Duration::from_secs_f64;
-        let hot = self.hot_rows.min(set.keys() / 2);
+        let partitions = self.set.keys();
+        let hot = hot_rows.min(partitions / 2);
         Schedule {
-            keys: Keys { partitions: set.keys(), hot, cold_every: self.cold_every, sweeps: false },
-            rate: self.rate,
-            cold: !self.common.tiny,
-            idle: seconds(self.idle),
-            afterwards: seconds(self.afterwards),
-            throttled: seconds(self.throttled),
-            warm_up: seconds(self.warm_up),
+            keys: Keys { partitions, hot, cold_every, sweeps: false },
+            rate,
+            cold: !self.invocation.tiny,
+            idle: seconds(self.arguments.idle),
+            afterwards: seconds(self.arguments.afterwards),
+            throttled: seconds(self.arguments.throttled),
+            warm_up: seconds(self.arguments.warm_up),
             step: Duration::from_millis(500),
         }
     }
 
     /// The modes that take part, with the number of their turns.
     fn modes(&self) -> Vec<(Mode, u32)> {
+        let wanted = &self.arguments.modes;
         let takes_part = |mode: &Mode| {
             let short = match mode.contender.mode.as_str() {
                 modes::QUARTER => "quarter",
                 name => name,
             };
-            self.common.takes_part(&mode.contender.peer)
-                && (self.modes.is_empty() || self.modes.iter().any(|listed| listed == short))
+            self.invocation.takes_part(&mode.contender.peer)
+                && (wanted.is_empty() || wanted.iter().any(|listed| listed == short))
         };
-        let rounds = |mode: &Mode| {
-            if mode.version.is_none() { self.rounds } else { self.cassandra_rounds }
-        };
+        let Arguments { rounds, cassandra_rounds, .. } = *self.arguments;
+        let rounds = |mode: &Mode| if mode.version.is_none() { rounds } else { cassandra_rounds };
         let all = modes::all().into_iter().filter(takes_part);
         all.map(|mode| (mode.clone(), rounds(&mode))).collect()
     }
-}
 
-pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
-    if arguments.common.tiny {
-        arguments.shrink();
-    }
-    let mut invocation = Invocation::begin("E1", &arguments.common, "data", &arguments)?;
-    let programs = Programs::build(arguments.common.tiny)?;
-    let codec: Codec = CODEC.parse()?;
-    let Arguments { size, sstables, memory, .. } = arguments;
-    let set = DataSet::open(&programs, &invocation.data, &codec, size, sstables)?;
-    invocation.record.beside.insert("inputs".to_owned(), set.content.clone());
-    let memory = Cage::make("try", memory).map(|_| memory).map_err(|error| {
-        let why = format!("memory limits, and what depends on them: no cgroup ({error})");
-        invocation.record.miss(why);
-    });
-    invocation.drop_page_cache();
-    let mut bench = Bench { arguments, invocation, programs, set, memory: memory.ok() };
-    bench.rounds()?;
-    bench.targets()?;
-    bench.invocation.end()
-}
-
-struct Bench {
-    arguments: Arguments,
-    invocation: Invocation,
-    programs: Programs,
-    set: DataSet,
-    /// None where there can be no cgroup.
-    memory: Option<u64>,
-}
-
-impl Bench {
     fn turn(&self, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
+        let memory = self.memory.map(|bytes| bytes / mode.share);
         let making = Making {
-            programs: &self.programs,
+            programs: &self.invocation.programs,
             set: &self.set,
             home: &self.invocation.data,
-            memory: self.memory,
+            memory,
             heap: &self.arguments.heap,
         };
-        turn::run(&making, mode, schedule)
+        let mut stretches = turn::run(&making, mode, schedule)?;
+        let memory = memory.map_or(f64::NAN, |bytes| bytes as f64);
+        for Stretch { figures, .. } in &mut stretches {
+            figures.add("memory_bytes", memory);
+        }
+        Ok(stretches)
     }
 
     fn rounds(&mut self) -> Result<()> {
-        let schedule = self.arguments.schedule(&self.set);
-        let modes = self.arguments.modes();
+        let schedule = self.schedule();
+        let modes = self.modes();
         for round in 0..modes.iter().map(|(_, rounds)| *rounds).max().unwrap_or(0) {
             for (mode, _) in modes.iter().filter(|(_, rounds)| round < *rounds) {
                 match self.turn(mode, &schedule) {
-                    Ok(stretches) => {
-                        self.note(mode, "", stretches);
-                        self.invocation.write()?;
-                    }
+                    Ok(stretches) => self.note(mode, "", stretches)?,
                     // One rival less is still a result.
                     Err(error) if mode.version.is_some() => {
                         let name = mode.contender.name();
@@ -190,25 +198,24 @@ impl Bench {
         Ok(())
     }
 
-    fn note(&mut self, mode: &Mode, suffix: &str, stretches: Vec<Stretch>) {
+    fn note(&mut self, mode: &Mode, suffix: &str, stretches: Vec<Stretch>) -> Result<()> {
         for Stretch { phase, figures, details } in stretches {
             let heading = format!("{}{suffix}", phase.name());
             self.invocation.record.add_with(&heading, &mode.contender, figures, details);
         }
+        self.invocation.write()
     }
 
     fn targets(&mut self) -> Result<()> {
-        let takes_part = self.arguments.common.takes_part("halcyon");
+        let takes_part = self.invocation.takes_part("halcyon");
         let Some(direct) = modes::all().into_iter().next().filter(|_| takes_part) else {
             return Ok(());
         };
-        let mut schedule = self.arguments.schedule(&self.set);
+        let mut schedule = self.schedule();
         schedule.keys.cold_every = COLD_EVERY_WITH_TARGET;
         schedule.throttled = Duration::ZERO;
-        let words: Vec<String> =
-            self.arguments.targets.iter().filter(|word| !word.is_empty()).cloned().collect();
         let mut idle_p99_us = None;
-        for above_ms in words {
+        for above_ms in self.arguments.targets.iter().filter(|word| !word.is_empty()) {
             let above_ms: u64 = above_ms.parse().map_err(|_| format!("{above_ms}: no number"))?;
             let idle = match idle_p99_us {
                 Some(idle) => idle,
@@ -224,14 +231,12 @@ impl Bench {
             let target_ms = target_us as f64 / 1000.0;
             let mode = direct.with_target(&format!("target {target_ms:.2} ms"), target_us);
             let mut stretches = self.turn(&mode, &schedule)?;
-            for stretch in &mut stretches {
-                stretch.figures = std::mem::take(&mut stretch.figures)
-                    .with("above_idle_ms", above_ms as f64)
-                    .with("target_ms", target_ms)
-                    .with("idle_p99_ms", idle / 1000.0);
+            for Stretch { figures, .. } in &mut stretches {
+                figures.add("above_idle_ms", above_ms as f64);
+                figures.add("target_ms", target_ms);
+                figures.add("idle_p99_ms", idle / 1000.0);
             }
-            self.note(&mode, &page::with_target(above_ms), stretches);
-            self.invocation.write()?;
+            self.note(&mode, &page::with_target(above_ms), stretches)?;
         }
         Ok(())
     }

@@ -1,8 +1,11 @@
 //! The servers that take part, and their settings.
 
+use std::path::PathBuf;
+
 use halcyon_oracle::Version;
 
 use crate::record::Contender;
+use crate::server::Plan;
 
 /// A server in one of its modes.
 #[derive(Clone, Debug)]
@@ -24,23 +27,24 @@ impl Mode {
             "background_write_disk_access_mode",
         ];
         let mut settings: Vec<String> = keys.map(|key| format!("{key}: {access}")).to_vec();
-        settings.push(format!("compaction_throughput: {UNTHROTTLED}"));
+        settings.push("compaction_throughput: 0MiB/s".to_owned());
         Mode { contender: Contender::new("halcyon", name), version: None, settings, share }
     }
 
-    fn cassandra(version: Version, name: &str, access: &[&str]) -> Mode {
-        let mut lines = vec![
-            "concurrent_compactors: 2",
-            "compaction_throughput: 0MiB/s",
-            // About its default for this heap, which the oracle does without.
-            "key_cache_size: 50MiB",
-        ];
-        if version == Version::V6 {
-            lines.push("cursor_compaction_enabled: true");
-        }
-        let settings = lines.iter().chain(access).map(|line| (*line).to_owned()).collect();
+    fn cassandra(version: Version, name: &str) -> Mode {
+        // About its default for this heap, which the oracle does without.
+        let settings = vec!["key_cache_size: 50MiB".to_owned()];
         let contender = Contender::new(version.name(), name);
         Mode { contender, version: Some(version), settings, share: 1 }
+    }
+
+    pub(super) fn plan<'a>(&self, dir: PathBuf) -> Plan<'a> {
+        let name = &self.contender.mode;
+        let plan = match self.version {
+            None => Plan::halcyon(name, dir),
+            Some(version) => Plan::cassandra(version, name, dir).compacting(version, name),
+        };
+        plan.set_all(&self.settings)
     }
 
     /// The same, holding the latency of reads at a target.
@@ -58,24 +62,21 @@ impl Mode {
     }
 }
 
-pub(super) const UNTHROTTLED: &str = "0MiB/s";
 /// What is called throttled.
 pub(super) const THROTTLE_MIB: u64 = 64;
 
 pub(super) const QUARTER: &str = "direct, a quarter of the memory";
-const DIRECT_READS: &str = "compaction_read_disk_access_mode: direct";
-const DIRECT_WRITES: &str = "background_write_disk_access_mode: direct";
 
 /// All, in the order of their turns.
 pub(super) fn all() -> Vec<Mode> {
     vec![
         Mode::halcyon("direct", "direct", 1),
-        Mode::cassandra(Version::V6, "direct", &[DIRECT_READS, DIRECT_WRITES]),
+        Mode::cassandra(Version::V6, "direct"),
         Mode::halcyon(QUARTER, "direct", 4),
-        Mode::cassandra(Version::V6, "direct-reads", &[DIRECT_READS]),
+        Mode::cassandra(Version::V6, "direct-reads"),
         Mode::halcyon("uncached", "uncached", 1),
-        Mode::cassandra(Version::V6, "buffered", &[]),
+        Mode::cassandra(Version::V6, "buffered"),
         Mode::halcyon("standard", "standard", 1),
-        Mode::cassandra(Version::V5, "buffered", &[]),
+        Mode::cassandra(Version::V5, "buffered"),
     ]
 }

@@ -9,15 +9,13 @@ use super::modes::{Mode, THROTTLE_MIB};
 use crate::Result;
 use crate::cage::Cage;
 use crate::connection::Connection;
-use crate::dataset::DataSet;
+use crate::dataset::{DataSet, KEYSPACE};
 use crate::jmx::Jmx;
 use crate::machine::files_below;
 use crate::programs::Programs;
 use crate::restore::{restore, table_folder};
-use crate::server::{Plan, Server};
-use halcyon_oracle::{Oracle, Version};
+use crate::server::Server;
 
-const KEYSPACE: &str = "bench";
 const MAJOR: &str = "halcyon_views.major_compactions";
 const COMPACTED_WITHIN: Duration = Duration::from_secs(900);
 
@@ -46,7 +44,7 @@ impl<'a> Subject<'a> {
         let mut subject = Subject { making, mode: mode.clone(), server: None, jmx: None, cage };
         match mode.version {
             None => subject.start_halcyon()?,
-            Some(version) => subject.start_cassandra(version)?,
+            Some(_) => subject.start_cassandra()?,
         }
         Ok(subject)
     }
@@ -77,7 +75,7 @@ impl<'a> Subject<'a> {
     fn create_table(&self, port: u16) -> Result<()> {
         let mut connection = Connection::open(port)?;
         connection.create_keyspace(KEYSPACE)?;
-        connection.execute(&self.making.set.codec.schema(KEYSPACE))?;
+        connection.execute(&self.making.set.codec.schema())?;
         Ok(())
     }
 
@@ -87,8 +85,7 @@ impl<'a> Subject<'a> {
         if dir.exists() {
             fs::remove_dir_all(&dir)?;
         }
-        let plan = Plan::halcyon(&self.mode.contender.mode, dir);
-        let server = Server::start(self.making.programs, &plan)?;
+        let server = Server::start(self.making.programs, &self.mode.plan(dir))?;
         self.create_table(server.port)?;
         server.stop()?;
         self.halcyon_with_set(None)
@@ -106,37 +103,30 @@ impl<'a> Subject<'a> {
             fs::remove_file(file)?;
         }
         self.making.set.link_into(&folder, None)?;
-        let mut settings = self.mode.settings.clone();
+        let mut mode = self.mode.clone();
         if let Some(mib) = throttle {
-            settings.retain(|line| !line.starts_with("compaction_throughput"));
-            settings.push(format!("compaction_throughput: {mib}MiB/s"));
+            mode.settings.retain(|line| !line.starts_with("compaction_throughput"));
+            mode.settings.push(format!("compaction_throughput: {mib}MiB/s"));
         }
-        let plan = Plan::halcyon(&self.mode.contender.mode, dir).set_all(&settings);
-        let plan = plan.cage(self.cage.as_ref());
+        let plan = mode.plan(dir).cage(self.cage.as_ref());
         self.server = Some(Server::start(self.making.programs, &plan)?);
         Ok(())
     }
 
-    fn start_cassandra(&mut self, version: Version) -> Result<()> {
-        let plan = Plan::cassandra(version, &self.mode.contender.mode, self.dir())
-            .set_all(&self.mode.settings)
-            .heap(self.making.heap)
-            .cage(self.cage.as_ref());
+    fn start_cassandra(&mut self) -> Result<()> {
+        let plan = self.mode.plan(self.dir()).heap(self.making.heap).cage(self.cage.as_ref());
         let server = Server::start(self.making.programs, &plan)?;
         self.create_table(server.port)?;
-        let (_, jmx_port) = server.jmx().ok_or("no JMX")?;
-        self.jmx = Some(Jmx::connect(&Oracle::open(version)?, jmx_port)?);
+        self.jmx = Some(server.jmx()?);
         self.server = Some(server);
         self.restore(None)
     }
 
     /// Gives the set to Cassandra again: of its first SSTables, if a number is given.
     fn restore(&mut self, sstables: Option<u32>) -> Result<()> {
-        let table = self.making.set.codec.table();
         let server = self.server.as_ref().ok_or("the server is not there")?;
-        restore(server, (KEYSPACE, &table), self.making.set, sstables)?;
         let jmx = self.jmx.as_mut().ok_or("no JMX")?;
-        jmx.ask(&["no-autocompaction", KEYSPACE, &table])
+        restore(server, jmx, self.making.set, sstables).map(drop)
     }
 
     /// The set as it was before a compaction, and from now on a throttle.

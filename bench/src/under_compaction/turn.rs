@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::gauge::{Gauge, Measured};
+use super::gauge::Gauge;
 use super::keys::{COLD, HOT, Keys};
 use super::modes::Mode;
 use super::subject::{Making, Subject};
@@ -92,13 +92,13 @@ struct Span {
     phase: Phase,
     from: Duration,
     until: Duration,
-    measured: Measured,
-    held: Option<(u64, u64)>,
+    /// Beside the reads.
+    figures: Measurements,
+    details: Value,
 }
 
 pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
     let load = machine::load();
-    let making = &Making { memory: making.memory.map(|bytes| bytes / mode.share), ..*making };
     let mut subject = Subject::start(making, mode)?;
     if mode.version.is_some() {
         subject.rehearse(making.set.sstables() / 2)?;
@@ -118,12 +118,9 @@ pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Resu
         stretches.extend(watched.throttled()?);
     }
     subject.stop()?;
-    let memory = making.memory.map_or(f64::NAN, |bytes| bytes as f64);
-    for stretch in &mut stretches {
-        stretch.figures = std::mem::take(&mut stretch.figures)
-            .with("memory_bytes", memory)
-            .with("cold", f64::from(u8::from(was_cold)))
-            .with("load_before", load);
+    for Stretch { figures, .. } in &mut stretches {
+        figures.add("cold", f64::from(u8::from(was_cold)));
+        figures.add("load_before", load);
     }
     Ok(stretches)
 }
@@ -165,8 +162,12 @@ impl Watched<'_, '_> {
         let from = paced.now();
         work(self.subject)?;
         let until = paced.now();
-        let measured = gauge.end(self.subject.server()?, self.trace)?;
-        Ok(Span { phase, from, until, measured, held: self.subject.holds() })
+        let (mut figures, details) = gauge.end(self.subject.server()?, self.trace)?;
+        if let Some((cached, all)) = self.subject.holds() {
+            figures.add("cage_page_cache_bytes", cached as f64);
+            figures.add("cage_bytes", all as f64);
+        }
+        Ok(Span { phase, from, until, figures, details })
     }
 
     fn at_full_speed(&mut self) -> Result<Vec<Stretch>> {
@@ -188,8 +189,7 @@ impl Watched<'_, '_> {
             spans.into_iter().map(|span| stretch(span, &asked, &gaps)).collect();
         let rate = self.subject.data_bytes() as f64 / MIB / seconds;
         let compaction = &mut stretches[1];
-        compaction.figures =
-            std::mem::take(&mut compaction.figures).with("raw_mib_per_second", rate);
+        compaction.figures.add("raw_mib_per_second", rate);
         compaction.details["timeline"] = json!(timeline);
         Ok(stretches)
     }
@@ -219,7 +219,7 @@ fn rest(time: Duration) -> Result<()> {
 
 /// `gaps`: when a core stood still, on the clock of the loop.
 fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch {
-    let Span { phase, from, until, measured, held } = span;
+    let Span { phase, from, until, mut figures, details } = span;
     let is_undisturbed = |sample: &Sample| {
         let answered = sample.due + Duration::from_nanos(sample.nanos);
         sample.class == HOT
@@ -227,32 +227,28 @@ fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch 
     };
     let within: Vec<&Sample> =
         asked.samples.iter().filter(|s| (from..until).contains(&s.due)).collect();
-    let undisturbed = within.iter().filter(|sample| is_undisturbed(sample)).map(|s| s.nanos);
+    let undisturbed = within.iter().copied().filter(|sample| is_undisturbed(sample));
     let gaps = gaps.iter().filter(|(begin, _)| (from..until).contains(begin));
     let stood_still = gaps.map(|(begin, end)| 1e3 * (*end - *begin).as_secs_f64());
     let seconds = asked.samples.last().map_or(1.0, |sample| sample.due.as_secs_f64());
-    let bytes = |bytes: Option<u64>| bytes.map_or(f64::NAN, |bytes| bytes as f64);
-    let mut figures = Measurements::default().with("seconds", (until - from).as_secs_f64());
+    figures.add("seconds", (until - from).as_secs_f64());
     figures = answers(figures, "hot_", &within, HOT);
     figures = answers(figures, "cold_", &within, COLD);
     figures = figures
-        .latencies("all_", &Latencies::of(within.iter().map(|sample| sample.nanos).collect()))
-        .latencies("undisturbed_", &Latencies::of(undisturbed.collect()))
+        .latencies("all_", &Latencies::of_samples(within.iter().copied()))
+        .latencies("undisturbed_", &Latencies::of_samples(undisturbed))
         .with("core_stood_still_ms", stood_still.fold(0.0, f64::max))
-        .with("cage_page_cache_bytes", bytes(held.map(|(cached, _)| cached)))
-        .with("cage_bytes", bytes(held.map(|(_, all)| all)))
         .with("generator_cpu_share", asked.cpu_seconds / seconds)
         .with("generator_ran_first", f64::from(u8::from(asked.first)))
         .with("unanswered", asked.unanswered as f64);
-    Stretch { phase, figures: measured.figures(figures), details: measured.details() }
+    Stretch { phase, figures, details }
 }
 
 fn answers(to: Measurements, prefix: &str, samples: &[&Sample], class: u8) -> Measurements {
-    let of_class: Vec<&&Sample> = samples.iter().filter(|s| s.class == class).collect();
+    let of_class: Vec<&Sample> = samples.iter().copied().filter(|s| s.class == class).collect();
     let with = |outcome: Outcome| of_class.iter().filter(|s| s.outcome == outcome).count() as f64;
     let slow = of_class.iter().filter(|s| s.nanos > SLOW_NANOS).count() as f64;
-    let all = Latencies::of(of_class.iter().map(|sample| sample.nanos).collect());
-    to.latencies(prefix, &all)
+    to.latencies(prefix, &Latencies::of_samples(of_class.iter().copied()))
         .with(&format!("{prefix}share_over_2ms"), slow / of_class.len().max(1) as f64)
         .with(&format!("{prefix}failed"), with(Outcome::Failed))
         .with(&format!("{prefix}empty"), with(Outcome::Empty))

@@ -1,4 +1,4 @@
-//! Consistency levels on one node: what a request may ask for, and whether one replica is enough.
+//! Consistency levels on one node: which levels a request may have, and whether one replica satisfies them.
 
 use halcyon_model::request::Consistency;
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
@@ -55,7 +55,7 @@ pub(crate) fn check_commit(level: Consistency, catalog: &Catalog, keyspace: &str
     Ok(())
 }
 
-/// What a conditional write names as its serial level.
+/// The serial level of a conditional write.
 pub(crate) fn check_is_serial(level: Consistency) -> Result<()> {
     if level.is_serial() {
         return Ok(());
@@ -63,7 +63,7 @@ pub(crate) fn check_is_serial(level: Consistency) -> Result<()> {
     refuse("Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL")
 }
 
-/// A serial level: a majority must be there.
+/// A serial level requires a majority.
 pub(crate) fn check_serial(level: Consistency, catalog: &Catalog, keyspace: &str) -> Result<()> {
     let majority = if level == Consistency::LocalSerial {
         Consistency::LocalQuorum
@@ -80,7 +80,7 @@ pub(crate) fn check_read_level(level: Consistency) -> Result<()> {
     Ok(())
 }
 
-/// A read. `partitions` says how many keys it names; `None` is a range.
+/// A read of `partitions` keys, or of a range (`None`).
 pub(crate) fn check_read(
     level: Consistency,
     catalog: &Catalog,
@@ -95,7 +95,7 @@ pub(crate) fn check_read(
         Some(2..) if level.is_serial() => refuse(
             "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
         ),
-        // What a conditional write left unfinished would be finished first, by a majority.
+        // An unfinished conditional write would be completed first, by a majority.
         Some(_) if level.is_serial() => check_serial(level, catalog, keyspace),
         _ => check_replicas(level, catalog, keyspace),
     }
@@ -125,7 +125,7 @@ pub(crate) fn check_replicas(level: Consistency, catalog: &Catalog, keyspace: &s
     Err(Error::Unavailable { consistency: level.name().to_owned(), level, required, alive })
 }
 
-/// A majority in each data centre. Cassandra tells the living in the place of the full replicas, so they are none.
+/// A majority in each data centre. Cassandra reports the number of live replicas as 0 here.
 fn check_each_center(level: Consistency, catalog: &Catalog, keyspace: &str) -> Result<()> {
     let Some(keyspace) = catalog.keyspace(keyspace) else { return Ok(()) };
     for (center, text) in keyspace.replication.iter().filter(|(key, _)| *key != "class") {
@@ -139,7 +139,7 @@ fn check_each_center(level: Consistency, catalog: &Catalog, keyspace: &str) -> R
     Ok(())
 }
 
-/// How many replicas a keyspace wants, and whether this node is one of them.
+/// The replication factor of a keyspace, and whether this node is a replica.
 struct Replicas {
     all: i32,
     /// Wanted in this node's data centre.

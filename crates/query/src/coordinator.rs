@@ -1,4 +1,4 @@
-//! The door of this crate: prepares statements and executes them, on whichever shard owns the data.
+//! The entry of this crate: prepares statements, and executes them on the shards that own their data.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::{
 };
 use halcyon_model::uuid;
 
-/// Who asks: what a connection remembers between requests.
+/// The state of a connection between requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Client {
     /// Set by USE.
@@ -37,14 +37,14 @@ pub struct PreparedStatement {
     pub variables: Variables,
     /// `None` if it has no result set.
     pub columns: Option<ResultColumns>,
-    /// Of the catalog that it was prepared against; another one asks for another preparation.
+    /// The version of its catalog; under another version it is prepared again.
     pub schema_version: [u8; 16],
     pub warnings: Vec<String>,
     pub(crate) plan: Plan,
 }
 
 impl PreparedStatement {
-    /// Whether it reads partitions by their keys and answers with their rows: what a client expects to be quick.
+    /// Whether it returns the rows of named partitions: only such reads count for the latency target.
     pub fn reads_partitions(&self) -> bool {
         match &self.plan {
             Plan::Select(plan) => {
@@ -71,7 +71,7 @@ pub struct Coordinator {
     batchlog: Rc<Batchlog>,
 }
 
-/// What the terms of one request see, with the values that it carries.
+/// The inputs of one request's terms: its values, time and source of UUIDs.
 pub(crate) struct Request<'a> {
     values: &'a [Value<'a>],
     now_micros: i64,
@@ -157,7 +157,7 @@ impl Coordinator {
         &self.batchlog
     }
 
-    /// That a keyspace that a client chooses is there.
+    /// Checks that the keyspace of a USE exists.
     pub fn check_keyspace(&self, keyspace: &str) -> Result<()> {
         match self.shard.engine().catalog().keyspace(keyspace) {
             Some(_) => Ok(()),
@@ -182,7 +182,7 @@ impl Coordinator {
         })
     }
 
-    /// Executes; prepares again by itself if the schema has changed meanwhile.
+    /// Executes a statement; prepares it again if the schema has changed.
     pub async fn execute(
         &self,
         statement: &Arc<PreparedStatement>,
@@ -232,7 +232,7 @@ impl Coordinator {
         Ok(Arc::new(self.prepare(&statement.text, &client)?))
     }
 
-    /// What the terms of one statement see in this request.
+    /// The inputs of one statement's terms in this request.
     pub(crate) fn request<'a>(
         &'a self,
         values: &'a [Value<'a>],
@@ -251,7 +251,7 @@ impl Coordinator {
         }
     }
 
-    /// Runs a job with the shard that owns a token: here if it is this one, else on its thread.
+    /// Runs a job on the shard that owns a token.
     pub(crate) async fn on_owner<R, F>(
         &self,
         token: i64,
@@ -264,7 +264,7 @@ impl Coordinator {
         self.on_shard(self.shard.engine().owner(token), job).await
     }
 
-    /// Runs a job with one shard, on its thread.
+    /// Runs a job on one shard.
     pub(crate) async fn on_shard<R, F>(
         &self,
         index: usize,
@@ -278,7 +278,7 @@ impl Coordinator {
     }
 }
 
-/// Runs a job with one shard: here if it is this one, else on its thread.
+/// Runs a job on one shard: at once if it is the current one, else on its thread.
 pub(crate) async fn on_shard<R, F>(
     here: &Rc<Shard>,
     index: usize,

@@ -12,7 +12,7 @@ pub enum Error {
     /// 0x0000: a fault of ours.
     #[error("{0}")]
     Server(String),
-    /// 0x0000: what is stored cannot be read, or what is to be stored not written. Where a statement reads or writes rows, it becomes
+    /// 0x0000: stored data cannot be read, or new data not written. If a statement reads or writes rows, it becomes
     /// `ReadFailure` or `WriteFailure`.
     #[error("{0}")]
     Storage(String),
@@ -106,7 +106,7 @@ impl fmt::Display for Failure {
 }
 
 impl Error {
-    /// What it is where rows are read.
+    /// The error of a statement that reads rows.
     pub(crate) fn of_read(self, consistency: Consistency) -> Error {
         match self {
             Error::Storage(what) => {
@@ -116,7 +116,7 @@ impl Error {
         }
     }
 
-    /// What it is where rows are written.
+    /// The error of a statement that writes rows.
     pub(crate) fn of_write(self, consistency: Consistency, write_type: &'static str) -> Error {
         match self {
             Error::Storage(what) => {

@@ -1,4 +1,4 @@
-//! What an operator allows a request: names are the settings'.
+//! The limits of a request, under the names of the settings.
 
 use std::time::Duration;
 

@@ -111,7 +111,7 @@ impl LiveRows {
         self.counts.tombstones += 1;
     }
 
-    /// Fills in the live values of a row; whether it is there. `targets` is by column of the layout.
+    /// Reads the live values of a row; returns whether the row is live. `targets` is by column of the layout.
     pub(crate) fn read(
         &mut self,
         row: &Row<'_>,

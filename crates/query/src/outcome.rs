@@ -1,9 +1,9 @@
-//! What goes into an execution, and what comes out of it, in terms that the protocol can carry as they are.
+//! The options and the outcome of an execution, in the form that the protocol encodes.
 
 use halcyon_cql::plan::ResultColumns;
 use halcyon_model::request::{Consistency, SchemaChange, Value};
 
-/// What a QUERY, EXECUTE or BATCH message says beside the statement.
+/// The options of a QUERY, EXECUTE or BATCH message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueryOptions<'a> {
     pub consistency: Consistency,

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 
 /// The virtual tables of the node, which the server implements.
 pub trait VirtualTables {
-    /// All partitions of a virtual table, in any order, each as the mutation that would write it. May ask all shards.
+    /// All partitions of a virtual table, in any order, each as the mutation that would write it. May run jobs on all shards.
     fn partitions<'a>(
         &'a self,
         table: &'a Table,

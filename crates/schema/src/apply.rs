@@ -1,4 +1,4 @@
-//! One statement after the other, applied to drafts.
+//! Applies the statements of a script, in order, to drafts of tables and types.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ impl Drafts {
             StatementKind::Skipped { what } => {
                 self.note(statement.location, format!("{what}: skipped, it shapes no table"));
             }
-            // Neither rows nor what stands beside tables shape them.
+            // Data, views, indexes, functions and roles do not change tables.
             _ => {}
         }
         Ok(())

@@ -149,8 +149,8 @@ impl Table {
     }
 }
 
-/// Refuses what would leave views, indexes or triggers of a table behind: what Cassandra derives would no longer be true, and
-/// nobody would see it.
+/// Refuses a write that would leave views, indexes or triggers of a table behind: their data would be wrong in Cassandra, and
+/// no check would find it.
 pub fn refuse_derived(table: &Table, doing: &str) -> Result<()> {
     match table.derived.first() {
         None => Ok(()),
@@ -187,7 +187,7 @@ impl Catalog {
         self.data_center.as_deref().unwrap_or(DATA_CENTER)
     }
 
-    /// Whether the keyspace is there and its tables are computed.
+    /// Whether the keyspace exists and its tables are virtual.
     pub fn is_virtual(&self, keyspace: &str) -> bool {
         self.keyspace(keyspace).is_some_and(|found| found.is_virtual)
     }

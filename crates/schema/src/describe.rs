@@ -12,7 +12,7 @@ use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use halcyon_syntax::ast::{Describe, DescribeTarget, QualifiedName};
 use halcyon_syntax::{Error, Result};
 
-/// One row of an answer. `DESCRIBE TABLES` and its like say no statement.
+/// One row of a result. `DESCRIBE TABLES` and similar statements print no CREATE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
     pub keyspace: String,
@@ -83,7 +83,7 @@ pub fn describe(
     }
 }
 
-/// What no catalog has yet, and names of anything.
+/// Objects that no catalog has yet, and generic names.
 fn absent(
     catalog: &Catalog,
     target: &DescribeTarget,
@@ -252,7 +252,7 @@ pub fn type_statement(user_type: &UserType) -> String {
     format!("CREATE TYPE {keyspace}.{} (\n{}\n);", text(&user_type.name), fields.join(",\n"))
 }
 
-/// `internals`: with the table's id, and with what was dropped, so that its files can be read again.
+/// `internals`: with the table's id and its dropped columns, so that its old files can be read.
 pub fn table_statement(table: &Table, internals: bool) -> String {
     let schema = &table.schema;
     let name = format!("{}.{}", quoted(&schema.keyspace), quoted(&schema.name));

@@ -37,7 +37,7 @@ pub struct DroppedDraft {
     pub type_text: String,
     pub kind: ColumnKind,
     pub location: Option<Location>,
-    /// µs; `i64::MIN` where nothing says when, so that no cell is taken for dropped.
+    /// µs; `i64::MIN` if the time is unknown, so that no cell counts as dropped.
     pub dropped_time: i64,
 }
 
@@ -65,7 +65,7 @@ impl TableDraft {
         }
     }
 
-    /// Whether the other says the same, wherever its text stands.
+    /// Whether the other is equal, apart from the locations in the text.
     pub(super) fn same_shape(&self, other: &TableDraft) -> bool {
         let shape = |draft: &TableDraft| {
             let mut draft = draft.clone();

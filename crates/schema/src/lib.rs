@@ -1,4 +1,4 @@
-//! What tables there are, and the statements and rows that change and describe them.
+//! The schema: keyspaces, tables and types, and the statements and rows that change and describe them.
 //!
 //! ```text
 //!  text of CQL ──► Schema (offline: a script's tables)

@@ -1,4 +1,4 @@
-//! `system.local`: what a node writes about itself.
+//! `system.local`: a node's row about itself.
 
 use std::net::IpAddr;
 
@@ -67,7 +67,7 @@ pub fn local_row(node: &LocalNode, at: WriteTime) -> Option<Mutation> {
     )
 }
 
-/// What a schema change writes there.
+/// The row after a schema change.
 pub fn schema_version_row(version: [u8; 16], at: WriteTime) -> Option<Mutation> {
     write(&[("schema_version", version.to_vec())], &[], at)
 }
@@ -87,7 +87,7 @@ fn write(cells: &[(&str, Vec<u8>)], tokens: &[i64], at: WriteTime) -> Option<Mut
             let value = row.store(value);
             row.parts.cells.push(cell(index, Span::default(), value, at));
         } else if column.name == b"tokens" && !tokens.is_empty() {
-            // As an assignment does it: what was there before is deleted just before.
+            // Like an assignment: the old cells are deleted by a timestamp just before.
             let time = DeletionTime { marked_for_delete_at: at.micros - 1, ..at.deletion() };
             row.parts.complex_deletions.push(ComplexDeletion { column: index, time });
             let mut texts: Vec<String> = tokens.iter().map(i64::to_string).collect();

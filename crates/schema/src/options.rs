@@ -12,7 +12,7 @@ pub(crate) fn given(value: &OptionValue) -> Given<'_> {
     }
 }
 
-/// Applies what a statement states. Gives the table's id if one of them is `ID`. An option of another release is passed over.
+/// Applies the options of a statement, and returns the table's id if one of them is `ID`. Options of other releases are skipped.
 pub(super) fn apply(
     options: &mut TableOptions,
     stated: &[TableOption],
@@ -45,7 +45,7 @@ fn apply_one(options: &mut TableOptions, option: &TableOption) -> Result<Option<
         ("caching", Given::Map(entries)) => {
             options.caching = Some(MapOption::<Caching>::lenient(entries));
         }
-        // What this node has not configured, another has.
+        // Another node may have a configuration for it.
         ("memtable", Given::Text(text)) => options.memtable = Some(text.to_owned()),
         (name, value) => options.set(name, value).map_err(|error| refused(error.to_string()))?,
     }

@@ -11,13 +11,13 @@ pub enum Error {
     /// Restore the file from a backup or another replica, or scrub the SSTable with Cassandra.
     #[error("{}: {component} is corrupt at offset {offset}: {what}", path.display())]
     Corrupt { path: PathBuf, component: Component, offset: u64, what: String },
-    /// A component that the SSTable cannot be read without is not there.
+    /// A required component is missing.
     #[error("{}: {component} is missing: {why}", path.display())]
     Missing { path: PathBuf, component: Component, why: String },
-    /// The files are sound, but not for this program; the message says what would help.
+    /// The files are sound, but this program cannot read them; the message contains the cure.
     #[error("{}: {what}", path.display())]
     Unsupported { path: PathBuf, what: String },
-    /// What was asked cannot be done; the request must change.
+    /// The request is impossible and must change.
     #[error("{0}")]
     Invalid(String),
     #[error(transparent)]

@@ -15,7 +15,7 @@ pub mod verify;
 mod write;
 
 /// Assertions in pairs, at both sides of a seam, run in debug builds and with the feature `checks`. They are about our own state;
-/// what a file contains is checked always, and gives an error.
+/// the contents of files are always checked, and yield errors.
 const CHECKS: bool = cfg!(any(debug_assertions, feature = "checks"));
 
 pub use data::Bases;

@@ -4,7 +4,7 @@ use crate::fragment::{Fragment, FragmentStream};
 
 pub struct Primed<S> {
     stream: S,
-    /// The result of an `advance` that the reader has not asked for yet.
+    /// The result of an `advance` before the reader's first one.
     first: Option<bool>,
 }
 

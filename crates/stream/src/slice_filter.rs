@@ -103,7 +103,7 @@ impl<S: SeekRows> SliceFilter<S> {
         true
     }
 
-    /// Goes to the first fragment of slice `number`; true if a range tombstone is open there.
+    /// Advances to the first fragment of slice `number`; true if a range tombstone is open there.
     async fn enter(&mut self, number: usize) -> Result<bool, S::Error> {
         self.phase = Phase::Within(number);
         let Some(start) = self.slices.slices.get(number).and_then(|slice| slice.start.clone())

@@ -1,4 +1,4 @@
-//! Why a text was refused, and where.
+//! Errors of a text, with their location.
 
 use crate::lexer::Location;
 
@@ -8,7 +8,7 @@ pub enum Error {
     /// `SyntaxException`: the text is not CQL. The message is Cassandra's, and usually has the position.
     #[error("{message}")]
     Syntax { location: Location, message: String },
-    /// The text is CQL, but what it says cannot be.
+    /// The text is CQL, but contradicts itself or the schema.
     #[error("line {location} {what}")]
     Invalid { location: Location, what: String },
     /// `InvalidRequestException`: the message is Cassandra's.

@@ -1,4 +1,4 @@
-//! The text of CQL: what a statement says, before anything is looked up.  Pure and synchronous.
+//! The text of CQL: lexer, parser and syntax tree. Names are not resolved here. Pure and synchronous.
 //!
 //! ```text
 //!  text ─► lexer ─► parser ─► ast

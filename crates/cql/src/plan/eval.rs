@@ -62,7 +62,7 @@ pub(in crate::plan) enum Shape {
     },
 }
 
-/// What a term came to.
+/// The value of a term in one execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bound<'a> {
     Null,

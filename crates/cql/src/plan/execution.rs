@@ -13,9 +13,9 @@ pub struct Execution<'a> {
     /// Seconds; the client's `now_in_seconds` if it sent one.
     pub now_seconds: i32,
     pub protocol_version: u8,
-    /// For what must never repeat: `uuid()`, `now()`, list cells.
+    /// The source of unique values: `uuid()`, `now()`, list cells.
     pub uuids: &'a uuid::Generator,
-    /// What the JSON of an INSERT gives its columns.
+    /// The values of the columns in the JSON of an INSERT.
     pub json: &'a [Given],
 }
 

@@ -1,4 +1,4 @@
-//! Plans: what a statement means once its names are looked up and its terms have types.
+//! Plans: statements with resolved names and typed terms.
 //!
 //! ```text
 //!  ast ─► prepare(catalog, keyspace) ─► Prepared { variables, plan } ─► bind(values) ─► what `query` executes
@@ -42,7 +42,7 @@ pub use names::find_table;
 /// A statement whose names are looked up and whose terms have types.
 pub type Prepared = prepared::Prepared<Plan>;
 
-/// What a statement means.
+/// The plan of a statement, by kind.
 #[derive(Debug, Clone)]
 pub enum Plan {
     Select(Arc<select::SelectPlan>),

@@ -200,7 +200,7 @@ fn check(file: &str, keyspace: &str, schema: &str, differences: &[&str]) {
             Err(error @ Error::FunctionFailure { .. }) => format!("! 1400 {error}"),
             Err(error) => format!("! 2200 {error}"),
         };
-        // What is refused as a whole is compared once it is there.
+        // A statement that Halcyon does not support yet is compared once it is supported.
         if found.contains("not supported yet") {
             continue;
         }

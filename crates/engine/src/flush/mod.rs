@@ -94,7 +94,8 @@ impl Shard {
         }
         let position = self.log.position();
         if table.active().is_idle() {
-            if !table.active().with(|memtable| Arc::ptr_eq(memtable.table(), &table.store.table())) {
+            if !table.active().with(|memtable| Arc::ptr_eq(memtable.table(), &table.store.table()))
+            {
                 // The table was altered: an empty memtable of the old definition would not take the cells of new columns.
                 table.replace_active(self.now());
             }

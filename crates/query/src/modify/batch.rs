@@ -133,7 +133,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Bytes in Cassandra's estimation; updates of one partition are one there.
+    /// Bytes in Cassandra's estimation; updates of one partition count as one.
     fn data_size(&self) -> usize {
         let partitions: BTreeSet<_> =
             self.mutations.iter().map(|m| (m.table, &m.key.bytes)).collect();

@@ -43,7 +43,7 @@ struct Request {
     statements: Vec<BoundModification>,
     conditions: Vec<(Target, BoundConditions)>,
     read_columns: Vec<ColumnRef>,
-    /// What a refusal shows, in this order.
+    /// The columns of a response with `[applied]` false, in order.
     shown: Vec<ColumnRef>,
     now_seconds: i32,
 }
@@ -76,7 +76,7 @@ pub(super) async fn execute(
     Ok(Outcome::Rows(rows))
 }
 
-/// Checks that the statements mean one partition, and sorts out what must be read.
+/// Checks that the statements write to one partition, and collects the rows and columns to read.
 fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>> {
     let mut conditions: Vec<(Target, BoundConditions)> = Vec::new();
     let mut shown = Some(Vec::new());
@@ -142,7 +142,7 @@ fn check_rows(plan: &ModifyPlan) -> Result<()> {
     Ok(())
 }
 
-/// Columns of the key, then those with conditions; all columns where existence was asked.
+/// Columns of the key, then those with conditions; all columns for `IF EXISTS` and `IF NOT EXISTS`.
 fn shown_columns(
     table: &Table,
     conditions: Option<Vec<ColumnRef>>,
@@ -230,7 +230,7 @@ fn add_one(
     Ok(())
 }
 
-/// `turn` says how long it may wait for others that write the same partition.
+/// `turn` bounds the wait for other writes to the partition.
 async fn compare_and_set(shard: &Shard, request: Request, turn: &Stopwatch) -> Result<Rows> {
     let _lock = shard.lock(request.table.id, &request.key).await;
     turn.check()?;

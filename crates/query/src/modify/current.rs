@@ -1,4 +1,4 @@
-//! Reads the rows that a modification looks at, without what is deleted or expired.
+//! Reads the live rows that a modification depends on.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Row, Slice, Slices}
 
 use crate::{Error, Result};
 
-/// What is wanted of a partition.
+/// The rows and columns to read.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     /// Serialized clusterings; `None` is the first row that lives.
     pub rows: Option<Vec<Vec<u8>>>,
-    /// Columns whose cells are read; the others might as well not be there.
+    /// The columns to read; other columns are ignored.
     pub columns: Vec<ColumnRef>,
 }
 
@@ -51,7 +51,7 @@ impl Wanted {
     }
 }
 
-/// What is stored of it.
+/// The stored rows.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub partition: CurrentPartition,

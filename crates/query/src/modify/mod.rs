@@ -1,7 +1,7 @@
 //! Executes INSERT, UPDATE, DELETE and BATCH.
 //!
-//! 1. Statements are bound where the request came in; consistency levels and batch rules are checked there.
-//! 2. What needs no stored row becomes mutations at once, which go to the shards that own their partitions.
+//! 1. Statements are bound on the shard of the connection; consistency levels and batch rules are checked there.
+//! 2. Changes that need no stored row become mutations at once, which go to the shards that own their partitions.
 //! 3. Lists by index, counters (`write`) and conditions (`conditional`) are decided on the owning shard, under the
 //!    partition's lock, from read to apply.
 
@@ -36,7 +36,7 @@ fn default_timestamp(
     options.timestamp.unwrap_or_else(|| timestamps.next(request.execution().now_micros))
 }
 
-/// A bound statement; what would expire too late is refused.
+/// Binds a statement; refuses an expiration time beyond the range of the SSTable format.
 fn bind(
     coordinator: &Coordinator,
     plan: &ModifyPlan,
@@ -48,8 +48,8 @@ fn bind(
     Ok(bound)
 }
 
-/// A write on its way, and how long it may take. What takes longer is done all the same, but the client is told what
-/// Cassandra tells: it may or may not be there.
+/// A running write and its time limit. A write that takes longer is completed nevertheless, but the client gets
+/// Cassandra's timeout error: the write may or may not be visible.
 struct Stopwatch {
     began: Instant,
     allowed: Duration,
@@ -62,7 +62,7 @@ impl Stopwatch {
         Stopwatch { began: now(), allowed, consistency, write_type }
     }
 
-    /// The error that the write's failure is.
+    /// The write's failure as the error for the client.
     fn failed(&self, error: Error) -> Error {
         error.of_write(self.consistency, self.write_type)
     }

@@ -1,6 +1,6 @@
 //! DESCRIBE: the schema's own texts as pages of rows.
 //!
-//! The paging state is the number of rows that were sent before and the schema's version: the answer is made anew for
+//! The paging state is the number of rows sent so far and the schema's version: the result is computed again for
 //! each page, and must still be the same one.
 
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn resume(state: Option<&[u8]>, version: &[u8; 16]) -> Result<usize> {
     Ok(usize::try_from(u64::from_be_bytes(*sent)).unwrap_or(usize::MAX))
 }
 
-/// What `system.local` says of the ring, of which this node is the only member.
+/// The ring in `system.local`, of which this node is the only member.
 async fn cluster(coordinator: &Coordinator, with_ownership: bool) -> Result<Outcome> {
     let text = "SELECT cluster_name, partitioner, broadcast_address, broadcast_port, tokens FROM system.local";
     let statement = Arc::new(coordinator.prepare(text, &Client::default())?);
@@ -148,7 +148,7 @@ fn take<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// Each token with the one node that owns what lies before it, as maps and lists are serialized.
+/// Each token with the only node, the owner of the range before it, as a serialized map of lists.
 fn ownership_of(address: &[u8], port: &[u8], tokens: &[u8]) -> Vec<u8> {
     let ip = match (<[u8; 4]>::try_from(address), <[u8; 16]>::try_from(address)) {
         (Ok(v4), _) => format!("/{}", std::net::Ipv4Addr::from(v4)),

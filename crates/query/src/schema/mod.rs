@@ -19,7 +19,7 @@ use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind};
 use crate::coordinator::{Client, Coordinator};
 use crate::{Error, Outcome, QueryOptions, Result};
 
-/// What is refused already when it is prepared.
+/// Checks that are made at preparation, before execution.
 pub(crate) fn check(statement: &Statement, catalog: &Catalog, client: &Client) -> Result<()> {
     match &statement.kind {
         StatementKind::Truncate { name } => {

@@ -2,7 +2,7 @@
 //!
 //! Keys come in the order of the result. Consecutive keys of one shard are handed over together and opened at once, so that the device is
 //! waited for once and not once a key; their rows are then taken in order. Cassandra's coordinator reads all keys of an IN at once;
-//! here their number is bounded, and so is what a small page reads in vain.
+//! here their number is bounded, and with it the rows that are read but do not fit the page.
 
 use std::iter::Peekable;
 use std::rc::Rc;

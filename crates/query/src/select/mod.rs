@@ -3,8 +3,8 @@
 //! 1. The statement is bound; a paging state has the row after which to continue.
 //! 2. Keys are read in order, each on its owner: a run of keys of one shard is opened at once (`keys.rs`). A range is read shard by shard,
 //!    since shard 0 has the lowest tokens.
-//! 3. What few statements do is a future in a box of its own, so that the others' are small: they are copied.
-//! 4. The `Scan` travels, in its box: it is handed to a shard with what it has gathered, and comes back with more.
+//! 3. The code of rare statements is boxed separately, because every request copies its future once.
+//! 4. The `Scan` moves in its box from shard to shard, with the page so far.
 
 mod keys;
 
@@ -107,7 +107,7 @@ fn rows(mut scan: Box<Scan>, plan: &SelectPlan, page_rows: u32, whole: bool) -> 
         _ => &[],
     };
     let page = scan.page;
-    // The partition in which the page ended is done: after the last one nothing comes.
+    // The page ended with its partition: after the last partition there is no further page.
     let partition_done = page.remaining_in_partition == 0
         || plan.table.schema.clustering.is_empty()
         || page.last.as_ref().is_some_and(|last| last.clustering.is_none());
@@ -154,7 +154,7 @@ async fn read(
     }
 }
 
-/// Reads what is left of the partition in which the page before ended.
+/// Reads the rest of the partition in which the previous page ended.
 async fn go_on(
     coordinator: &Coordinator,
     mut scan: Box<Scan>,
@@ -239,7 +239,7 @@ async fn take_rows(shard: &Rc<Shard>, scan: &mut Scan, mut read: Read) -> Result
         let mut stream = shard.read(read).await?;
         let Some(behind) = scan.take(&mut stream).await? else { return Ok(()) };
         let Some((range, slices)) = range else { return Ok(()) };
-        // What is left of the partition is not wanted: the sources find the next one faster than they read on.
+        // The rest of the partition is unwanted, and a seek to the next one is faster than reading it.
         let range = TokenRange { start: RangeBound::AfterKey(behind), ..range };
         read = Read { table, target: ReadTarget::Range(range), slices };
     }

@@ -100,7 +100,7 @@ fn apply(
     }
 }
 
-/// What was a counter table stays one, and nothing else becomes one.
+/// A counter table stays one, and no other table becomes one.
 fn check_counter_kind(before: &TableSchema, after: &TableSchema) -> Result<()> {
     if is_counter(before) {
         return check_counters(after);

@@ -119,8 +119,8 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The replication as it is kept: the class by its full name, factors by data center. What it was before stays where nothing is given
-/// for it: `replication_factor` is only for data centers that had none.
+/// The replication as it is stored: the full name of the class, factors by data center. A factor that is not given keeps its old value:
+/// `replication_factor` applies only to data centers without one.
 fn check_replication(
     keyspace: &str,
     mut given: BTreeMap<String, String>,

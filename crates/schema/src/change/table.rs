@@ -88,7 +88,7 @@ pub(super) fn is_counter(schema: &TableSchema) -> bool {
     schema.regulars.iter().chain(&schema.statics).any(|column| column.cql_type.is_counter())
 }
 
-/// The one primary key that a text must have. What is wrong with the text alone is told before anything is looked up.
+/// The only primary key of the statement. Errors of the text alone come before those of the catalog.
 fn declared_key(create: &CreateTable) -> Result<&PrimaryKey> {
     let written = match &create.name.keyspace {
         Some(keyspace) => format!("{keyspace}.{}", create.name.name),

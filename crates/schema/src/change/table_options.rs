@@ -58,7 +58,7 @@ fn refused(option: &TableOption, error: OptionError) -> Error {
     }
 }
 
-/// Names that nobody knows are refused after values that cannot be read.
+/// Unknown names are refused after invalid values, as in Cassandra.
 fn read(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
     for name in NAMES {
         let Some(option) = find(stated, name) else { continue };

@@ -237,7 +237,7 @@ fn replaced(cql_type: &CqlType, user_type: &UserType) -> CqlType {
             }
             CqlType::Udt(Box::new(udt))
         }
-        // What a frozen type holds is spelled without `Frozen`: freezing again removes the marks.
+        // The parts of a frozen type are spelled without `Frozen`: freezing again removes it.
         CqlType::Frozen(inner) => replaced(inner, user_type).freeze(),
         CqlType::List(e) => CqlType::List(boxed(e)),
         CqlType::Set(e) => CqlType::Set(boxed(e)),

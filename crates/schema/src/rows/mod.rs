@@ -3,7 +3,7 @@
 //! ```text
 //!                    read                      described              write
 //!  SchemaRows  ───────────────►  Catalog  ───────────────►  rows  ───────────────►  mutations
-//!  (live rows)                      two of them: what differs is written, what is gone is deleted
+//!  (live rows)                      two of them: changed rows are written, missing rows are deleted
 //! ```
 //!
 //! Rows are those that Cassandra 5.0 writes: the same cells, nulls where it leaves a cell out.

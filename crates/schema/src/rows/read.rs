@@ -12,7 +12,7 @@ use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, system};
 use halcyon_syntax::{Error, Result};
 
-/// A row's cells, read as what they are.
+/// Typed access to a row's cells.
 #[derive(Clone, Copy)]
 struct Fields<'a>(&'a SchemaRow);
 
@@ -73,7 +73,7 @@ struct KeyspaceRows<'a> {
     tables: Vec<&'a SchemaRow>,
     views: Vec<&'a SchemaRow>,
     types: Vec<&'a SchemaRow>,
-    /// By table, what is derived from it.
+    /// The views, indexes and triggers of each table.
     derived: BTreeMap<String, Vec<String>>,
     /// By table or view.
     columns: BTreeMap<String, Vec<&'a SchemaRow>>,

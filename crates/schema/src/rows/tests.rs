@@ -48,7 +48,7 @@ pub(crate) fn apply(rows: &mut SchemaRows, mutations: &[Mutation]) {
     }
 }
 
-/// Proves that the system's tables are understood, quickly, and that their rows say them again.
+/// Proves that the system's tables are parsed, and that reading their rows gives the same tables.
 #[test]
 fn system_tables_are_rows_and_back() {
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What to write so that rows that say one catalog say another.
+//! The mutations that change the rows of one catalog into those of another.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

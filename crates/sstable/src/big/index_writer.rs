@@ -22,7 +22,7 @@ use crate::{Error, Result};
 
 #[derive(Debug)]
 pub struct IndexWriter {
-    /// Bytes of Index.db to be drained by the caller, whenever and as far as it likes.
+    /// Bytes of Index.db that the caller may drain at any time, wholly or in part.
     pub index: Vec<u8>,
     position: u64,
     version_is_oa_or_later: bool,

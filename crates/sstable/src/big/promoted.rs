@@ -9,7 +9,7 @@
 //! 2. A search reads two neighbouring offsets from the table, and the info between them, once per halving: a large index
 //!    is never read as a whole.
 //!
-//! The last block's width may or may not include the end-of-partition flag, depending on who wrote it.
+//! The last block's width may or may not include the end-of-partition flag, depending on the writer's version.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -82,7 +82,7 @@ impl PromotedLayout {
     }
 }
 
-/// The promoted index of one partition, read as far as it is looked at.
+/// The promoted index of one partition; only the entries that a search visits are read.
 pub struct PromotedIndex<'a, S> {
     pub layout: PromotedLayout,
     source: &'a S,

@@ -155,7 +155,7 @@ fn blocks_are_found() {
     assert!(promoted_of(&wide(true, 1)).is_empty(), "one block needs no index");
 }
 
-/// Whatever one byte says, reading ends, with an error or an answer.
+/// With any value of any one byte, a read ends, with an error or a result.
 #[test]
 fn damage_is_survived() {
     let clusterings = clusterings();

@@ -90,7 +90,7 @@ fn describe_trie<P: Payload>(
     Ok(())
 }
 
-/// Names what is between the named bytes; overlapping names stay as they are.
+/// Names the bytes between named ranges; overlapping names stay as they are.
 fn with_gaps(file: &[u8], notes: Notes) -> Vec<Note> {
     let mut all = Vec::new();
     let mut at = 0;

@@ -2,7 +2,7 @@
 //!
 //! 1. A partition's blocks go into a trie of its own, appended to Rows.db, if there are at least two: separators as keys,
 //!    offsets and open range tombstones as payloads, and a sentinel at the end.  An entry follows the trie's root.
-//! 2. Its key goes into the trie of Partitions.db *one partition later*, cut to the shortest prefix that tells it from
+//! 2. Its key goes into the trie of Partitions.db *one partition later*, cut to the shortest prefix that distinguishes it from
 //!    both neighbours.
 //! 3. `finish` writes the last key, the root and the footer.
 //!
@@ -25,7 +25,7 @@ use crate::{Error, Result};
 
 #[derive(Debug)]
 pub struct IndexWriter {
-    /// Bytes of Partitions.db and Rows.db to be drained by the caller, whenever and as far as it likes.
+    /// Bytes of Partitions.db and Rows.db that the caller may drain at any time, wholly or in part.
     pub partitions: Vec<u8>,
     pub rows: Vec<u8>,
     partitions_position: u64,
@@ -51,7 +51,7 @@ pub struct FinishedIndex {
 #[derive(Debug)]
 struct KeyTrie {
     trie: TrieWriter<PartitionPayload>,
-    /// Byte-comparable form of the waiting key, its payload, and how much of it tells it from the key before.
+    /// Byte-comparable form of the pending key, its payload, and the length that distinguishes it from the previous key.
     waiting: Option<PartitionPayload>,
     comparable: Vec<u8>,
     distinct: usize,

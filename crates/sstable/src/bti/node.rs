@@ -208,7 +208,7 @@ impl<'p> Node<'p> {
 
     /// The child with the smallest transition above `after` (of all, if `None`).
     pub fn first_child(&self, after: Option<u8>) -> DecodeResult<Option<(u8, u64)>> {
-        // Dense transitions are consecutive: those up to `after` need not be looked at.
+        // Dense transitions are consecutive: those up to `after` are skipped.
         let start = match after {
             Some(after) if self.kind.is_dense() => {
                 (usize::from(after) + 1).saturating_sub(usize::from(self.byte(1)))

@@ -17,7 +17,7 @@ use crate::row_index::{IndexSource, OrCorrupt};
 const FOOTER: u64 = 24;
 const MAX_KEYS: usize = 2 * (2 + 0xffff);
 
-/// What the end of Partitions.db says.
+/// The footer of Partitions.db.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionIndex {
     pub first_key: Vec<u8>,

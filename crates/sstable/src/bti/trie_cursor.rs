@@ -8,12 +8,12 @@
 //! ```
 //!
 //! 1. A node's own payload comes before its children, and children come in the order of their transitions.
-//! 2. Going down follows positions; going on climbs the stack to the first node with a further child.
+//! 2. A descent follows positions; the next entry is found from the nearest node on the stack with a further child.
 //! 3. Children are stored strictly before their parents, a node without child has a payload, and the depth is bounded, so
-//!    each step ends, whatever the bytes say.  Branches that share nodes could still make the number of entries
+//!    each step ends, whatever the bytes are.  Branches that share nodes could still make the number of entries
 //!    explode: a walk over a whole trie stops at the number of keys that the footer states.
 //!
-//! The cursor keeps the page that it read last, so a walk through neighbouring nodes asks the source once per page.
+//! The cursor keeps the page that it read last, so a walk through neighbouring nodes reads each page once.
 
 use halcyon_model::{DecodeError, DecodeResult};
 
@@ -58,7 +58,7 @@ pub struct TrieCursor<'s, S: IndexSource, P> {
     current: Option<P>,
 }
 
-/// What a visit to one node tells the walk.
+/// The walk's next step after a node.
 struct Visit<P> {
     payload: Option<P>,
     child: Option<(u8, u64)>,
@@ -266,6 +266,6 @@ impl<'s, S: IndexSource, P: Payload> TrieCursor<'s, S, P> {
 struct Stopped<P> {
     /// Of the node where the key led no further.
     payload: Option<P>,
-    /// The byte that it has no child for; `None` if the key ended there.
+    /// The byte without a child; `None` if the key ended at the node.
     next_byte: Option<u8>,
 }

@@ -13,7 +13,7 @@
 //! 1. `add` compares the new key with the path on the stack.  Nodes below the point where they part can get no
 //!    more children: they are completed, deepest first, and become children of the node above.
 //! 2. A completed node whose branch (itself and everything unwritten below it) fits a page is only measured.  Else
-//!    its children's branches are *laid out*: the largest that fits what is left of the current page is written,
+//!    its children's branches are *laid out*: the largest that fits the rest of the current page is written,
 //!    again and again; when none fits, the page is padded and the largest starts the next one.  What was
 //!    written collapses to a position, so a branch in memory is always smaller than a page.
 //! 3. Sizes depend on distances, and these on where a branch will be written.  Branches with children already
@@ -74,7 +74,7 @@ impl<P: Payload> TrieWriter<P> {
         }
     }
 
-    /// Writes what is left and returns the root's position. The trie is empty again.
+    /// Writes the remaining nodes and returns the root's position. The trie is empty again.
     pub(crate) fn complete(&mut self, out: &mut Output<'_>) -> Result<u64> {
         self.complete_below(1, out);
         let mut root = self.stack.pop().unwrap_or(Node::new(0));
@@ -157,7 +157,7 @@ fn largest_unwritten<P: Payload>(children: &mut [Node<P>], limit: usize) -> Opti
         .max_by_key(|child| (child.total_size(), child.transition))
 }
 
-/// Finds room for a root that does not fit what is left of the page.
+/// Finds room for a root that does not fit the rest of the page.
 fn place_root<P: Payload>(root: &mut Node<P>, out: &mut Output<'_>) {
     if root.total_size() <= PAGE {
         out.pad_to_page();

@@ -1,10 +1,10 @@
-//! One chunk of a compressed Data.db, from what is stored to what it holds.
+//! One chunk of a compressed Data.db, from its stored bytes to its data.
 
 use crate::format::compression_info::{CHUNK_CRC_LENGTH, Chunk};
 
 impl Chunk {
-    /// Checks `stored` (the payload and its CRC32) and fills `output`, which has room for exactly the chunk's data. The error says
-    /// what is wrong with the chunk.
+    /// Checks `stored` (the payload and its CRC32) and fills `output`, which has room for exactly the chunk's data. The error describes
+    /// the damage.
     pub(crate) fn open(
         &self,
         stored: &[u8],

@@ -41,7 +41,7 @@ pub(crate) struct DataTarget {
     pub(crate) compression: Option<Compression>,
 }
 
-/// What is known of Data.db when it is complete and durable.
+/// The properties of a complete, durable Data.db.
 pub(crate) struct DataSummary {
     pub(crate) file_length: u64,
     pub(crate) data_length: u64,

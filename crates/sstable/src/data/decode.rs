@@ -5,7 +5,7 @@
 //! marker := 02 kind size16 values size:uvint body         body := prev deletion [deletion]
 //! ```
 //! Decoding copies nothing: cells are spans into the bytes of the unfiltered.  Everything is checked: each read against
-//! the body's end, the body's size against what was read, column indexes, value framing.
+//! the body's end, the body's size against the bytes read, column indexes, value framing.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ struct FileColumn {
     dropped_at: i64,
 }
 
-/// What the rows of one SSTable need to be read.
+/// The context for decoding the rows of one SSTable.
 #[derive(Debug)]
 pub(crate) struct RowDecoder {
     pub(crate) bases: Bases,
@@ -61,7 +61,7 @@ pub(crate) struct RowDecoder {
     regulars: Vec<FileColumn>,
 }
 
-/// What an unfiltered turned out to be; rows are left in the `RowParts` that was handed in.
+/// The kind of a decoded unfiltered; a row is in the `RowParts` that the caller passed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Unfiltered {
     Row,
@@ -105,7 +105,7 @@ impl RowDecoder {
                 let at = target.columns(which).iter().position(same);
                 let (target, dropped_at) = match (at, dropped_at(&column.name)) {
                     (Some(at), dropped) => (u16::try_from(at).ok()?, dropped.unwrap_or(i64::MIN)),
-                    // The column is gone, and with it all of its cells.
+                    // The column was dropped, so all of its cells are skipped.
                     (None, Some(_)) => (u16::MAX, i64::MAX),
                     (None, None) => return None,
                 };

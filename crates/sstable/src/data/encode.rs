@@ -84,7 +84,7 @@ impl RowEncoder {
         size_at
     }
 
-    /// Puts the size of what was written since `begin_body` into the room left for it, making more or less where needed.
+    /// Writes the size of the body since `begin_body` into its reserved bytes, and moves the body if the size needs more or fewer.
     fn end_body(&mut self, size_at: usize, out: &mut Vec<u8>) {
         let room = self.size.len();
         let size = out.len() - size_at - room;

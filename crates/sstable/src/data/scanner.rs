@@ -1,7 +1,7 @@
 //! Reads the partitions of one SSTable in order, as a `FragmentStream`.
 //!
 //! The current fragment lives in the reader's window; `advance` consumes it and decodes the next one in place.  Nothing is
-//! copied but the partition key.  What a row's size says is checked against the data that is left before anything is
+//! copied but the partition key.  A row's size is checked against the remaining data before anything is
 //! read for it, and a row that is cut, out of order in its fields, or larger than its size is corruption with an offset.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::window::DataWindow;
 use crate::format::deletion_time::read_deletion_time;
 use crate::{Error, Result};
 
-/// Bytes asked for at first: enough for the head of nearly every row.
+/// The first request of bytes: enough for the head of nearly every row.
 const ROW_HEADER: usize = 4096;
 /// More than 35 clustering values of 64 KiB: a header that does not fit is corrupt.
 const MAX_ROW_HEADER: usize = 8 << 20;
@@ -50,7 +50,7 @@ pub struct SSTableScanner<D = DataReader> {
     key: PartitionKey,
     deletion: DeletionTime,
     parts: RowParts,
-    /// Bytes of the current fragment, consumed when the next one is asked for.
+    /// Bytes of the current fragment, consumed by the next `advance`.
     current: usize,
     partition_position: u64,
     fragment_position: u64,
@@ -204,7 +204,7 @@ impl<D: DataWindow> SSTableScanner<D> {
                 }
                 Unfiltered::End => ScanState::End,
             };
-            // A row whose columns were all dropped is no row, and an empty static row is only there for the format.
+            // A row whose columns were all dropped is skipped; an empty static row exists only because the format requires one.
             let is_row = matches!(self.state, ScanState::Row | ScanState::Static);
             if is_row && self.parts.over(&[]).is_empty() {
                 self.data.consume(length);

@@ -1,4 +1,4 @@
-//! What a scanner needs of the data: a window that shows contiguous bytes from a position on.
+//! The scanner's interface to the data: a window of contiguous bytes from a position on.
 
 use super::chunk_read::DataReader;
 use crate::{Error, Result};

@@ -8,7 +8,7 @@ use halcyon_model::bytes::Put;
 use halcyon_model::{Cursor, DecodeResult};
 
 pub const DEFAULT_CRC_CHUNK_SIZE: u32 = 1 << 16;
-/// Cassandra always writes the default; bounds what a corrupt file can make a reader allocate.
+/// Cassandra always writes the default; the bound limits the allocation for a corrupt file.
 const MAX_CRC_CHUNK_SIZE: u32 = 1 << 24;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl ChunkCrcs {
         (position / u64::from(self.chunk_size.max(1))) as usize
     }
 
-    /// Checks one whole chunk; the error says what differs. A chunk that the file does not know is an error too.
+    /// Checks one whole chunk; the error describes the difference. A chunk without a checksum is an error too.
     pub fn verify(&self, chunk: usize, bytes: &[u8]) -> Result<(), String> {
         let computed = halcyon_codec::crc32(bytes);
         match self.crcs.get(chunk) {

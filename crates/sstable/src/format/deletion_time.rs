@@ -7,7 +7,7 @@
 //!  deleted     local:i32  marked:i64                   marked:i64 (top bit 0)  local:u32
 //! ```
 //!
-//! The field order differs.  The later form has no room for a negative timestamp: its top bit says "live".
+//! The field order differs.  The later form has no room for a negative timestamp: its top bit means "live".
 
 use halcyon_model::bytes::Put;
 use halcyon_model::time::{INVALID_DELETION_TIME, NO_DELETION_TIME};

@@ -109,7 +109,7 @@ impl Descriptor {
     }
 
     /// Splits a file name into its SSTable and the component's name, which may be foreign (`SAI+…`).
-    /// The version may be one that this program cannot read: `Version::readable` says.
+    /// The version may be unknown to this program: see `Version::readable`.
     pub fn parse_file_name<'a>(
         directory: &Path,
         file_name: &'a str,
@@ -136,7 +136,7 @@ impl Descriptor {
         Ok((descriptor, component.parse()?))
     }
 
-    /// `oa-1-big-`: what the names of all components begin with.
+    /// `oa-1-big-`: the prefix of the names of all components.
     pub fn file_prefix(&self) -> String {
         format!("{}-{}-{}-", self.version, self.id, self.version.format)
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A key's two Murmur3 halves (h1, h2) choose K bits: `|h2 + i·h1| mod bits` for i in 0…K−1, in wrapping signed
-//! 64-bit arithmetic.  A file of zero bytes, like a missing one, says that any key may be there.
+//! 64-bit arithmetic.  A file of zero bytes is like a missing one: any key may be present.
 //!
 //! The size follows the writer's *estimate* of the number of keys, so equal data may have filters of different sizes.
 
@@ -103,14 +103,14 @@ const EXCESS_BITS: u64 = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     hashes: u32,
-    /// Bit i: word i/64, mask 1 << i%64. Empty: any key may be there.
+    /// Bit i: word i/64, mask 1 << i%64. Empty: any key may be present.
     words: Vec<u64>,
 }
 
 impl Filter {
     pub const ALWAYS_PRESENT: Filter = Filter { hashes: 0, words: Vec::new() };
 
-    /// An empty filter for about `expected_keys`; none for a chance of 1.0, which asks for no filter.
+    /// An empty filter for about `expected_keys`; none for a chance of 1.0, which disables the filter.
     pub fn for_keys(expected_keys: u64, fp_chance: f64) -> Result<Option<Filter>, String> {
         if fp_chance >= 1.0 {
             return Ok(None);

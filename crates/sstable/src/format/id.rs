@@ -27,7 +27,7 @@ const MAX_TICKS: u64 = (1 << 60) - 1;
 const MAX_SEQUENCE: u32 = i32::MAX as u32;
 
 impl SSTableId {
-    /// A time UUID of now (`unix_nanos`), unique by 62 random bits; clocks that tick slower than they are asked
+    /// A time UUID of now (`unix_nanos`), unique by 62 random bits; clocks whose resolution is coarser than their calls
     /// cost nothing.
     pub fn fresh(unix_nanos: u64, random: u64) -> SSTableId {
         let ticks = (unix_nanos / 100 + uuid::UNIX_EPOCH_TICKS).min(MAX_TICKS);

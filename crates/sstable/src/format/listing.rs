@@ -1,4 +1,4 @@
-//! What the files of a table's directory are: SSTables with their components, leftovers, and everything else.
+//! The files of a table's directory by kind: SSTables with their components, leftovers, and others.
 //!
 //! ```text
 //!   oa-1-big-Data.db   oa-1-big-TOC.txt   oa-1-big-SAI+aa+GroupMeta.db   oa-1-big-Statistics.db.tmp
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::descriptor::{Component, Descriptor};
 
-/// Some names of one directory, sorted by what they are.
+/// The file names of one directory, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// In the order of their descriptors.

@@ -121,7 +121,7 @@ fn read_sstable(cursor: &mut Cursor<'_>) -> DecodeResult<SavedSSTable> {
     Ok(SavedSSTable { table, version: Version { format, letters }, id })
 }
 
-/// Checks the whole `.db` file; what is behind the schema version.
+/// Checks the whole `.db` file, and returns the entries, which follow the schema version.
 pub fn entries<'a>(db: &'a [u8], crc: &[u8]) -> DecodeResult<Cursor<'a>> {
     let crcs = ChunkCrcs::decode(&mut Cursor::new(crc))?;
     for (number, chunk) in db.chunks(crcs.chunk_size as usize).enumerate() {

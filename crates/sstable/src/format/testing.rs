@@ -1,4 +1,4 @@
-//! What every codec's tests ask of it.
+//! Properties that the tests of every component check.
 
 use halcyon_model::{Cursor, DecodeResult};
 

@@ -85,7 +85,7 @@ impl Version {
         Version { format: Format::Big, letters }
     }
 
-    /// Two lower-case letters of a family; whether it is a version of ours is `readable`'s to say.
+    /// Two lower-case letters; `readable` checks whether the version is known.
     pub fn parse(format: Format, letters: &str) -> Result<Version, String> {
         match *letters.as_bytes() {
             [major, minor] if major.is_ascii_lowercase() && minor.is_ascii_lowercase() => {
@@ -97,7 +97,7 @@ impl Version {
         }
     }
 
-    /// Whether this program reads files of this version; the error says what would help.
+    /// Whether this program reads files of this version; the error contains the cure.
     pub fn readable(self) -> Result<(), String> {
         let (earliest, newest) = match self.format {
             Format::Big => (Version::MA, Version::PA),
@@ -156,7 +156,7 @@ impl Version {
     pub fn has_commit_log_intervals(self) -> bool {
         self.since(Version::MC)
     }
-    /// Whether what the SSTable says of its clusterings, lists or covered slice, may be used to skip it.
+    /// Whether reads may skip the SSTable by its clustering bounds or covered slice.
     pub fn has_accurate_min_max(self) -> bool {
         self.since(Version::MD)
     }

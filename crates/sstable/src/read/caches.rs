@@ -1,6 +1,6 @@
 //! One shard's caches of SSTable contents, each with a fixed budget.
 //!
-//! The replacement policy (S3-FIFO with ghosts) keeps what is asked for again through any number of one-time visitors.
+//! The replacement policy (S3-FIFO with ghosts) keeps entries that are read repeatedly, however many others are read once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl FileId {
 /// Decompressed bytes of a chunk, or a page of an index.
 pub(super) type Chunk = Rc<[u8]>;
 
-/// What the entry costs beside its bytes: key, slot, counts.
+/// The memory of an entry beside its bytes: key, slot, counts.
 const ENTRY_OVERHEAD: u64 = 64;
 
 const MAX_DECOMPRESSORS: usize = 32;
@@ -243,7 +243,7 @@ impl ReadCaches {
         if let Some(decompressor) = decompressors.get_mut(codec) {
             return use_it(decompressor);
         }
-        // Those with dictionaries of SSTables that are gone go too.
+        // Decompressors with dictionaries of removed SSTables are removed too.
         if decompressors.len() >= MAX_DECOMPRESSORS {
             decompressors.clear();
         }

@@ -33,7 +33,7 @@ pub struct SSTableReader {
     data: Arc<DataFile>,
 }
 
-/// What the index knows of a partition.
+/// The index entry of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionEntry {
     /// In the uncompressed data.
@@ -123,7 +123,7 @@ impl SSTableReader {
         self.index.row_index(caches)
     }
 
-    /// By key range, then by Bloom filter; no I/O. [`Self::find`] does not ask again.
+    /// By key range, then by Bloom filter; no I/O. [`Self::find`] does not test them again.
     pub fn may_contain(&self, key: &PartitionKey) -> bool {
         let layout = self.sstable.layout();
         layout.compare_keys(key, &self.first).is_ge()

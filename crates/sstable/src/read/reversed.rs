@@ -9,7 +9,7 @@
 //! 1. Slices are taken from the last to the first. The block that holds a slice's end is read forwards into memory, then
 //!    handed out backwards; then the block before it, until the slice's start is reached.
 //! 2. A range tombstone that is open at a slice's end is opened there, one that is open at its start closed there. Between
-//!    blocks nothing is added: what is open at the end of one is open at the start of the next.
+//!    blocks no marker is added: a range tombstone that is open at the end of one is open at the start of the next.
 //!
 //! Memory: one block, or a partition that is too small for an index.
 
@@ -60,17 +60,17 @@ pub struct ReversedRows {
     slices: Slices,
     phase: Phase,
     shown: Shown,
-    /// What comes out next is last.
+    /// The next item is the last one.
     items: Vec<Item>,
     current: Option<Item>,
-    /// Where rows begin, when there is no row index.
+    /// The start of the rows; without a row index only.
     rows_position: u64,
     /// The block that was read last, if there are blocks.
     block: Option<RowBlock>,
 }
 
 impl SSTableReader {
-    /// The rows of a partition backwards. `layout` is the forward one; what comes out is in `layout.reversed()`.
+    /// The rows of a partition backwards. `layout` is the forward one; the fragments are in `layout.reversed()`.
     pub async fn reversed_rows(
         self: &Arc<Self>,
         caches: &ReadCaches,
@@ -94,7 +94,7 @@ impl SSTableReader {
     }
 }
 
-/// What is open at the ends of a block that was read.
+/// The range tombstones that are open at the ends of a block.
 struct BlockRead {
     open_at_end: Option<DeletionTime>,
     /// Open where the slice begins, if it begins in this block.

@@ -87,7 +87,7 @@ impl RowBlocks {
         }
     }
 
-    /// A block of the promoted index: that which holds `position`, or the one that `number` picks of how many there are.
+    /// A block of the promoted index: the one that contains `position`, or the one with the number that `number` returns for their count.
     async fn big(
         &self,
         number: impl FnOnce(usize) -> Option<usize>,

@@ -1,7 +1,7 @@
 //! An SSTable that is open for reading: its small components in memory, its data read on demand.
 //!
-//! Opening follows Cassandra's order (`SSTableReaderBuilder`): TOC or a look at the directory, Statistics with its header, the
-//! partitioner, CompressionInfo. Index, filter and summary are read when something asks for them.
+//! Opening follows Cassandra's order (`SSTableReaderBuilder`): TOC or a listing of the directory, Statistics with its header, the
+//! partitioner, CompressionInfo. Index, filter and summary are read at their first use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -265,7 +265,7 @@ impl SSTable {
         self.scanner_of(data, layout, partitions)
     }
 
-    /// Scans what a window shows; `layout` numbers the columns.
+    /// Scans the data of a window; `layout` numbers the columns.
     pub(crate) fn scanner_of<D: DataWindow>(
         &self,
         data: D,

@@ -1,4 +1,4 @@
-//! For tests: what an index says about Data.db, found out from Data.db itself, as simply as can be.
+//! For tests: the contents of an index, computed from Data.db by the simplest code.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 //!   blocks   0        │ 1     │ 2             first, last, open range tombstone are those of the rows
 //! ```
 //!
-//! BIG says where each block begins and ends, by its first and last clustering and by its bytes.  BTI says where each begins,
+//! BIG has the start and end of each block, by its first and last clustering and by its bytes. BTI has only the start,
 //! by a separator above the last clustering before it and not above its first.
 //! 6.0's cursor compaction leaves the end flag out of the last block's width.
 

@@ -1,4 +1,4 @@
-//! Rows looked at cell by cell: values and paths that their types allow, in order, with times that can be.
+//! Checks rows cell by cell: values and paths are valid for their types and in order, times are possible.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use halcyon_stream::{Cell, Column, ColumnShape, Layout, Row, Statics};
 use super::report::VerifyReport;
 use crate::Component;
 
-/// The report, and the offset in Data.db of what is checked.
+/// The report, and the offset in Data.db of the checked row or marker.
 pub(super) struct ReportAt<'a> {
     pub(super) report: &'a mut VerifyReport,
     pub(super) offset: u64,
@@ -45,7 +45,7 @@ pub(super) fn check_key(layout: &Layout, key: &[u8], report: &mut ReportAt<'_>) 
 pub(super) fn check_position(layout: &Layout, position: Position<'_>, report: &mut ReportAt<'_>) {
     let values = layout.clusterings.values(position.serialized, position.count);
     for (cql_type, value) in layout.clustering_types.iter().zip(values) {
-        // Cassandra writes empty values of any type as what they are: empty.
+        // Cassandra accepts empty values of any type.
         let ClusteringValue::Bytes(bytes) = value else { continue };
         if !bytes.is_empty()
             && let Err(why) = cql_type.validate(bytes)

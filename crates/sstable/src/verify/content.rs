@@ -62,7 +62,7 @@ impl Partition<'_> {
     }
 }
 
-/// What the walk counted.
+/// The counts of the walk.
 pub(super) struct Content {
     pub(super) collector: MetadataCollector,
     pub(super) first_key: Option<Vec<u8>>,

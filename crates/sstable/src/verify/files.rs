@@ -105,7 +105,7 @@ fn check_present(listed: &ListedSSTable, report: &mut VerifyReport) {
             continue;
         }
         match component {
-            // Which of the two it has says whether it is compressed; a table may ask for no filter.
+            // CompressionInfo.db or CRC.db, depending on compression; a table may have no filter.
             Component::CompressionInfo | Component::Crc | Component::Filter => {}
             required if required.is_required(format) => {
                 report.error(*required, None, "missing: the SSTable cannot be opened without it");
@@ -191,7 +191,7 @@ fn check_crc(crcs: &ChunkCrcs, data_length: u64, report: &mut VerifyReport) {
 }
 
 impl Reader<'_> {
-    /// Decodes a component that is there.
+    /// Decodes a component that exists.
     async fn read<T>(
         &mut self,
         component: Component,

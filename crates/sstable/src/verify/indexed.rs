@@ -160,7 +160,7 @@ impl<'i> IndexEntries<'i> {
         }
     }
 
-    /// The entry of the partition at `position`; what does not fit is reported.
+    /// The entry of the partition at `position`; differences are reported.
     pub(super) async fn partition(
         &mut self,
         key: &PartitionKey,
@@ -190,7 +190,7 @@ impl<'i> IndexEntries<'i> {
         Some(indexed)
     }
 
-    /// BTI: what a look-up of the key comes to.
+    /// BTI: the result of a look-up of the key.
     async fn find(&mut self, key: &PartitionKey, indexed: &Indexed, report: &mut VerifyReport) {
         let Entry::Bti { partitions, root, .. } = &self.entries else { return };
         self.comparable.clear();

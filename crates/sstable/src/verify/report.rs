@@ -1,4 +1,4 @@
-//! What a verification found.
+//! The report of a verification.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// How much was looked at.
+/// The number of checked items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Of Data.db, as stored.

@@ -1,4 +1,4 @@
-//! Statistics.db against what the data holds: the same statistics, collected again.
+//! Compares Statistics.db with statistics collected again from the data.
 //!
 //! Cassandra skips SSTables by bounds (of keys, clusterings, timestamps, deletion times) and by the marker of partition
 //! deletions: data outside of them is an error.  All else is estimates and totals, which may only be called wrong.
@@ -30,7 +30,7 @@ pub(super) fn check(
 ) {
     let provenance = Provenance::new(String::new(), 1.0);
     let computed = content.collector.finish(stored.header.clone(), provenance);
-    // Older versions cannot say everything: what counts is what this one would say.
+    // Older versions lack some statistics: compared is the encoding in the file's version.
     let mut bytes = Vec::new();
     computed.encode(version, &mut bytes);
     let computed = Statistics::decode(&mut Cursor::new(&bytes), version).unwrap_or(computed);

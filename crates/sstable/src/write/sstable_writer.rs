@@ -47,7 +47,7 @@ pub struct WriterOptions {
     /// Compress and write on a thread of its own.
     pub own_thread: bool,
     pub expiration_overflow: ExpirationOverflow,
-    /// What the data does not tell; its compression ratio is filled in.
+    /// Properties that the data does not determine; the writer sets the compression ratio.
     pub provenance: Provenance,
 }
 

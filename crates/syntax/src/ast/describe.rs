@@ -16,7 +16,7 @@ pub enum DescribeTarget {
         full: bool,
     },
     Keyspaces,
-    /// No name: the one in force. `only`: without what is in it.
+    /// No name: the current keyspace. `only`: without its tables and types.
     Keyspace {
         name: Option<String>,
         only: bool,

@@ -1,4 +1,4 @@
-//! What CQL text says, before anything is looked up.
+//! The syntax tree of CQL, before names are resolved.
 
 mod auth;
 mod definitions;
@@ -182,7 +182,7 @@ pub struct CreateTable {
     pub name: QualifiedName,
     pub if_not_exists: bool,
     pub columns: Vec<ColumnText>,
-    /// As often as the text says so; only one makes sense.
+    /// All occurrences in the text; more than one is an error.
     pub primary_keys: Vec<PrimaryKey>,
     pub properties: Properties,
 }

@@ -1,4 +1,4 @@
-//! Terms: what may stand where a value is expected.
+//! Terms: the syntax tree of values.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub enum RawTerm {
     },
     /// `[a, b]`: a list or a vector.
     List(Vec<RawTerm>),
-    /// `{a, b}`; empty braces are a set, a map or a user type, as the receiver says.
+    /// `{a, b}`; empty braces are a set, a map or a user type, depending on the receiver.
     Set(Vec<RawTerm>),
     Map(Vec<(RawTerm, RawTerm)>),
     UserType(Vec<(Name, RawTerm)>),

@@ -65,7 +65,7 @@ impl<'a> Token<'a> {
         self.kind == TokenKind::Symbol && self.text == symbol
     }
 
-    /// What the token stands for: names without quotes (lower-cased where unquoted), strings without theirs.
+    /// The token's value: a name without quotes (in lower case if it had none), a string without quotes.
     pub fn value(&self) -> Cow<'a, str> {
         match self.kind {
             TokenKind::Word => Cow::Owned(self.text.to_ascii_lowercase()),

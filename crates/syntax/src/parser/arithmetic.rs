@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use crate::ast::ArithmeticOperator;
 use crate::error::Result;
 
-/// What the operators stand between.
+/// An operand.
 pub(super) trait Operand: Sized {
     fn single(cursor: &mut Cursor<'_>) -> Result<Self>;
 

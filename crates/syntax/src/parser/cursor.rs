@@ -1,7 +1,7 @@
 //! The parser's position in the tokens, and the steps from which the rules of the grammar are composed.
 //!
-//! Errors speak as Cassandra's do, so a rule says not only what it expected but also where the choice was made that
-//! nothing fitted (`no_viable`): Cassandra's parser looks ahead, and shows the token from which it looked.
+//! Errors are Cassandra's, so a rule passes not only the expected token but also the token at which the choice was made that
+//! no alternative fits (`no_viable`): Cassandra's parser looks ahead, and shows the token at which its lookahead began.
 
 use super::diagnosis::{self, Sight};
 use super::words;
@@ -21,19 +21,19 @@ pub(super) struct Cursor<'a> {
     tokens: &'a [Token<'a>],
     at: usize,
     end: Token<'a>,
-    /// The furthest token that was looked at.
+    /// The furthest token of any lookahead.
     fetched: std::cell::Cell<usize>,
-    /// Bind markers met so far.
+    /// Bind markers so far.
     pub(super) markers: u16,
-    /// Nesting of what is being parsed.
+    /// The current nesting.
     depth: usize,
     /// Height of the tallest tree that the current level has parsed so far.
     height: usize,
-    /// Scripts may say what newer versions of Cassandra say.
+    /// Scripts may contain the syntax of newer versions of Cassandra.
     pub(super) is_script: bool,
 }
 
-/// Where to go back to.
+/// A position to which the cursor can return.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     at: usize,
@@ -260,7 +260,7 @@ impl<'a> Cursor<'a> {
         self.is_name_ahead(ahead) || self.peek_ahead(ahead).text == "\"\""
     }
 
-    /// A name of what no marker may stand for.
+    /// A name that cannot be a marker.
     pub(super) fn definite_name(&mut self, what: &str) -> Result<Name> {
         if self.is_symbol("?") {
             return Err(self.refused(format!("Bind variables cannot be used for {what} names")));
@@ -369,7 +369,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What may come after the name of a table in any statement; Cassandra looks one token ahead for the `.`.
+/// The tokens that may follow the name of a table; Cassandra looks one token ahead for the `.`.
 fn follows_table_name(token: &Token<'_>) -> bool {
     const WORDS: [&str; 21] = [
         "where",

@@ -1,9 +1,9 @@
-//! What a syntax error says, in the words of Cassandra's parser, which ANTLR generates:
+//! The messages of syntax errors, word for word those of Cassandra's parser, which ANTLR generates:
 //!
 //! ```text
 //!  line 1:9 mismatched input 'FORM' expecting K_FROM (SELECT * [FORM]...)
 //!       │   │                                         └ the text around the token where the choice was made
-//!       │   └ what was met, and what was expected if that was one thing
+//!       │   └ the token that was read, and the expected one if there is only one
 //!       └ where the token that fits nothing stands; "0:-1" is the end of the text
 //! ```
 //!
@@ -24,7 +24,7 @@ pub(super) struct Sight {
     pub(super) decision: usize,
     /// The token that does not fit.
     pub(super) failing: usize,
-    /// The furthest token that it has looked at.
+    /// The furthest token of its lookahead.
     pub(super) fetched: usize,
 }
 
@@ -185,7 +185,7 @@ fn snippet(text: &str, tokens: &[Token<'_>], sight: &Sight) -> Option<String> {
     Some(shown)
 }
 
-/// What Cassandra's lexer says of a character that begins no token and of a quote or comment that never closes.
+/// The errors of Cassandra's lexer for a character that begins no token, and for a quote or comment without an end.
 pub(super) fn bad_token(text: &str, token: &Token<'_>) -> Error {
     let end = advance(Location { line: 1, column: 0 }, text);
     let eof = |expected: &str| (end, format!("mismatched character '<EOF>' expecting {expected}"));
@@ -209,7 +209,7 @@ pub(super) fn bad_token(text: &str, token: &Token<'_>) -> Error {
     Error::Syntax { location, message: format!("line {location} {what}") }
 }
 
-/// Cassandra wants a `--` comment closed by the end of its line, even on the last one.
+/// Cassandra requires a line break after a `--` comment, even on the last line.
 pub(super) fn open_comment(text: &str, tokens: &[Token<'_>]) -> Option<Error> {
     let last = tokens.iter().rev().find(|token| token.kind != TokenKind::End);
     let mut at = last.map_or(0, |token| offset(text, token) + token.text.len());

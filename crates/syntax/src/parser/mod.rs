@@ -1,8 +1,8 @@
 //! Tokens to statements, by recursive descent: one function per rule of Cassandra's grammar.
 //!
 //! 1. The first words choose the rule. A rule consumes exactly its statement.
-//! 2. A statement that a client sends must be all of its text (`parse_statement`). A script is many, in which those
-//!    that do not shape tables are stepped over (`parse_statements`).
+//! 2. A client's text is one statement (`parse_statement`). A script has many, of which those
+//!    that do not change the schema are skipped (`parse_statements`).
 //! 3. Nesting (`MAX_NESTING`) and the height of trees (`MAX_HEIGHT`) are bounded, so no text can exhaust the stack.
 
 mod arithmetic;

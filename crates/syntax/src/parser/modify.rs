@@ -68,7 +68,7 @@ fn insert_json(cursor: &mut Cursor<'_>, table: QualifiedName) -> Result<Modifica
     Ok(Modification::InsertJson(insert))
 }
 
-/// Nothing, or `USING TIMESTAMP t AND TTL s`; of what stands twice the last counts.
+/// Nothing, or `USING TIMESTAMP t AND TTL s`; of a repeated attribute the last counts.
 fn using(cursor: &mut Cursor<'_>) -> Result<Using> {
     let mut using = Using::default();
     if !cursor.eat_word("using") {
@@ -147,7 +147,7 @@ fn assignment(cursor: &mut Cursor<'_>) -> Result<Assignment> {
     Ok(Assignment { column, change })
 }
 
-/// What stands after `column =`.
+/// The right side of `column =`.
 fn assigned(cursor: &mut Cursor<'_>, column: &str) -> Result<Change> {
     let next = cursor.peek_ahead(1);
     if cursor.is_column_ahead(0) && !next.is_symbol("(") && !next.is_symbol(".") {

@@ -66,7 +66,7 @@ fn ordering(cursor: &mut Cursor<'_>) -> Result<(Name, bool)> {
     }
 }
 
-/// Cassandra looks at the name, the `=` and what begins the value before it chooses the rule.
+/// Cassandra reads the name, the `=` and the value's first token before it chooses the rule.
 fn option(cursor: &mut Cursor<'_>) -> Result<TableOption> {
     if !cursor.is_name_ahead(0) {
         return Err(cursor.no_viable());

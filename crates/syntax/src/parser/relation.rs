@@ -89,7 +89,7 @@ fn column_relation(cursor: &mut Cursor<'_>) -> Result<Relation> {
     Ok(Relation { target, operator, value })
 }
 
-/// Cassandra chooses the rule by what comes after the column, and after IN by what comes then.
+/// Cassandra chooses the rule by the token after the column, and after IN by the token after that.
 fn check_column_relation(cursor: &Cursor<'_>) -> Result<()> {
     if !cursor.is_column_ahead(0) {
         return Err(cursor.no_viable());

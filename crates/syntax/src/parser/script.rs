@@ -1,4 +1,4 @@
-//! Scripts: schema files, snapshots' `schema.cql`, what `DESCRIBE` printed, with commands of `cqlsh` between.
+//! Scripts: schema files, snapshots' `schema.cql`, the output of `DESCRIBE`, with commands of `cqlsh` between statements.
 
 use super::cursor::Cursor;
 use super::statement::statement;
@@ -6,7 +6,7 @@ use crate::ast::{Statement, StatementKind};
 use crate::error::Result;
 use crate::lexer::{TokenKind, tokens};
 
-/// Parses a script: statements, each closed by `;` (the last one may go without). What shapes no table is stepped over.
+/// Parses a script: statements, each closed by `;` (optional after the last one). Statements that do not change the schema are skipped.
 pub fn parse_statements(text: &str) -> Result<Vec<Statement>> {
     let tokens = tokens(text);
     let mut cursor = Cursor::new(text, &tokens);
@@ -73,7 +73,7 @@ const SHELL_WORDS: [&str; 21] = [
     "unicode",
 ];
 
-/// The first words of what is stepped over.
+/// The first words of a skipped statement.
 fn first_words(cursor: &Cursor<'_>) -> String {
     let words: Vec<String> = (0..2)
         .map(|i| cursor.peek_ahead(i))

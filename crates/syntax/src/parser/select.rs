@@ -54,7 +54,7 @@ pub(super) fn select(cursor: &mut Cursor<'_>) -> Result<Select> {
     Ok(select)
 }
 
-/// JSON and DISTINCT are names too: they are what they look like only if selectors follow.
+/// JSON and DISTINCT are names too: they are keywords only if selectors follow.
 fn clause(cursor: &mut Cursor<'_>) -> Result<(bool, bool, Selection)> {
     let after = |word: &'static str| {
         move |cursor: &mut Cursor<'_>| {
@@ -252,7 +252,7 @@ fn braces(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
     Ok(found)
 }
 
-/// What may come after the name of a column in any place where selectors stand.
+/// The tokens that may follow the name of a column in a selector.
 fn follows_column(token: &Token<'_>) -> bool {
     const WORDS: [&str; 7] = ["from", "as", "order", "per", "limit", "allow", "group"];
     match token.kind {

@@ -186,7 +186,7 @@ fn drop_statement(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     rule(cursor)
 }
 
-/// What is dropped by its name alone.
+/// Objects that are dropped by name alone.
 fn drop_named(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let kind = cursor.next();
     if kind.is_word("materialized") {

@@ -75,7 +75,7 @@ fn column(cursor: &mut Cursor<'_>) -> Result<ColumnText> {
         mask(cursor)?;
     }
     if cursor.is_script && cursor.eat_word("check") {
-        // Constraints say nothing about files.
+        // Constraints do not affect files.
         while !cursor.at_end() && ![",", ")", ";"].iter().any(|s| cursor.is_symbol(s)) {
             if cursor.is_word("primary") {
                 break;
@@ -141,7 +141,7 @@ pub(super) fn create_view(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     };
     cursor.expect_word("from")?;
     let base = cursor.table_name()?;
-    // The condition decides which rows the view has, not what they look like.
+    // The condition selects the rows of the view; it does not affect their columns.
     if cursor.eat_word("where") {
         relations(cursor)?;
     }

@@ -1,4 +1,4 @@
-//! Terms: what may stand where a value is expected.
+//! Terms: the grammar of values.
 
 use super::arithmetic::{Operand, sum};
 use super::cursor::Cursor;
@@ -8,7 +8,7 @@ use crate::ast::{ArithmeticOperator, LiteralKind, QualifiedName, RawTerm};
 use crate::error::Result;
 use crate::lexer::{Token, TokenKind};
 
-/// A term; what comes after it must be able to.
+/// A term; a token that cannot follow a term is an error.
 pub(super) fn term(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     let term = cursor.deeper(sum::<RawTerm>)?;
     if cursor.is_symbol("}") {

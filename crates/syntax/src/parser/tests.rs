@@ -1,4 +1,4 @@
-//! What the parser refuses, against what Cassandra 5.0.9 said of the same texts.
+//! The parser's errors, compared with the recorded errors of Cassandra 5.0.9 for the same texts.
 
 use std::path::Path;
 

@@ -216,7 +216,7 @@ fn push_comma(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Cassandra looks one token ahead of a type's name, for the `.`, and refuses what can never follow a type.
+/// Cassandra looks one token ahead of a type's name, for the `.`, and refuses a token that can never follow a type.
 fn check_end(cursor: &Cursor<'_>) -> Result<()> {
     const WORDS: [&str; 9] = [
         "static",

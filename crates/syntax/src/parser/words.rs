@@ -7,7 +7,7 @@ const LITERALS: [&str; 2] = ["false", "true"];
 
 /// Every other word, keyword or not, is a name wherever a name is expected.
 pub(crate) fn is_reserved(word: &str) -> bool {
-    // Compared without making a lower-case copy: names are looked at for every token of every statement.
+    // Compared without making a lower-case copy: every name in every statement is compared.
     let compare = |known: &&str| {
         let lower = word.bytes().map(|b| b.to_ascii_lowercase());
         known.bytes().cmp(lower)

@@ -1,4 +1,4 @@
-//! Aggregates: what is gathered of each value, and what comes of it. Sums wrap and averages round as Cassandra's do.
+//! Aggregates: their state and their result. Sums wrap and averages round as Cassandra's do.
 
 use num_bigint::BigInt;
 
@@ -14,7 +14,7 @@ use halcyon_syntax::Result;
 #[derive(Debug, Clone)]
 pub struct Accumulator {
     aggregate: Aggregate,
-    /// Of what is gathered.
+    /// The type of the values.
     cql_type: CqlType,
     returns: CqlType,
     count: i64,

@@ -1,6 +1,6 @@
 //! The native aggregates.
 
-/// What an aggregate gathers.
+/// The kinds of aggregates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregate {
     /// `count(*)`

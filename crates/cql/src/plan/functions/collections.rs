@@ -26,7 +26,7 @@ pub(super) fn candidate(
     arguments: &[&dyn Argument],
 ) -> Result<Option<(Shape, Collections)>> {
     const NUMBERS: &str = "numeric_set_or_list";
-    // What its signature calls its argument, and what messages do.
+    // The name of its argument in its signature, and in messages.
     let (which, parameter, what) = match name {
         "map_keys" => (Collections::MapKeys, "map", "map"),
         "map_values" => (Collections::MapValues, "map", "map"),

@@ -11,7 +11,7 @@ pub(super) struct Shape {
     pub(super) returns: CqlType,
 }
 
-/// What functions say that check their arguments by themselves.
+/// The error of functions that check their own number of arguments.
 pub(super) fn wrong_number(name: &str, wanted: &str) -> Error {
     Error::InvalidRequest(format!(
         "Invalid number of arguments for function system.{name}({wanted})"

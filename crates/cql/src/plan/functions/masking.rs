@@ -14,7 +14,7 @@ pub enum Mask {
     Null,
     Default,
     Replace,
-    /// Hides what is within the margins.
+    /// Masks the letters between the margins.
     Inner,
     /// Hides the margins.
     Outer,
@@ -154,7 +154,7 @@ impl Mask {
     }
 }
 
-/// What stands for every value of a type (`AbstractType.getMaskedValue`).
+/// The masked value of a type (`AbstractType.getMaskedValue`).
 fn blank(cql_type: &CqlType) -> Vec<u8> {
     match cql_type.thawed() {
         CqlType::Text | CqlType::Ascii => b"****".to_vec(),

@@ -41,7 +41,7 @@ fn width(cql_type: &CqlType) -> Option<u8> {
     })
 }
 
-/// What an operation on numbers of two types gives.
+/// The type of an operation on numbers of two types.
 pub(super) fn result_type(left: &CqlType, right: &CqlType) -> Option<CqlType> {
     let (a, b) = (width(left)?, width(right)?);
     let is_float = |t: &CqlType| matches!(t, CqlType::Float | CqlType::Double | CqlType::Decimal);
@@ -224,7 +224,7 @@ fn operate(
     }
 }
 
-/// A number beside a decimal. What is neither decimal nor varint comes through a double: 1 is 1.0.
+/// The other operand of a decimal. A number that is neither decimal nor varint is converted through a double: 1 is 1.0.
 fn operand(cql_type: &CqlType, value: &[u8]) -> std::result::Result<Decimal, String> {
     let exact = matches!(cql_type.base(), CqlType::Decimal | CqlType::Varint);
     let number =
@@ -298,7 +298,7 @@ fn remainder_scale(a: &Decimal, b: &Decimal, quotient: Decimal) -> i32 {
     a.scale.max(scale.saturating_add(b.scale))
 }
 
-/// The same number with a scale that is not greater; what is cut off are zeros.
+/// The same number with a scale that is not greater; only zeros are removed.
 fn shortened(decimal: Decimal, scale: i32) -> Decimal {
     let scale = scale.min(decimal.scale);
     let zeros = power_of_ten(decimal.scale.abs_diff(scale));

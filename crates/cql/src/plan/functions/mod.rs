@@ -1,11 +1,11 @@
-//! Functions: which one a call means, and what it gives.
+//! Functions: the resolution of a call to an overload, and its evaluation.
 //!
 //! 1. `natives::candidates` lists the overloads of a name that could take the arguments.
 //! 2. `resolve` picks one as Cassandra does: an exact match of types, else the only one that the arguments can be
 //!    assigned to; its messages are Cassandra's.
 //! 3. `Function::call` runs on serialized values. Aggregates have no `call`: `query` feeds them rows.
 //!
-//! Operators (`+`, `-x`) are functions too, named as `operator_name` says.
+//! Operators (`+`, `-x`) are functions too; `operator_name` names them.
 
 mod accumulate;
 mod aggregate;

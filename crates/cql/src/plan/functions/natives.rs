@@ -19,7 +19,7 @@ use crate::plan::json;
 use halcyon_syntax::ast::ArithmeticOperator;
 use halcyon_syntax::{Error, Result};
 
-/// What a scalar function does; its types are those of its `Function`.
+/// The code of a scalar function; its types are in its `Function`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scalar {
     Uuid,

@@ -19,7 +19,7 @@ use value::{Fault, named_as_columns};
 #[derive(Debug, Clone)]
 pub(crate) struct JsonMarker {
     pub index: u16,
-    /// In the order of the values that terms ask for.
+    /// In the order in which terms read the values.
     pub columns: Vec<ColumnSpec>,
 }
 
@@ -52,7 +52,7 @@ fn undecodable(malformed: &Malformed, text: &str) -> Error {
     ))
 }
 
-/// What a JSON object gives columns (`Json.parseJson`).
+/// The values of columns in a JSON object (`Json.parseJson`).
 pub(crate) fn values(text: &str, columns: &[ColumnSpec]) -> Result<Vec<Given>> {
     let parsed = parse::parse_object(text).map_err(|malformed| undecodable(&malformed, text))?;
     let mut members = named_as_columns(parsed.ok_or_else(got_null)?);

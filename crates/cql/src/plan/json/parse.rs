@@ -1,6 +1,6 @@
 //! Reads JSON as Cassandra's parser (Jackson) does, and complains in its words: clients show them.
 //!
-//! What follows the first value is not looked at. Of equal names in an object the last value counts, at the place of the
+//! Text after the first value is ignored. Of equal names in an object the last value counts, at the position of the
 //! first.
 
 use std::collections::HashMap;
@@ -68,7 +68,7 @@ impl fmt::Display for Json {
     }
 }
 
-/// What is wrong with a text.
+/// A syntax error in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Malformed {
     /// The Java class of the complaint.

@@ -17,7 +17,7 @@ use crate::plan::value::text::from_string;
 pub(super) enum Fault {
     /// `MarshalException`
     Marshal(String),
-    /// `InvalidRequestException`: what a duration complains with, without the name of its column.
+    /// `InvalidRequestException`: the message of an invalid duration, which does not name its column.
     Invalid(String),
 }
 

@@ -27,7 +27,7 @@ const MAX_TTL: i32 = 20 * 365 * 24 * 60 * 60;
 /// Which rows of its partitions a modification means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoundRows {
-    /// The partition: its static row, its deletion, or its only row where there are no clustering columns.
+    /// The partition: its static row, its deletion, or, without clustering columns, its only row.
     Partition,
     /// Serialized clusterings.
     Rows(Vec<Vec<u8>>),
@@ -138,7 +138,7 @@ impl ModifyPlan {
         for operation in &self.operations {
             match operation.bind(execution) {
                 Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
-                // Whether a conditional write is applied is asked first.
+                // The condition is evaluated first.
                 Err(error) if self.has_conditions() => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }
@@ -173,7 +173,7 @@ impl BoundModification {
         self
     }
 
-    /// Whether there is no partition or row that it could change.
+    /// Whether it can change no partition and no row.
     pub fn is_nothing(&self) -> bool {
         let no_rows = match &self.rows {
             BoundRows::Partition => false,
@@ -183,7 +183,7 @@ impl BoundModification {
         no_rows || self.keys.is_empty()
     }
 
-    /// Refuses what would expire later than the format of the SSTables can tell
+    /// Refuses an expiration time beyond the range of the SSTable format
     /// (`ExpirationDateOverflowHandling`, REJECT).
     pub fn check_expiration(&self, latest: u32) -> Result<()> {
         let at = i64::from(self.now_seconds) + i64::from(self.ttl);
@@ -290,7 +290,7 @@ impl Writer<'_> {
         Ok(row.finish())
     }
 
-    /// A row of a table with `COMPACT STORAGE` is there by its cells alone: without a value it needs an empty one.
+    /// A row of a table with `COMPACT STORAGE` exists by its cells alone, so a row without a value gets an empty one.
     fn compact_value(&self, row: &mut RowWriter<'_>) -> Result<()> {
         let BoundModification { changes, table, .. } = self.modification;
         if changes.iter().any(|(column, _)| column.kind == ColumnKind::Regular) {

@@ -1,4 +1,4 @@
-//! IF: what must hold of the stored rows before a modification is made (`ColumnCondition`).
+//! IF: conditions on the stored rows, checked before a modification is applied (`ColumnCondition`).
 
 use std::cmp::Ordering;
 
@@ -32,7 +32,7 @@ pub(super) struct Condition {
     target: Target,
     operator: Operator,
     value: ConditionValue,
-    /// What is compared.
+    /// The type of the compared value.
     value_type: CqlType,
 }
 
@@ -156,7 +156,7 @@ fn prepare_one(
     })
 }
 
-/// What the value is compared with: the receiver, or what a collection contains.
+/// The type of the compared value: the receiver's, or that of a collection's elements.
 fn compared(operator: Operator, receiver: ColumnSpec, spec: &ColumnSpec) -> Result<ColumnSpec> {
     let name = &spec.name;
     let slices = match operator {

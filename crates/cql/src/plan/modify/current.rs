@@ -1,4 +1,4 @@
-//! Rows as they are stored when a modification looks at them: live cells only.
+//! The stored rows that a modification reads: live cells only.
 
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;

@@ -99,7 +99,7 @@ impl Choices {
     }
 }
 
-/// Every combination of what the restrictions on a key allow, each once. A slice ends it.
+/// Every combination of the values that the restrictions on a key allow, each once, up to the first slice.
 fn combinations<'r>(
     restrictions: impl Iterator<Item = &'r Restriction>,
     names: &[&str],

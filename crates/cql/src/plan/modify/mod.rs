@@ -6,10 +6,10 @@
 //!                                      └─► conditions ─► what must be read ───┘
 //! ```
 //!
-//! 1. `restrictions` says which partitions and rows are meant, `operation` what becomes of their columns, `conditions`
-//!    what must hold first.
+//! 1. `restrictions` selects the partitions and rows, `operation` changes their columns, `conditions` has the conditions of a
+//!    conditional write.
 //! 2. Binding gives owned values: a bound modification can be sent to the shard that owns its partition.
-//! 3. What depends on stored rows (list elements by index, counters, conditions) is decided there, by the pure code
+//! 3. Changes that depend on stored rows (list elements by index, counters, conditions) are computed there, by the pure code
 //!    here: `query` reads the rows and hands them in as a `CurrentPartition`.
 
 mod bound;

@@ -46,7 +46,7 @@ enum OperationKind {
         delta: Term,
         subtract: bool,
     },
-    /// What a stored number or text is combined with.
+    /// The operand that is added to or subtracted from a stored number or text.
     Combine {
         operand: Term,
         function: Box<Function>,
@@ -289,7 +289,7 @@ pub(super) fn assign_term(column: ColumnRef, term: Term, spec: &ColumnSpec) -> R
     Ok(operation(column, spec, OperationKind::Assign(term)))
 }
 
-/// One assignment of an UPDATE. `reads` says that stored values will be known.
+/// One assignment of an UPDATE. `reads`: the stored values are read before it is applied.
 pub(super) fn prepare(
     change: &ast::Change,
     column: ColumnRef,

@@ -12,7 +12,7 @@ use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::{ColumnRef, Table, TableKind};
 use halcyon_syntax::{Error, Result};
 
-/// What USING says.
+/// The attributes in USING.
 #[derive(Debug, Clone, Default)]
 pub struct Attributes {
     pub timestamp: Option<Term>,

@@ -19,7 +19,7 @@ pub(super) struct WriteTime {
 }
 
 impl WriteTime {
-    /// When what is written now expires; none without a TTL.
+    /// The expiration time of the cells; `None` without a TTL.
     fn expiration(&self) -> u32 {
         if self.ttl == NO_TTL {
             return NO_DELETION_TIME;
@@ -93,7 +93,7 @@ impl<'a> RowWriter<'a> {
         });
     }
 
-    /// Deletes what a multi-cell column holds so far. A new value then stands beside the deletion, which is one
+    /// Deletes the cells of a multi-cell column. A new value is written with the deletion, which is one
     /// microsecond older.
     pub(super) fn delete_column(&mut self, column: u16, overwrite: bool) {
         let mut time = self.time.deletion();
@@ -107,7 +107,7 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// A list as it is after what was already done to it here: paths and values in order.
+    /// A list after the operations so far: paths and values in order.
     pub(super) fn list(&self, column: u16, stored: Option<&CurrentRow>) -> Vec<(Vec<u8>, Vec<u8>)> {
         let overwritten = self.row.parts.complex_deletions.iter().any(|d| d.column == column);
         let stored = stored.filter(|_| !overwritten).into_iter();
@@ -126,7 +126,7 @@ impl<'a> RowWriter<'a> {
         list
     }
 
-    /// The row; `None` if it says nothing.
+    /// The row; `None` if it is empty.
     pub(super) fn finish(mut self) -> Option<RowBuf> {
         let columns = self.columns;
         let compare = |a: &Pending, b: &Pending| {

@@ -87,7 +87,7 @@ pub(super) fn attributes(
     })
 }
 
-/// What a statement with conditions may not be.
+/// Statements that cannot have conditions.
 fn check_conditions(conditional: bool, table: &Table, timed: bool) -> Result<()> {
     if conditional && table.is_counter() {
         return refuse("Conditional updates are not supported on counter tables");
@@ -98,7 +98,7 @@ fn check_conditions(conditional: bool, table: &Table, timed: bool) -> Result<()>
     Ok(())
 }
 
-/// `ModificationStatement.validate`, and what its constructor refuses.
+/// The checks of `ModificationStatement.validate` and of its constructor.
 fn validate(plan: &ModifyPlan) -> Result<()> {
     let counter = plan.table.is_counter();
     check_conditions(plan.has_conditions(), &plan.table, plan.attributes.timestamp.is_some())?;
@@ -115,7 +115,7 @@ fn validate(plan: &ModifyPlan) -> Result<()> {
     }
 }
 
-/// Which tables can be modified at all, only their keeper knows: that is refused where a statement is executed.
+/// Whether a virtual table can be modified is known to the server only, so it is checked at execution.
 fn validate_virtual(plan: &ModifyPlan) -> Result<()> {
     if plan.attributes.timestamp.is_some() {
         return refuse("Custom timestamp is not supported by virtual tables");
@@ -140,7 +140,7 @@ fn only_static(operations: &[Operation], conditions: &Conditions) -> bool {
     columns().next().is_some() && columns().all(|column| column.kind == ColumnKind::Static)
 }
 
-/// A plan whose USING is still to be looked at.
+/// A plan whose USING is not prepared yet.
 fn planned(
     kind: StatementType,
     table: &Arc<Table>,
@@ -201,7 +201,7 @@ fn insert(
     Ok(planned(StatementType::Insert, table, operations, restrictions, conditions))
 }
 
-/// Every column has a value: what the object does not name is null, or unset if the statement says so.
+/// Every column has a value: a column that the object does not name is null, or unset with `DEFAULT UNSET`.
 fn insert_json(
     insert: &InsertJson,
     table: &Arc<Table>,

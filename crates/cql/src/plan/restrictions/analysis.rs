@@ -1,6 +1,6 @@
-//! What each entry is for: keys, slices or filters; what is refused (`StatementRestrictions`).
+//! Classifies each restriction (key, slice or filter) and refuses invalid combinations (`StatementRestrictions`).
 //!
-//! The order of the checks is Cassandra's, since the first that fails is what the client reads.
+//! The order of the checks is Cassandra's, since the client gets the error of the first that fails.
 
 use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
@@ -15,7 +15,7 @@ pub(crate) const NEEDS_FILTERING: &str = "Cannot execute this query as it might 
      unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW \
      FILTERING";
 
-/// What the analysis must know of the statement.
+/// The properties of the statement that the analysis depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Context {
     pub allow_filtering: bool,
@@ -46,7 +46,7 @@ impl Restrictions {
         gathered.analyse(table, context, may_filter(table, context))
     }
 
-    /// Slices of a range of partitions are filters too. Asked last, after all that the statement says is checked.
+    /// Slices of a range of partitions are filters too. Checked last, after all other rules of the statement.
     pub fn check_filtering(&self, table: &Table, context: Context) -> Result<()> {
         if self.key_range && self.clustering_restricted && !may_filter(table, context) {
             return Err(Error::invalid_request(NEEDS_FILTERING));

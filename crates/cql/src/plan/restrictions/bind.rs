@@ -190,7 +190,7 @@ fn partition_key(parts: &[&[u8]]) -> Result<PartitionKey> {
     Ok(PartitionKey::of(&bytes))
 }
 
-/// The key where each of its columns has one value, which is how most statements ask.
+/// The key if each of its columns has one value, the most frequent case.
 fn single_key(
     entries: &[Entry],
     table: &Table,

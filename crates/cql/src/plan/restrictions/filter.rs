@@ -1,4 +1,4 @@
-//! Filters: what is asked of each row when keys and slices cannot choose it. A null never satisfies.
+//! Filters: conditions on each row that keys and slices cannot select. A null never satisfies one.
 
 use halcyon_model::{CqlType, Cursor};
 
@@ -10,7 +10,7 @@ use crate::plan::term::{Bound, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::{Error, Result};
 
-/// What must hold of a column's value (a collection's frozen form).
+/// A condition on a column's value (of a collection, on its frozen form).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Test {
     In(Vec<Vec<u8>>),
@@ -131,7 +131,7 @@ impl BoundFilter {
         }
     }
 
-    /// Whether an element (with its key, of a map) is as asked.
+    /// Whether an element (of a map, with its key) satisfies the condition.
     fn any_element(&self, collection: &[u8], asked: impl Fn(&[u8], &[u8]) -> bool) -> bool {
         debug_assert!(is_collection(&self.cql_type));
         let is_map = matches!(self.cql_type.thawed(), CqlType::Map(..));

@@ -1,12 +1,12 @@
-//! Restrictions: what a WHERE leaves of a table.
+//! Restrictions: the keys, slices and filters of a WHERE clause.
 //!
 //! ```text
 //!  relations ─► relation: one entry per column or tuple ─► analysis: Restrictions ─► bind ─► keys, slices, filters
 //! ```
 //!
 //! 1. Each relation becomes an `Entry`; entries of the same columns merge, or exclude each other.
-//! 2. The analysis decides what chooses partitions, what chooses slices of their rows, and what is left to be asked of
-//!    each row, and refuses with Cassandra's messages what would need ALLOW FILTERING.
+//! 2. The analysis decides which restrictions select partitions, which select slices, and which remain as filters on
+//!    each row, and refuses, with Cassandra's messages, restrictions that need ALLOW FILTERING.
 //! 3. Bound with values, they are partition keys or a token range, `Slices`, and filters.
 
 mod analysis;
@@ -36,7 +36,7 @@ pub enum TupleTerm {
 #[derive(Debug, Clone)]
 pub enum TupleList {
     Each(Vec<TupleTerm>),
-    /// One marker for all: a list, of tuples where `tuples` says so.
+    /// One marker for the whole list; its elements are tuples if `tuples` is set.
     List {
         term: Term,
         tuples: bool,
@@ -67,7 +67,7 @@ pub enum What {
     },
 }
 
-/// What is asked of one column, or of several clustering columns at once.
+/// The restriction of one column, or of several clustering columns together.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub columns: Vec<ColumnRef>,

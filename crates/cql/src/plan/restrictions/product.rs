@@ -1,4 +1,4 @@
-//! The cartesian product of IN restrictions, bounded: its size is what a client multiplies with a short statement.
+//! The cartesian product of IN restrictions, bounded, because a short statement can make it very large.
 
 use halcyon_syntax::{Error, Result};
 

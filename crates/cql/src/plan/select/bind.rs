@@ -10,7 +10,7 @@ use crate::plan::restrictions::{BoundFilter, BoundKeys};
 use crate::plan::term::{Bound, Term};
 use halcyon_syntax::{Error, Result};
 
-/// What stands for no limit. It is counted down like one, as Cassandra's paging states show it.
+/// The value for "no limit". It is counted down like a limit, as Cassandra's paging states show.
 pub const NO_LIMIT: u32 = i32::MAX as u32;
 
 /// How many rows may be returned.
@@ -26,7 +26,7 @@ pub struct BoundSelect {
     /// `None`: nothing can be found.
     pub keys: Option<BoundKeys>,
     pub slices: Slices,
-    /// With the index of the fetched column that each looks at.
+    /// Each with the index of the fetched column that it tests.
     pub filters: Vec<(usize, BoundFilter)>,
     pub limits: Limits,
     /// Values of `Selection::terms`.

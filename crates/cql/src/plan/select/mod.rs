@@ -178,7 +178,7 @@ fn limit(
     raw.map(|raw| Term::prepare(raw, &spec, to)).transpose()
 }
 
-/// What `USING TIMEOUT` says, a number of milliseconds.
+/// The milliseconds of `USING TIMEOUT`.
 fn timeout(text: &str) -> Result<Duration> {
     let refuse = |why: &str| {
         Err(Error::InvalidRequest(format!(

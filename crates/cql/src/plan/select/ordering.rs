@@ -49,7 +49,7 @@ fn check_nearest(table: &Table, order_by: &[OrderBy], to: &mut Preparation<'_>) 
     refused("ANN ordering by vector requires the column to be indexed")
 }
 
-/// Whether rows are read backwards, and what they are sorted by afterwards.
+/// Whether rows are read in reverse, and the columns by which the result is sorted.
 pub(super) fn prepare(
     order_by: &[OrderBy],
     table: &Table,

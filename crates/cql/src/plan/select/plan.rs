@@ -26,12 +26,12 @@ pub struct SelectPlan {
     pub reversed: bool,
     /// Fetched columns by which rows of several partitions are sorted, with their types; `true` is against them.
     pub sort: Vec<(usize, CqlType, bool)>,
-    /// Indexes into the fetched columns of what filters look at, one per entry of `restrictions.filters` column.
+    /// The fetched columns that the filters test, one index per entry of `restrictions.filters`.
     pub filter_fetch: Vec<(ColumnRef, usize)>,
     pub grouping: Option<Grouping>,
     pub limit: Option<Term>,
     pub per_partition_limit: Option<Term>,
-    /// What the statement allows itself.
+    /// `USING TIMEOUT` of the statement.
     pub timeout: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ impl SelectPlan {
         self.grouping.is_some() || self.selection.is_aggregate()
     }
 
-    /// What is said with each execution.
+    /// A warning that is sent with each execution.
     pub fn warning(&self) -> Option<&'static str> {
         if !self.is_aggregate() {
             None

@@ -1,6 +1,6 @@
-//! Selection: what a SELECT makes of each row that it reads.
+//! Selection: the selectors of a SELECT and their evaluation on rows.
 //!
-//! 1. `prepare` turns what is written into `Selector`s: trees over the columns that are fetched (`Fetch`), over terms
+//! 1. `prepare` turns the select clause into `Selector`s: trees over the columns that are fetched (`Fetch`), over terms
 //!    (`terms`, bound once per execution) and over aggregates.
 //! 2. The reader of rows fills a `RowValues` with the fetched columns, and `evaluate`s each selector on it.
 //! 3. An aggregate's arguments are evaluated on every row of a group; selectors outside of aggregates see the group's
@@ -27,7 +27,7 @@ pub use row::{CellTime, RowValues};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fetch {
     pub column: ColumnRef,
-    /// Write times and TTLs of its cells are asked for.
+    /// Whether write times or TTLs of its cells are selected.
     pub times: bool,
 }
 

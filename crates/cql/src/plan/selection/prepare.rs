@@ -15,7 +15,7 @@ use halcyon_syntax::ast::{Name, QualifiedName, RawSelector, RawTerm, TypeText};
 use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
 
-/// A selector with what metadata says of it.
+/// A selector with its metadata.
 #[derive(Debug, Clone)]
 pub struct Item {
     pub selector: Selector,
@@ -325,7 +325,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         })
     }
 
-    /// Which cells a time is asked of.
+    /// The cells whose time is selected.
     fn part(&mut self, of: &RawSelector, cql_type: &CqlType) -> Result<Part> {
         Ok(match of {
             RawSelector::Element { selector, key } => {
@@ -583,7 +583,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
     }
 }
 
-/// What has a type only when its receiver is known.
+/// Selectors whose type depends on their receiver.
 fn is_literal(raw: &RawSelector) -> bool {
     match raw {
         RawSelector::Term(_)

@@ -10,7 +10,7 @@ pub struct CellTime {
     pub ttl: Option<i32>,
     /// Of a cell of a collection or user type.
     pub path: Vec<u8>,
-    /// The whole value is what the cell holds.
+    /// The column has one cell, with the whole value.
     pub simple: bool,
 }
 
@@ -47,7 +47,7 @@ impl RowValues {
         self.set_with(fetch, |bytes| bytes.extend_from_slice(value));
     }
 
-    /// Sets a value to what a function appends.
+    /// Sets a value to the bytes that a function appends.
     pub fn set_with(&mut self, fetch: usize, append: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
         append(&mut self.bytes);

@@ -1,7 +1,7 @@
 //! Terms: literals, bind markers, collections and calls, type-checked against what receives them.
 //!
-//! 1. `Term::prepare` checks a raw term against its receiver and folds what cannot change to its serialized value.
-//! 2. What is left depends on a marker or on a function that is not pure; `Term::bind` evaluates it once per execution (`eval`).
+//! 1. `Term::prepare` checks a raw term against its receiver and folds constant parts to their serialized values.
+//! 2. The other parts depend on a marker or on a function that is not pure; `Term::bind` evaluates them once per execution (`eval`).
 //! 3. Bytes from a client are validated by the receiver's type; sets and maps are put in order.
 
 mod literal;
@@ -31,7 +31,7 @@ impl Term {
         prepare::prepare_node(raw, receiver, to).map(Term)
     }
 
-    /// What a JSON literal gives a column.
+    /// The value of a column in a JSON literal.
     pub(crate) fn given(given: Given, default_unset: bool) -> Term {
         Term(match given {
             Given::Value(value) => Node::Value(value),
@@ -40,7 +40,7 @@ impl Term {
         })
     }
 
-    /// What the JSON of a marker will give the column at this place of `Execution::json`.
+    /// The value of a column in the JSON of a marker: an index into `Execution::json`.
     pub(crate) fn of_json(at: usize, default_unset: bool) -> Term {
         Term(Node::Json { at, default_unset })
     }

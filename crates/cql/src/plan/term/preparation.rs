@@ -1,4 +1,4 @@
-//! What a statement is prepared in.
+//! The context in which a statement's terms are prepared.
 
 use halcyon_model::CqlType;
 

@@ -1,4 +1,4 @@
-//! Checks a raw term against its receiver, and folds what no execution can change.
+//! Checks a raw term against its receiver, and folds its constant parts.
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
@@ -77,7 +77,7 @@ fn prepare_hint(
             receiver.cql_type.cql_name()
         )));
     }
-    // The hint only says which types may be meant.
+    // The hint only restricts the possible types.
     prepare_node(term, receiver, to)
 }
 

@@ -8,7 +8,7 @@ use halcyon_model::bytes::{Cursor, Put};
 
 use halcyon_syntax::{Error, Result};
 
-/// The bytes that a client sent, checked by the type. Sets and maps come sorted, duplicates gone.
+/// The bytes from a client, validated by their type; sets and maps are sorted, without duplicates.
 pub(crate) fn checked<'v>(bytes: &'v [u8], cql_type: &CqlType) -> Result<Cow<'v, [u8]>> {
     let multi_cell = cql_type.is_multi_cell();
     match cql_type.thawed() {

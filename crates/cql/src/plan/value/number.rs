@@ -124,7 +124,7 @@ pub(crate) fn quotient(decimal: &Decimal, count: i64) -> f64 {
     Decimal { unscaled, scale: decimal.scale.saturating_add(DIGITS as i32) }.to_f64()
 }
 
-/// `new BigDecimal(Double.toString(value))`; `None` of what is not finite.
+/// `new BigDecimal(Double.toString(value))`; `None` if the value is not finite.
 pub(crate) fn float_decimal(value: f64) -> Option<Decimal> {
     if !value.is_finite() {
         return None;

@@ -148,7 +148,7 @@ fn tries_have_cassandras_bytes() {
     }
 }
 
-/// The cases use all sixteen kinds, and what was written is read back.
+/// The cases use all sixteen kinds, and the written tries are read back.
 #[test]
 fn every_kind_of_node_is_written_and_read() {
     let mut seen = BTreeSet::new();

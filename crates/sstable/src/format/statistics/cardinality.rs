@@ -121,7 +121,7 @@ impl Cardinality {
         }
     }
 
-    /// Merges what is pending.
+    /// Merges the pending codes.
     fn settle(&mut self) {
         if let Representation::Sparse { codes, pending } = &mut self.state
             && !pending.is_empty()

@@ -61,7 +61,7 @@ pub struct MetadataCollector {
     keys: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What the data does not tell.
+/// Properties of the SSTable that its data does not determine.
 #[derive(Debug, Clone)]
 pub struct Provenance {
     /// Class name.
@@ -228,7 +228,7 @@ impl MetadataCollector {
         }
     }
 
-    /// Statistics to be encoded in any version that is written. `header` is the one that the data was written with.
+    /// The statistics, for any version that is written. `header` is the header of the data.
     pub fn finish(self, header: SerializationHeader, provenance: Provenance) -> Statistics {
         let (min_timestamp, max_timestamp) = self.timestamps.or(i64::MIN, i64::MAX);
         let (min_local_deletion_time, max_local_deletion_time) =

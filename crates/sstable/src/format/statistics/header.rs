@@ -1,4 +1,4 @@
-//! HEADER: what is needed to read Data.db: the bases of its deltas, its types and its columns.
+//! HEADER: the bases of the deltas, the types and the columns, without which Data.db cannot be read.
 //!
 //! ```text
 //! uvint min timestamp − epoch │ uvint32 min local deletion time − epoch │ uvint32 min TTL
@@ -18,7 +18,7 @@ pub const TIMESTAMP_EPOCH: i64 = 1_442_880_000_000_000;
 pub const DELETION_TIME_EPOCH: i64 = 1_442_880_000;
 const DELETION_TIME_EPOCH_32: u32 = DELETION_TIME_EPOCH as u32;
 
-/// A type as the file spells it, which is kept byte for byte, and what it means.
+/// A type, and its spelling in the file, which is kept byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderType {
     text: String,
@@ -98,7 +98,7 @@ pub struct SerializationHeader {
 }
 
 impl SerializationHeader {
-    /// A header whose bases say "nothing of that kind".
+    /// A header with the bases of a file without timestamps, deletions and TTLs.
     pub fn new(key_type: HeaderType, clustering_types: Vec<HeaderType>) -> SerializationHeader {
         SerializationHeader {
             min_timestamp: TIMESTAMP_EPOCH,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bounds   1  2  3  4  5  6  7  8  10  12  14  17  20 …           o₀ = 1, oᵢ₊₁ = round(1.2·oᵢ), at least one more
-//! file     i32 n, n × (i64 bound, i64 count)                       n = bounds + 1, the last counts what is larger
+//! file     i32 n, n × (i64 bound, i64 count)                       n = bounds + 1, the last counts larger values
 //!          (o₀, c₀) (o₀, c₁) (o₁, c₂) … (oₙ₋₂, cₙ₋₁)               the first bound is written twice
 //! ```
 //!
@@ -61,7 +61,7 @@ impl EstimatedHistogram {
         self.counts.iter().fold(0i64, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Every value taken as its bucket's bound; what is beyond the last is left out.
+    /// Every value counts as its bucket's bound; values beyond the last bound are excluded.
     pub fn mean(&self) -> f64 {
         let inside = || self.bounds.iter().zip(&self.counts);
         let values: f64 = inside().map(|(_, count)| *count as f64).sum();

@@ -43,7 +43,7 @@ pub struct Validation {
     pub bloom_filter_fp_chance: f64,
 }
 
-/// The sketch of partition keys, not yet looked at: an SSTable can be read without it.
+/// The sketch of partition keys, not decoded: an SSTable can be read without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compaction {
     pub sketch: Vec<u8>,

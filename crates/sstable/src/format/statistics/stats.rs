@@ -9,7 +9,7 @@
 //! partition deletions │ first, last key │ token space coverage [oa] │ padding [oa]
 //! ```
 //!
-//! The padding is Cassandra's: it declares 16 bytes for each tombstone bin and writes 12, and what is left of the
+//! The padding is Cassandra's: it declares 16 bytes for each tombstone bin and writes 12, and the rest of the
 //! declared length stays zero.  Readers skip whatever follows the last field that they know.
 
 use halcyon_model::bytes::Put;

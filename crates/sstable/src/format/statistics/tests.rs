@@ -100,7 +100,7 @@ fn collected_from_nothing() {
     assert_eq!(stats.covered, CoveredClustering::nothing(stats.covered.types.clone()));
 }
 
-/// What is decoded encodes to the same bytes, in every version that trusts its clusterings.
+/// Decoded statistics encode to the same bytes, in every version whose clustering bounds are correct.
 #[test]
 fn every_version_round_trips() {
     for version in Version::ALL {

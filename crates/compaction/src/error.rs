@@ -1,4 +1,4 @@
-//! Errors of this crate, sorted by what the reader should do.
+//! Errors of this crate, sorted by the reader's reaction.
 
 use std::path::PathBuf;
 

@@ -87,7 +87,7 @@ fn key_range(sstable: &SSTable) -> Option<(PartitionKey, PartitionKey)> {
     Some((PartitionKey::of(first), PartitionKey::of(last)))
 }
 
-/// First and last token of some SSTables; everything where that is not known, or where tokens are not what they are ordered by.
+/// First and last token of some SSTables; all tokens if they are unknown, or if the partitioner does not order by token.
 fn token_range(sstables: &[Arc<SSTable>], layout: &Layout) -> (i64, i64) {
     let everything = (i64::MIN, i64::MAX);
     if !matches!(layout.partitioner, Partitioner::Murmur3) {

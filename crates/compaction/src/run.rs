@@ -66,7 +66,7 @@ pub struct Settings {
     pub level: Option<i32>,
     /// Outputs fill the levels from `level` on; each level is larger than the previous one by this factor.
     pub level_fanout: Option<u32>,
-    /// Bounds what may be purged, beside `Group::elsewhere`; a node's live set and memtables.
+    /// The purge bound beside `Group::elsewhere`: a node's live set and memtables.
     pub purge_bound: Option<Arc<dyn PurgeBound>>,
     pub read_mode: AccessMode,
     pub write_mode: AccessMode,

@@ -1,4 +1,4 @@
-//! Threads for work that no request waits for: writing memtables, deleting what is replaced.
+//! Background threads: they write memtables and delete replaced files.
 //!
 //! Each thread takes one job after the other. On a simulated runtime a thread is a task.
 
@@ -33,7 +33,7 @@ impl Background {
                     job().await;
                 }
             };
-            // It ends when its queue is gone.
+            // It ends when its queue is dropped.
             runtime.spawn_thread(&format!("{name}-{index}"), priority, body).detach();
             sender
         };
@@ -84,7 +84,7 @@ impl Background {
     fn send(&self, job: Job) {
         let at = self.next.fetch_add(1, Relaxed) % self.queues.len().max(1);
         if let Some(queue) = self.queues.get(at) {
-            // A thread ends only by a panic; who waits for the answer gets an error.
+            // A thread ends only by a panic; the receiver of its result gets an error.
             let _ = queue.unbounded_send(job);
         }
     }

@@ -1,4 +1,4 @@
-//! Errors, sorted by what the caller should do.
+//! Errors, sorted by the caller's reaction.
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -7,7 +7,7 @@ pub enum Error {
     /// Refuse the request; the server is draining or its disk failure policy has stopped it.
     #[error("{0}")]
     Stopped(String),
-    /// The statement's table is gone.
+    /// The statement's table was dropped.
     #[error("unconfigured table {0}")]
     UnknownTable(String),
     /// The request must change.
@@ -30,7 +30,7 @@ pub enum Error {
     /// The COMMIT may or may not be on the disk: the next start decides.
     #[error("the transaction could not be committed: {0}")]
     Commit(#[source] halcyon_compaction::Error),
-    /// What is stored cannot be merged: one version of it is corrupt.
+    /// Stored versions cannot be merged, because one of them is corrupt.
     #[error(transparent)]
     Merge(#[from] halcyon_stream::MergeError),
     #[error("a shard has stopped")]

@@ -33,7 +33,7 @@ pub struct Shard {
     pub(crate) tables: RefCell<BTreeMap<TableId, Rc<ShardTable>>>,
     pub(crate) locks: Locks,
     pub(crate) caches: ReadCaches,
-    /// The same, but for the key cache: of tables that do not want to be in it.
+    /// The same without the key cache, for tables that do not enable it.
     pub(crate) caches_without_keys: ReadCaches,
     pub(crate) rows: RowCache,
     pub(crate) log: CommitLog,
@@ -99,7 +99,7 @@ impl ShardTable {
         }
     }
 
-    /// A new memtable takes the writes from now on; returns the one that took them.
+    /// Replaces the active memtable by a new one, and returns the old one.
     pub(crate) fn replace_active(&self, now: Instant) -> Rc<Slot> {
         self.active.replace(Slot::new(self.store.table(), now))
     }
@@ -190,7 +190,7 @@ impl Shard {
         self.engine.disk.clock().now()
     }
 
-    /// A read on this shard is over that has seen so many live rows and tombstones.
+    /// Records a finished read of this shard, with its live rows and tombstones.
     pub fn observe_read(
         &self,
         table: TableId,
@@ -232,7 +232,7 @@ impl Shard {
         }
     }
 
-    /// For what goes on beside the caller. Whoever calls a method holds the shard, so there is one.
+    /// For tasks beside the caller. The caller of a method holds the shard, so the upgrade succeeds.
     pub(crate) fn handle(&self) -> Option<Rc<Shard>> {
         self.this.upgrade()
     }
@@ -251,7 +251,7 @@ impl Shard {
         self.tables.borrow().get(&table).cloned()
     }
 
-    /// Takes up tables that are new, and gives up those that are gone.
+    /// Opens new tables, and drops removed ones.
     pub(crate) fn adopt_stores(&self) {
         let stores = self.engine.stores.load();
         let mut tables = self.tables.borrow_mut();

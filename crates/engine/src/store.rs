@@ -162,7 +162,7 @@ impl Store {
 
     /// The oldest timestamp in a memtable; `i64::MAX` if all are empty.
     pub(crate) fn oldest_unflushed(&self) -> i64 {
-        // Acquire: a version that is loaded next has what was flushed before.
+        // Acquire: a version that is loaded next has the data flushed before.
         self.metrics.iter().map(|shard| shard.min_timestamp.load(Acquire)).min().unwrap_or(i64::MAX)
     }
 

@@ -132,7 +132,7 @@ impl Candidate {
     }
 }
 
-/// All candidates, and which of them overlap; the index is made when it is asked first.
+/// All candidates, and which of them overlap; the index is built at its first use.
 pub(super) struct Tables<'a> {
     all: Vec<&'a Candidate>,
     index: OnceCell<IntervalIndex>,

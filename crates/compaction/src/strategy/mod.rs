@@ -1,9 +1,9 @@
 //! Cassandra's compaction strategies, as pure functions from a table's SSTables to a task.
 //!
 //! 1. A table's `compaction` option is a `model::options::Compaction`.
-//! 2. [`pick`] looks at a list of [`Candidate`]s and says what to merge next, or that there is nothing to do. What
-//!    it has to remember from one choice to the next is in [`History`], which belongs to the caller.
-//! 3. The task says what becomes of the inputs: one SSTable, SSTables of a size, shards, or only another level.
+//! 2. [`pick`] picks the next task from a list of [`Candidate`]s, or none. Its
+//!    memory between picks is in [`History`], which belongs to the caller.
+//! 3. The task has the kind of output: one SSTable, SSTables of a size, shards, or only another level of the input.
 //!
 //! Nothing here reads a file or a clock: a list that was seen in production is a test.
 

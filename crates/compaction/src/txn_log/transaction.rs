@@ -161,13 +161,13 @@ impl Transaction {
         Ok(())
     }
 
-    /// The point of no return, then the deletion of what was replaced. After an error the log stays, and recovery decides by what
+    /// Writes COMMIT, then deletes the replaced files. After an error the log stays, and recovery decides by what
     /// of it has reached the disk.
     pub async fn commit(self) -> Result<()> {
         self.commit_and_keep().await?.delete().await
     }
 
-    /// As `commit`, but what was replaced stays until somebody deletes it: readers may still be at work in it. A start that comes
+    /// As `commit`, but the caller deletes the replaced files, because readers may still hold them. A start that comes
     /// first deletes it too.
     pub async fn commit_and_keep(mut self) -> Result<Leftovers> {
         self.append(&Record::last(RecordType::Commit)).await?;

@@ -32,7 +32,7 @@ const DROWNING: f64 = 128.0;
 const WAIT_MAX: Duration = Duration::from_millis(100);
 const DEBT_AGE_MAX: Duration = Duration::from_secs(60);
 
-/// What a backlog calls for.
+/// The reaction to a backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Pressure {
     /// For `LatencyController::set_floor`.
@@ -41,7 +41,7 @@ pub(super) struct Pressure {
     pub(super) urgent: bool,
 }
 
-/// What the worst table's excess calls for.
+/// The reaction to the worst table's excess of SSTables.
 fn pressure(excess: usize) -> Pressure {
     let excess = excess as f64;
     let floor = ((excess - CALM) / (URGENT - CALM)).clamp(0.0, 1.0);
@@ -54,7 +54,7 @@ fn write_wait(excess: usize) -> Duration {
     WAIT_MAX.mul_f64(beyond * beyond)
 }
 
-/// What is due in a table; `halcyon_views.compaction_backlog` shows it.
+/// The debt of a table; `halcyon_views.compaction_backlog` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableBacklog {
     pub keyspace: String,
@@ -85,7 +85,7 @@ impl CachedDebt {
 }
 
 impl Engine {
-    /// What is due in every table, as it was looked at last.
+    /// The debt of every table at the last measurement.
     pub fn compaction_backlog(&self) -> Vec<TableBacklog> {
         let of = |store: &Arc<Store>| {
             let table = store.table();
@@ -132,7 +132,7 @@ impl Engine {
         sum
     }
 
-    /// Compares what is due with what can be borne, and does what that calls for.
+    /// Compares the debt with its thresholds, and raises or lowers the reaction.
     pub(super) fn look_at_backlog(&self) {
         let mut worst = 0;
         for store in self.stores.load().values() {

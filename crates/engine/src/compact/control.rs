@@ -89,7 +89,7 @@ async fn control(
     }
 }
 
-/// Waits for a wake-up, at most for `pause`, and takes all that have come. `false`: the schedule is gone.
+/// Waits for a wake-up, at most for `pause`, and takes all that have come. `false`: the schedule is dropped.
 async fn woken_or_after(woken: &mut UnboundedReceiver<()>, clock: &Clock, pause: Duration) -> bool {
     let mut sleep = pin!(clock.sleep(pause));
     let goes_on = poll_fn(|context| match woken.poll_next_unpin(context) {

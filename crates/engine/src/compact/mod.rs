@@ -5,11 +5,11 @@
 //!                                      ▲               │
 //!                     control thread ──┴─ pace, backlog ┘
 //! ```
-//! 1. A table whose SSTables have changed stands in line (`schedule`). A compaction thread asks its strategy what is next, and claims
-//!    the inputs in the same step (`claims`): several compactions of one table go on at a time, on disjoint inputs.
+//! 1. A table whose SSTables have changed is queued (`schedule`). A compaction thread lets its strategy pick a task, and claims
+//!    the inputs in the same step (`claims`): several compactions of one table run at a time, on disjoint inputs.
 //! 2. The merge writes new SSTables in a transaction. They are opened, the transaction commits, and an edit installs them in the version;
-//!    the inputs' files are deleted when the last reader that holds them is gone.
-//! 3. How fast they go the settings, the reads and the backlog say (`pace`, `backlog`), watched over by one thread (`control`).
+//!    the inputs' files are deleted when the last reader drops them.
+//! 3. The settings, the read latency and the backlog set their rate (`pace`, `backlog`), which one thread controls (`control`).
 //! 4. What became of them is written down (`history`, `failure`).
 
 mod backlog;
@@ -55,10 +55,10 @@ const READ_AHEAD: usize = 8 << 20;
 /// Why there is a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CompactionKind {
-    /// The strategy wants it.
+    /// Picked by the strategy.
     #[default]
     Background,
-    /// Somebody has asked.
+    /// Requested by an operator.
     Major,
     /// Of one SSTable, for its tombstones.
     Tombstone,

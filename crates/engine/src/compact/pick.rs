@@ -1,4 +1,4 @@
-//! Compaction by itself: after each flush and each compaction, and once a minute, the table's strategy is asked what is next.
+//! Automatic compaction: after each flush and each compaction, and once a minute, the table's strategy picks the next task.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,7 +21,7 @@ use crate::version::{Edit, LiveSSTable, Version};
 
 const MAX_STATISTICS: u64 = 256 << 20;
 
-/// What a strategy has chosen.
+/// A task with the SSTables that it refers to.
 pub(super) struct Choice {
     pub(super) task: Task,
     inputs: Vec<Arc<LiveSSTable>>,
@@ -29,7 +29,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// `lives` are what the strategy chose from, numbered by their positions.
+    /// `lives` are the strategy's candidates, numbered by their positions.
     pub(super) fn of(task: Task, lives: &[Arc<LiveSSTable>]) -> Choice {
         let expired_ids: HashSet<u64> = task.expired.iter().copied().collect();
         let mut ids = task.inputs.clone();
@@ -54,7 +54,7 @@ impl Choice {
     }
 }
 
-/// Those that may be merged with each other, kind by kind: what is repaired and what is not stay apart. Suspects are left out.
+/// SSTables that may be merged with each other, by kind: repaired and unrepaired data never mix. Suspects are excluded.
 pub(crate) fn groups(version: &Version) -> Vec<Vec<Arc<LiveSSTable>>> {
     let mut groups: BTreeMap<Kind, Vec<Arc<LiveSSTable>>> = BTreeMap::new();
     for live in version.sstables().iter().filter(|live| !live.is_suspect()) {
@@ -79,17 +79,17 @@ pub(crate) fn strategy_of(store: &Store) -> Compaction {
 }
 
 impl Engine {
-    /// Has a table looked at: its SSTables have changed.
+    /// Schedules a pick for a table whose SSTables have changed.
     pub(crate) fn consider(&self, store: &Arc<Store>) {
         self.compactions.schedule.look_at(store);
     }
 
-    /// Has all tables looked at.
+    /// Schedules a pick for every table.
     pub(crate) fn consider_all(&self) {
         self.stores.load().values().for_each(|store| self.consider(store));
     }
 
-    /// Does what a table's strategy wants next. Another thread may find something beside it.
+    /// Runs the next task of a table's strategy. Another thread may run another task of the table at the same time.
     pub(super) async fn look_at(&self, store: &Arc<Store>) {
         let backing_off = store.backoff.is_active(self.disk.clock().now());
         if backing_off || self.health.check().is_err() {
@@ -126,7 +126,7 @@ impl Engine {
         strategy: &Compaction,
         taken: &HashSet<u64>,
     ) -> Option<Choice> {
-        // The memtables first: what is flushed between the two looks is then in the version.
+        // The memtables are read first: data that is flushed between the two reads is then in the version.
         let unflushed = store.oldest_unflushed();
         let version = store.version.load_full();
         let now_micros = self.disk.clock().unix_micros();

@@ -18,7 +18,7 @@ use crate::store::Store;
 pub(super) type Job = Box<dyn FnOnce(Arc<Engine>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 pub(super) enum Work {
-    /// Ask the table's strategy what is next.
+    /// Let the table's strategy pick a task.
     Look(Arc<Store>),
     Job(Job),
 }
@@ -95,7 +95,7 @@ impl Schedule {
         self.lock().limit
     }
 
-    /// Threads that are too many end when they are done with what they do.
+    /// Excess threads end after their current task.
     pub(super) fn set_limit(&self, limit: usize) {
         self.lock().limit = limit.max(1);
         self.wake();

@@ -1,7 +1,7 @@
 //! Memtables become SSTables.
 //!
 //! 1. Freeze: a new memtable takes the writes; the old one keeps a place in the table's list of frozen ones and is read on.
-//! 2. When its last pin is gone it is sealed. A flush thread writes it: transaction log, SSTable, commit, then the view.
+//! 2. When its last pin is dropped it is sealed. A flush thread writes it: transaction log, SSTable, commit, then the view.
 //! 3. It leaves the list, and the commit log is discarded below the position at which it was frozen.
 //!
 //! A table's memtables are written one after the other, oldest first, so that the log is never discarded above one that is not
@@ -39,7 +39,7 @@ impl Shard {
         usize::try_from(share).unwrap_or(usize::MAX).max(BUDGET_MIN)
     }
 
-    /// Waits while frozen memtables leave no room for more; refuses while they cannot be written: nobody knows when they can.
+    /// Waits while frozen memtables leave no room for more; refuses while flushes fail, since that wait would have no bound.
     pub(crate) async fn wait_for_space(&self) -> Result<()> {
         while self.frozen_bytes.get() > 0
             && self.active_bytes.get() + self.frozen_bytes.get() >= self.budget()

@@ -93,7 +93,7 @@ impl Engine {
             }
             Ok(live)
         };
-        // Opened before the commit: what cannot be opened is deleted, and the memtable stays.
+        // Opened before the commit: an SSTable that cannot be opened is deleted, and the memtable stays.
         match opened.await {
             Ok(live) => Ok(Some(Uncommitted { transaction, live })),
             Err(e) => {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   kept      r1 r2 r3 │                 whole: serves everything
-//!   slices    [ r1 … r3 ]                ends within what is kept: served, in either direction
+//!   slices    [ r1 … r3 ]                ends within the head: served, in either direction
 //!             [ r1 … r3 │ r4 … )         from the head on: served, and the rest is read if the reader comes so far
 //!                 [ r2 … r5 ]            anything else is read as if there were no cache
 //! ```
@@ -120,7 +120,7 @@ impl Plan<'_> {
     }
 }
 
-/// What is behind a head, and all that is needed to read it.
+/// The tail after a head, and the means to read it.
 struct Tail {
     shard: Rc<Shard>,
     table: Rc<ShardTable>,

@@ -5,7 +5,7 @@
 //! 2. SSTables are left out by token interval, by the clusterings that they cover, by Bloom filter, and when all that they could add is
 //!    older than what was found (`point.rs`).
 //! 3. One source is the stream itself, several are merged oldest first.
-//! 4. Of tables that ask for it, the head of a partition is read from the row cache (`cached.rs`).
+//! 4. If the table enables it, the head of a partition is read from the row cache (`cached.rs`).
 
 mod cached;
 mod point;
@@ -102,7 +102,7 @@ impl FragmentStream for Sources {
     }
 }
 
-/// What a memtable has of a partition, as it is now, in the memtable's layout.
+/// A snapshot of a partition in a memtable, in the memtable's layout.
 type Snapshot = (Arc<Layout>, Partition);
 
 /// A read on its way to its sources.
@@ -189,7 +189,7 @@ impl Plan<'_> {
         }
     }
 
-    /// What the memtables have of a partition, oldest first.
+    /// The partition's snapshots from the memtables, oldest first.
     fn memtables(&self, key: &PartitionKey) -> Vec<Snapshot> {
         let snapshot = |slot: Rc<Slot>| {
             let partition = slot.partition(key)?;
@@ -232,7 +232,7 @@ impl Plan<'_> {
     ) -> Option<Source> {
         let (is_empty, layout) =
             slot.with(|memtable| (memtable.is_empty(), memtable.table().layout.clone()));
-        // An open one may be written to while the read goes on; one that is empty now has nothing that the read must see.
+        // An open memtable may take writes during the read; one that is empty now has no data that the read must return.
         if is_empty {
             return None;
         }

@@ -1,8 +1,8 @@
-//! What a read of one partition takes from the SSTables (`SinglePartitionReadCommand`).
+//! Reads of one partition from SSTables (`SinglePartitionReadCommand`).
 //!
 //! ```text
 //!   newest ──► oldest    ┌ interval has the token? ┌ slices? ┌ Bloom filter? ┌ read
-//!   SSTables             4000        ─►      40    ─►   30   ─►    2         ─► 1, then what was found is newer than all that is left
+//!   SSTables             4000        ─►      40    ─►   30   ─►    2         ─► 1, then the result is newer than all remaining SSTables
 //! ```
 //! 1. The version's index gives the SSTables whose token interval has the key. They are examined newest first; clusterings and Bloom
 //!    filter are checked only when their turn comes.
@@ -37,7 +37,7 @@ const AT_ONCE: usize = 8;
 pub(super) struct Candidates<'a> {
     plan: &'a Plan<'a>,
     key: &'a PartitionKey,
-    /// Oldest first; not asked yet.
+    /// Not read yet, oldest first.
     left: Vec<&'a Arc<LiveSSTable>>,
     /// The next one, if it is known.
     next: Option<&'a Arc<LiveSSTable>>,
@@ -144,7 +144,7 @@ impl Plan<'_> {
             }
             wave = candidates.take(AT_ONCE, deletion);
         }
-        // A merge wants the oldest first.
+        // The order of a merge's inputs is oldest first.
         sources.reverse();
         sources.extend(snapshots.into_iter().map(|snapshot| self.snapshot(key, snapshot)));
         Ok(Sources::of(self.direction(), sources))
@@ -240,7 +240,7 @@ impl NamedRows<'_> {
         self.partition.as_ref().map_or(DeletionTime::LIVE, Partition::deletion)
     }
 
-    /// Whether nothing that was written up to `timestamp` can change what is found.
+    /// Whether no write up to `timestamp` can change these rows.
     fn is_complete(&self, names: &[Position<'_>], statics: bool, timestamp: i64) -> bool {
         let Some(partition) = &self.partition else { return false };
         let statics = if statics { self.layout.statics.len() } else { 0 };

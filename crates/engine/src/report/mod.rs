@@ -1,4 +1,4 @@
-//! What the server shows of the engine: counters, distributions, failures, events.
+//! Reports to the server: counters, distributions, failures, events.
 
 pub(crate) mod counter;
 pub(crate) mod distribution;

@@ -1,7 +1,7 @@
 //! Truncation of a table.
 //!
 //! 1. With `auto_snapshot`, flush the table and take a snapshot.
-//! 2. On each shard, suspend flushes of the table and drop its memtable. A record in the commit log says so, because a replay must drop
+//! 2. On each shard, suspend flushes of the table and drop its memtable. A record in the commit log marks this, because a replay must drop
 //!    the same writes.
 //! 3. Remove the SSTables in one transaction, resume flushes, and record the truncation in `system.local`.
 
@@ -60,7 +60,7 @@ impl Engine {
         outcome
     }
 
-    /// Removes all SSTables; their files are deleted when the last reader is gone.
+    /// Removes all SSTables; their files are deleted when the last reader drops them.
     pub(crate) async fn remove_sstables(&self, store: &Arc<Store>) -> Result<()> {
         self.remove(store, store.version.load_full().sstables()).await
     }
@@ -161,7 +161,7 @@ impl Shard {
         drop(table.replace_active(self.now()));
         self.rows.forget_table(id);
         append.durable().await?;
-        // Under `periodic` it is not durable yet, and what it is about is removed at once.
+        // Under `periodic` the record is not durable yet, and the data is removed next.
         self.log.sync().await?;
         while !table.frozen.borrow().is_empty() && table.flushing.get() {
             table.flushed.notified().await;
@@ -177,7 +177,7 @@ impl Shard {
     fn release_table(&self, id: TableId) {
         if let Some(table) = self.table_by_id(id) {
             table.held.set(false);
-            // What was read meanwhile from SSTables that are gone now.
+            // Entries that reads of the removed SSTables have made since.
             self.rows.forget_table(id);
         }
     }

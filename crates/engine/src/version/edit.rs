@@ -14,7 +14,7 @@ pub(crate) struct Edit {
     /// Serial numbers; one that the version does not have is passed over.
     pub(crate) gone: HashSet<u64>,
     pub(crate) added: Vec<Arc<LiveSSTable>>,
-    /// By serial number, in place of those that have it; nothing comes back that is gone meanwhile.
+    /// By serial number; each replaces the SSTable with its number, if the version still has it.
     pub(crate) reopened: HashMap<u64, Arc<LiveSSTable>>,
 }
 
@@ -23,7 +23,7 @@ impl Edit {
         Edit { added: vec![live.clone()], ..Edit::default() }
     }
 
-    /// `gone` make way for `added`.
+    /// Replaces `gone` by `added`.
     pub(crate) fn replace<'a>(
         gone: impl IntoIterator<Item = &'a Arc<LiveSSTable>>,
         added: Vec<Arc<LiveSSTable>>,

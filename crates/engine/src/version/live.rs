@@ -51,7 +51,7 @@ impl Identity {
     }
 }
 
-/// Deletes the files that a committed transaction has made obsolete, when the last of their holders is gone.
+/// Deletes the files that a committed transaction has made obsolete, when their last holder drops them.
 pub(crate) struct Obsolete {
     leftovers: Option<Leftovers>,
     background: Arc<Background>,
@@ -67,7 +67,7 @@ impl Drop for Obsolete {
     fn drop(&mut self) {
         if let Some(leftovers) = self.leftovers.take() {
             self.background.later(move || async move {
-                // What cannot be deleted now is by the next start: the log stays.
+                // The log stays if a file cannot be deleted, so that the next start deletes it.
                 let _ = leftovers.delete().await;
             });
         }
@@ -158,7 +158,7 @@ impl LiveSSTable {
         self.identity.suspect.store(true, Relaxed);
     }
 
-    /// Its files are deleted when its last holder is gone.
+    /// Its files are deleted when its last holder drops it.
     pub(crate) fn replaced_by(&self, transaction: &Arc<Obsolete>) {
         // A second one could only say the same.
         let _ = self.identity.obsolete.set(transaction.clone());

@@ -7,9 +7,9 @@
 //! 1. A read takes the current version and keeps it until it is done, and with it the SSTables.
 //! 2. A flush, compaction or truncation applies an [`Edit`] (`edit.rs`) to the version that is then current: a copy of the pointers, a
 //!    merge of sorted lists, no comparison of names.
-//! 3. When the last holder of an obsolete SSTable is gone, its files are deleted, then the transaction's log.
+//! 3. When the last holder drops an obsolete SSTable, its files are deleted, then the transaction's log.
 //!
-//! Unlike Cassandra's `View` it does not list what is being compacted: claims (`compact/claims.rs`) do, by serial number.
+//! Unlike Cassandra's `View` it does not list the inputs of running compactions: claims (`compact/claims.rs`) do, by serial number.
 
 mod edit;
 mod hotness;
@@ -48,7 +48,7 @@ impl Version {
         Version::default().edited(&Edit { added: sstables, ..Edit::default() })
     }
 
-    /// Oldest first, by newest timestamp, as a merge wants them.
+    /// Oldest first, by newest timestamp: the order of a merge's inputs.
     pub(crate) fn sstables(&self) -> &[Arc<LiveSSTable>] {
         &self.sstables
     }

@@ -24,7 +24,7 @@ impl LiveSetBound {
 
 impl PurgeBound for LiveSetBound {
     fn min_timestamp(&self, key: &PartitionKey) -> i64 {
-        // The memtables first: what is flushed between the two looks is then in the version.
+        // The memtables are read first: data that is flushed between the two reads is then in the version.
         let mut least = self.store.oldest_unflushed();
         let version = self.store.version.load();
         version.visit_overlapping(key.token, key.token, |live| {

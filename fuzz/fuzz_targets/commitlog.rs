@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| halcyon_fuzz::commitlog::segments(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| halcyon_fuzz::commitlog::chain(bytes));

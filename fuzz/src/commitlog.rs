@@ -1,24 +1,58 @@
-//! Segments of the commit log, replayed from a simulated disk.
+//! Chains of segments of the commit log with their manifest, replayed from a simulated disk.
 
 use std::path::{Path, PathBuf};
 
 use halcyon_commitlog::{OnCorruption, ReplayOptions, replay};
 use halcyon_io::{AccessMode, Disk, Purpose, block_on};
 
-/// The bytes are two segments of one shard, parted in the middle.
-pub fn segments(bytes: &[u8]) {
+/// The lengths of the manifest and of all segments but the last are in front of the bytes.
+const LENGTHS: usize = 4;
+
+/// Bytes for `chain`, of whole files.
+#[allow(dead_code, reason = "the fuzz target gets its bytes from elsewhere")]
+pub fn joined(files: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = vec![0; 4 * LENGTHS];
+    for (length, file) in bytes.chunks_mut(4).zip(files) {
+        length.copy_from_slice(&(file.len() as u32).to_be_bytes());
+    }
+    bytes.extend(files.concat());
+    bytes
+}
+
+/// A manifest and segments of one shard.
+pub fn chain(bytes: &[u8]) {
+    let Some((lengths, mut rest)) = bytes.split_at_checked(4 * LENGTHS) else { return };
+    let mut files = Vec::new();
+    for length in lengths.chunks(4) {
+        let length = length.try_into().map_or(0, u32::from_be_bytes) as usize;
+        let (file, others) = rest.split_at(length.min(rest.len()));
+        files.push(file);
+        rest = others;
+    }
+    files.push(rest);
     let (disk, _) = Disk::simulated(1);
-    let (one, two) = bytes.split_at(bytes.len() / 2);
+    let directory = Path::new("/log");
     block_on(async {
-        disk.create_dir_all(Path::new("/log")).await.expect("an empty disk");
-        for (name, bytes) in [("/log/CommitLog-0-1.log", one), ("/log/CommitLog-0-2.log", two)] {
-            disk.write_new(Path::new(name), bytes, Purpose::CommitLog).await.expect("room");
+        disk.create_dir_all(directory).await.expect("an empty disk");
+        for (id, bytes) in files.iter().enumerate() {
+            let name = match id {
+                0 => "CommitLog-0.manifest".to_owned(),
+                id => format!("CommitLog-0-{id}.log"),
+            };
+            // One that is not there, as far as the replay can see.
+            if !bytes.is_empty() {
+                let path = directory.join(name);
+                disk.write_new(&path, bytes, Purpose::CommitLog).await.expect("room");
+            }
         }
         for on_corruption in [OnCorruption::Stop, OnCorruption::Ignore] {
-            let (directory, mode) = (PathBuf::from("/log"), AccessMode::Auto);
+            let (directory, mode) = (PathBuf::from(directory), AccessMode::Auto);
             let options = ReplayOptions { directory, mode, threads: 1, on_corruption };
             if let Ok(report) = replay(&disk, &options, |_, _, _| Ok(()), async |_| Ok(())).await {
-                assert!(report.segments <= 2 && report.files.len() == 2);
+                assert!(report.segments <= LENGTHS && report.files.len() <= LENGTHS);
+                if on_corruption == OnCorruption::Ignore {
+                    report.delete(&disk, Path::new("/log")).await.expect("a disk without faults");
+                }
             }
         }
     });

@@ -302,11 +302,13 @@ impl State {
         self.release_unneeded();
     }
 
-    /// Notes a write to the page cache that has ended.
-    pub(crate) fn note_cached(&mut self, segment: u64, file: &BlockFile, from: u32) {
-        if !self.cached_writes.iter().any(|writes| writes.segment == segment) {
+    /// Notes a write to the page cache that has ended; whether it is the file's first one since a sync.
+    pub(crate) fn note_cached(&mut self, segment: u64, file: &BlockFile, from: u32) -> bool {
+        let known = self.cached_writes.iter().any(|writes| writes.segment == segment);
+        if !known {
             self.cached_writes.push(CachedWrites { segment, file: file.clone(), from });
         }
+        !known
     }
 
     /// Under `periodic`: bytes of the records that are not durable, and when the oldest was appended.

@@ -16,7 +16,7 @@ use crate::writer::answer;
 use crate::{Error, Result, SyncMode};
 
 /// So many bytes of records are synced at once.
-const SYNC_BYTES: usize = 4 << 20;
+pub(crate) const SYNC_BYTES: usize = 4 << 20;
 
 enum Step {
     Sync,

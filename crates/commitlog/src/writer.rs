@@ -17,6 +17,7 @@ use halcyon_io::{BlockFile, Notify};
 use crate::format::FilePosition;
 use crate::group::SealedGroup;
 use crate::log::Shared;
+use crate::sync::SYNC_BYTES;
 use crate::ticket::Ticket;
 use crate::{Error, SyncMode};
 
@@ -130,8 +131,10 @@ impl Shared {
             Ok(()) => {
                 let mut state = self.state.borrow_mut();
                 state.written(FilePosition { segment, offset: end }, raw);
-                if self.parameters.cached {
-                    state.note_cached(segment, file, offset);
+                // The sync's task sets its alarm again when it is woken: not for each write.
+                if self.parameters.cached
+                    && (state.note_cached(segment, file, offset) || state.uncut().0 >= SYNC_BYTES)
+                {
                     self.sync_work.notify_one();
                 }
                 ticket.answer(Ok(()));

@@ -8,16 +8,17 @@ mod commitlog;
 mod mutation;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, LogCompression, Options, SyncMode};
 use halcyon_io::{AccessMode, Disk, block_on};
 
-/// Two segments of a real log, the first without its trailing zeros.
-fn segments(compression: LogCompression) -> Vec<u8> {
+/// Manifest and segments of a real log.
+fn chain(sync: SyncMode, compression: LogCompression) -> Vec<u8> {
     let (disk, simulated) = Disk::simulated(1);
     let options = Options {
         directory: PathBuf::from("/log"),
-        sync: SyncMode::Batch,
+        sync,
         mode: AccessMode::Auto,
         segment_size: 64 << 10,
         total_space: 1 << 20,
@@ -25,33 +26,40 @@ fn segments(compression: LogCompression) -> Vec<u8> {
     };
     block_on(async {
         let log = CommitLog::open(disk.clone(), options, 0, 1).await.expect("opens");
-        while log.position().segment < 2 {
-            for number in 0..3 {
-                let append = log.append(&[number; 40], &[[1; 16]]).expect("an append");
-                if number == 2 {
-                    append.durable().await.expect("durable");
-                }
+        let mut number = 0u8;
+        while log.position().segment < 4 {
+            number = number.wrapping_add(1);
+            let record: Vec<u8> = (0..2000).map(|at| number.wrapping_mul(at as u8)).collect();
+            let append = log.append(&record, &[[1; 16]]).expect("an append");
+            if number % 3 == 2 {
+                append.durable().await.expect("durable");
             }
         }
         log.sync().await.expect("syncs");
     });
-    let contents = |id| {
-        let path = format!("/log/CommitLog-0-{id}.log");
-        simulated.contents(Path::new(&path)).expect("a segment")
+    let contents = |name: String| {
+        simulated.contents(&Path::new("/log").join(name)).expect("a file of the log")
     };
-    [contents(1), contents(2)].concat()
+    let manifest = std::iter::once("CommitLog-0.manifest".to_owned());
+    let names = manifest.chain((1..=4).map(|id| format!("CommitLog-0-{id}.log")));
+    commitlog::joined(&names.map(contents).collect::<Vec<_>>())
 }
 
 /// Proves that no change makes a replay panic, hang, or allocate without bound.
 #[test]
 fn changed_segments() {
-    let samples: Vec<Vec<u8>> = [LogCompression::None, LogCompression::Lz4, LogCompression::Zstd]
-        .into_iter()
-        .map(segments)
-        .collect();
-    samples.iter().for_each(|bytes| commitlog::segments(bytes));
-    for seed in 0..1500 {
+    let periodic = SyncMode::Periodic { period: Duration::from_secs(10) };
+    let samples: Vec<Vec<u8>> = [
+        (SyncMode::Batch, LogCompression::None),
+        (periodic, LogCompression::None),
+        (periodic, LogCompression::Lz4),
+        (SyncMode::Batch, LogCompression::Zstd),
+    ]
+    .map(|(sync, compression)| chain(sync, compression))
+    .to_vec();
+    samples.iter().for_each(|bytes| commitlog::chain(bytes));
+    for seed in 0..600 {
         eprintln!("seed {seed}");
-        commitlog::segments(&mutation::Mutator::new(seed).change_one_of(&samples));
+        commitlog::chain(&mutation::Mutator::new(seed).change_one_of(&samples));
     }
 }

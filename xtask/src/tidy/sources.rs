@@ -17,7 +17,9 @@ const FORBIDDEN_FILES: &[&str] =
 pub(super) fn check() -> Result<Vec<String>> {
     let root = repository();
     let mut paths = Vec::new();
-    for folder in ["bench/src", "crates", "fuzz/fuzz_targets", "fuzz/src", "oracle", "xtask"] {
+    for folder in
+        ["bench/src", "crates", "fuzz/fuzz_targets", "fuzz/src", "oracle", "sim/src", "xtask"]
+    {
         collect(&root.join(folder), &mut paths)?;
     }
     let mut sources = Vec::new();

@@ -36,3 +36,18 @@ pub enum Error {
     #[error("a shard has stopped")]
     Gone(#[from] halcyon_io::Gone),
 }
+
+impl Error {
+    /// Whether the process had no file descriptor left: no device has failed, and the next attempt may succeed.
+    pub(crate) fn is_no_descriptors(&self) -> bool {
+        use halcyon_compaction::Error as Compaction;
+        use halcyon_sstable::Error as SSTable;
+        match self {
+            Error::Disk(e) | Error::SSTable(SSTable::Io(e)) => e.is_no_descriptors(),
+            Error::Compaction(Compaction::Io(e) | Compaction::SSTable(SSTable::Io(e))) => {
+                e.is_no_descriptors()
+            }
+            _ => false,
+        }
+    }
+}

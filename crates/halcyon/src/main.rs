@@ -19,7 +19,7 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use halcyon_io::{Disk, DiskOptions, block_on};
+use halcyon_io::{Disk, DiskOptions, block_on, resources};
 
 use console::{Console, Verbosity};
 use failure::Failure;
@@ -80,6 +80,7 @@ fn main() -> ExitCode {
         _ => Verbosity::Normal,
     };
     let console = Console { verbosity };
+    resources::create_privately();
     match run(&cli.verb, console) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

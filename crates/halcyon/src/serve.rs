@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use halcyon_io::{
-    BackendChoice, Disk, DiskOptions, Signal, Signals, block_on, core_count, resources, spawn,
+    BackendChoice, Disk, DiskOptions, Signal, Signals, block_on, core_count, descriptors, resources, spawn,
 };
 use halcyon_server::settings::{Machine, Overrides, Settings};
 use halcyon_server::{Line, Log};
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
             None => Failure::usage(e.to_string()),
         })?;
     let mut signals = Signals::catch()?;
-    resources::raise_open_files();
+    descriptors::raise_limit();
     let log = Log::new(move |line| match line {
         Line::Said(text) if console.verbosity > Verbosity::Quiet => eprintln!("{text}"),
         Line::Said(_) => {}

@@ -16,6 +16,7 @@
 
 mod block;
 mod buffer;
+pub mod descriptors;
 pub mod device;
 mod disk;
 mod error;

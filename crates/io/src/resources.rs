@@ -12,15 +12,10 @@ pub fn available_memory() -> u64 {
     }
 }
 
-/// Lets this process open as many files as it may allow itself: the usual soft limit is 1024.
-pub fn raise_open_files() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is a live, writable local.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0 {
-        limit.rlim_cur = limit.rlim_max;
-        // Where it is refused the start tells of the limit. SAFETY: as above.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
-    }
+/// Makes what this process creates from now on private: files 0600, directories 0700. What is there keeps its mode.
+pub fn create_privately() {
+    // SAFETY: no memory is passed; it cannot fail.
+    unsafe { libc::umask(0o077) };
 }
 
 fn machine_memory() -> u64 {

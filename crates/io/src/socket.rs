@@ -10,8 +10,8 @@ use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use compio::buf::{BufResult, IntoInner, IoBufMut};
-use compio::io::{AsyncRead, AsyncWriteExt};
+use compio::buf::{BufResult, IntoInner, IoBuf, IoBufMut};
+use compio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use compio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::sim::executor;
@@ -122,6 +122,13 @@ impl Socket {
             }
             Either::Simulated(socket) => socket.write(bytes).await,
         }
+    }
+
+    /// Writes what the peer has room for, from a position on; how much that was tells whether the peer reads.
+    pub async fn write_some(&self, bytes: Vec<u8>, from: usize) -> (io::Result<usize>, Vec<u8>) {
+        let from = from.min(bytes.len());
+        let BufResult(outcome, slice) = (&self.0).write(bytes.slice(from..)).await;
+        (outcome, slice.into_inner())
     }
 
     /// Ends both directions: a read in flight comes back with what there is, then with nothing.
@@ -249,6 +256,21 @@ mod tests {
                 got = buffer;
             }
             assert_eq!(got, b"> hello");
+        });
+    }
+
+    /// Proves that a write in parts goes on where it was, and stops where the peer does not read.
+    #[test]
+    fn a_write_in_parts() {
+        on_both_backends(async || {
+            let (server, client) = pair(&listener().await).await;
+            let (outcome, bytes) = client.write_some(b"hello".to_vec(), 3).await;
+            assert_eq!((outcome.unwrap(), bytes.as_slice()), (2, b"hello".as_slice()));
+            let (outcome, got) = server.read(Vec::with_capacity(8)).await;
+            assert_eq!((outcome.unwrap(), got.as_slice()), (2, b"lo".as_slice()));
+            let large = vec![0; 64 << 20];
+            let (outcome, large) = client.write_some(large, 0).await;
+            assert!(outcome.unwrap() < large.len());
         });
     }
 

@@ -58,6 +58,9 @@ fn cure(error: &Error) -> &'static str {
         Error::Disk(e) | Error::Compaction(Compaction::Io(e)) if e.is_no_space() => {
             "free space or add a data directory"
         }
+        error if error.is_no_descriptors() => {
+            "raise the limit of open files (ulimit -n, LimitNOFILE=)"
+        }
         Error::Disk(_) | Error::Compaction(Compaction::Io(_)) => {
             "check the device and its file system"
         }

@@ -218,8 +218,12 @@ impl Engine {
             self.options.disk_failure_policy,
             DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore
         );
+        let again = || format!("a flush of {table} failed ({error}); it is tried again");
+        if error.is_no_descriptors() {
+            return self.warn_once("descriptors", again());
+        }
         self.disk_failed(match tolerant {
-            true => format!("a flush of {table} failed ({error}); it is tried again"),
+            true => again(),
             false => format!(
                 "writes are refused since a flush of {table} failed ({error}); nothing acknowledged is lost, the commit log has \
                  it. Free space or repair the disk, then restart"

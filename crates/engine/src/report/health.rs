@@ -69,6 +69,9 @@ impl Engine {
     pub(crate) fn read_failed(&self, error: &Error) {
         let policy = self.options.disk_failure_policy;
         let text = || format!("a read failed: {error}");
+        if error.is_no_descriptors() {
+            return self.warn_once("descriptors", text());
+        }
         match error {
             Error::Disk(_) => self.disk_failed(text()),
             Error::SSTable(Damaged::Corrupt { .. } | Damaged::Missing { .. }) => match policy {

@@ -11,6 +11,7 @@ use std::{
 use crate::{
     block::BlockFile,
     buffer::{BufferPool, Patience},
+    descriptors,
     error::{Error, Operation, Result},
     file::{File, Handle, ReadFile},
     histogram::{Histograms, PurposeStats},
@@ -212,7 +213,7 @@ impl Disk {
             }
             Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
-                let opened = backend::on_pool(move || {
+                let opened = self.real_patiently(move || {
                     disk.real_file(&owned, asked, Operation::Open, false, real::open_read)
                 });
                 let ((fd, len), choice) = opened.await?;
@@ -350,7 +351,7 @@ impl Disk {
             }
             Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
-                let opened = backend::on_pool(move || {
+                let opened = self.real_patiently(move || {
                     disk.real_file(&owned, mode, Operation::Open, true, real::open_write)
                 });
                 let (fd, choice) = opened.await?;
@@ -370,7 +371,7 @@ impl Disk {
             }
             Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
-                let created = backend::on_pool(move || {
+                let created = self.real_patiently(move || {
                     disk.real_file(&owned, mode, Operation::Create, true, real::create)
                 });
                 let (fd, choice) = created.await?;
@@ -478,17 +479,24 @@ impl Disk {
     async fn on_real<T: Send + 'static>(
         &self,
         path: &Path,
-        call: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+        call: impl Fn(&Path) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let path: PathBuf = path.to_path_buf();
-        backend::on_pool(move || call(&path)).await
+        descriptors::patiently(self.clock(), move || call(&path), descriptors::is_exhausted).await
+    }
+
+    async fn real_patiently<T: Send + 'static>(
+        &self,
+        call: impl Fn() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        descriptors::patiently(self.clock(), call, Error::is_no_descriptors).await
     }
 
     async fn on_name<T: Send + 'static>(
         &self,
         path: &Path,
         operation: Operation,
-        real: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+        real: impl Fn(&Path) -> io::Result<T> + Send + 'static,
         simulated: impl FnOnce(&SimDisk) -> io::Result<T>,
     ) -> Result<T> {
         match &self.0.storage {
@@ -507,7 +515,7 @@ impl Disk {
         &self,
         path: &Path,
         len: usize,
-        real: impl FnOnce(&Path) -> io::Result<()> + Send + 'static,
+        real: impl Fn(&Path) -> io::Result<()> + Send + 'static,
         simulated: impl FnOnce(&SimDisk) -> io::Result<()>,
     ) -> Result<()> {
         match &self.0.storage {

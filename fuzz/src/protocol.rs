@@ -37,7 +37,7 @@ pub fn connection(bytes: &[u8]) {
     for piece in [&sent[..sent.len() / 2], &sent[sent.len() / 2..]] {
         decoder.feed(piece);
         loop {
-            match decoder.next() {
+            match decoder.next_open() {
                 Ok(None) => break,
                 Ok(Some(envelope)) => {
                     assert!(envelope.body.len() <= 1 << 18, "limits hold");

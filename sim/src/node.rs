@@ -75,7 +75,7 @@ impl Node {
         let (told, ready) = oneshot::channel();
         let kept = world.node_log();
         let log = Log::new(move |line| {
-            let (Line::Said(text) | Line::Warning(text)) = line;
+            let Line { text, .. } = line;
             world::keep(&kept, text);
         });
         let told = Box::new(move |address| {

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use halcyon_io::{
-    BackendChoice, Disk, DiskOptions, Signal, Signals, block_on, core_count, descriptors, resources, spawn,
+    BackendChoice, Disk, DiskOptions, Signal, Signals, block_on, core_count, descriptors,
+    resources, spawn,
 };
 use halcyon_server::settings::{Machine, Overrides, Settings};
-use halcyon_server::{Line, Log};
+use halcyon_server::{Level, Log};
 
 use crate::console::{Console, Verbosity};
 use crate::failure::{Failure, Result};
@@ -18,12 +19,13 @@ use crate::failure::{Failure, Result};
   halcyon serve                                  127.0.0.1:9042, data in ./halcyon-data, no configuration needed
   halcyon serve --data-dir /var/lib/halcyon      another data directory (or set HALCYON_DATA_DIR)
   halcyon serve --config cassandra.yaml          settings under the names of Cassandra 4 and 5
-  halcyon serve --listen 0.0.0.0 --port 9043     for other machines; there is no authentication yet
+  halcyon serve --listen 0.0.0.0 --port 9043     for other machines: whoever reaches the port can do all, there is no authentication
 
 Then, from another terminal:
   cqlsh 127.0.0.1 9042
 
 Writes are durable before they are acknowledged (commitlog_sync: batch) unless the configuration says otherwise.
+The log is on standard error: INFO  [main] 2026-05-04 12:00:00,123 - text. New files and directories are private (0600, 0700).
 SIGTERM or Ctrl-C drains the node: it answers requests in flight and flushes memtables; Apache Cassandra can then open the directory.
 A second signal ends the process at once; the next start replays the commit log.
 
@@ -47,6 +49,9 @@ pub(crate) struct ServeArgs {
     /// auto, uring or pool [default: auto]
     #[arg(long, value_name = "ENGINE")]
     io_engine: Option<BackendChoice>,
+    /// What the log on standard error has: error, warn, info or debug [default: info]
+    #[arg(long, value_name = "LEVEL", env = "HALCYON_LOG_LEVEL")]
+    log_level: Option<Level>,
 }
 
 pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
@@ -70,11 +75,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         })?;
     let mut signals = Signals::catch()?;
     descriptors::raise_limit();
-    let log = Log::new(move |line| match line {
-        Line::Said(text) if console.verbosity > Verbosity::Quiet => eprintln!("{text}"),
-        Line::Said(_) => {}
-        Line::Warning(text) => console.warn(text),
-    });
+    let (log, _writer) = Log::written(args.log_level.unwrap_or(usual(console)), std::io::stderr());
     let told = log.clone();
     let stop = async move {
         let name = match signals.next().await {
@@ -92,6 +93,15 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
     };
     halcyon_server::serve(settings, &log, |_| (), stop)
         .map_err(|e| Failure::Unreadable(e.to_string()))
+}
+
+/// The level that `--quiet` and `--verbose` ask for.
+fn usual(console: Console) -> Level {
+    match console.verbosity {
+        Verbosity::Quiet => Level::Error,
+        Verbosity::Normal => Level::Info,
+        Verbosity::Verbose => Level::Debug,
+    }
 }
 
 /// The exit code after a second signal, by the shells' convention.

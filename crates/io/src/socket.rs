@@ -127,8 +127,18 @@ impl Socket {
     /// Writes what the peer has room for, from a position on; how much that was tells whether the peer reads.
     pub async fn write_some(&self, bytes: Vec<u8>, from: usize) -> (io::Result<usize>, Vec<u8>) {
         let from = from.min(bytes.len());
-        let BufResult(outcome, slice) = (&self.0).write(bytes.slice(from..)).await;
-        (outcome, slice.into_inner())
+        match &self.0 {
+            Either::System(stream) => {
+                let mut stream = stream;
+                let BufResult(outcome, slice) = stream.write(bytes.slice(from..)).await;
+                (outcome, slice.into_inner())
+            }
+            Either::Simulated(socket) => {
+                let rest = bytes.get(from..).unwrap_or_default().to_vec();
+                let (outcome, rest) = socket.write(rest).await;
+                (outcome.map(|()| rest.len()), bytes)
+            }
+        }
     }
 
     /// Ends both directions: a read in flight comes back with what there is, then with nothing.

@@ -187,7 +187,7 @@ impl Client {
 
     /// The next response and its stream.
     pub fn next_answer(&mut self) -> Result<Option<(i16, Answer)>, ProtocolError> {
-        let Some(envelope) = self.decoder.next()? else { return Ok(None) };
+        let Some(envelope) = self.decoder.next_open()? else { return Ok(None) };
         let answer = decode(&envelope).map_err(|Malformed(message)| {
             ProtocolError::envelope(envelope.reply_to(), message).closing()
         })?;

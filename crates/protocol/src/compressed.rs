@@ -31,30 +31,41 @@ pub(crate) fn compress(
     true
 }
 
+/// The length that a compressed body states, at most `max`. Whether its bytes can become so many is seen when it is decompressed.
+pub(crate) fn stated_len(body: &[u8], compression: Compression, max: usize) -> Result<usize> {
+    let Some((algorithm, len, block)) = parts(body, compression)? else { return Ok(body.len()) };
+    if len > max {
+        let compressed = block.len();
+        return Err(malformed(algorithm, &Error::Implausible { len, compressed, limit: max }));
+    }
+    Ok(len)
+}
+
 /// `max`: most bytes that a body may have, whatever length it states.
-pub(crate) fn decompress(
-    body: &[u8],
-    compression: Compression,
-    max: usize,
-) -> Result<Option<Vec<u8>>> {
-    let (algorithm, len, block) = match compression {
-        Compression::None => return Ok(None),
-        Compression::Lz4 => {
-            let Some((len, block)) = body.split_first_chunk::<4>() else {
-                return Err("Compressed body has no length".into());
-            };
-            (Algorithm::Lz4, u32::from_be_bytes(*len) as usize, block)
-        }
-        Compression::Snappy => {
-            let len = snappy_len(body).map_err(|error| malformed(Algorithm::Snappy, &error))?;
-            (Algorithm::Snappy, len, body)
-        }
-    };
+pub(crate) fn decompress(body: &[u8], compression: Compression, max: usize) -> Result<Vec<u8>> {
+    let Some((algorithm, len, block)) = parts(body, compression)? else { return Ok(body.to_vec()) };
     let mut plain = Vec::new();
     Decompressor::new(algorithm)
         .and_then(|mut codec| codec.append(block, len, max, &mut plain))
         .map_err(|error| malformed(algorithm, &error))?;
-    Ok(Some(plain))
+    Ok(plain)
+}
+
+/// Algorithm, stated length, and what is to be decompressed; `None` without a compression.
+fn parts(body: &[u8], compression: Compression) -> Result<Option<(Algorithm, usize, &[u8])>> {
+    match compression {
+        Compression::None => Ok(None),
+        Compression::Lz4 => {
+            let Some((len, block)) = body.split_first_chunk::<4>() else {
+                return Err("Compressed body has no length".into());
+            };
+            Ok(Some((Algorithm::Lz4, u32::from_be_bytes(*len) as usize, block)))
+        }
+        Compression::Snappy => {
+            let len = snappy_len(body).map_err(|error| malformed(Algorithm::Snappy, &error))?;
+            Ok(Some((Algorithm::Snappy, len, body)))
+        }
+    }
 }
 
 fn malformed(algorithm: Algorithm, error: &Error) -> Malformed {

@@ -1,18 +1,19 @@
 //! Decodes the bytes of the socket into envelopes.
 //!
 //! ```text
-//!  feed ─► input ─┬─ bare envelopes (v3, v4, and everything before STARTUP) ──► body decompressed ─► Envelope
-//!                 └─ v5 frames ─┬─ self-contained ─► whole envelopes ──────────────────────────────► Envelope
-//!                               └─ not ─► parts of one large envelope, collected ──────────────────► Envelope
+//!  feed ─► input ─┬─ bare envelopes (v3, v4, and everything before STARTUP) ─────────────────────────► Packed
+//!                 └─ v5 frames ─┬─ self-contained ─► whole envelopes ──────────────────────────────► Packed
+//!                               └─ not ─► parts of one large envelope, collected ──────────────────► Packed
 //! ```
-//! 1. No length from the wire determines an allocation: bytes are collected as they arrive, up to the limits.
+//! 1. No length from the wire determines an allocation: bytes are collected as they arrive, up to the limits. A compressed body is opened
+//!    by whoever holds it ([`Packed::open`]), when there is room for the length that it states.
 //! 2. A bad envelope is reported and skipped. If its end is unknown, the error asks to close the connection, and nothing more is
 //!    decoded.
 //! 3. Two bad envelopes in a row in one frame close the connection, as in Cassandra with
 //!    `consecutive_message_errors_threshold: 1`.
 
 use crate::compressed;
-use crate::envelope::{Envelope, Flags, HEADER, Header, Opcode, RESPONSE, ReplyTo};
+use crate::envelope::{Envelope, Flags, HEADER, Header, Opcode, Packed, RESPONSE, ReplyTo};
 use crate::frame::{FrameHeader, Framing};
 use crate::{Compression, Error, ErrorKind, ProtocolError, Version};
 
@@ -80,9 +81,12 @@ struct Large {
 const SLACK: usize = 64 * 1024;
 
 /// Memory that an idle connection may keep.
-const KEPT: usize = 256 * 1024;
+const KEPT: usize = 16 * 1024;
 
-type Next = Result<Option<Envelope>, ProtocolError>;
+/// The largest STARTUP or OPTIONS.
+const STARTUP_MAX: usize = 16 * 1024;
+
+type Next = Result<Option<Packed>, ProtocolError>;
 
 impl Decoder {
     /// For a server: requests.
@@ -122,16 +126,27 @@ impl Decoder {
 
     /// Takes bytes from the socket.
     pub fn feed(&mut self, bytes: &[u8]) {
-        if self.read == self.input.len() {
-            self.input.clear();
-            self.input.shrink_to(KEPT);
-            self.read = 0;
-        } else if self.read > SLACK {
+        self.rest();
+        if self.read > SLACK {
             self.input.drain(..self.read);
             self.read = 0;
         }
         if !self.closed {
             self.input.extend_from_slice(bytes);
+        }
+    }
+
+    /// Gives back what it needs no more, if all bytes are decoded. To be called before a wait for more.
+    pub fn rest(&mut self) {
+        if self.read == self.input.len() {
+            self.input.clear();
+            self.input.shrink_to(KEPT);
+            self.read = 0;
+        }
+        if self.contained_read == self.contained.len() {
+            self.contained.clear();
+            self.contained.shrink_to(KEPT);
+            self.contained_read = 0;
         }
     }
 
@@ -153,10 +168,21 @@ impl Decoder {
         next
     }
 
+    /// As `next`, and opens the body at once: for a client, which bounds its answers by what it asks.
+    pub fn next_open(&mut self) -> Result<Option<Envelope>, ProtocolError> {
+        self.next()?.map(Packed::open).transpose()
+    }
+
     /// Bytes of incomplete messages.
-    pub fn held(&self) -> usize {
+    pub fn incomplete(&self) -> usize {
         let large = self.large.as_ref().map_or(0, |large| large.body.len());
         self.input.len() - self.read + large
+    }
+
+    /// Bytes of memory that it has taken.
+    pub fn held(&self) -> usize {
+        let large = self.large.as_ref().map_or(0, |large| large.body.capacity());
+        self.input.capacity() + self.contained.capacity() + large
     }
 
     fn unread(&self) -> &[u8] {
@@ -206,7 +232,7 @@ impl Decoder {
                 return Err(error);
             }
         };
-        if total > self.limits.max_frame_size as u64 {
+        if total > self.max_frame_size() as u64 {
             self.skip = Some(Skip { left: total, report: Some(self.too_big(header, total)) });
             return self.next_bare();
         }
@@ -216,8 +242,16 @@ impl Decoder {
         envelope.map(Some)
     }
 
+    /// Who has not started yet sends what is small.
+    fn max_frame_size(&self) -> usize {
+        match (self.expected, self.version) {
+            (Side::Request, None) => self.limits.max_frame_size.min(STARTUP_MAX),
+            _ => self.limits.max_frame_size,
+        }
+    }
+
     fn too_big(&self, header: Header, total: u64) -> ProtocolError {
-        let most = self.limits.max_frame_size;
+        let most = self.max_frame_size();
         let message =
             format!("Request is too big: length {total} exceeds maximum allowed length {most}.");
         let reply_to = ReplyTo::new(self.reply_version(), header.stream);
@@ -231,20 +265,25 @@ impl Decoder {
         version: Version,
         opcode: Opcode,
         body: &[u8],
-    ) -> Result<Envelope, ProtocolError> {
+    ) -> Result<Packed, ProtocolError> {
         let reply_to = ReplyTo::new(self.version.unwrap_or(version), header.stream);
         if let Some(agreed) = self.version.filter(|agreed| *agreed != version) {
             let message = other_version(version, "previous messages", agreed);
             return Err(ProtocolError::envelope(reply_to, message));
         }
         // Without an agreed compression, Cassandra ignores the flag.
-        let plain = match header.flags.contains(Flags::COMPRESSED) {
-            true => compressed::decompress(body, self.compression, self.limits.max_message_size)
-                .map_err(|malformed| ProtocolError::envelope(reply_to, malformed.0))?,
-            false => None,
+        let is_compressed =
+            header.flags.contains(Flags::COMPRESSED) && self.compression != Compression::None;
+        let compressed = if is_compressed {
+            let most = self.limits.max_message_size;
+            let len = compressed::stated_len(body, self.compression, most)
+                .map_err(|malformed| ProtocolError::envelope(reply_to, malformed.0))?;
+            Some((self.compression, len))
+        } else {
+            None
         };
-        let body = plain.unwrap_or_else(|| body.to_vec());
-        Ok(Envelope { version, flags: header.flags, stream: header.stream, opcode, body })
+        let (flags, stream, body) = (header.flags, header.stream, body.to_vec());
+        Ok(Packed { envelope: Envelope { version, flags, stream, opcode, body }, compressed })
     }
 
     fn next_framed(&mut self, framing: Framing) -> Next {
@@ -281,7 +320,7 @@ impl Decoder {
         ProtocolError::envelope(ReplyTo::new(self.reply_version(), stream), message)
     }
 
-    fn next_contained(&mut self) -> Result<Envelope, ProtocolError> {
+    fn next_contained(&mut self) -> Result<Packed, ProtocolError> {
         let rest = self.contained.get(self.contained_read..).unwrap_or_default();
         let Some(header) = rest.first_chunk::<HEADER>() else {
             return Err(self.on_stream(0, undersized(rest.len())).closing());
@@ -298,7 +337,8 @@ impl Decoder {
                 self.contained_read += HEADER + length;
                 self.errors_in_row = 0;
                 let (flags, stream) = (header.flags, header.stream);
-                Ok(Envelope { version, flags, stream, opcode, body })
+                let envelope = Envelope { version, flags, stream, opcode, body };
+                Ok(Packed { envelope, compressed: None })
             }
             (Ok(_), None) => {
                 let message =
@@ -343,7 +383,8 @@ impl Decoder {
             return Err(ProtocolError { reply_to, error, close: false });
         }
         let (flags, stream) = (header.flags, header.stream);
-        Ok(Some(Envelope { version, flags, stream, opcode, body }))
+        let envelope = Envelope { version, flags, stream, opcode, body };
+        Ok(Some(Packed { envelope, compressed: None }))
     }
 
     fn begin_large<'p>(&self, payload: &'p [u8]) -> Result<(Large, &'p [u8]), ProtocolError> {

@@ -8,11 +8,11 @@
 //! The answer to STARTUP is already compressed in v3 and v4, and is never framed in v5.
 
 use crate::envelope::{Flags, HEADER, Header, RESPONSE, ReplyTo};
-use crate::frame::{self, Framing, MAX_PAYLOAD};
+use crate::frame::{self, Framing, MAX_PAYLOAD, TRAILER};
 use crate::{Compression, Error, ErrorKind, ProtocolError, Response, Version, compressed, write};
 
 /// Memory that an idle connection may keep.
-const KEPT: usize = 256 * 1024;
+const KEPT: usize = 16 * 1024;
 
 /// The optional fields of a response before its body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,6 +61,11 @@ impl Encoder {
     /// The approximate number of bytes that `take` would return.
     pub fn len(&self) -> usize {
         self.out.len()
+    }
+
+    /// Bytes of memory that it has taken.
+    pub fn held(&self) -> usize {
+        self.out.capacity() + self.scratch.capacity()
     }
 
     /// The bytes for the socket; completes the open frame.
@@ -116,9 +121,18 @@ impl Encoder {
             return;
         }
         // The response does not fit: close the frame before it.
-        let tail = self.out.split_off(envelope);
-        if envelope == at + header_len {
-            self.out.truncate(at);
+        let is_first = envelope == at + header_len;
+        // Room for all at once: a large response must not be copied again while the buffer grows.
+        let frames = (self.out.len() - at).div_ceil(MAX_PAYLOAD) + 1;
+        let room = self.out.len() + frames * (header_len + TRAILER);
+        let written = std::mem::replace(&mut self.out, Vec::with_capacity(room));
+        let (before, tail) = written.split_at_checked(envelope).unwrap_or_default();
+        self.out.extend_from_slice(if is_first {
+            before.get(..at).unwrap_or_default()
+        } else {
+            before
+        });
+        if is_first {
             self.open = None;
         }
         self.seal(true);

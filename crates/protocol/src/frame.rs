@@ -18,7 +18,7 @@ use halcyon_codec::{Algorithm, Crc32, Decompressor, Method, append_once};
 /// The largest payload of a frame before compression: its length has 17 bits.
 pub const MAX_PAYLOAD: usize = 128 * 1024 - 1;
 
-const TRAILER: usize = 4;
+pub(crate) const TRAILER: usize = 4;
 const CRC24_INIT: u32 = 0x0087_5060;
 const CRC24_POLY: u32 = 0x0197_4F0B;
 const CRC32_PREFIX: [u8; 4] = [0xFA, 0x2D, 0x55, 0xCA];

@@ -35,7 +35,7 @@ mod write;
 
 pub use decoder::{Decoder, Limits};
 pub use encoder::{Encoder, Notes};
-pub use envelope::{Envelope, Flags, Opcode, ReplyTo};
+pub use envelope::{Envelope, Flags, Opcode, Packed, ReplyTo};
 pub use error::{Error, ErrorKind, ProtocolError};
 pub use frame::MAX_PAYLOAD;
 /// The words of a request, for clients of this crate.

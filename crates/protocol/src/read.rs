@@ -15,6 +15,9 @@ impl From<&str> for Malformed {
     }
 }
 
+/// Bytes that are no UTF-8 which an error shows.
+const BAD_TEXT_SHOWN: usize = 1024;
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -71,10 +74,15 @@ impl<'a> Reader<'a> {
     fn text(bytes: &'a [u8]) -> Result<&'a str> {
         std::str::from_utf8(bytes).map_err(|error| {
             let (_, bad) = bytes.split_at(error.valid_up_to());
-            let hex = hex::encode(bad);
+            // Cassandra's message has all of it, however much that is.
+            let (shown, more) = match bad.split_at_checked(BAD_TEXT_SHOWN) {
+                Some((shown, _)) => (shown, "..."),
+                None => (bad, ""),
+            };
+            let hex = hex::encode(shown);
             let len = error.error_len().unwrap_or(bad.len());
             Malformed(format!(
-                "Cannot decode string as UTF8: '{hex}'; java.nio.charset.MalformedInputException: Input length = {len}"
+                "Cannot decode string as UTF8: '{hex}{more}'; java.nio.charset.MalformedInputException: Input length = {len}"
             ))
         })
     }

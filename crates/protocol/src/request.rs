@@ -167,6 +167,10 @@ pub struct Startup {
     pub options: Vec<(String, String)>,
 }
 
+/// The options are kept as long as the connection: more than any driver sends.
+const OPTIONS_MAX: usize = 64;
+const OPTIONS_BYTES_MAX: usize = 4096;
+
 impl Startup {
     /// The last value of that name.
     pub fn get(&self, option: &str) -> Option<&str> {
@@ -175,6 +179,13 @@ impl Startup {
 
     /// Checks CQL_VERSION and COMPRESSION; an error is the text of a PROTOCOL_ERROR.
     pub fn check(&self, version: Version) -> std::result::Result<Compression, String> {
+        let bytes: usize = self.options.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if self.options.len() > OPTIONS_MAX || bytes > OPTIONS_BYTES_MAX {
+            return Err(format!(
+                "STARTUP has {} options of {bytes} bytes; allowed: {OPTIONS_MAX} options of {OPTIONS_BYTES_MAX} bytes",
+                self.options.len()
+            ));
+        }
         let Some(cql) = self.get("CQL_VERSION") else {
             return Err("Missing value CQL_VERSION in STARTUP message".to_owned());
         };

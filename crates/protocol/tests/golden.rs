@@ -56,7 +56,7 @@ fn written_again(session: &Session, envelope: &Envelope, request: &Request<'_>) 
     let mut decoder = Decoder::new(limits());
     decoder.start(session.version, session.compression);
     decoder.feed(&client.take());
-    let again = decoder.next().expect("valid").expect("whole");
+    let again = decoder.next_open().expect("valid").expect("whole");
     assert_eq!(&Request::decode(&again).expect("valid").request, request);
     // The driver sets the flag for values and sends none; our client does not set it.
     let no_values =
@@ -83,7 +83,7 @@ fn responses_of_cassandra() {
                 packed.push(to, response, &notes);
                 let mut decoder = Decoder::for_client(limits());
                 decoder.feed(&bare.take());
-                let mine = decoder.next().expect("valid").expect("whole");
+                let mine = decoder.next_open().expect("valid").expect("whole");
                 // Cassandra sets NO_METADATA although there are no columns; it has no effect.
                 assert_eq!(mine.body, envelope.body, "{name}: {response:?}");
                 let flags = Flags(envelope.flags.0 & !Flags::COMPRESSED.0);
@@ -96,12 +96,12 @@ fn responses_of_cassandra() {
             unpacked.start(session.version, session.compression);
         }
         unpacked.feed(&bytes);
-        assert_eq!(unpacked.next().expect("valid").map(|e| e.opcode), Some(Opcode::Ready));
+        assert_eq!(unpacked.next_open().expect("valid").map(|e| e.opcode), Some(Opcode::Ready));
         unpacked.start(session.version, session.compression);
         for body in expected {
-            assert_eq!(unpacked.next().expect("valid").expect("whole").body, body);
+            assert_eq!(unpacked.next_open().expect("valid").expect("whole").body, body);
         }
-        assert_eq!(unpacked.next(), Ok(None));
+        assert_eq!(unpacked.next_open(), Ok(None));
     }
 }
 

@@ -10,7 +10,7 @@ fn decode_all(decoder: &mut Decoder, bytes: &[u8]) -> usize {
     decoder.feed(bytes);
     let mut decoded = 0;
     for _ in 0..1000 {
-        match decoder.next() {
+        match decoder.next_open() {
             Ok(Some(envelope)) => {
                 let _ = Request::decode(&envelope);
                 decoded += 1;

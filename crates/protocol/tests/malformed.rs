@@ -50,7 +50,7 @@ fn answer(case: &Case) -> (Vec<u8>, bool) {
     }
     decoder.feed(&case.sent);
     loop {
-        let error = match decoder.next() {
+        let error = match decoder.next_open() {
             Ok(None) => return (encoder.take(), false),
             Ok(Some(envelope)) => match refused(&envelope) {
                 Some(error) => error,
@@ -63,7 +63,7 @@ fn answer(case: &Case) -> (Vec<u8>, bool) {
         };
         encoder.push_error(&error);
         if error.close {
-            assert_eq!(decoder.next(), Ok(None), "nothing is decoded afterwards");
+            assert_eq!(decoder.next_open(), Ok(None), "nothing is decoded afterwards");
             return (encoder.take(), true);
         }
     }
@@ -91,7 +91,7 @@ fn unframed(case: &Case, bytes: &[u8]) -> Vec<String> {
     decoder.start(Version::V5, Compression::None);
     decoder.feed(bytes);
     let mut all = Vec::new();
-    while let Some(envelope) = decoder.next().expect("valid") {
+    while let Some(envelope) = decoder.next_open().expect("valid") {
         let body = String::from_utf8_lossy(&envelope.body);
         // Cassandra's message starts with the name of the channel.
         let text = body.split_once("invalid, unrec").map_or(&*body, |(_, text)| text).to_owned();

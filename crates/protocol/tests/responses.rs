@@ -17,7 +17,7 @@ fn body(version: Version, response: &Response<'_>) -> Vec<u8> {
     encoder.push(ReplyTo::new(version, 3), response, &Notes::default());
     let mut decoder = Decoder::for_client(Limits::default());
     decoder.feed(&encoder.take());
-    decoder.next().expect("valid").expect("whole").body
+    decoder.next_open().expect("valid").expect("whole").body
 }
 
 fn string(text: &str) -> Vec<u8> {

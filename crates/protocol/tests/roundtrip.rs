@@ -143,7 +143,7 @@ fn requests() {
         let mut got = Vec::new();
         for piece in pieces(&mut random, &client.take()) {
             decoder.feed(piece);
-            while let Some(envelope) = decoder.next().expect("valid") {
+            while let Some(envelope) = decoder.next_open().expect("valid") {
                 got.push(envelope);
             }
         }
@@ -239,7 +239,7 @@ fn too_long_requests() {
         for piece in client.take().chunks(10_000) {
             decoder.feed(piece);
             loop {
-                match decoder.next() {
+                match decoder.next_open() {
                     Ok(None) => break,
                     Ok(Some(envelope)) => got.push((envelope.stream, envelope.opcode.to_string())),
                     Err(error) => {
@@ -264,7 +264,7 @@ fn lengths_are_not_believed() {
         decoder.start(Version::V4, compression);
         decoder.feed(&[4, 1, 0, 9, 5, 0, 0, 0, 6]);
         decoder.feed(&body);
-        let error = decoder.next().expect_err("no such body");
+        let error = decoder.next_open().expect_err("no such body");
         assert!(!error.close && error.error.code() == 0x000A);
     }
 }

@@ -11,11 +11,12 @@ use halcyon_io::random;
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::TableKind;
 
+use crate::memory::Reads;
 use crate::modify::Batchlog;
 use crate::scan::{ReadLimits, ScanContext};
 use crate::{
-    Error, Outcome, QueryOptions, Replayed, RequestLimits, Result, VirtualTables, modify, schema,
-    select,
+    Error, Outcome, QueryOptions, Replayed, RequestLimits, RequestMemory, Result, VirtualTables,
+    modify, schema, select,
 };
 use halcyon_model::uuid;
 
@@ -67,6 +68,8 @@ pub struct Coordinator {
     shard: Rc<Shard>,
     virtual_tables: Rc<dyn VirtualTables>,
     limits: RequestLimits,
+    memory: Arc<RequestMemory>,
+    reads: Reads,
     uuids: uuid::Generator,
     batchlog: Rc<Batchlog>,
 }
@@ -109,11 +112,13 @@ impl Coordinator {
         shard: Rc<Shard>,
         virtual_tables: Rc<dyn VirtualTables>,
         limits: RequestLimits,
+        memory: Arc<RequestMemory>,
     ) -> Coordinator {
         let mut random = random();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
         let uuids = uuid::Generator::seeded(seed);
-        Coordinator { shard, virtual_tables, limits, uuids, batchlog: Rc::default() }
+        let reads = Reads::of_shard(&memory, shard.engine().shard_count());
+        Coordinator { shard, virtual_tables, limits, memory, reads, uuids, batchlog: Rc::default() }
     }
 
     pub fn shard(&self) -> &Rc<Shard> {
@@ -122,6 +127,14 @@ impl Coordinator {
 
     pub(crate) fn limits(&self) -> &RequestLimits {
         &self.limits
+    }
+
+    pub(crate) fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<RequestMemory> {
+        &self.memory
     }
 
     pub fn uuids(&self) -> &uuid::Generator {

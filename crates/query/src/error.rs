@@ -4,6 +4,7 @@ use std::fmt;
 
 use halcyon_model::hex;
 use halcyon_model::request::Consistency;
+use halcyon_schema::catalog::Table;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -15,7 +16,7 @@ pub enum Error {
     /// 0x0000: stored data cannot be read, or new data not written. If a statement reads or writes rows, it becomes
     /// `ReadFailure` or `WriteFailure`.
     #[error("{0}")]
-    Storage(String),
+    Storage(StorageFailure),
     /// 0x000A
     #[error("{0}")]
     Protocol(String),
@@ -78,9 +79,36 @@ pub enum Error {
 /// Why the one replica, this node, failed (`RequestFailureReason`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// With what happened, and where.
-    Unknown(String),
+    Unknown(StorageFailure),
     ReadTooManyTombstones,
+}
+
+/// What could not be read or written. Clients are told its kind and the table; the operator's log has the file and the cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageFailure {
+    kind: &'static str,
+    table: Option<String>,
+    detail: String,
+}
+
+impl StorageFailure {
+    pub(crate) fn new(kind: &'static str, detail: String) -> StorageFailure {
+        StorageFailure { kind, table: None, detail }
+    }
+
+    fn of_table(self, table: &Table) -> StorageFailure {
+        StorageFailure { table: Some(table.full_name()), ..self }
+    }
+}
+
+impl fmt::Display for StorageFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StorageFailure { kind, table, .. } = self;
+        match table {
+            Some(table) => write!(f, "{kind} of {table}; the log of the server says more"),
+            None => write!(f, "{kind}; the log of the server says more"),
+        }
+    }
 }
 
 impl Failure {
@@ -106,11 +134,24 @@ impl fmt::Display for Failure {
 }
 
 impl Error {
+    /// What the operator should see of it, and clients should not.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Error::Storage(failure)
+            | Error::ReadFailure { failure: Failure::Unknown(failure), .. }
+            | Error::WriteFailure { failure: Failure::Unknown(failure), .. } => {
+                Some(&failure.detail)
+            }
+            _ => None,
+        }
+    }
+
     /// The error of a statement that reads rows.
-    pub(crate) fn of_read(self, consistency: Consistency) -> Error {
+    pub(crate) fn of_read(self, consistency: Consistency, table: &Table) -> Error {
         match self {
             Error::Storage(what) => {
-                Error::ReadFailure { failure: Failure::Unknown(what), consistency }
+                let failure = Failure::Unknown(what.of_table(table));
+                Error::ReadFailure { failure, consistency }
             }
             other => other,
         }
@@ -157,12 +198,12 @@ impl From<halcyon_engine::Error> for Error {
         match error {
             Engine::Stopped(why) => Error::Overloaded(why),
             Engine::UnknownTable(_) | Engine::Invalid(_) => Error::Invalid(error.to_string()),
-            Engine::Disk(_)
-            | Engine::SSTable(_)
-            | Engine::CommitLog(_)
-            | Engine::Compaction(_)
-            | Engine::Commit(_)
-            | Engine::Merge(_) => Error::Storage(error.to_string()),
+            Engine::Disk(_) | Engine::SSTable(_) | Engine::Merge(_) => {
+                Error::Storage(StorageFailure::new("cannot read data", error.to_string()))
+            }
+            Engine::CommitLog(_) | Engine::Compaction(_) | Engine::Commit(_) => {
+                Error::Storage(StorageFailure::new("cannot write data", error.to_string()))
+            }
             Engine::CannotStart(_) | Engine::Schema(_) | Engine::Gone(_) => {
                 Error::Server(error.to_string())
             }

@@ -16,6 +16,7 @@ use halcyon_model::{CqlType, DeletionTime, counter};
 use halcyon_schema::catalog::ColumnRef;
 use halcyon_stream::{Cell, Column, ColumnShape, Row};
 
+use crate::error::StorageFailure;
 use crate::{Error, Result};
 
 /// The fetched column that a column of the layout fills.
@@ -181,7 +182,8 @@ impl LiveRows {
                 let value = cell.value.of(row.bytes);
                 if column.shape == ColumnShape::Counter {
                     let total = counter::total(value).map_err(|error| {
-                        Error::Storage(format!("a counter cell is damaged {error}"))
+                        let detail = format!("a counter cell is damaged: {error}");
+                        Error::Storage(StorageFailure::new("cannot read data", detail))
                     })?;
                     values.set(target.fetch, &total.to_be_bytes());
                 } else {

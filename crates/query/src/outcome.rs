@@ -1,5 +1,6 @@
 //! The options and the outcome of an execution, in the form that the protocol encodes.
 
+use crate::Held;
 use halcyon_cql::plan::ResultColumns;
 use halcyon_model::request::{Consistency, SchemaChange, Value};
 
@@ -20,7 +21,7 @@ pub struct QueryOptions<'a> {
 }
 
 /// One page of a result set.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Rows {
     pub columns: ResultColumns,
     pub count: u32,
@@ -29,11 +30,13 @@ pub struct Rows {
     pub content: Vec<u8>,
     /// `None`: this is the last page.
     pub paging_state: Option<Vec<u8>>,
+    /// The memory that `content` is counted with, and the copies of it that an answer takes; `None` if it is small.
+    pub held: Option<Held>,
     /// What this execution warns of, beside the statement's own warnings.
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Outcome {
     Void,
     /// Done, with a word to the client.

@@ -6,8 +6,12 @@
 //! 3. Above a limit, clients that asked for it (THROW_ON_OVERLOAD) get Cassandra's error. From the others nothing is read until there is
 //!    room, and they get a warning. A request is admitted if there is any room, whatever its size, so that none waits for ever.
 //! 4. Incomplete large requests count too: otherwise clients could fill the memory by sending slowly.
+//! 5. Beside Cassandra's limits, which are about the bytes that clients send, there is one budget for the memory that all of this takes
+//!    ([`RequestMemory`]): incomplete requests, requests in flight with what their texts become, answers on their way out. A connection
+//!    begins with what its small requests take, takes more in steps, and gives it back. Where there is no room, requests wait or are refused
+//!    as in 3, and connections that keep memory without a step forward are closed (`ShardServer::shed`).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -16,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use halcyon_io::clock::{Instant, now};
+use halcyon_query::{Held, RequestMemory, SMALL};
 
 use crate::settings::Transport;
 
@@ -27,6 +32,7 @@ pub(crate) struct Admission {
     max_bytes_per_ip: u64,
     receive_queue_capacity: u64,
     rate: Option<Rate>,
+    memory: Arc<RequestMemory>,
     connections: AtomicUsize,
     bytes: AtomicU64,
     arriving: AtomicU64,
@@ -51,6 +57,16 @@ pub(crate) struct ConnectionPermit {
     own: Cell<u64>,
     own_most: Cell<u64>,
     arriving: Cell<u64>,
+    kept: Kept,
+}
+
+/// What a connection keeps in memory.
+#[derive(Debug)]
+struct Kept {
+    held: RefCell<Held>,
+    arriving: Cell<u64>,
+    requests: Cell<u64>,
+    unsent: Cell<u64>,
 }
 
 /// The admission of a request.
@@ -59,10 +75,16 @@ pub(crate) struct Permit {
     connection: Rc<ConnectionPermit>,
     own: u64,
     shared: u64,
+    /// Of the budget.
+    kept: u64,
 }
 
 /// Bytes of an incomplete request that are not counted.
-const ARRIVING_FREE: u64 = 256 << 10;
+const ARRIVING_FREE: u64 = 16 << 10;
+
+/// What a connection takes of the budget from its beginning, and in what steps it takes more.
+const CONNECTION: u64 = SMALL;
+const STEP: u64 = 64 << 10;
 
 impl Admission {
     pub(crate) fn new(transport: &Transport) -> Arc<Admission> {
@@ -73,11 +95,21 @@ impl Admission {
             max_bytes_per_ip: transport.max_request_data_in_flight_per_ip,
             receive_queue_capacity: transport.receive_queue_capacity,
             rate: transport.max_requests_per_second.map(Rate::new),
+            memory: RequestMemory::bounded(transport.request_memory),
             connections: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
             arriving: AtomicU64::new(0),
             endpoints: Mutex::default(),
         })
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<RequestMemory> {
+        &self.memory
+    }
+
+    /// Whether one more connection would find memory.
+    pub(crate) fn has_room(&self) -> bool {
+        self.memory.held().saturating_add(CONNECTION) <= self.memory.limit()
     }
 
     pub(crate) fn rate(&self) -> Option<&Rate> {
@@ -120,6 +152,7 @@ impl Admission {
                 here - 1
             ));
         }
+        let held = Held::small(&self.memory, CONNECTION).ok_or_else(|| self.memory.refusal())?;
         let endpoint = endpoints.entry(address).or_default().clone();
         self.connections.fetch_add(1, Relaxed);
         endpoint.connections.fetch_add(1, Relaxed);
@@ -130,6 +163,12 @@ impl Admission {
             own: Cell::new(0),
             own_most: Cell::new(0),
             arriving: Cell::new(0),
+            kept: Kept {
+                held: RefCell::new(held),
+                arriving: Cell::new(0),
+                requests: Cell::new(0),
+                unsent: Cell::new(0),
+            },
         }))
     }
 }
@@ -184,7 +223,7 @@ impl ConnectionPermit {
             self.admission.bytes.fetch_add(shared, Relaxed);
             self.endpoint.bytes.fetch_add(shared, Relaxed);
         }
-        Permit { connection: self.clone(), own, shared }
+        Permit { connection: self.clone(), own, shared, kept: 0 }
     }
 
     /// Sets the bytes of incomplete requests that the connection holds; false if that exceeds a limit.
@@ -204,8 +243,78 @@ impl ConnectionPermit {
     }
 }
 
+impl Kept {
+    fn bytes(&self) -> u64 {
+        self.arriving.get() + self.requests.get() + self.unsent.get()
+    }
+
+    /// Takes what is missing, if there is room, and gives back what is not needed.
+    fn adjust(&self) -> bool {
+        let (bytes, mut held) = (self.bytes(), self.held.borrow_mut());
+        if bytes > held.bytes() {
+            let wanted = bytes.next_multiple_of(STEP);
+            return match wanted - held.bytes() <= STEP {
+                true => held.grow_small_to(wanted),
+                false => held.grow_to(wanted),
+            };
+        }
+        if bytes <= CONNECTION / 2 && held.bytes() > CONNECTION {
+            held.become_bytes(CONNECTION);
+        } else if held.bytes() - bytes > 2 * STEP {
+            held.become_bytes(bytes.next_multiple_of(STEP).max(CONNECTION));
+        }
+        true
+    }
+}
+
+impl ConnectionPermit {
+    /// Sets the memory that incomplete requests take; false if there is no room for it.
+    pub(crate) fn keep_arriving(&self, bytes: u64) -> bool {
+        self.kept.arriving.set(bytes);
+        self.kept.adjust()
+    }
+
+    /// Sets the memory that answers on their way out take. They were counted while they were made, so that there is room for them.
+    pub(crate) fn keep_unsent(&self, bytes: u64) {
+        self.kept.unsent.set(bytes);
+        if !self.kept.adjust() {
+            self.kept.held.borrow_mut().become_bytes(self.kept.bytes().next_multiple_of(STEP));
+        }
+    }
+
+    /// Whether it has more than every connection has.
+    pub(crate) fn keeps_much(&self) -> bool {
+        self.kept.held.borrow().bytes() > CONNECTION
+    }
+}
+
+impl Permit {
+    /// Sets the memory that the request takes; false if there is no room for it.
+    pub(crate) fn keep(&mut self, bytes: u64) -> bool {
+        let kept = &self.connection.kept;
+        let before = kept.requests.get();
+        kept.requests.set(before - self.kept + bytes);
+        if !kept.adjust() && bytes > self.kept {
+            kept.requests.set(before);
+            return false;
+        }
+        self.kept = bytes;
+        true
+    }
+
+    /// As `keep`, beside what it takes already.
+    pub(crate) fn keep_more(&mut self, bytes: u64) -> bool {
+        self.keep(self.kept.saturating_add(bytes))
+    }
+
+    pub(crate) fn memory(&self) -> &RequestMemory {
+        self.connection.admission.memory()
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
+        self.keep(0);
         let connection = &self.connection;
         connection.own.set(connection.own.get().saturating_sub(self.own));
         if self.shared > 0 {

@@ -20,8 +20,8 @@ use std::time::Duration;
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::{Notify, Socket, spawn, start};
 use halcyon_protocol::{
-    Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
-    Opcode, ReplyTo, Response, Version,
+    Compression, Decoder, Encoder, Error, ErrorKind, Event, EventType, Limits, Notes, Opcode,
+    Packed, ProtocolError, ReplyTo, Response, Version,
 };
 use halcyon_query::Client;
 
@@ -42,6 +42,14 @@ const ANSWER_MIN: usize = 32 << 10;
 const ANSWER_FIRST: usize = 1 << 20;
 /// How often a client that may send no more is looked at again.
 const ROOM_CHECK: Duration = Duration::from_millis(1);
+/// How long a request, or the rest of one, waits for memory.
+const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes that must have come for an incomplete request to count as a step forward: a client that sends it byte by byte is idle.
+const STEP_FORWARD: usize = 4 << 10;
+/// How long a connection may keep memory without a step forward, where memory is short.
+const STALLED: Duration = Duration::from_secs(2);
+/// Unsent bytes from which nothing more is read from a client, where memory is short.
+const UNSENT_SHORT: usize = 64 << 10;
 
 /// The messages that a client can send next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,14 +77,17 @@ pub(crate) struct Connection {
     to_send: Notify,
     /// Wakes the reader: answers were sent, or a request has ended.
     eased: Notify,
-    /// Bytes in the write that is in flight.
+    /// Bytes in the write that is in flight, and of its buffer.
     sending: Cell<usize>,
+    sending_held: Cell<usize>,
     /// Bytes of the largest recent answer.
     large_answer: Cell<usize>,
     in_flight: Cell<usize>,
     /// No more requests are read.
     ended: Cell<bool>,
     broken: Cell<bool>,
+    /// Its next request waits for room.
+    waiting: Cell<bool>,
     last_active: Cell<Instant>,
 }
 
@@ -102,10 +113,12 @@ impl Connection {
             to_send: Notify::default(),
             eased: Notify::default(),
             sending: Cell::new(0),
+            sending_held: Cell::new(0),
             large_answer: Cell::new(ANSWER_FIRST),
             in_flight: Cell::new(0),
             ended: Cell::new(false),
             broken: Cell::new(false),
+            waiting: Cell::new(false),
             last_active: Cell::new(now()),
         }
     }
@@ -120,9 +133,22 @@ impl Connection {
         *self.client.borrow_mut() = Rc::new(Client { keyspace: Some(keyspace.to_owned()), role });
     }
 
-    /// The time since the last read or write.
+    /// The time since the last step forward: a whole request, a part of a large one, a part of an answer that was sent.
     pub(crate) fn idle(&self) -> Duration {
         now() - self.last_active.get()
+    }
+
+    /// Whether it keeps memory without need: its client neither reads its answers nor completes its request.
+    pub(crate) fn is_stalled(&self) -> bool {
+        let waits_for_client =
+            self.unsent() > 0 || self.in_flight.get() == 0 && !self.waiting.get();
+        waits_for_client && self.admitted.keeps_much() && self.idle() > STALLED
+    }
+
+    /// Counts the memory of the answers on their way out.
+    fn count_unsent(&self) {
+        let unsent = self.encoder.borrow().held() + self.sending_held.get();
+        self.admitted.keep_unsent(unsent as u64);
     }
 
     fn unsent(&self) -> usize {
@@ -136,7 +162,9 @@ impl Connection {
         let busy = unsent > 0 || self.in_flight.get() > 0;
         !self.broken.get()
             && busy
-            && (unsent > UNSENT_MAX || unsent.saturating_add(under_way) > ANSWERS_MAX)
+            && (unsent > UNSENT_MAX
+                || unsent.saturating_add(under_way) > ANSWERS_MAX
+                || unsent > UNSENT_SHORT && self.admitted.admission().memory().is_short())
     }
 
     /// Stops reading requests; those in flight are answered.
@@ -156,6 +184,17 @@ impl Connection {
             let bytes = encoder.len().saturating_sub(before);
             let large = self.large_answer.get();
             self.large_answer.set(bytes.max(large - large / 64).max(ANSWER_MIN));
+            drop(encoder);
+            self.count_unsent();
+            self.to_send.notify_one();
+        }
+    }
+
+    fn answer_malformed(&self, shard: &ShardServer, error: &ProtocolError) {
+        shard.figures().protocol_errors.up();
+        if !self.broken.get() {
+            self.encoder.borrow_mut().push_error(error);
+            self.count_unsent();
             self.to_send.notify_one();
         }
     }
@@ -216,17 +255,31 @@ async fn send(connection: Rc<Connection>) {
         }
         let bytes = connection.encoder.borrow_mut().take();
         connection.sending.set(bytes.len());
-        let (outcome, bytes) = connection.socket.write(bytes).await;
+        connection.sending_held.set(bytes.capacity());
+        let written = write(&connection, bytes).await;
         connection.sending.set(0);
-        connection.last_active.set(now());
-        connection.encoder.borrow_mut().reuse(bytes);
+        connection.sending_held.set(0);
         // After an error the client is gone: answers cannot reach it.
-        connection.broken.set(outcome.is_err());
+        connection.broken.set(written.is_none());
+        connection.encoder.borrow_mut().reuse(written.unwrap_or_default());
+        connection.count_unsent();
         connection.eased.notify_one();
         if connection.broken.get() {
             return connection.close();
         }
     }
+}
+
+/// Writes all, part by part; each part is a step forward. `None`: the client has gone.
+async fn write(connection: &Connection, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        let (outcome, back) = connection.socket.write_some(bytes, sent).await;
+        bytes = back;
+        sent += outcome.ok().filter(|part| *part > 0)?;
+        connection.last_active.set(now());
+    }
+    Some(bytes)
 }
 
 async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
@@ -236,6 +289,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
         max_message_size: transport.max_message_size,
     });
     let mut buffer = Vec::with_capacity(READ_MIN);
+    let mut since_step = 0;
     loop {
         let (outcome, read) = connection.socket.read(buffer).await;
         buffer = read;
@@ -243,13 +297,13 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
             return;
         }
         let arrived = now();
-        connection.last_active.set(arrived);
-        decoder.feed(&buffer);
-        let full = buffer.len() == buffer.capacity() && buffer.capacity() < READ_MAX;
-        buffer.clear();
-        if full {
-            buffer.reserve(2 * buffer.capacity());
+        since_step += buffer.len();
+        if since_step >= STEP_FORWARD {
+            since_step = 0;
+            connection.last_active.set(arrived);
         }
+        decoder.feed(&buffer);
+        buffer = fitted(buffer);
         loop {
             while connection.is_full() {
                 connection.eased.notified().await;
@@ -259,21 +313,22 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
                 return;
             }
             match decoder.next() {
-                Ok(Some(envelope)) => {
-                    take_in(shard, connection, &mut decoder, envelope, arrived).await;
+                Ok(Some(packed)) => {
+                    since_step = 0;
+                    connection.last_active.set(arrived);
+                    take_in(shard, connection, &mut decoder, packed, arrived).await;
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    shard.figures().protocol_errors.up();
-                    connection.encoder.borrow_mut().push_error(&error);
-                    connection.to_send.notify_one();
+                    connection.answer_malformed(shard, &error);
                     if error.close {
                         return;
                     }
                 }
             }
         }
-        if !connection.admitted.hold_arriving(decoder.held() as u64) {
+        decoder.rest();
+        if !room_for_the_rest(connection, &decoder, buffer.capacity()).await {
             let peer = connection.peer;
             let why = "its request would take more memory than native_transport_max_request_data_in_flight allows";
             return shard.shared.log.warning(format_args!("{peer} is disconnected: {why}"));
@@ -281,25 +336,61 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
     }
 }
 
+/// The buffer for the next read: larger after one that was full, smaller after one that needed little of it.
+fn fitted(mut buffer: Vec<u8>) -> Vec<u8> {
+    let (used, capacity) = (buffer.len(), buffer.capacity());
+    buffer.clear();
+    if used == capacity && capacity < READ_MAX {
+        buffer.reserve(2 * capacity);
+    } else if used < capacity / 4 && capacity > READ_MIN {
+        buffer.shrink_to(READ_MIN);
+    }
+    buffer
+}
+
+/// Counts an incomplete request. Where it finds no room, the client must wait until others are done; false after a while.
+async fn room_for_the_rest(connection: &Connection, decoder: &Decoder, buffer: usize) -> bool {
+    let (admitted, until) = (&connection.admitted, now() + MEMORY_PATIENCE);
+    let kept = decoder.held() + buffer.saturating_sub(READ_MIN);
+    let incomplete = decoder.incomplete() as u64;
+    loop {
+        if admitted.hold_arriving(incomplete) && admitted.keep_arriving(kept as u64) {
+            return true;
+        }
+        if now() > until || connection.broken.get() {
+            return false;
+        }
+        clock::sleep(10 * ROOM_CHECK).await;
+    }
+}
+
 async fn take_in(
     shard: &Rc<ShardServer>,
     connection: &Rc<Connection>,
     decoder: &mut Decoder,
-    envelope: Envelope,
+    packed: Packed,
     arrived: Instant,
 ) {
-    let to = envelope.reply_to();
+    let to = packed.reply_to();
     connection.entry.count_request();
     shard.figures().requests.up();
-    if let Err(message) = expected(connection.stage.get(), envelope.opcode) {
+    if let Err(message) = expected(connection.stage.get(), packed.opcode()) {
         return connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
     }
     let mut warnings = Vec::new();
-    let permit = match permit(shard, connection, &envelope, &mut warnings).await {
+    connection.waiting.set(true);
+    let permit = permit(shard, connection, &packed, &mut warnings).await;
+    connection.waiting.set(false);
+    let permit = match permit {
         Ok(permit) => permit,
         Err(message) => {
             return connection.answer_error(to, Error::new(ErrorKind::Overloaded, message));
         }
+    };
+    // Not before there is room for what it becomes.
+    let envelope = match packed.open() {
+        Ok(envelope) => envelope,
+        Err(error) => return connection.answer_malformed(shard, &error),
     };
     match envelope.opcode {
         Opcode::Query | Opcode::Execute | Opcode::Batch | Opcode::Prepare => {
@@ -309,8 +400,7 @@ async fn take_in(
             start(Box::pin(async move {
                 shard.figures().waits.record(now() - arrived);
                 let _leaving = InFlight(shard.clone(), connection.clone(), to);
-                session::execute(&shard, &connection, &envelope, warnings, arrived).await;
-                drop(permit);
+                session::execute(&shard, &connection, (&envelope, permit), warnings, arrived).await;
             }));
         }
         Opcode::Startup => {
@@ -356,15 +446,22 @@ fn expected(stage: Stage, opcode: Opcode) -> Result<(), String> {
 async fn permit(
     shard: &ShardServer,
     connection: &Connection,
-    envelope: &Envelope,
+    packed: &Packed,
     warnings: &mut Vec<String>,
 ) -> Result<Permit, String> {
-    let bytes = envelope.body.len() as u64;
+    let bytes = packed.body_len() as u64;
+    let taken = memory_of(packed);
     let (admitted, admission) = (&connection.admitted, connection.admitted.admission());
+    if taken > admission.memory().limit() {
+        return Err(admission.memory().refusal());
+    }
     // What comes before STARTUP is not limited.
     let rate = admission.rate().filter(|_| connection.stage.get() == Stage::Ready);
     if connection.throw_on_overload.get() || shard.shared.transport.throw_on_overload {
-        let permit = admitted.permit_whole(bytes)?;
+        let mut permit = admitted.permit_whole(bytes)?;
+        if !permit.keep(taken) {
+            return Err(admission.memory().refusal());
+        }
         return match rate {
             Some(rate) if !rate.try_reserve() => Err(rate.refusal()),
             _ => Ok(permit),
@@ -377,9 +474,16 @@ async fn permit(
             clock::sleep(wait).await;
         }
     }
+    let mut patience = None;
     loop {
-        if let Some(permit) = admitted.permit(bytes) {
-            return Ok(permit);
+        if let Some(mut permit) = admitted.permit(bytes) {
+            if permit.keep(taken) {
+                return Ok(permit);
+            }
+            // Cassandra's limits let clients wait for each other. Memory may be kept by what will not end soon.
+            if now() > *patience.get_or_insert_with(|| now() + MEMORY_PATIENCE) {
+                return Err(admission.memory().refusal());
+            }
         }
         if warnings.is_empty() {
             warnings.push(admission.bytes_warning());
@@ -387,4 +491,21 @@ async fn permit(
         // Room is made on any shard: looking again costs less than to have every answer wake up others.
         clock::sleep(ROOM_CHECK).await;
     }
+}
+
+/// Memory that a request takes beside what its texts become: its bytes as sent and open, the copy in a mutation and in the commit log's
+/// record, its decoded values, and its task.
+fn memory_of(packed: &Packed) -> u64 {
+    /// The future of a request, and a small answer.
+    const TASK: u64 = 4 << 10;
+    /// Decoded values are some times as large as the smallest ones on the wire; one statement has at most 65,535 of them.
+    const VALUES: u64 = 6;
+    const VALUES_MAX: u64 = 2 << 20;
+    let len = packed.body_len() as u64;
+    let values = match packed.opcode() {
+        Opcode::Query | Opcode::Execute => (VALUES * len).min(VALUES_MAX),
+        Opcode::Batch => VALUES * len + (2 * VALUES * len).min(2 * VALUES_MAX),
+        _ => 0,
+    };
+    TASK + packed.bytes() as u64 + 2 * len + values
 }

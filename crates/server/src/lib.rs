@@ -34,5 +34,5 @@ mod virtual_tables;
 #[cfg(test)]
 mod tests;
 
-pub use log::{Line, Log};
+pub use log::{Level, Line, Log, LogWriter};
 pub use node::{Error, serve, serve_on};

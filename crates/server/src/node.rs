@@ -361,6 +361,7 @@ async fn run_shard(
         }
     };
     spawn(server.clone().replay_late_batches()).detach();
+    spawn(server.clone().shed()).detach();
     if let Some(timeout) = shared.transport.idle_timeout {
         spawn(server.clone().close_idle(timeout)).detach();
     }
@@ -383,7 +384,8 @@ async fn open_shard(
         engine: shard.engine().clone(),
         shared: shared.clone(),
     };
-    let coordinator = Coordinator::new(shard, Rc::new(virtual_tables), shared.limits);
+    let memory = shared.admission.memory().clone();
+    let coordinator = Coordinator::new(shard, Rc::new(virtual_tables), shared.limits, memory);
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
     Ok(server)
 }
@@ -492,8 +494,18 @@ fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant,
         mib(engine.chunk_cache_size),
         mib(engine.key_cache_size),
     ));
+    log.say(format_args!(
+        "memory for connections, requests and answers: {} MiB at most",
+        mib(shared.admission.memory().limit())
+    ));
     log.say(format_args!("data is in {}", settings.data_dir.display()));
     let address = shared.transport.address;
+    if !address.ip().is_loopback() {
+        log.warning(format_args!(
+            "ANYONE WHO REACHES {address} CAN READ AND CHANGE ALL DATA: Halcyon has no authentication and no TLS yet. Let only \
+             trusted machines reach this port (firewall), or listen on a loopback address (rpc_address, --listen)"
+        ));
+    }
     log.say(format_args!(
         "ready after {} ms; connect with: cqlsh {} {}",
         (now() - began).as_millis(),

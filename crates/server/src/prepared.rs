@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use halcyon_query::PreparedStatement;
+use halcyon_query::{PreparedStatement, weight};
 
 pub(crate) type StatementId = [u8; 16];
 
@@ -20,7 +20,7 @@ pub(crate) type StatementId = [u8; 16];
 pub(crate) struct Entry {
     pub(crate) statement: Arc<PreparedStatement>,
     pub(crate) result_metadata_id: [u8; 16],
-    /// Bytes, about.
+    /// Bytes, as `query` weighs them: what the allocator counts, or somewhat more.
     size: u64,
     last_used: AtomicU64,
 }
@@ -31,7 +31,7 @@ impl Entry {
         let result_metadata_id = halcyon_protocol::result_metadata_id(columns);
         let specs =
             statement.variables.specs.len() + statement.columns.as_ref().map_or(0, |c| c.len());
-        let size = 1024 + 4 * statement.text.len() as u64 + 256 * specs as u64;
+        let size = weight::prepared(&statement.text, specs);
         Entry { statement, result_metadata_id, size, last_used: AtomicU64::new(0) }
     }
 }

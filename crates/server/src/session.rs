@@ -14,8 +14,10 @@ use halcyon_protocol::{
 };
 use halcyon_query::{
     BatchEntry, Client, Error as QueryError, Outcome, PreparedStatement, QueryOptions, Result,
+    weight,
 };
 
+use crate::admission::Permit;
 use crate::connection::Connection;
 use crate::prepared::{Entry, StatementId};
 use crate::shard::ShardServer;
@@ -70,7 +72,13 @@ pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envel
             connection.answer(to, &Response::Supported(&options), &Notes::default());
         }
         Request::Register(events) => {
-            connection.events.borrow_mut().extend(events);
+            let mut registered = connection.events.borrow_mut();
+            for event in events {
+                if !registered.contains(&event) {
+                    registered.push(event);
+                }
+            }
+            drop(registered);
             connection.answer(to, &Response::Ready, &Notes::default());
         }
         _ => {
@@ -186,7 +194,7 @@ fn answer_prepared(
 pub(crate) async fn execute(
     shard: &Rc<ShardServer>,
     connection: &Connection,
-    envelope: &Envelope,
+    (envelope, mut permit): (&Envelope, Permit),
     warnings: Vec<String>,
     arrived: Instant,
 ) {
@@ -195,6 +203,10 @@ pub(crate) async fn execute(
         Ok(body) => body,
         Err(error) => return connection.answer_error(to, error.error),
     };
+    if !permit.keep_more(memory_of_texts(&request)) {
+        let error = Error::new(ErrorKind::Overloaded, permit.memory().refusal());
+        return connection.answer_error(to, error);
+    }
     let trace = tracing.then(|| Trace::begin(shard.coordinator.uuids(), connection.peer, &request));
     if let Request::Prepare { text, keyspace } = request {
         let notes = Notes { warnings, ..Notes::default() };
@@ -205,6 +217,9 @@ pub(crate) async fn execute(
     let outcome = run(shard, connection, envelope.version, &request, &mut asked).await;
     let mut notes = Notes { warnings: asked.warnings, ..Notes::default() };
     notes.warnings.extend(warnings);
+    if let Some(detail) = outcome.as_ref().err().and_then(QueryError::detail) {
+        shard.shared.log.error(format_args!("a request of {} failed: {detail}", connection.peer));
+    }
     if let Some(trace) = trace {
         notes.tracing_id = Some(trace.id);
         Box::pin(trace.write(shard, &outcome)).await;
@@ -215,6 +230,24 @@ pub(crate) async fn execute(
     }
     if asked.reads_partitions {
         shard.coordinator.shard().note_read(now() - arrived);
+    }
+}
+
+/// Memory that the statements of a request take while they are parsed and executed. Short ones are part of what every request is
+/// counted with.
+fn memory_of_texts(request: &Request<'_>) -> u64 {
+    const SHORT: usize = 256;
+    let of = |text: &str| if text.len() > SHORT { weight::parsing(text) } else { 0 };
+    match request {
+        Request::Query { text, .. } | Request::Prepare { text, .. } => of(text),
+        Request::Batch { entries, .. } => {
+            let texts = entries.iter().filter_map(|(query, _)| match query {
+                BatchQuery::Text(text) => Some(weight::parsing(text)),
+                BatchQuery::Prepared(_) => None,
+            });
+            texts.fold(0, u64::saturating_add)
+        }
+        _ => 0,
     }
 }
 

@@ -8,7 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_io::{AccessMode, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, clock, spawn};
+use halcyon_io::{
+    AccessMode, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, clock, descriptors, spawn,
+};
 use halcyon_model::request::SchemaChange;
 use halcyon_protocol::{Event, EventType, StatusChange};
 use halcyon_query::{Coordinator, RequestLimits};
@@ -25,6 +27,10 @@ use crate::virtual_tables::Registry;
 
 /// `BatchlogManager.REPLAY_INTERVAL`.
 const BATCH_REPLAY_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a listener waits for descriptors or memory before it looks again.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How often stalled connections are looked for.
+const SHED_PAUSE: Duration = Duration::from_millis(250);
 /// How long a drain waits for clients to read their answers.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -119,21 +125,38 @@ impl ShardServer {
         self.listeners.borrow_mut().push(listener.clone());
         spawn(async move {
             while !self.draining.get() {
+                self.until_there_is_room().await;
                 match listener.accept().await {
                     Ok((socket, peer)) => self.clone().let_in(socket, peer, kind),
                     Err(_) if self.draining.get() => return,
                     Err(error) => {
-                        // Probably out of descriptors: wait instead of spinning.
-                        self.shared
-                            .log
-                            .warning(format_args!("cannot accept a connection: {error}"));
-                        clock::sleep(Duration::from_millis(100)).await;
+                        let log = &self.shared.log;
+                        log.warning(format_args!("cannot accept a connection: {error}"));
+                        clock::sleep(ACCEPT_PAUSE).await;
                     }
                 }
             }
         })
         .detach();
         Ok(())
+    }
+
+    /// Waits until one more connection would find a descriptor that is not of the reserve, and memory.
+    async fn until_there_is_room(&self) {
+        let what = || match (descriptors::are_short(), self.shared.admission.has_room()) {
+            (true, _) => Some("file descriptors are short (ulimit -n, LimitNOFILE=)"),
+            (_, false) => Some(
+                "memory for connections is short (native_transport_max_request_data_in_flight)",
+            ),
+            _ => None,
+        };
+        let Some(short) = what() else { return };
+        let log = &self.shared.log;
+        log.warning(format_args!("shard {} accepts no connections for now: {short}", self.index));
+        while what().is_some() && !self.draining.get() {
+            clock::sleep(ACCEPT_PAUSE).await;
+        }
+        log.say(format_args!("shard {} accepts connections again", self.index));
     }
 
     fn let_in(self: Rc<Self>, socket: Socket, peer: SocketAddr, kind: ListenerKind) {
@@ -175,6 +198,7 @@ impl ShardServer {
         {
             self.shared.log.warning(format_args!("no keepalive for {peer}: {error}"));
         }
+        self.shared.log.debug(format_args!("{peer} is connected to shard {}", self.index));
         let id = self.next_connection.replace(self.next_connection.get() + 1);
         let entry = self.shared.clients.enter(peer);
         self.figures().connections.up();
@@ -184,6 +208,7 @@ impl ShardServer {
             connection::serve(self.clone(), connection).await;
             self.connections.borrow_mut().remove(&id);
             self.shared.clients.leave(peer);
+            self.shared.log.debug(format_args!("{peer} has left"));
             self.figures().connections.down();
             self.left.notify_one();
         })
@@ -199,6 +224,23 @@ impl ShardServer {
                 if connection.idle() > timeout {
                     connection.close();
                 }
+            }
+        }
+    }
+
+    /// While memory is short, closes the connections that keep it without a step forward.
+    pub(crate) async fn shed(self: Rc<Self>) {
+        while !self.draining.get() {
+            clock::sleep(SHED_PAUSE).await;
+            let stalled = |connection: &Rc<Connection>| {
+                self.shared.admission.memory().is_short() && connection.is_stalled()
+            };
+            for connection in self.connections().into_iter().filter(stalled) {
+                self.shared.log.warning(format_args!(
+                    "{} is disconnected: memory is short, and it neither reads its answers nor completes its request",
+                    connection.peer
+                ));
+                connection.close();
             }
         }
     }

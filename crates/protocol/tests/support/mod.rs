@@ -73,7 +73,7 @@ pub(crate) fn replay(name: &str) -> Session {
             client.feed(&bytes)
         }
         loop {
-            let next = if from_client { server.next() } else { client.next() };
+            let next = if from_client { server.next_open() } else { client.next_open() };
             let Some(envelope) = next.expect("valid") else { break };
             session.envelopes.push((side, envelope.clone()));
             if let Some(startup) = startup(&envelope).filter(|_| from_client) {

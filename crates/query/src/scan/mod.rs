@@ -31,7 +31,7 @@ use self::pace::Pace;
 use self::page::Page;
 use self::tombstones::TombstoneGuard;
 use crate::live_rows::{LiveRows, Targets};
-use crate::{Error, Failure, Result};
+use crate::{Error, Failure, Held, Result};
 
 /// Unwanted fragments of a partition that are read before the scan asks for the next partition instead: a seek costs more than a few
 /// fragments.
@@ -108,10 +108,11 @@ impl Scan {
         context: ScanContext,
         page_rows: u32,
         clock_read: (usize, Instant),
+        held: Held,
     ) -> Scan {
         let limits = &context.limits;
         Scan {
-            page: Page::new(&select, page_rows),
+            page: Page::new(&select, page_rows, held),
             clock_read,
             live: LiveRows::new(
                 u32::try_from(context.now_seconds).unwrap_or(0),

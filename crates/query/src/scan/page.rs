@@ -7,10 +7,10 @@ use halcyon_cql::plan::selection::Evaluation;
 use halcyon_model::bytes::Put;
 use halcyon_model::value::{quote_json, to_json_string};
 
-use crate::Result;
+use crate::{Held, Result, SMALL};
 
-/// Bytes after which a page ends early, whatever its number of rows.
-const PAGE_BYTES: usize = 64 << 20;
+/// How often an answer's rows are in memory: here, in the encoder, and compressed or cut into frames.
+const COPIES: u64 = 3;
 
 /// The first allocation: most answers fit.
 const INITIAL_BYTES: usize = 512;
@@ -55,10 +55,13 @@ pub(crate) struct Page {
     /// The page size; `u32::MAX` if the result is not paged.
     rows: u32,
     sorted: Vec<Sortable>,
+    sorted_bytes: u64,
+    /// What the answer is counted with, once it is not small.
+    pub held: Held,
 }
 
 impl Page {
-    pub(super) fn new(select: &BoundSelect, rows: u32) -> Page {
+    pub(super) fn new(select: &BoundSelect, rows: u32, held: Held) -> Page {
         // A sorted result is cut to its limit after it is sorted.
         let sorts = !select.plan.sort.is_empty();
         Page {
@@ -70,6 +73,8 @@ impl Page {
             full: false,
             rows,
             sorted: Vec::new(),
+            sorted_bytes: 0,
+            held,
         }
     }
 
@@ -82,16 +87,33 @@ impl Page {
         } else {
             let bytes = self.content.split_off(start);
             let value = |(fetch, _, _): &(usize, _, _)| on.row.value(*fetch).map(<[u8]>::to_vec);
-            let by = plan.sort.iter().map(value).collect();
+            let by: Vec<_> = plan.sort.iter().map(value).collect();
+            let keys: usize = by.iter().flatten().map(|key| size_of::<Vec<u8>>() + key.len()).sum();
+            self.sorted_bytes += (size_of::<Sortable>() + keys + bytes.capacity()) as u64;
             self.sorted.push((by, bytes));
         }
         for remaining in [&mut self.remaining, &mut self.remaining_in_partition] {
             *remaining = remaining.saturating_sub(1);
         }
+        let is_paged = self.rows != u32::MAX;
         self.full = self.remaining == 0
             || self.count >= self.rows
-            || self.content.len() >= PAGE_BYTES && self.rows != u32::MAX;
-        Ok(())
+            || is_paged && self.content.len() as u64 >= self.held.memory().page_bytes();
+        self.count_bytes(is_paged)
+    }
+
+    /// Counts what the answer has become. Where there is no room, a page that is not large ends with this row; other answers are given up.
+    fn count_bytes(&mut self, is_paged: bool) -> Result<()> {
+        let bytes = self.content.capacity() as u64 + self.sorted_bytes;
+        if bytes <= SMALL || self.held.bytes() >= bytes * COPIES {
+            return Ok(());
+        }
+        let counted = self.held.grow_or_refuse(bytes * COPIES);
+        if counted.is_err() && is_paged && bytes <= 4 * SMALL {
+            self.full = true;
+            return Ok(());
+        }
+        counted
     }
 
     /// Orders all rows of a sorted result, of which at most `limit` stay.

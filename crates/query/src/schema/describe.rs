@@ -72,7 +72,7 @@ pub(super) async fn execute(
         count: u32::try_from(page.len()).unwrap_or(u32::MAX),
         content,
         paging_state,
-        warnings: Vec::new(),
+        ..Rows::default()
     }))
 }
 
@@ -131,13 +131,7 @@ async fn cluster(coordinator: &Coordinator, with_ownership: bool) -> Result<Outc
         columns.push(column("range_ownership", ownership));
         push(&mut content, &ownership_of(value(2), value(3), value(4)));
     }
-    Ok(Outcome::Rows(Rows {
-        columns: Arc::from(columns),
-        count: 1,
-        content,
-        paging_state: None,
-        warnings: Vec::new(),
-    }))
+    Ok(Outcome::Rows(Rows { columns: Arc::from(columns), count: 1, content, ..Rows::default() }))
 }
 
 fn take<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {

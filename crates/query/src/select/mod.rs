@@ -26,7 +26,7 @@ use crate::live_rows::ReadCounts;
 use crate::mutations::MutationStream;
 use crate::paging::PagingState;
 use crate::scan::{ReadLimits, Scan};
-use crate::{Error, Outcome, QueryOptions, Result, Rows};
+use crate::{Error, Held, Outcome, QueryOptions, Result, Rows};
 
 pub(crate) async fn execute_select(
     coordinator: &Coordinator,
@@ -76,12 +76,15 @@ pub(crate) async fn execute_select(
     };
     let context = request.scan_context(options.consistency, read_limits);
     let here = (coordinator.shard().index(), began);
-    let mut scan = Box::new(Scan::new(select, context, page_rows, here));
+    let held = Held::nothing(coordinator.memory());
+    let mut scan = Box::new(Scan::new(select, context, page_rows, here, held));
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);
     }
+    let turn = coordinator.reads().turn().await;
     let read = read(coordinator, scan, state).await;
-    let mut scan = read.map_err(|error| error.of_read(options.consistency))?;
+    drop(turn);
+    let mut scan = read.map_err(|error| error.of_read(options.consistency, &plan.table))?;
     observe(coordinator, &scan, began);
     scan.finish()?;
     Ok(Outcome::Rows(rows(scan, plan, page_rows, whole)))
@@ -136,6 +139,7 @@ fn rows(mut scan: Box<Scan>, plan: &SelectPlan, page_rows: u32, whole: bool) -> 
         count: page.count,
         content: page.content,
         paging_state,
+        held: Some(page.held).filter(|held| held.bytes() > 0),
         warnings,
     }
 }

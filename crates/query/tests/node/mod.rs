@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use halcyon_engine::{Engine, Options, Shard};
 use halcyon_io::{Disk, spawn};
-use halcyon_query::{Coordinator, Error, RequestLimits, VirtualTables};
+use halcyon_query::{Coordinator, Error, RequestLimits, RequestMemory, VirtualTables};
 use halcyon_schema::catalog::Table;
 use halcyon_stream::Mutation;
 
@@ -44,7 +44,12 @@ pub(crate) async fn start_with(
         spawn(inbox.serve(shard.clone())).detach();
         first.get_or_insert(shard);
     }
-    Coordinator::new(first.expect("two"), Rc::new(NoVirtualTables), limits)
+    Coordinator::new(
+        first.expect("two"),
+        Rc::new(NoVirtualTables),
+        limits,
+        RequestMemory::bounded(1 << 30),
+    )
 }
 
 /// In hex, as protocols carry it.

@@ -62,6 +62,8 @@ pub struct Transport {
     pub max_connections_per_ip: Option<usize>,
     pub max_request_data_in_flight: u64,
     pub max_request_data_in_flight_per_ip: u64,
+    /// What connections and requests may take in memory, all together.
+    pub request_memory: u64,
     pub receive_queue_capacity: u64,
     /// `None`: no limit.
     pub max_requests_per_second: Option<u32>,
@@ -285,6 +287,8 @@ impl Values {
             ),
             max_request_data_in_flight: in_flight,
             max_request_data_in_flight_per_ip: in_flight_per_ip,
+            // What is under way takes more than its bytes: values and statements that are parsed, answers that are made.
+            request_memory: in_flight.saturating_mul(2).max(of_memory(5)),
             receive_queue_capacity: self
                 .bytes("native_transport_receive_queue_capacity")?
                 .unwrap_or(1 << 20),

@@ -18,7 +18,7 @@ use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{Compression, Version};
 
 use crate::settings::{Machine, Overrides, Settings};
-use crate::{Error, Line, Log, serve};
+use crate::{Error, Log, serve};
 
 /// Longer than anything takes; a test that waits for it fails.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,8 +45,7 @@ fn settings(directory: &Path, text: &str) -> Settings {
         shards: Some(2),
         ..Overrides::default()
     };
-    let text =
-        format!("commitlog_segment_size: 1MiB\nnative_transport_shard_aware_port: 0\n{text}");
+    let text = format!("commitlog_segment_size: 1MiB\n{text}");
     let machine = Machine { memory: 256 << 20, cores: 2 };
     Settings::load(Some(&text), &overrides, machine).unwrap()
 }
@@ -62,8 +61,7 @@ impl TestNode {
         let said = Arc::<Mutex<Vec<String>>>::default();
         let kept = said.clone();
         let log = Log::new(move |line| {
-            let (Line::Said(text) | Line::Warning(text)) = line;
-            kept.lock().unwrap().push(text);
+            kept.lock().unwrap().push(line.text);
         });
         let (told, ready) = mpsc::channel();
         let (stop, stopped) = futures_channel::oneshot::channel::<()>();

@@ -1,0 +1,231 @@
+//! What the requests and connections of all clients hold in memory: one budget, counted before it is taken.
+//!
+//! 1. Whoever keeps bytes for a client has a [`Held`] with their number, and gives them back by dropping it. It may move between shards.
+//! 2. Counting touches a cache line that all shards share. So small requests are not counted one by one: a connection holds what its usual
+//!    requests take ([`SMALL`]), and more only when it grows.
+//! 3. The last part of the budget is for what is small: large requests and answers cannot take all of it, and other clients are served.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use halcyon_io::Notify;
+
+use crate::{Error, Result};
+
+/// Bytes of a request or an answer that are not counted one by one.
+pub const SMALL: u64 = 16 << 10;
+
+/// The part of the budget that large things leave free: one in so many.
+const KEPT_FOR_SMALL: u64 = 8;
+
+/// What a read takes before its rows are counted: windows of its sources, and a row. So many reads run at once as have room, of half the
+/// budget.
+const READ: u64 = 1 << 20;
+
+/// Some reads always run at once.
+const READS_MIN: u64 = 4;
+
+/// A page ends before its rows are so large a part of the budget.
+const PAGE_SHARE: u64 = 32;
+
+/// No page is larger, whatever the budget.
+const PAGE_MAX: u64 = 64 << 20;
+
+/// The budget.
+#[derive(Debug)]
+pub struct RequestMemory {
+    limit: u64,
+    held: AtomicU64,
+}
+
+/// A part of the budget that is taken.
+#[derive(Debug)]
+pub struct Held {
+    memory: Arc<RequestMemory>,
+    bytes: u64,
+}
+
+impl RequestMemory {
+    pub fn bounded(limit: u64) -> Arc<RequestMemory> {
+        Arc::new(RequestMemory { limit, held: AtomicU64::new(0) })
+    }
+
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    pub fn held(&self) -> u64 {
+        self.held.load(Relaxed)
+    }
+
+    /// Whether so much is taken that clients who keep memory without need should be disconnected.
+    pub fn is_short(&self) -> bool {
+        self.held() > self.limit / 4 * 3
+    }
+
+    /// Bytes after which a page ends, whatever its number of rows.
+    pub(crate) fn page_bytes(&self) -> u64 {
+        (self.limit / PAGE_SHARE).clamp(SMALL, PAGE_MAX)
+    }
+
+    fn for_large(&self) -> u64 {
+        self.limit - self.limit / KEPT_FOR_SMALL
+    }
+
+    fn take(&self, bytes: u64, most: u64) -> bool {
+        let before = self.held.fetch_add(bytes, Relaxed);
+        let fits = before.saturating_add(bytes) <= most;
+        if !fits {
+            self.held.fetch_sub(bytes, Relaxed);
+        }
+        fits
+    }
+
+    /// `OverloadedException`'s text.
+    pub fn refusal(&self) -> String {
+        format!(
+            "Request breached limit on memory of requests in flight. ({}/{} bytes.) Server is currently in an overloaded state and \
+             cannot accept more requests. Ask for smaller pages, or raise native_transport_max_request_data_in_flight.",
+            self.held(),
+            self.limit
+        )
+    }
+}
+
+/// The reads of one shard that run at once. Others wait: a read that waits takes little.
+#[derive(Debug)]
+pub(crate) struct Reads {
+    free: Cell<u64>,
+    freed: Notify,
+}
+
+/// A read that runs.
+pub(crate) struct Turn<'a>(&'a Reads);
+
+impl Reads {
+    pub(crate) fn of_shard(memory: &RequestMemory, shards: usize) -> Reads {
+        let most = memory.limit / 2 / READ / (shards as u64).max(1);
+        Reads { free: Cell::new(most.max(READS_MIN)), freed: Notify::default() }
+    }
+
+    pub(crate) async fn turn(&self) -> Turn<'_> {
+        while self.free.get() == 0 {
+            self.freed.notified().await;
+        }
+        self.free.set(self.free.get() - 1);
+        if self.free.get() > 0 {
+            // Two turns that ended before anyone looked were one notification.
+            self.freed.notify_one();
+        }
+        Turn(self)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.free.set(self.0.free.get() + 1);
+        self.0.freed.notify_one();
+    }
+}
+
+impl Held {
+    /// Nothing, yet.
+    pub fn nothing(memory: &Arc<RequestMemory>) -> Held {
+        Held { memory: memory.clone(), bytes: 0 }
+    }
+
+    /// So many bytes, if there is room for something large.
+    pub fn large(memory: &Arc<RequestMemory>, bytes: u64) -> Option<Held> {
+        let mut held = Held::nothing(memory);
+        held.grow_to(bytes).then_some(held)
+    }
+
+    /// So many bytes, if there is any room.
+    pub fn small(memory: &Arc<RequestMemory>, bytes: u64) -> Option<Held> {
+        memory.take(bytes, memory.limit).then(|| Held { memory: memory.clone(), bytes })
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes more, if there is room for something large; never gives back.
+    pub fn grow_to(&mut self, bytes: u64) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        let fits = more == 0 || self.memory.take(more, self.memory.for_large());
+        if fits {
+            self.bytes += more;
+        }
+        fits
+    }
+
+    /// As `grow_to`, with the part of the budget that is kept for what is small.
+    pub fn grow_small_to(&mut self, bytes: u64) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        let fits = more == 0 || self.memory.take(more, self.memory.limit);
+        if fits {
+            self.bytes += more;
+        }
+        fits
+    }
+
+    /// As `grow_to`; the error is the client's.
+    pub(crate) fn grow_or_refuse(&mut self, bytes: u64) -> Result<()> {
+        match self.grow_to(bytes) {
+            true => Ok(()),
+            false => Err(Error::Overloaded(self.memory.refusal())),
+        }
+    }
+
+    /// Becomes so many bytes, whether there is room or not: what it stands for was counted elsewhere until now, or is gone.
+    pub fn become_bytes(&mut self, bytes: u64) {
+        if bytes >= self.bytes {
+            self.memory.held.fetch_add(bytes - self.bytes, Relaxed);
+        } else {
+            self.memory.held.fetch_sub(self.bytes - bytes, Relaxed);
+        }
+        self.bytes = bytes;
+    }
+
+    pub fn memory(&self) -> &Arc<RequestMemory> {
+        &self.memory
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.become_bytes(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what is large leaves the last part of the budget to what is small, and that all is given back.
+    #[test]
+    fn the_last_part_is_for_what_is_small() {
+        let memory = RequestMemory::bounded(800);
+        let mut large = Held::large(&memory, 600).unwrap();
+        assert!(large.grow_to(700) && !large.grow_to(701));
+        assert!(Held::large(&memory, 1).is_none());
+        let small = Held::small(&memory, 100).unwrap();
+        assert!(Held::small(&memory, 1).is_none());
+        assert_eq!((memory.held(), memory.is_short()), (800, true));
+        drop(small);
+        large.become_bytes(0);
+        assert_eq!((memory.held(), memory.is_short()), (0, false));
+        drop(large);
+        assert_eq!(memory.held(), 0);
+    }
+
+    /// Proves that the refusal is Cassandra's overload error, with the numbers and a cure.
+    #[test]
+    fn the_refusal_names_its_cure() {
+        let mut held = Held::nothing(&RequestMemory::bounded(8));
+        let Err(Error::Overloaded(text)) = held.grow_or_refuse(9) else { panic!("it fits") };
+        assert!(text.contains("(0/8 bytes.)") && text.contains("overloaded state"), "{text}");
+        assert!(text.contains("native_transport_max_request_data_in_flight"), "{text}");
+    }
+}

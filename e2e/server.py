@@ -26,19 +26,21 @@ def free_port():
 class Server:
     """One data directory and the process that serves it, if one runs."""
 
-    def __init__(self, binary, folder, *options):
+    def __init__(self, binary, folder, *options, before=None):
+        """`before` is called in the new process before it becomes the server."""
         self.folder = folder
         self.data = folder / "data"
         self.port = free_port()
         self._binary = binary
         self._options = options
+        self._before = before
         self._process = None
         self._clusters = []
 
     def start(self):
         self.log = (self.folder / "server.log").open("ab")
         command = [self._binary, "serve", "--data-dir", self.data, "--port", str(self.port), *self._options]
-        self._process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
+        self._process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, preexec_fn=self._before)
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
             if self._process.poll() is not None:

@@ -5,9 +5,9 @@ mod support;
 use halcyon_model::request::ColumnSpec;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{
-    BatchKind, BatchQuery, Body, Compression, Consistency, Decoder, Encoder, ErrorKind,
-    MAX_PAYLOAD, Notes, QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Value,
-    Values, Version,
+    BatchKind, BatchQuery, Body, Compression, Consistency, Decoder, Encoder, ErrorKind, Limits,
+    MAX_PAYLOAD, Notes, QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup,
+    Value, Values, Version,
 };
 use support::{Random, limits};
 
@@ -266,5 +266,54 @@ fn lengths_are_not_believed() {
         decoder.feed(&body);
         let error = decoder.next_open().expect_err("no such body");
         assert!(!error.close && error.error.code() == 0x000A);
+    }
+}
+
+/// Proves that a compressed body is not opened before its holder asks for it, who knows its length by then; that a length above the limit is
+/// refused before; and that a length that the bytes cannot become is refused without an allocation.
+#[test]
+fn bodies_are_opened_when_there_is_room() {
+    let mut client = Client::new(Version::V4, Compression::Lz4);
+    client.started();
+    let text = "x".repeat(1_000_000);
+    client.query(5, &text, &QueryParameters::new(Consistency::One));
+    let sent = client.take();
+    assert!(sent.len() < 10_000);
+    let mut decoder = Decoder::new(limits());
+    decoder.start(Version::V4, Compression::Lz4);
+    decoder.feed(&sent);
+    let packed = decoder.next().expect("valid").expect("whole");
+    assert!(packed.body_len() > text.len() && decoder.held() < 2 * sent.len());
+    assert_eq!(packed.bytes(), packed.body_len() + sent.len() - 9);
+    assert_eq!(packed.clone().open().expect("valid").body.len(), packed.body_len());
+    let mut decoder = Decoder::new(Limits { max_message_size: 999_999, ..limits() });
+    decoder.start(Version::V4, Compression::Lz4);
+    decoder.feed(&sent);
+    assert_eq!(decoder.next().expect_err("too long").error.code(), 0x000A);
+    let mut decoder = Decoder::new(limits());
+    decoder.start(Version::V4, Compression::Lz4);
+    decoder.feed(&[4, 1, 0, 9, 5, 0, 0, 0, 6, 0, 0x0F, 0xFF, 0xFF, 0x10, 0x61]);
+    let packed = decoder.next().expect("no more than the limit").expect("whole");
+    assert_eq!(packed.open().expect_err("no such body").error.code(), 0x000A);
+}
+
+/// Proves that who has not started sends little, and that a STARTUP with more options than are kept is refused.
+#[test]
+fn startup_is_bounded() {
+    let mut decoder = Decoder::new(limits());
+    decoder.feed(&[4, 0, 0, 1, 7, 0, 0, 0x50, 0]);
+    decoder.feed(&[0; 0x5000]);
+    let error = decoder.next().expect_err("too large");
+    assert_eq!(error.error.kind, ErrorKind::Invalid);
+    assert!(error.to_string().contains("exceeds maximum allowed length 16384"), "{error}");
+    let options = |count: usize, len: usize| {
+        let version = ("CQL_VERSION".to_owned(), "3.0.0".to_owned());
+        let more = (1..count).map(|n| (format!("OPTION{n}"), "x".repeat(len)));
+        Startup { options: std::iter::once(version).chain(more).collect() }
+    };
+    assert_eq!(options(64, 40).check(Version::V4), Ok(Compression::None));
+    for startup in [options(65, 0), options(2, 4096)] {
+        let message = startup.check(Version::V4).expect_err("too much");
+        assert!(message.contains("allowed: 64 options of 4096 bytes"), "{message}");
     }
 }

@@ -24,7 +24,7 @@ fn rule(path: &str) -> FaultRule {
     }
 }
 
-/// Proves that a read that fails is a ReadFailure, a write that fails a WriteFailure of its type, and that each names the file.
+/// Proves that a read that fails is a ReadFailure, a write that fails a WriteFailure of its type, and that the client is told the table, the operator the file.
 #[test]
 fn reads_and_writes_that_fail() {
     let (disk, sim) = Disk::simulated(1);
@@ -47,8 +47,10 @@ fn reads_and_writes_that_fail() {
         let error = execute(&node, "SELECT v FROM k.t WHERE k = 1").await.expect_err("fails");
         assert_eq!(code(&error), "1300");
         let text = error.to_string();
-        let start = "Operation failed - received 0 responses and 1 failures: UNKNOWN from localhost/127.0.0.1:7000 (";
-        assert!(text.starts_with(start) && text.contains("-Data.db"), "{text}");
+        let expected = "Operation failed - received 0 responses and 1 failures: UNKNOWN from localhost/127.0.0.1:7000 \
+                        (cannot read data of k.t; the log of the server says more)";
+        assert_eq!(text, expected);
+        assert!(error.detail().is_some_and(|detail| detail.contains("-Data.db")), "{error:?}");
 
         sim.clear_faults();
         sim.fail_on(rule("commitlog"));
@@ -61,6 +63,8 @@ fn reads_and_writes_that_fail() {
             let error = execute(&node, text).await.expect_err("fails");
             let Error::WriteFailure { write_type, .. } = &error else { panic!("{error:?}") };
             assert_eq!((*write_type, code(&error)), (expected, "1500"));
+            let text = error.to_string();
+            assert!(!text.contains("commitlog/"), "{text}");
         }
     });
 }

@@ -230,7 +230,7 @@ impl ConnectionPermit {
     pub(crate) fn hold_arriving(&self, bytes: u64) -> bool {
         let bytes = bytes.saturating_sub(ARRIVING_FREE);
         let before = self.arriving.replace(bytes);
-        if bytes == before {
+        if bytes == 0 && before == 0 {
             return true;
         }
         // Wraps if the number has decreased.
@@ -474,11 +474,36 @@ mod tests {
         let (one, two) = (admission.enter(ip(1)).unwrap(), admission.enter(ip(2)).unwrap());
         assert!(one.hold_arriving(ARRIVING_FREE) && one.hold_arriving(ARRIVING_FREE + 2000));
         assert!(two.hold_arriving(ARRIVING_FREE));
+        // However often it is asked.
+        assert!(!two.hold_arriving(ARRIVING_FREE + 1));
         assert!(!two.hold_arriving(ARRIVING_FREE + 1));
         drop(one);
         assert!(two.hold_arriving(ARRIVING_FREE + 2));
         drop(two);
         assert_eq!(admission.arriving.load(Relaxed), 0);
+    }
+
+    /// Proves that a connection takes memory in steps, is refused what does not fit, and gives all of it back.
+    #[test]
+    fn connections_take_memory_and_give_it_back() {
+        let admission = admission("native_transport_max_request_data_in_flight: 1MiB\n");
+        let limit = admission.memory().limit();
+        assert_eq!(limit, (1 << 30) / 5);
+        let connection = admission.enter(ip(1)).unwrap();
+        let mut permit = connection.permit(10).unwrap();
+        assert!(permit.keep(CONNECTION) && !connection.keeps_much());
+        assert!(permit.keep_more(1) && connection.keeps_much());
+        assert!(!permit.keep(limit));
+        connection.keep_unsent(limit);
+        assert!(admission.memory().is_short() && !admission.has_room());
+        assert!(admission.enter(ip(1)).unwrap_err().contains("memory of requests in flight"));
+        assert!(!connection.keep_arriving(1 << 20));
+        connection.keep_unsent(0);
+        assert!(connection.keep_arriving(0));
+        drop(permit);
+        assert_eq!(admission.memory().held(), CONNECTION);
+        drop(connection);
+        assert_eq!(admission.memory().held(), 0);
     }
 
     /// Proves the distances between requests, and that the slots of an idle second can still be taken.

@@ -16,6 +16,7 @@ use halcyon_query::{Client, Error, Outcome, Result};
 use crate::internal;
 use crate::prepared::{Entry, Put, StatementId};
 use crate::shard::ShardServer;
+use crate::trace::without_password;
 
 const INSERT: &str = "INSERT INTO system.prepared_statements (logged_keyspace, prepared_id, query_string) VALUES (?, ?, ?)";
 const DELETE: &str = "DELETE FROM system.prepared_statements WHERE prepared_id = ?";
@@ -35,6 +36,10 @@ pub(crate) fn keep(shard: &Rc<ShardServer>, id: StatementId, entry: Entry) -> Pu
 /// Writes a new statement.
 pub(crate) async fn write(shard: &ShardServer, id: &StatementId, entry: &Entry) {
     let statement = &entry.statement;
+    if without_password(&statement.text) != statement.text {
+        // The table is readable by every client: such a statement is prepared anew after a restart.
+        return;
+    }
     let keyspace = statement.keyspace.as_ref();
     let keyspace = keyspace.map_or(Value::Null, |name| Value::Bytes(name.as_bytes()));
     let values = [keyspace, Value::Bytes(id), Value::Bytes(statement.text.as_bytes())];

@@ -1,5 +1,6 @@
 //! The tracing session of one request: rows of `system_traces`, written before the answer, so that the client finds them.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -42,14 +43,16 @@ impl Trace {
         match request {
             Request::Query { text, parameters } => {
                 trace.request = "Execute CQL3 query";
-                trace.parameters.push(("query", (*text).to_owned()));
-                trace.describe(parameters);
+                let text = without_password(text);
                 trace.events.push((began, format!("Parsing {text}")));
+                trace.parameters.push(("query", text.into_owned()));
+                trace.describe(parameters);
             }
             Request::Prepare { text, .. } => {
                 trace.request = "Preparing CQL3 query";
-                trace.parameters.push(("query", (*text).to_owned()));
+                let text = without_password(text);
                 trace.events.push((began, format!("Parsing {text}")));
+                trace.parameters.push(("query", text.into_owned()));
             }
             Request::Execute { parameters, .. } => {
                 trace.request = "Execute CQL3 prepared query";
@@ -58,7 +61,7 @@ impl Trace {
             Request::Batch { entries, parameters, .. } => {
                 trace.request = "Execute batch of CQL3 queries";
                 if let Some((BatchQuery::Text(text), _)) = entries.first() {
-                    trace.parameters.push(("query", (*text).to_owned()));
+                    trace.parameters.push(("query", without_password(text).into_owned()));
                 }
                 trace.describe(parameters);
             }
@@ -80,7 +83,8 @@ impl Trace {
     pub(crate) async fn write<T>(mut self, shard: &Rc<ShardServer>, outcome: &Result<T>) {
         let done = now();
         if let Err(error) = outcome {
-            self.events.push((done, format!("Request failed: {error}")));
+            let error = error.to_string();
+            self.events.push((done, format!("Request failed: {}", without_password(&error))));
         }
         self.events.push((done, format!("Executed on shard {}", shard.index)));
         let ttl = shard.shared.transport.trace_ttl.as_secs();
@@ -124,6 +128,17 @@ impl Trace {
     }
 }
 
+/// Hides all behind the word, as `PasswordObfuscator` does: traces and stored statements are readable by every client.
+pub(crate) fn without_password(text: &str) -> Cow<'_, str> {
+    const WORD: &str = "password";
+    let found =
+        text.as_bytes().windows(WORD.len()).position(|at| at.eq_ignore_ascii_case(WORD.as_bytes()));
+    match found.and_then(|at| text.get(..at + WORD.len())) {
+        Some(before) => Cow::Owned(format!("{before} *******")),
+        None => Cow::Borrowed(text),
+    }
+}
+
 const INSERT_EVENT: &str = "INSERT INTO system_traces.events (session_id, event_id, activity, source, source_port, \
     source_elapsed, thread) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?";
 const INSERT_SESSION: &str = "INSERT INTO system_traces.sessions (session_id, client, command, coordinator, \
@@ -145,4 +160,17 @@ fn text_map(members: &[(&'static str, String)]) -> Vec<u8> {
         out.extend(text);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a password is hidden however the word is written, and that other texts stay.
+    #[test]
+    fn passwords_are_hidden() {
+        let text = "CREATE ROLE r WITH PassWord = 'hush' AND LOGIN = true";
+        assert_eq!(without_password(text), "CREATE ROLE r WITH PassWord *******");
+        assert_eq!(without_password("SELECT é FROM t"), "SELECT é FROM t");
+    }
 }

@@ -145,7 +145,11 @@ impl Settings {
             transport: values.transport(overrides, machine)?,
             limits: values.limits()?,
             disk: DiskOptions {
-                buffer_budget: values.bytes("io_buffer_budget")?.unwrap_or(64 << 20) as usize,
+                // Enough for compactions beside reads; on a small machine, less.
+                buffer_budget: values
+                    .bytes("io_buffer_budget")?
+                    .unwrap_or_else(|| (machine.memory / 8).clamp(16 << 20, 64 << 20))
+                    as usize,
                 backend: overrides.io_engine.or(values.parsed("io_engine")),
                 ..DiskOptions::default()
             },

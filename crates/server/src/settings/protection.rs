@@ -1,7 +1,8 @@
 //! Settings that protect: obeyed or refused, never ignored.
 //!
 //! A user who sets `cdc_enabled`, a guardrail or TLS relies on it. Cassandra's other settings may mean nothing here; for these
-//! Halcyon does not start, and names them. At values that protect nothing (the defaults, those of a stock cassandra.yaml) they are fine.
+//! Halcyon does not start, and names them. This holds for thresholds that only warn, too, except for `partition_size_warn_threshold` and
+//! `partition_tombstones_warn_threshold`, which the stock files of 4.0 and 4.1 set. At values that protect nothing (the defaults, those of a stock cassandra.yaml) they are fine.
 
 use super::file::Node;
 use super::keys::{Key, Support};
@@ -54,7 +55,12 @@ fn is_on(node: &Node, member: &str) -> bool {
 fn protects(key: &Key, node: &Node) -> bool {
     match node {
         Node::Null => false,
-        Node::Map(_) => is_on(node, "enabled"),
+        Node::Map(members) => {
+            is_on(node, "enabled")
+                || members
+                    .iter()
+                    .any(|(_, node)| matches!(node, Node::Map(_)) && protects(key, node))
+        }
         Node::List(items) => items.iter().any(|item| item.scalar() != Some("")),
         Node::Scalar(text) => match value::boolean(text) {
             Some(value) => Some(value) != key.default.and_then(value::boolean),

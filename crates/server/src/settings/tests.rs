@@ -130,6 +130,11 @@ fn protection_is_obeyed_or_refused() {
         ("allow_filtering_enabled: false\n", "allow_filtering_enabled"),
         ("column_value_size_fail_threshold: 1MiB\n", "column_value_size_fail_threshold"),
         ("table_properties_disallowed: gc_grace_seconds\n", "table_properties_disallowed"),
+        ("page_size_warn_threshold: 100\n", "page_size_warn_threshold"),
+        ("read_consistency_levels_warned: [ANY]\n", "read_consistency_levels_warned"),
+        ("corrupted_tombstone_strategy: exception\n", "corrupted_tombstone_strategy"),
+        ("max_mutation_size: 1MiB\n", "max_mutation_size"),
+        ("startup_checks:\n  check_data_resurrection:\n    enabled: true\n", "startup_checks"),
         ("native_transport_port_ssl: 9142\n", "native_transport_port_ssl"),
         ("audit_logging_options:\n  enabled: true\n", "audit_logging_options"),
         (
@@ -144,7 +149,7 @@ fn protection_is_obeyed_or_refused() {
         let message = load(text).unwrap_err().to_string();
         assert!(message.contains(name), "{text}: {message}");
     }
-    let harmless = "cdc_enabled: false\nincremental_backups: False\ntables_fail_threshold: -1\nallow_filtering_enabled: TRUE\n\
+    let harmless = "page_size_warn_threshold: -1\ncorrupted_tombstone_strategy: disabled\ncdc_enabled: false\nincremental_backups: False\ntables_fail_threshold: -1\nallow_filtering_enabled: TRUE\n\
                     table_properties_disallowed: []\ncolumn_value_size_fail_threshold:\naudit_logging_options:\n  enabled: false\n\
                     client_encryption_options:\n  enabled: false\n  optional: false\n";
     assert!(load(harmless).is_ok());
@@ -195,4 +200,28 @@ fn data_centre_and_rack() {
     assert_eq!(place("endpoint_snitch: SimpleSnitch\n", None), both("datacenter1", "rack1"));
     assert_eq!(place(gossiping, Some(properties)), both("Berlin", "r7"));
     assert!(place(gossiping, None).is_err());
+}
+
+/// Proves that no setting of Cassandra that ends in a threshold is passed over in silence, except for the two that stock files set.
+#[test]
+fn thresholds_are_obeyed_or_refused() {
+    // What they are about does not exist here: indexes, views, streams of other nodes, the JVM's collector, gossip, memtable cleanup.
+    let about_nothing = [
+        "secondary_index",
+        "materialized_view",
+        "sai_",
+        "phi_",
+        "memtable_cleanup",
+        "reject_repair",
+        "dynamic_snitch",
+        "gc_",
+        "queue_max_item_age",
+        "consecutive_message_errors",
+    ];
+    let passed_over = ["partition_size_warn_threshold", "partition_tombstones_warn_threshold"];
+    for key in keys::keys().iter().filter(|key| key.name.contains("_threshold")) {
+        let nothing = about_nothing.iter().any(|part| key.name.contains(part));
+        let ignored = key.support == Support::Meaningless;
+        assert!(!ignored || nothing || passed_over.contains(&key.name), "{}", key.name);
+    }
 }

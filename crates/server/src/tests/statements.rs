@@ -149,10 +149,10 @@ fn prepared_statements_are_bounded() {
     assert!(matches!(peer.execute(&ids[0], &one()), Answer::Error { code: 0x2500, .. }));
     assert!(matches!(peer.execute(&ids[39], &one()), Answer::Rows(_)));
     let began = std::time::Instant::now();
-    while peer.rows("SELECT prepared_id FROM system.prepared_statements").rows.len() > 12 {
+    while peer.rows("SELECT prepared_id FROM system.prepared_statements").rows.len() > 24 {
         assert!(began.elapsed() < super::PATIENCE);
     }
-    peer.client.prepare(2, &format!("SELECT v FROM ks.t /*{}*/", "x".repeat(300 << 10)));
+    peer.client.prepare(2, &format!("SELECT v FROM ks.t /*{}*/", "x".repeat(600 << 10)));
     let (code, message) = peer.error();
     assert_eq!(code, 0x2200);
     assert!(message.starts_with("Prepared statement of size "), "{message}");

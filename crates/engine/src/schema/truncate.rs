@@ -1,6 +1,6 @@
 //! Truncation of a table.
 //!
-//! 1. With `auto_snapshot`, flush the table and take a snapshot.
+//! 1. Flush the table; with `auto_snapshot`, take a snapshot.
 //! 2. On each shard, suspend flushes of the table and drop its memtable. A record in the commit log marks this, because a replay must drop
 //!    the same writes.
 //! 3. Remove the SSTables in one transaction, resume flushes, and record the truncation in `system.local`.
@@ -29,8 +29,10 @@ impl Engine {
         self.health.check()?;
         let store = self.stores.load().get(&table).cloned();
         let store = store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
+        // Without this, a crash on the way would forget the deletions in the memtables and keep the rows on disk. Now all rows go in one
+        // transaction.
+        self.flush(Some(table)).await?;
         if self.options.auto_snapshot {
-            self.flush(Some(table)).await?;
             self.snapshot(&store, "truncated").await?;
         }
         self.clear(table).await?;

@@ -1,4 +1,4 @@
-//! Timestamps of conditional writes, logged batches that fail half-way, and writes of columns that were just added.
+//! Timestamps of conditional writes, logged batches that fail half-way, and writes of columns that were just added or dropped.
 
 mod node;
 
@@ -51,6 +51,35 @@ fn added_columns_take_values_at_once() {
         execute(&node, "ALTER TABLE k.t ADD y int").await.expect("alters");
         execute(&node, "UPDATE k.t SET y = 3 WHERE p = 1").await.expect("writes");
         assert_eq!(content(&node, "SELECT y FROM k.t WHERE p = 1").await, int(3));
+    });
+}
+
+/// Proves that a replay does not bring back cells of a column that was dropped and added again.
+#[test]
+fn dropped_cells_stay_hidden_after_a_replay() {
+    let runtime = SimRuntime::seeded(1);
+    let simulated = runtime.block_on(async {
+        let (disk, simulated) = Disk::simulated(1);
+        let node = node::start_on(disk, |_| ()).await;
+        for text in [
+            KEYSPACE,
+            "CREATE TABLE k.t (p int PRIMARY KEY, v int, x int)",
+            "INSERT INTO k.t (p, v, x) VALUES (1, 1, 2) USING TIMESTAMP 10",
+            "ALTER TABLE k.t DROP x USING TIMESTAMP 20",
+            "ALTER TABLE k.t ADD x int",
+            "UPDATE k.t USING TIMESTAMP 30 SET x = 4 WHERE p = 2",
+        ] {
+            execute(&node, text).await.expect(text);
+        }
+        simulated
+    });
+    simulated.kill();
+    runtime.block_on(async {
+        let disk = Disk::on_simulated(&simulated, DiskOptions::default());
+        let node = node::start_on(disk, |_| ()).await;
+        let null = (-1i32).to_be_bytes();
+        assert_eq!(content(&node, "SELECT x FROM k.t WHERE p = 1").await, null);
+        assert_eq!(content(&node, "SELECT x FROM k.t WHERE p = 2").await, int(4));
     });
 }
 

@@ -300,10 +300,10 @@ fn read_mutation(cursor: &mut Cursor<'_>, table: &Table) -> DecodeResult<Mutatio
         mutation.deletion = read_deletion(cursor, base)?;
     }
     if present & contents::STATIC != 0 {
-        mutation.static_row = read_rows(cursor, layout, Statics::Static, base)?.pop();
+        mutation.static_row = read_rows(cursor, table, Statics::Static, base)?.pop();
     }
     if present & contents::ROWS != 0 {
-        mutation.rows = read_rows(cursor, layout, Statics::Regular, base)?;
+        mutation.rows = read_rows(cursor, table, Statics::Regular, base)?;
     }
     if present & contents::RANGES != 0 {
         for _ in 0..cursor.uvint()? {
@@ -351,20 +351,34 @@ fn check_clustering(
     Err(DecodeError { offset, what: "bytes behind a clustering".to_owned() })
 }
 
+/// The number of a recorded column in the table's layout.
+#[derive(Clone, Copy)]
+struct Place {
+    column: u16,
+    /// What was written at or before this is of a column that was dropped, and has come back since.
+    dropped_at: i64,
+}
+
 /// Decodes rows to the table's current columns.
 fn read_rows(
     cursor: &mut Cursor<'_>,
-    layout: &Layout,
+    table: &Table,
     which: Statics,
     base: i64,
 ) -> DecodeResult<Vec<RowBuf>> {
+    let layout = &table.layout;
     let columns = layout.columns(which);
-    let mut places: Vec<Option<u16>> = Vec::new();
+    let dropped_at = |name: &[u8]| {
+        let dropped = table.schema.dropped.iter().find(|dropped| dropped.name.as_bytes() == name);
+        dropped.map_or(i64::MIN, |dropped| dropped.dropped_time)
+    };
+    let mut places: Vec<Option<Place>> = Vec::new();
     for _ in 0..cursor.uvint()? {
         let complex = cursor.bool()?;
         let name = cursor.vbytes()?;
         let same = |column: &Column| column.name == name && column.is_complex() == complex;
-        places.push(columns.iter().position(same).and_then(|at| u16::try_from(at).ok()));
+        let column = columns.iter().position(same).and_then(|at| u16::try_from(at).ok());
+        places.push(column.map(|column| Place { column, dropped_at: dropped_at(name) }));
     }
     let mut rows = Vec::new();
     for _ in 0..cursor.uvint()? {
@@ -383,13 +397,13 @@ fn read_rows(
     Ok(rows)
 }
 
-fn read_place(cursor: &mut Cursor<'_>, places: &[Option<u16>]) -> DecodeResult<Option<u16>> {
+fn read_place(cursor: &mut Cursor<'_>, places: &[Option<Place>]) -> DecodeResult<Option<Place>> {
     let place = cursor.uvint()?;
     let known = usize::try_from(place).ok().and_then(|place| places.get(place));
     known.copied().ok_or_else(|| cursor.error(format!("column {place} of {}", places.len())))
 }
 
-fn read_row(cursor: &mut Cursor<'_>, places: &[Option<u16>], base: i64) -> DecodeResult<RowBuf> {
+fn read_row(cursor: &mut Cursor<'_>, places: &[Option<Place>], base: i64) -> DecodeResult<RowBuf> {
     let mut row = RowBuf::new();
     row.parts.clustering = row.store(cursor.vbytes()?);
     let flags = cursor.u8()?;
@@ -410,11 +424,11 @@ fn read_row(cursor: &mut Cursor<'_>, places: &[Option<u16>], base: i64) -> Decod
     }
     if flags & row_flags::COMPLEX_DELETIONS != 0 {
         for _ in 0..cursor.uvint()? {
-            let column = read_place(cursor, places)?;
+            let place = read_place(cursor, places)?;
             let time = read_deletion(cursor, base)?;
-            row.parts
-                .complex_deletions
-                .extend(column.map(|column| ComplexDeletion { column, time }));
+            let kept = place.filter(|place| time.marked_for_delete_at > place.dropped_at);
+            let deletion = kept.map(|place| ComplexDeletion { column: place.column, time });
+            row.parts.complex_deletions.extend(deletion);
         }
     }
     for _ in 0..cursor.uvint()? {
@@ -425,12 +439,12 @@ fn read_row(cursor: &mut Cursor<'_>, places: &[Option<u16>], base: i64) -> Decod
 
 fn read_cell(
     cursor: &mut Cursor<'_>,
-    places: &[Option<u16>],
+    places: &[Option<Place>],
     base: i64,
     row: &mut RowBuf,
 ) -> DecodeResult<()> {
     let flags = cursor.u8()?;
-    let column = read_place(cursor, places)?;
+    let place = read_place(cursor, places)?;
     let timestamp = if flags & cell_flags::ROW_TIMESTAMP != 0 {
         row.parts.liveness.timestamp
     } else {
@@ -441,7 +455,9 @@ fn read_cell(
     let local_deletion_time = if has_time { cursor.u32()? } else { NO_DELETION_TIME };
     let path = if flags & cell_flags::PATH != 0 { cursor.vbytes()? } else { &[] };
     let value = cursor.vbytes()?;
-    let Some(column) = column else { return Ok(()) };
+    let Some(Place { column, .. }) = place.filter(|place| timestamp > place.dropped_at) else {
+        return Ok(());
+    };
     let (path, value) = (row.store(path), row.store(value));
     row.parts.cells.push(Cell { column, ttl, timestamp, local_deletion_time, path, value });
     Ok(())

@@ -8,7 +8,10 @@
 
 #![forbid(unsafe_code)]
 
+mod counters;
+mod disturb;
 mod node;
+mod registers;
 mod rows;
 mod run;
 mod session;

@@ -18,8 +18,8 @@ use halcyon_oracle::{bounded, call, repository};
 #[command(
     name = "cargo x",
     about = "The one door for every chore of this repository",
-    after_help = "CI runs `cargo x test`, and that runs format, clippy, `tidy`, the unit tests, each `bench … --tiny` and `e2e`. \
-                  The others are campaigns of their own: `bench` and `fuzz` take minutes to hours, `corpus` rewrites testdata/."
+    after_help = "CI runs `cargo x test`, and that runs format, clippy, `tidy`, the unit tests, each `bench … --tiny`, 20 seeds of `sim`, and `e2e`. \
+                  The others are campaigns of their own: `bench`, `fuzz` and `sim` take minutes to hours, `corpus` rewrites testdata/."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -43,6 +43,13 @@ enum Chore {
     #[command(disable_help_flag = true)]
     Bench {
         /// What the program `halcyon-bench` is told
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// A whole node under simulation, once for each seed: `cargo x sim 1 2 3`, `cargo x sim --campaign`
+    #[command(disable_help_flag = true)]
+    Sim {
+        /// What the program `halcyon-sim` is told
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -124,7 +131,8 @@ impl Tool {
 fn main() -> ExitCode {
     let done = match Arguments::parse().chore {
         Chore::Oracle(verb) => run_oracle(verb),
-        Chore::Bench { arguments } => bench(&arguments),
+        Chore::Bench { arguments } => program("halcyon-bench", &arguments),
+        Chore::Sim { arguments } => program("halcyon-sim", &arguments),
         Chore::Corpus(arguments) => corpus::run(&arguments),
         Chore::Test { no_oracle } => return suite::run(!no_oracle),
         Chore::E2e(arguments) => e2e::run(&arguments),
@@ -141,9 +149,9 @@ fn main() -> ExitCode {
 }
 
 /// A program of its own, so that no other chore has to compile it.
-fn bench(arguments: &[String]) -> Result<()> {
+fn program(package: &str, arguments: &[String]) -> Result<()> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["run", "--quiet", "--package", "halcyon-bench", "--"]);
+    cargo.args(["run", "--quiet", "--package", package, "--"]);
     call(cargo.args(arguments).current_dir(repository()))
 }
 

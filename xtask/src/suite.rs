@@ -11,6 +11,7 @@ use std::time::Instant;
 use crate::{Result, bounded, needs, repository, tidy};
 
 const STEP_MINUTES: u32 = 20;
+const SIM_SEEDS: &str = "20";
 
 #[derive(Default)]
 struct Tally {
@@ -40,6 +41,9 @@ pub(crate) fn run(oracle: bool) -> ExitCode {
         tiny.args([experiment, "--tiny"]).current_dir(repository());
         tally.step(&format!("bench {experiment}"), &mut tiny);
     }
+    let mut sim = bounded(STEP_MINUTES, crate::e2e::built("halcyon-sim"));
+    sim.args(["--campaign", "--seeds", SIM_SEEDS]).current_dir(repository());
+    tally.step("sim", &mut sim);
     match crate::e2e::pytest(oracle, &[]) {
         Ok(mut pytest) => tally.step("e2e", &mut pytest),
         Err(error) => tally.check("e2e", Err(error)),

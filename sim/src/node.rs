@@ -33,7 +33,8 @@ pub(crate) fn settings(random: &mut Random) -> Result<Settings, String> {
     yaml += choose(random, &["", "", "commitlog_sync: group\ncommitlog_sync_group_window: 5ms\n"]);
     let compression = "commitlog_compression:\n  - class_name: LZ4Compressor\n";
     yaml += choose(random, &["", compression]);
-    yaml += choose(random, &["", "sstable:\n  selected_format: bti\n"]);
+    let bti = "storage_compatibility_mode: NONE\nsstable:\n  selected_format: bti\n";
+    yaml += choose(random, &["", "storage_compatibility_mode: NONE\n", bti]);
     yaml += choose(random, &["", "uuid_sstable_identifiers_enabled: false\n"]);
     let policy = choose(random, &["stop", "stop_paranoid", "best_effort", "ignore", "die"]);
     yaml += &format!("disk_failure_policy: {policy}\n");

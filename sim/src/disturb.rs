@@ -15,7 +15,7 @@ const SLOW_MAX_MS: u64 = 20;
 /// Sets the calendar forward or back.
 pub(crate) fn step_clock(world: &World, random: &mut Random) {
     let micros = random.below(STEP_MAX_SECONDS * 1_000_000) as i64;
-    let micros = if random.chance(1, 2) { micros } else { -micros };
+    let micros = if world.clock_back && random.chance(1, 2) { -micros } else { micros };
     world.note(format_args!("the clock steps by {micros} µs"));
     world.count(|counts| counts.clock_steps += 1);
     // What has expired by the time before the step stays expired.

@@ -37,6 +37,9 @@ struct Arguments {
     /// A campaign's first seed
     #[arg(long, default_value_t = 1)]
     from: u64,
+    /// Set the calendar back too, not only forward
+    #[arg(long)]
+    clock_back: bool,
     /// How many of the last events of a failed seed to show
     #[arg(long, default_value_t = 60)]
     events: usize,
@@ -55,7 +58,7 @@ fn main() -> ExitCode {
         bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
     }
     for seed in seeds {
-        let outcome = run(seed);
+        let outcome = run(seed, arguments.clock_back);
         total.add(&outcome.counts);
         if outcome.failure.is_some() {
             failed.push(seed);

@@ -69,6 +69,8 @@ pub(crate) fn keep(log: &NodeLog, line: String) {
 }
 
 pub(crate) struct World {
+    /// Whether the calendar is set back too.
+    pub(crate) clock_back: bool,
     pub(crate) runtime: SimRuntime,
     pub(crate) disk: SimDisk,
     random: RefCell<Random>,
@@ -84,8 +86,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, runtime: SimRuntime, disk: SimDisk) -> World {
+    pub(crate) fn new(seed: u64, clock_back: bool, runtime: SimRuntime, disk: SimDisk) -> World {
         World {
+            clock_back,
             runtime,
             disk,
             random: RefCell::new(Random::seeded(seed ^ 0x6f70_6572_6174_6f72)),

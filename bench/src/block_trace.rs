@@ -13,9 +13,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use halcyon_oracle::Result;
+
 use super::histogram::ByKind;
 use super::machine::Device;
-use crate::Result;
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 const O_NONBLOCK: i32 = 0o4000;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::Result;
+use halcyon_oracle::Result;
 
 pub(super) struct Cage {
     folder: PathBuf,

@@ -5,13 +5,11 @@
 //! 3. The servers: single-row inserts, so many in flight, `batch`, `group`, `periodic`; one server at a time, Halcyon and Cassandra in
 //!    turn.
 
-use halcyon_oracle::Version;
+use halcyon_oracle::{Result, Version};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::Result;
-use crate::experiments::Listed;
-use crate::invocation::{Experiment, Invocation};
+use crate::invocation::{Experiment, Invocation, Listed};
 use crate::load::{Load, Request, Table};
 use crate::page::Page;
 use crate::record::{Contender, Measurements, Record, Target};

@@ -4,10 +4,9 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
+use halcyon_oracle::Result;
 use halcyon_protocol::client::{Answer, Client, Page};
 use halcyon_protocol::{Compression, Consistency, QueryParameters, Version};
-
-use crate::Result;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 

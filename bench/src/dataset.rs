@@ -11,10 +11,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use halcyon_oracle::Result;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Result;
 use crate::invocation::Invocation;
 use crate::machine::files_below;
 

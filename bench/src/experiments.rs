@@ -5,26 +5,16 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
 
-use halcyon_oracle::repository;
+use halcyon_oracle::{Result, repository};
 
-use crate::invocation::Experiment;
-use crate::page::{Files, Page};
+use crate::invocation::{Experiment, Listed, write_page};
 use crate::record::Record;
 use crate::{
-    Result, clients, commit_log, compaction, messaging, node, read_amplification, under_compaction,
+    clients, commit_log, compaction, messaging, node, read_amplification, under_compaction,
 };
 
 const DOCUMENT: &str = "docs/experiments.md";
-
-/// What is known of an experiment without its arguments.
-pub(crate) struct Listed {
-    /// As `cargo x bench` is told it, and its folder.
-    pub(crate) name: &'static str,
-    pub(crate) asks: &'static str,
-    pub(crate) page: fn(&mut Record) -> Result<Page>,
-}
 
 /// In the order of the document.
 const EXPERIMENTS: [Listed; 7] = [
@@ -38,25 +28,6 @@ const EXPERIMENTS: [Listed; 7] = [
 ];
 
 const INTRO: &str = include_str!("../experiments.md");
-
-/// The targets become a part of the record, for programs that read it.
-fn files(experiment: &Listed, record: &mut Record) -> Result<Files> {
-    let mut scratch = record.clone();
-    let page = (experiment.page)(&mut scratch)?;
-    record.targets.clone_from(&page.targets);
-    page.files(scratch)
-}
-
-/// Writes a record, and what is made of it.
-pub(crate) fn write_page(experiment: &Listed, record: &mut Record, out: &Path) -> Result<()> {
-    let Files { text, plots } = files(experiment, record)?;
-    fs::write(out.join("records.json"), format!("{:#}\n", serde_json::to_value(&record)?))?;
-    fs::write(out.join("README.md"), text)?;
-    for (name, plot) in &plots {
-        fs::write(out.join(name), plot)?;
-    }
-    Ok(())
-}
 
 /// Makes all pages again, and the document.
 pub(crate) fn report() -> Result<()> {
@@ -119,6 +90,8 @@ fn pointed(line: &str, folder: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::invocation::files;
+    use crate::page::Files;
 
     #[test]
     fn a_page_becomes_a_chapter() {

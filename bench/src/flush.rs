@@ -10,9 +10,10 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use halcyon_oracle::Result;
+
 use super::latency::{Latencies, nanos_since};
 use super::record::{Contender, Measurements, Record, Target};
-use crate::Result;
 
 const BLOCK: usize = 4096;
 const FILE: usize = 32 << 20;
@@ -34,7 +35,7 @@ pub(super) fn measure(record: &mut Record, folder: &Path, time: Duration) -> Res
     });
     let _ = fs::remove_file(&path);
     for (mode, all) in measured.map_err(|e| format!("{}: {e}", path.display()))? {
-        let figures = Measurements::default().latencies("", &all);
+        let figures = Measurements::default().fields("", &all);
         record.add(HEADING, &Contender::new("device", mode), figures);
     }
     Ok(())

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use halcyon_oracle::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::connection::{Connection, bigint};
 
 /// Histograms by what they are of: a purpose, a kind of request.

@@ -1,17 +1,23 @@
 //! One invocation of an experiment: its folders, and its record, which is written after every step.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use halcyon_oracle::repository;
+use halcyon_oracle::{Result, repository};
 use serde::Serialize;
 
-use crate::Result;
-use crate::experiments::{Listed, write_page};
 use crate::machine::drop_page_cache;
-use crate::page::Page;
+use crate::page::{Files, Page};
 use crate::programs::Programs;
 use crate::record::Record;
+
+/// What is known of an experiment without its arguments.
+pub(crate) struct Listed {
+    /// As `cargo x bench` is told it, and its folder.
+    pub(crate) name: &'static str,
+    pub(crate) asks: &'static str,
+    pub(crate) page: fn(&mut Record) -> Result<Page>,
+}
 
 /// An experiment, by its arguments.
 pub(crate) trait Experiment: clap::Args + Serialize {
@@ -141,4 +147,23 @@ impl Invocation {
     pub(crate) fn write(&mut self) -> Result<()> {
         write_page(&self.experiment, &mut self.record, &self.out)
     }
+}
+
+/// The targets become a part of the record, for programs that read it.
+pub(crate) fn files(experiment: &Listed, record: &mut Record) -> Result<Files> {
+    let mut scratch = record.clone();
+    let page = (experiment.page)(&mut scratch)?;
+    record.targets.clone_from(&page.targets);
+    page.files(scratch)
+}
+
+/// Writes a record, and what is made of it.
+pub(crate) fn write_page(experiment: &Listed, record: &mut Record, out: &Path) -> Result<()> {
+    let Files { text, plots } = files(experiment, record)?;
+    fs::write(out.join("records.json"), format!("{:#}\n", serde_json::to_value(&record)?))?;
+    fs::write(out.join("README.md"), text)?;
+    for (name, plot) in &plots {
+        fs::write(out.join(name), plot)?;
+    }
+    Ok(())
 }

@@ -3,8 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use crate::Result;
-use halcyon_oracle::Oracle;
+use halcyon_oracle::{Oracle, Result};
 
 pub(super) struct Jmx {
     child: Child,

@@ -1,17 +1,39 @@
-//! Quantiles.
+//! What became of single requests, and quantiles.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::paced::Sample;
+use serde::Serialize;
 
-/// In microseconds.
-#[derive(Clone, Copy, Default, Debug, PartialEq)]
+/// One request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// When it was due, after the start.
+    pub(super) due: Duration,
+    pub(super) nanos: u64,
+    pub(super) class: u8,
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    Rows,
+    Empty,
+    Failed,
+}
+
+/// In microseconds, as records call them.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Serialize)]
 pub(super) struct Latencies {
     pub(super) count: u64,
+    #[serde(rename = "mean_us")]
     pub(super) mean: f64,
+    #[serde(rename = "p50_us")]
     pub(super) p50: f64,
+    #[serde(rename = "p99_us")]
     pub(super) p99: f64,
+    #[serde(rename = "p99.9_us")]
     pub(super) p999: f64,
+    #[serde(rename = "max_us")]
     pub(super) max: f64,
 }
 

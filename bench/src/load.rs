@@ -12,11 +12,11 @@
 use std::time::{Duration, Instant};
 
 use halcyon_model::token::murmur3_token;
+use halcyon_oracle::Result;
 use halcyon_protocol::client::Answer;
 use halcyon_protocol::{Consistency, QueryParameters, Value, Values};
 
 use super::latency::{Latencies, nanos_since};
-use crate::Result;
 use crate::connection::Connection;
 use crate::process::CpuOf;
 use crate::record::Measurements;
@@ -99,15 +99,11 @@ pub(super) struct Completed {
 }
 
 impl Completed {
-    pub(super) fn rate(&self) -> f64 {
-        self.operations as f64 / self.seconds.max(1e-9)
-    }
-
     pub(super) fn figures(&self, server_cpu_seconds: f64) -> Measurements {
         let by_operation = |seconds: f64| 1e6 * seconds / self.operations.max(1) as f64;
         Measurements::default()
-            .with("per_second", self.rate())
-            .latencies("", &self.latencies)
+            .with("per_second", self.operations as f64 / self.seconds.max(1e-9))
+            .fields("", &self.latencies)
             .with("server_cpu_us", by_operation(server_cpu_seconds))
             .with("client_cpu_us", by_operation(self.client_cpu_seconds))
             .with("seconds", self.seconds)

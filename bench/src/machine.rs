@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use halcyon_oracle::{Result, repository};
+use serde::Serialize;
 use serde_json::{Value, json};
-
-use crate::{Result, repository};
 
 /// Lines of /proc/meminfo, in KiB.
 pub(super) fn meminfo() -> BTreeMap<String, u64> {
@@ -24,20 +24,6 @@ pub(super) fn meminfo() -> BTreeMap<String, u64> {
 pub(super) struct Device {
     pub(super) major: u64,
     pub(super) minor: u64,
-}
-
-/// Of a block device since the machine's start, as `/sys/dev/block/*/stat` counts.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct DeviceCounters {
-    pub(super) reads: u64,
-    pub(super) bytes_read: u64,
-    /// Of all reads together, in the queue and at the device.
-    pub(super) read_ms: u64,
-    pub(super) writes: u64,
-    pub(super) bytes_written: u64,
-    pub(super) write_ms: u64,
-    /// In which anything was under way.
-    pub(super) busy_ms: u64,
 }
 
 impl Device {
@@ -59,37 +45,41 @@ impl Device {
         Ok(found.ok_or_else(|| format!("{}: no settings", device.display()))?)
     }
 
-    /// Zero for what is no block device, such as a tmpfs or an overlay.
-    pub(super) fn counters(&self) -> DeviceCounters {
+    /// `device_reads` and the like, as `/sys/dev/block/*/stat` counts them; the times are of all requests together, but for the one in
+    /// which anything was under way. Zero for what is no block device, such as a tmpfs or an overlay.
+    pub(super) fn counters(&self) -> Counters {
         const SECTOR: u64 = 512;
+        const FIELDS: [(usize, &str, u64); 7] = [
+            (0, "device_reads", 1),
+            (2, "device_bytes_read", SECTOR),
+            (3, "device_read_ms", 1),
+            (4, "device_writes", 1),
+            (6, "device_bytes_written", SECTOR),
+            (7, "device_write_ms", 1),
+            (9, "device_busy_ms", 1),
+        ];
         let path = format!("/sys/dev/block/{}:{}/stat", self.major, self.minor);
         let text = fs::read_to_string(path).unwrap_or_default();
-        let fields: Vec<u64> =
-            text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
-        let field = |at: usize| fields.get(at).copied().unwrap_or(0);
-        DeviceCounters {
-            reads: field(0),
-            bytes_read: field(2) * SECTOR,
-            read_ms: field(3),
-            writes: field(4),
-            bytes_written: field(6) * SECTOR,
-            write_ms: field(7),
-            busy_ms: field(9),
-        }
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        let field = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+        let named = FIELDS.map(|(at, name, unit)| (name.to_owned(), unit * field(at).unwrap_or(0)));
+        Counters(named.into())
     }
 }
 
-impl DeviceCounters {
-    pub(super) fn since(self, before: DeviceCounters) -> DeviceCounters {
-        DeviceCounters {
-            reads: self.reads - before.reads,
-            bytes_read: self.bytes_read - before.bytes_read,
-            read_ms: self.read_ms - before.read_ms,
-            writes: self.writes - before.writes,
-            bytes_written: self.bytes_written - before.bytes_written,
-            write_ms: self.write_ms - before.write_ms,
-            busy_ms: self.busy_ms - before.busy_ms,
-        }
+/// Counters by name, as the kernel has them since its start.
+#[derive(Clone, Default, Serialize)]
+pub(super) struct Counters(pub(super) BTreeMap<String, u64>);
+
+impl Counters {
+    pub(super) fn since(&self, before: &Counters) -> Counters {
+        let after = self.0.iter();
+        let grown = after.map(|(name, now)| (name.clone(), now.saturating_sub(before.of(name))));
+        Counters(grown.collect())
+    }
+
+    pub(super) fn of(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `clients/` | E5: durable writes by clients |
 //! | `messaging/` | E6: a message store over time |
 //! | `experiments.rs`, `invocation.rs` | the list of experiments; one run of one |
-//! | `record.rs`, `page.rs`, `plot.rs` | what was measured; its page; its plots |
+//! | `record.rs`, `page.rs`, `column.rs`, `plot.rs` | what was measured; its page; a figure on it; its plots |
 //! | `programs.rs`, `server.rs`, `jmx.rs` | Halcyon's programs in release; the servers; what Cassandra is told by JMX |
 //! | `cage.rs` | a memory cgroup |
 //! | `dataset.rs`, `restore.rs` | SSTables that all contenders are given, and how Cassandra gets them |
@@ -24,6 +24,7 @@
 mod block_trace;
 mod cage;
 mod clients;
+mod column;
 mod commit_log;
 mod compaction;
 mod connection;
@@ -55,7 +56,6 @@ mod under_compaction;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use halcyon_oracle::{Result, call, repository};
 use invocation::Asked;
 
 #[derive(Parser)]

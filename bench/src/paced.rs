@@ -21,13 +21,14 @@ use std::sync::atomic::{
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use halcyon_oracle::Result;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{Compression, Consistency, QueryParameters, Value, Values, Version};
 
 use super::connection::Connection;
+use super::latency::{Outcome, Sample};
 use super::load::open_on_shard;
 use super::process::{own_thread_cpu, run_first};
-use crate::Result;
 
 const CONNECTIONS: usize = 2;
 /// Streams of a connection.
@@ -45,22 +46,6 @@ pub(super) trait Requests: Send + 'static {
 
     /// The next request: its class and its values.
     fn next(&mut self) -> (usize, Vec<Vec<u8>>);
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    /// When it was due, after the start.
-    pub(super) due: Duration,
-    pub(super) nanos: u64,
-    pub(super) class: u8,
-    pub(super) outcome: Outcome,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Outcome {
-    Rows,
-    Empty,
-    Failed,
 }
 
 /// Everything that a loop has asked.

@@ -10,13 +10,13 @@
 //!
 //! Every label gets the room that its letters take by a generous estimate: the reader's font is not known here.
 
+use halcyon_oracle::Result;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::Result;
-use crate::page::{Bounds, Column};
+use crate::column::{Bounds, Column};
 use crate::record::Record;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;

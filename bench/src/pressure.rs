@@ -1,17 +1,8 @@
 //! How much the machine stood in its own way: stalls that the kernel accounts (PSI), and its work to find free pages.
 
-use std::collections::BTreeMap;
 use std::fs;
 
-use super::record::Measurements;
-
-/// Counters of the whole machine, since its start.
-#[derive(Clone, Default)]
-pub(super) struct Pressure {
-    /// `io some` and the like, in µs.
-    stalls: BTreeMap<String, u64>,
-    pages: BTreeMap<&'static str, u64>,
-}
+use super::machine::Counters;
 
 /// In /proc/vmstat. Reclaim inside a cgroup is counted by the `_file` and `_anon` sums only.
 const PAGES: [&str; 8] = [
@@ -25,42 +16,21 @@ const PAGES: [&str; 8] = [
     "workingset_refault_file",
 ];
 
-impl Pressure {
-    pub(super) fn now() -> Pressure {
-        let mut stalls = BTreeMap::new();
-        for resource in ["cpu", "io", "memory"] {
-            let text = fs::read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
-            for (kind, micros) in text.lines().filter_map(total) {
-                stalls.insert(format!("{resource} {kind}"), micros);
-            }
-        }
-        let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
-        let lines: BTreeMap<&str, u64> = text
-            .lines()
-            .filter_map(|line| line.split_once(' '))
-            .filter_map(|(name, number)| Some((name, number.parse().ok()?)))
-            .collect();
-        let pages = PAGES.into_iter().filter_map(|name| Some((name, *lines.get(name)?)));
-        Pressure { stalls, pages: pages.collect() }
+/// Since the machine's start: µs in which some task (`some`) or all (`full`) waited for `cpu`, `io` or `memory`, where the kernel counts
+/// them; and pages.
+pub(super) fn counters() -> Counters {
+    let mut counters = Counters::default();
+    for resource in ["cpu", "io", "memory"] {
+        let text = fs::read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
+        let stalls = text.lines().filter_map(total);
+        counters.0.extend(stalls.map(|(kind, us)| (format!("stalled_us {resource} {kind}"), us)));
     }
-
-    pub(super) fn since(&self, before: &Pressure) -> Pressure {
-        let less = |now: u64, before: Option<&u64>| now.saturating_sub(*before.unwrap_or(&0));
-        let stalls = self.stalls.iter();
-        let pages = self.pages.iter();
-        Pressure {
-            stalls: stalls.map(|(n, v)| (n.clone(), less(*v, before.stalls.get(n)))).collect(),
-            pages: pages.map(|(n, v)| (*n, less(*v, before.pages.get(n)))).collect(),
-        }
-    }
-
-    /// µs in which some task (`some`) or all (`full`) waited for `cpu`, `io` or `memory`, where the kernel counts them; and pages.
-    pub(super) fn figures(&self, to: Measurements) -> Measurements {
-        let stalls =
-            self.stalls.iter().map(|(what, micros)| (format!("stalled_us {what}"), micros));
-        let pages = self.pages.iter().map(|(name, count)| (format!("pages {name}"), count));
-        stalls.chain(pages).fold(to, |to, (name, value)| to.with(&name, *value as f64))
-    }
+    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    let known = lines.filter(|(name, _)| PAGES.contains(name));
+    let pages = known.filter_map(|(name, n)| Some((format!("pages {name}"), n.parse().ok()?)));
+    counters.0.extend(pages);
+    counters
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=768103`

@@ -14,8 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use super::machine::{Device, DeviceCounters, meminfo};
-use crate::{Result, call};
+use halcyon_oracle::{Result, call};
+use serde::Serialize;
+
+use super::machine::{Counters, Device, meminfo};
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// At one that serves: looking takes a tenth of a millisecond, which somebody's request may wait for.
@@ -23,19 +25,22 @@ const LOOK_AT_SERVER_EVERY: Duration = Duration::from_millis(100);
 /// A JVM has a hundred threads: they are looked at less often.
 const LOOKS_PER_LOOK_AT_THREADS: u32 = 10;
 
-/// What was measured, in seconds and bytes.
-#[derive(Clone, Default)]
+/// What was measured, in seconds and bytes, as records call it.
+#[derive(Serialize)]
 pub(super) struct Cost {
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
-    pub(super) peak_memory: u64,
-    pub(super) device: DeviceCounters,
+    pub(super) peak_memory_bytes: u64,
     /// Growth of the machine's page cache at its highest, and at the end.
-    pub(super) cache_peak: i64,
-    pub(super) cache_after: i64,
-    pub(super) active_file_after: i64,
-    pub(super) dirty_peak: i64,
+    page_cache_growth_peak_bytes: i64,
+    page_cache_growth_bytes: i64,
+    active_file_growth_bytes: i64,
+    dirty_peak_bytes: i64,
+    /// What passed the device.
+    #[serde(flatten)]
+    device: Counters,
     /// CPU seconds of the threads that had most: what the work waits for is a thread as busy as the clock.
+    #[serde(skip)]
     pub(super) threads: Vec<(String, f64)>,
 }
 
@@ -115,30 +120,17 @@ pub(super) struct Watch {
     device: Device,
     began: Instant,
     cpu_before: f64,
-    device_before: DeviceCounters,
-    cache_before: PageCache,
+    device_before: Counters,
+    cache_before: [u64; 3],
     done: Arc<AtomicBool>,
     looking: JoinHandle<Peaks>,
 }
 
-/// Bytes.
-#[derive(Clone, Copy)]
-struct PageCache {
-    cached: u64,
-    active_file: u64,
-    dirty: u64,
-}
-
-impl PageCache {
-    fn now() -> PageCache {
-        let lines = meminfo();
-        let bytes = |name: &str| lines.get(name).copied().unwrap_or(0) * 1024;
-        PageCache {
-            cached: bytes("Cached"),
-            active_file: bytes("Active(file)"),
-            dirty: bytes("Dirty") + bytes("Writeback"),
-        }
-    }
+/// Bytes that are cached, of these in active lists, and not yet written.
+fn page_cache() -> [u64; 3] {
+    let lines = meminfo();
+    let bytes = |name: &str| lines.get(name).copied().unwrap_or(0) * 1024;
+    [bytes("Cached"), bytes("Active(file)"), bytes("Dirty") + bytes("Writeback")]
 }
 
 impl Watch {
@@ -169,7 +161,7 @@ impl Watch {
             cpu_of,
             device_before: device.counters(),
             device,
-            cache_before: PageCache::now(),
+            cache_before: page_cache(),
             done,
             looking,
             cpu_before: cpu_of.seconds(),
@@ -180,21 +172,21 @@ impl Watch {
     pub(super) fn stop(self) -> Result<Cost> {
         let seconds = self.began.elapsed().as_secs_f64();
         let cpu_seconds = self.cpu_of.seconds() - self.cpu_before;
-        let after = PageCache::now();
-        let device = self.device.counters().since(self.device_before);
+        let [cached, active, _] = page_cache();
+        let device = self.device.counters().since(&self.device_before);
         self.done.store(true, Ordering::Relaxed);
         let peaks = self.looking.join().map_err(|_| "the watching thread panicked")?;
-        let before = self.cache_before;
+        let [cached_before, active_before, dirty_before] = self.cache_before;
         let growth = |after: u64, before: u64| after as i64 - before as i64;
         Ok(Cost {
             seconds,
             cpu_seconds,
-            peak_memory: peaks.memory,
+            peak_memory_bytes: peaks.memory,
             device,
-            cache_peak: growth(peaks.cache.max(after.cached), before.cached),
-            cache_after: growth(after.cached, before.cached),
-            active_file_after: growth(after.active_file, before.active_file),
-            dirty_peak: growth(peaks.dirty, before.dirty),
+            page_cache_growth_peak_bytes: growth(peaks.cache.max(cached), cached_before),
+            page_cache_growth_bytes: growth(cached, cached_before),
+            active_file_growth_bytes: growth(active, active_before),
+            dirty_peak_bytes: growth(peaks.dirty, dirty_before),
             threads: peaks.threads,
         })
     }
@@ -207,9 +199,9 @@ fn look(pid: u32, every: Duration, done: &AtomicBool) -> Peaks {
     let mut looks = 0u32;
     while !done.load(Ordering::Relaxed) {
         peaks.memory = peaks.memory.max(high_water_mark(pid));
-        let cache = PageCache::now();
-        peaks.cache = peaks.cache.max(cache.cached);
-        peaks.dirty = peaks.dirty.max(cache.dirty);
+        let [cached, _, dirty] = page_cache();
+        peaks.cache = peaks.cache.max(cached);
+        peaks.dirty = peaks.dirty.max(dirty);
         if looks.is_multiple_of(LOOKS_PER_LOOK_AT_THREADS) {
             look_at_threads(pid, &mut threads);
         }

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use halcyon_oracle::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::Result;
 use crate::record::Record;
 
 /// Samples a second; no multiple of any timer's rate.

@@ -4,10 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use halcyon_oracle::{Result, call, repository};
 use serde_json::Value;
 
 use super::cage::Cage;
-use crate::{Result, call, repository};
 
 pub(super) struct Programs {
     measure: PathBuf,

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
+use halcyon_oracle::Result;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::latency::Latencies;
-use crate::{Result, machine};
+use crate::machine;
 
 /// A program in one of its modes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -62,17 +62,11 @@ impl Measurements {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// Quantiles and the like, their names behind a prefix.
-    pub(crate) fn latencies(self, prefix: &str, all: &Latencies) -> Measurements {
-        let named = [
-            ("mean_us", all.mean),
-            ("p50_us", all.p50),
-            ("p99_us", all.p99),
-            ("p99.9_us", all.p999),
-            ("max_us", all.max),
-            ("count", all.count as f64),
-        ];
-        named.into_iter().fold(self, |to, (name, value)| to.with(&format!("{prefix}{name}"), value))
+    /// All numbers that something has, their names behind a prefix.
+    pub(crate) fn fields(self, prefix: &str, of: &impl Serialize) -> Measurements {
+        let Ok(Value::Object(fields)) = serde_json::to_value(of) else { return self };
+        let numbers = fields.iter().filter_map(|(name, value)| Some((name, value.as_f64()?)));
+        numbers.fold(self, |to, (name, value)| to.with(&format!("{prefix}{name}"), value))
     }
 }
 

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use halcyon_oracle::Result;
+
 use super::connection::Connection;
 use super::dataset::{DataSet, KEYSPACE};
 use super::jmx::Jmx;
 use super::machine::files_below;
 use super::server::Server;
-use crate::Result;
 
 const OLD_FILES_GONE_WITHIN: Duration = Duration::from_secs(60);
 

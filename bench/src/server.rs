@@ -10,9 +10,8 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use halcyon_oracle::{Format, Node, Oracle, StartOptions, Version, free_ports};
+use halcyon_oracle::{Format, Node, Oracle, Result, StartOptions, Version, free_ports};
 
-use crate::Result;
 use crate::cage::Cage;
 use crate::connection::Connection;
 use crate::jmx::Jmx;

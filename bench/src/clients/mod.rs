@@ -11,19 +11,18 @@ mod postgres;
 
 use std::time::Duration;
 
-use halcyon_oracle::{Version, free_ports};
+use halcyon_oracle::{Result, Version, free_ports};
 use postgres::Postgres;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::experiments::Listed;
+use crate::flush;
 use crate::histogram::{Histogram, counted};
-use crate::invocation::{Experiment, Invocation};
+use crate::invocation::{Experiment, Invocation, Listed};
 use crate::load::{Load, Request, Table};
 use crate::page::Page;
 use crate::record::{Contender, Measurements, Record, Target, listed};
 use crate::server::{Plan, Server, Sync};
-use crate::{Result, flush};
 
 /// Every write makes a new row.
 const TABLE: Table = Table { name: "clients", rows: 1 << 40, blob: 200 };
@@ -153,7 +152,7 @@ impl Bench<'_> {
         }
         if let Some(postgres) = &self.postgres {
             postgres.thaw()?;
-            let figures = postgres.turn(clients, self.arguments.seconds)?;
+            let figures = postgres.turn(TABLE, clients, self.arguments.seconds)?;
             postgres.freeze()?;
             let figures = by_clients(clients, figures, &Histogram::default());
             self.invocation.record.add(&heading(clients), &postgresql(), figures);
@@ -168,7 +167,7 @@ impl Bench<'_> {
         if clients == 1 && server.is_halcyon() {
             let empty = self.load(Request::Empty, seconds / 4.0);
             let all = Load { in_flight: 1, ..empty }.run(server.port)?.latencies;
-            let figures = Measurements::default().latencies("", &all);
+            let figures = Measurements::default().fields("", &all);
             self.invocation.record.add(ROUND_TRIP, &server.contender, figures);
         }
         let before = waits(server)?;

@@ -8,12 +8,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use halcyon_oracle::apt::{self, is_root};
+use halcyon_oracle::{Result, call};
 
 use crate::latency::Latencies;
-use crate::load::Completed;
+use crate::load::{Completed, Table};
 use crate::process::{CpuOf, signal};
 use crate::record::Measurements;
-use crate::{Result, call};
 
 const PACKAGED: &str = "/usr/lib/postgresql";
 /// The package makes it.
@@ -160,13 +160,13 @@ impl Postgres {
         own + CpuOf::EndedChildrenOf(self.pid).seconds()
     }
 
-    pub(super) fn turn(&self, clients: usize, seconds: f64) -> Result<Measurements> {
+    pub(super) fn turn(&self, table: Table, clients: usize, seconds: f64) -> Result<Measurements> {
         let script = self.dir.with_extension("pgbench");
-        let blob = "5a".repeat(super::TABLE.blob);
+        let blob = "5a".repeat(table.blob);
         let insert = format!(
             "\\set key random(1, {})\n\\set number random(1, 1000000)\nINSERT INTO clients (pk, number, word, data) \
              VALUES (:key, :number, 'row', '\\x{blob}') ON CONFLICT (pk) DO NOTHING;\n",
-            super::TABLE.rows
+            table.rows
         );
         fs::write(&script, insert)?;
         let log = self.dir.with_extension("transactions");

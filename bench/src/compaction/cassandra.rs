@@ -9,10 +9,9 @@
 
 use std::path::PathBuf;
 
-use halcyon_oracle::Version;
+use halcyon_oracle::{Result, Version};
 
 use super::Run;
-use crate::Result;
 use crate::connection::Connection;
 use crate::dataset::{DataSet, KEYSPACE};
 use crate::invocation::Invocation;

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use halcyon_oracle::Result;
 use serde_json::Value;
 
 use super::{Bench, Run};
-use crate::Result;
 use crate::dataset::DataSet;
 use crate::machine::{cached_bytes, drop_page_cache, files_below};
 use crate::process::Watch;

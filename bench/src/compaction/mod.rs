@@ -15,13 +15,12 @@ mod page;
 use cassandra::Cassandra;
 use halcyon::Buffers;
 use halcyon_model::units::arguments::size;
+use halcyon_oracle::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::dataset::{Codec, DataSet};
-use crate::experiments::Listed;
-use crate::invocation::{Experiment, Invocation};
+use crate::invocation::{Experiment, Invocation, Listed};
 use crate::machine::{self, drop_page_cache};
 use crate::page::Page;
 use crate::process::Cost;
@@ -126,17 +125,9 @@ impl Run {
         let cached = bytes(self.cached_inputs) + bytes(self.cached_outputs);
         let moved = set.file_bytes() as f64 + content("file_bytes");
         Measurements::default()
-            .with("seconds", cost.seconds)
             .with("raw_mib_per_second", data_bytes / MIB / cost.seconds.max(1e-9))
-            .with("cpu_seconds", cost.cpu_seconds)
             .with("cpu_seconds_per_gib", cost.cpu_seconds / (data_bytes / MIB / 1024.0))
-            .with("peak_memory_bytes", cost.peak_memory as f64)
-            .with("device_bytes_read", cost.device.bytes_read as f64)
-            .with("device_bytes_written", cost.device.bytes_written as f64)
-            .with("page_cache_growth_peak_bytes", cost.cache_peak as f64)
-            .with("page_cache_growth_bytes", cost.cache_after as f64)
-            .with("active_file_growth_bytes", cost.active_file_after as f64)
-            .with("dirty_peak_bytes", cost.dirty_peak as f64)
+            .fields("", cost)
             .with("cached_input_bytes", bytes(self.cached_inputs))
             .with("cached_output_bytes", bytes(self.cached_outputs))
             // Of what was read and written.

@@ -1,8 +1,8 @@
 //! The page: a section and bars for each compressor.
 
+use halcyon_oracle::Result;
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::dataset::Codec;
 use crate::page::Page;
 use crate::record::{Contender, Record};

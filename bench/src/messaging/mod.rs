@@ -11,19 +11,17 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use halcyon_oracle::Version;
+use halcyon_oracle::{Result, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tables::{CLASSES, Messages, statements_of_tables};
 
-use crate::Result;
 use crate::connection::{Connection, bigint};
-use crate::experiments::Listed;
-use crate::invocation::{Experiment, Invocation};
-use crate::latency::Latencies;
+use crate::invocation::{Experiment, Invocation, Listed};
+use crate::latency::{Latencies, Outcome, Sample};
 use crate::load::{Random, random_bytes};
 use crate::machine::files_below;
-use crate::paced::{Asked, Outcome, Paced, Sample};
+use crate::paced::{Asked, Paced};
 use crate::page::Page;
 use crate::record::{Contender, Measurements, Record};
 use crate::server::{Plan, Server, Sync};
@@ -150,7 +148,7 @@ fn note_latencies(record: &mut Record, who: &Contender, asked: &Asked, seconds: 
             Latencies::of_samples(asked.samples.iter().filter(is_part))
         };
         let figures = Measurements::default()
-            .latencies("", &part(0.0, 1.0))
+            .fields("", &part(0.0, 1.0))
             // The start is left out: a JVM compiles, caches are empty.
             .with("first_p99_us", part(0.1, 0.4).p99)
             .with("last_p99_us", part(0.7, 1.0).p99);

@@ -1,11 +1,11 @@
 //! The page: latency by kind of request, and the disk; both over time, a panel for each server.
 
+use halcyon_oracle::Result;
 use plotters::style::RGBColor;
 use serde_json::json;
 
 use super::tables::{CLASSES, statements_of_tables};
 use super::{DISK, Look};
-use crate::Result;
 use crate::page::Page;
 use crate::plot::{Axis, Grid, HALCYON, Line, OTHER, Panel};
 use crate::record::{Record, Target, Turn};

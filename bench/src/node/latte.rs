@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use halcyon_oracle::Result;
 use serde_json::Value;
 
-use crate::Result;
 use crate::latency::Latencies;
 use crate::load::{Completed, Load, Request, Until};
 

@@ -16,19 +16,18 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
-use halcyon_oracle::Version;
+use halcyon_oracle::{Result, Version};
 use latte::Latte;
 use serde::Serialize;
 
 use crate::cage::Cage;
-use crate::experiments::Listed;
-use crate::invocation::{Experiment, Invocation};
+use crate::invocation::{Experiment, Invocation, Listed};
 use crate::load::{CONNECTIONS, Load, Request, Table, Until};
 use crate::page::Page;
 use crate::process::resident;
 use crate::record::{Contender, Measurements, Record};
 use crate::server::{Plan, Server, Sync};
-use crate::{Result, flush, machine, profile};
+use crate::{flush, machine, profile};
 
 const LARGE_BLOB: usize = 4000;
 /// After its start a server has this long to come to rest.

@@ -1,12 +1,12 @@
 //! The page: a table for each kind of work, by requests in flight.
 
-use halcyon_oracle::Version;
+use halcyon_oracle::{Result, Version};
 use serde_json::json;
 
 use super::{Asks, START, Work, batch};
+use crate::flush;
 use crate::page::Page;
 use crate::record::{Contender, Record, Rounds, Spread, Target, listed};
-use crate::{Result, flush};
 
 const RATE: &str = "per_second";
 const P50: &str = "p50_us";

@@ -14,17 +14,15 @@ mod subject;
 use std::thread::sleep;
 use std::time::Duration;
 
-use halcyon_oracle::Version;
+use halcyon_oracle::{Result, Version};
 use serde::Serialize;
 
-use crate::Result;
 use crate::connection::{Connection, bigint};
-use crate::experiments::Listed;
-use crate::invocation::{Experiment, Invocation};
-use crate::latency::Latencies;
+use crate::invocation::{Experiment, Invocation, Listed};
+use crate::latency::{Latencies, Outcome};
 use crate::load::Random;
 use crate::machine::Device;
-use crate::paced::{Outcome, Paced, Requests};
+use crate::paced::{Paced, Requests};
 use crate::page::Page;
 use crate::record::{Contender, Measurements, Record, Target, listed};
 use crate::server::Server;
@@ -173,14 +171,14 @@ impl Bench<'_> {
         let paced = Paced::start(server.port, self.arguments.rate, requests)?;
         sleep(Duration::from_secs_f64(self.arguments.seconds));
         let asked = paced.stop()?;
-        let device = device.counters().since(before);
+        let device = device.counters().since(&before);
         let own = own_bytes(server)? - own_before;
         let failed = asked.samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
         if failed > 0 || asked.unanswered > 0 || asked.samples.is_empty() {
             return Err(format!("{failed} wrong answers, {} missing", asked.unanswered).into());
         }
         let (queries, seconds) = (asked.samples.len() as f64, self.arguments.seconds);
-        let read = device.bytes_read as f64;
+        let read = device.of("device_bytes_read") as f64;
         let (stored, row) = stored(&subject.tables, of.name).unwrap_or((f64::NAN, f64::NAN));
         let figures = Measurements::default()
             .with(READ, read / queries / 1024.0)
@@ -188,10 +186,10 @@ impl Bench<'_> {
             .with(CHUNK, aligned_chunk(stored, row, chunk << 10) / 1024.0)
             .with("row_kib", row / 1024.0)
             .with("device_mib_per_second", read / seconds / 1_048_576.0)
-            .with("device_reads_per_second", device.reads as f64 / seconds)
-            .with("utilisation_percent", 0.1 * device.busy_ms as f64 / seconds)
+            .with("device_reads_per_second", device.of("device_reads") as f64 / seconds)
+            .with("utilisation_percent", 0.1 * device.of("device_busy_ms") as f64 / seconds)
             .with("per_second", queries / seconds)
-            .latencies("", &Latencies::of_samples(&asked.samples));
+            .fields("", &Latencies::of_samples(&asked.samples));
         self.invocation.record.add(&heading(chunk, read_ahead), &server.contender, figures);
         Ok(())
     }

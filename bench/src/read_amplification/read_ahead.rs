@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::Result;
+use halcyon_oracle::Result;
+
 use crate::machine::Device;
 
 pub(super) struct ReadAhead {

@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::{Arguments, Bench};
-use crate::Result;
 use crate::cage::Cage;
 use crate::connection::Connection;
 use crate::load::{Load, Request, Table, Until};
 use crate::server::{Plan, Server};
-use halcyon_oracle::Version;
+use halcyon_oracle::{Result, Version};
 
 /// Before it is known what else the server allocates.
 const AT_FIRST: u64 = 128 << 20;

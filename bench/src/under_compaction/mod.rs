@@ -17,17 +17,16 @@ mod turn;
 use std::time::Duration;
 
 use halcyon_model::units::arguments::size;
+use halcyon_oracle::Result;
 use keys::Keys;
 use modes::Mode;
 use serde::Serialize;
 use subject::Making;
 use turn::{Phase, Schedule, Stretch};
 
-use crate::Result;
 use crate::cage::Cage;
 use crate::dataset::{Codec, DataSet};
-use crate::experiments::Listed;
-use crate::invocation::{Experiment, Invocation};
+use crate::invocation::{Experiment, Invocation, Listed};
 use crate::page::Page;
 use crate::record::Record;
 

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use halcyon_oracle::Version;
+use halcyon_oracle::{Result, Version};
 use plotters::style::RGBColor;
 use serde_json::{Value, json};
 
 use super::modes::THROTTLE_MIB;
 use super::turn::{Phase, Point};
-use crate::Result;
 use crate::histogram::{ByKind, Histogram};
 use crate::page::Page;
 use crate::plot::{Axis, Grid, HALCYON, Line, OTHER, Panel};

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use halcyon_oracle::Result;
+
 use super::modes::{Mode, THROTTLE_MIB};
-use crate::Result;
 use crate::cage::Cage;
 use crate::connection::Connection;
 use crate::dataset::{DataSet, KEYSPACE};

@@ -10,6 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use halcyon_oracle::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,11 +18,10 @@ use super::gauge::Gauge;
 use super::keys::{COLD, HOT, Keys};
 use super::modes::Mode;
 use super::subject::{Making, Subject};
-use crate::Result;
 use crate::block_trace::BlockTrace;
-use crate::latency::Latencies;
+use crate::latency::{Latencies, Outcome, Sample};
 use crate::machine::{self, Device, drop_page_cache};
-use crate::paced::{Asked, Outcome, Paced, Sample};
+use crate::paced::{Asked, Paced};
 use crate::record::Measurements;
 use crate::standstill::{Gap, Standstill};
 
@@ -235,8 +235,8 @@ fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch 
     figures = answers(figures, "hot_", &within, HOT);
     figures = answers(figures, "cold_", &within, COLD);
     figures = figures
-        .latencies("all_", &Latencies::of_samples(within.iter().copied()))
-        .latencies("undisturbed_", &Latencies::of_samples(undisturbed))
+        .fields("all_", &Latencies::of_samples(within.iter().copied()))
+        .fields("undisturbed_", &Latencies::of_samples(undisturbed))
         .with("core_stood_still_ms", stood_still.fold(0.0, f64::max))
         .with("generator_cpu_share", asked.cpu_seconds / seconds)
         .with("generator_ran_first", f64::from(u8::from(asked.first)))
@@ -248,7 +248,7 @@ fn answers(to: Measurements, prefix: &str, samples: &[&Sample], class: u8) -> Me
     let of_class: Vec<&Sample> = samples.iter().copied().filter(|s| s.class == class).collect();
     let with = |outcome: Outcome| of_class.iter().filter(|s| s.outcome == outcome).count() as f64;
     let slow = of_class.iter().filter(|s| s.nanos > SLOW_NANOS).count() as f64;
-    to.latencies(prefix, &Latencies::of_samples(of_class.iter().copied()))
+    to.fields(prefix, &Latencies::of_samples(of_class.iter().copied()))
         .with(&format!("{prefix}share_over_2ms"), slow / of_class.len().max(1) as f64)
         .with(&format!("{prefix}failed"), with(Outcome::Failed))
         .with(&format!("{prefix}empty"), with(Outcome::Empty))
@@ -297,8 +297,9 @@ impl Meter {
             let mut at = Instant::now();
             while stopped.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {
                 let counters = device.counters();
-                let moved = counters.since(before);
-                let mib = (moved.bytes_read + moved.bytes_written) as f64 / MIB;
+                let moved = counters.since(&before);
+                let bytes = moved.of("device_bytes_read") + moved.of("device_bytes_written");
+                let mib = bytes as f64 / MIB;
                 rates.push((at, mib / at.elapsed().as_secs_f64()));
                 before = counters;
                 at = Instant::now();

@@ -3,19 +3,14 @@
 //! 1. Texts are collected first; a type may name one that is defined (or altered) later.
 //! 2. `resolve` goes through them so that each comes after those it names, on an explicit stack: no text can
 //!    exhaust the real one.  Types that name each other in a circle stay unknown.
-//! 3. Every use copies the definition, so a chain of types that each use the one before twice doubles at every
-//!    step.  `MAX_PARTS` bounds what one type may unfold to.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use halcyon_model::CqlType;
-use halcyon_model::types::{TypeError, UserType};
+use halcyon_model::types::{MAX_PARTS, TypeError, UserType};
 
 use halcyon_syntax::lexer::{TokenKind, tokens};
-
-/// The largest number of types inside one column's type.
-const MAX_PARTS: usize = 100_000;
 
 /// Field names with their types in CQL.
 pub type FieldTexts = Vec<(String, String)>;
@@ -23,8 +18,8 @@ pub type FieldTexts = Vec<(String, String)>;
 #[derive(Debug, Clone)]
 pub struct UserTypeCatalog {
     keyspace: String,
-    /// Types with the number of their parts, or why there is none.
-    resolved: BTreeMap<String, Result<(UserType, usize), TypeError>>,
+    /// Types, or why there is none.
+    resolved: BTreeMap<String, Result<UserType, TypeError>>,
 }
 
 impl UserTypeCatalog {
@@ -41,60 +36,38 @@ impl UserTypeCatalog {
         catalog
     }
 
-    fn user_type(&self, name: &str, texts: &FieldTexts) -> Result<(UserType, usize), TypeError> {
+    fn user_type(&self, name: &str, texts: &FieldTexts) -> Result<UserType, TypeError> {
         let mut parts = 1usize;
         let mut fields = Vec::with_capacity(texts.len());
         for (field, text) in texts {
-            let (cql_type, more) = self.parse_counted(text)?;
-            parts = parts.saturating_add(more);
+            let cql_type = self.parse(text)?;
+            parts += cql_type.parts();
             if parts > MAX_PARTS {
-                return Err(too_large(name));
+                return Err(TypeError::too_large(name));
             }
             fields.push((field.as_bytes().to_vec(), cql_type));
         }
         let keyspace = self.keyspace.clone();
-        Ok((UserType { keyspace, name: name.as_bytes().to_vec(), fields }, parts))
+        Ok(UserType { keyspace, name: name.as_bytes().to_vec(), fields })
     }
 
     /// Every type that was given, or why it is none.
     pub fn all(&self) -> impl Iterator<Item = (&str, Result<&UserType, &TypeError>)> {
-        self.resolved
-            .iter()
-            .map(|(name, found)| (name.as_str(), found.as_ref().map(|(user_type, _)| user_type)))
+        self.resolved.iter().map(|(name, found)| (name.as_str(), found.as_ref()))
     }
 
     /// Parses a type of the keyspace from its CQL.
     pub fn parse(&self, text: &str) -> Result<CqlType, TypeError> {
-        self.parse_counted(text).map(|(cql_type, _)| cql_type)
-    }
-
-    fn parse_counted(&self, text: &str) -> Result<(CqlType, usize), TypeError> {
-        let parts = Cell::new(text.matches(['<', ',']).count() + 1);
         let failure: Cell<Option<TypeError>> = Cell::new(None);
         let parsed = CqlType::parse_cql(text, &|name| match self.resolved.get(name)? {
-            Ok((user_type, more)) => {
-                parts.set(parts.get().saturating_add(*more));
-                if parts.get() > MAX_PARTS {
-                    failure.set(Some(too_large(name)));
-                    return None;
-                }
-                Some(user_type.clone())
-            }
+            Ok(user_type) => Some(user_type.clone()),
             Err(error) => {
                 failure.set(Some(error.clone()));
                 None
             }
         });
-        match (parsed, failure.take()) {
-            (Ok(cql_type), _) => Ok((cql_type, parts.get())),
-            (Err(_), Some(cause)) => Err(cause),
-            (Err(error), None) => Err(error),
-        }
+        parsed.map_err(|error| failure.take().unwrap_or(error))
     }
-}
-
-fn too_large(name: &str) -> TypeError {
-    TypeError::NotAllowed(format!("type {name} unfolds to more than {MAX_PARTS} types"))
 }
 
 /// Names of types, each after those that it names; circles are cut anywhere.

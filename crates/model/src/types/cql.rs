@@ -3,7 +3,7 @@
 //! `frozen<>` follows Cassandra: a collection inside a non-frozen collection must be frozen, as must a user type; a
 //! tuple freezes its fields; `frozen<>` of a native type is refused.
 
-use super::{CqlType, MAX_DEPTH, TypeError, UserType};
+use super::{CqlType, MAX_DEPTH, MAX_PARTS, TypeError, UserType};
 
 /// Finds a user type of the keyspace by its exact name.
 pub type UserTypes<'a> = &'a dyn Fn(&str) -> Option<UserType>;
@@ -15,7 +15,7 @@ impl CqlType {
         if text.eq_ignore_ascii_case("empty") {
             return Ok(CqlType::Empty);
         }
-        let mut parser = Parser { text, at: 0, user_types };
+        let mut parser = Parser { text, at: 0, parts: 0, user_types };
         let parsed = parser.cql_type(0)?;
         if let Some(c) = parser.peek() {
             return Err(parser.error(format!("end expected, found '{c}'")));
@@ -29,11 +29,36 @@ impl CqlType {
     fn depth(&self) -> usize {
         1 + self.children().iter().map(|child| child.depth()).max().unwrap_or(0)
     }
+
+    /// The number of types in it, itself included.
+    pub fn parts(&self) -> usize {
+        1 + self.children().iter().map(|child| child.parts()).sum::<usize>()
+    }
+
+    /// The number of types in it once the user type `name` has `size` parts.
+    pub fn parts_with(&self, name: &[u8], size: usize) -> usize {
+        match self {
+            CqlType::Udt(udt) if udt.name == name => size,
+            _ => self
+                .children()
+                .iter()
+                .fold(1, |sum: usize, child| sum.saturating_add(child.parts_with(name, size))),
+        }
+    }
+}
+
+impl TypeError {
+    /// `name` has more than [`MAX_PARTS`] parts.
+    pub fn too_large(name: &str) -> TypeError {
+        TypeError::NotAllowed(format!("type {name} unfolds to more than {MAX_PARTS} types"))
+    }
 }
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Types so far.
+    parts: usize,
     user_types: UserTypes<'a>,
 }
 
@@ -114,6 +139,7 @@ impl<'a> Parser<'a> {
         if depth > MAX_DEPTH {
             return Err(self.error(format!("types nest deeper than {MAX_DEPTH}")));
         }
+        self.parts += 1;
         if self.peek() == Some('\'') {
             return CqlType::parse(&self.quoted('\'')?);
         }
@@ -187,6 +213,10 @@ impl<'a> Parser<'a> {
             return Err(TypeError::Unknown(name));
         };
         let found = CqlType::Udt(Box::new(found));
+        self.parts += found.parts();
+        if self.parts > MAX_PARTS {
+            return Err(TypeError::too_large(&name));
+        }
         if depth + found.depth() > MAX_DEPTH {
             return Err(self.error(format!("types nest deeper than {MAX_DEPTH}")));
         }

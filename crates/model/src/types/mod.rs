@@ -23,6 +23,10 @@ pub use spell::{RESERVED_KEYWORDS, quote_identifier_if_needed};
 /// Deepest nesting of types that is accepted, so that no recursion over a type can exhaust the stack.
 pub const MAX_DEPTH: usize = 128;
 
+/// The largest number of types inside one type. Every use of a user type is a copy of it, so a chain of types that each use the one
+/// before twice doubles at every step.
+pub const MAX_PARTS: usize = 100_000;
+
 /// Why a type string was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TypeError {

@@ -10,6 +10,7 @@ mod alter;
 mod column_type;
 mod context;
 mod keyspace;
+mod stored;
 mod table;
 mod table_options;
 mod user_type;
@@ -34,6 +35,7 @@ pub fn change(
     let mut made = dispatch(catalog, statement, context)?;
     let differs = made.catalog.keyspaces != catalog.keyspaces;
     if differs {
+        stored::check(catalog, &made.catalog)?;
         made.catalog.version = rows::version(&made.catalog);
     } else {
         made.event = None;

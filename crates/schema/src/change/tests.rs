@@ -270,3 +270,56 @@ fn compare_schema_rows(session: &Session) {
     let again = Catalog::from_rows(&session.rows).expect("understood");
     assert_eq!(again.version, session.catalog.version);
 }
+
+/// Executes all; a refusal leaves the schema as it was. Afterwards the stored rows must make the same schema.
+fn accepted(statements: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut session = Session::begin();
+    let keyspace = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    assert_eq!(session.answer(keyspace), "ok");
+    assert_eq!(session.answer("USE ks"), "ok");
+    let answers = statements.into_iter().map(|statement| session.answer(&statement)).collect();
+    let again = Catalog::from_rows(&session.rows).expect("what was accepted is understood");
+    assert_eq!(again.version, session.catalog.version);
+    answers
+}
+
+/// Proves that types which double with each statement are refused before they are made, whether by CREATE or by ALTER.
+#[test]
+fn types_that_double() {
+    let doubling = (1..12).map(|i| {
+        let b = i - 1;
+        format!("CREATE TYPE e{i} (a frozen<e{b}>, b frozen<e{b}>, c frozen<e{b}>, d frozen<e{b}>)")
+    });
+    let first = ["CREATE TYPE e0 (a int)".to_owned()];
+    let table = ["CREATE TABLE t (k int PRIMARY KEY, v frozen<e6>, w list<frozen<e5>>)".to_owned()];
+    let wide = ["ALTER TYPE e0 ADD b tuple<int>".to_owned()];
+    let wider = [format!("ALTER TYPE e0 ADD c tuple<{}int>", "int, ".repeat(100))];
+    let answers = accepted(first.into_iter().chain(doubling).chain(table).chain(wide).chain(wider));
+    let refused = |answer: &String| answer.contains("unfolds to more than 100000 types");
+    assert_eq!(answers.iter().filter(|answer| refused(answer)).count(), 2, "{answers:?}");
+    assert!(refused(&answers[8]), "{answers:?}");
+    assert!(answers[9].starts_with("2200 Unknown type ks.e8"), "{answers:?}");
+    assert_eq!(answers[12], "ok");
+    assert!(refused(&answers[14]), "{answers:?}");
+}
+
+/// Proves that a chain of types cannot be altered into one that nests deeper than a start reads.
+#[test]
+fn types_that_nest() {
+    let chain = (1..126).map(|i| format!("CREATE TYPE n{i} (a frozen<n{}>)", i - 1));
+    let first = ["CREATE TYPE n0 (a int)".to_owned()];
+    let deeper = (0..8).map(|i| {
+        let inner = format!("{}int{}", "frozen<list<".repeat(i), ">>".repeat(i));
+        format!("ALTER TYPE n0 ADD f{i} {inner}")
+    });
+    let tables = (0..126)
+        .step_by(25)
+        .map(|i| format!("CREATE TABLE t{i} (k int PRIMARY KEY, v frozen<n{i}>)"));
+    let answers = accepted(first.into_iter().chain(chain).chain(tables).chain(deeper));
+    let refused = |answer: &&String| answer.contains("nest deeper than 128");
+    assert!(answers.iter().any(|answer| refused(&answer)), "{answers:?}");
+    let other = |answer: &&String| !refused(answer) && *answer != "ok";
+    let others: Vec<_> =
+        answers.iter().filter(other).filter(|answer| !answer.contains("Unknown type")).collect();
+    assert!(others.is_empty(), "{others:?}");
+}

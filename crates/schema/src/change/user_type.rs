@@ -6,7 +6,7 @@ use std::sync::Arc;
 use halcyon_model::CqlType;
 use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::ColumnDef;
-use halcyon_model::types::{UserType, quote_identifier_if_needed};
+use halcyon_model::types::{MAX_PARTS, TypeError, UserType, quote_identifier_if_needed};
 
 use super::column_type::{mentions, resolve};
 use super::context::{
@@ -60,13 +60,46 @@ pub(super) fn create(
     }
     create.fields.iter().try_for_each(|(_, text)| check_field(text))?;
     let mut fields = Vec::with_capacity(create.fields.len());
+    let mut parts = 1;
     for (field, text) in &create.fields {
-        fields.push((field.text.clone().into_bytes(), resolve(text, known)?));
+        let cql_type = resolve(text, known)?;
+        parts += cql_type.parts();
+        check_parts(name, parts)?;
+        fields.push((field.text.clone().into_bytes(), cql_type));
     }
     let made = UserType { keyspace: keyspace.to_owned(), name: name.clone().into_bytes(), fields };
     let mut changed = Keyspace::clone(known);
     changed.types.insert(name.clone(), Arc::new(made));
     Ok(with_keyspace(catalog, changed, event(SchemaAction::Created, keyspace, name)))
+}
+
+fn check_parts(name: &str, parts: usize) -> Result<()> {
+    if parts <= MAX_PARTS {
+        return Ok(());
+    }
+    Err(invalid(TypeError::too_large(name).to_string()))
+}
+
+/// Refuses a change that would make a type or column too large that uses the changed type.
+fn check_uses(keyspace: &Keyspace, changed: &UserType) -> Result<()> {
+    let sum = |types: &mut dyn Iterator<Item = usize>| types.fold(1, usize::saturating_add);
+    let size = sum(&mut changed.fields.iter().map(|(_, field)| field.parts()));
+    check_parts(&String::from_utf8_lossy(&changed.name), size)?;
+    let with = |used: &CqlType| used.parts_with(&changed.name, size);
+    for (name, other) in keyspace.types.iter().filter(|(_, other)| other.name != changed.name) {
+        check_parts(name, sum(&mut other.fields.iter().map(|(_, field)| with(field))))?;
+    }
+    for table in keyspace.tables.values() {
+        let schema = &table.schema;
+        let lists = [&schema.partition_key, &schema.clustering, &schema.statics, &schema.regulars];
+        for column in lists.into_iter().flatten() {
+            check_parts(
+                &format!("of column {}.{}", schema.name, column.name),
+                with(&column.cql_type),
+            )?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn alter(
@@ -97,6 +130,7 @@ pub(super) fn alter(
             return Err(invalid("Altering field types is no longer supported".to_owned()));
         }
     }
+    check_uses(known, &changed)?;
     let mut keyspace_after = Keyspace::clone(known);
     replace(&mut keyspace_after, changed);
     Ok(with_keyspace(catalog, keyspace_after, event(SchemaAction::Updated, keyspace, &name.name)))

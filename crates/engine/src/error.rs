@@ -13,6 +13,9 @@ pub enum Error {
     /// The request must change.
     #[error("{0}")]
     Invalid(String),
+    /// The statement's table lacks an SSTable that cannot be used.
+    #[error("{0}")]
+    SetApart(String),
     /// Refuse to start; the text has the cure.
     #[error("{0}")]
     CannotStart(String),

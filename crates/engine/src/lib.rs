@@ -53,7 +53,7 @@ pub use read::ReadStream;
 pub use report::{Event, FailurePolicy, Measure, Summary, TableStats};
 pub use schema::SchemaLock;
 pub use shard::Shard;
-pub use start::{RecoveryReport, StartProgress};
+pub use start::{RecoveryReport, SetApart, StartProgress};
 pub use write::{PartitionLock, decode_mutations, encode_mutations};
 
 /// Whether invariants are asserted that cost more than a comparison: of versions, of the streams of reads, of what a flush has written.

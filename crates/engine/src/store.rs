@@ -6,7 +6,7 @@ use std::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -21,6 +21,7 @@ use halcyon_stream::{Layout, TableId};
 
 use crate::compact::{Backoff, Claims, DebtCache};
 use crate::report::metrics::TableMetrics;
+use crate::start::SetApart;
 use crate::version::Version;
 use crate::{Options, Result};
 
@@ -107,6 +108,8 @@ pub(crate) struct Store {
     pub(crate) metrics: Box<[TableMetrics]>,
     /// Of identifiers that are numbers.
     next_sequence: AtomicU32,
+    /// The SSTables that the start could not use.
+    set_apart: OnceLock<Vec<SetApart>>,
 }
 
 impl Store {
@@ -130,11 +133,21 @@ impl Store {
             flush_size: AtomicU64::new(0),
             metrics: (0..shards).map(|_| TableMetrics::default()).collect(),
             next_sequence: AtomicU32::new(1),
+            set_apart: OnceLock::new(),
         })
     }
 
     pub(crate) fn table(&self) -> Arc<Table> {
         self.definition.load().table.clone()
+    }
+
+    /// Once, when the table is opened.
+    pub(crate) fn set_apart(&self, sstables: Vec<SetApart>) {
+        let _ = self.set_apart.set(sstables);
+    }
+
+    pub(crate) fn apart(&self) -> &[SetApart] {
+        self.set_apart.get().map_or(&[], Vec::as_slice)
     }
 
     /// Raises the next numeric identifier above these.

@@ -201,6 +201,8 @@ impl From<halcyon_engine::Error> for Error {
             Engine::Disk(_) | Engine::SSTable(_) | Engine::Merge(_) => {
                 Error::Storage(StorageFailure::new("cannot read data", error.to_string()))
             }
+            // It names no path: the client learns which SSTable it is.
+            Engine::SetApart(what) => Error::Storage(StorageFailure::new(&what, what.clone())),
             Engine::CommitLog(_) | Engine::Compaction(_) | Engine::Commit(_) => {
                 Error::Storage(StorageFailure::new("cannot write data", error.to_string()))
             }

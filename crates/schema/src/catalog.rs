@@ -179,12 +179,32 @@ pub struct Catalog {
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
     /// Data centre and rack of this node; `None`: those of the `SimpleSnitch`.
     pub data_center: Option<Arc<str>>,
+    /// By keyspace and name: tables, views and types whose rows of `system_schema` cannot be used.
+    pub set_apart: Arc<BTreeMap<(String, String), SetApart>>,
+}
+
+/// A table, view or type of the schema that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetApart {
+    /// `None` if its row does not tell.
+    pub id: Option<TableId>,
+    pub why: String,
 }
 
 impl Catalog {
     /// The data centre that this node is in.
     pub fn data_center(&self) -> &str {
         self.data_center.as_deref().unwrap_or(DATA_CENTER)
+    }
+
+    /// Refuses a name that is set apart.
+    pub fn check_usable(&self, keyspace: &str, name: &str) -> Result<()> {
+        match self.set_apart.get(&(keyspace.to_owned(), name.to_owned())) {
+            None => Ok(()),
+            Some(SetApart { why, .. }) => Err(Error::InvalidRequest(format!(
+                "{keyspace}.{name} cannot be used, and was set apart at the start: {why}"
+            ))),
+        }
     }
 
     /// Whether the keyspace exists and its tables are virtual.

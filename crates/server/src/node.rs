@@ -134,7 +134,10 @@ async fn replay_batches(shared: &Shared, log: &Log) -> Result<(), Error> {
             Ok(())
         }
         Ok(Err(why)) => {
-            Err(Error::CannotStart(format!("logged batches cannot be finished: {why}")))
+            log.warning(format_args!(
+                "logged batches that were cut short stay in system.batches, and the next start tries them again: {why}"
+            ));
+            Ok(())
         }
         Err(gone) => Err(Error::CannotStart(gone.to_string())),
     }
@@ -144,10 +147,13 @@ async fn replay_batches(shared: &Shared, log: &Log) -> Result<(), Error> {
 async fn load_prepared(shared: &Shared) -> Result<(), Error> {
     let job = |server: Rc<ShardServer>| async move {
         spawn(persisted::tell_evictions(server.clone())).detach();
-        persisted::load(server).await.map_err(|e| e.to_string())
+        if let Err(why) = persisted::load(server.clone()).await {
+            // Clients prepare them again.
+            let log = &server.shared.log;
+            log.warning(format_args!("statements prepared before are not loaded: {why}"));
+        }
     };
-    let loaded = shared.mesh.on(0, job).await;
-    loaded.map_err(|e| e.to_string()).flatten().map_err(Error::CannotStart)
+    shared.mesh.on(0, job).await.map_err(|e| Error::CannotStart(e.to_string()))
 }
 
 async fn share(

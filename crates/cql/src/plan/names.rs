@@ -17,6 +17,7 @@ pub fn find_table<'a>(
             "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename",
         )
     })?;
+    catalog.check_usable(keyspace, &name.name)?;
     let keyspace = catalog
         .keyspace(keyspace)
         .ok_or_else(|| Error::invalid_request(format!("keyspace {keyspace} does not exist")))?;

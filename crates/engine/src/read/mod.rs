@@ -122,6 +122,7 @@ impl Shard {
 
     async fn open_stream(&self, read: Read) -> Result<ReadStream> {
         let table = self.table(&read.table)?;
+        self.engine().check_readable(&table.store)?;
         let (definition, version) = table.current();
         let forward = &definition.table.layout;
         let slices = Rc::new(joined(read.slices, &forward.clusterings));

@@ -29,6 +29,13 @@ impl Engine {
         self.health.check()?;
         let store = self.stores.load().get(&table).cloned();
         let store = store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
+        if let Some(apart) = store.apart().first() {
+            return Err(Error::Invalid(format!(
+                "{}.{} is not truncated: what an SSTable has that was set apart at the start would come back with it; see \
+                 halcyon_views.set_apart",
+                apart.keyspace, apart.table
+            )));
+        }
         // Without this, a crash on the way would forget the deletions in the memtables and keep the rows on disk. Now all rows go in one
         // transaction.
         self.flush(Some(table)).await?;

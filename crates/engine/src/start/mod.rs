@@ -5,6 +5,8 @@ pub(crate) mod directories;
 mod local;
 pub(crate) mod open;
 pub(crate) mod recover;
+mod set_apart;
 
 pub use open::RecoveryReport;
 pub use recover::StartProgress;
+pub use set_apart::SetApart;

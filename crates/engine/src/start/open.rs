@@ -15,7 +15,6 @@ use halcyon_commitlog::ReplayReport;
 use halcyon_compaction::txn_log;
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
-use halcyon_model::options::{CompressorKind, Entries};
 use halcyon_model::{NO_TIMESTAMP, Partitioner};
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::{WriteTime, difference};
@@ -36,6 +35,7 @@ use crate::schema::rows::schema_rows;
 use crate::start::batches;
 use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::start::recover::{StartProgress, Truncations, replay_schema};
+use crate::start::set_apart::{self, SetApart};
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
 use crate::version::{LiveSSTable, Version};
 use crate::{Error, Options, Result};
@@ -70,6 +70,7 @@ struct TableFiles {
     opened: Vec<Arc<LiveSSTable>>,
     ids: Vec<SSTableId>,
     temporary: Vec<PathBuf>,
+    set_apart: Vec<SetApart>,
 }
 
 impl Engine {
@@ -101,6 +102,7 @@ impl Engine {
             opening.report.notes.push(note);
         }
         let (catalog, truncations, log) = opening.catalog().await?;
+        opening.report.notes.extend(set_apart::of_schema(&catalog).map(|table| table.note()));
         opening.open_tables(&catalog, |_| true).await?;
         opening.note_orphans().await?;
         let disk = opening.disk.clone();
@@ -110,7 +112,14 @@ impl Engine {
         report.mutations_replayed = counts.replayed;
         report.mutations_skipped = counts.skipped;
         report.notes.extend(log.notes.iter().cloned());
-        log.delete(&disk, &engine.options.commitlog.directory).await?;
+        if counts.set_apart == 0 {
+            log.delete(&disk, &engine.options.commitlog.directory).await?;
+        } else {
+            report.notes.push(format!(
+                "the commit log is kept: it has {} writes to tables that are set apart",
+                counts.set_apart
+            ));
+        }
         if counts.replayed > 0 {
             engine.stores.load().values().for_each(|store| engine.consider(store));
         }
@@ -191,6 +200,7 @@ impl Opening {
     async fn catalog(&mut self) -> Result<(Arc<Catalog>, Truncations, ReplayReport)> {
         let system = system_tables();
         self.open_tables(&system, |table| table.schema.keyspace == "system_schema").await?;
+        set_apart::refuse_partial_schema(self.stores.values())?;
         let (replayed, truncations, log) =
             replay_schema(&self.disk, &self.options, self.tables()).await?;
         let mut merged: HashMap<TableId, Memtable> = HashMap::new();
@@ -210,9 +220,8 @@ impl Opening {
         let caches = ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 });
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0);
         let rows = schema_rows(self.stores.values(), newer, &caches, now).await?;
-        let mut catalog = Catalog::from_rows(&rows).map_err(|e| {
-            Error::CannotStart(format!("the schema in system_schema cannot be understood: {e}"))
-        })?;
+        let mut catalog = Catalog::from_rows(&rows);
+        set_apart::unusable_options(&mut catalog);
         for keyspace in &self.options.virtual_keyspaces {
             catalog.keyspaces.insert(keyspace.name.clone(), keyspace.clone());
         }
@@ -232,7 +241,6 @@ impl Opening {
         let catalog = self.schema(HashMap::new()).await?;
         self.stores.clear();
         let tables: Vec<_> = catalog.tables().filter(|table| has_storage(table)).collect();
-        tables.iter().try_for_each(|table| check_options(table))?;
         for table in tables {
             let definition = Definition::of(table.clone(), &catalog);
             self.open_sstables(&definition, &self.folders_of(table.id)).await?;
@@ -264,7 +272,6 @@ impl Opening {
             catalog.tables().filter(wanted).flat_map(|t| table_directories(&self.options, t));
         let known = |path: &PathBuf| self.folders.iter().any(|folder| folder.path == *path);
         let missing: Vec<_> = directories.filter(|path| !known(path)).collect();
-        catalog.tables().filter(wanted).try_for_each(|table| check_options(table))?;
         create_directories(&self.disk, &missing).await?;
         for table in catalog.tables().filter(wanted) {
             let definition = Definition::of(table.clone(), catalog);
@@ -297,6 +304,8 @@ impl Opening {
         self.report.sstables += found.opened.len();
         let store = Store::new(definition, directories, self.options.shards);
         store.note_ids(found.ids.into_iter());
+        self.report.notes.extend(found.set_apart.iter().map(SetApart::note));
+        store.set_apart(found.set_apart);
         store.version.store(Arc::new(Version::of(found.opened)));
         Ok(store)
     }
@@ -319,11 +328,14 @@ impl Opening {
                 found.ids.push(listed.descriptor.id);
                 let mode = self.options.read_mode;
                 let live = LiveSSTable::open_listed(&self.disk, listed, &of.schema, mode).await;
-                let live = live.map_err(|e| {
-                    Error::CannotStart(format!(
-                        "{e}. Restore the files of this SSTable from a backup, or move them away, and start again"
-                    ))
-                })?;
+                let live = match live {
+                    Ok(live) => live,
+                    Err(e) if set_apart::tolerated(self.options.disk_failure_policy, &e) => {
+                        found.set_apart.push(SetApart::sstable(&of.schema, &listed.descriptor, &e));
+                        continue;
+                    }
+                    Err(e) => return Err(set_apart::refusal(&e)),
+                };
                 match live.sstable().layout().partitioner {
                     Partitioner::Murmur3 => found.opened.push(live),
                     _ => local.push(live),
@@ -402,24 +414,5 @@ impl Opening {
         });
         engine.start_control();
         (engine, report)
-    }
-}
-
-/// Data that cannot be read, or would be written otherwise than asked, is refused at once.
-fn check_options(table: &Table) -> Result<()> {
-    let Some(option) = &table.schema.options.compression else { return Ok(()) };
-    let class = option.entries().get("class").map_or("", String::as_str);
-    if class.contains("Encrypt") {
-        return Err(Error::CannotStart(format!(
-            "{} is encrypted ({class}): set its compression to LZ4Compressor and rewrite it with `nodetool upgradesstables -a`",
-            table.full_name()
-        )));
-    }
-    match CompressorKind::from_class(class, &Entries::new()) {
-        Err(what) if !class.is_empty() => Err(Error::CannotStart(format!(
-            "{}: {what}; change its compression with ALTER TABLE and rewrite it with `nodetool upgradesstables -a`",
-            table.full_name()
-        ))),
-        _ => Ok(()),
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! The records of a shard are in order, and a log is always a suffix of its history (`commitlog`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -53,11 +53,14 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) struct Counts {
     pub(crate) replayed: u64,
     pub(crate) skipped: u64,
+    /// Writes to tables that are set apart.
+    pub(crate) set_apart: u64,
 }
 
 /// The state of a replay.
 struct Gathered {
     tables: HashMap<TableId, Arc<Table>>,
+    set_apart: HashSet<TableId>,
     truncations: Truncations,
     state: Mutex<State>,
 }
@@ -70,8 +73,12 @@ struct State {
 }
 
 impl Gathered {
-    fn new(tables: HashMap<TableId, Arc<Table>>, truncations: Truncations) -> Arc<Gathered> {
-        Arc::new(Gathered { tables, truncations, state: Mutex::default() })
+    fn new(
+        tables: HashMap<TableId, Arc<Table>>,
+        set_apart: HashSet<TableId>,
+        truncations: Truncations,
+    ) -> Arc<Gathered> {
+        Arc::new(Gathered { tables, set_apart, truncations, state: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -101,7 +108,8 @@ impl Gathered {
                     truncations.insert((shard, id), at);
                     memtables.remove(&id);
                 }
-                Entry::Skipped => counts.skipped += 1,
+                Entry::Skipped(table) if self.set_apart.contains(&table) => counts.set_apart += 1,
+                Entry::Skipped(_) => counts.skipped += 1,
             }
         }
         Ok(())
@@ -138,7 +146,7 @@ pub(crate) async fn replay_schema(
     options: &Options,
     tables: HashMap<TableId, Arc<Table>>,
 ) -> Result<(Vec<Replayed>, Truncations, ReplayReport)> {
-    let gathered = Gathered::new(tables, Truncations::new());
+    let gathered = Gathered::new(tables, HashSet::new(), Truncations::new());
     let shared = gathered.clone();
     let visit = move |shard: u32, at, bytes: &[u8]| shared.visit(shard, at, bytes);
     let report = replay(disk, &replay_options(options), visit, async |_| Ok(())).await;
@@ -156,7 +164,8 @@ impl Engine {
     ) -> Result<(Counts, ReplayReport)> {
         let stores = self.stores.load_full();
         let tables = stores.iter().map(|(id, store)| (*id, store.table())).collect();
-        let gathered = Gathered::new(tables, truncations);
+        let set_apart = self.catalog().set_apart.values().filter_map(|apart| apart.id).collect();
+        let gathered = Gathered::new(tables, set_apart, truncations);
         let visit = {
             let gathered = gathered.clone();
             move |shard: u32, at, bytes: &[u8]| gathered.visit(shard, at, bytes)

@@ -5,6 +5,7 @@ mod extremes;
 mod failures;
 mod point;
 mod row_cache;
+mod set_apart;
 mod version;
 
 use std::collections::BTreeMap;

@@ -61,7 +61,7 @@ pub(crate) enum Entry {
     /// All earlier writes to the table were dropped.
     Truncated(TableId),
     /// An entry of an unknown or dropped table.
-    Skipped,
+    Skipped(TableId),
 }
 
 /// Encodes records; its buffers are reused.
@@ -257,7 +257,7 @@ pub fn decode_mutations(bytes: &[u8], catalog: &Catalog) -> DecodeResult<Vec<Mut
     Ok(entries
         .filter_map(|entry| match entry {
             Entry::Mutation(mutation) => Some(mutation),
-            Entry::Truncated(_) | Entry::Skipped => None,
+            Entry::Truncated(_) | Entry::Skipped(_) => None,
         })
         .collect())
 }
@@ -282,7 +282,7 @@ pub(crate) fn read_record(
         let table: TableId = entry.array()?;
         entries.push(match (kind, find(&table)) {
             (TRUNCATED, _) => Entry::Truncated(table),
-            (_, None) => Entry::Skipped,
+            (_, None) => Entry::Skipped(table),
             (MUTATION, Some(table)) => Entry::Mutation(read_mutation(&mut entry, &table)?),
             _ => return Err(entry.error(format!("entry of kind {kind}"))),
         });

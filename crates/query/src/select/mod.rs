@@ -87,7 +87,10 @@ pub(crate) async fn execute_select(
     let mut scan = read.map_err(|error| error.of_read(options.consistency, &plan.table))?;
     observe(coordinator, &scan, began);
     scan.finish()?;
-    Ok(Outcome::Rows(rows(scan, plan, page_rows, whole)))
+    let partial = coordinator.shard().read_warning(plan.table.id);
+    let mut rows = rows(scan, plan, page_rows, whole);
+    rows.warnings.extend(partial);
+    Ok(Outcome::Rows(rows))
 }
 
 /// How long the statement's rows took, for the metrics of its table.

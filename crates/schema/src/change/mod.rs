@@ -32,6 +32,9 @@ pub fn change(
     statement: &StatementKind,
     context: &Context<'_>,
 ) -> Result<Change> {
+    if let Some(name) = named(statement) {
+        catalog.check_usable(keyspace_name(name, context)?, &name.name)?;
+    }
     let mut made = dispatch(catalog, statement, context)?;
     let differs = made.catalog.keyspaces != catalog.keyspaces;
     if differs {
@@ -41,6 +44,20 @@ pub fn change(
         made.event = None;
     }
     Ok(made)
+}
+
+/// The table or type that a statement makes or changes.
+fn named(statement: &StatementKind) -> Option<&QualifiedName> {
+    use StatementKind as Kind;
+    match statement {
+        Kind::CreateTable(create) => Some(&create.name),
+        Kind::CreateType(create) => Some(&create.name),
+        Kind::AlterTable { name, .. }
+        | Kind::DropTable { name, .. }
+        | Kind::AlterType { name, .. }
+        | Kind::DropType { name, .. } => Some(name),
+        _ => None,
+    }
 }
 
 fn dispatch(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>) -> Result<Change> {

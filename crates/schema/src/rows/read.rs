@@ -8,8 +8,9 @@ use halcyon_model::options::{MapOption, TableOptions};
 use halcyon_model::schema::{ColumnKind, TableSchema};
 
 use super::{SchemaRow, SchemaRows};
-use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::catalog::{Catalog, Keyspace, SetApart, Table, TableKind};
 use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, system};
+use halcyon_stream::TableId;
 use halcyon_syntax::{Error, Result};
 
 /// Typed access to a row's cells.
@@ -113,16 +114,17 @@ impl KeyspaceRows<'_> {
         }
     }
 
-    fn user_types(&self, keyspace: &str) -> Result<UserTypeCatalog> {
+    /// A type without a legible row is one that nobody knows.
+    fn user_types(&self, keyspace: &str) -> UserTypeCatalog {
         let mut texts: BTreeMap<String, FieldTexts> = BTreeMap::new();
         for row in &self.types {
             let fields = Fields(row);
             let read = fields.texts("field_names", 1).zip(fields.texts("field_types", 1));
-            let (names, types) = read.ok_or_else(|| unreadable("types", row))?;
+            let Some((names, types)) = read else { continue };
             let name = fields.text("type_name").unwrap_or_default();
             texts.insert(name, names.into_iter().zip(types).collect());
         }
-        Ok(UserTypeCatalog::resolve(keyspace, &texts))
+        UserTypeCatalog::resolve(keyspace, &texts)
     }
 
     fn table(
@@ -149,6 +151,23 @@ impl KeyspaceRows<'_> {
                 .ok_or_else(|| unreadable("dropped_columns", row))?;
         }
         draft.finish(types).map_err(|e| Error::Configuration(e.what))
+    }
+
+    fn complete_table(
+        &self,
+        keyspace: &str,
+        row: &SchemaRow,
+        types: &UserTypeCatalog,
+        kind: TableKind,
+    ) -> Result<Table> {
+        let mut schema = self.table(keyspace, row, types)?;
+        schema.options.complete();
+        let id = schema.id.ok_or_else(|| unreadable("tables", row))?;
+        let mut table = Table::new(id, kind, schema);
+        if kind == TableKind::Regular {
+            table.derived = self.derived.get(&table.schema.name).cloned().unwrap_or_default();
+        }
+        Ok(table)
     }
 
     /// Whether a view has a column in its primary key that its base has elsewhere.
@@ -235,27 +254,33 @@ pub fn table(rows: &SchemaRows, keyspace: &str, name: &str) -> Result<Option<Tab
     };
     let row = of.tables.iter().find(is("table_name")).or(of.views.iter().find(is("view_name")));
     let Some(row) = row else { return Ok(None) };
-    let types = of.user_types(keyspace)?;
+    let types = of.user_types(keyspace);
     of.table(keyspace, row, &types).map(Some)
 }
 
 impl Catalog {
     /// The catalog of the live rows of `system_schema`, with the system's own keyspaces.
-    pub fn from_rows(rows: &SchemaRows) -> Result<Catalog> {
+    pub fn from_rows(rows: &SchemaRows) -> Catalog {
         catalog(rows)
     }
 }
 
-/// All keyspaces of the rows, and the system's own.
-fn catalog(rows: &SchemaRows) -> Result<Catalog> {
+/// What is set apart, by keyspace and name.
+type Apart = BTreeMap<(String, String), SetApart>;
+
+/// All keyspaces of the rows, and the system's own. What cannot be used is set apart.
+fn catalog(rows: &SchemaRows) -> Catalog {
     let mut catalog = system::system_tables();
-    let all = by_keyspace(rows);
-    let none = KeyspaceRows::default();
+    let mut apart = Apart::new();
+    let mut all = by_keyspace(rows);
     for row in rows.get("keyspaces").into_iter().flatten() {
         let fields = Fields(row);
-        let unreadable = || unreadable("keyspaces", row);
-        let name = fields.text("keyspace_name").ok_or_else(unreadable)?;
-        let replication = fields.map("replication").ok_or_else(unreadable)?;
+        let name = fields.text("keyspace_name").unwrap_or_default();
+        let of_keyspace = all.remove(&name).unwrap_or_default();
+        let Some(replication) = fields.map("replication") else {
+            set_apart(&mut apart, &name, &of_keyspace, &unreadable("keyspaces", row));
+            continue;
+        };
         let durable_writes = fields.boolean("durable_writes").unwrap_or(true);
         if let Some(known) = catalog.keyspaces.get_mut(&name) {
             // The tables are those that this program knows; how they are replicated is the operator's.
@@ -274,33 +299,55 @@ fn catalog(rows: &SchemaRows) -> Result<Catalog> {
             tables: BTreeMap::new(),
             types: BTreeMap::new(),
         };
-        fill(&mut keyspace, all.get(&name).unwrap_or(&none))?;
+        fill(&mut keyspace, &of_keyspace, &mut apart);
         catalog.keyspaces.insert(name, Arc::new(keyspace));
     }
+    catalog.set_apart = Arc::new(apart);
     catalog.version = super::version(&catalog);
-    Ok(catalog)
+    catalog
 }
 
-fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>) -> Result<()> {
-    let types = rows.user_types(&keyspace.name)?;
+/// All tables of a keyspace.
+fn set_apart(apart: &mut Apart, keyspace: &str, rows: &KeyspaceRows<'_>, why: &Error) {
+    for row in rows.tables.iter().chain(&rows.views) {
+        apart.insert(key_of(keyspace, row), SetApart { id: id_of(row), why: why.to_string() });
+    }
+}
+
+fn key_of(keyspace: &str, row: &SchemaRow) -> (String, String) {
+    let name = Fields(row).text("view_name").or_else(|| Fields(row).text("table_name"));
+    (keyspace.to_owned(), name.unwrap_or_default())
+}
+
+fn id_of(row: &SchemaRow) -> Option<TableId> {
+    Fields(row).bytes("id").and_then(|bytes| bytes.try_into().ok())
+}
+
+fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>, apart: &mut Apart) {
+    let types = rows.user_types(&keyspace.name);
     for (name, resolved) in types.all() {
-        let user_type = resolved.map_err(|error| {
-            Error::Configuration(format!("type {}.{name}: {error}", keyspace.name))
-        })?;
-        keyspace.types.insert(name.to_owned(), Arc::new(user_type.clone()));
+        match resolved {
+            Ok(user_type) => {
+                keyspace.types.insert(name.to_owned(), Arc::new(user_type.clone()));
+            }
+            Err(error) => {
+                let key = (keyspace.name.clone(), name.to_owned());
+                apart.insert(key, SetApart { id: None, why: error.to_string() });
+            }
+        }
     }
     let kinds = [(&rows.tables, TableKind::Regular), (&rows.views, TableKind::View)];
     for (rows_of, kind) in kinds {
         for row in rows_of {
-            let mut schema = rows.table(&keyspace.name, row, &types)?;
-            schema.options.complete();
-            let id = schema.id.ok_or_else(|| unreadable("tables", row))?;
-            let mut table = Table::new(id, kind, schema);
-            if kind == TableKind::Regular {
-                table.derived = rows.derived.get(&table.schema.name).cloned().unwrap_or_default();
+            match rows.complete_table(&keyspace.name, row, &types, kind) {
+                Ok(table) => {
+                    keyspace.tables.insert(table.schema.name.clone(), Arc::new(table));
+                }
+                Err(error) => {
+                    let why = error.to_string();
+                    apart.insert(key_of(&keyspace.name, row), SetApart { id: id_of(row), why });
+                }
             }
-            keyspace.tables.insert(table.schema.name.clone(), Arc::new(table));
         }
     }
-    Ok(())
 }

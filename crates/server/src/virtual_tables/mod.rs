@@ -33,7 +33,7 @@ use rows::Rows;
 use write::Write;
 
 /// Every virtual table that has rows. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 31] = [
+const REGISTERED: [VirtualTable; 32] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
     system_views::clients::TABLE,
@@ -61,6 +61,7 @@ const REGISTERED: [VirtualTable; 31] = [
     halcyon_views::io_operations::TABLE,
     halcyon_views::major_compactions::TABLE,
     halcyon_views::request_wait::TABLE,
+    halcyon_views::set_apart::TABLE,
     halcyon_views::shards::TABLE,
     system_virtual_schema::columns::TABLE,
     system_virtual_schema::keyspaces::TABLE,

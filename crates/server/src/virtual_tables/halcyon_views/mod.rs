@@ -7,4 +7,5 @@ pub(super) mod io_modes;
 pub(super) mod io_operations;
 pub(super) mod major_compactions;
 pub(super) mod request_wait;
+pub(super) mod set_apart;
 pub(super) mod shards;

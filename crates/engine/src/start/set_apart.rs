@@ -1,0 +1,166 @@
+//! What a start finds and cannot use. It is set apart, so that everything else is served.
+//!
+//! | what | `stop` (the default) | `best_effort`, `ignore` | `stop_paranoid`, `die` |
+//! |---|---|---|---|
+//! | a damaged SSTable | reads of its table fail | its table is read without it, with a warning | no start |
+//! | an SSTable that the device fails to read | no start | its table is read without it, with a warning | no start |
+//! | a table whose schema is unusable | its statements fail | its statements fail | its statements fail |
+//!
+//! 1. Cassandra ends at its start under `stop` too, and reads without the SSTable, and without a word, under the others. A node that
+//!    is up can say what is wrong, and serves its other tables.
+//! 2. No tombstone of a table with such an SSTable is purged, because it may shadow what the SSTable has; and the table is not truncated.
+//! 3. The commit log is kept while it has writes to a table that is set apart: the start that can use the table replays them.
+//! 4. No file is touched. A repaired or replaced file is used by the next start.
+
+use std::sync::Arc;
+
+use halcyon_model::options::{CompressorKind, Entries};
+use halcyon_model::schema::TableSchema;
+use halcyon_schema::catalog::{self, Catalog, Table};
+use halcyon_sstable::{Descriptor, Error as SSTableError};
+
+use crate::engine::Engine;
+use crate::shard::Shard;
+use crate::store::Store;
+use crate::{DiskFailurePolicy, Error, Result};
+use halcyon_stream::TableId;
+
+/// Something in the directories that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetApart {
+    pub keyspace: String,
+    pub table: String,
+    /// The file of an SSTable; `None`: the whole table.
+    pub sstable: Option<String>,
+    pub why: String,
+}
+
+impl SetApart {
+    pub(super) fn sstable(schema: &TableSchema, descriptor: &Descriptor, why: &Error) -> SetApart {
+        SetApart {
+            keyspace: schema.keyspace.clone(),
+            table: schema.name.clone(),
+            sstable: Some(descriptor.file_prefix().trim_end_matches('-').to_owned()),
+            why: why.to_string(),
+        }
+    }
+
+    /// What a client is told: no paths.
+    fn answer(&self, all: usize) -> String {
+        let SetApart { keyspace, table, sstable, .. } = self;
+        format!(
+            "{all} SSTables of {keyspace}.{table} cannot be used and were set apart at the start, e.g. {}: see halcyon_views.set_apart",
+            sstable.as_deref().unwrap_or("all")
+        )
+    }
+
+    /// A line of the log.
+    pub(super) fn note(&self) -> String {
+        let SetApart { keyspace, table, sstable, why } = self;
+        match sstable {
+            None => format!("{keyspace}.{table} cannot be used and is set apart: {why}"),
+            Some(sstable) => format!(
+                "SSTable {sstable} of {keyspace}.{table} cannot be used and is set apart: {why}. Its files stay as they are: restore them \
+                 from a backup and start again, or start with disk_failure_policy best_effort to read the table without it"
+            ),
+        }
+    }
+}
+
+/// Whether an SSTable that could not be opened is set apart; else there is no start.
+pub(super) fn tolerated(policy: DiskFailurePolicy, error: &Error) -> bool {
+    let damaged = !matches!(error, Error::Disk(_) | Error::SSTable(SSTableError::Io(_)));
+    match policy {
+        DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => true,
+        DiskFailurePolicy::Stop => damaged,
+        DiskFailurePolicy::StopParanoid | DiskFailurePolicy::Die => false,
+    }
+}
+
+/// There is no start, and what helps.
+pub(super) fn refusal(error: &Error) -> Error {
+    Error::CannotStart(format!(
+        "{error}. Restore the files of this SSTable from a backup, or start with disk_failure_policy best_effort to serve everything else"
+    ))
+}
+
+/// Without all of the schema, tables would be missing, and their writes in the commit log lost.
+pub(super) fn refuse_partial_schema<'a>(
+    stores: impl Iterator<Item = &'a Arc<Store>>,
+) -> Result<()> {
+    let mut damaged = stores.flat_map(|store| store.apart());
+    match damaged.next() {
+        None => Ok(()),
+        Some(found) => Err(Error::CannotStart(format!(
+            "{}: the schema is incomplete without it. Restore its files from a backup or a snapshot of {}.{}, and start again",
+            found.why, found.keyspace, found.table
+        ))),
+    }
+}
+
+/// Sets tables apart that have data which cannot be read, or would be written otherwise than asked.
+pub(super) fn unusable_options(catalog: &mut Catalog) {
+    let unusable = |table: &Arc<Table>| Some((table.clone(), check_options(table).err()?));
+    let found: Vec<_> = catalog.tables().filter_map(unusable).collect();
+    for (table, why) in found {
+        let (keyspace, name) = (&table.schema.keyspace, &table.schema.name);
+        if let Some(keyspace) = catalog.keyspaces.get_mut(keyspace) {
+            Arc::make_mut(keyspace).tables.remove(name);
+        }
+        let apart = catalog::SetApart { id: Some(table.id), why };
+        let all = Arc::make_mut(&mut catalog.set_apart);
+        all.insert((keyspace.clone(), name.clone()), apart);
+    }
+}
+
+fn check_options(table: &Table) -> Result<(), String> {
+    let Some(option) = &table.schema.options.compression else { return Ok(()) };
+    let class = option.entries().get("class").map_or("", String::as_str);
+    if class.contains("Encrypt") {
+        return Err(format!(
+            "it is encrypted ({class}): in its Cassandra, set its compression to LZ4Compressor and rewrite it with `nodetool upgradesstables -a`"
+        ));
+    }
+    match CompressorKind::from_class(class, &Entries::new()) {
+        Err(what) if !class.is_empty() => Err(format!(
+            "{what}: in its Cassandra, change its compression with ALTER TABLE and rewrite it with `nodetool upgradesstables -a`"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The tables of the schema that are set apart.
+pub(crate) fn of_schema(catalog: &Catalog) -> impl Iterator<Item = SetApart> {
+    catalog.set_apart.iter().map(|((keyspace, table), apart)| SetApart {
+        keyspace: keyspace.clone(),
+        table: table.clone(),
+        sstable: None,
+        why: apart.why.clone(),
+    })
+}
+
+impl Engine {
+    /// Everything that is set apart.
+    pub fn set_apart(&self) -> Vec<SetApart> {
+        let stores = self.stores.load();
+        let sstables = stores.values().flat_map(|store| store.apart().to_vec());
+        of_schema(&self.catalog()).chain(sstables).collect()
+    }
+
+    /// Refuses to read a table without all of its SSTables, unless `disk_failure_policy` says otherwise.
+    pub(crate) fn check_readable(&self, store: &Store) -> Result<()> {
+        match (store.apart(), self.options.disk_failure_policy) {
+            ([], _) | (_, DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore) => Ok(()),
+            ([first, ..], _) => Err(Error::SetApart(first.answer(store.apart().len()))),
+        }
+    }
+}
+
+impl Shard {
+    /// What a reader of the table is to be warned of.
+    pub fn read_warning(&self, table: TableId) -> Option<String> {
+        let table = self.table_by_id(table)?;
+        let apart = table.store.apart();
+        apart.first().map(|found| found.answer(apart.len()))
+    }
+}

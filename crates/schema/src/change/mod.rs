@@ -32,8 +32,8 @@ pub fn change(
     statement: &StatementKind,
     context: &Context<'_>,
 ) -> Result<Change> {
-    if let Some(name) = named(statement) {
-        catalog.check_usable(keyspace_name(name, context)?, &name.name)?;
+    if let Some((Ok(keyspace), name)) = named(statement).map(|n| (keyspace_name(n, context), n)) {
+        catalog.check_usable(keyspace, &name.name)?;
     }
     let mut made = dispatch(catalog, statement, context)?;
     let differs = made.catalog.keyspaces != catalog.keyspaces;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use halcyon_model::CqlType;
 use halcyon_syntax::Result;
 
-use super::invalid;
+use super::context::invalid;
 use crate::UserTypeCatalog;
 use crate::catalog::{Catalog, Keyspace, Table};
 

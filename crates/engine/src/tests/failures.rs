@@ -245,3 +245,43 @@ fn a_start_without_room() {
         assert_eq!(contents(&node, &user_table(&node)).await.len(), 10);
     });
 }
+
+/// Proves that a segment of ours without a byte in it is never taken for one that Cassandra has emptied: the start is refused, or goes on
+/// without it as the policy says, and what is left of it stays; and that Cassandra's own is only taken for empty where Cassandra does.
+#[test]
+fn empty_segments() {
+    const NEWER: &str = "/halcyon/commitlog/CommitLog-7-1700000000002.log";
+    const OLDER: &str = "/halcyon/commitlog/CommitLog-7-1700000000001.log";
+    let (_, sim) = Disk::simulated(27);
+    life(&sim, |disk| async move {
+        with_rows(disk, |_| ()).await;
+    });
+    sim.kill();
+    let segment = std::path::PathBuf::from("/halcyon/commitlog/CommitLog-0-1.log");
+    let looked = sim.clone();
+    life(&sim, |disk| async move {
+        let refusal = async || {
+            let error = start(disk.clone()).await.err().map(|e| e.to_string());
+            error.expect("refused")
+        };
+        let purpose = halcyon_io::Purpose::CommitLog;
+        disk.remove(&segment).await.expect("removed");
+        disk.write_new(&segment, &[0; 64 << 10], purpose).await.expect("written");
+        let error = refusal().await;
+        assert!(error.contains("CommitLog-0-1.log") && error.contains("policy: ignore"), "{error}");
+        assert!(looked.contents(&segment).is_some_and(|bytes| bytes.len() == 64 << 10));
+        for name in [OLDER, NEWER] {
+            disk.write_new(Path::new(name), &[0; 4096], purpose).await.expect("written");
+        }
+        let error = refusal().await;
+        assert!(error.contains(OLDER), "{error}");
+        disk.remove(Path::new(OLDER)).await.expect("removed");
+        let ignore = |o: &mut Options| o.on_corruption = crate::OnCorruption::Ignore;
+        let node = start_with(disk.clone(), ignore).await.expect("starts");
+        let notes = node.report.notes;
+        assert!(notes.iter().any(|note| note.contains("CommitLog-0-1.log: skipped")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.contains(NEWER)), "{notes:?}");
+        assert!(looked.contents(&segment.with_extension("log.damaged")).is_some());
+        assert!(looked.contents(Path::new(NEWER)).is_none());
+    });
+}

@@ -201,8 +201,10 @@ impl From<halcyon_engine::Error> for Error {
             Engine::Disk(_) | Engine::SSTable(_) | Engine::Merge(_) => {
                 Error::Storage(StorageFailure::new("cannot read data", error.to_string()))
             }
-            // It names no path: the client learns which SSTable it is.
-            Engine::SetApart(what) => Error::Storage(StorageFailure::new(&what, what.clone())),
+            Engine::SetApart(what) => {
+                let kind = "cannot read all data (halcyon_views.set_apart has the reason)";
+                Error::Storage(StorageFailure::new(kind, what))
+            }
             Engine::CommitLog(_) | Engine::Compaction(_) | Engine::Commit(_) => {
                 Error::Storage(StorageFailure::new("cannot write data", error.to_string()))
             }

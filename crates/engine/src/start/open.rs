@@ -124,7 +124,21 @@ impl Engine {
             engine.stores.load().values().for_each(|store| engine.consider(store));
         }
         engine.install_schema().await?;
+        *engine.changing.lock().await = engine.newest_schema_write();
         Ok((engine, report))
+    }
+
+    /// The newest timestamp in `system_schema`. A change must be later, also if the clock was set back meanwhile: the older of two changes
+    /// would be gone at the next start. All that was replayed is in SSTables.
+    fn newest_schema_write(&self) -> i64 {
+        let stores = self.stores.load();
+        let schema = |store: &&Arc<Store>| {
+            store.definition.load().schema.keyspace == "system_schema"
+        };
+        let newest = |store: &Arc<Store>| {
+            store.version.load().sstables().iter().map(|live| live.max_timestamp()).max()
+        };
+        stores.values().filter(schema).filter_map(newest).max().unwrap_or(NO_TIMESTAMP)
     }
 
     /// Writes the schema of Cassandra's system tables into a fresh directory.

@@ -13,7 +13,7 @@
 //! 4. Under `periodic`, a group is written to the page cache and synced later. A sync begins with a cut: what was appended before is
 //!    written and then synced, what is appended later starts at a new block.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use halcyon_io::clock::Instant;
@@ -68,7 +68,7 @@ impl SegmentParameters {
 struct Segment {
     id: u64,
     /// For each table that needs the segment, the raw offset of its last record.
-    dirty: HashMap<TableId, u32>,
+    dirty: BTreeMap<TableId, u32>,
 }
 
 /// Records that were appended since a cut, and are not durable.
@@ -168,7 +168,7 @@ impl State {
 
     /// Makes an empty segment current.
     fn enter(&mut self, id: u64) {
-        self.segments.push_back(Segment { id, dirty: HashMap::new() });
+        self.segments.push_back(Segment { id, dirty: BTreeMap::new() });
         self.seed = self.parameters.seed(id);
         self.offset = self.parameters.header(id).first_group() as u32;
         self.after = self.offset;

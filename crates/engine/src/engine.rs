@@ -1,6 +1,6 @@
 //! What all shards share.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -29,7 +29,7 @@ pub struct Engine {
     /// Of the SSTables that are written.
     pub(crate) version: Version,
     pub(crate) catalog: ArcSwap<Catalog>,
-    pub(crate) stores: ArcSwap<HashMap<TableId, Arc<Store>>>,
+    pub(crate) stores: ArcSwap<BTreeMap<TableId, Arc<Store>>>,
     pub(crate) mesh: Mesh<Shard>,
     /// Until the shards take them.
     pub(crate) inboxes: Mutex<Vec<Option<Inbox<Shard>>>>,

@@ -50,10 +50,11 @@ pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOp
 pub use halcyon_sstable::Version;
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, Options};
 pub use read::ReadStream;
+pub use report::set_apart::SetApart;
 pub use report::{Event, FailurePolicy, Measure, Summary, TableStats};
 pub use schema::SchemaLock;
 pub use shard::Shard;
-pub use start::{RecoveryReport, SetApart, StartProgress};
+pub use start::{RecoveryReport, StartProgress};
 pub use write::{PartitionLock, decode_mutations, encode_mutations};
 
 /// Whether invariants are asserted that cost more than a comparison: of versions, of the streams of reads, of what a flush has written.

@@ -225,6 +225,13 @@ impl Shard {
         left == 0
     }
 
+    /// What a reader of the table is to be warned of.
+    pub fn read_warning(&self, table: TableId) -> Option<String> {
+        let table = self.table_by_id(table)?;
+        let apart = table.store.apart();
+        apart.first().map(|found| found.answer(apart.len()))
+    }
+
     /// How long a client waited for a read of single partitions, from the moment when it came off the socket.
     pub fn note_read(&self, took: Duration) {
         if let Some(reads) = self.engine.reads.get(self.index) {

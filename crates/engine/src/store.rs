@@ -21,7 +21,7 @@ use halcyon_stream::{Layout, TableId};
 
 use crate::compact::{Backoff, Claims, DebtCache};
 use crate::report::metrics::TableMetrics;
-use crate::start::SetApart;
+use crate::report::set_apart::SetApart;
 use crate::version::Version;
 use crate::{Options, Result};
 

@@ -5,7 +5,7 @@
 //!    reopened, so that the cells of dropped columns disappear.
 //! 3. The catalog becomes current; each shard opens new tables and closes dropped ones.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::lock::MutexGuard;
@@ -54,12 +54,12 @@ impl Engine {
         };
         let version = halcyon_schema::schema_version_row(to.version, at);
         let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
-        let wanted: HashMap<TableId, Arc<Table>> = to
+        let wanted: BTreeMap<TableId, Arc<Table>> = to
             .tables()
             .filter(|table| has_storage(table))
             .map(|table| (table.id, table.clone()))
             .collect();
-        let mut stores = HashMap::clone(&self.stores.load());
+        let mut stores = BTreeMap::clone(&self.stores.load());
         let gone: Vec<Arc<Store>> =
             stores.values().filter(|s| !wanted.contains_key(&s.id)).cloned().collect();
         if self.options.auto_snapshot {

@@ -1,6 +1,6 @@
 //! Reads the live rows of `system_schema` at the start, before there are shards.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halcyon_model::clustering::ClusteringValue;
@@ -17,7 +17,7 @@ use crate::store::Store;
 /// Reads all of `system_schema`, from SSTables and the commit log.
 pub(crate) async fn schema_rows<'a>(
     stores: impl Iterator<Item = &'a Arc<Store>>,
-    mut replayed: HashMap<TableId, Memtable>,
+    mut replayed: BTreeMap<TableId, Memtable>,
     caches: &ReadCaches,
     now: u32,
 ) -> Result<SchemaRows> {

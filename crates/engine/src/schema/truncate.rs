@@ -5,7 +5,7 @@
 //!    the same writes.
 //! 3. Remove the SSTables in one transaction, resume flushes, and record the truncation in `system.local`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -107,10 +107,10 @@ impl Engine {
     }
 
     /// When tables were truncated last, in milliseconds since 1970 (`system.local.truncated_at`).
-    pub async fn truncation_times(&self) -> Result<HashMap<TableId, i64>> {
+    pub async fn truncation_times(&self) -> Result<BTreeMap<TableId, i64>> {
         let system = system_tables();
         let Some(local) = system.table("system", "local").cloned() else {
-            return Ok(HashMap::new());
+            return Ok(BTreeMap::new());
         };
         let key = PartitionKey::of(b"local");
         let owner = self.owner(key.token);
@@ -118,7 +118,7 @@ impl Engine {
             let column = local.layout.regulars.iter().position(|c| c.name == b"truncated_at");
             let (target, slices) = (ReadTarget::Partition(key), Slices::all());
             let mut stream = shard.read(Read { table: local, target, slices }).await?;
-            let mut times = HashMap::new();
+            let mut times = BTreeMap::new();
             while stream.advance().await? {
                 let Fragment::Row(row) = stream.fragment() else { continue };
                 let of_column = |cell: &&Cell| Some(usize::from(cell.column)) == column;

@@ -4,7 +4,7 @@
 //! them, and they are left alone. After a drain there are none in them but finished ones. One that is not finished may have been applied in
 //! part: only Cassandra can finish it, so such a directory is refused.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halcyon_io::Disk;
@@ -28,7 +28,7 @@ pub(crate) async fn refuse_unfinished(
     table: &Table,
     sstables: &[Arc<LiveSSTable>],
 ) -> Result<()> {
-    let mut batches: HashMap<Vec<u8>, Batch> = HashMap::new();
+    let mut batches: BTreeMap<Vec<u8>, Batch> = BTreeMap::new();
     for live in sstables {
         let mut scanner = live.sstable().scan(disk, ScanOptions::default()).await?;
         let mut key = Vec::new();

@@ -9,4 +9,3 @@ mod set_apart;
 
 pub use open::RecoveryReport;
 pub use recover::StartProgress;
-pub use set_apart::SetApart;

@@ -6,7 +6,7 @@
 //! 3. Cassandra's own tables are opened, and with them the schema is read: from SSTables and the commit log.
 //! 4. The other tables are opened, the commit log is replayed into SSTables (`recover`), and its segments are deleted.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -31,11 +31,12 @@ use crate::memtable::Memtable;
 use crate::report::events::Events;
 use crate::report::health::{FailurePolicy, Health};
 use crate::report::metrics::BatchMetrics;
+use crate::report::set_apart::SetApart;
 use crate::schema::rows::schema_rows;
 use crate::start::batches;
 use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::start::recover::{StartProgress, Truncations, replay_schema};
-use crate::start::set_apart::{self, SetApart};
+use crate::start::set_apart;
 use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
 use crate::version::{LiveSSTable, Version};
 use crate::{Error, Options, Result};
@@ -60,7 +61,7 @@ struct Opening {
     disk: Disk,
     options: Options,
     folders: Vec<TableFolder>,
-    stores: HashMap<TableId, Arc<Store>>,
+    stores: BTreeMap<TableId, Arc<Store>>,
     report: RecoveryReport,
 }
 
@@ -90,7 +91,7 @@ impl Engine {
         let emptied = refuse_foreign(&disk, &options).await?;
         let folders = table_folders(&disk, &options).await?;
         let report = RecoveryReport::default();
-        let stores = HashMap::new();
+        let stores = BTreeMap::new();
         let mut opening = Opening { disk, options, folders, stores, report };
         opening.finish_transactions().await?;
         if !emptied.is_empty() {
@@ -132,9 +133,8 @@ impl Engine {
     /// would be gone at the next start. All that was replayed is in SSTables.
     fn newest_schema_write(&self) -> i64 {
         let stores = self.stores.load();
-        let schema = |store: &&Arc<Store>| {
-            store.definition.load().schema.keyspace == "system_schema"
-        };
+        let schema =
+            |store: &&Arc<Store>| store.definition.load().schema.keyspace == "system_schema";
         let newest = |store: &Arc<Store>| {
             store.version.load().sstables().iter().map(|live| live.max_timestamp()).max()
         };
@@ -154,7 +154,7 @@ impl Engine {
             micros: clock.unix_micros(),
             seconds: u32::try_from(clock.unix_seconds()).unwrap_or(0),
         };
-        let mut memtables: HashMap<TableId, Memtable> = HashMap::new();
+        let mut memtables: BTreeMap<TableId, Memtable> = BTreeMap::new();
         for mutation in difference(&Catalog::default(), &catalog, at) {
             let Some(table) = catalog.tables().find(|t| t.id == mutation.table) else { continue };
             let memtable =
@@ -217,11 +217,11 @@ impl Opening {
         set_apart::refuse_partial_schema(self.stores.values())?;
         let (replayed, truncations, log) =
             replay_schema(&self.disk, &self.options, self.tables()).await?;
-        let mut merged: HashMap<TableId, Memtable> = HashMap::new();
+        let mut merged: BTreeMap<TableId, Memtable> = BTreeMap::new();
         for (id, memtable) in replayed.into_iter().flatten() {
             match merged.entry(id) {
-                std::collections::hash_map::Entry::Vacant(place) => drop(place.insert(memtable)),
-                std::collections::hash_map::Entry::Occupied(mut place) => {
+                std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(memtable)),
+                std::collections::btree_map::Entry::Occupied(mut place) => {
                     place.get_mut().absorb(memtable)?;
                 }
             }
@@ -230,7 +230,7 @@ impl Opening {
     }
 
     /// The catalog by the SSTables of the schema that are open, and by what is newer than they.
-    async fn schema(&self, newer: HashMap<TableId, Memtable>) -> Result<Catalog> {
+    async fn schema(&self, newer: BTreeMap<TableId, Memtable>) -> Result<Catalog> {
         let caches = ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 });
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0);
         let rows = schema_rows(self.stores.values(), newer, &caches, now).await?;
@@ -252,7 +252,7 @@ impl Opening {
             store.version.store(Arc::new(Version::of(found.opened)));
             self.stores.insert(table.id, store);
         }
-        let catalog = self.schema(HashMap::new()).await?;
+        let catalog = self.schema(BTreeMap::new()).await?;
         self.stores.clear();
         let tables: Vec<_> = catalog.tables().filter(|table| has_storage(table)).collect();
         for table in tables {
@@ -262,7 +262,7 @@ impl Opening {
         Ok(())
     }
 
-    fn tables(&self) -> HashMap<TableId, Arc<Table>> {
+    fn tables(&self) -> BTreeMap<TableId, Arc<Table>> {
         self.stores.iter().map(|(id, store)| (*id, store.table())).collect()
     }
 

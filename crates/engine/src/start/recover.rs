@@ -9,7 +9,7 @@
 //!
 //! The records of a shard are in order, and a log is always a suffix of its history (`commitlog`).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::store::Store;
 use crate::write::{Entry, read_record};
 use crate::{Error, Options, Result};
 
-pub(crate) type Replayed = HashMap<TableId, Memtable>;
+pub(crate) type Replayed = BTreeMap<TableId, Memtable>;
 
 /// The SSTables of a replay. They are committed when all of it has succeeded: the start that comes after a failed one replays the same
 /// records again, and on a full disk it must find the room that this one found.
@@ -44,7 +44,7 @@ impl Outputs {
 }
 
 /// The position of a table's last truncation in each shard's log; it concerns only that shard's writes.
-pub(crate) type Truncations = HashMap<(u32, TableId), ReplayPosition>;
+pub(crate) type Truncations = BTreeMap<(u32, TableId), ReplayPosition>;
 
 /// A long replay reports its progress this often.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
@@ -59,23 +59,23 @@ pub(crate) struct Counts {
 
 /// The state of a replay.
 struct Gathered {
-    tables: HashMap<TableId, Arc<Table>>,
-    set_apart: HashSet<TableId>,
+    tables: BTreeMap<TableId, Arc<Table>>,
+    set_apart: BTreeSet<TableId>,
     truncations: Truncations,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    by_shard: HashMap<u32, Replayed>,
+    by_shard: BTreeMap<u32, Replayed>,
     counts: Counts,
     truncations: Truncations,
 }
 
 impl Gathered {
     fn new(
-        tables: HashMap<TableId, Arc<Table>>,
-        set_apart: HashSet<TableId>,
+        tables: BTreeMap<TableId, Arc<Table>>,
+        set_apart: BTreeSet<TableId>,
         truncations: Truncations,
     ) -> Arc<Gathered> {
         Arc::new(Gathered { tables, set_apart, truncations, state: Mutex::default() })
@@ -144,9 +144,9 @@ fn refused(error: halcyon_commitlog::Error) -> Error {
 pub(crate) async fn replay_schema(
     disk: &Disk,
     options: &Options,
-    tables: HashMap<TableId, Arc<Table>>,
+    tables: BTreeMap<TableId, Arc<Table>>,
 ) -> Result<(Vec<Replayed>, Truncations, ReplayReport)> {
-    let gathered = Gathered::new(tables, HashSet::new(), Truncations::new());
+    let gathered = Gathered::new(tables, BTreeSet::new(), Truncations::new());
     let shared = gathered.clone();
     let visit = move |shard: u32, at, bytes: &[u8]| shared.visit(shard, at, bytes);
     let report = replay(disk, &replay_options(options), visit, async |_| Ok(())).await;

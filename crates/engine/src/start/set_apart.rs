@@ -15,57 +15,13 @@
 use std::sync::Arc;
 
 use halcyon_model::options::{CompressorKind, Entries};
-use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{self, Catalog, Table};
-use halcyon_sstable::{Descriptor, Error as SSTableError};
+use halcyon_sstable::Error as SSTableError;
 
 use crate::engine::Engine;
-use crate::shard::Shard;
+use crate::report::set_apart::SetApart;
 use crate::store::Store;
 use crate::{DiskFailurePolicy, Error, Result};
-use halcyon_stream::TableId;
-
-/// Something in the directories that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetApart {
-    pub keyspace: String,
-    pub table: String,
-    /// The file of an SSTable; `None`: the whole table.
-    pub sstable: Option<String>,
-    pub why: String,
-}
-
-impl SetApart {
-    pub(super) fn sstable(schema: &TableSchema, descriptor: &Descriptor, why: &Error) -> SetApart {
-        SetApart {
-            keyspace: schema.keyspace.clone(),
-            table: schema.name.clone(),
-            sstable: Some(descriptor.file_prefix().trim_end_matches('-').to_owned()),
-            why: why.to_string(),
-        }
-    }
-
-    /// What a client is told: no paths.
-    fn answer(&self, all: usize) -> String {
-        let SetApart { keyspace, table, sstable, .. } = self;
-        format!(
-            "{all} SSTables of {keyspace}.{table} cannot be used and were set apart at the start, e.g. {}: see halcyon_views.set_apart",
-            sstable.as_deref().unwrap_or("all")
-        )
-    }
-
-    /// A line of the log.
-    pub(super) fn note(&self) -> String {
-        let SetApart { keyspace, table, sstable, why } = self;
-        match sstable {
-            None => format!("{keyspace}.{table} cannot be used and is set apart: {why}"),
-            Some(sstable) => format!(
-                "SSTable {sstable} of {keyspace}.{table} cannot be used and is set apart: {why}. Its files stay as they are: restore them \
-                 from a backup and start again, or start with disk_failure_policy best_effort to read the table without it"
-            ),
-        }
-    }
-}
 
 /// Whether an SSTable that could not be opened is set apart; else there is no start.
 pub(super) fn tolerated(policy: DiskFailurePolicy, error: &Error) -> bool {
@@ -153,14 +109,5 @@ impl Engine {
             ([], _) | (_, DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore) => Ok(()),
             ([first, ..], _) => Err(Error::SetApart(first.answer(store.apart().len()))),
         }
-    }
-}
-
-impl Shard {
-    /// What a reader of the table is to be warned of.
-    pub fn read_warning(&self, table: TableId) -> Option<String> {
-        let table = self.table_by_id(table)?;
-        let apart = table.store.apart();
-        apart.first().map(|found| found.answer(apart.len()))
     }
 }

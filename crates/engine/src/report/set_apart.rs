@@ -1,0 +1,50 @@
+//! What a start could not use, as the log, the clients and `halcyon_views.set_apart` name it.
+
+use halcyon_model::schema::TableSchema;
+use halcyon_sstable::Descriptor;
+
+/// Something in the directories that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetApart {
+    pub keyspace: String,
+    pub table: String,
+    /// The file of an SSTable; `None`: the whole table.
+    pub sstable: Option<String>,
+    pub why: String,
+}
+
+impl SetApart {
+    pub(crate) fn sstable(
+        schema: &TableSchema,
+        descriptor: &Descriptor,
+        why: &impl std::fmt::Display,
+    ) -> SetApart {
+        SetApart {
+            keyspace: schema.keyspace.clone(),
+            table: schema.name.clone(),
+            sstable: Some(descriptor.file_prefix().trim_end_matches('-').to_owned()),
+            why: why.to_string(),
+        }
+    }
+
+    /// What a client is told: no paths.
+    pub(crate) fn answer(&self, all: usize) -> String {
+        let SetApart { keyspace, table, sstable, .. } = self;
+        format!(
+            "{all} SSTables of {keyspace}.{table} cannot be used and were set apart at the start, e.g. {}: see halcyon_views.set_apart",
+            sstable.as_deref().unwrap_or("all")
+        )
+    }
+
+    /// A line of the log.
+    pub(crate) fn note(&self) -> String {
+        let SetApart { keyspace, table, sstable, why } = self;
+        match sstable {
+            None => format!("{keyspace}.{table} cannot be used and is set apart: {why}"),
+            Some(sstable) => format!(
+                "SSTable {sstable} of {keyspace}.{table} cannot be used and is set apart: {why}. Its files stay as they are: restore them \
+                 from a backup and start again, or start with disk_failure_policy best_effort to read the table without it"
+            ),
+        }
+    }
+}

@@ -27,6 +27,7 @@ use crate::world::Counts;
 #[derive(Parser)]
 #[command(name = "cargo x sim", about = "Runs a whole node under simulation, once for each seed")]
 struct Arguments {
+    #[arg(required_unless_present = "campaign")]
     seeds: Vec<u64>,
     /// Many seeds, with a progress bar and a summary
     #[arg(long)]
@@ -93,4 +94,19 @@ fn report(seed: u64, outcome: &Outcome, events: Option<usize>) {
         failure.node_log.iter().for_each(|line| println!("  {line}"));
     }
     println!("{}", failure.why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a seed repeats itself, event for event, so that one number is enough to find a failure again.
+    #[test]
+    fn a_seed_repeats_itself() {
+        for seed in [1, 2] {
+            let (first, second) = (run(seed, true), run(seed, true));
+            assert_eq!(first.trace, second.trace, "seed {seed}");
+            assert_eq!(first.counts, second.counts, "seed {seed}");
+        }
+    }
 }

@@ -246,6 +246,7 @@ async fn work(world: &Rc<World>, known: &Known, address: SocketAddr, rounds: u64
     let mut random = world.random();
     for _ in 0..random.below(CLOCK_STEPS_MAX) {
         clock::sleep(Duration::from_millis(random.below(300))).await;
+        let _due = world.claim_clock().await;
         disturb::step_clock(world, &mut random);
     }
     if join_all(clients).await.iter().any(Option::is_none) {

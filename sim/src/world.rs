@@ -3,11 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use halcyon_io::{Random, SimDisk, SimRuntime};
+use halcyon_io::{Random, SimDisk, SimRuntime, clock};
 
 const LOG_LINES_KEPT: usize = 60;
+const CLOCK_POLL: Duration = Duration::from_millis(1);
 
 /// What a run did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -83,6 +86,27 @@ pub(crate) struct World {
     disturbed: Cell<bool>,
     /// The latest calendar time that was seen: what is expired stays so when the clock is set back.
     latest_seconds: Cell<i64>,
+    /// Statements with a TTL are under way, or the clock is to be set: never both, for the time of the write decides when it expires.
+    expiring: Cell<usize>,
+    clock_is_due: Cell<bool>,
+}
+
+/// While it is held, the clock is not set.
+pub(crate) struct ClockHeld(Rc<World>);
+
+impl Drop for ClockHeld {
+    fn drop(&mut self) {
+        self.0.expiring.set(self.0.expiring.get() - 1);
+    }
+}
+
+/// While it is held, no statement with a TTL is sent.
+pub(crate) struct ClockDue(Rc<World>);
+
+impl Drop for ClockDue {
+    fn drop(&mut self) {
+        self.0.clock_is_due.set(false);
+    }
 }
 
 impl World {
@@ -99,7 +123,28 @@ impl World {
             failure: RefCell::default(),
             disturbed: Cell::new(false),
             latest_seconds: Cell::new(0),
+            expiring: Cell::new(0),
+            clock_is_due: Cell::new(false),
         }
+    }
+
+    /// Waits until the clock may not be set.
+    pub(crate) async fn hold_clock(self: &Rc<World>) -> ClockHeld {
+        while self.clock_is_due.get() {
+            clock::sleep(CLOCK_POLL).await;
+        }
+        self.expiring.set(self.expiring.get() + 1);
+        ClockHeld(self.clone())
+    }
+
+    /// Waits until the clock may be set.
+    pub(crate) async fn claim_clock(self: &Rc<World>) -> ClockDue {
+        self.clock_is_due.set(true);
+        let due = ClockDue(self.clone());
+        while self.expiring.get() > 0 {
+            clock::sleep(CLOCK_POLL).await;
+        }
+        due
     }
 
     /// A generator of its own, for one task: what other tasks draw does not matter to it.

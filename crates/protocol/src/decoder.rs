@@ -13,8 +13,9 @@
 //!    `consecutive_message_errors_threshold: 1`.
 
 use crate::compressed;
-use crate::envelope::{Envelope, Flags, HEADER, Header, Opcode, Packed, RESPONSE, ReplyTo};
+use crate::envelope::{Envelope, Flags, HEADER, Header, Opcode, RESPONSE, ReplyTo};
 use crate::frame::{FrameHeader, Framing};
+use crate::packed::Packed;
 use crate::{Compression, Error, ErrorKind, ProtocolError, Version};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

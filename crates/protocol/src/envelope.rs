@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use crate::{Compression, ProtocolError, Version, compressed};
+use crate::Version;
 
 pub(crate) const HEADER: usize = 9;
 
@@ -152,45 +152,6 @@ pub struct Envelope {
 impl Envelope {
     pub fn reply_to(&self) -> ReplyTo {
         ReplyTo::new(self.version, self.stream)
-    }
-}
-
-/// A message whose body is complete, but may be compressed: whoever holds it decides whether there is room for the body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Packed {
-    /// With the body as it was sent.
-    pub(crate) envelope: Envelope,
-    /// How the body is compressed, and the length that it states, which is no more than a body may have.
-    pub(crate) compressed: Option<(Compression, usize)>,
-}
-
-impl Packed {
-    pub fn reply_to(&self) -> ReplyTo {
-        self.envelope.reply_to()
-    }
-
-    pub fn opcode(&self) -> Opcode {
-        self.envelope.opcode
-    }
-
-    /// Bytes of the body when it is open.
-    pub fn body_len(&self) -> usize {
-        self.compressed.map_or(self.envelope.body.len(), |(_, len)| len)
-    }
-
-    /// Bytes that are held now, and while the body is opened.
-    pub fn bytes(&self) -> usize {
-        self.envelope.body.len() + self.compressed.map_or(0, |(_, len)| len)
-    }
-
-    /// Decompresses the body.
-    pub fn open(self) -> Result<Envelope, ProtocolError> {
-        let Packed { mut envelope, compressed } = self;
-        if let Some((compression, len)) = compressed {
-            let plain = compressed::decompress(&envelope.body, compression, len);
-            envelope.body = plain.map_err(|e| ProtocolError::envelope(envelope.reply_to(), e.0))?;
-        }
-        Ok(envelope)
     }
 }
 

@@ -26,6 +26,7 @@ mod error;
 mod frame;
 mod ids;
 mod options;
+mod packed;
 mod read;
 mod request;
 mod response;
@@ -35,12 +36,13 @@ mod write;
 
 pub use decoder::{Decoder, Limits};
 pub use encoder::{Encoder, Notes};
-pub use envelope::{Envelope, Flags, Opcode, Packed, ReplyTo};
+pub use envelope::{Envelope, Flags, Opcode, ReplyTo};
 pub use error::{Error, ErrorKind, ProtocolError};
 pub use frame::MAX_PAYLOAD;
 /// The words of a request, for clients of this crate.
 pub use halcyon_model::request::{BatchKind, Consistency, Value};
 pub use ids::{result_metadata_id, statement_id};
+pub use packed::Packed;
 pub use request::{BatchQuery, Body, EventType, QueryParameters, Request, Startup, Values};
 pub use response::{Event, Response, StatusChange, TopologyChange};
 pub use result::{Prepared, PreparedMetadata, Rows, RowsMetadata};

@@ -269,8 +269,8 @@ fn lengths_are_not_believed() {
     }
 }
 
-/// Proves that a compressed body is not opened before its holder asks for it, who knows its length by then; that a length above the limit is
-/// refused before; and that a length that the bytes cannot become is refused without an allocation.
+/// Proves that a compressed body is not opened before its holder asks for it, who knows its length by then; that a length above the limit
+/// is refused before; and that a length that the bytes cannot become is refused without an allocation.
 #[test]
 fn bodies_are_opened_when_there_is_room() {
     let mut client = Client::new(Version::V4, Compression::Lz4);

@@ -1,7 +1,8 @@
 //! How much memory a statement takes, told from its text before it is parsed.
 //!
 //! A parsed statement is larger than its text, most of all a list of short literals: `1,1,1` has a term for two bytes. So what counts are
-//! tokens. They are counted in one pass that allocates nothing, and a little too high: a test compares the weights with an allocator's count.
+//! tokens. They are counted in one pass that allocates nothing, and a little too high: a test compares the weights with the count of an
+//! allocator.
 
 /// Of a text that is parsed and planned, while both are held: tokens, syntax tree, plan.
 const PARSED_TOKEN: u64 = 420;

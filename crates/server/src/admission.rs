@@ -8,8 +8,8 @@
 //! 4. Incomplete large requests count too: otherwise clients could fill the memory by sending slowly.
 //! 5. Beside Cassandra's limits, which are about the bytes that clients send, there is one budget for the memory that all of this takes
 //!    ([`RequestMemory`]): incomplete requests, requests in flight with what their texts become, answers on their way out. A connection
-//!    begins with what its small requests take, takes more in steps, and gives it back. Where there is no room, requests wait or are refused
-//!    as in 3, and connections that keep memory without a step forward are closed (`ShardServer::shed`).
+//!    begins with what its small requests take, takes more in steps, and gives it back. Where there is no room, requests wait or are
+//!    refused as in 3, and connections that keep memory without a step forward are closed (`ShardServer::shed`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -94,6 +94,14 @@ impl Table {
     }
 
     /// A timestamp that no change has, as many steps before the last one as wished, if that is allowed.
+    /// A newer timestamp than all others, without microseconds: the row of a dropped column has none, as in Cassandra, so that after a
+    /// restart older cells than the DROP could be newer than it.
+    pub(crate) fn whole_millisecond(&mut self) -> Timestamp {
+        self.last_timestamp = (self.last_timestamp / 1000 + 1) * 1000;
+        self.timestamps.insert(self.last_timestamp);
+        self.last_timestamp
+    }
+
     pub(crate) fn timestamp(&mut self, back: u64) -> Timestamp {
         self.last_timestamp += TIMESTAMP_STEP;
         let earlier = self.last_timestamp - TIMESTAMP_STEP * back as i64;

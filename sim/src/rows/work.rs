@@ -57,7 +57,7 @@ fn next_change(table: &Shared, random: &mut Random) -> TableChange {
         0 | 1 => TableChange::Options(options(random, table.purges)),
         2 => TableChange::Truncate,
         3 if random.chance(1, 2) => TableChange::Drop,
-        _ if table.shape.has_extra => TableChange::DropExtra(table.timestamp(0)),
+        _ if table.shape.has_extra => TableChange::DropExtra(table.whole_millisecond()),
         _ => TableChange::AddExtra,
     }
 }
@@ -151,7 +151,9 @@ async fn compact(session: &mut Session, table: &Shared) {
 
 /// Several statements and batches at once. No two of them change the same partition, so that reads are not needed in between.
 async fn write(session: &mut Session, table: &Shared, random: &mut Random) {
-    let now = session.world().seconds();
+    let world = session.world().clone();
+    let _held = world.hold_clock().await;
+    let now = world.seconds();
     let mut free: Vec<i32> =
         (0..KEYS as i32).filter(|key| table.borrow().is_writable(*key)).collect();
     let mut sent = Vec::new();

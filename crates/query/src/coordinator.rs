@@ -1,5 +1,6 @@
 //! The entry of this crate: prepares statements, and executes them on the shards that own their data.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub struct Coordinator {
     reads: Reads,
     uuids: uuid::Generator,
     batchlog: Rc<Batchlog>,
+    /// Of this node, once a counter needed it.
+    pub(crate) host_id: Cell<Option<[u8; 16]>>,
 }
 
 /// The inputs of one request's terms: its values, time and source of UUIDs.
@@ -118,7 +121,16 @@ impl Coordinator {
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
         let uuids = uuid::Generator::seeded(seed);
         let reads = Reads::of_shard(&memory, shard.engine().shard_count());
-        Coordinator { shard, virtual_tables, limits, memory, reads, uuids, batchlog: Rc::default() }
+        Coordinator {
+            shard,
+            virtual_tables,
+            limits,
+            memory,
+            reads,
+            uuids,
+            batchlog: Rc::default(),
+            host_id: Cell::default(),
+        }
     }
 
     pub fn shard(&self) -> &Rc<Shard> {

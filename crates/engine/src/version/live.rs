@@ -1,6 +1,6 @@
 //! An SSTable of the live set.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use halcyon_compaction::Kind;
@@ -31,7 +31,7 @@ pub(crate) struct LiveSSTable {
 /// What stays the same when an SSTable is opened again, by an altered schema or with another level: compactions that have claimed it
 /// know it by its serial number.
 pub(crate) struct Identity {
-    /// Unique in the process.
+    /// Unique in the node.
     pub(crate) serial: u64,
     /// Not compacted until the next start: it is corrupt, or a transaction that replaces it may or may not have been committed.
     pub(crate) suspect: AtomicBool,
@@ -40,10 +40,9 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    fn fresh() -> Arc<Identity> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
+    fn fresh(disk: &Disk) -> Arc<Identity> {
         Arc::new(Identity {
-            serial: NEXT.fetch_add(1, Relaxed),
+            serial: disk.next_id(),
             suspect: AtomicBool::new(false),
             hotness: Hotness::default(),
             obsolete: OnceLock::new(),
@@ -83,7 +82,7 @@ impl LiveSSTable {
     ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open_listed(disk, listed, options).await?;
-        LiveSSTable::of(disk, sstable, schema, mode, Identity::fresh()).await
+        LiveSSTable::of(disk, sstable, schema, mode, Identity::fresh(disk)).await
     }
 
     pub(crate) async fn open(
@@ -94,7 +93,7 @@ impl LiveSSTable {
     ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open(disk, descriptor, options).await?;
-        LiveSSTable::of(disk, sstable, schema, mode, Identity::fresh()).await
+        LiveSSTable::of(disk, sstable, schema, mode, Identity::fresh(disk)).await
     }
 
     /// The same SSTable by another schema, or after its statistics have changed.

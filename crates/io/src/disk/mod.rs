@@ -4,7 +4,10 @@ use std::{
     collections::HashMap,
     fmt, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -85,6 +88,7 @@ struct Inner {
     histograms: Histograms,
     runtime: Runtime,
     backend: BackendReport,
+    next_id: AtomicU64,
 }
 
 enum Storage {
@@ -114,6 +118,7 @@ impl Disk {
             histograms: Histograms::empty(),
             runtime: Runtime::system(),
             backend: report,
+            next_id: AtomicU64::new(1),
         }))
     }
 
@@ -132,6 +137,7 @@ impl Disk {
             histograms: Histograms::empty(),
             runtime: Runtime::simulated(simulated.runtime()),
             backend: BackendReport::of(BackendChoice::Pool),
+            next_id: AtomicU64::new(1),
         }))
     }
 
@@ -142,6 +148,12 @@ impl Disk {
 
     pub fn clock(&self) -> &Clock {
         self.0.runtime.clock()
+    }
+
+    /// A number that this handle has not given out yet, for what is opened through it. A count of the whole process would make two
+    /// simulations in one process differ.
+    pub fn next_id(&self) -> u64 {
+        self.0.next_id.fetch_add(1, Relaxed)
     }
 
     pub(crate) fn is_simulated(&self) -> bool {

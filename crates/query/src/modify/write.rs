@@ -1,6 +1,5 @@
 //! Writes without conditions: mutations to the shards that own their partitions.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use futures_util::future::join_all;
@@ -135,13 +134,9 @@ async fn read_and_write(coordinator: &Coordinator, modification: BoundModificati
     Ok(())
 }
 
-thread_local! {
-    static HOST_ID: Cell<Option<[u8; 16]>> = const { Cell::new(None) };
-}
-
 /// The node's host id: counters are counted under it (`CounterId.getLocalId`).
 async fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
-    if let Some(known) = HOST_ID.get() {
+    if let Some(known) = coordinator.host_id.get() {
         return Ok(known);
     }
     let missing = || Error::Server("system.local has no host_id".to_owned());
@@ -158,7 +153,7 @@ async fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
         Ok(cell.and_then(|cell| <[u8; 16]>::try_from(cell.value.as_slice()).ok()))
     };
     let found = coordinator.on_owner(token, job).await?.ok_or_else(missing)?;
-    HOST_ID.set(Some(found));
+    coordinator.host_id.set(Some(found));
     Ok(found)
 }
 

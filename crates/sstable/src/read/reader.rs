@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use halcyon_io::{AccessMode, Disk, Purpose};
 use halcyon_model::byte_comparable::encode_key;
@@ -21,7 +20,7 @@ use crate::{Result, SSTable};
 
 /// Immutable; threads share it, each with caches of its own.
 pub struct SSTableReader {
-    /// Unique in the process.
+    /// Unique among those opened through the same disk.
     id: u64,
     sstable: Arc<SSTable>,
     filter: Filter,
@@ -64,8 +63,7 @@ impl SSTableReader {
         sstable: Arc<SSTable>,
         mode: AccessMode,
     ) -> Result<SSTableReader> {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let id = NEXT_ID.fetch_add(1, Relaxed);
+        let id = disk.next_id();
         let index = IndexFiles::open(disk, &sstable, id, (mode, Purpose::UserRead)).await?;
         let caches = ReadCaches::of_one_pass();
         let summary = match index.through(&caches) {

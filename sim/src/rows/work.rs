@@ -326,7 +326,14 @@ fn in_token_order(rows: &[Cells]) -> bool {
 
 /// After a start: what became of the change of the table that was under way, and of every uncertain change of rows.
 pub(crate) async fn settle(session: &mut Session, table: &Shared) {
-    settle_schema(session, table).await;
+    let mut tries = 0;
+    while !settle_schema(session, table).await {
+        // A connection may be reset on the way, but not that often.
+        tries += 1;
+        if tries == 100 {
+            return session.world().fail("the schema cannot be read after the start".to_owned());
+        }
+    }
     if !table.borrow().exists {
         return;
     }
@@ -368,17 +375,17 @@ pub(crate) async fn settle(session: &mut Session, table: &Shared) {
     }
 }
 
-/// Asks the schema whether an unanswered change of it was made.
-async fn settle_schema(session: &mut Session, table: &Shared) {
+/// Asks the schema whether an unanswered change of it was made; false: it did not answer.
+async fn settle_schema(session: &mut Session, table: &Shared) -> bool {
     let name = table.borrow().shape.name.clone();
-    let Some((keyspace, name)) = name.split_once('.') else { return };
+    let Some((keyspace, name)) = name.split_once('.') else { return true };
     let of = format!("WHERE keyspace_name = '{keyspace}' AND table_name = '{name}'");
     let tables = format!("SELECT table_name FROM system_schema.tables {of}");
     let columns =
         format!("SELECT column_name FROM system_schema.columns {of} AND column_name = 'x'");
     let tables = session.ask(Request::statement(tables)).await.into_page();
     let columns = session.ask(Request::statement(columns)).await.into_page();
-    let (Some(tables), Some(columns)) = (tables, columns) else { return };
+    let (Some(tables), Some(columns)) = (tables, columns) else { return false };
     let (exists, has_extra) = (!tables.rows.is_empty(), !columns.rows.is_empty());
     let table = &mut *table.borrow_mut();
     let before = (table.exists, table.shape.has_extra);
@@ -400,4 +407,5 @@ async fn settle_schema(session: &mut Session, table: &Shared) {
             "{keyspace}.{name}: (exists, has column x) was {before:?} before the crash and is ({exists}, {has_extra}) after the start"
         ));
     }
+    true
 }

@@ -22,6 +22,7 @@ pub enum FailurePolicy {
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     stopped: AtomicBool,
+    draining: AtomicBool,
     failure: Mutex<Option<(String, FailurePolicy)>>,
 }
 
@@ -36,8 +37,19 @@ impl Health {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Clients are told no paths; the log has the whole reason.
     fn refusal(&self) -> Error {
-        Error::Stopped(self.failure().map(|(why, _)| why).unwrap_or_default())
+        Error::Stopped(match self.draining.load(Relaxed) {
+            true => "the server is draining".to_owned(),
+            false => "the server refuses writes since a failure of its disk; its log says more"
+                .to_owned(),
+        })
+    }
+
+    /// `nodetool drain`: from now on writes are refused.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Relaxed);
+        self.stop("the server is draining".to_owned(), FailurePolicy::StopWrites);
     }
 
     pub(crate) fn failure(&self) -> Option<(String, FailurePolicy)> {

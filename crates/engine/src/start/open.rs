@@ -29,7 +29,7 @@ use crate::compact::Compactions;
 use crate::engine::Engine;
 use crate::memtable::Memtable;
 use crate::report::events::Events;
-use crate::report::health::{FailurePolicy, Health};
+use crate::report::health::Health;
 use crate::report::metrics::BatchMetrics;
 use crate::report::set_apart::SetApart;
 use crate::schema::rows::schema_rows;
@@ -169,7 +169,7 @@ impl Engine {
 
     /// `nodetool drain`: refuses writes from now on, flushes everything, deletes the commit log, stops compaction.
     pub async fn drain(&self) -> Result<()> {
-        self.health.stop("the server is draining".to_owned(), FailurePolicy::StopWrites);
+        self.health.drain();
         self.compactions.stop().await;
         self.flush(None).await?;
         for index in 0..self.shard_count() {

@@ -66,6 +66,13 @@ impl Table {
         }
     }
 
+    /// The columns of every kind.
+    pub fn all_columns(&self) -> impl Iterator<Item = &ColumnDef> {
+        let schema = &self.schema;
+        let lists = [&schema.partition_key, &schema.clustering, &schema.statics, &schema.regulars];
+        lists.into_iter().flatten()
+    }
+
     /// The columns of one kind as `*` lists them: by name, except that of names that do not begin with ASCII Cassandra takes complex
     /// columns for simple ones, and that it merges these two lists by signed bytes.
     pub fn in_select_order(&self, kind: ColumnKind) -> Vec<ColumnRef> {

@@ -41,9 +41,7 @@ fn check_keyspace(before: Option<&Keyspace>, after: &Keyspace) -> Result<()> {
         same.is_some_and(|same| Arc::ptr_eq(same, table))
     };
     for table in after.tables.values().filter(|table| !known(table)) {
-        let schema = &table.schema;
-        let lists = [&schema.partition_key, &schema.clustering, &schema.statics, &schema.regulars];
-        for column in lists.into_iter().flatten() {
+        for column in table.all_columns() {
             let cql_type = column.cql_type.base();
             // In `system_schema.columns`, and in the header of each SSTable.
             let read = types

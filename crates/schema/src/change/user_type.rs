@@ -90,11 +90,9 @@ fn check_uses(keyspace: &Keyspace, changed: &UserType) -> Result<()> {
         check_parts(name, sum(&mut other.fields.iter().map(|(_, field)| with(field))))?;
     }
     for table in keyspace.tables.values() {
-        let schema = &table.schema;
-        let lists = [&schema.partition_key, &schema.clustering, &schema.statics, &schema.regulars];
-        for column in lists.into_iter().flatten() {
+        for column in table.all_columns() {
             check_parts(
-                &format!("of column {}.{}", schema.name, column.name),
+                &format!("of column {}.{}", table.schema.name, column.name),
                 with(&column.cql_type),
             )?;
         }
@@ -233,13 +231,7 @@ fn replace(keyspace: &mut Keyspace, user_type: UserType) {
         }
     }
     for table in keyspace.tables.values_mut() {
-        let columns = |table: &Table| {
-            let schema = &table.schema;
-            let lists =
-                [&schema.partition_key, &schema.clustering, &schema.statics, &schema.regulars];
-            lists.into_iter().flatten().any(|column| mentions(&column.cql_type, &user_type.name))
-        };
-        if columns(table) {
+        if table.all_columns().any(|column| mentions(&column.cql_type, &user_type.name)) {
             let mut schema = table.schema.clone();
             let retype = |columns: &mut Vec<ColumnDef>| {
                 for column in columns {
@@ -322,10 +314,7 @@ fn check_unused(keyspace: &Keyspace, name: &[u8], full: &str) -> Result<()> {
         .tables
         .iter()
         .map(|(table_name, table)| {
-            let schema = &table.schema;
-            let lists =
-                [&schema.partition_key, &schema.clustering, &schema.statics, &schema.regulars];
-            let used = lists.into_iter().flatten().any(|column| mentions(&column.cql_type, name));
+            let used = table.all_columns().any(|column| mentions(&column.cql_type, name));
             (table_name.as_str(), used)
         })
         .collect();

@@ -10,6 +10,8 @@
 mod sstable;
 mod watch;
 
+#[cfg(test)]
+pub(crate) use sstable::Extremes;
 pub(crate) use sstable::Uncommitted;
 
 use std::rc::Rc;

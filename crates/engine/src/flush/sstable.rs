@@ -68,7 +68,8 @@ impl Engine {
         }
         let schema = store.definition.load().schema.clone();
         let disk = &self.disk;
-        let version = version_holding(self.version, &memtable);
+        let extremes = Extremes::of(&memtable);
+        let version = extremes.version(self.version);
         let folder = store.roomiest(disk).await?.to_path_buf();
         let id = halcyon_compaction::transaction_id(disk);
         let mut transaction =
@@ -80,7 +81,7 @@ impl Engine {
             };
             let descriptor = transaction.add_fresh(fresh).await?;
             let ends = CHECKS.then(|| ends(&memtable));
-            self.write_sstable(&descriptor, memtable).await.inspect_err(|e| {
+            self.write_sstable(&descriptor, memtable, extremes.bases()).await.inspect_err(|e| {
                 if let Error::SSTable(e) = e {
                     transaction.create_failed(&descriptor, e);
                 }
@@ -122,11 +123,11 @@ impl Engine {
         &self,
         descriptor: &Descriptor,
         memtable: Arc<Memtable>,
+        bases: Bases,
     ) -> Result<()> {
         let table = memtable.table().clone();
         let layout = flushed_layout(&table.layout, &memtable);
         let options = self.writer_options(&table.schema, &memtable)?;
-        let bases = bases(&memtable);
         let mut writer =
             SSTableWriter::create(&self.disk, descriptor.clone(), layout, bases, options).await?;
         let mut stream = MemtableStream::of_all(memtable);
@@ -187,55 +188,64 @@ fn flushed_layout(layout: &Arc<Layout>, memtable: &Memtable) -> Arc<Layout> {
     Arc::new(Layout { statics: Vec::new(), ..Layout::clone(layout) })
 }
 
-/// The version to write instead of `wanted` if that cannot hold the memtable. Where no version can (a deletion before 1970 beside an
-/// expiration after 2038), the expiration is capped.
-fn version_holding(wanted: Version, memtable: &Memtable) -> Version {
-    let (mut negative, mut late) = (false, false);
-    for (_, partition) in memtable.partitions() {
-        let ranges = partition.ranges().iter().map(|range| range.time);
-        negative |= ranges
-            .chain([partition.deletion()])
-            .any(|time| !time.is_live() && time.marked_for_delete_at < 0);
-        let late_at = |at: u32| at > LEGACY_LATEST && at != NO_DELETION_TIME;
-        late |= partition.static_row().into_iter().chain(partition.rows()).any(|row| {
-            late_at(row.parts.liveness.local_expiration_time)
-                || row.parts.cells.iter().any(|cell| late_at(cell.local_deletion_time))
-        });
-    }
-    wanted.holding(negative, late)
-}
-
-/// The minima, relative to which all values are stored (`EncodingStats`).
-fn bases(memtable: &Memtable) -> Bases {
-    let mut least = Least { timestamp: i64::MAX, local_deletion_time: u32::MAX, ttl: i32::MAX };
-    for (_, partition) in memtable.partitions() {
-        least.deletion(&partition.deletion());
-        partition.ranges().iter().for_each(|range| least.deletion(&range.time));
-        partition.static_row().into_iter().chain(partition.rows()).for_each(|row| least.row(row));
-    }
-    let Least { timestamp, local_deletion_time, ttl } = least;
-    Bases {
-        timestamp: if timestamp == i64::MAX { Bases::NONE.timestamp } else { timestamp },
-        local_deletion_time: if local_deletion_time == NO_DELETION_TIME {
-            Bases::NONE.local_deletion_time
-        } else {
-            i64::from(local_deletion_time)
-        },
-        ttl: if ttl == i32::MAX { Bases::NONE.ttl } else { ttl },
-    }
-}
-
-struct Least {
+/// What one walk over a memtable finds for the file's version and header.
+pub(crate) struct Extremes {
     timestamp: i64,
     local_deletion_time: u32,
     ttl: i32,
+    /// A partition or range is deleted at a timestamp below zero.
+    negative_deletions: bool,
+    /// Something expires after [`LEGACY_LATEST`].
+    late_expirations: bool,
 }
 
-impl Least {
+impl Extremes {
+    pub(crate) fn of(memtable: &Memtable) -> Extremes {
+        let mut found = Extremes {
+            timestamp: i64::MAX,
+            local_deletion_time: NO_DELETION_TIME,
+            ttl: i32::MAX,
+            negative_deletions: false,
+            late_expirations: false,
+        };
+        for (_, partition) in memtable.partitions() {
+            let ranges = partition.ranges().iter().map(|range| range.time);
+            for time in ranges.chain([partition.deletion()]) {
+                found.deletion(&time);
+                found.negative_deletions |= !time.is_live() && time.marked_for_delete_at < 0;
+            }
+            partition.static_row().into_iter().chain(partition.rows()).for_each(|r| found.row(r));
+        }
+        found
+    }
+
+    /// The version to write instead of `wanted` if that cannot hold the memtable. Where no version can (a deletion before 1970 beside an
+    /// expiration after 2038), the expiration is capped.
+    fn version(&self, wanted: Version) -> Version {
+        wanted.holding(self.negative_deletions, self.late_expirations)
+    }
+
+    /// The minima, relative to which all values are stored (`EncodingStats`).
+    pub(crate) fn bases(&self) -> Bases {
+        let Extremes { timestamp, local_deletion_time, ttl, .. } = *self;
+        Bases {
+            timestamp: if timestamp == i64::MAX { Bases::NONE.timestamp } else { timestamp },
+            local_deletion_time: if local_deletion_time == NO_DELETION_TIME {
+                Bases::NONE.local_deletion_time
+            } else {
+                i64::from(local_deletion_time)
+            },
+            ttl: if ttl == i32::MAX { Bases::NONE.ttl } else { ttl },
+        }
+    }
+
+    /// Of a cell or a row's liveness.
     fn times(&mut self, timestamp: i64, local_deletion_time: u32, ttl: i32) {
         self.timestamp = self.timestamp.min(timestamp);
         self.local_deletion_time = self.local_deletion_time.min(local_deletion_time);
         self.ttl = self.ttl.min(ttl);
+        self.late_expirations |=
+            local_deletion_time > LEGACY_LATEST && local_deletion_time != NO_DELETION_TIME;
     }
 
     fn deletion(&mut self, time: &DeletionTime) {

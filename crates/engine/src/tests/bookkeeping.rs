@@ -11,6 +11,7 @@ use halcyon_sstable::Descriptor;
 
 use super::*;
 use crate::compact::{candidates, groups, strategy_of};
+use crate::flush::Extremes;
 use crate::memtable::Memtable;
 use crate::version::{Edit, LiveSSTable, Version};
 
@@ -25,7 +26,8 @@ pub(super) async fn lives(node: &Node, count: i32) -> Vec<Arc<LiveSSTable>> {
         memtable.apply(insert(&table, k, 1, k, i64::from(k))).expect("applied");
         let id = store.fresh_id(&engine.disk, &engine.options);
         let descriptor = Descriptor::new(&store.directories[0], engine.version, id);
-        engine.write_sstable(&descriptor, Arc::new(memtable)).await.expect("written");
+        let bases = Extremes::of(&memtable).bases();
+        engine.write_sstable(&descriptor, Arc::new(memtable), bases).await.expect("written");
         let schema = store.definition.load().schema.clone();
         let live =
             LiveSSTable::open(&engine.disk, &descriptor, &schema, engine.options.read_mode).await;

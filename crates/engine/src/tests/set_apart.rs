@@ -8,6 +8,15 @@ use crate::{DiskFailurePolicy, SetApart};
 
 const OTHER: [u8; 16] = *b"another table's!";
 
+/// The first Statistics.db of the first table.
+fn statistics(sim: &SimDisk) -> std::path::PathBuf {
+    let is_statistics = |path: &std::path::PathBuf| {
+        let name = path.to_string_lossy();
+        name.contains("/ks/t-") && name.ends_with(Component::Statistics.file_suffix())
+    };
+    sim.files().into_iter().find(is_statistics).expect("statistics")
+}
+
 /// A node with two tables, two SSTables each, of the first one a damaged.
 fn damaged() -> SimDisk {
     let (_, sim) = Disk::simulated(5);
@@ -23,13 +32,7 @@ fn damaged() -> SimDisk {
         }
         node.engine.drain().await.expect("drained");
     });
-    let is_statistics = |path: &&std::path::PathBuf| {
-        let name = path.to_string_lossy();
-        name.contains("/ks/t-") && name.ends_with(Component::Statistics.file_suffix())
-    };
-    let files = sim.files();
-    let path = files.iter().find(is_statistics).expect("statistics");
-    assert!(sim.flip(path, 40, 3));
+    assert!(sim.flip(&statistics(&sim), 40, 3));
     sim
 }
 
@@ -92,15 +95,7 @@ fn a_damaged_sstable() {
 #[test]
 fn a_repaired_sstable_brings_nothing_back() {
     let sim = damaged();
-    let files = sim.files();
-    let path = files
-        .iter()
-        .find(|path| {
-            let name = path.to_string_lossy();
-            name.contains("/ks/t-") && name.ends_with(Component::Statistics.file_suffix())
-        })
-        .expect("statistics")
-        .clone();
+    let path = statistics(&sim);
     life(&sim, |disk| async move {
         let node = with_policy(disk, DiskFailurePolicy::BestEffort).await.expect("starts");
         let table = user_table(&node);

@@ -80,6 +80,15 @@ impl Engine {
         self.catalog.load_full()
     }
 
+    /// A look at the catalog that writes nothing other shards read: for what every request does.
+    pub fn with_catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
+        look(&self.catalog.load())
+    }
+
+    pub fn schema_version(&self) -> [u8; 16] {
+        self.with_catalog(|catalog| catalog.version)
+    }
+
     /// Jobs for other shards.
     pub fn mesh(&self) -> &Mesh<Shard> {
         &self.mesh

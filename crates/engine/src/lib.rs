@@ -18,6 +18,7 @@ mod background;
 mod caches;
 mod columns;
 mod compact;
+mod current;
 mod engine;
 mod error;
 mod flush;

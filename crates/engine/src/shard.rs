@@ -17,11 +17,12 @@ use halcyon_sstable::read::{CacheSizes, CacheStats, ReadCaches};
 use halcyon_stream::TableId;
 
 use crate::caches::rows::{RowCache, RowCacheStats};
+use crate::current::Current;
 use crate::engine::{Engine, tokens};
 use crate::memtable::Slot;
 use crate::report::metrics::{Measure, TableMetrics};
-use crate::store::{Definition, Store};
-use crate::version::{SAMPLE, Version};
+use crate::store::Store;
+use crate::version::SAMPLE;
 use crate::write::Locks;
 use crate::write::RecordWriter;
 use crate::{Error, Result};
@@ -52,6 +53,7 @@ pub struct Shard {
 pub(crate) struct ShardTable {
     pub(crate) store: Arc<Store>,
     shard: usize,
+    current: RefCell<Rc<Current>>,
     active: RefCell<Rc<Slot>>,
     /// Oldest first, each with the position in the log below which all its records are.
     pub(crate) frozen: RefCell<Vec<(Rc<Slot>, ReplayPosition)>>,
@@ -67,10 +69,12 @@ pub(crate) struct ShardTable {
 
 impl ShardTable {
     fn new(store: Arc<Store>, shard: usize, now: Instant) -> Rc<ShardTable> {
-        let active = RefCell::new(Slot::new(store.table(), now));
+        let current = Current::of(&store, None);
+        let active = RefCell::new(Slot::new(current.definition.table.clone(), now));
         Rc::new(ShardTable {
             store,
             shard,
+            current: RefCell::new(current),
             active,
             frozen: RefCell::default(),
             held: Cell::new(false),
@@ -89,19 +93,17 @@ impl ShardTable {
     }
 
     /// Definition and version, as they belong together.
-    pub(crate) fn current(&self) -> (Arc<Definition>, Arc<Version>) {
-        loop {
-            let definition = self.store.definition.load_full();
-            let version = self.store.version.load_full();
-            if Arc::ptr_eq(&definition, &self.store.definition.load()) {
-                return (definition, version);
-            }
+    pub(crate) fn current(&self) -> Rc<Current> {
+        let mut kept = self.current.borrow_mut();
+        if !kept.is_of(&self.store) {
+            *kept = Current::of(&self.store, Some(&kept));
         }
+        kept.clone()
     }
 
     /// Replaces the active memtable by a new one, and returns the old one.
     pub(crate) fn replace_active(&self, now: Instant) -> Rc<Slot> {
-        self.active.replace(Slot::new(self.store.table(), now))
+        self.active.replace(Slot::new(self.current().definition.table.clone(), now))
     }
 
     /// Publishes the oldest timestamp in memory, for compactions, and the memtables' size, for metrics.

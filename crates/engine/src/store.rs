@@ -63,6 +63,18 @@ impl Caching {
 }
 
 impl Definition {
+    /// A copy with reference counts of its own.
+    pub(crate) fn for_shard(&self) -> Arc<Definition> {
+        let layout = Arc::new(Layout::clone(&self.table.layout));
+        let table = Table { layout, ..Table::clone(&self.table) };
+        Arc::new(Definition {
+            table: Arc::new(table),
+            schema: Arc::new(TableSchema::clone(&self.schema)),
+            reversed: Arc::new(Layout::clone(&self.reversed)),
+            ..*self
+        })
+    }
+
     pub(crate) fn of(table: Arc<Table>, catalog: &Catalog) -> Arc<Definition> {
         let durable =
             catalog.keyspace(&table.schema.keyspace).is_none_or(|keyspace| keyspace.durable_writes);

@@ -10,7 +10,7 @@ use halcyon_engine::Shard;
 use halcyon_io::clock::unix_micros;
 use halcyon_io::random;
 use halcyon_model::request::{BatchKind, Consistency, Value};
-use halcyon_schema::catalog::TableKind;
+use halcyon_schema::catalog::{Catalog, TableKind};
 
 use crate::memory::Reads;
 use crate::modify::Batchlog;
@@ -46,6 +46,26 @@ pub struct PreparedStatement {
 }
 
 impl PreparedStatement {
+    /// A copy for one shard, whose reference counts no other shard touches.
+    #[must_use]
+    pub fn for_shard(&self, shard: &Shard) -> PreparedStatement {
+        let mut plan = self.plan.clone();
+        plan.map_tables(|table| shard.own_table(table));
+        let columns = self.columns.as_ref().map(|columns| columns.iter().cloned().collect());
+        if let (Plan::Select(plan), Some(columns)) = (&mut plan, &columns) {
+            Arc::make_mut(plan).columns = Arc::clone(columns);
+        }
+        PreparedStatement {
+            text: self.text.clone(),
+            keyspace: self.keyspace.clone(),
+            variables: self.variables.clone(),
+            columns,
+            schema_version: self.schema_version,
+            warnings: self.warnings.clone(),
+            plan,
+        }
+    }
+
     /// Whether it returns the rows of named partitions: only such reads count for the latency target.
     pub fn reads_partitions(&self) -> bool {
         match &self.plan {
@@ -184,9 +204,10 @@ impl Coordinator {
 
     /// Checks that the keyspace of a USE exists.
     pub fn check_keyspace(&self, keyspace: &str) -> Result<()> {
-        match self.shard.engine().catalog().keyspace(keyspace) {
-            Some(_) => Ok(()),
-            None => Err(Error::Invalid(format!("Keyspace '{keyspace}' does not exist"))),
+        let exists = |catalog: &Catalog| catalog.keyspace(keyspace).is_some();
+        match self.shard.engine().with_catalog(exists) {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!("Keyspace '{keyspace}' does not exist"))),
         }
     }
 
@@ -250,7 +271,7 @@ impl Coordinator {
 
     /// The statement itself, or a new preparation of its text if the schema is another one now.
     fn up_to_date(&self, statement: &Arc<PreparedStatement>) -> Result<Arc<PreparedStatement>> {
-        if statement.schema_version == self.shard.engine().catalog().version {
+        if statement.schema_version == self.shard.engine().schema_version() {
             return Ok(statement.clone());
         }
         let client = Client { keyspace: statement.keyspace.clone(), role: None };

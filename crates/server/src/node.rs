@@ -299,7 +299,7 @@ async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Resu
         rpc_address: address.ip(),
         rpc_port: address.port(),
         gossip_generation: i32::try_from(clock::unix_seconds()).unwrap_or(i32::MAX),
-        schema_version: engine.catalog().version,
+        schema_version: engine.schema_version(),
     };
     engine.join(node).await.map(drop).map_err(|e| Error::CannotStart(e.to_string()))
 }

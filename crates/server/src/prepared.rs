@@ -1,7 +1,8 @@
-//! Prepared statements: one store for all shards, and a copy of its map on each, so that an EXECUTE takes no lock.
+//! Prepared statements: one store for all shards, and copies on each shard that executes them, so that an EXECUTE takes no lock and writes
+//! no cache line of other shards.
 //!
 //! 1. PREPARE puts a statement into the store under Cassandra's id, the MD5 of keyspace and text.
-//! 2. A shard looks into its own map first, then into the store, and keeps what it found.
+//! 2. A shard looks into its own map first, then into the store, and keeps a copy of what it found.
 //! 3. The store is bounded by `prepared_statements_cache_size`: the statements that were used least recently go, and all shards
 //!    forget their copies (`generation`). Whoever put one in is told which have gone, for `system.prepared_statements`.
 //! 4. After a schema change a statement is prepared again when it is next executed. If its columns or variables are others now,
@@ -9,9 +10,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use halcyon_engine::Shard;
 use halcyon_query::{PreparedStatement, weight};
 
 pub(crate) type StatementId = [u8; 16];
@@ -22,7 +25,8 @@ pub(crate) struct Entry {
     pub(crate) result_metadata_id: [u8; 16],
     /// Bytes, as `query` weighs them: what the allocator counts, or somewhat more.
     size: u64,
-    last_used: AtomicU64,
+    /// Common to all copies; written when a statement is put in or looked up, which is rare, and by the first use after that.
+    last_used: Arc<AtomicU64>,
 }
 
 impl Entry {
@@ -32,7 +36,25 @@ impl Entry {
         let specs =
             statement.variables.specs.len() + statement.columns.as_ref().map_or(0, |c| c.len());
         let size = weight::prepared(&statement.text, specs);
-        Entry { statement, result_metadata_id, size, last_used: AtomicU64::new(0) }
+        Entry { statement, result_metadata_id, size, last_used: Arc::default() }
+    }
+}
+
+impl Entry {
+    /// A shard's copy.
+    pub(crate) fn for_shard(&self, shard: &Shard) -> Rc<Entry> {
+        Rc::new(Entry {
+            statement: Arc::new(self.statement.for_shard(shard)),
+            result_metadata_id: self.result_metadata_id,
+            size: self.size,
+            last_used: self.last_used.clone(),
+        })
+    }
+
+    fn used(&self, tick: u64) {
+        if self.last_used.load(Relaxed) != tick {
+            self.last_used.store(tick, Relaxed);
+        }
     }
 }
 
@@ -161,30 +183,27 @@ impl PreparedStatements {
     }
 }
 
-/// One shard's copy.
+/// One shard's copies.
 #[derive(Debug, Default)]
 pub(crate) struct LocalStatements {
     generation: Cell<u64>,
-    entries: RefCell<HashMap<StatementId, Arc<Entry>>>,
+    entries: RefCell<HashMap<StatementId, Rc<Entry>>>,
 }
 
 impl LocalStatements {
-    pub(crate) fn get(&self, store: &PreparedStatements, id: &StatementId) -> Option<Arc<Entry>> {
+    pub(crate) fn get(&self, store: &PreparedStatements, id: &StatementId) -> Option<Rc<Entry>> {
         let generation = store.generation.load(Relaxed);
         if self.generation.replace(generation) != generation {
             self.entries.borrow_mut().clear();
         }
-        if let Some(entry) = self.entries.borrow().get(id) {
-            entry.last_used.store(store.ticks.load(Relaxed), Relaxed);
-            return Some(entry.clone());
-        }
-        let entry = store.get(id)?;
-        self.put(*id, entry.clone());
+        let entry = self.entries.borrow().get(id).cloned()?;
+        entry.used(store.ticks.load(Relaxed));
         Some(entry)
     }
 
     /// Replaces the copy of an older preparation.
-    pub(crate) fn put(&self, id: StatementId, entry: Arc<Entry>) {
-        self.entries.borrow_mut().insert(id, entry);
+    pub(crate) fn put(&self, id: StatementId, entry: Rc<Entry>) -> Rc<Entry> {
+        self.entries.borrow_mut().insert(id, entry.clone());
+        entry
     }
 }

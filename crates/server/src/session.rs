@@ -117,7 +117,7 @@ async fn prepare(
     client: &Client,
 ) -> Result<(StatementId, Arc<Entry>)> {
     let store = &shard.shared.prepared;
-    let version = shard.coordinator.shard().engine().catalog().version;
+    let version = shard.coordinator.shard().engine().schema_version();
     let everywhere = Client { keyspace: None, role: client.role.clone() };
     let clients = match client.keyspace {
         Some(_) => [Some(&everywhere), Some(client)],
@@ -335,29 +335,27 @@ fn metadata(
     }
 }
 
-/// A prepared statement by its id, prepared again if the schema has changed meanwhile.
-fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Arc<Entry>> {
+/// This shard's copy of a prepared statement, prepared again if the schema has changed meanwhile.
+fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
     let unprepared = || QueryError::Unprepared(id.to_vec());
     let key: StatementId = id.try_into().map_err(|_| unprepared())?;
     let store = &shard.shared.prepared;
-    let local = shard.statements.get(store, &key).ok_or_else(unprepared)?;
-    let version = shard.coordinator.shard().engine().catalog().version;
-    if local.statement.schema_version == version {
-        return Ok(local);
+    let owner = shard.coordinator.shard();
+    let version = owner.engine().schema_version();
+    let own = shard.statements.get(store, &key);
+    if let Some(own) = own.filter(|own| own.statement.schema_version == version) {
+        return Ok(own);
     }
-    // Another shard may have prepared it again already.
     let entry = store.get(&key).ok_or_else(unprepared)?;
     if entry.statement.schema_version == version {
-        shard.statements.put(key, entry.clone());
-        return Ok(entry);
+        return Ok(shard.statements.put(key, entry.for_shard(owner)));
     }
     let before = &entry.statement;
     let client = Client { keyspace: before.keyspace.clone(), role: None };
     match shard.coordinator.prepare(&before.text, &client) {
         Ok(now) if now.columns == before.columns && now.variables == before.variables => {
             let entry = persisted::keep(shard, key, Entry::new(Arc::new(now))).entry;
-            shard.statements.put(key, entry.clone());
-            Ok(entry)
+            Ok(shard.statements.put(key, entry.for_shard(owner)))
         }
         _ => {
             store.remove(&key);

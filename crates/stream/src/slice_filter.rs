@@ -169,9 +169,13 @@ impl<S: SeekRows> FragmentStream for SliceFilter<S> {
                 Phase::Between => {
                     self.open = None;
                     self.held = false;
-                    self.phase = Phase::Head;
                     self.shown = Shown::Inner;
-                    return self.inner.advance().await;
+                    let more = self.inner.advance().await?;
+                    // At the end it stays here, where every further call finds the end again.
+                    if more {
+                        self.phase = Phase::Head;
+                    }
+                    return Ok(more);
                 }
                 Phase::Head => {
                     self.phase = Phase::Before(0);

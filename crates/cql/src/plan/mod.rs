@@ -31,7 +31,7 @@ mod recorded_tests;
 
 use std::sync::Arc;
 
-use halcyon_schema::catalog::Catalog;
+use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::{Statement, StatementKind};
 
@@ -50,6 +50,29 @@ pub enum Plan {
     Batch(Arc<modify::BatchPlan>),
     /// Everything else (schema, USE, TRUNCATE, roles) is executed as it was written.
     Other(Arc<Statement>),
+}
+
+impl Plan {
+    /// Replaces the tables. What the plan shares with another one is copied first.
+    pub fn map_tables(&mut self, own: impl Fn(&Arc<Table>) -> Arc<Table>) {
+        match self {
+            Plan::Select(plan) => {
+                let plan = Arc::make_mut(plan);
+                plan.table = own(&plan.table);
+            }
+            Plan::Modification(plan) => {
+                let plan = Arc::make_mut(plan);
+                plan.table = own(&plan.table);
+            }
+            Plan::Batch(plan) => {
+                for plan in &mut Arc::make_mut(plan).statements {
+                    let plan = Arc::make_mut(plan);
+                    plan.table = own(&plan.table);
+                }
+            }
+            Plan::Other(_) => {}
+        }
+    }
 }
 
 /// Prepares a statement against a catalog. `keyspace` is the one in force: set by USE or sent with the request.

@@ -301,7 +301,7 @@ impl Engine {
             let obsolete = Obsolete::new(leftovers, self.flushers.clone());
             inputs.iter().for_each(|live| live.replaced_by(&obsolete));
         }
-        Edit::replace(inputs, added.clone()).apply(&store.version);
+        self.edit(store, &Edit::replace(inputs, added.clone()));
         drop(listed);
         self.write_down(store, &running, &outcome).await;
         self.match_schema(store, &added).await?;

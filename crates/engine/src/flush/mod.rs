@@ -96,8 +96,10 @@ impl Shard {
         }
         let position = self.log.position();
         if table.active().is_idle() {
-            if !table.active().with(|memtable| Arc::ptr_eq(memtable.table(), &table.store.table()))
-            {
+            let current = table.current();
+            let is_current =
+                |memtable: &Memtable| Arc::ptr_eq(memtable.table(), &current.definition.table);
+            if !table.active().with(is_current) {
                 // The table was altered: an empty memtable of the old definition would not take the cells of new columns.
                 table.replace_active(self.now());
             }

@@ -113,7 +113,7 @@ impl Engine {
     ) -> Result<Arc<LiveSSTable>> {
         let Uncommitted { transaction, live } = written;
         transaction.commit().await?;
-        Edit::add(&live).apply(&store.version);
+        self.edit(store, &Edit::add(&live));
         store.note_flush(live.sstable().file_length());
         self.match_schema(store, std::slice::from_ref(&live)).await?;
         Ok(live)

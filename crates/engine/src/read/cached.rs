@@ -10,19 +10,17 @@
 //! of the moment when the read began, so that it is one with the head.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use halcyon_model::BoundKind;
-use halcyon_model::clustering::PositionBuf;
+use halcyon_model::clustering::{Position, PositionBuf};
+use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slice, Slices};
 
 use super::{Inner, Plan, Snapshot, Source, Sources};
 use crate::Result;
 use crate::caches::rows::{Gathered, Head, gather};
+use crate::current::Current;
 use crate::memtable::MemtableStream;
 use crate::shard::{Shard, ShardTable};
-use crate::store::Definition;
-use crate::version::Version;
 
 impl Plan<'_> {
     pub(super) async fn through_cache(
@@ -32,20 +30,20 @@ impl Plan<'_> {
         memtables: Vec<Snapshot>,
     ) -> Result<Inner> {
         let cache = &self.shard.rows;
-        if let Some(head) = cache.get(&self.definition, key) {
+        if let Some(head) = cache.get(&self.current.definition, key) {
             return self.serve(key, &head, memtables).await;
         }
         if rows != usize::MAX && !self.begins_at_head() {
             return self.sources(key, memtables).await.map(Inner::Sources);
         }
-        let Some(filling) = cache.begin(self.definition.table.id, key) else {
+        let Some(filling) = cache.begin(self.current.definition.table.id, key) else {
             return self.sources(key, memtables).await.map(Inner::Sources);
         };
         let whole = self.with(Slices::all());
         let mut stream = whole.sources(key, memtables.clone()).await?;
         let now = u32::try_from(self.shard.engine().disk.clock().unix_seconds()).unwrap_or(0);
         let limits = (rows, cache.head_max());
-        match gather(&self.definition, key, &mut stream, limits, now).await? {
+        match gather(&self.current.definition, key, &mut stream, limits, now).await? {
             Gathered::Head(head) => {
                 filling.keep(head.clone());
                 self.serve(key, &head, memtables).await
@@ -60,9 +58,8 @@ impl Plan<'_> {
         Plan {
             shard: self.shard,
             table: self.table,
-            definition: self.definition.clone(),
+            current: self.current.clone(),
             slices: Rc::new(slices),
-            version: self.version.clone(),
         }
     }
 
@@ -99,8 +96,7 @@ impl Plan<'_> {
             tail: Tail {
                 shard,
                 table: self.table.clone(),
-                definition: self.definition.clone(),
-                version: self.version.clone(),
+                current: self.current.clone(),
                 slices: slices(rest, false),
                 key: key.clone(),
                 memtables,
@@ -124,28 +120,39 @@ impl Plan<'_> {
 struct Tail {
     shard: Rc<Shard>,
     table: Rc<ShardTable>,
-    definition: Arc<Definition>,
-    version: Arc<Version>,
+    current: Rc<Current>,
     slices: Slices,
     key: PartitionKey,
     memtables: Vec<Snapshot>,
 }
 
 impl Tail {
-    async fn open(&mut self) -> Result<Sources> {
+    /// The rest at its first fragment behind the partition's start; `None` if there is nothing.
+    async fn open(&mut self) -> Result<Option<Sources>> {
         let plan = Plan {
             shard: &self.shard,
             table: &self.table,
-            definition: self.definition.clone(),
+            current: self.current.clone(),
             slices: Rc::new(self.slices.clone()),
-            version: self.version.clone(),
         };
-        plan.sources(&self.key, std::mem::take(&mut self.memtables)).await
+        let mut rest = plan.sources(&self.key, std::mem::take(&mut self.memtables)).await?;
+        // The partition has begun already.
+        Ok((rest.advance().await? && rest.advance().await?).then_some(rest))
+    }
+
+    fn begins_at(&self, position: Position<'_>) -> bool {
+        let start = self.slices.slices.first().and_then(|slice| slice.start.as_ref());
+        let clusterings = &self.current.layout().clusterings;
+        start.is_some_and(|start| clusterings.compare(start.position(), position).is_eq())
     }
 }
 
 enum Phase {
     Head,
+    /// The head's last marker closes a range tombstone where the rest, which is at its first fragment, begins.
+    Closed(Option<Sources>),
+    /// As before, and the rest opens one there: both are one boundary, which opens this deletion.
+    Boundary(Sources, DeletionTime),
     Tail(Sources),
     /// The partition's end, if the rest has none of its own.
     End,
@@ -159,34 +166,69 @@ pub(super) struct HeadThenTail {
 
 impl HeadThenTail {
     pub(super) async fn advance(&mut self) -> Result<bool> {
-        match &mut self.phase {
+        match std::mem::replace(&mut self.phase, Phase::Head) {
             Phase::Head => {
                 if !self.head.advance().await? {
                     return Ok(false);
                 }
-                if !matches!(self.head.fragment(), Fragment::End) {
-                    return Ok(true);
+                match self.head.fragment() {
+                    Fragment::End => self.phase = Phase::after(self.tail.open().await?),
+                    Fragment::Marker(marker)
+                        if marker.open.is_none() && self.tail.begins_at(marker.position) =>
+                    {
+                        self.phase = Phase::closed(self.tail.open().await?);
+                    }
+                    _ => {}
                 }
-                let mut tail = self.tail.open().await?;
-                // The partition has begun already.
-                if !tail.advance().await? {
-                    self.phase = Phase::End;
-                    return Ok(true);
-                }
-                tail.advance().await?;
-                self.phase = Phase::Tail(tail);
                 Ok(true)
             }
-            Phase::Tail(tail) => tail.advance().await,
-            Phase::End => Ok(false),
+            Phase::Closed(rest) => {
+                self.phase = Phase::after(rest);
+                Ok(true)
+            }
+            Phase::Boundary(mut rest, _) | Phase::Tail(mut rest) => {
+                let more = rest.advance().await?;
+                self.phase = Phase::Tail(rest);
+                Ok(more)
+            }
+            Phase::End => {
+                self.phase = Phase::End;
+                Ok(false)
+            }
         }
     }
 
     pub(super) fn fragment(&self) -> Fragment<'_> {
         match &self.phase {
-            Phase::Head => self.head.fragment(),
+            Phase::Head | Phase::Closed(_) => self.head.fragment(),
+            Phase::Boundary(_, open) => match self.head.fragment() {
+                Fragment::Marker(mut marker) => {
+                    marker.position.kind = marker.position.kind.as_boundary();
+                    marker.open = Some(*open);
+                    Fragment::Marker(marker)
+                }
+                fragment => fragment,
+            },
             Phase::Tail(tail) => tail.fragment(),
             Phase::End => Fragment::End,
+        }
+    }
+}
+
+impl Phase {
+    /// Behind the head, or behind the marker that closes it.
+    fn after(rest: Option<Sources>) -> Phase {
+        rest.map_or(Phase::End, Phase::Tail)
+    }
+
+    fn closed(rest: Option<Sources>) -> Phase {
+        let opened = rest.as_ref().and_then(|rest| match rest.fragment() {
+            Fragment::Marker(marker) if marker.close.is_none() => marker.open,
+            _ => None,
+        });
+        match (rest, opened) {
+            (Some(rest), Some(open)) => Phase::Boundary(rest, open),
+            (rest, _) => Phase::Closed(rest),
         }
     }
 }

@@ -19,14 +19,15 @@ use halcyon_model::Clusterings;
 use halcyon_sstable::read::ReadCaches;
 use halcyon_stream::{
     Fragment, FragmentStream, Layout, Merge, PartitionKey, Primed, RowBuf, Slices, Statics,
+    Validator,
 };
 
 use crate::columns::ColumnMap;
+use crate::current::Current;
 use crate::memtable::{Memtable, MemtableStream, Partition, RingBound, Slot};
 use crate::report::metrics::TableMetrics;
 use crate::shard::{Shard, ShardTable};
-use crate::store::Definition;
-use crate::version::{LiveSSTable, Version};
+use crate::version::LiveSSTable;
 use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
 use cached::HeadThenTail;
 use source::{Mapped, Source};
@@ -39,8 +40,10 @@ pub struct ReadStream {
     /// Where `Read::table` is not the table's current definition.
     map: Option<ColumnMap>,
     scratch: RowBuf,
+    /// With CHECKS: what leaves the merge follows the grammar.
+    validator: Option<Box<Validator>>,
     /// Its files stay for as long as they are read.
-    _version: Arc<Version>,
+    _current: Rc<Current>,
     /// Reports errors.
     shard: Option<Rc<Shard>>,
 }
@@ -109,9 +112,8 @@ type Snapshot = (Arc<Layout>, Partition);
 struct Plan<'a> {
     shard: &'a Shard,
     table: &'a Rc<ShardTable>,
-    definition: Arc<Definition>,
+    current: Rc<Current>,
     slices: Rc<Slices>,
-    version: Arc<Version>,
 }
 
 impl Shard {
@@ -123,21 +125,16 @@ impl Shard {
     async fn open_stream(&self, read: Read) -> Result<ReadStream> {
         let table = self.table(&read.table)?;
         self.engine().check_readable(&table.store)?;
-        let (definition, version) = table.current();
-        let forward = &definition.table.layout;
+        let current = table.current();
+        let forward = current.layout();
         let slices = Rc::new(joined(read.slices, &forward.clusterings));
         if slices.reversed && matches!(read.target, ReadTarget::Range(_)) {
             return Err(Error::Invalid("a range of partitions is read forwards".to_owned()));
         }
-        let map = (!Arc::ptr_eq(forward, &read.table.layout) && *forward != read.table.layout)
+        let map = (!current.has_layout(&read.table.layout))
             .then(|| ColumnMap::between(forward, &read.table.layout));
-        let plan = Plan {
-            shard: self,
-            table: &table,
-            definition: definition.clone(),
-            slices,
-            version: version.clone(),
-        };
+        let plan = Plan { shard: self, table: &table, current: current.clone(), slices };
+        let validator = validator(plan.direction());
         let inner = match &read.target {
             ReadTarget::Partition(key) => plan.partition(key).await?,
             ReadTarget::Range(range) => {
@@ -145,7 +142,7 @@ impl Shard {
             }
         };
         let shard = self.handle();
-        Ok(ReadStream { inner, map, scratch: RowBuf::new(), _version: version, shard })
+        Ok(ReadStream { inner, map, scratch: RowBuf::new(), validator, _current: current, shard })
     }
 }
 
@@ -155,16 +152,16 @@ impl Plan<'_> {
     }
 
     fn layout(&self) -> &Arc<Layout> {
-        &self.definition.table.layout
+        self.current.layout()
     }
 
     /// Of the merge.
     fn direction(&self) -> &Arc<Layout> {
-        if self.slices.reversed { &self.definition.reversed } else { self.layout() }
+        if self.slices.reversed { &self.current.definition.reversed } else { self.layout() }
     }
 
     fn access(&self) -> Access<'_> {
-        let caches = match self.definition.caching.keys {
+        let caches = match self.current.definition.caching.keys {
             true => &self.shard.caches,
             false => &self.shard.caches_without_keys,
         };
@@ -172,7 +169,7 @@ impl Plan<'_> {
     }
 
     fn of_memtable(&self, layout: &Arc<Layout>, stream: MemtableStream) -> Source {
-        if Arc::ptr_eq(layout, self.layout()) || layout == self.layout() {
+        if self.current.has_layout(layout) {
             return Source::Memtable(Box::new(stream));
         }
         let map = ColumnMap::between(layout, self.layout());
@@ -181,7 +178,7 @@ impl Plan<'_> {
 
     async fn partition(&self, key: &PartitionKey) -> Result<Inner> {
         let memtables = self.memtables(key);
-        match self.definition.caching.rows {
+        match self.current.definition.caching.rows {
             Some(rows) if !self.shard.rows.is_off() => {
                 // Boxed, as few tables have it: the others' reads need not be so large.
                 Box::pin(self.through_cache(key, rows, memtables)).await
@@ -211,14 +208,16 @@ impl Plan<'_> {
         let access = self.access();
         let mut sources = Vec::new();
         let last = until.as_ref().map_or(i64::MAX, RingBound::token);
-        for live in self.version.overlapping(behind.token(), last) {
+        for at in self.current.version.overlapping(behind.token(), last) {
+            let Some(live) = self.current.version.get(at) else { continue };
             let ends_before = !behind.is_before(live.table.last_key());
             let first = live.table.first_key();
             let starts_behind = until.as_ref().is_some_and(|until| until.is_before(first));
             if ends_before || starts_behind || !self.may_have(live) {
                 continue;
             }
-            let stream = access.range(&live.table, &behind, until.clone()).await?;
+            let Some(reader) = self.current.reader(at) else { continue };
+            let stream = access.range(reader, &behind, until.clone()).await?;
             sources.push(Source::SSTable(Box::new(Primed::lazy(stream))));
         }
         sources.extend(memtables);
@@ -297,6 +296,10 @@ impl Plan<'_> {
     }
 }
 
+fn validator(layout: &Arc<Layout>) -> Option<Box<Validator>> {
+    crate::CHECKS.then(|| Box::new(Validator::new(layout.clone())))
+}
+
 /// Slices of which none touches the next.
 fn joined(mut slices: Slices, clusterings: &Clusterings) -> Slices {
     slices.slices.dedup_by(|next, slice| {
@@ -317,29 +320,33 @@ fn joined(mut slices: Slices, clusterings: &Clusterings) -> Slices {
 impl ReadStream {
     /// Everything of a table, of all shards: for the start, when there are none.
     pub(crate) async fn of_all(
-        definition: &Definition,
-        version: Arc<Version>,
+        current: Rc<Current>,
         memtable: Option<Arc<Memtable>>,
         caches: &ReadCaches,
     ) -> Result<ReadStream> {
-        let layout = &definition.table.layout;
+        let layout = current.layout();
         let access = Access { caches, layout, slices: &Slices::all() };
         let mut sources = Vec::new();
-        for live in version.sstables() {
+        for live in current.version.sstables() {
             let stream = access.range(&live.table, &RingBound::BeforeToken(i64::MIN), None).await?;
             sources.push(Source::SSTable(Box::new(Primed::lazy(stream))));
         }
         let stream = memtable.map(MemtableStream::of_all);
         sources.extend(stream.map(|stream| Source::Memtable(Box::new(stream))));
         let inner = Inner::Sources(Sources::of(layout, sources));
-        let scratch = RowBuf::new();
-        Ok(ReadStream { inner, map: None, scratch, _version: version, shard: None })
+        let (scratch, validator) = (RowBuf::new(), validator(layout));
+        Ok(ReadStream { inner, map: None, scratch, validator, _current: current, shard: None })
     }
 
     async fn advance_inner(&mut self) -> Result<bool> {
         let advanced = self.inner.advance().await;
         if let (Err(error), Some(shard)) = (&advanced, &self.shard) {
             shard.engine().read_failed(error);
+        }
+        if let (Ok(true), Some(validator)) = (&advanced, &mut self.validator)
+            && let Err(violation) = validator.check(self.inner.fragment())
+        {
+            panic!("a read yields what no table can have: {violation}");
         }
         advanced
     }

@@ -37,27 +37,34 @@ const AT_ONCE: usize = 8;
 pub(super) struct Candidates<'a> {
     plan: &'a Plan<'a>,
     key: &'a PartitionKey,
-    /// Not read yet, oldest first.
-    left: Vec<&'a Arc<LiveSSTable>>,
+    /// Not read yet, oldest first; positions in the version.
+    left: Vec<u32>,
     /// The next one, if it is known.
-    next: Option<&'a Arc<LiveSSTable>>,
+    next: Option<Candidate<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    at: u32,
+    live: &'a LiveSSTable,
 }
 
 impl<'a> Candidates<'a> {
     pub(super) fn new(plan: &'a Plan<'a>, key: &'a PartitionKey) -> Candidates<'a> {
-        let left = plan.version.overlapping(key.token, key.token);
+        let left = plan.current.version.overlapping(key.token, key.token);
         Candidates { plan, key, left, next: None }
     }
 
     /// The newest one that is left and has anything that `deletion` does not shadow.
-    pub(super) fn peek(&mut self, deletion: DeletionTime) -> Option<&'a Arc<LiveSSTable>> {
+    pub(super) fn peek(&mut self, deletion: DeletionTime) -> Option<Candidate<'a>> {
         while self.next.is_none() {
-            let live = self.left.pop()?;
+            let at = self.left.pop()?;
+            let live = self.plan.current.version.get(at)?;
             let may_have = self.plan.may_have(live) && live.table.may_contain(self.key);
-            self.next = Some(live).filter(|_| may_have);
+            self.next = Some(Candidate { at, live }).filter(|_| may_have);
         }
-        let shadowed = |live: &&Arc<LiveSSTable>| {
-            !deletion.is_live() && live.max_timestamp() <= deletion.marked_for_delete_at
+        let shadowed = |next: &Candidate<'_>| {
+            !deletion.is_live() && next.live.max_timestamp() <= deletion.marked_for_delete_at
         };
         if self.next.as_ref().is_some_and(shadowed) {
             // The others are older still.
@@ -67,7 +74,7 @@ impl<'a> Candidates<'a> {
         self.next
     }
 
-    fn take(&mut self, most: usize, deletion: DeletionTime) -> Vec<&'a Arc<LiveSSTable>> {
+    fn take(&mut self, most: usize, deletion: DeletionTime) -> Vec<Candidate<'a>> {
         let mut taken = Vec::new();
         while taken.len() < most && self.peek(deletion).is_some() {
             taken.extend(self.next.take());
@@ -112,14 +119,15 @@ impl Plan<'_> {
         mut candidates: Candidates<'_>,
     ) -> Result<Sources> {
         let sampled = self.shard.samples();
-        let count = |wave: &[&Arc<LiveSSTable>]| {
+        let count = |wave: &[Candidate<'_>]| {
             if sampled {
-                wave.iter().for_each(|live| live.identity.hotness.sampled());
+                wave.iter().for_each(|next| next.live.identity.hotness.sampled());
             }
         };
         let first = candidates.take(1, deletion);
         let is_last = candidates.peek(deletion).is_none();
-        let names = self.definition.single_cells.then(|| names(&self.slices, self.layout()));
+        let names =
+            self.current.definition.single_cells.then(|| names(&self.slices, self.layout()));
         if let Some(names) = names.flatten().filter(|_| !is_last || !snapshots.is_empty()) {
             candidates.put_back(first);
             return self.named(key, &names, snapshots, candidates, count).await;
@@ -134,7 +142,7 @@ impl Plan<'_> {
             count(&wave);
             let access = self.access();
             let prime = !is_last;
-            let streams = wave.iter().map(|live| self.open(&access, live, key, prime));
+            let streams = wave.iter().map(|next| self.open(&access, next.at, key, prime));
             for stream in join_all(streams).await {
                 let Some(stream) = stream? else { continue };
                 if let Some(Fragment::Start(start)) = stream.first() {
@@ -155,11 +163,12 @@ impl Plan<'_> {
     async fn open(
         &self,
         access: &Access<'_>,
-        live: &Arc<LiveSSTable>,
+        at: u32,
         key: &PartitionKey,
         prime: bool,
     ) -> Result<Option<Primed<SSTableStream>>> {
-        let Some(stream) = access.partition(&live.table, key).await? else {
+        let Some(reader) = self.current.reader(at) else { return Ok(None) };
+        let Some(stream) = access.partition(reader, key).await? else {
             return Ok(None);
         };
         add(&self.metrics().sstables_read, 1);
@@ -174,14 +183,15 @@ impl Plan<'_> {
         names: &[Position<'_>],
         snapshots: Vec<Snapshot>,
         mut candidates: Candidates<'_>,
-        count: impl Fn(&[&Arc<LiveSSTable>]),
+        count: impl Fn(&[Candidate<'_>]),
     ) -> Result<Sources> {
         let layout = self.layout();
         let forward = Slices { reversed: false, ..Slices::clone(&self.slices) };
         let access = Access { slices: &forward, ..self.access() };
         let mut found =
             NamedRows { partition: None, merger: RowMerger::new(layout.clone()), layout };
-        let collector = || Collector::new(self.definition.table.id, layout.clone(), key.clone());
+        let collector =
+            || Collector::new(self.current.definition.table.id, layout.clone(), key.clone());
         let whole = self.with(forward.clone());
         for snapshot in snapshots {
             let mut source = whole.snapshot(key, snapshot);
@@ -189,13 +199,13 @@ impl Plan<'_> {
         }
         let mut at_once = 1;
         while let Some(next) = candidates.peek(found.deletion())
-            && !found.is_complete(names, forward.statics, next.max_timestamp())
+            && !found.is_complete(names, forward.statics, next.live.max_timestamp())
         {
             let wave = candidates.take(at_once, found.deletion());
             at_once = (4 * at_once).min(AT_ONCE);
             count(&wave);
-            let streams = wave.iter().map(async |live| {
-                let stream = self.open(&access, live, key, false).await?;
+            let streams = wave.iter().map(async |next| {
+                let stream = self.open(&access, next.at, key, false).await?;
                 let Some(mut stream) = stream else { return Ok(None) };
                 collector().collect(&mut stream).await
             });
@@ -214,8 +224,8 @@ impl Plan<'_> {
 
 impl<'a> Candidates<'a> {
     /// The one that was taken first, before anything is done with it.
-    fn put_back(&mut self, first: Vec<&'a Arc<LiveSSTable>>) {
-        self.left.extend(self.next.take());
+    fn put_back(&mut self, first: Vec<Candidate<'a>>) {
+        self.left.extend(self.next.take().map(|next| next.at));
         self.next = first.into_iter().next();
     }
 }

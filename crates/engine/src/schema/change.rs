@@ -164,7 +164,7 @@ impl Engine {
             reopened.push(live.reopen(&self.disk, schema, self.options.read_mode).await?);
         }
         if !reopened.is_empty() {
-            Edit::reopen(reopened).apply(&store.version);
+            self.edit(store, &Edit::reopen(reopened));
         }
         Ok(())
     }

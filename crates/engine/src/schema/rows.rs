@@ -10,6 +10,7 @@ use halcyon_sstable::read::ReadCaches;
 use halcyon_stream::{Fragment, FragmentStream, Row, TableId};
 
 use crate::Result;
+use crate::current::Current;
 use crate::memtable::Memtable;
 use crate::read::ReadStream;
 use crate::store::Store;
@@ -39,10 +40,9 @@ async fn live_rows(
     caches: &ReadCaches,
     now: u32,
 ) -> Result<Vec<SchemaRow>> {
-    let definition = store.definition.load_full();
-    let table = &definition.table;
-    let mut stream =
-        ReadStream::of_all(&definition, store.version.load_full(), memtable, caches).await?;
+    let current = Current::of(store, None);
+    let table = &current.definition.table;
+    let mut stream = ReadStream::of_all(current.clone(), memtable, caches).await?;
     let mut key: Vec<Vec<u8>> = Vec::new();
     let mut rows = Vec::new();
     while stream.advance().await? {

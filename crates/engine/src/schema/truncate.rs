@@ -102,7 +102,7 @@ impl Engine {
         let leftovers = transaction.commit_and_keep().await?;
         let obsolete = Obsolete::new(leftovers, self.flushers.clone());
         sstables.iter().for_each(|live| live.replaced_by(&obsolete));
-        Edit::replace(sstables, Vec::new()).apply(&store.version);
+        self.edit(store, &Edit::replace(sstables, Vec::new()));
         Ok(())
     }
 

@@ -48,7 +48,8 @@ fn edits_keep_order_and_index() {
             let overlaps =
                 |live: &Arc<LiveSSTable>| live.tokens().0 <= last && first <= live.tokens().1;
             expected.retain(overlaps);
-            let found: Vec<_> = version.overlapping(first, last).into_iter().cloned().collect();
+            let found = version.overlapping(first, last).into_iter();
+            let found: Vec<_> = found.filter_map(|at| version.get(at)).cloned().collect();
             assert_eq!(serials(&found), serials(&expected));
         }
     });
@@ -71,5 +72,40 @@ fn reopened_sstables_keep_their_place() {
         assert_eq!(at(&next, &again), at(&version, &all[1]));
         let gone = version.edited(&Edit::replace([&all[1]], Vec::new()));
         assert_eq!(gone.edited(&Edit::reopen([again])).len(), 2);
+    });
+}
+
+/// Proves that a shard keeps its copy of a definition through edits, gives up a version when an edit makes it obsolete though nobody reads,
+/// and tells a layout of another shard's copy from a different one.
+#[test]
+fn a_shard_keeps_what_is_current() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(1);
+        let node = start(disk).await.expect("starts");
+        let table = table();
+        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        for round in 0..4 {
+            node.shard.apply(vec![insert(&table, 1, round, 5, 20)]).await.expect("applied");
+            node.engine.flush(Some(table.id)).await.expect("flushed");
+        }
+        assert_eq!(contents(&node, &table).await.len(), 4);
+        let own = node.shard.table(&table).expect("known");
+        let before = own.current();
+        let inputs: Vec<_> = before.version.sstables().iter().map(Arc::downgrade).collect();
+        let definition = Arc::downgrade(&before.definition);
+        assert_eq!(inputs.len(), 4);
+        drop(before);
+        node.engine.compact(table.id).await.expect("compacted");
+        yield_now().await;
+        assert!(inputs.iter().all(|live| live.upgrade().is_none()), "the inputs are kept");
+        let after = own.current();
+        assert!(definition.upgrade().is_some_and(|kept| Arc::ptr_eq(&kept, &after.definition)));
+        assert!(Arc::ptr_eq(&node.shard.own_table(&table), &after.definition.table));
+        let copy = Arc::new(halcyon_stream::Layout::clone(&table.layout));
+        assert!(after.has_layout(&copy) && after.has_layout(&copy));
+        assert!(!after.has_layout(&Arc::new(table.layout.reversed())));
+        let mut mutation = Mutation::new(table.id, copy, key(1));
+        after.adopt(&mut mutation);
+        assert!(Arc::ptr_eq(&mutation.layout, after.layout()));
     });
 }

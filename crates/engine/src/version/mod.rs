@@ -61,7 +61,7 @@ impl Version {
         self.sstables.is_empty()
     }
 
-    fn get(&self, at: u32) -> Option<&Arc<LiveSSTable>> {
+    pub(crate) fn get(&self, at: u32) -> Option<&Arc<LiveSSTable>> {
         self.sstables.get(at as usize)
     }
 
@@ -79,12 +79,12 @@ impl Version {
         });
     }
 
-    /// Those whose token interval meets `first..=last`, oldest first.
-    pub(crate) fn overlapping(&self, first: i64, last: i64) -> Vec<&Arc<LiveSSTable>> {
+    /// The positions of those whose token interval meets `first..=last`, oldest first.
+    pub(crate) fn overlapping(&self, first: i64, last: i64) -> Vec<u32> {
         let mut found = Vec::new();
         self.index.overlapping(first, last, |at| found.push(at));
         found.sort_unstable();
-        found.into_iter().filter_map(|at| self.get(at)).collect()
+        found
     }
 
     pub(crate) fn totals(&self) -> Totals {

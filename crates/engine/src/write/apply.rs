@@ -36,11 +36,13 @@ impl Shard {
         self.wait_for_space().await?;
         self.wait_for_compaction(&mutations).await;
         let mut pinned = Vec::with_capacity(mutations.len());
-        for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
+        for mut mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
             let table = self.table_by_id(mutation.table);
             let table = table
                 .ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&mutation.table)))?;
-            let durable = table.store.definition.load().durable;
+            let current = table.current();
+            current.adopt(&mut mutation);
+            let durable = current.definition.durable;
             let pin = table.active().pin();
             pinned.push(Pinned { table, pin, mutation, durable });
         }

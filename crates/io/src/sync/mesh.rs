@@ -132,6 +132,16 @@ impl<S: 'static> Mesh<S> {
     }
 }
 
+impl<S: 'static> Mesh<S> {
+    /// Has `job` run on a thread, without waiting for it; not counted, so for what is rare. A thread that has ended does not run it.
+    pub fn post(&self, thread: usize, job: impl FnOnce(Rc<S>) + Send + 'static) {
+        let job: Job<S> = Box::new(move |state| Box::pin(async move { job(state) }));
+        if let Some(mailbox) = self.mailboxes.get(thread) {
+            let _ = mailbox.unbounded_send(job);
+        }
+    }
+}
+
 impl<S: 'static> Inbox<S> {
     /// Serves until all senders are gone.
     pub async fn serve(mut self, state: Rc<S>) {

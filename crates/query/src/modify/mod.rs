@@ -18,7 +18,7 @@ use halcyon_cql::plan::Plan;
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, ModifyPlan};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::request::{BatchKind, Consistency};
-use halcyon_schema::catalog::TableKind;
+use halcyon_schema::catalog::{Catalog, TableKind};
 
 use crate::consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
@@ -99,11 +99,12 @@ pub(crate) async fn execute_modification(
         Box::pin(write::apply_to_virtual(coordinator, &bound)).await?;
         return Ok(Outcome::Void);
     }
-    let catalog = coordinator.shard().engine().catalog();
     if !bound.reads.is_empty() {
         consistency::check_read_before_write(consistency)?;
     }
-    consistency::check_replicas(consistency, &catalog, &plan.table.schema.keyspace)?;
+    let keyspace = &plan.table.schema.keyspace;
+    let check = |catalog: &Catalog| consistency::check_replicas(consistency, catalog, keyspace);
+    coordinator.shard().engine().with_catalog(check)?;
     let limits = coordinator.limits();
     let watch = match plan.table.is_counter() {
         true => {

@@ -17,7 +17,7 @@ use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
-use halcyon_schema::catalog::TableKind;
+use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_stream::{Layout, Mutation, PartitionKey, Slice, Slices, TableId};
 
 use crate::consistency;
@@ -61,8 +61,10 @@ pub(crate) async fn execute_select(
         None => Some(0),
     };
     if partitions != Some(0) {
-        let catalog = coordinator.shard().engine().catalog();
-        consistency::check_read(consistency, &catalog, &plan.table, partitions)?;
+        let check = |catalog: &Catalog| {
+            consistency::check_read(consistency, catalog, &plan.table, partitions)
+        };
+        coordinator.shard().engine().with_catalog(check)?;
     }
     let limits = coordinator.limits();
     let allowed = plan.timeout.unwrap_or(match partitions {

@@ -43,7 +43,7 @@ enum ScanState {
 
 pub struct SSTableScanner<D = DataReader> {
     data: D,
-    decoder: RowDecoder,
+    decoder: Arc<RowDecoder>,
     layout: Arc<Layout>,
     uint_deletion_time: bool,
     state: ScanState,
@@ -61,7 +61,7 @@ pub struct SSTableScanner<D = DataReader> {
 impl<D: DataWindow> SSTableScanner<D> {
     pub(crate) fn new(
         data: D,
-        decoder: RowDecoder,
+        decoder: Arc<RowDecoder>,
         layout: Arc<Layout>,
         uint_deletion_time: bool,
         partitions: u64,

@@ -13,7 +13,8 @@ use crate::{Component, Result, SSTable};
 /// Uncompressed data without CRC.db is cached in pieces of this size.
 const PLAIN_CHUNK: u64 = 4096;
 
-/// Immutable; threads share it, each with caches of its own.
+/// Immutable; threads share the files, each with caches of its own.
+#[derive(Clone)]
 pub(super) struct DataFile {
     id: FileId,
     file: ReadFile,

@@ -56,7 +56,7 @@ impl SSTableReader {
         layout: Arc<Layout>,
     ) -> Result<PartitionScanner> {
         let data = CachedData::new(self.data().clone(), caches.clone(), false);
-        let mut scanner = self.sstable().scanner_of(data, layout, 1)?;
+        let mut scanner = self.scanner(data, layout, 1)?;
         scanner.seek(entry.data_position).await?;
         let blocks = RowBlocks::new(self.clone(), caches.clone(), entry.rows);
         let data_position = entry.data_position;
@@ -73,7 +73,7 @@ impl SSTableReader {
     ) -> Result<RangeRows> {
         let position = self.position_of(caches, start).await?;
         let data = CachedData::new(self.data().clone(), caches.clone(), true);
-        let mut scanner = self.sstable().scanner_of(data, layout.clone(), u64::MAX)?;
+        let mut scanner = self.scanner(data, layout.clone(), u64::MAX)?;
         scanner.seek(position).await?;
         Ok(SliceFilter::new(scanner, layout, slices))
     }

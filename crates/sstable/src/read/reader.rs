@@ -1,11 +1,11 @@
 //! One SSTable as all shards share it, and how a partition is found in it.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use halcyon_io::{AccessMode, Disk, Purpose};
 use halcyon_model::byte_comparable::encode_key;
-use halcyon_stream::PartitionKey;
+use halcyon_stream::{Layout, PartitionKey};
 
 use super::cached_data::CachedData;
 use super::cached_index::CachedIndex;
@@ -14,12 +14,24 @@ use super::data_file::DataFile;
 use super::index_files::{IndexFiles, IndexSources, row_entry};
 use super::summary_search::{BigSearch, summary_of};
 use crate::bti::{PartitionIndex, PartitionPosition, RowIndexEntry};
+use crate::data::decode::RowDecoder;
+use crate::data::scanner::SSTableScanner;
 use crate::format::filter::Filter;
 use crate::format::summary::Summary;
 use crate::{Result, SSTable};
 
-/// Immutable; threads share it, each with caches of its own.
+/// Immutable; threads share what it has opened, each with caches of its own.
+///
+/// A stream of rows holds its reader. Where several shards read one SSTable, each has a reader of its own ([`SSTableReader::for_shard`]):
+/// the reference count of a common one would be a cache line that every read of every shard writes.
 pub struct SSTableReader {
+    opened: Arc<Opened>,
+    data: Arc<DataFile>,
+    /// Of the layout that was asked for first: a table's own. It takes a comparison of each column with each to make.
+    decoder: OnceLock<(Arc<Layout>, Arc<RowDecoder>)>,
+}
+
+struct Opened {
     /// Unique among those opened through the same disk.
     id: u64,
     sstable: Arc<SSTable>,
@@ -29,7 +41,6 @@ pub struct SSTableReader {
     summary: Option<Summary>,
     first: PartitionKey,
     last: PartitionKey,
-    data: Arc<DataFile>,
 }
 
 /// The index entry of a partition.
@@ -78,34 +89,63 @@ impl SSTableReader {
         );
         let filter = sstable.filter(disk).await?;
         let data = Arc::new(DataFile::open(disk, &sstable, id, mode).await?);
-        Ok(SSTableReader { id, sstable, filter, index, summary, first, last, data })
+        let opened = Opened { id, sstable, filter, index, summary, first, last };
+        Ok(SSTableReader { opened: Arc::new(opened), data, decoder: OnceLock::new() })
+    }
+
+    /// The same SSTable, with reference counts of its own.
+    pub fn for_shard(&self) -> Arc<SSTableReader> {
+        let data = Arc::new(DataFile::clone(&self.data));
+        let opened = self.opened.clone();
+        Arc::new(SSTableReader { opened, data, decoder: OnceLock::new() })
+    }
+
+    /// Scans its data; `layout` numbers the columns.
+    pub(super) fn scanner(
+        &self,
+        data: CachedData,
+        layout: Arc<Layout>,
+        partitions: u64,
+    ) -> Result<SSTableScanner<CachedData>> {
+        let sstable = &self.opened.sstable;
+        if self.decoder.get().is_none() {
+            let decoder = Arc::new(sstable.decoder(&layout)?);
+            // Of two threads that come here at once one is late, and its decoder the same.
+            let _ = self.decoder.set((layout.clone(), decoder));
+        }
+        let decoder = match self.decoder.get() {
+            Some((of, decoder)) if Arc::ptr_eq(of, &layout) => decoder.clone(),
+            _ => Arc::new(sstable.decoder(&layout)?),
+        };
+        Ok(sstable.scanner_of(data, decoder, layout, partitions))
     }
 
     /// Unique in the process.
     pub fn id(&self) -> u64 {
-        self.id
+        self.opened.id
     }
 
     pub fn sstable(&self) -> &Arc<SSTable> {
-        &self.sstable
+        &self.opened.sstable
     }
 
     pub fn first_key(&self) -> &PartitionKey {
-        &self.first
+        &self.opened.first
     }
 
     pub fn last_key(&self) -> &PartitionKey {
-        &self.last
+        &self.opened.last
     }
 
     /// Bytes of memory that it holds whether or not anything is read.
     pub fn memory(&self) -> usize {
-        let root = self.index.root().map_or(0, |root| root.first_key.len() + root.last_key.len());
-        self.filter.memory() + root + self.summary.as_ref().map_or(0, Summary::memory)
+        let root =
+            self.opened.index.root().map_or(0, |root| root.first_key.len() + root.last_key.len());
+        self.opened.filter.memory() + root + self.opened.summary.as_ref().map_or(0, Summary::memory)
     }
 
     pub(super) fn summary(&self) -> Option<&Summary> {
-        self.summary.as_ref()
+        self.opened.summary.as_ref()
     }
 
     pub(super) fn data(&self) -> &Arc<DataFile> {
@@ -113,20 +153,20 @@ impl SSTableReader {
     }
 
     pub(super) fn index<'a>(&'a self, caches: &'a ReadCaches) -> IndexSources<'a> {
-        self.index.through(caches)
+        self.opened.index.through(caches)
     }
 
     /// The component with row indexes.
     pub(super) fn row_index<'a>(&'a self, caches: &'a ReadCaches) -> CachedIndex<'a> {
-        self.index.row_index(caches)
+        self.opened.index.row_index(caches)
     }
 
     /// By key range, then by Bloom filter; no I/O. [`Self::find`] does not test them again.
     pub fn may_contain(&self, key: &PartitionKey) -> bool {
-        let layout = self.sstable.layout();
-        layout.compare_keys(key, &self.first).is_ge()
-            && layout.compare_keys(key, &self.last).is_le()
-            && self.filter.may_contain(key.hashes)
+        let layout = self.opened.sstable.layout();
+        layout.compare_keys(key, &self.opened.first).is_ge()
+            && layout.compare_keys(key, &self.opened.last).is_le()
+            && self.opened.filter.may_contain(key.hashes)
     }
 
     /// The entry of the partition, from the key cache or else the index. For a key that [`Self::may_contain`] let pass: any other
@@ -136,7 +176,7 @@ impl SSTableReader {
         caches: &ReadCaches,
         key: &PartitionKey,
     ) -> Result<Option<PartitionEntry>> {
-        if let Some(entry) = caches.key(self.id, key.hashes, &key.bytes) {
+        if let Some(entry) = caches.key(self.opened.id, key.hashes, &key.bytes) {
             return Ok(Some(entry));
         }
         let entry = match self.index(caches) {
@@ -146,7 +186,7 @@ impl SSTableReader {
             }
         };
         if let Some(entry) = &entry {
-            caches.keep_key(self.id, key.hashes, &key.bytes, entry);
+            caches.keep_key(self.opened.id, key.hashes, &key.bytes, entry);
         }
         Ok(entry)
     }
@@ -156,11 +196,11 @@ impl SSTableReader {
         index: &CachedIndex<'_>,
         key: &PartitionKey,
     ) -> Result<Option<PartitionEntry>> {
-        let partitioner = &self.sstable.layout().partitioner;
-        let data_length = self.sstable.data_length();
-        let last_key = self.sstable.last_key();
+        let partitioner = &self.opened.sstable.layout().partitioner;
+        let data_length = self.opened.sstable.data_length();
+        let last_key = self.opened.sstable.last_key();
         let search = BigSearch { index, partitioner, data_length, last_key };
-        let entry = search.find(self.summary.as_ref(), &key.bytes).await?;
+        let entry = search.find(self.opened.summary.as_ref(), &key.bytes).await?;
         Ok(entry.map(|entry| PartitionEntry {
             data_position: entry.data_position,
             rows: match entry.promoted.is_empty() {
@@ -178,7 +218,7 @@ impl SSTableReader {
         key: &PartitionKey,
     ) -> Result<Option<PartitionEntry>> {
         let mut comparable = Vec::new();
-        encode_key(&self.sstable.layout().partitioner, &key.bytes, &mut comparable);
+        encode_key(&self.opened.sstable.layout().partitioner, &key.bytes, &mut comparable);
         let candidate = root.candidate(partitions, &comparable, key.hashes.1 as u8).await?;
         let Some(candidate) = candidate else { return Ok(None) };
         let mut stored = Vec::new();

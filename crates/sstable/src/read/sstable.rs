@@ -262,16 +262,24 @@ impl SSTable {
     ) -> Result<SSTableScanner> {
         let data = self.data_reader(disk, &options).await?;
         let layout = options.layout.unwrap_or_else(|| self.layout.clone());
-        self.scanner_of(data, layout, partitions)
+        let decoder = Arc::new(self.decoder(&layout)?);
+        Ok(self.scanner_of(data, decoder, layout, partitions))
     }
 
-    /// Scans the data of a window; `layout` numbers the columns.
+    /// Scans the data of a window, by the decoder of its rows for this layout.
     pub(crate) fn scanner_of<D: DataWindow>(
         &self,
         data: D,
+        decoder: Arc<RowDecoder>,
         layout: Arc<Layout>,
         partitions: u64,
-    ) -> Result<SSTableScanner<D>> {
+    ) -> SSTableScanner<D> {
+        let unsigned = decoder.unsigned_deletion_times;
+        SSTableScanner::new(data, decoder, layout, unsigned, partitions)
+    }
+
+    /// The decoder of its rows for a stream in which `layout` numbers the columns.
+    pub(crate) fn decoder(&self, layout: &Arc<Layout>) -> Result<RowDecoder> {
         let header = &self.statistics.header;
         let bases = Bases {
             timestamp: header.min_timestamp,
@@ -280,11 +288,9 @@ impl SSTable {
         };
         let unsigned = self.descriptor().version.has_uint_deletion_time();
         let dropped_at = |name: &[u8]| self.dropped.get(name).copied();
-        let decoder = RowDecoder::new(bases, unsigned, &self.layout, &layout, dropped_at)
-            .ok_or_else(|| {
-                Error::Invalid(format!("{}: the wanted layout lacks a column", self.descriptor()))
-            })?;
-        Ok(SSTableScanner::new(data, decoder, layout, unsigned, partitions))
+        RowDecoder::new(bases, unsigned, &self.layout, layout, dropped_at).ok_or_else(|| {
+            Error::Invalid(format!("{}: the wanted layout lacks a column", self.descriptor()))
+        })
     }
 }
 

@@ -4,6 +4,7 @@ mod corpus;
 mod e2e;
 mod fuzz;
 mod needs;
+mod printed;
 mod soak;
 mod suite;
 mod tidy;

@@ -85,8 +85,9 @@ class Writer:
                 self.operations += 1
         except (AssertionError, Refused) as fault:
             self.fault = fault
-        except (EOFError, OSError):  # the connection broke, as it should
-            self.unknown.add(self.attempted)
+        except (EOFError, OSError):  # the connection broke, as it should, or was never made
+            if self.attempted != self.acknowledged:
+                self.unknown.add(self.attempted)
 
     def prepare(self, client):
         pass
@@ -205,9 +206,6 @@ class Truncate(Writer):
 
 
 class Schema(Writer):
-    def prepare(self, _client):
-        self.first = self.attempted + 1
-
     def write(self, client, number):
         client.query(f"CREATE TABLE crash.made_{number} (k int PRIMARY KEY, v int)")
         client.query(f"INSERT INTO crash.made_{number} (k, v) VALUES (1, {number})")
@@ -227,6 +225,8 @@ class Schema(Writer):
             assert (number(k), number(v), w) == (1, known, None), f"made_{known}: {k} {v} {w}"
         for each in made:
             client.query(f"DROP TABLE crash.made_{each}")
+        # The next one has no table before it.
+        self.first = self.attempted + 1
 
 
 @dataclass

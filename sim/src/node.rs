@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -27,10 +28,18 @@ fn choose<'a>(random: &mut Random, among: &[&'a str]) -> &'a str {
     among.get(random.below(among.len() as u64) as usize).copied().unwrap_or_default()
 }
 
-/// Settings of one start, by the seed.
-pub(crate) fn settings(random: &mut Random) -> Result<Settings, String> {
+const PERIOD: Duration = Duration::from_millis(10);
+/// What a power cut may cost under `periodic`: a sync is due after a period, and writers wait from half a period later on. Beside it, the
+/// time that the sync itself takes.
+pub(crate) const LOST_MAX: Duration = Duration::from_millis(75);
+
+/// Settings of one start, by the seed. Not `periodic` with a disk that fails: the log may then be unable to sync what was acknowledged.
+pub(crate) fn settings(random: &mut Random, faults: bool) -> Result<Settings, String> {
     let mut yaml = YAML.to_owned();
-    yaml += choose(random, &["", "", "commitlog_sync: group\ncommitlog_sync_group_window: 5ms\n"]);
+    let group = "commitlog_sync: group\ncommitlog_sync_group_window: 5ms\n";
+    let periodic =
+        format!("commitlog_sync: periodic\ncommitlog_sync_period: {}ms\n", PERIOD.as_millis());
+    yaml += choose(random, &["", group, if faults { "" } else { &periodic }]);
     let compression = "commitlog_compression:\n  - class_name: LZ4Compressor\n";
     yaml += choose(random, &["", compression]);
     let bti = "storage_compatibility_mode: NONE\nsstable:\n  selected_format: bti\n";

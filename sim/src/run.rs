@@ -16,10 +16,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use halcyon_commitlog::SyncMode;
 use halcyon_io::{Disk, Random, SimRuntime, clock, spawn};
+use halcyon_sim::{LOST_MAX, Node, settings};
 
 use crate::counters::{self, Counters};
 use crate::disturb;
-use crate::node::{self, LOST_MAX, Node};
 use crate::registers::{self, Registers};
 use crate::rows::{self, Table};
 use crate::session::{Request, Session};
@@ -139,7 +139,7 @@ impl Run {
             _ => End::Kill,
         };
         let faults = !last && self.random.chance(1, 3);
-        let settings = match node::settings(&mut self.random, faults) {
+        let settings = match settings(&mut self.random, faults) {
             Ok(settings) => settings,
             Err(why) => return self.world.fail(format!("the settings are refused: {why}")),
         };
@@ -233,7 +233,7 @@ async fn life(
     plan: Plan,
 ) -> bool {
     let disturbing = plan.faults.then(|| spawn(disturb::disturb(world.clone())));
-    let node = match Node::start(&world, settings).await {
+    let node = match Node::start(&world.disk, settings, world.log()).await {
         Ok(node) => node,
         Err(why) => {
             if !world.is_disturbed() {

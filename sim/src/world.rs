@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use halcyon_io::{Random, SimDisk, SimRuntime, clock};
+use halcyon_server::Log;
 
 const LOG_LINES_KEPT: usize = 60;
 const CLOCK_POLL: Duration = Duration::from_millis(1);
@@ -36,9 +37,9 @@ impl fmt::Display for Counts {
 type Ids = (Vec<u8>, Vec<u8>);
 
 /// The last lines of the node's log.
-pub(crate) type NodeLog = Arc<Mutex<VecDeque<String>>>;
+type NodeLog = Arc<Mutex<VecDeque<String>>>;
 
-pub(crate) fn keep(log: &NodeLog, line: String) {
+fn keep(log: &NodeLog, line: String) {
     let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
     if log.len() == LOG_LINES_KEPT {
         log.pop_front();
@@ -157,8 +158,10 @@ impl World {
         self.events.borrow().clone()
     }
 
-    pub(crate) fn node_log(&self) -> NodeLog {
-        self.node_log.clone()
+    /// For the node, whose last lines are kept.
+    pub(crate) fn log(&self) -> Log {
+        let kept = self.node_log.clone();
+        Log::new(move |line| keep(&kept, line.text))
     }
 
     pub(crate) fn node_log_lines(&self) -> Vec<String> {

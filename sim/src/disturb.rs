@@ -46,6 +46,7 @@ fn fault(random: &mut Random) -> FaultRule {
             .flatten(),
         skip: random.below(30),
         times: 1 + random.below(3),
+        lasting: false,
         fault: if random.chance(1, 4) { Fault::NoSpace } else { Fault::DeviceError },
     }
 }

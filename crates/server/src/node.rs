@@ -89,7 +89,7 @@ async fn serve_inside(
     options.virtual_keyspaces = virtual_tables.keyspaces.clone();
     let opened = Engine::open_reporting(disk.clone(), options, tell).await;
     let (engine, report) = opened.map_err(|e| match e {
-        halcyon_engine::Error::Disk(halcyon_io::Error::Busy { path, .. }) => busy(&path),
+        halcyon_engine::Error::Disk(e @ halcyon_io::Error::Busy { .. }) => busy(&e),
         e => Error::CannotStart(e.to_string()),
     })?;
     tell_recovery(&report, log);
@@ -216,17 +216,13 @@ async fn take_directory(
         return Ok(None);
     }
     disk.lock_dir(common).await.map(Some).map_err(|e| match e {
-        halcyon_io::Error::Busy { .. } => busy(common),
+        e @ halcyon_io::Error::Busy { .. } => busy(&e),
         e => cannot(common, e),
     })
 }
 
-fn busy(directory: &Path) -> Error {
-    Error::CannotStart(format!(
-        "{}: another process is at work in this directory; stop it, or choose another with --data-dir or \
-         HALCYON_DATA_DIR",
-        directory.display()
-    ))
+fn busy(error: &halcyon_io::Error) -> Error {
+    Error::CannotStart(format!("{error}, or choose another with --data-dir or HALCYON_DATA_DIR"))
 }
 
 fn check_machine(disk: &Disk, settings: &Settings, log: &Log) -> Result<(), Error> {

@@ -105,17 +105,22 @@ impl Engine {
         }
     }
 
-    /// Makes a written SSTable one of the live set.
+    /// Makes a written SSTable one of the live set. If its COMMIT is in doubt, it is live too, but the caller must keep what it was made
+    /// of: an SSTable that the next start may find must not be unknown to purges and truncations until then.
     pub(crate) async fn commit_written(
         &self,
         store: &Arc<Store>,
         written: Uncommitted,
     ) -> Result<Arc<LiveSSTable>> {
         let Uncommitted { transaction, live } = written;
-        transaction.commit().await?;
-        Edit::add(&live).apply(&store.version);
-        store.note_flush(live.sstable().file_length());
-        self.match_schema(store, std::slice::from_ref(&live)).await?;
+        let committed = transaction.commit().await;
+        if matches!(committed, Ok(_) | Err(halcyon_compaction::Error::InDoubt(_))) {
+            Edit::add(&live).apply(&store.version);
+            store.note_flush(live.sstable().file_length());
+            self.match_schema(store, std::slice::from_ref(&live)).await;
+        }
+        // Only the log is left; the next start deletes it if this fails.
+        let _ = committed?.delete().await;
         Ok(live)
     }
 

@@ -143,14 +143,12 @@ impl Engine {
     }
 
     /// To be called with SSTables that were added to the version: the schema that they were opened by may have been altered after
-    /// the change had looked for such.
-    pub(crate) async fn match_schema(
-        &self,
-        store: &Arc<Store>,
-        added: &[Arc<LiveSSTable>],
-    ) -> Result<()> {
+    /// the change had looked for such. Where that fails they are live all the same, and a failed read is what it is.
+    pub(crate) async fn match_schema(&self, store: &Arc<Store>, added: &[Arc<LiveSSTable>]) {
         let schema = store.definition.load().schema.clone();
-        self.reopen(store, &schema, added).await
+        if let Err(e) = self.reopen(store, &schema, added).await {
+            self.read_failed(&e);
+        }
     }
 
     async fn reopen(

@@ -59,6 +59,9 @@ class Server:
     def pid(self):
         return self._process.pid
 
+    def is_running(self):
+        return self._process.poll() is None
+
     def said(self):
         return (self.folder / "server.log").read_text(encoding="utf-8", errors="replace")
 

@@ -237,19 +237,21 @@ impl Matrix {
             let node = started.map_err(|e| e.to_string())?;
             cell.check_policy(&node, struck, &when);
             disk.clock().sleep(Duration::from_secs(60)).await;
-            check(&node, &shared.borrow().clone(), &when).await;
+            let so_far = shared.borrow().clone();
+            check(&node, &so_far, &when).await;
             if node.engine.failure().is_none() {
                 cell.goes_on_by_itself(&node, &shared, &when).await;
             }
             Ok::<(), String>(())
         });
-        match cell.nth % 2 {
-            0 => self.sim.kill(),
-            _ => self.sim.crash_to_synced(),
+        let is_killed = cell.nth.is_multiple_of(2);
+        match is_killed {
+            true => self.sim.kill(),
+            false => self.sim.crash_to_synced(),
         }
         let when = format!("{cell:?}, after {outcome:?}");
         let known = known.borrow().clone();
-        if outcome.is_err() && cell.nth % 2 == 0 && cell.leaves_nothing() {
+        if outcome.is_err() && is_killed && cell.leaves_nothing() {
             let left: Vec<_> = self.names().difference(&before).cloned().collect();
             assert!(left.is_empty(), "{when}: the start has left {left:?}");
         }
@@ -331,7 +333,8 @@ impl Cell {
         }
         let flushed = node.engine.flush(Some(table.id)).await;
         flushed.unwrap_or_else(|e| panic!("{when}: a flush afterwards: {e}"));
-        check(node, &known.borrow().clone(), when).await;
+        let so_far = known.borrow().clone();
+        check(node, &so_far, when).await;
     }
 }
 

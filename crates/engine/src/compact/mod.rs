@@ -301,10 +301,9 @@ impl Engine {
             let obsolete = Obsolete::new(leftovers, self.flushers.clone());
             inputs.iter().for_each(|live| live.replaced_by(&obsolete));
         }
-        Edit::replace(inputs, added.clone()).apply(&store.version);
+        self.admit(store, added, |added| Edit::replace(inputs, added)).await;
         drop(listed);
         self.write_down(store, &running, &outcome).await;
-        self.match_schema(store, &added).await;
         Ok(outcome)
     }
 

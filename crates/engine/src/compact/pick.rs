@@ -195,8 +195,7 @@ impl Engine {
         self.disk.sync_dir(&descriptor.directory).await?;
         let schema = store.definition.load().schema.clone();
         let again = live.reopen(&self.disk, &schema, self.options.read_mode).await?;
-        Edit::reopen([again.clone()]).apply(&store.version);
-        self.match_schema(store, &[again]).await;
+        self.admit(store, vec![again], Edit::reopen).await;
         Ok(())
     }
 }

@@ -115,9 +115,8 @@ impl Engine {
         let Uncommitted { transaction, live } = written;
         let committed = transaction.commit().await;
         if matches!(committed, Ok(_) | Err(halcyon_compaction::Error::InDoubt(_))) {
-            Edit::add(&live).apply(&store.version);
             store.note_flush(live.sstable().file_length());
-            self.match_schema(store, std::slice::from_ref(&live)).await;
+            self.admit(store, vec![live.clone()], Edit::add).await;
         }
         // Only the log is left; the next start deletes it if this fails.
         let _ = committed?.delete().await;

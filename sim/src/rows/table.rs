@@ -264,7 +264,9 @@ impl Table {
         let mut decided = Vec::new();
         for key in self.keys().collect::<Vec<_>>() {
             let maybes = self.maybes(key);
-            let explanations = self.explanations(key, now, |partition| is_seen(key, partition));
+            let mut explanations = self.explanations(key, now, |partition| is_seen(key, partition));
+            // A row that has cells does not show whether its INSERT happened: what can have happened is taken to have.
+            explanations.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
             let mut next: BTreeSet<Vec<(u64, bool)>> = BTreeSet::new();
             for way in &ways {
                 for set in &explanations {

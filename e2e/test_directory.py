@@ -2,19 +2,16 @@
 
 import json
 import re
-import subprocess
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from cassandra import InvalidRequest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.policies import RoundRobinPolicy
 
+from oracle import opened
 from server import Server
 
-RELEASE = "5.0.9"
 SCHEMA = (
     "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
     "CREATE TYPE ks.address (street text, number int)",
@@ -106,31 +103,19 @@ def answers(session):
     return said
 
 
-@contextmanager
 def cassandra(options, folder, form):
-    """Drained and stopped at the end, when it has saved its key cache once."""
-    xtask, java = options.xtask, options.oracle / RELEASE / "java"
-    start = [xtask, "oracle", "start", RELEASE, "--format", form, "--dir", folder]
-    start += ["--set", "key_cache_size: 2MiB", "--set", "key_cache_save_period: 1s", "--set", "materialized_views_enabled: true"]
-    facts = json.loads(subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    try:
-        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
-        cluster = Cluster(
-            ["127.0.0.1"], port=facts["native_port"], protocol_version=5, connect_timeout=30,
-            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        )
-        yield cluster.connect(), facts
-        cluster.shutdown()
-        saved = Path(facts["storage_dir"]) / "saved_caches" / "KeyCache-g.db"
-        end = time.monotonic() + 30
-        # BTI has no key cache.
-        while form != "da" and not saved.exists():
-            assert time.monotonic() < end, "no saved key cache"
-            time.sleep(0.1)
-        tool = [java, "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), "drain"]
-        subprocess.run(tool, check=True, timeout=120)
-    finally:
-        subprocess.run([xtask, "oracle", "stop", "--dir", folder], check=True, stdout=subprocess.PIPE)
+    return opened.cassandra(
+        options, folder, form, "key_cache_size: 2MiB", "key_cache_save_period: 1s", "materialized_views_enabled: true"
+    )
+
+
+def wait_for_saved_key_cache(facts, form):
+    saved = Path(facts["storage_dir"]) / "saved_caches" / "KeyCache-g.db"
+    end = time.monotonic() + 30
+    # BTI has no key cache.
+    while form != "da" and not saved.exists():
+        assert time.monotonic() < end, "no saved key cache"
+        time.sleep(0.1)
 
 
 def versions(storage_dir):
@@ -157,6 +142,7 @@ def test_a_directory_is_handed_over_and_back(request, tmp_path, form):
         session.execute("ALTER TABLE ks.altered DROP w")
         session.execute("ALTER TABLE ks.altered ADD x bigint")
         by_cassandra = answers(session)
+        wait_for_saved_key_cache(facts, form)
     server = Server(request.config.getoption("--halcyon"), ours, "--config", facts["config"])
     server.data = facts["storage_dir"]
     try:

@@ -56,6 +56,8 @@ TABLES = [
     "fu frozen<ud>, tp tuple<int, text>, PRIMARY KEY (p, c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC)",
     "CREATE TABLE cn (p int, c int, x counter, y counter, sc counter static, PRIMARY KEY (p, c))",
 ]
+COLUMNS = [f"c_{kind}" for kind in NATIVE] + list(COMPOSED)
+BOUND_COLUMNS = [f"c_{kind}" for kind in NATIVE] + ["l", "e", "m", "fl", "fe", "fm", "v"]
 
 
 def comparable(answer):
@@ -97,7 +99,7 @@ def pair(nodes, served):
 
 
 def test_literals_fit_as_in_cassandra(pair):
-    for column in [f"c_{kind}" for kind in NATIVE] + list(COMPOSED):
+    for column in COLUMNS:
         for literal in LITERALS:
             if pair.ask(f"INSERT INTO n (k, {column}) VALUES (1, {literal})"):
                 pair.ask(f"SELECT {column}, toJson({column}) FROM n WHERE k = 1")
@@ -105,7 +107,7 @@ def test_literals_fit_as_in_cassandra(pair):
 
 
 def test_bound_values_fit_as_in_cassandra(pair):
-    for column in [f"c_{kind}" for kind in NATIVE] + ["l", "e", "m", "fl", "fe", "fm", "v"]:
+    for column in BOUND_COLUMNS:
         for value in BYTES:
             if pair.ask(f"INSERT INTO n (k, {column}) VALUES (1, ?)", values=[value]):
                 pair.ask(f"SELECT {column} FROM n WHERE k = 1")

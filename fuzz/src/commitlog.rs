@@ -7,6 +7,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, block_on};
 
 /// The lengths of the manifest and of all segments but the last are in front of the bytes.
 const LENGTHS: usize = 4;
+/// In a length: the file is there, although it is empty. Else an empty file is one that is missing.
+const THERE: u32 = 1 << 31;
 
 /// Bytes for `chain`, of whole files.
 #[allow(dead_code, reason = "the fuzz target gets its bytes from elsewhere")]
@@ -24,23 +26,22 @@ pub fn chain(bytes: &[u8]) {
     let Some((lengths, mut rest)) = bytes.split_at_checked(4 * LENGTHS) else { return };
     let mut files = Vec::new();
     for length in lengths.chunks(4) {
-        let length = length.try_into().map_or(0, u32::from_be_bytes) as usize;
-        let (file, others) = rest.split_at(length.min(rest.len()));
-        files.push(file);
+        let length = length.try_into().map_or(0, u32::from_be_bytes);
+        let (file, others) = rest.split_at(((length & !THERE) as usize).min(rest.len()));
+        files.push((length & THERE != 0, file));
         rest = others;
     }
-    files.push(rest);
+    files.push((false, rest));
     let (disk, _) = Disk::simulated(1);
     let directory = Path::new("/log");
     block_on(async {
         disk.create_dir_all(directory).await.expect("an empty disk");
-        for (id, bytes) in files.iter().enumerate() {
+        for (id, (is_there, bytes)) in files.iter().enumerate() {
             let name = match id {
                 0 => "CommitLog-0.manifest".to_owned(),
                 id => format!("CommitLog-0-{id}.log"),
             };
-            // One that is not there, as far as the replay can see.
-            if !bytes.is_empty() {
+            if *is_there || !bytes.is_empty() {
                 let path = directory.join(name);
                 disk.write_new(&path, bytes, Purpose::CommitLog).await.expect("room");
             }

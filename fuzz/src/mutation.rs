@@ -1,4 +1,17 @@
-//! Random changes of bytes, for test runs without a fuzzer.
+//! The seeds of a target, and random changes of bytes, for test runs without a fuzzer.
+
+use std::path::Path;
+
+/// The inputs in `fuzz/seeds/<target>/`, in the order of their names.
+pub fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = here.ancestors().find(|dir| dir.join("fuzz/seeds").exists()).unwrap_or(here);
+    let entries = std::fs::read_dir(root.join("fuzz/seeds").join(target)).expect("seeds");
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no seeds of {target}");
+    paths.into_iter().map(|path| std::fs::read(path).expect("readable")).collect()
+}
 
 pub struct Mutator(u64);
 
@@ -8,7 +21,7 @@ impl Mutator {
     }
 
     /// SplitMix64.
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use halcyon_io::Random;
 use halcyon_model::request::BatchKind;
@@ -26,7 +27,20 @@ struct Bounds {
 
 /// All counters of a run.
 #[derive(Default)]
-pub(crate) struct Counters(BTreeMap<Key, Bounds>);
+pub(crate) struct Counters {
+    bounds: BTreeMap<Key, Bounds>,
+    /// The increments that were acknowledged, and when.
+    acknowledged: Vec<(Duration, Key, i64)>,
+}
+
+impl Counters {
+    /// What was acknowledged since then may be lost.
+    pub(crate) fn may_lack(&mut self, since: Duration) {
+        for (_, key, delta) in self.acknowledged.iter().filter(|(at, ..)| *at >= since) {
+            self.bounds.entry(*key).or_default().acknowledged -= delta;
+        }
+    }
+}
 
 pub(crate) async fn work(mut session: Session, counters: Rc<RefCell<Counters>>, rounds: u64) {
     let mut random = session.world().random();
@@ -52,15 +66,19 @@ async fn increment(session: &mut Session, counters: &RefCell<Counters>, random: 
         })
         .collect();
     for (key, delta) in &deltas {
-        counters.borrow_mut().0.entry(*key).or_default().sent += delta;
+        counters.borrow_mut().bounds.entry(*key).or_default().sent += delta;
     }
     let reply = session.ask(Request::batch(BatchKind::Counter, texts)).await;
     for (key, delta) in &deltas {
-        let mut counters = counters.borrow_mut();
-        let bounds = counters.0.entry(*key).or_default();
+        let counters = &mut *counters.borrow_mut();
+        let bounds = counters.bounds.entry(*key).or_default();
         match &reply {
             Reply::NotSent => bounds.sent -= delta,
-            reply if reply.is_done() => bounds.acknowledged += delta,
+            reply if reply.is_done() => {
+                bounds.acknowledged += delta;
+                counters.acknowledged.push((session.world().now(), *key, *delta));
+                session.world().count("increments");
+            }
             _ => {}
         }
     }
@@ -68,7 +86,7 @@ async fn increment(session: &mut Session, counters: &RefCell<Counters>, random: 
 
 /// Reads a partition. At a start, when nothing is under way, what is read is what is known from then on.
 async fn read(session: &mut Session, counters: &RefCell<Counters>, pk: i32, at_start: bool) {
-    let before = counters.borrow().0.clone();
+    let before = counters.borrow().bounds.clone();
     let text = format!("SELECT ck, n FROM ks.counters WHERE pk = {pk}");
     let Some(page) = session.ask(Request::statement(text)).await.into_page() else { return };
     let mut seen = BTreeMap::new();
@@ -79,10 +97,10 @@ async fn read(session: &mut Session, counters: &RefCell<Counters>, pk: i32, at_s
             seen.insert(i32::from_be_bytes(ck), i64::from_be_bytes(n));
         }
     }
-    session.world().count(|counts| counts.answers_checked += 1);
+    session.world().count("answers checked");
     for ck in 0..ROWS as i32 {
         let mut counters = counters.borrow_mut();
-        let after = counters.0.entry((pk, ck)).or_default();
+        let after = counters.bounds.entry((pk, ck)).or_default();
         let least = before.get(&(pk, ck)).copied().unwrap_or_default().acknowledged;
         let value = seen.get(&ck).copied().unwrap_or(0);
         if value < least || value > after.sent {

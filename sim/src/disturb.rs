@@ -17,7 +17,7 @@ pub(crate) fn step_clock(world: &World, random: &mut Random) {
     let micros = random.below(STEP_MAX_SECONDS * 1_000_000) as i64;
     let micros = if world.clock_back && random.chance(1, 2) { -micros } else { micros };
     world.note(format_args!("the clock steps by {micros} µs"));
-    world.count(|counts| counts.clock_steps += 1);
+    world.count("clock steps");
     // What has expired by the time before the step stays expired.
     world.seconds();
     world.runtime.clock().step_calendar(micros);
@@ -46,6 +46,7 @@ fn fault(random: &mut Random) -> FaultRule {
             .flatten(),
         skip: random.below(30),
         times: 1 + random.below(3),
+        lasting: false,
         fault: if random.chance(1, 4) { Fault::NoSpace } else { Fault::DeviceError },
     }
 }
@@ -56,7 +57,7 @@ pub(crate) async fn disturb(world: Rc<World>) {
     loop {
         clock::sleep(Duration::from_millis(random.below(PAUSE_MAX_MS))).await;
         world.set_disturbed(true);
-        world.count(|counts| counts.faults += 1);
+        world.count("faults");
         match random.below(4) {
             0 => {
                 let room = random.below(ROOM_MAX);

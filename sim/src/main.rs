@@ -10,7 +10,6 @@
 
 mod counters;
 mod disturb;
-mod node;
 mod registers;
 mod rows;
 mod run;

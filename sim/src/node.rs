@@ -2,15 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
-use halcyon_io::{Disk, DiskOptions, Random, Task, spawn};
+use halcyon_io::{Disk, DiskOptions, Random, SimDisk, Task, spawn};
 use halcyon_server::settings::{Machine, Overrides, Settings};
-use halcyon_server::{Line, Log, serve_on};
-
-use crate::world::{self, World};
+use halcyon_server::{Log, serve_on};
 
 const YAML: &str = "\
 native_transport_shard_aware_port: 0
@@ -27,10 +25,18 @@ fn choose<'a>(random: &mut Random, among: &[&'a str]) -> &'a str {
     among.get(random.below(among.len() as u64) as usize).copied().unwrap_or_default()
 }
 
-/// Settings of one start, by the seed.
-pub(crate) fn settings(random: &mut Random) -> Result<Settings, String> {
+const PERIOD: Duration = Duration::from_millis(10);
+/// What a power cut may cost under `periodic`: a sync is due after a period, and writers wait from half a period later on. Beside it, the
+/// time that the sync itself takes.
+pub const LOST_MAX: Duration = Duration::from_millis(75);
+
+/// Settings of one start, by the seed. Not `periodic` with a disk that fails: the log may then be unable to sync what was acknowledged.
+pub fn settings(random: &mut Random, faults: bool) -> Result<Settings, String> {
     let mut yaml = YAML.to_owned();
-    yaml += choose(random, &["", "", "commitlog_sync: group\ncommitlog_sync_group_window: 5ms\n"]);
+    let group = "commitlog_sync: group\ncommitlog_sync_group_window: 5ms\n";
+    let periodic =
+        format!("commitlog_sync: periodic\ncommitlog_sync_period: {}ms\n", PERIOD.as_millis());
+    yaml += choose(random, &["", group, if faults { "" } else { &periodic }]);
     let compression = "commitlog_compression:\n  - class_name: LZ4Compressor\n";
     yaml += choose(random, &["", compression]);
     let bti = "storage_compatibility_mode: NONE\nsstable:\n  selected_format: bti\n";
@@ -62,23 +68,18 @@ pub(crate) fn settings(random: &mut Random) -> Result<Settings, String> {
 }
 
 /// A node that serves.
-pub(crate) struct Node {
-    pub(crate) address: SocketAddr,
+pub struct Node {
+    pub address: SocketAddr,
     stop: oneshot::Sender<()>,
     serving: Task<Result<(), String>>,
 }
 
 impl Node {
     /// Starts it; an error if it refuses.
-    pub(crate) async fn start(world: &Rc<World>, settings: Settings) -> Result<Node, String> {
-        let disk = Disk::on_simulated(&world.disk, DiskOptions::default());
+    pub async fn start(disk: &SimDisk, settings: Settings, log: Log) -> Result<Node, String> {
+        let disk = Disk::on_simulated(disk, DiskOptions::default());
         let (stop, stopped) = oneshot::channel::<()>();
         let (told, ready) = oneshot::channel();
-        let kept = world.node_log();
-        let log = Log::new(move |line| {
-            let Line { text, .. } = line;
-            world::keep(&kept, text);
-        });
         let told = Box::new(move |address| {
             // The starter waits for it.
             let _ = told.send(address);
@@ -96,7 +97,7 @@ impl Node {
     }
 
     /// Stops it as SIGTERM does.
-    pub(crate) async fn drain(self) -> Result<(), String> {
+    pub async fn drain(self) -> Result<(), String> {
         drop(self.stop);
         self.serving.await.unwrap_or_else(|| Err("the node panicked".to_owned()))
     }

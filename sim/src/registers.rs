@@ -59,12 +59,14 @@ struct Register {
     histories: BTreeSet<History>,
     unanswered: BTreeMap<u64, Operation>,
     last_seen: Value,
+    /// The values that it may have had before each answer, with the time of the answer.
+    before: Vec<(Duration, BTreeSet<Value>)>,
 }
 
 impl Register {
     fn empty() -> Register {
         let histories = BTreeSet::from([(None, BTreeMap::new())]);
-        Register { histories, unanswered: BTreeMap::new(), last_seen: None }
+        Register { histories, unanswered: BTreeMap::new(), last_seen: None, before: Vec::new() }
     }
 
     /// Lets each operation that is under way take effect, in every order.
@@ -84,9 +86,14 @@ impl Register {
         }
     }
 
+    fn values(&self) -> BTreeSet<Value> {
+        self.histories.iter().map(|(value, _)| *value).collect()
+    }
+
     /// `false` if no history explains it.
-    fn answer(&mut self, id: u64, outcome: Outcome) -> bool {
+    fn answer(&mut self, id: u64, outcome: Outcome, now: Duration) -> bool {
         self.extend();
+        self.before.push((now, self.values()));
         self.unanswered.remove(&id);
         let histories = std::mem::take(&mut self.histories).into_iter();
         self.histories = histories
@@ -112,6 +119,14 @@ impl Register {
         let histories = std::mem::take(&mut self.histories).into_iter();
         self.histories = histories.map(|(value, _)| (value, BTreeMap::new())).collect();
     }
+
+    /// What happened since then may be lost: the register may have any value that it had meanwhile.
+    fn may_lack(&mut self, since: Duration) {
+        self.extend();
+        let meanwhile = self.before.iter().filter(|(at, _)| *at >= since);
+        let values = meanwhile.flat_map(|(_, values)| values.iter().copied());
+        self.histories.extend(values.map(|value| (value, BTreeMap::new())));
+    }
 }
 
 /// All registers of a run.
@@ -128,6 +143,10 @@ impl Registers {
 
     pub(crate) fn end_process(&mut self) {
         self.by_key.values_mut().for_each(Register::end_process);
+    }
+
+    pub(crate) fn may_lack(&mut self, since: Duration) {
+        self.by_key.values_mut().for_each(|register| register.may_lack(since));
     }
 }
 
@@ -186,10 +205,11 @@ pub(crate) async fn work(mut session: Session, registers: Rc<RefCell<Registers>>
         if matches!(reply, Reply::NotSent) {
             register.take_back(number);
         } else if let Some(page) = reply.into_page() {
-            session.world().count(|counts| counts.answers_checked += 1);
+            session.world().count("answers checked");
             let outcome = outcome(&page);
             let before = register.histories.clone();
-            if !register.answer(number, outcome) {
+            session.world().count("conditional writes checked");
+            if !register.answer(number, outcome, session.world().now()) {
                 let under_way = &register.unanswered;
                 session.world().fail(format!(
                     "register {key}: nothing explains {outcome:?} of {operation:?}\n  possible before: {before:?}\n  under way: \
@@ -227,13 +247,27 @@ mod tests {
         let mut register = Register::empty();
         register.unanswered =
             BTreeMap::from([(1, Operation::Insert(10)), (2, Operation::Insert(20))]);
-        assert!(register.answer(2, Outcome::Seen(Some(10))));
-        assert!(register.answer(1, Outcome::Applied));
+        assert!(register.answer(2, Outcome::Seen(Some(10)), Duration::ZERO));
+        assert!(register.answer(1, Outcome::Applied, Duration::ZERO));
         register.unanswered.insert(3, Operation::Replace { expected: 10, with: 30 });
         register.unanswered.insert(4, Operation::Read);
         register.unanswered.insert(5, Operation::Read);
-        assert!(register.answer(4, Outcome::Seen(Some(30))));
-        assert!(!register.answer(5, Outcome::Seen(None)));
+        assert!(register.answer(4, Outcome::Seen(Some(30)), Duration::ZERO));
+        assert!(!register.answer(5, Outcome::Seen(None), Duration::ZERO));
+    }
+
+    /// Proves that a register may go back to what it was before answers that may be lost, and no further.
+    #[test]
+    fn what_may_be_lost_is_possible_again() {
+        let mut register = Register::empty();
+        register.unanswered.insert(1, Operation::Insert(10));
+        assert!(register.answer(1, Outcome::Applied, Duration::from_secs(1)));
+        register.unanswered.insert(2, Operation::ReplaceExisting(20));
+        assert!(register.answer(2, Outcome::Applied, Duration::from_secs(2)));
+        register.may_lack(Duration::from_secs(2));
+        assert_eq!(register.values(), BTreeSet::from([Some(10), Some(20)]));
+        register.may_lack(Duration::from_secs(1));
+        assert_eq!(register.values(), BTreeSet::from([None, Some(10), Some(20)]));
     }
 
     /// Proves that a lost operation may have taken effect before the process ended, and not after.
@@ -243,8 +277,8 @@ mod tests {
         register.unanswered.insert(1, Operation::Insert(10));
         register.end_process();
         register.unanswered.insert(2, Operation::Read);
-        assert!(register.answer(2, Outcome::Seen(None)));
+        assert!(register.answer(2, Outcome::Seen(None), Duration::ZERO));
         register.unanswered.insert(3, Operation::Read);
-        assert!(!register.answer(3, Outcome::Seen(Some(10))));
+        assert!(!register.answer(3, Outcome::Seen(Some(10)), Duration::ZERO));
     }
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use halcyon_io::{Random, Socket, clock};
-use halcyon_model::request::{BatchKind, Consistency};
+use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_protocol::client::{Answer, Client, Page};
-use halcyon_protocol::{BatchQuery, Compression, QueryParameters, Version};
+use halcyon_protocol::{BatchQuery, Compression, QueryParameters, Values, Version};
 
 use crate::world::World;
 
+/// The error code of an id that the node does not know, or no longer.
+const UNPREPARED: i32 = 0x2500;
 /// Longer than every time-out of the node.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -20,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) struct Request {
     /// Several are a batch.
     pub(crate) statements: Vec<String>,
+    /// Of each statement that is executed by its id: what is bound to `pk`.
+    pub(crate) bound: Vec<Option<i32>>,
     pub(crate) batch: Option<BatchKind>,
     pub(crate) page_size: Option<i32>,
     pub(crate) paging_state: Option<Vec<u8>>,
@@ -32,6 +36,26 @@ impl Request {
 
     pub(crate) fn batch(kind: BatchKind, statements: Vec<String>) -> Request {
         Request { statements, batch: Some(kind), ..Request::default() }
+    }
+
+    /// Prepared before, if `wished`, with these partition keys bound.
+    pub(crate) fn prepared(mut self, keys: Vec<Option<i32>>, wished: bool) -> Request {
+        if wished {
+            self.bound = keys;
+        }
+        self
+    }
+
+    /// What is prepared of a statement: its text with a marker, and the value of that.
+    fn marked(&self, at: usize) -> Option<(String, Option<[u8; 4]>)> {
+        let (text, key) = self.statements.get(at).zip(self.bound.get(at))?;
+        let Some(key) = key else { return Some((text.clone(), None)) };
+        let (equals, values) = (format!("pk = {key}"), format!("VALUES ({key},"));
+        let marked = match text.contains(&equals) {
+            true => text.replacen(&equals, "pk = ?", 1),
+            false => text.replacen(&values, "VALUES (?,", 1),
+        };
+        Some((marked, Some(key.to_be_bytes())))
     }
 
     fn text(&self) -> String {
@@ -90,9 +114,8 @@ impl Session {
     pub(crate) async fn ask_all(&mut self, requests: &[Request]) -> Vec<Reply> {
         for request in requests {
             self.world.note(format_args!("{} > {}", self.name, request.text()));
+            self.world.count("operations");
         }
-        let count = requests.len() as u64;
-        self.world.count(|counts| counts.operations += count);
         let mut replies: Vec<Option<Reply>> = requests.iter().map(|_| None).collect();
         let answered = {
             let exchange = pin!(self.exchange(requests, &mut replies));
@@ -117,7 +140,7 @@ impl Session {
             match reply {
                 Reply::Answer(Answer::Error { code, message, .. }) => {
                     self.world.note(format_args!("{} < error {code:#06x} {message}", self.name));
-                    self.world.count(|counts| counts.unanswered += 1);
+                    self.world.count("unanswered");
                     if !self.world.is_disturbed() {
                         let text = request.text();
                         self.world.fail(format!("error {code:#06x} {message}\n  to: {text}"));
@@ -132,7 +155,7 @@ impl Session {
                 }
                 Reply::Lost | Reply::NotSent => {
                     self.world.note(format_args!("{} < {reply:?}", self.name));
-                    self.world.count(|counts| counts.unanswered += 1);
+                    self.world.count("unanswered");
                 }
             }
         }
@@ -145,23 +168,111 @@ impl Session {
         }
         let now = self.world.seconds();
         let Some((socket, mut client)) = self.open.take() else { return false };
+        if self.prepare(requests, &socket, &mut client).await.is_none() {
+            return false;
+        }
         for (stream, request) in requests.iter().enumerate() {
-            send(&mut client, stream as i16, request, now);
+            self.send(&mut client, stream as i16, request, now);
         }
         if socket.write(client.take()).await.0.is_err() {
             return true;
         }
         while replies.iter().any(Option::is_none) {
-            match next_answer(&socket, &mut client).await {
-                Some((stream, answer)) => match replies.get_mut(stream as usize) {
-                    Some(place @ None) => *place = Some(Reply::Answer(answer)),
-                    _ => self.world.fail(format!("an answer to no request: {stream} {answer:?}")),
-                },
-                None => return true,
+            let Some((stream, answer)) = next_answer(&socket, &mut client).await else {
+                return true;
+            };
+            let Some((request, place @ None)) =
+                requests.get(stream as usize).zip(replies.get_mut(stream as usize))
+            else {
+                self.world.fail(format!("an answer to no request: {stream} {answer:?}"));
+                return true;
+            };
+            if matches!(answer, Answer::Error { code: UNPREPARED, .. }) {
+                // Nothing was executed; as text it needs no preparation.
+                self.world.count("statements found unprepared");
+                for at in 0..request.statements.len() {
+                    self.forget_prepared(request, at);
+                }
+                self.send(&mut client, stream, request, now);
+                if socket.write(client.take()).await.0.is_err() {
+                    return true;
+                }
+                continue;
             }
+            *place = Some(Reply::Answer(answer));
         }
         self.open = Some((socket, client));
         true
+    }
+
+    fn forget_prepared(&self, request: &Request, at: usize) {
+        if let Some((text, _)) = request.marked(at) {
+            self.world.prepared.borrow_mut().remove(&text);
+        }
+    }
+
+    /// Prepares what no session has prepared; ids hold on all connections, and over restarts. `None`: the connection is lost.
+    async fn prepare(
+        &self,
+        requests: &[Request],
+        socket: &Socket,
+        client: &mut Client,
+    ) -> Option<()> {
+        for request in requests {
+            for at in 0..request.statements.len() {
+                let Some((text, _)) = request.marked(at) else { continue };
+                if self.world.prepared.borrow().contains_key(&text) {
+                    continue;
+                }
+                client.prepare(0, &text);
+                socket.write(client.take()).await.0.ok()?;
+                // After an error it is sent as a text, and that is checked.
+                if let (_, Answer::Prepared { id, result_metadata_id }) =
+                    next_answer(socket, client).await?
+                {
+                    self.world.count("statements prepared");
+                    let ids = (id, result_metadata_id.unwrap_or_default());
+                    self.world.prepared.borrow_mut().insert(text, ids);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn send(&self, client: &mut Client, stream: i16, request: &Request, now: i64) {
+        let prepared = self.world.prepared.borrow();
+        let known = |at: usize| {
+            let (text, value) = request.marked(at)?;
+            Some((prepared.get(&text)?, value))
+        };
+        let parameters = QueryParameters {
+            page_size: request.page_size,
+            paging_state: request.paging_state.as_deref(),
+            now_in_seconds: i32::try_from(now).ok(),
+            ..QueryParameters::new(Consistency::One)
+        };
+        let statements = request.statements.as_slice();
+        match (request.batch, statements, known(0)) {
+            (Some(kind), ..) => {
+                let known: Vec<_> = (0..statements.len()).map(&known).collect();
+                let entries: Vec<_> = statements
+                    .iter()
+                    .zip(&known)
+                    .map(|(text, known)| match known {
+                        Some(((id, _), value)) => (BatchQuery::Prepared(id), values(value)),
+                        None => (BatchQuery::Text(text), Vec::new()),
+                    })
+                    .collect();
+                client.batch(stream, kind, &entries, &parameters);
+            }
+            (None, _, Some(((id, metadata), value))) => {
+                self.world.count("statements executed by id");
+                let values = Values::Positional(values(&value));
+                let parameters = QueryParameters { values, ..parameters };
+                client.execute(stream, id, metadata, &parameters);
+            }
+            (None, statements, None) => client.query(stream, &statements.join(" "), &parameters),
+        }
     }
 
     async fn connect(&mut self) -> Option<(Socket, Client)> {
@@ -182,22 +293,8 @@ impl Session {
     }
 }
 
-fn send(client: &mut Client, stream: i16, request: &Request, now: i64) {
-    let parameters = QueryParameters {
-        page_size: request.page_size,
-        paging_state: request.paging_state.as_deref(),
-        now_in_seconds: i32::try_from(now).ok(),
-        ..QueryParameters::new(Consistency::One)
-    };
-    match (request.batch, request.statements.as_slice()) {
-        (Some(kind), statements) => {
-            let entries: Vec<_> =
-                statements.iter().map(|text| (BatchQuery::Text(text), Vec::new())).collect();
-            client.batch(stream, kind, &entries, &parameters);
-        }
-        (None, [text]) => client.query(stream, text, &parameters),
-        (None, statements) => client.query(stream, &statements.join(" "), &parameters),
-    }
+fn values(bound: &Option<[u8; 4]>) -> Vec<Value<'_>> {
+    bound.iter().map(|bytes| Value::Bytes(bytes)).collect()
 }
 
 async fn next_answer(socket: &Socket, client: &mut Client) -> Option<(i16, Answer)> {

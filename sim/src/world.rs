@@ -1,69 +1,45 @@
 //! What one run shares: the simulated machine, the first failure, the last events, the counts.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use halcyon_io::{Random, SimDisk, SimRuntime, clock};
+use halcyon_server::Log;
 
 const LOG_LINES_KEPT: usize = 60;
 const CLOCK_POLL: Duration = Duration::from_millis(1);
 
-/// What a run did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) starts: u64,
-    pub(crate) kills: u64,
-    pub(crate) power_cuts: u64,
-    pub(crate) drains: u64,
-    pub(crate) faults: u64,
-    pub(crate) clock_steps: u64,
-    pub(crate) operations: u64,
-    pub(crate) unanswered: u64,
-    pub(crate) answers_checked: u64,
-}
+/// What a run did, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts(BTreeMap<&'static str, u64>);
 
 impl Counts {
     pub(crate) fn add(&mut self, other: &Counts) {
-        let Counts { starts, kills, power_cuts, drains, faults, .. } = other;
-        self.starts += starts;
-        self.kills += kills;
-        self.power_cuts += power_cuts;
-        self.drains += drains;
-        self.faults += faults;
-        self.clock_steps += other.clock_steps;
-        self.operations += other.operations;
-        self.unanswered += other.unanswered;
-        self.answers_checked += other.answers_checked;
+        for (name, count) in &other.0 {
+            *self.0.entry(name).or_default() += count;
+        }
     }
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} starts, {} kills, {} power cuts, {} drains, {} faults, {} clock steps, {} operations ({} unanswered), \
-             {} answers checked",
-            self.starts,
-            self.kills,
-            self.power_cuts,
-            self.drains,
-            self.faults,
-            self.clock_steps,
-            self.operations,
-            self.unanswered,
-            self.answers_checked
-        )
+        let shown: Vec<String> =
+            self.0.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        f.write_str(&shown.join(", "))
     }
 }
 
-/// The last lines of the node's log.
-pub(crate) type NodeLog = Arc<Mutex<VecDeque<String>>>;
+/// Of a prepared statement, and of its result.
+type Ids = (Vec<u8>, Vec<u8>);
 
-pub(crate) fn keep(log: &NodeLog, line: String) {
+/// The last lines of the node's log.
+type NodeLog = Arc<Mutex<VecDeque<String>>>;
+
+fn keep(log: &NodeLog, line: String) {
     let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
     if log.len() == LOG_LINES_KEPT {
         log.pop_front();
@@ -77,9 +53,13 @@ pub(crate) struct World {
     pub(crate) runtime: SimRuntime,
     pub(crate) disk: SimDisk,
     random: RefCell<Random>,
-    counts: Cell<Counts>,
+    counts: RefCell<Counts>,
     events: RefCell<Vec<String>>,
     node_log: NodeLog,
+    /// The ids of prepared statements, by their texts, with those of their results.
+    pub(crate) prepared: RefCell<BTreeMap<String, Ids>>,
+    /// When this process had replayed its log.
+    pub(crate) ready_at: Cell<Option<Duration>>,
     trace: Cell<u64>,
     failure: RefCell<Option<String>>,
     /// Whether errors are expected now: the disk was told to fail.
@@ -116,9 +96,11 @@ impl World {
             runtime,
             disk,
             random: RefCell::new(Random::seeded(seed ^ 0x6f70_6572_6174_6f72)),
-            counts: Cell::default(),
+            counts: RefCell::default(),
             events: RefCell::default(),
             node_log: NodeLog::default(),
+            prepared: RefCell::default(),
+            ready_at: Cell::default(),
             trace: Cell::new(seed),
             failure: RefCell::default(),
             disturbed: Cell::new(false),
@@ -152,19 +134,18 @@ impl World {
         Random::seeded(self.random.borrow_mut().next_u64())
     }
 
-    pub(crate) fn count(&self, change: impl FnOnce(&mut Counts)) {
-        let mut counts = self.counts.get();
-        change(&mut counts);
-        self.counts.set(counts);
+    /// One more of what is named in the plural.
+    pub(crate) fn count(&self, what: &'static str) {
+        *self.counts.borrow_mut().0.entry(what).or_default() += 1;
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.counts.get()
+        self.counts.borrow().clone()
     }
 
     /// Adds to the events, and to the hash of all of them.
     pub(crate) fn note(&self, event: fmt::Arguments<'_>) {
-        let millis = self.runtime.clock().clock().now().as_nanos() / 1_000_000;
+        let millis = self.now().as_millis();
         let line = format!("{millis:>7} ms  {event}");
         let hash = line.bytes().fold(self.trace.get(), |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -177,8 +158,10 @@ impl World {
         self.events.borrow().clone()
     }
 
-    pub(crate) fn node_log(&self) -> NodeLog {
-        self.node_log.clone()
+    /// For the node, whose last lines are kept.
+    pub(crate) fn log(&self) -> Log {
+        let kept = self.node_log.clone();
+        Log::new(move |line| keep(&kept, line.text))
     }
 
     pub(crate) fn node_log_lines(&self) -> Vec<String> {
@@ -206,6 +189,11 @@ impl World {
 
     pub(crate) fn is_disturbed(&self) -> bool {
         self.disturbed.get()
+    }
+
+    /// Of the clock that is never set.
+    pub(crate) fn now(&self) -> Duration {
+        Duration::from_nanos(self.runtime.clock().clock().now().as_nanos())
     }
 
     pub(crate) fn seconds(&self) -> i64 {

@@ -4,6 +4,8 @@ mod corpus;
 mod e2e;
 mod fuzz;
 mod needs;
+mod printed;
+mod soak;
 mod suite;
 mod tidy;
 
@@ -19,7 +21,7 @@ use halcyon_oracle::{bounded, call, repository};
     name = "cargo x",
     about = "The one door for every chore of this repository",
     after_help = "CI runs `cargo x test`, and that runs format, clippy, `tidy`, the unit tests, each `bench … --tiny`, 20 seeds of `sim`, and `e2e`. \
-                  The others are campaigns of their own: `bench`, `fuzz` and `sim` take minutes to hours, `corpus` rewrites testdata/."
+                  The others are campaigns of their own: `bench`, `fuzz`, `sim` and `soak` take minutes to hours, `corpus` rewrites testdata/."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -53,6 +55,9 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// The release build of the server, killed again and again: `cargo x soak crash`
+    #[command(subcommand)]
+    Soak(soak::Soak),
     /// The fuzz targets, for some minutes each
     Fuzz(fuzz::Arguments),
     /// Let Cassandra write a corpus that covers every data feature, in each SSTable version
@@ -136,6 +141,7 @@ fn main() -> ExitCode {
         Chore::Corpus(arguments) => corpus::run(&arguments),
         Chore::Test { no_oracle } => return suite::run(!no_oracle),
         Chore::E2e(arguments) => e2e::run(&arguments),
+        Chore::Soak(soak) => soak::run(&soak),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Tidy => tidy::run(),
     };

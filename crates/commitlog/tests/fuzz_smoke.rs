@@ -1,4 +1,4 @@
-//! The function of the fuzz target on real segments with random changes.
+//! The function of the fuzz target on its seeds, and on real segments with random changes.
 
 #[path = "../../../fuzz/src/commitlog.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
@@ -58,6 +58,7 @@ fn changed_segments() {
     .map(|(sync, compression)| chain(sync, compression))
     .to_vec();
     samples.iter().for_each(|bytes| commitlog::chain(bytes));
+    mutation::seeds("commitlog").iter().for_each(|bytes| commitlog::chain(bytes));
     for seed in 0..600 {
         eprintln!("seed {seed}");
         commitlog::chain(&mutation::Mutator::new(seed).change_one_of(&samples));

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use halcyon_io::Process;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An input or output file; the message names it.
@@ -21,6 +23,23 @@ pub enum Error {
          Free some, or write elsewhere with --output", directory.display()
     )]
     NoSpace { directory: PathBuf, needed: u64, free: u64 },
+    /// Another process works with the files; nothing was changed.
+    #[error(
+        "{}: {process} has it open; stop it (Cassandra: `nodetool drain`, then stop), or write elsewhere with --output", file.display()
+    )]
+    InUse { process: Process, file: PathBuf },
+    /// A COMMIT could be neither written nor taken back; the files stay as they are.
+    #[error(
+        "whether the transaction is committed is known only at the next start, which decides by what of it has reached the disk: {0}"
+    )]
+    InDoubt(#[source] halcyon_io::Error),
+    /// The log of a running transaction is not what the transaction made of it; its files are no longer this process's to touch.
+    #[error(
+        "{}: another program has removed or changed this transaction log while the transaction was running, as a Cassandra does at its \
+         start. Nothing more was touched: the inputs are live, and what is left of the outputs is that program's to judge. Stop it before \
+         you try again", log.display()
+    )]
+    TakenOver { log: PathBuf },
     /// Stopped on request; the inputs are unchanged.
     #[error("the compaction was cancelled; its inputs are as they were")]
     Cancelled,

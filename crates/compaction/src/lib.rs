@@ -14,7 +14,7 @@ mod run;
 pub mod strategy;
 pub mod txn_log;
 
-pub use claim::{Claim, claim};
+pub use claim::{Claim, claim, refuse_cassandra};
 pub use error::{Error, Result};
 pub use identity::{transaction_id, version_holding};
 pub use interval::IntervalIndex;

@@ -106,12 +106,7 @@ pub async fn run(
     settings: &Settings,
     progress: &Progress,
 ) -> Result<Outcome> {
-    let sealed = write(disk, task, settings, progress).await?;
-    let (outcome, leftovers) = sealed.commit().await?;
-    if let Some(leftovers) = leftovers {
-        leftovers.delete().await?;
-    }
-    Ok(outcome)
+    write(disk, task, settings, progress).await?.publish().await
 }
 
 /// Outputs that are complete and durable, in a transaction that is not committed: the caller can still give them up, and does if
@@ -124,14 +119,22 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// The outputs replace the inputs, whose files are the caller's to delete. After an error it is not known whether they do: the next
-    /// start decides by what of the log has reached the disk.
+    /// The outputs replace the inputs, whose files are the caller's to delete. After an error they do not, unless it is in doubt.
     pub async fn commit(self) -> Result<(Outcome, Option<Leftovers>)> {
         let leftovers = match self.transaction {
-            Some(transaction) => Some(transaction.commit_and_keep().await?),
+            Some(transaction) => Some(transaction.commit().await?),
             None => None,
         };
         Ok((self.outcome, leftovers))
+    }
+
+    /// Commits, and deletes the inputs' files.
+    pub async fn publish(self) -> Result<Outcome> {
+        let (outcome, leftovers) = self.commit().await?;
+        if let Some(leftovers) = leftovers {
+            leftovers.delete().await?;
+        }
+        Ok(outcome)
     }
 
     /// Deletes the outputs; the inputs stay.

@@ -1,4 +1,4 @@
-//! What the fuzz targets for text call, over real text with random changes.
+//! What the fuzz targets for text call, over their seeds and over real text with random changes.
 
 #[path = "../../../fuzz/src/mutation.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
@@ -9,9 +9,9 @@ mod text;
 
 use mutation::Mutator;
 
-fn try_mutations(samples: &[&str], rounds: u64, target: fn(&[u8])) {
+fn try_mutations(name: &str, samples: &[&str], rounds: u64, target: fn(&[u8])) {
     let samples: Vec<Vec<u8>> = samples.iter().map(|text| text.as_bytes().to_vec()).collect();
-    samples.iter().for_each(|bytes| target(bytes));
+    samples.iter().chain(&mutation::seeds(name)).for_each(|bytes| target(bytes));
     for seed in 0..rounds {
         let bytes = Mutator::new(seed).change_one_of(&samples);
         eprintln!("seed {seed}: {}", bytes.escape_ascii());
@@ -29,7 +29,12 @@ fn transaction_logs() {
     let whole = [add, remove, commit].concat();
     let aborted = [add, abort].concat();
     let twice = whole.repeat(2);
-    try_mutations(&[&whole, &aborted, &twice, "oa_txn_write_1.log"], 100_000, text::txn_log);
+    try_mutations(
+        "txn_log",
+        &[&whole, &aborted, &twice, "oa_txn_write_1.log"],
+        100_000,
+        text::txn_log,
+    );
 }
 
 #[test]
@@ -40,7 +45,7 @@ fn type_names() {
     let vector = format!("{marshal}VectorType({marshal}FloatType , 3)");
     let user = format!("{marshal}FrozenType({marshal}UserType(ks,61,62:{marshal}LongType))");
     let deep = format!("{marshal}ListType(").repeat(5000);
-    try_mutations(&[&map, &vector, &user], 100_000, text::cql_type);
+    try_mutations("cql_type", &[&map, &vector, &user], 100_000, text::cql_type);
     text::cql_type(deep.as_bytes());
 }
 
@@ -52,7 +57,7 @@ fn schemas() {
     let read = |table| std::fs::read_to_string(root.join(table).join("schema.cql"));
     let texts: Vec<String> = tables.into_iter().map(|t| read(t).expect("schema")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    try_mutations(&texts, 20_000, text::schema);
+    try_mutations("schema", &texts, 20_000, text::schema);
     let deep = format!("CREATE TABLE t (a {} PRIMARY KEY)", "list<".repeat(20_000));
     text::schema(deep.as_bytes());
 }

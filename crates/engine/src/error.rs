@@ -30,9 +30,6 @@ pub enum Error {
     Schema(#[from] halcyon_schema::Error),
     #[error(transparent)]
     Compaction(#[from] halcyon_compaction::Error),
-    /// The COMMIT may or may not be on the disk: the next start decides.
-    #[error("the transaction could not be committed: {0}")]
-    Commit(#[source] halcyon_compaction::Error),
     /// Stored versions cannot be merged, because one of them is corrupt.
     #[error(transparent)]
     Merge(#[from] halcyon_stream::MergeError),

@@ -6,7 +6,7 @@ use std::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -104,6 +104,8 @@ pub(crate) struct Store {
     /// One in each data directory.
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) version: ArcSwap<Version>,
+    /// Held where the definition is replaced, and where SSTables that fit it are added to the version.
+    admission: Mutex<()>,
     /// The SSTables that are being compacted.
     pub(crate) claims: Arc<Claims>,
     /// The back-off after failed compactions.
@@ -137,6 +139,7 @@ impl Store {
             definition: ArcSwap::new(definition),
             directories,
             version: ArcSwap::from_pointee(Version::default()),
+            admission: Mutex::default(),
             claims: Arc::default(),
             backoff: Backoff::default(),
             write_wait_us: AtomicU32::new(0),
@@ -147,6 +150,10 @@ impl Store {
             next_sequence: AtomicU32::new(1),
             set_apart: OnceLock::new(),
         })
+    }
+
+    pub(crate) fn lock_admission(&self) -> MutexGuard<'_, ()> {
+        self.admission.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn table(&self) -> Arc<Table> {

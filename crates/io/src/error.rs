@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::processes::{self, Process};
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What was being done when an error happened; also what the simulated disk matches faults on.
@@ -61,8 +63,8 @@ pub enum Error {
     #[error("{operation} {}: already exists", path.display())]
     AlreadyExists { path: PathBuf, operation: Operation },
 
-    #[error("{}: another process is at work in it; wait until it is done, or stop it", path.display())]
-    Busy { path: PathBuf, operation: Operation },
+    #[error("{}: {} is at work in it; wait until it is done, or stop it", path.display(), holder_name(holder))]
+    Busy { path: PathBuf, operation: Operation, holder: Option<Process> },
 
     // ---- make room, or ask for less ----
     #[error("{operation} {} at offset {offset}: no space left on the device (needed {needed} bytes); free space or add a data directory", path.display())]
@@ -110,7 +112,8 @@ impl Error {
             (io::ErrorKind::NotFound, _) => Error::NotFound { path, operation },
             (io::ErrorKind::AlreadyExists, _) => Error::AlreadyExists { path, operation },
             (io::ErrorKind::WouldBlock, _) if operation == Operation::Lock => {
-                Error::Busy { path, operation }
+                let holder = processes::lock_holder(&path);
+                Error::Busy { path, operation, holder }
             }
             (io::ErrorKind::PermissionDenied, _) => Error::Denied { path, operation },
             (_, Some(libc::ENOSPC | libc::EDQUOT)) => {
@@ -136,6 +139,16 @@ impl Error {
 
     pub fn is_no_descriptors(&self) -> bool {
         matches!(self, Error::NoDescriptors { .. })
+    }
+}
+
+fn holder_name(holder: &Option<Process>) -> String {
+    match holder {
+        Some(own) if own.pid == std::process::id() => {
+            "this process, which was told its name twice,".to_owned()
+        }
+        Some(other) => other.to_string(),
+        None => "another process".to_owned(),
     }
 }
 

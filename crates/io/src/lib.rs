@@ -25,6 +25,7 @@ mod histogram;
 mod mode;
 pub mod pacing;
 mod probe;
+mod processes;
 mod reader;
 mod real;
 mod region;
@@ -44,6 +45,7 @@ pub use error::{Error, Operation, Result};
 pub use file::{AlignedRead, ReadFile};
 pub use histogram::{BUCKETS, PurposeStats, bucket};
 pub use mode::{AccessMode, Alignment, ModeChoice, Purpose, UnknownAccessMode};
+pub use processes::{OpenElsewhere, Process};
 pub use reader::{SequentialReader, StreamOptions};
 pub use runtime::backend::{
     Backend, BackendChoice, BackendReport, UnknownBackend, block_on, block_on_backend,

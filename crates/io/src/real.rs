@@ -119,9 +119,15 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 pub(crate) fn append_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write;
-    let mut file = fs::OpenOptions::new().append(true).create(true).open(path)?;
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_data()
+}
+
+pub(crate) fn truncate_sync(path: &Path, len: u64) -> io::Result<()> {
+    let file = fs::OpenOptions::new().write(true).open(path)?;
+    file.set_len(len)?;
+    file.sync_all()
 }
 
 pub(crate) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
@@ -170,10 +176,14 @@ pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     fs::File::open(dir)?.sync_all()
 }
 
-/// Takes a directory for this process, until what is returned is dropped.
-pub(crate) fn lock_dir(dir: &Path) -> io::Result<fs::File> {
+/// Takes a directory for this process, alone or with others that share it, until what is returned is dropped.
+pub(crate) fn lock_dir(dir: &Path, shared: bool) -> io::Result<fs::File> {
     let file = fs::File::open(dir)?;
-    file.try_lock()?;
+    if shared {
+        file.try_lock_shared()?
+    } else {
+        file.try_lock()?
+    }
     Ok(file)
 }
 

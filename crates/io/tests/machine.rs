@@ -270,7 +270,14 @@ fn a_directory_is_taken_by_one_at_a_time() {
         let taken = disk.lock_dir(&dir).await.expect("free");
         let busy = disk.lock_dir(&dir).await.expect_err("taken");
         assert!(matches!(busy, Error::Busy { .. }), "{busy}");
+        let holder = format!("{}: this process, which was told its name twice,", dir.display());
+        assert!(busy.to_string().starts_with(&holder), "{busy}");
+        assert!(disk.share_dir(&dir).await.is_err());
         drop(taken);
+        let shared = disk.share_dir(&dir).await.expect("free again");
+        drop(disk.share_dir(&dir).await.expect("shared"));
+        assert!(disk.lock_dir(&dir).await.is_err());
+        drop(shared);
         drop(disk.lock_dir(&dir).await.expect("free again"));
         // A process that starts meanwhile has a share in every open file for a moment.
         let starting = std::thread::spawn(|| {

@@ -258,7 +258,8 @@ fn names() {
             other => panic!("{other:?}"),
         }
         disk.hard_link(&a, &b).await.unwrap();
-        disk.append_sync(&c, b"new").await.unwrap();
+        assert!(disk.append_sync(&c, b"new").await.unwrap_err().is_not_found());
+        disk.write_new(&c, b"new", Purpose::Flush).await.unwrap();
         disk.rename(&c, &b).await.unwrap();
         disk.sync_dir(&dir).await.unwrap();
         assert_eq!(disk.read(&b, 100).await.unwrap(), b"new");

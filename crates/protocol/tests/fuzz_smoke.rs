@@ -1,4 +1,4 @@
-//! The functions of the fuzz targets, for a short time, on recorded chunks with random changes.
+//! The functions of the fuzz targets, for a short time, on their seeds and on recorded chunks with random changes.
 
 #[path = "../../../fuzz/src/mutation.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
@@ -11,9 +11,9 @@ mod support;
 use mutation::Mutator;
 use support::{CAPTURES, Side, chunks, replay};
 
-fn try_mutations(samples: &[Vec<u8>], rounds: u64, target: fn(&[u8])) {
+fn try_mutations(name: &str, samples: &[Vec<u8>], rounds: u64, target: fn(&[u8])) {
     assert!(!samples.is_empty());
-    samples.iter().for_each(|bytes| target(bytes));
+    samples.iter().chain(&mutation::seeds(name)).for_each(|bytes| target(bytes));
     for seed in 0..rounds {
         let bytes = Mutator::new(seed).change_one_of(samples);
         eprintln!("seed {seed}, {} bytes", bytes.len());
@@ -34,7 +34,7 @@ fn connections() {
             samples.push([&[form], &*bytes].concat());
         }
     }
-    try_mutations(&samples, 20_000, protocol::connection);
+    try_mutations("protocol_connection", &samples, 20_000, protocol::connection);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn bodies() {
             samples.push([&head, &*envelope.body].concat());
         }
     }
-    try_mutations(&samples, 40_000, protocol::body);
+    try_mutations("protocol_body", &samples, 40_000, protocol::body);
 }
 
 #[test]
@@ -61,5 +61,5 @@ fn frames() {
             samples.push([&[0], &*envelope, &*envelope].concat());
         }
     }
-    try_mutations(&samples, 40_000, protocol::frames);
+    try_mutations("protocol_frames", &samples, 40_000, protocol::frames);
 }

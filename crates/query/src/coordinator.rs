@@ -93,7 +93,7 @@ pub struct Coordinator {
     reads: Reads,
     uuids: uuid::Generator,
     batchlog: Rc<Batchlog>,
-    /// Of this node, once a counter needed it.
+    /// Of this node, once it is known.
     pub(crate) host_id: Cell<Option<[u8; 16]>>,
 }
 
@@ -155,6 +155,11 @@ impl Coordinator {
 
     pub fn shard(&self) -> &Rc<Shard> {
         &self.shard
+    }
+
+    /// Reads the host id, which has to be known before a client can delete it.
+    pub async fn learn_host_id(&self) -> Result<()> {
+        modify::counter_id(self).await.map(drop)
     }
 
     pub(crate) fn limits(&self) -> &RequestLimits {

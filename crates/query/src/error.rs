@@ -205,7 +205,7 @@ impl From<halcyon_engine::Error> for Error {
                 let kind = "cannot read all data (halcyon_views.set_apart has the reason)";
                 Error::Storage(StorageFailure::new(kind, what))
             }
-            Engine::CommitLog(_) | Engine::Compaction(_) | Engine::Commit(_) => {
+            Engine::CommitLog(_) | Engine::Compaction(_) => {
                 Error::Storage(StorageFailure::new("cannot write data", error.to_string()))
             }
             Engine::CannotStart(_) | Engine::Schema(_) | Engine::Gone(_) => {

@@ -89,13 +89,13 @@ async fn serve_inside(
     options.virtual_keyspaces = virtual_tables.keyspaces.clone();
     let opened = Engine::open_reporting(disk.clone(), options, tell).await;
     let (engine, report) = opened.map_err(|e| match e {
-        halcyon_engine::Error::Disk(halcyon_io::Error::Busy { path, .. }) => busy(&path),
+        halcyon_engine::Error::Disk(e @ halcyon_io::Error::Busy { .. }) => busy(&e),
         e => Error::CannotStart(e.to_string()),
     })?;
     tell_recovery(&report, log);
     let (shared, inboxes) = share(&settings, virtual_tables, &disk, address, log).await;
     let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
-    join(&engine, &settings, address).await?;
+    join(&engine, &shared, &settings, address).await?;
     replay_batches(&shared, log).await?;
     load_prepared(&shared).await?;
     listen(&shared).await?;
@@ -216,17 +216,13 @@ async fn take_directory(
         return Ok(None);
     }
     disk.lock_dir(common).await.map(Some).map_err(|e| match e {
-        halcyon_io::Error::Busy { .. } => busy(common),
+        e @ halcyon_io::Error::Busy { .. } => busy(&e),
         e => cannot(common, e),
     })
 }
 
-fn busy(directory: &Path) -> Error {
-    Error::CannotStart(format!(
-        "{}: another process is at work in this directory; stop it, or choose another with --data-dir or \
-         HALCYON_DATA_DIR",
-        directory.display()
-    ))
+fn busy(error: &halcyon_io::Error) -> Error {
+    Error::CannotStart(format!("{error}, or choose another with --data-dir or HALCYON_DATA_DIR"))
 }
 
 fn check_machine(disk: &Disk, settings: &Settings, log: &Log) -> Result<(), Error> {
@@ -285,7 +281,12 @@ async fn listen(shared: &Shared) -> Result<(), Error> {
 }
 
 /// Writes the node's row of `system.local`. A new node gets evenly spread tokens.
-async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Result<(), Error> {
+async fn join(
+    engine: &Engine,
+    shared: &Shared,
+    settings: &Settings,
+    address: SocketAddr,
+) -> Result<(), Error> {
     let ring = |n: usize| ((2 * n as u128 + 1) << 63) / settings.num_tokens as u128;
     let node = LocalNode {
         cluster_name: settings.cluster_name.clone().unwrap_or_default(),
@@ -301,7 +302,14 @@ async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Resu
         gossip_generation: i32::try_from(clock::unix_seconds()).unwrap_or(i32::MAX),
         schema_version: engine.schema_version(),
     };
-    engine.join(node).await.map(drop).map_err(|e| Error::CannotStart(e.to_string()))
+    engine.join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
+    for shard in 0..shared.shards {
+        let learn =
+            |server: Rc<ShardServer>| async move { server.coordinator.learn_host_id().await };
+        let learnt = shared.mesh.on(shard, learn).await.map_err(|e| e.to_string());
+        learnt.and_then(|learnt| learnt.map_err(|e| e.to_string())).map_err(Error::CannotStart)?;
+    }
+    Ok(())
 }
 
 /// The shard-aware port, if it is free. A taken one does not prevent the start, because shard-aware drivers work without it.

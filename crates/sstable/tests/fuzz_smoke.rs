@@ -1,4 +1,4 @@
-//! What the fuzz targets call, over golden files with random changes, for a few seconds.
+//! What the fuzz targets call, over their seeds and over golden files with random changes, for a few seconds.
 
 #[path = "../../../fuzz/src/components.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
@@ -32,10 +32,11 @@ fn samples(ending: &str) -> Vec<Vec<u8>> {
     paths.into_iter().map(|path| std::fs::read(path).expect("readable")).collect()
 }
 
-fn try_mutations(ending: &str, rounds: u64, target: fn(&[u8])) {
+fn try_mutations(name: &str, ending: &str, rounds: u64, target: fn(&[u8])) {
     let samples = samples(ending);
     assert!(!samples.is_empty(), "no {ending}");
     samples.iter().for_each(|bytes| target(bytes));
+    mutation::seeds(name).iter().for_each(|bytes| target(bytes));
     for seed in 0..rounds {
         let mut mutator = Mutator::new(seed);
         let bytes = mutator.change_one_of(&samples);
@@ -46,15 +47,19 @@ fn try_mutations(ending: &str, rounds: u64, target: fn(&[u8])) {
 
 #[test]
 fn components_of_random_bytes() {
-    try_mutations("-Statistics.db", 12_000, components::statistics);
-    try_mutations("-CompressionInfo.db", 30_000, components::compression_info);
-    try_mutations("-Summary.db", 30_000, components::summary);
-    try_mutations("-Filter.db", 30_000, components::filter);
-    try_mutations("-Index.db", 30_000, components::index_entries);
-    try_mutations("-Partitions.db", 30_000, components::partitions_trie);
-    try_mutations("-Rows.db", 30_000, |bytes| components::rows_trie(&[bytes, &[0, 0]].concat()));
-    try_mutations("-TOC.txt", 20_000, components::toc);
-    try_mutations("-CRC.db", 20_000, components::crc);
+    try_mutations("statistics", "-Statistics.db", 12_000, components::statistics);
+    try_mutations("compression_info", "-CompressionInfo.db", 30_000, components::compression_info);
+    try_mutations("summary", "-Summary.db", 30_000, components::summary);
+    try_mutations("filter", "-Filter.db", 30_000, components::filter);
+    try_mutations("index_entries", "-Index.db", 30_000, components::index_entries);
+    try_mutations("partitions_trie", "-Partitions.db", 30_000, components::partitions_trie);
+    // A seed says itself where its entry begins.
+    try_mutations("rows_trie", "-Rows.db", 30_000, |bytes| {
+        components::rows_trie(bytes);
+        components::rows_trie(&[bytes, &[0, 0]].concat());
+    });
+    try_mutations("toc", "-TOC.txt", 20_000, components::toc);
+    try_mutations("crc", "-CRC.db", 20_000, components::crc);
 }
 
 #[test]
@@ -63,6 +68,7 @@ fn rows_of_random_bytes() {
         [&[i as u8], rows::Header::load(table).rows.as_slice()].concat()
     };
     let samples: Vec<Vec<u8>> = rows::TABLES.iter().enumerate().map(samples).collect();
+    mutation::seeds("rows").iter().for_each(|bytes| rows::rows(bytes));
     for seed in 0..40_000 {
         let bytes = Mutator::new(seed).change_one_of(&samples);
         eprintln!("seed {seed}");

@@ -1,7 +1,10 @@
-//! Fills `corpus/<target>/` with the components that Cassandra wrote, for the fuzzer to begin with.
+//! Fills `corpus/<target>/` with what Cassandra wrote and answered, for the fuzzer to begin with.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Mutex;
 
+use halcyon_fuzz::node::{Connection, Host, paging, recorded};
 use halcyon_fuzz::protocol::form;
 use halcyon_fuzz::rows::{Header, TABLES};
 use halcyon_protocol::{Compression, Version};
@@ -49,8 +52,83 @@ fn recorded_connections() {
     }
 }
 
+/// Statements of the recorded sessions, a few together; of each group one form of execution.
+fn recorded_statements() {
+    let statements = recorded();
+    let mut used = String::new();
+    let mut group = Vec::new();
+    let mut form = 0;
+    for (mark, statement) in statements {
+        if statement.starts_with("USE ") || statement.starts_with("use ") {
+            used = statement;
+            continue;
+        }
+        if mark == '!' || statement.len() > 1000 {
+            continue;
+        }
+        put(
+            "prepared",
+            format!("{}\n{statement}", used.split(' ').nth(1).unwrap_or_default()).as_bytes(),
+        );
+        group.push(statement);
+        if group.len() == 5 {
+            form = (form + 1) % 16;
+            let texts = [&[used.clone()], &*std::mem::take(&mut group)].concat();
+            put("statements", &[&[form], texts.join("\n").as_bytes()].concat());
+        }
+    }
+    let ddl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/schema/tests/data/ddl.txt");
+    let ddl = std::fs::read_to_string(ddl).expect("readable");
+    let statements: Vec<_> =
+        ddl.split("\n====\n").filter_map(|part| part.split("\n----\n").next()).collect();
+    for group in statements.chunks(4) {
+        let keyspace = "CREATE KEYSPACE a WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+        let texts: Vec<_> = group.iter().map(|text| text.replace('\n', " ")).collect();
+        put("statements", format!("\0{keyspace}\nUSE a\n{}", texts.join("\n")).as_bytes());
+    }
+}
+
+static STATES: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+/// Pages of the query to the end.
+fn collect<'a>(
+    connection: &'a mut Connection,
+    choice: &'a [u8],
+) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    Box::pin(async move {
+        let mut state = Vec::new();
+        while let Some(next) = paging::page(connection, choice[0], &state).await {
+            STATES.lock().expect("one thread").push([choice, &next].concat());
+            state = next;
+        }
+    })
+}
+
+fn paging_states() {
+    let host = Host::start(collect, None);
+    (0..paging::QUERIES.len()).for_each(|query| host.put(&[query as u8]));
+    host.finish();
+    // Every third of the large ones says as much as all.
+    for state in STATES.lock().expect("one thread").iter().step_by(3) {
+        put("paging", state);
+    }
+}
+
+fn texts_of_settings() {
+    let stock =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/server/src/settings/stock-5.0.yaml");
+    let stock = std::fs::read_to_string(stock).expect("readable");
+    put("settings", stock.as_bytes());
+    let lines: Vec<&str> = stock.lines().collect();
+    lines.chunks(12).for_each(|lines| put("settings", lines.join("\n").as_bytes()));
+}
+
 fn main() {
     recorded_connections();
+    recorded_statements();
+    paging_states();
+    texts_of_settings();
+    halcyon_fuzz::schema::samples().iter().for_each(|bytes| put("schema_rows", bytes));
     let mut all = Vec::new();
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata"), &mut all);
     let targets = [

@@ -2,14 +2,15 @@
 
 use halcyon_io::Random;
 
-use super::model::{CellChange, Change, Column, Mutation, RowKey};
+use super::model::{CellChange, Change, Collection, Column, Mutation, RowKey};
 use super::query::{range, range_text};
 use super::table::Table;
 
 pub(crate) const KEYS: u64 = 8;
 pub(crate) const A_VALUES: u64 = 4;
 pub(crate) const B_VALUES: u64 = 8;
-const MAP_KEYS: u64 = 4;
+/// Of maps and sets.
+const ELEMENT_KEYS: u64 = 4;
 const TTL_MAX: u64 = 200;
 /// How far behind the newest a timestamp may be.
 const BACK_MAX: u64 = 12;
@@ -78,7 +79,65 @@ fn ttl(random: &mut Random, now: i64) -> (String, Option<i64>) {
     }
 }
 
-fn values(random: &mut Random, table: &Table, for_insert: bool) -> Written {
+/// A change of a collection, as SET writes it; in an INSERT it can only be replaced.
+fn collection(
+    random: &mut Random,
+    table: &mut Table,
+    of: Collection,
+    for_insert: bool,
+) -> (&'static str, String, CellChange) {
+    let column = match of {
+        Collection::Map => "m",
+        Collection::Set => "e",
+        Collection::List => "l",
+        Collection::Udt => "u",
+        Collection::StaticMap => "sm",
+    };
+    let key = random.below(match of {
+        Collection::Udt => 2,
+        _ => ELEMENT_KEYS,
+    }) as i32;
+    let value = random.below(100) as i32;
+    let (key, value) = match of {
+        Collection::Set => (key, 0),
+        Collection::List => {
+            let element = table.next_element();
+            (element, element)
+        }
+        _ => (key, value),
+    };
+    let field = if key == 0 { "x" } else { "y" };
+    if for_insert || random.chance(1, 3) {
+        let elements = if random.chance(1, 5) { Vec::new() } else { vec![(key, value)] };
+        let literal = match (of, elements.is_empty()) {
+            (Collection::List, true) => "[]".to_owned(),
+            (Collection::List, false) => format!("[{value}]"),
+            // Without a field it would be an empty map.
+            (Collection::Udt, true) => "null".to_owned(),
+            (Collection::Udt, false) => format!("{{{field}: {value}}}"),
+            (_, true) => "{}".to_owned(),
+            (Collection::Set, false) => format!("{{{key}}}"),
+            (_, false) => format!("{{{key}: {value}}}"),
+        };
+        return (column, literal, CellChange::Replace(of, elements));
+    }
+    let put = CellChange::Put(of, key, value);
+    let remove = CellChange::Remove(of, key);
+    let (set, change) = match (of, random.below(3)) {
+        (Collection::List, 0) => (format!("l = [{value}] + l"), put),
+        (Collection::List, _) => (format!("l = l + [{value}]"), put),
+        (Collection::Udt, 0) => (format!("u.{field} = null"), remove),
+        (Collection::Udt, _) => (format!("u.{field} = {value}"), put),
+        (Collection::Set, 0) => (format!("e = e - {{{key}}}"), remove),
+        (Collection::Set, _) => (format!("e = e + {{{key}}}"), put),
+        (_, 0) => (format!("{column} = {column} - {{{key}}}"), remove),
+        (_, 1) => (format!("{column} = {column} + {{{key}: {value}}}"), put),
+        _ => (format!("{column}[{key}] = {value}"), put),
+    };
+    (column, set, change)
+}
+
+fn values(random: &mut Random, table: &mut Table, for_insert: bool) -> Written {
     let mut written = Written { sets: Vec::new(), columns: Vec::new(), changes: Vec::new() };
     let mut add = |column: &'static str, literal: String, change: CellChange| {
         written.sets.push(format!("{column} = {literal}"));
@@ -103,19 +162,18 @@ fn values(random: &mut Random, table: &Table, for_insert: bool) -> Written {
         let value = random.below(1000) as i32;
         add("x", value.to_string(), CellChange::Set(Column::Extra, int(value)));
     }
-    if random.chance(1, 6) {
-        let entries: Vec<(i32, i32)> =
-            (0..random.below(3)).map(|n| (n as i32, random.below(100) as i32)).collect();
-        let literal: Vec<String> = entries.iter().map(|(k, v)| format!("{k}: {v}")).collect();
-        add("m", format!("{{{}}}", literal.join(", ")), CellChange::ReplaceMap(entries));
-    } else if !for_insert && random.chance(1, 4) {
-        let (key, value) = (random.below(MAP_KEYS) as i32, random.below(100) as i32);
-        let (literal, change) = match random.below(3) {
-            0 => (format!("m = m + {{{key}: {value}}}"), CellChange::PutEntry(key, value)),
-            1 => (format!("m = m - {{{key}}}"), CellChange::RemoveEntry(key)),
-            _ => (format!("m[{key}] = {value}"), CellChange::PutEntry(key, value)),
-        };
-        written.sets.push(literal);
+    for of in [Collection::Map, Collection::Set, Collection::List, Collection::Udt] {
+        if !random.chance(1, 5) {
+            continue;
+        }
+        let (column, text, change) = collection(random, table, of, for_insert);
+        match &change {
+            CellChange::Replace(..) => {
+                written.sets.push(format!("{column} = {text}"));
+                written.columns.push((column, text));
+            }
+            _ => written.sets.push(text),
+        }
         written.changes.push(change);
     }
     written
@@ -123,7 +181,7 @@ fn values(random: &mut Random, table: &Table, for_insert: bool) -> Written {
 
 fn insert(
     random: &mut Random,
-    table: &Table,
+    table: &mut Table,
     (key, row): (i32, RowKey),
     at: i64,
     now: i64,
@@ -148,7 +206,7 @@ fn insert(
 
 fn update(
     random: &mut Random,
-    table: &Table,
+    table: &mut Table,
     (key, row): (i32, RowKey),
     at: i64,
     now: i64,
@@ -172,11 +230,23 @@ fn update(
 
 fn static_update(
     random: &mut Random,
-    table: &Table,
+    table: &mut Table,
     key: i32,
     at: i64,
     now: i64,
 ) -> (String, Change) {
+    if random.chance(1, 3) {
+        let (column, text, change) = collection(random, table, Collection::StaticMap, false);
+        let set = match &change {
+            CellChange::Replace(..) => format!("{column} = {text}"),
+            _ => text,
+        };
+        let (using_ttl, expires) = ttl(random, now);
+        let name = &table.shape.name;
+        let text =
+            format!("UPDATE {name} USING TIMESTAMP {at}{using_ttl} SET {set} WHERE pk = {key}");
+        return (text, Change::Write { row: None, inserted: false, expires, cells: vec![change] });
+    }
     let value = random.below(1000) as i32;
     let (using_ttl, expires) = ttl(random, now);
     let name = &table.shape.name;
@@ -197,12 +267,16 @@ fn delete_cells(
     (key, row): (i32, RowKey),
     at: i64,
 ) -> (String, Change) {
-    let entry = random.below(MAP_KEYS) as i32;
-    let (what, change) = match random.below(4) {
+    let element = random.below(ELEMENT_KEYS) as i32;
+    let (what, change) = match random.below(8) {
         0 => ("v".to_owned(), CellChange::Set(Column::Value, None)),
         1 => ("w".to_owned(), CellChange::Set(Column::Text, None)),
-        2 => (format!("m[{entry}]"), CellChange::RemoveEntry(entry)),
-        _ => ("m".to_owned(), CellChange::DeleteMap),
+        2 => (format!("m[{element}]"), CellChange::Remove(Collection::Map, element)),
+        3 => (format!("e[{element}]"), CellChange::Remove(Collection::Set, element)),
+        4 => ("m".to_owned(), CellChange::Clear(Collection::Map)),
+        5 => ("e".to_owned(), CellChange::Clear(Collection::Set)),
+        6 => ("l".to_owned(), CellChange::Clear(Collection::List)),
+        _ => ("u".to_owned(), CellChange::Clear(Collection::Udt)),
     };
     let text = format!(
         "DELETE {what} FROM {} USING TIMESTAMP {at} WHERE pk = {key} AND a = {} AND b = {}",

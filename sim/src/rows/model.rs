@@ -1,7 +1,7 @@
 //! What CQL means, in a page: the state of a partition is a function of the set of its changes, each with its own timestamp.
 //!
-//! 1. A cell, a map's entry and a row's liveness are each what their newest change says.
-//! 2. A deletion of the partition, of a range or of a map hides what is not newer than itself.
+//! 1. A cell, an element of a collection and a row's liveness are each what their newest change says.
+//! 2. A deletion of the partition, of a range or of a collection hides what is not newer than itself.
 //! 3. A row is there if it has liveness or a cell; a static row without rows is shown as one row of nulls.
 //!
 //! Timestamps are distinct, so there are no ties. Nothing is merged in advance: a state is computed anew from all changes.
@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 
 pub(crate) type Timestamp = i64;
+/// A row of an answer.
+pub(crate) type Cells = Vec<Option<Vec<u8>>>;
 /// Clustering columns `a` and `b`.
 pub(crate) type RowKey = (i32, i32);
 
@@ -24,15 +26,30 @@ pub(crate) enum Column {
     Extra,
 }
 
+/// What has cells of its own for its elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Collection {
+    /// `m map<int, int>`
+    Map,
+    /// `e set<int>`: elements are keys.
+    Set,
+    /// `l list<int>`: no two elements of a row are equal, so that they are keys. The node's clock orders them, which is not compared.
+    List,
+    /// `u pair`: fields by their places.
+    Udt,
+    /// `sm map<int, int> static`
+    StaticMap,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CellChange {
     /// `None` deletes.
     Set(Column, Option<Vec<u8>>),
-    PutEntry(i32, i32),
-    RemoveEntry(i32),
-    DeleteMap,
-    /// Deletes all older entries first.
-    ReplaceMap(Vec<(i32, i32)>),
+    Put(Collection, i32, i32),
+    Remove(Collection, i32),
+    Clear(Collection),
+    /// Deletes all older elements first.
+    Replace(Collection, Vec<(i32, i32)>),
 }
 
 /// Rows from (inclusive) to (inclusive).
@@ -78,15 +95,26 @@ struct Written<T> {
 struct RawRow {
     liveness: Option<Written<()>>,
     cells: BTreeMap<Column, Written<Option<Vec<u8>>>>,
-    entries: BTreeMap<i32, Written<Option<i32>>>,
-    map_deleted: Option<Timestamp>,
+    elements: BTreeMap<(Collection, i32), Written<Option<i32>>>,
+    cleared: BTreeMap<Collection, Timestamp>,
 }
 
 /// What a SELECT sees of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) cells: BTreeMap<Column, (Timestamp, Vec<u8>)>,
-    pub(crate) map: BTreeMap<i32, i32>,
+    pub(crate) elements: BTreeMap<(Collection, i32), i32>,
+}
+
+impl Row {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cells.is_empty() && self.elements.is_empty()
+    }
+
+    pub(crate) fn of(&self, collection: Collection) -> Vec<(i32, i32)> {
+        let of = self.elements.iter().filter(|((of, _), _)| *of == collection);
+        of.map(|((_, key), value)| (*key, *value)).collect()
+    }
 }
 
 /// What a SELECT sees of a partition.
@@ -111,21 +139,27 @@ impl RawRow {
             CellChange::Set(column, value) => {
                 put(&mut self.cells, *column, Written { at, expires, value: value.clone() });
             }
-            CellChange::PutEntry(key, value) => {
-                put(&mut self.entries, *key, Written { at, expires, value: Some(*value) });
+            CellChange::Put(of, key, value) => {
+                put(&mut self.elements, (*of, *key), Written { at, expires, value: Some(*value) });
             }
-            CellChange::RemoveEntry(key) => {
-                put(&mut self.entries, *key, Written { at, expires: None, value: None });
+            CellChange::Remove(of, key) => {
+                put(&mut self.elements, (*of, *key), Written { at, expires: None, value: None });
             }
-            CellChange::DeleteMap => self.map_deleted = self.map_deleted.max(Some(at)),
-            CellChange::ReplaceMap(entries) => {
+            CellChange::Clear(of) => self.clear(*of, at),
+            CellChange::Replace(of, elements) => {
                 // Cassandra deletes at the timestamp before.
-                self.map_deleted = self.map_deleted.max(Some(at - 1));
-                for (key, value) in entries {
-                    put(&mut self.entries, *key, Written { at, expires, value: Some(*value) });
+                self.clear(*of, at - 1);
+                for (key, value) in elements {
+                    let written = Written { at, expires, value: Some(*value) };
+                    put(&mut self.elements, (*of, *key), written);
                 }
             }
         }
+    }
+
+    fn clear(&mut self, of: Collection, at: Timestamp) {
+        let cleared = self.cleared.entry(of).or_insert(at);
+        *cleared = at.max(*cleared);
     }
 
     /// `None` if nothing of it is left.
@@ -144,15 +178,15 @@ impl RawRow {
                 row.cells.insert(*column, (written.at, value.clone()));
             }
         }
-        for (key, written) in &self.entries {
+        for (key, written) in &self.elements {
             if let Some(value) = written.value
                 && lives(written.at, written.expires)
-                && self.map_deleted.is_none_or(|deleted| written.at > deleted)
+                && self.cleared.get(&key.0).is_none_or(|cleared| written.at > *cleared)
             {
-                row.map.insert(*key, value);
+                row.elements.insert(*key, value);
             }
         }
-        (is_live || !row.cells.is_empty() || !row.map.is_empty()).then_some(row)
+        (is_live || !row.is_empty()).then_some(row)
     }
 }
 
@@ -215,16 +249,16 @@ mod tests {
     fn changes_commute() {
         let value = |n: u8| CellChange::Set(Column::Value, Some(vec![n]));
         let changes = [
-            write(10, true, None, &[value(1), CellChange::PutEntry(1, 1)]),
+            write(10, true, None, &[value(1), CellChange::Put(Collection::Map, 1, 1)]),
             write(20, false, Some(100), &[value(2)]),
-            write(30, false, None, &[CellChange::ReplaceMap(vec![(2, 2)])]),
+            write(30, false, None, &[CellChange::Replace(Collection::Map, vec![(2, 2)])]),
             Mutation { at: 15, change: Change::DeletePartition },
         ];
         let forwards = partition(changes.iter(), &Drops::new(), 99);
         assert_eq!(partition(changes.iter().rev(), &Drops::new(), 99), forwards);
         let row = &forwards.rows[&(1, 1)];
         assert_eq!(row.cells[&Column::Value], (20, vec![2]));
-        assert_eq!(row.map, BTreeMap::from([(2, 2)]));
+        assert_eq!(row.of(Collection::Map), [(2, 2)]);
         let later = partition(changes.iter(), &Drops::new(), 100);
         assert!(later.rows[&(1, 1)].cells.is_empty());
         let dropped = partition(changes.iter(), &Drops::from([(Column::Value, 20)]), 0);

@@ -4,12 +4,14 @@
 //! 2. An acknowledged part is [`Certainty::Done`]. One without an answer is [`Certainty::Maybe`]: an answer may show it or not.
 //! 3. An answer is right if there is a set of the partition's uncertain parts with which the model gives it. Parts that are in all such
 //!    sets have been seen, and are done.
-//! 4. After a restart nothing is under way any more. The whole table is read and [`Table::settle`] decides about every part. There the
+//! 4. After a power failure under `periodic`, what was acknowledged in the last moments is uncertain again ([`Table::may_lack`]).
+//! 5. After a restart nothing is under way any more. The whole table is read and [`Table::settle`] decides about every part. There the
 //!    parts of a logged batch must all have happened, or none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use super::model::{self, Column, Drops, Mutation, Partition, Timestamp};
+use super::model::{self, Cells, Column, Drops, Mutation, Partition, Timestamp};
 
 /// Uncertain parts of one partition with which it is still written.
 pub(crate) const MAYBES_MAX: usize = 5;
@@ -31,8 +33,17 @@ pub(crate) struct Part {
     pub(crate) operation: u64,
     pub(crate) mutations: Vec<Mutation>,
     pub(crate) certainty: Certainty,
+    /// When it was found done.
+    done_at: Duration,
     /// Of a logged batch: it shares the fate of the other parts of its operation.
     pub(crate) logged: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct KeptPage {
+    pub(crate) text: String,
+    pub(crate) state: Vec<u8>,
+    pub(crate) last_row: Cells,
 }
 
 /// A change of a table as a whole.
@@ -70,7 +81,10 @@ pub(crate) struct Table {
     operations: u64,
     timestamps: BTreeSet<Timestamp>,
     last_timestamp: Timestamp,
+    last_element: i32,
     floor: Timestamp,
+    /// A scan of all that was left after a page: the next start continues it.
+    pub(crate) kept: Option<KeptPage>,
     /// Sent, and not answered: the next start knows.
     pub(crate) unsettled: Option<TableChange>,
 }
@@ -88,12 +102,13 @@ impl Table {
             operations: 0,
             timestamps: BTreeSet::new(),
             last_timestamp: FIRST_TIMESTAMP,
+            last_element: 0,
             floor: FIRST_TIMESTAMP,
+            kept: None,
             unsettled: None,
         }
     }
 
-    /// A timestamp that no change has, as many steps before the last one as wished, if that is allowed.
     /// A newer timestamp than all others, without microseconds: the row of a dropped column has none, as in Cassandra, so that after a
     /// restart older cells than the DROP could be newer than it.
     pub(crate) fn whole_millisecond(&mut self) -> Timestamp {
@@ -102,6 +117,13 @@ impl Table {
         self.last_timestamp
     }
 
+    /// For a list.
+    pub(crate) fn next_element(&mut self) -> i32 {
+        self.last_element += 1;
+        self.last_element
+    }
+
+    /// A timestamp that no change has, as many steps before the last one as wished, if that is allowed.
     pub(crate) fn timestamp(&mut self, back: u64) -> Timestamp {
         self.last_timestamp += TIMESTAMP_STEP;
         let earlier = self.last_timestamp - TIMESTAMP_STEP * back as i64;
@@ -118,15 +140,25 @@ impl Table {
         let operation = self.operations;
         for (key, mutations) in changes {
             self.by_key.entry(key).or_default().push(self.parts.len());
-            let certainty = Certainty::Maybe;
-            self.parts.push(Part { operation, mutations, certainty, logged });
+            let (certainty, done_at) = (Certainty::Maybe, Duration::ZERO);
+            self.parts.push(Part { operation, mutations, certainty, done_at, logged });
         }
         operation
     }
 
-    pub(crate) fn decide(&mut self, operation: u64, certainty: Certainty) {
+    pub(crate) fn decide(&mut self, operation: u64, certainty: Certainty, now: Duration) {
         for part in self.parts.iter_mut().filter(|part| part.operation == operation) {
             part.certainty = certainty;
+            part.done_at = now;
+        }
+    }
+
+    /// What was found done since then may be lost.
+    pub(crate) fn may_lack(&mut self, since: Duration) {
+        let is_recent =
+            |part: &&mut Part| part.certainty == Certainty::Done && part.done_at >= since;
+        for part in self.parts.iter_mut().filter(is_recent) {
+            part.certainty = Certainty::Maybe;
         }
     }
 
@@ -172,7 +204,7 @@ impl Table {
     pub(crate) fn observe(
         &mut self,
         key: i32,
-        now: i64,
+        (now, at): (i64, Duration),
         is_seen: impl Fn(&Partition) -> bool,
     ) -> bool {
         let maybes = self.maybes(key);
@@ -183,6 +215,7 @@ impl Table {
         for (bit, index) in maybes.iter().enumerate() {
             if always >> bit & 1 == 1 {
                 self.parts[*index].certainty = Certainty::Done;
+                self.parts[*index].done_at = at;
             }
         }
         true
@@ -231,7 +264,9 @@ impl Table {
         let mut decided = Vec::new();
         for key in self.keys().collect::<Vec<_>>() {
             let maybes = self.maybes(key);
-            let explanations = self.explanations(key, now, |partition| is_seen(key, partition));
+            let mut explanations = self.explanations(key, now, |partition| is_seen(key, partition));
+            // A row that has cells does not show whether its INSERT happened: what can have happened is taken to have.
+            explanations.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
             let mut next: BTreeSet<Vec<(u64, bool)>> = BTreeSet::new();
             for way in &ways {
                 for set in &explanations {

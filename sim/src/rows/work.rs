@@ -10,9 +10,9 @@ use halcyon_model::request::BatchKind;
 use halcyon_model::token::murmur3_token;
 
 use super::generate::{self, KEYS};
-use super::model::{Mutation, Partition};
-use super::query::{Cells, Select, show};
-use super::table::{Certainty, Table, TableChange};
+use super::model::{Cells, Mutation, Partition};
+use super::query::{Select, What, show};
+use super::table::{Certainty, KeptPage, Table, TableChange};
 use crate::session::{Reply, Request, Session};
 
 const BURST_MAX: u64 = 6;
@@ -36,11 +36,12 @@ pub(crate) async fn work(mut session: Session, table: Shared, rounds: u64) {
         }
         match random.below(100) {
             0..55 => write(&mut session, &table, &mut random).await,
-            55..85 => {
+            55..84 => {
                 let select = Select::generate(&mut random);
                 let page_size = random.chance(1, 3).then(|| 1 + random.below(4) as i32);
                 read(&mut session, &table, &select, page_size, &mut random).await;
             }
+            84 => keep_page(&mut session, &table, &mut random).await,
             85..88 => compact(&mut session, &table).await,
             88..91 => {
                 let next = next_change(&table, &mut random);
@@ -109,7 +110,8 @@ fn statement_of(table: &Table, change: &TableChange) -> String {
             let [a, b] =
                 table.shape.descending.map(|descending| if descending { "DESC" } else { "ASC" });
             format!(
-                "CREATE TABLE {name} (pk int, a int, b int, s int static, v int, w text, m map<int, int>, PRIMARY KEY (pk, a, b)) \
+                "CREATE TABLE {name} (pk int, a int, b int, s int static, v int, w text, m map<int, int>, e set<int>, l list<int>, \
+                 u ks.pair, sm map<int, int> static, PRIMARY KEY (pk, a, b)) \
                  WITH CLUSTERING ORDER BY (a {a}, b {b}) AND {}",
                 table.options
             )
@@ -168,7 +170,8 @@ async fn write(session: &mut Session, table: &Shared, random: &mut Random) {
             let key = free.swap_remove(random.below(free.len() as u64) as usize);
             let statement = generate::statement(random, table, key, now);
             let operations = vec![table.send(vec![(key, vec![statement.mutation])], false)];
-            (Request::statement(statement.text), operations)
+            let request = Request::statement(statement.text);
+            (request.prepared(vec![Some(key)], random.chance(1, 3)), operations)
         });
     }
     let (requests, operations): (Vec<Request>, Vec<Vec<u64>>) = sent.into_iter().unzip();
@@ -180,7 +183,7 @@ async fn write(session: &mut Session, table: &Shared, random: &mut Random) {
             _ => Certainty::Maybe,
         };
         for operation in operations {
-            table.borrow_mut().decide(operation, certainty);
+            table.borrow_mut().decide(operation, certainty, world.now());
         }
     }
 }
@@ -199,48 +202,113 @@ fn batch(
         }
     }
     let mut texts = Vec::new();
+    let mut bound = Vec::new();
     let mut changes: BTreeMap<i32, Vec<Mutation>> = BTreeMap::new();
     for n in 0..keys.len() as u64 + random.below(BATCH_MAX) {
         let Some(key) = keys.get((n % keys.len() as u64) as usize) else { break };
         let statement = generate::statement(random, table, *key, now);
         texts.push(statement.text);
+        bound.push(Some(*key));
         changes.entry(statement.key).or_default().push(statement.mutation);
     }
-    let logged = random.chance(2, 3);
-    if logged {
+    let prepared = random.chance(1, 3);
+    if random.chance(2, 3) {
         let operation = table.send(changes.into_iter().collect(), true);
-        return (Request::batch(BatchKind::Logged, texts), vec![operation]);
+        let request = Request::batch(BatchKind::Logged, texts);
+        return (request.prepared(bound, prepared), vec![operation]);
     }
     let send = |(key, mutations)| table.send(vec![(key, mutations)], false);
     let operations = changes.into_iter().map(send).collect();
-    (Request::batch(BatchKind::Unlogged, texts), operations)
+    (Request::batch(BatchKind::Unlogged, texts).prepared(bound, prepared), operations)
 }
 
 /// All pages of a SELECT; `None` if the node gave up, or may have been unable to answer.
 async fn pages(
     session: &mut Session,
+    select: &Select,
     text: &str,
     page_size: Option<i32>,
     random: &mut Random,
 ) -> Option<Vec<Cells>> {
+    let key = select.keys.first().copied().filter(|_| select.keys.len() == 1);
+    let request = Request::statement(text.to_owned()).prepared(vec![key], random.chance(1, 3));
+    pages_from(session, select, Request { page_size, ..request }, random).await
+}
+
+async fn pages_from(
+    session: &mut Session,
+    select: &Select,
+    mut request: Request,
+    random: &mut Random,
+) -> Option<Vec<Cells>> {
+    let (page_size, text) = (request.page_size, request.statements.join(" "));
     let mut rows = Vec::new();
-    let mut request = Request { page_size, ..Request::statement(text.to_owned()) };
     for _ in 0..PAGES_MAX {
         let page = session.ask(request.clone()).await.into_page()?;
         if page_size.is_some_and(|size| page.rows.len() > size as usize) {
             session.world().fail(format!("a page has more than {page_size:?} rows: {text}"));
         }
-        rows.extend(page.rows);
+        rows.extend(page.rows.into_iter().map(|row| select.comparable(row)));
         request.paging_state = page.paging_state;
         if request.paging_state.is_none() {
             return Some(rows);
         }
+        session.world().count("pages continued");
         if random.chance(1, 4) {
             clock::sleep(Duration::from_millis(random.below(PAUSE_MAX_MS))).await;
         }
     }
     session.world().fail(format!("paging does not end: {text}"));
     None
+}
+
+/// Begins a scan of all, and leaves it to the next start.
+async fn keep_page(session: &mut Session, table: &Shared, random: &mut Random) {
+    let text = Select::ALL.text(&table.borrow().shape);
+    let page_size = Some(1 + random.below(10) as i32);
+    let request = Request { page_size, ..Request::statement(text.clone()) };
+    let Some(page) = session.ask(request).await.into_page() else { return };
+    let (Some(state), Some(last_row)) = (page.paging_state, page.rows.last().cloned()) else {
+        return;
+    };
+    table.borrow_mut().kept = Some(KeptPage { text, state, last_row });
+}
+
+/// Continues a scan that was begun before the start. Nothing is written meanwhile: it must find what lies behind its last row.
+async fn resume(
+    session: &mut Session,
+    table: &Shared,
+    (rows, now): (&[Cells], i64),
+    random: &mut Random,
+) {
+    let shape = table.borrow().shape.clone();
+    let Some(kept) = table.borrow_mut().kept.take() else { return };
+    let last = Select::place(&shape, &kept.last_row);
+    // After a static row alone, or another shape, it cannot be said what comes next.
+    if last.1.is_none() || kept.text != Select::ALL.text(&shape) {
+        return;
+    }
+    let from = Request {
+        page_size: Some(1 + random.below(10) as i32),
+        paging_state: Some(kept.state),
+        ..Request::statement(kept.text.clone())
+    };
+    let Some(rest) = pages_from(session, &Select::ALL, from, random).await else { return };
+    let expected: Vec<Cells> =
+        rows.iter().filter(|row| Select::place(&shape, row) > last).cloned().collect();
+    if session.world().seconds() != now {
+        return;
+    }
+    session.world().count("scans continued after a start");
+    if rest != expected {
+        session.world().fail(format!(
+            "{} continued after the start, behind\n{}\n  is\n{}\n  and should be\n{}",
+            kept.text,
+            lines(&[kept.last_row]),
+            lines(&rest),
+            lines(&expected)
+        ));
+    }
 }
 
 async fn read(
@@ -252,18 +320,28 @@ async fn read(
 ) {
     let text = select.text(&table.borrow().shape);
     let before = session.world().seconds();
-    let Some(rows) = pages(session, &text, page_size, random).await else { return };
+    let Some(rows) = pages(session, select, &text, page_size, random).await else { return };
     if session.world().seconds() != before {
         // A row may have expired between two pages.
         return;
     }
     let world = session.world().clone();
     let table = &mut *table.borrow_mut();
-    let Some(seen) = by_partition(&rows) else {
+    world.count(match select.what {
+        What::Rows => "reads of rows",
+        What::Partitions => "reads of partitions",
+        What::Groups => "reads of groups",
+        What::Totals => "reads of totals",
+    });
+    let seen = match (select.what, select.keys.as_slice()) {
+        (What::Totals, [key]) => Some(BTreeMap::from([(*key, rows.clone())])),
+        _ => by_partition(&rows),
+    };
+    let Some(seen) = seen else {
         return world
             .fail(format!("a partition comes twice in the answer to {text}\n{}", lines(&rows)));
     };
-    world.count(|counts| counts.answers_checked += 1);
+    world.count("answers checked");
     if select.keys.is_empty() && !in_token_order(&rows) {
         world.fail(format!("not in the order of tokens: {text}\n{}", lines(&rows)));
     }
@@ -271,7 +349,7 @@ async fn read(
         if select.keys.is_empty() { table.keys().collect() } else { select.keys.clone() };
     for key in keys {
         let of_key = seen.get(&key).cloned().unwrap_or_default();
-        if !observe(table, select, key, before, &of_key) {
+        if !observe(table, select, key, (before, world.now()), &of_key) {
             let expected = expected(table, select, key, before);
             let got = lines(&of_key);
             return world
@@ -280,7 +358,13 @@ async fn read(
     }
 }
 
-fn observe(table: &mut Table, select: &Select, key: i32, now: i64, seen: &[Cells]) -> bool {
+fn observe(
+    table: &mut Table,
+    select: &Select,
+    key: i32,
+    now: (i64, Duration),
+    seen: &[Cells],
+) -> bool {
     let shape = table.shape.clone();
     table.observe(key, now, |partition| select.rows(&shape, key, partition) == seen)
 }
@@ -341,10 +425,12 @@ pub(crate) async fn settle(session: &mut Session, table: &Shared) {
     let mut random = world.random();
     let text = Select::ALL.text(&table.borrow().shape);
     let now = world.seconds();
-    let Some(rows) = pages(session, &text, Some(50), &mut random).await else { return };
+    let pages = pages(session, &Select::ALL, &text, Some(50), &mut random).await;
+    let Some(rows) = pages else { return };
     let Some(seen) = by_partition(&rows).filter(|_| in_token_order(&rows)) else {
         return world.fail(format!("not in the order of tokens: {text}\n{}", lines(&rows)));
     };
+    resume(session, table, (&rows, now), &mut random).await;
     if world.seconds() != now {
         // A row may have expired between two pages: ask again.
         return Box::pin(settle(session, table)).await;
@@ -363,7 +449,7 @@ pub(crate) async fn settle(session: &mut Session, table: &Shared) {
         table.change(&TableChange::Truncate);
     }
     table.unsettled = None;
-    world.count(|counts| counts.answers_checked += 1);
+    world.count("answers checked");
     if let Err(key) = table.settle(now, is_seen) {
         let got = lines(seen.get(&key).map(Vec::as_slice).unwrap_or_default());
         let expected = expected(table, &Select::ALL, key, now);

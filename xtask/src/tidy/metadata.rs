@@ -1,11 +1,11 @@
 //! What `cargo metadata` says of the packages of the workspace.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{Result, repository};
+use crate::Result;
+use crate::printed::{host, output};
 
 /// One package, without what only its tests use.
 pub(super) struct Package {
@@ -20,13 +20,38 @@ pub(super) struct Package {
 }
 
 pub(super) fn packages() -> Result<Vec<Package>> {
-    let arguments = ["metadata", "--no-deps", "--format-version", "1"];
-    let output = Command::new("cargo").args(arguments).current_dir(repository()).output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let metadata = metadata(&["--no-deps"])?;
     Ok(list(&metadata["packages"]).map(package).collect())
+}
+
+/// One package that is not of this repository, as `Cargo.lock` pins it.
+pub(super) struct Library {
+    pub(super) name: String,
+    pub(super) version: String,
+    /// An SPDX expression, or what was usual before them.
+    pub(super) license: String,
+    /// `registry+…` or `git+…`
+    pub(super) source: String,
+}
+
+/// All libraries that a build for this platform takes, those that libraries use too.
+pub(super) fn libraries() -> Result<Vec<Library>> {
+    let metadata = metadata(&["--locked", "--filter-platform", &host()?])?;
+    let library = |package: &Value| {
+        let text = |name: &str| package[name].as_str().map(str::to_owned);
+        Some(Library {
+            source: text("source")?,
+            name: text("name")?,
+            version: text("version")?,
+            license: text("license").unwrap_or_default(),
+        })
+    };
+    Ok(list(&metadata["packages"]).filter_map(library).collect())
+}
+
+fn metadata(arguments: &[&str]) -> Result<Value> {
+    let arguments = [&["metadata", "--format-version", "1"], arguments].concat();
+    Ok(serde_json::from_slice(&output("cargo", &arguments)?)?)
 }
 
 fn package(package: &Value) -> Package {

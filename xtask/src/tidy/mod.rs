@@ -6,6 +6,7 @@ mod libraries;
 mod mask;
 mod metadata;
 mod paths;
+mod policy;
 mod sources;
 mod unused;
 
@@ -15,6 +16,7 @@ pub(crate) fn run() -> Result<()> {
     let mut findings = floors::check()?;
     findings.extend(libraries::check()?);
     findings.extend(paths::check()?);
+    findings.extend(policy::check()?);
     findings.extend(sources::check()?);
     findings.sort();
     for finding in &findings {

@@ -10,6 +10,9 @@
 //! Each line is appended and synced. Recovery deletes the files of REMOVE records after a final COMMIT, otherwise those of ADD records,
 //! then the log. If the files of a REMOVE record have changed (a restored backup), recovery stops and deletes nothing. A torn last line
 //! means that its step was not taken. A COMMIT in one replica is enough.
+//!
+//! A program that starts in the directory finishes what it takes for interrupted. So a transaction whose log has been removed or changed by
+//! others touches nothing more.
 
 mod log;
 mod recovery;
@@ -20,6 +23,7 @@ mod transaction;
 
 pub use log::{BadLine, Log, is_log_name};
 pub use recovery::{dead_in_directory, recover};
+pub(crate) use replicas::absolute;
 pub use transaction::{Leftovers, Transaction};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

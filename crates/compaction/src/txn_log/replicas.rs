@@ -25,6 +25,11 @@ pub(super) struct SSTableFiles {
     pub(super) newest_ms: i64,
 }
 
+/// Whether a file of the SSTable exists, of whatever component.
+pub(super) async fn any(disk: &Disk, directory: &Path, prefix: &str) -> Result<bool> {
+    Ok(disk.list(directory).await?.iter().any(|entry| entry.name.starts_with(prefix)))
+}
+
 pub(super) async fn find(disk: &Disk, directory: &Path, prefix: &str) -> Result<SSTableFiles> {
     let mut found = SSTableFiles { paths: Vec::new(), newest_ms: 0 };
     for entry in disk.list(directory).await? {
@@ -226,6 +231,6 @@ fn refusal(path: PathBuf, line: usize, what: &str) -> Error {
 }
 
 /// Makes a path absolute without resolving links.
-pub(super) fn absolute(directory: &Path) -> PathBuf {
+pub(crate) fn absolute(directory: &Path) -> PathBuf {
     std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf())
 }

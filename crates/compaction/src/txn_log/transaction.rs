@@ -2,17 +2,21 @@
 //!
 //! A record must reach every replica; for the final one, a single replica is enough, because it decides for all
 //! (`LogReplicaSet.append`). After a failed append, nothing more is appended: a record after a torn line would be unreadable too.
+//! Before each step the replicas must be as long as this transaction has made them.
+//!
+//! A COMMIT whose append fails may be on the disk. So it is cut off, which needs no space, and the transaction is undone; only where that
+//! fails too is the outcome in doubt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use halcyon_io::Disk;
-use halcyon_sstable::{Component, Descriptor, Error as SSTableError, Format};
+use halcyon_io::{Disk, Purpose};
+use halcyon_sstable::{Descriptor, Error as SSTableError, Format};
 
 use super::recovery::{delete, remove_log};
-use super::replicas::{absolute, find};
+use super::replicas::{absolute, any, find};
 use super::{Record, RecordType};
-use crate::Result;
+use crate::{Error, Result};
 
 /// Identifiers are unique unless a clock or a counter was set back; then one of the next is free.
 const FRESH_TRIES: usize = 100;
@@ -26,6 +30,8 @@ pub struct Transaction {
     removed: Vec<Descriptor>,
     /// Replicas that lack a record.
     short: BTreeSet<PathBuf>,
+    /// The length of a replica that lacks none.
+    length: u64,
 }
 
 /// The files that a committed transaction has replaced, and its log.
@@ -62,29 +68,56 @@ impl Transaction {
             added: Vec::new(),
             removed: Vec::new(),
             short: BTreeSet::new(),
+            length: 0,
         };
-        if let Err(e) = transaction.create_logs().await {
-            for path in transaction.logs.values() {
-                // An empty log has no effect, so a failed removal is harmless.
-                let _ = remove_log(disk, path).await;
-            }
-            return Err(e);
-        }
+        transaction.create_logs().await?;
         Ok(transaction)
     }
 
     async fn create_logs(&self) -> Result<()> {
-        for (directory, path) in &self.logs {
-            self.disk.append_sync(path, &[]).await?;
-            self.disk.sync_dir(directory).await?;
+        let mut begun = Vec::new();
+        let created = async {
+            for (directory, path) in &self.logs {
+                let created = self.disk.write_new(path, &[], Purpose::Flush).await;
+                if !matches!(created, Err(halcyon_io::Error::AlreadyExists { .. })) {
+                    begun.push(path);
+                }
+                created?;
+                self.disk.sync_dir(directory).await?;
+            }
+            Ok(())
+        };
+        let created: Result<()> = created.await;
+        if created.is_err() {
+            for path in begun {
+                // An empty log has no effect, so a failed removal is harmless.
+                let _ = remove_log(&self.disk, path).await;
+            }
+        }
+        created
+    }
+
+    /// Fails if a replica is gone, or has another length than this transaction gave it.
+    async fn check_own(&self) -> Result<()> {
+        for log in self.logs.values().filter(|log| !self.short.contains(*log)) {
+            let length = match self.disk.stat(log).await {
+                Err(e) if e.is_not_found() => None,
+                found => Some(found?.len),
+            };
+            if length != Some(self.length) {
+                return Err(Error::TakenOver { log: log.clone() });
+            }
         }
         Ok(())
     }
 
     async fn append(&mut self, record: &Record) -> Result<()> {
+        self.check_own().await?;
+        let line = record.to_line();
+        self.length += line.len() as u64;
         let mut failed = Ok(());
         for path in self.logs.values() {
-            let appended = self.disk.append_sync(path, record.to_line().as_bytes()).await;
+            let appended = self.disk.append_sync(path, line.as_bytes()).await;
             if appended.is_err() {
                 self.short.insert(path.clone());
                 failed = failed.and(appended);
@@ -113,22 +146,13 @@ impl Transaction {
     ) -> Result<Descriptor> {
         let mut descriptor = fresh().await?;
         for _ in 0..FRESH_TRIES {
-            if !self.exists(&descriptor).await? {
+            if !any(&self.disk, &descriptor.directory, &descriptor.file_prefix()).await? {
                 break;
             }
             descriptor = fresh().await?;
         }
         self.add(&descriptor).await?;
         Ok(descriptor)
-    }
-
-    async fn exists(&self, descriptor: &Descriptor) -> Result<bool> {
-        for component in Component::of_format(descriptor.version.format) {
-            if self.disk.exists(&descriptor.component_path(*component)).await? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// To be called when the first file of a recorded output could not be created. If it already exists, an abort leaves it alone.
@@ -161,22 +185,35 @@ impl Transaction {
         Ok(())
     }
 
-    /// Writes COMMIT, then deletes the replaced files. After an error the log stays, and recovery decides by what
-    /// of it has reached the disk.
-    pub async fn commit(self) -> Result<()> {
-        self.commit_and_keep().await?.delete().await
+    /// Writes COMMIT. The caller deletes the replaced files, because readers may still hold them; a start that comes first does it too.
+    /// An error means that the transaction was undone, except [`Error::InDoubt`].
+    pub async fn commit(mut self) -> Result<Leftovers> {
+        let before = self.length;
+        let failed = match self.append(&Record::last(RecordType::Commit)).await {
+            Ok(()) => return Ok(Leftovers(self)),
+            Err(Error::Io(failed)) => failed,
+            Err(taken_over) => return Err(taken_over),
+        };
+        if self.length > before && self.cut_off(before).await.is_err() {
+            return Err(Error::InDoubt(failed));
+        }
+        // If this fails, the log remains, and recovery at the next start finishes it.
+        let _ = self.finish(&self.added).await;
+        Err(Error::Io(failed))
     }
 
-    /// As `commit`, but the caller deletes the replaced files, because readers may still hold them. A start that comes
-    /// first deletes it too.
-    pub async fn commit_and_keep(mut self) -> Result<Leftovers> {
-        self.append(&Record::last(RecordType::Commit)).await?;
-        Ok(Leftovers(self))
+    /// Makes the logs as short as they were, durably.
+    async fn cut_off(&self, length: u64) -> Result<()> {
+        for path in self.logs.values() {
+            self.disk.truncate_sync(path, length).await?;
+        }
+        Ok(())
     }
 
     /// Undoes the transaction: deletes the outputs.
     pub async fn abort(mut self) -> Result<()> {
         // The ABORT record is optional: recovery does the same without it.
+        self.check_own().await?;
         let mut appended = Ok(());
         if self.short.is_empty() {
             appended = self.append(&Record::last(RecordType::Abort)).await;

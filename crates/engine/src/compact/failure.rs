@@ -50,7 +50,9 @@ impl Backoff {
 /// The cure, for the operator.
 fn cure(error: &Error) -> &'static str {
     match error {
-        Error::Commit(_) => "look at the device and its file system, then restart the node",
+        Error::Compaction(Compaction::InDoubt(_)) => {
+            "look at the device and its file system, then restart the node"
+        }
         Error::Compaction(Compaction::NoSpace { .. }) => "free space or add a data directory",
         Error::Compaction(Compaction::SSTable(SSTable::Corrupt { .. })) => {
             "restore the SSTable from a backup, or stop the node and scrub it with Cassandra's sstablescrub"
@@ -82,7 +84,7 @@ fn is_device_failure(error: &Error) -> bool {
     match error {
         Error::Disk(e) | Error::SSTable(SSTable::Io(e)) => device(e),
         Error::Compaction(Compaction::Io(e) | Compaction::SSTable(SSTable::Io(e)))
-        | Error::Commit(Compaction::Io(e)) => device(e),
+        | Error::Compaction(Compaction::InDoubt(e)) => device(e),
         _ => false,
     }
 }
@@ -100,7 +102,9 @@ impl Engine {
         let table = store.table().full_name();
         let names: Vec<String> = inputs.iter().map(|live| live.descriptor().to_string()).collect();
         let inputs_now = match error {
-            Error::Commit(_) => "stay, and the next start decides whether its outputs replace them",
+            Error::Compaction(Compaction::InDoubt(_)) => {
+                "stay, and the next start decides whether its outputs replace them"
+            }
             _ => "stay",
         };
         let mut text = format!(

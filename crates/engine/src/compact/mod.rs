@@ -36,7 +36,7 @@ use halcyon_stream::TableId;
 use crate::engine::Engine;
 use crate::store::Store;
 use crate::version::{Edit, LiveSSTable, LiveSetBound, Obsolete};
-use crate::{Error, Options, Result};
+use crate::{Options, Result};
 use pace::Pace;
 use schedule::Schedule;
 
@@ -291,20 +291,19 @@ impl Engine {
                 return Err(e);
             }
         };
-        let (outcome, leftovers) = sealed.commit().await.map_err(|e| {
-            // Whether the disk has the COMMIT is not known before the next start. Until then the inputs stay as they are, or what they hold
-            // could be purged and come back with the outputs.
-            inputs.iter().for_each(|live| live.suspect());
-            Error::Commit(e)
+        let (outcome, leftovers) = sealed.commit().await.inspect_err(|e| {
+            if matches!(e, halcyon_compaction::Error::InDoubt(_)) {
+                // Until the next start the inputs stay as they are, or what they hold could be purged and come back with the outputs.
+                inputs.iter().for_each(|live| live.suspect());
+            }
         })?;
         if let Some(leftovers) = leftovers {
             let obsolete = Obsolete::new(leftovers, self.flushers.clone());
             inputs.iter().for_each(|live| live.replaced_by(&obsolete));
         }
-        self.edit(store, &Edit::replace(inputs, added.clone()));
+        self.admit(store, added, |added| Edit::replace(inputs, added)).await;
         drop(listed);
         self.write_down(store, &running, &outcome).await;
-        self.match_schema(store, &added).await?;
         Ok(outcome)
     }
 

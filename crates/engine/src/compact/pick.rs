@@ -185,13 +185,18 @@ impl Engine {
         let new = mutate(&old, descriptor.version, mutation)
             .map_err(|e| halcyon_sstable::Error::corrupt(path.clone(), Component::Statistics, e))?;
         let temporary = descriptor.path_of("Statistics.db.tmp");
+        // An attempt that failed may have left it.
+        match self.disk.remove(&temporary).await {
+            Err(e) if e.is_not_found() => {}
+            removed => removed?,
+        }
         self.disk.write_new(&temporary, &new, Purpose::CompactionWrite).await?;
         self.disk.rename(&temporary, &path).await?;
         self.disk.sync_dir(&descriptor.directory).await?;
         let schema = store.definition.load().schema.clone();
         let again = live.reopen(&self.disk, &schema, self.options.read_mode).await?;
-        self.edit(store, &Edit::reopen([again.clone()]));
-        self.match_schema(store, &[again]).await
+        self.admit(store, vec![again], Edit::reopen).await;
+        Ok(())
     }
 }
 

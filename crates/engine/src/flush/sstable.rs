@@ -105,17 +105,21 @@ impl Engine {
         }
     }
 
-    /// Makes a written SSTable one of the live set.
+    /// Makes a written SSTable one of the live set. If its COMMIT is in doubt, it is live too, but the caller must keep what it was made
+    /// of: an SSTable that the next start may find must not be unknown to purges and truncations until then.
     pub(crate) async fn commit_written(
         &self,
         store: &Arc<Store>,
         written: Uncommitted,
     ) -> Result<Arc<LiveSSTable>> {
         let Uncommitted { transaction, live } = written;
-        transaction.commit().await?;
-        self.edit(store, &Edit::add(&live));
-        store.note_flush(live.sstable().file_length());
-        self.match_schema(store, std::slice::from_ref(&live)).await?;
+        let committed = transaction.commit().await;
+        if matches!(committed, Ok(_) | Err(halcyon_compaction::Error::InDoubt(_))) {
+            store.note_flush(live.sstable().file_length());
+            self.admit(store, vec![live.clone()], Edit::add).await;
+        }
+        // Only the log is left; the next start deletes it if this fails.
+        let _ = committed?.delete().await;
         Ok(live)
     }
 

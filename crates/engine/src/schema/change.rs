@@ -121,8 +121,8 @@ impl Engine {
         Ok(Store::new(definition, directories, self.shard_count()))
     }
 
-    /// A read finds at any moment SSTables that its definition can read: those that may have dropped columns are opened by the
-    /// new schema before it is current, and those that came meanwhile once more after it.
+    /// A read finds at any moment SSTables that its definition can read: the new schema becomes current when all of the live set are
+    /// opened by it, and from then on no other is admitted.
     async fn alter(&self, store: &Arc<Store>, definition: Arc<Definition>) -> Result<()> {
         let current = store.definition.load_full();
         if current.durable == definition.durable && current.table == definition.table {
@@ -134,23 +134,51 @@ impl Engine {
             store.definition.store(definition);
             return Ok(());
         }
-        let version = store.version.load_full();
-        self.reopen(store, &definition.schema, version.sstables()).await?;
-        store.definition.store(definition.clone());
+        loop {
+            let version = store.version.load_full();
+            self.reopen(store, &definition.schema, version.sstables()).await?;
+            let _admission = store.lock_admission();
+            let fits = |live: &Arc<LiveSSTable>| live.schema.has_columns_of(&definition.schema);
+            if store.version.load().sstables().iter().all(fits) {
+                store.definition.store(definition);
+                break;
+            }
+        }
         self.flush(Some(store.id)).await?;
-        let version = store.version.load_full();
-        self.reopen(store, &definition.schema, version.sstables()).await
+        Ok(())
     }
 
-    /// To be called with SSTables that were added to the version: the schema that they were opened by may have been altered after
-    /// the change had looked for such.
-    pub(crate) async fn match_schema(
+    /// Puts SSTables, by an edit of the live set, beside what the current definition reads. If it was altered since they were opened,
+    /// they are opened again first: they may have a column that it lacks. Where that fails they are live all the same, for the disk
+    /// has them, and a failed read is what it is.
+    pub(crate) async fn admit(
         &self,
         store: &Arc<Store>,
-        added: &[Arc<LiveSSTable>],
+        mut added: Vec<Arc<LiveSSTable>>,
+        edit: impl FnOnce(Vec<Arc<LiveSSTable>>) -> Edit,
+    ) {
+        loop {
+            let definition = store.definition.load_full();
+            let matched = self.match_schema(&definition.schema, &mut added).await;
+            if let Err(e) = &matched {
+                self.read_failed(e);
+            }
+            let _admission = store.lock_admission();
+            if matched.is_err() || Arc::ptr_eq(&definition, &store.definition.load_full()) {
+                return self.edit(store, &edit(added));
+            }
+        }
+    }
+
+    async fn match_schema(
+        &self,
+        schema: &Arc<TableSchema>,
+        added: &mut [Arc<LiveSSTable>],
     ) -> Result<()> {
-        let schema = store.definition.load().schema.clone();
-        self.reopen(store, &schema, added).await
+        for live in added.iter_mut().filter(|live| !live.schema.has_columns_of(schema)) {
+            *live = live.reopen(&self.disk, schema, self.options.read_mode).await?;
+        }
+        Ok(())
     }
 
     async fn reopen(

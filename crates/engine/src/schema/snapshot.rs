@@ -9,14 +9,29 @@ use crate::engine::Engine;
 use crate::store::{Store, create_directories};
 
 impl Engine {
+    /// One that no snapshot has yet: the clock may have been set back.
+    async fn snapshot_name(&self, store: &Store, why: &str) -> Result<String> {
+        let mut millis = self.disk.clock().unix_micros() / 1000;
+        loop {
+            let name = format!("{why}-{millis}-{}", store.table().schema.name);
+            let mut taken = false;
+            for directory in &store.directories {
+                taken |= self.disk.exists(&directory.join("snapshots").join(&name)).await?;
+            }
+            if !taken {
+                return Ok(name);
+            }
+            millis += 1;
+        }
+    }
+
     /// Takes a snapshot of a table before it is dropped or truncated: `<why>-<ms>-<table>`.
     pub(crate) async fn snapshot(&self, store: &Arc<Store>, why: &str) -> Result<()> {
         let version = store.version.load_full();
         if version.is_empty() {
             return Ok(());
         }
-        let now = self.disk.clock().unix_micros();
-        let tag = format!("{why}-{}-{}", now / 1000, store.table().schema.name);
+        let tag = self.snapshot_name(store, why).await?;
         for directory in &store.directories {
             let folder = directory.join("snapshots").join(&tag);
             let mut files = Vec::new();

@@ -57,14 +57,16 @@ impl Engine {
         for index in 0..self.shard_count() {
             let emptied =
                 self.mesh.on(index, move |shard| async move { shard.empty_table(table).await });
-            outcome = outcome.and(emptied.await?);
+            outcome = outcome.and(emptied.await.unwrap_or_else(|gone| Err(gone.into())));
         }
         if outcome.is_ok() {
             let _compacting = self.stop_compactions(&store).await;
             outcome = self.remove_sstables(&store).await;
         }
         for index in 0..self.shard_count() {
-            self.mesh.on(index, move |shard| async move { shard.release_table(table) }).await?;
+            let released =
+                self.mesh.on(index, move |shard| async move { shard.release_table(table) });
+            outcome = outcome.and(released.await.map_err(Error::from));
         }
         outcome
     }
@@ -99,7 +101,7 @@ impl Engine {
                 return Err(e.into());
             }
         }
-        let leftovers = transaction.commit_and_keep().await?;
+        let leftovers = transaction.commit().await?;
         let obsolete = Obsolete::new(leftovers, self.flushers.clone());
         sstables.iter().for_each(|live| live.replaced_by(&obsolete));
         self.edit(store, &Edit::replace(sstables, Vec::new()));

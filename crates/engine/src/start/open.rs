@@ -1,18 +1,18 @@
 //! The start, and the end.
 //!
-//! 1. Directories are locked; what cannot be taken over is refused, before anything is touched. Where Cassandra's commit log lies,
-//!    all its SSTables are opened once for that.
+//! 1. Directories are locked (`halcyon_compaction::claim` says against whom); what cannot be taken over is refused, before anything is
+//!    touched. Where Cassandra's commit log lies, all its SSTables are opened once for that.
 //! 2. Transactions that were cut short are finished or undone.
 //! 3. Cassandra's own tables are opened, and with them the schema is read: from SSTables and the commit log.
 //! 4. The other tables are opened, the commit log is replayed into SSTables (`recover`), and its segments are deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use halcyon_commitlog::ReplayReport;
-use halcyon_compaction::txn_log;
+use halcyon_compaction::{refuse_cassandra, txn_log};
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
 use halcyon_model::{NO_TIMESTAMP, Partitioner};
@@ -87,10 +87,12 @@ impl Engine {
         options: Options,
         progress: StartProgress,
     ) -> Result<(Arc<Engine>, RecoveryReport)> {
-        let locks = take(&disk, &options).await?;
+        let mut locks = take(&disk, &options).await?;
+        let mut report = RecoveryReport::default();
+        report.notes.extend(refuse_running(&disk, &options).await?);
         let emptied = refuse_foreign(&disk, &options).await?;
         let folders = table_folders(&disk, &options).await?;
-        let report = RecoveryReport::default();
+        take_links(&disk, &options, &folders, &mut locks).await?;
         let stores = BTreeMap::new();
         let mut opening = Opening { disk, options, folders, stores, report };
         opening.finish_transactions().await?;
@@ -197,6 +199,48 @@ async fn take(disk: &Disk, options: &Options) -> Result<Vec<DirLock>> {
         }
     }
     Ok(locks)
+}
+
+/// Locks the folders that are not below their data directory, because they, or those of their keyspaces, are links to elsewhere: a tool
+/// that is given the other path does not come by the data directory's lock.
+async fn take_links(
+    disk: &Disk,
+    options: &Options,
+    folders: &[TableFolder],
+    locks: &mut Vec<DirLock>,
+) -> Result<()> {
+    let mut linked = BTreeSet::new();
+    for data in &options.data_directories {
+        let real_data = disk.real_path(data).await?;
+        for folder in folders.iter().filter(|folder| folder.path.starts_with(data)) {
+            let real = disk.real_path(&folder.path).await?;
+            if !real.starts_with(&real_data) {
+                linked.insert(real);
+            }
+        }
+    }
+    for directory in &linked {
+        locks.push(disk.lock_dir(directory).await?);
+    }
+    Ok(())
+}
+
+/// Refuses a start beside a Cassandra. A note about each of which nobody can tell.
+async fn refuse_running(disk: &Disk, options: &Options) -> Result<Vec<String>> {
+    let unseen = refuse_cassandra(disk, &options.data_directories).await.map_err(|e| match e {
+        halcyon_compaction::Error::InUse { process, file } => Error::CannotStart(format!(
+            "{process} works in this data directory: it has {} open. Run `nodetool drain`, stop it, and start again; nothing has been \
+             touched",
+            file.display()
+        )),
+        other => other.into(),
+    })?;
+    let note = |process| {
+        format!(
+            "{process} belongs to another user: whether it works in these directories cannot be seen; stop it if it does"
+        )
+    };
+    Ok(unseen.iter().map(note).collect())
 }
 
 impl Opening {

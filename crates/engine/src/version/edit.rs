@@ -19,8 +19,8 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    pub(crate) fn add(live: &Arc<LiveSSTable>) -> Edit {
-        Edit { added: vec![live.clone()], ..Edit::default() }
+    pub(crate) fn add(added: Vec<Arc<LiveSSTable>>) -> Edit {
+        Edit { added, ..Edit::default() }
     }
 
     /// Replaces `gone` by `added`.

@@ -40,7 +40,9 @@ use summary::Summary;
   halcyon compact snapshot/ --output new/ --schema schema.cql --format bti --compression ZstdCompressor,compression_level=6
   halcyon compact data/ks/t-…/ --gc-grace 10d --split-size 10GiB --json
 
-Cassandra must not run on folders that are compacted in place: stop it, or write to another folder with --output.
+No node may run on folders that are compacted in place: stop it, or write to another folder with --output. A running
+Halcyon is refused by its locks, a running Cassandra by the SSTables that it has open, which only its own user and
+root can see, and not from within another container.
 Outputs become live at once and together, through Cassandra's own transaction log; until then the inputs are
 untouched, whatever happens. Tombstones are purged only if they are older than gc_grace_seconds and no SSTable that
 is left out could hold what they delete; without a schema or --gc-grace nothing is purged."
@@ -125,14 +127,14 @@ pub(crate) fn run(args: &CompactArgs, disk: &Disk, console: Console) -> Result<(
         let tables = block_on(prepare(args, disk, console))?;
         return summary::plan(&tables, args.json);
     }
-    let _claim = block_on(claim_folders(args, disk, console))?;
+    let claim = block_on(claim_folders(args, disk, console))?;
     let tables = block_on(prepare(args, disk, console))?;
     let progress = Progress::default();
     stop_on_signals(&progress)?;
     let total = tables.iter().flat_map(|t| &t.inputs).map(|i| i.data_length()).sum();
     let watch = watch::Watch::start(&progress, console, total, !args.json);
     let began = disk.clock().now();
-    let compacted = block_on(compact_all(disk, &tables, &progress));
+    let compacted = block_on(compact_all(disk, &claim, &tables, &progress));
     watch.stop();
     let took = disk.clock().now().saturating_since(began);
     let summary = Summary { outcomes: &compacted?, took, io: disk.histograms() };
@@ -156,6 +158,11 @@ async fn claim_folders(args: &CompactArgs, disk: &Disk, console: Console) -> Res
         }
     }
     let claim = halcyon_compaction::claim(disk, &folders).await.map_err(unattributed)?;
+    for process in &claim.unseen {
+        console.warn(format_args!(
+            "{process} belongs to another user: whether it works in these folders cannot be seen. Stop it if it does"
+        ));
+    }
     for prefix in &claim.recovered {
         console.warn(format_args!("{prefix}*: deleted, left by a transaction that was cut short"));
     }
@@ -256,7 +263,12 @@ fn warn_of_extras(folder: &Folder, console: Console) {
 /// A table's name with the outcomes of its groups.
 type Compacted = (String, Vec<Outcome>);
 
-async fn compact_all(disk: &Disk, tables: &[Table], progress: &Progress) -> Result<Vec<Compacted>> {
+async fn compact_all(
+    disk: &Disk,
+    claim: &Claim,
+    tables: &[Table],
+    progress: &Progress,
+) -> Result<Vec<Compacted>> {
     let mut all = Vec::new();
     for table in tables {
         if let Some(output) = &table.settings.output {
@@ -264,8 +276,15 @@ async fn compact_all(disk: &Disk, tables: &[Table], progress: &Progress) -> Resu
         }
         let mut outcomes = Vec::new();
         for task in group_inputs(&table.inputs, &table.elsewhere) {
-            let outcome = halcyon_compaction::run(disk, &task, &table.settings, progress).await;
-            outcomes.push(outcome.map_err(|e| failure(&table.folder, e))?);
+            let sealed = halcyon_compaction::write(disk, &task, &table.settings, progress).await;
+            let sealed = sealed.map_err(|e| failure(&table.folder, e))?;
+            // A Cassandra may have started meanwhile: it sees no locks.
+            if let Err(e) = claim.check(disk).await {
+                // If this fails too, the log remains, and a later start finishes it.
+                let _ = sealed.abort().await;
+                return Err(unattributed(e));
+            }
+            outcomes.push(sealed.publish().await.map_err(|e| failure(&table.folder, e))?);
         }
         all.push((table.folder.table.to_string(), outcomes));
     }

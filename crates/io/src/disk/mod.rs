@@ -20,6 +20,7 @@ use crate::{
     histogram::{Histograms, PurposeStats},
     mode::{AccessMode, ModeChoice, Purpose},
     probe::{self, Abilities},
+    processes::{self, OpenElsewhere},
     reader::{SequentialReader, StreamOptions},
     real,
     runtime::backend::{self, BackendChoice, BackendReport},
@@ -412,11 +413,17 @@ impl Disk {
         written
     }
 
-    /// Appends to a small file, created if it is not there, and syncs its data.
+    /// Appends to a small file, which must exist, and syncs its data.
     pub async fn append_sync(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let owned = bytes.to_vec();
         let real = move |path: &Path| real::append_sync(path, &owned);
         self.on_bytes(path, bytes.len(), real, |s| s.append_sync(path, bytes)).await
+    }
+
+    /// Makes a file shorter, durably.
+    pub async fn truncate_sync(&self, path: &Path, len: u64) -> Result<()> {
+        let real = move |path: &Path| real::truncate_sync(path, len);
+        self.on_name(path, Operation::Truncate, real, |s| s.truncate_sync(path, len)).await
     }
 
     fn count_whole(
@@ -476,11 +483,38 @@ impl Disk {
         self.on_name(dir, Operation::SyncDir, real::sync_dir, |s| s.sync_dir(dir)).await
     }
 
-    /// Takes a directory for this process (an advisory lock on it) until the lock is dropped; [`Error::Busy`] if another has it.
-    /// A simulated directory has one process only.
+    /// Takes a directory for this process alone (an advisory lock on it) until the lock is dropped; [`Error::Busy`] if another
+    /// has it. The kernel drops the lock of a process that ends, however it ends. A simulated directory has one process only.
     pub async fn lock_dir(&self, dir: &Path) -> Result<DirLock> {
-        let real = |dir: &Path| real::lock_dir(dir).map(|file| DirLock(Some(file)));
+        self.lock(dir, false).await
+    }
+
+    /// As `lock_dir`, but others may share it too.
+    pub async fn share_dir(&self, dir: &Path) -> Result<DirLock> {
+        self.lock(dir, true).await
+    }
+
+    async fn lock(&self, dir: &Path, shared: bool) -> Result<DirLock> {
+        let real = move |dir: &Path| real::lock_dir(dir, shared).map(|file| DirLock(Some(file)));
         self.on_name(dir, Operation::Lock, real, |_| Ok(DirLock(None))).await
+    }
+
+    /// The path without symbolic links.
+    pub async fn real_path(&self, path: &Path) -> Result<PathBuf> {
+        let real = |path: &Path| std::fs::canonicalize(path);
+        self.on_name(path, Operation::Stat, real, |_| Ok(path.to_path_buf())).await
+    }
+
+    /// The other processes that have one of these files open; for what it cannot see, see [`OpenElsewhere`]. On a simulated
+    /// disk there are none.
+    pub async fn open_elsewhere(&self, files: Vec<PathBuf>) -> Result<OpenElsewhere> {
+        if self.is_simulated() {
+            return Ok(OpenElsewhere::default());
+        }
+        let real = move |_: &Path| processes::users_of(&files);
+        self.on_real(Path::new("/proc"), real)
+            .await
+            .map_err(|e| Error::on_name(e, Path::new("/proc"), Operation::List))
     }
 
     /// Bytes that may still be written in a directory.

@@ -125,6 +125,16 @@ impl SimDisk {
         self.lock().operations
     }
 
+    /// From now on every operation is recorded.
+    pub fn record(&self) {
+        self.lock().recorded = Some(Vec::new());
+    }
+
+    /// The operations since `record`, with the paths that faults match.
+    pub fn recorded(&self) -> Vec<(Operation, PathBuf)> {
+        self.lock().recorded.take().unwrap_or_default()
+    }
+
     pub fn snapshot(&self) -> SimSnapshot {
         SimSnapshot(self.lock().clone())
     }
@@ -157,6 +167,11 @@ impl SimDisk {
 
     pub fn fail_on(&self, rule: FaultRule) {
         self.lock().faults.push(rule);
+    }
+
+    /// How many operations faults have failed.
+    pub fn struck(&self) -> u64 {
+        self.lock().struck
     }
 
     pub fn clear_faults(&self) {
@@ -267,11 +282,14 @@ impl SimDisk {
     }
 
     pub(crate) fn append_sync(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let (file, len) = match self.open(path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => (self.create(path)?, 0),
-            other => other?,
-        };
+        let (file, len) = self.open(path)?;
         file.write(len, bytes)?;
+        file.sync()
+    }
+
+    pub(crate) fn truncate_sync(&self, path: &Path, len: u64) -> io::Result<()> {
+        let (file, _) = self.open(path)?;
+        file.truncate(len)?;
         file.sync()
     }
 

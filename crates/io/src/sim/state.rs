@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -26,9 +26,13 @@ pub(super) struct State {
     files: BTreeMap<u64, SimFile>,
     next_id: u64,
     pub(super) faults: Vec<FaultRule>,
+    /// Operations that faults have failed.
+    pub(super) struck: u64,
     pub(super) capacity: Option<u64>,
     pub(super) latency: Option<Duration>,
     pub(super) operations: u64,
+    /// The operations since `SimDisk::record`.
+    pub(super) recorded: Option<Vec<(Operation, PathBuf)>>,
     pub(super) crash_at: Option<u64>,
     pub(super) down: bool,
     /// Counts restarts: a handle of an earlier boot is dead.
@@ -53,9 +57,11 @@ impl State {
             files: BTreeMap::new(),
             next_id: 1,
             faults: Vec::new(),
+            struck: 0,
             capacity: None,
             latency: None,
             operations: 0,
+            recorded: None,
             crash_at: None,
             down: false,
             boot: 0,
@@ -78,6 +84,9 @@ impl State {
         }
         let index = self.operations;
         self.operations += 1;
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push((operation, path.to_path_buf()));
+        }
         if self.crash_at.is_some_and(|at| index >= at) {
             // The machine stops in the middle. What the operation changed is not synced, so the
             // restart's dice decide how much of it happened; only a sync must not complete.
@@ -87,7 +96,7 @@ impl State {
             self.down = true;
             return Err(State::crashed());
         }
-        faults::strike(&mut self.faults, path, operation)?;
+        faults::strike(&mut self.faults, path, operation).inspect_err(|_| self.struck += 1)?;
         act(self)
     }
 

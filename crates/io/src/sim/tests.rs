@@ -86,7 +86,7 @@ fn torn_sectors() {
     let torn = |seed| {
         let (disk, simulated) = prepared(seed);
         block_on(async {
-            disk.append_sync(path(FILE), &[1; 8192]).await.unwrap();
+            disk.write_new(path(FILE), &[1; 8192], Purpose::Flush).await.unwrap();
             disk.sync_dir(path("/data/table")).await.unwrap();
             simulated.fail_on(FaultRule {
                 operation: Some(Operation::Sync),
@@ -171,21 +171,34 @@ fn faults() {
     let (disk, simulated) = prepared(5);
     block_on(async {
         simulated.fail_after(2, Fault::DeviceError);
-        disk.append_sync(path("/data/a"), b"x").await.unwrap_err();
+        disk.write_new(path("/data/a"), b"x", Purpose::Flush).await.unwrap_err();
         simulated.fail_on(FaultRule {
             path_contains: "Data.db".to_owned(),
             operation: Some(Operation::Write),
             skip: 1,
             times: 2,
+            lasting: false,
             fault: Fault::NoSpace,
         });
         for (name, fails) in [("Data.db", false), ("Index.db", false), ("1-Data.db", true)] {
             let name = format!("/data/table/{name}");
-            let outcome = disk.append_sync(path(&name), b"x").await;
+            let outcome = disk.write_new(path(&name), b"x", Purpose::Flush).await;
             assert_eq!(outcome.is_err_and(|e| e.is_no_space()), fails, "{name}");
         }
         simulated.clear_faults();
-        disk.append_sync(path("/data/table/Data.db"), b"y").await.unwrap();
+        let data = path("/data/table/Data.db");
+        disk.append_sync(data, b"y").await.unwrap();
+        simulated.fail_on(FaultRule {
+            path_contains: "Index.db".to_owned(),
+            lasting: true,
+            ..FaultRule::any(Fault::ReadOnly)
+        });
+        let index = path("/data/table/Index.db");
+        disk.append_sync(data, b"y").await.expect("it is not read-only yet");
+        disk.read(index, 9).await.expect("readable");
+        disk.remove(index).await.unwrap_err();
+        disk.append_sync(data, b"y").await.expect_err("all of it is read-only");
+        assert_eq!(disk.read(data, 9).await.unwrap(), b"xyy");
     });
 }
 

@@ -134,8 +134,8 @@ async fn read_and_write(coordinator: &Coordinator, modification: BoundModificati
     Ok(())
 }
 
-/// The node's host id: counters are counted under it (`CounterId.getLocalId`).
-async fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
+/// The node's host id: counters are counted under it (`CounterId.getLocalId`). It is kept, because clients may change its row.
+pub(crate) async fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
     if let Some(known) = coordinator.host_id.get() {
         return Ok(known);
     }

@@ -7,14 +7,15 @@ mod auth;
 mod describe;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use halcyon_cql::plan::find_table;
-use halcyon_io::clock::{unix_micros, unix_seconds};
+use halcyon_io::clock::{self, unix_micros, unix_seconds};
 use halcyon_schema::catalog::{Catalog, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::schema_version_row;
-use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind};
+use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind, TableChange};
 
 use crate::coordinator::{Client, Coordinator};
 use crate::{Error, Outcome, QueryOptions, Result};
@@ -81,6 +82,10 @@ async fn change_schema(
     client: &Client,
 ) -> Result<Outcome> {
     let kind = statement.kind.clone();
+    let drops_columns = matches!(
+        kind,
+        StatementKind::AlterTable { change: TableChange::Drop { timestamp: None, .. }, .. }
+    );
     let keyspace = client.keyspace.clone();
     let table_id = coordinator.uuids().time_based(unix_micros());
     let made = coordinator.on_shard(0, move |shard| async move {
@@ -103,6 +108,10 @@ async fn change_schema(
             let mut rows = difference(&catalog, &made.catalog, at);
             rows.extend(schema_version_row(made.catalog.version, at));
             shard.engine().change_schema(&lock, Arc::new(made.catalog.clone()), rows).await?;
+            if drops_columns {
+                let rest = change::drop_time(at.micros).saturating_add(1) - at.micros;
+                clock::sleep(Duration::from_micros(rest.unsigned_abs())).await;
+            }
         }
         Ok(made)
     });

@@ -57,6 +57,13 @@ pub(super) fn alter(
     Ok(with_keyspace(catalog, changed, event(SchemaAction::Updated, keyspace, &name.name)))
 }
 
+/// When columns are dropped (µs) by a change made at `micros`. `dropped_columns` stores whole milliseconds, as in Cassandra. There a
+/// restart rounds the time down, and what was written to the column in that millisecond is back once it is added again; rounded
+/// up, the stored time hides the same cells as the one in memory. Nothing may be written to a new column of the name until then.
+pub fn drop_time(micros: i64) -> i64 {
+    micros.saturating_add(999).div_euclid(1000).saturating_mul(1000)
+}
+
 fn apply(
     schema: &mut TableSchema,
     keyspace: &Keyspace,
@@ -68,7 +75,7 @@ fn apply(
             columns.iter().try_for_each(|column| add(schema, keyspace, column, *if_not_exists))
         }
         TableChange::Drop { if_exists, columns, timestamp } => {
-            let at = timestamp.unwrap_or(context.at.micros);
+            let at = timestamp.unwrap_or_else(|| drop_time(context.at.micros));
             columns.iter().try_for_each(|column| remove(schema, column, *if_exists, at))
         }
         TableChange::Rename { renames, .. } => {

@@ -21,6 +21,7 @@ mod tests;
 use halcyon_syntax::ast::{QualifiedName, StatementKind};
 use halcyon_syntax::{Error, Result};
 
+pub use self::alter::drop_time;
 pub use self::context::{Change, Context};
 use self::context::{keyspace_name, unchanged};
 use crate::catalog::Catalog;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use halcyon_model::value::to_json_string;
 
-use super::{Context, change};
+use super::{Context, change, drop_time};
 use crate::catalog::Catalog;
 use crate::describe::{Element, describe};
 use crate::rows::tests::apply;
@@ -323,4 +323,27 @@ fn types_that_nest() {
     let others: Vec<_> =
         answers.iter().filter(other).filter(|answer| !answer.contains("Unknown type")).collect();
     assert!(others.is_empty(), "{others:?}");
+}
+
+/// Proves that the time of a DROP is one that `dropped_columns` can store, and not before the change.
+#[test]
+fn columns_are_dropped_at_a_whole_millisecond() {
+    let mut session = Session::begin();
+    for text in [
+        "CREATE KEYSPACE d WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE d.t (k int PRIMARY KEY, v int)",
+        "ALTER TABLE d.t DROP v",
+    ] {
+        assert_eq!(session.answer(text), "ok");
+    }
+    let dropped = |catalog: &Catalog| {
+        catalog.keyspaces["d"].tables["t"]
+            .schema
+            .dropped
+            .iter()
+            .map(|c| c.dropped_time)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(dropped(&session.catalog), [10_001_000]);
+    assert_eq!([0, 1, 999, 1000, 1001, -1].map(drop_time), [0, 1000, 1000, 1000, 2000, 0]);
 }

@@ -13,12 +13,11 @@ use super::{Peer, TestNode, directory};
 fn one_process_a_directory() {
     let mut node = TestNode::start("lock", "");
     let refused = TestNode::start_in(node.directory.clone(), "").err().unwrap().to_string();
-    let expected = format!(
-        "{}: another process is at work in this directory; stop it, or choose another with --data-dir or \
-         HALCYON_DATA_DIR",
-        node.directory.display()
-    );
-    assert_eq!(refused, expected);
+    let expected = [
+        node.directory.to_str().unwrap(),
+        "is at work in it; wait until it is done, or stop it, or choose another with --data-dir or HALCYON_DATA_DIR",
+    ];
+    assert!(expected.iter().all(|part| refused.contains(part)), "{refused}");
     node.stop().unwrap();
     TestNode::start_in(node.directory.clone(), "").unwrap_or_else(|e| panic!("{e}"));
 }

@@ -157,9 +157,8 @@ fn unreadable_components_are_found() {
         copy.simulated.fail_on(FaultRule {
             path_contains: component.file_suffix().into(),
             operation: Some(Operation::Read),
-            skip: 0,
             times: u64::MAX,
-            fault: Fault::DeviceError,
+            ..FaultRule::any(Fault::DeviceError)
         });
         assert!(!copy.verify().is_clean(), "{component}");
         copy.simulated.clear_faults();

@@ -174,10 +174,21 @@ impl Decoder {
         self.next()?.map(Packed::open).transpose()
     }
 
-    /// Bytes of incomplete messages.
-    pub fn incomplete(&self) -> usize {
-        let large = self.large.as_ref().map_or(0, |large| large.body.len());
-        self.input.len() - self.read + large
+    /// Bytes that the incomplete message will have, as far as its beginning tells: what is too large is not kept.
+    pub fn expected(&self) -> usize {
+        let unread = self.unread();
+        if let Some(large) = &self.large {
+            let fits = large.length <= self.limits.max_message_size;
+            return unread.len() + if fits { large.length } else { 0 };
+        }
+        let stated = match unread.first_chunk::<HEADER>() {
+            Some(header) if self.framing.is_none() && self.skip.is_none() => {
+                let length = Header::read(header).length.cast_unsigned();
+                HEADER.saturating_add(length as usize)
+            }
+            _ => 0,
+        };
+        if stated <= self.max_frame_size() { unread.len().max(stated) } else { unread.len() }
     }
 
     /// Bytes of memory that it has taken.

@@ -30,6 +30,10 @@ impl Packed {
         self.envelope.body.len() + self.compressed.map_or(0, |(_, len)| len)
     }
 
+    pub fn is_compressed(&self) -> bool {
+        self.compressed.is_some()
+    }
+
     /// Decompresses the body.
     pub fn open(self) -> Result<Envelope, ProtocolError> {
         let Packed { mut envelope, compressed } = self;

@@ -3,6 +3,7 @@
 //! Bytes after a complete message and undefined flags are ignored, as in Cassandra.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use halcyon_model::request::{BatchKind, Consistency, Value};
 
@@ -106,11 +107,11 @@ impl<'a> Values<'a> {
     pub fn in_order<'n>(&self, markers: impl IntoIterator<Item = &'n str>) -> Cow<'_, [Value<'a>]> {
         match self {
             Values::Positional(values) => Cow::Borrowed(values),
-            Values::Named(values) => markers
-                .into_iter()
-                .filter_map(|marker| values.iter().find(|(name, _)| *name == marker))
-                .map(|(_, value)| *value)
-                .collect(),
+            Values::Named(values) => {
+                let of_name: HashMap<&str, Value<'a>> = values.iter().rev().copied().collect();
+                let value = |marker: &str| of_name.get(marker).copied();
+                markers.into_iter().filter_map(value).collect()
+            }
         }
     }
 }

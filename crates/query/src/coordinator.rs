@@ -4,16 +4,19 @@ use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
-use halcyon_cql::plan::{self, Execution, Plan, ResultColumns, Variables};
+use halcyon_cql::plan::{self, Execution, Plan, ResultColumns, Variables, Work};
 use halcyon_engine::Shard;
-use halcyon_io::clock::unix_micros;
+use halcyon_io::clock::{now, unix_micros};
 use halcyon_io::random;
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::{Catalog, TableKind};
+use halcyon_syntax::Error as CqlError;
 
 use crate::memory::Reads;
 use crate::modify::Batchlog;
+use crate::pace::{self, Pace};
 use crate::scan::{ReadLimits, ScanContext};
 use crate::{
     Error, Outcome, QueryOptions, Replayed, RequestLimits, RequestMemory, Result, VirtualTables,
@@ -90,7 +93,9 @@ pub struct Coordinator {
     virtual_tables: Rc<dyn VirtualTables>,
     limits: RequestLimits,
     memory: Arc<RequestMemory>,
+    /// Of named partitions, which are short, and which therefore do not wait for scans.
     reads: Reads,
+    scans: Reads,
     uuids: uuid::Generator,
     batchlog: Rc<Batchlog>,
     /// Of this node, once it is known.
@@ -107,7 +112,11 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    pub(crate) fn execution(&self) -> Execution<'_> {
+    pub(crate) fn now_micros(&self) -> i64 {
+        self.now_micros
+    }
+
+    pub(crate) fn execution<'w>(&'w self, work: &'w Work<'w>) -> Execution<'w> {
         Execution {
             values: self.values,
             now_micros: self.now_micros,
@@ -115,6 +124,7 @@ impl Request<'_> {
             protocol_version: self.protocol_version,
             uuids: self.uuids,
             json: &[],
+            work,
         }
     }
 
@@ -140,13 +150,15 @@ impl Coordinator {
         let mut random = random();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
         let uuids = uuid::Generator::seeded(seed);
-        let reads = Reads::of_shard(&memory, shard.engine().shard_count());
+        let shards = shard.engine().shard_count();
+        let (reads, scans) = (Reads::of_shard(&memory, shards), Reads::of_shard(&memory, shards));
         Coordinator {
             shard,
             virtual_tables,
             limits,
             memory,
             reads,
+            scans,
             uuids,
             batchlog: Rc::default(),
             host_id: Cell::default(),
@@ -168,6 +180,10 @@ impl Coordinator {
 
     pub(crate) fn reads(&self) -> &Reads {
         &self.reads
+    }
+
+    pub(crate) fn scans(&self) -> &Reads {
+        &self.scans
     }
 
     pub(crate) fn memory(&self) -> &Arc<RequestMemory> {
@@ -216,21 +232,28 @@ impl Coordinator {
         }
     }
 
-    /// Parses and prepares against the current catalog. Synchronous: nothing is awaited.
+    /// Parses and prepares against the current catalog. Synchronous, however long it takes: for texts of the server itself.
     pub fn prepare(&self, text: &str, client: &Client) -> Result<PreparedStatement> {
-        let statement = halcyon_syntax::parse_statement(text)?;
+        let work = Work::while_there_is_time(&|| true);
         let catalog = self.shard.engine().catalog();
-        let prepared = plan::prepare(&statement, &catalog, client.keyspace.as_deref())?;
-        schema::check(&statement, &catalog, client)?;
-        Ok(PreparedStatement {
-            text: text.to_owned(),
-            keyspace: client.keyspace.clone(),
-            variables: prepared.variables,
-            columns: prepared.columns,
-            schema_version: catalog.version,
-            warnings: prepared.warnings,
-            plan: prepared.plan,
-        })
+        checked(prepared(text, &catalog, client, &work)?, &catalog, client)
+    }
+
+    /// As `prepare`, for the text of a client: what is large is prepared apart, and refused if that takes too long.
+    pub async fn prepare_in_time(&self, text: &str, client: &Client) -> Result<PreparedStatement> {
+        let catalog = self.shard.engine().catalog();
+        if text.len() <= SHORT_TEXT {
+            match prepared(text, &catalog, client, &Work::small()) {
+                Err(CqlError::Exhausted) => {}
+                outcome => return checked(outcome?, &catalog, client),
+            }
+        }
+        let (text, own, in_force) = (text.to_owned(), client.clone(), catalog.clone());
+        let job = move |work: &Work<'_>| prepared(&text, &in_force, &own, work);
+        let done = Box::pin(pace::until(now() + PREPARATION_MAX, job)).await?;
+        // Cassandra's words for a request that it takes up too late.
+        let late = || Error::Overloaded("Query timed out before it could start".to_owned());
+        checked(done.ok_or_else(late)?, &catalog, client)
     }
 
     /// Executes a statement; prepares it again if the schema has changed.
@@ -240,7 +263,7 @@ impl Coordinator {
         options: &QueryOptions<'_>,
         client: &Client,
     ) -> Result<Outcome> {
-        let statement = self.up_to_date(statement)?;
+        let statement = self.up_to_date(statement).await?;
         check_value_count(&statement.variables, options.values)?;
         let request = self.request(options.values, options);
         match &statement.plan {
@@ -265,8 +288,12 @@ impl Coordinator {
         options: &QueryOptions<'_>,
     ) -> Result<Outcome> {
         let mut statements = Vec::with_capacity(entries.len());
+        let mut pace = Pace::new();
         for entry in entries {
-            let statement = self.up_to_date(&entry.statement)?;
+            if pace.step() {
+                pace.pause().await;
+            }
+            let statement = self.up_to_date(&entry.statement).await?;
             check_value_count(&statement.variables, entry.values)?;
             let request = self.request(entry.values, options);
             statements.push((statement, request));
@@ -275,12 +302,15 @@ impl Coordinator {
     }
 
     /// The statement itself, or a new preparation of its text if the schema is another one now.
-    fn up_to_date(&self, statement: &Arc<PreparedStatement>) -> Result<Arc<PreparedStatement>> {
+    async fn up_to_date(
+        &self,
+        statement: &Arc<PreparedStatement>,
+    ) -> Result<Arc<PreparedStatement>> {
         if statement.schema_version == self.shard.engine().schema_version() {
             return Ok(statement.clone());
         }
         let client = Client { keyspace: statement.keyspace.clone(), role: None };
-        Ok(Arc::new(self.prepare(&statement.text, &client)?))
+        Ok(Arc::new(Box::pin(self.prepare_in_time(&statement.text, &client)).await?))
     }
 
     /// The inputs of one statement's terms in this request.
@@ -327,6 +357,42 @@ impl Coordinator {
     {
         on_shard(&self.shard, index, job).await
     }
+}
+
+/// The longest text that is prepared where it arrives.
+const SHORT_TEXT: usize = 4 << 10;
+/// How long a statement is prepared: Cassandra's `native_transport_timeout`.
+const PREPARATION_MAX: Duration = Duration::from_secs(12);
+
+fn prepared(
+    text: &str,
+    catalog: &Catalog,
+    client: &Client,
+    work: &Work<'_>,
+) -> Result<PreparedStatement, CqlError> {
+    let statement = halcyon_syntax::parse_statement(text)?;
+    let prepared = plan::prepare(&statement, catalog, client.keyspace.as_deref(), work)?;
+    Ok(PreparedStatement {
+        text: text.to_owned(),
+        keyspace: client.keyspace.clone(),
+        variables: prepared.variables,
+        columns: prepared.columns,
+        schema_version: catalog.version,
+        warnings: prepared.warnings,
+        plan: prepared.plan,
+    })
+}
+
+/// What of the schema and of logins a statement needs that has no plan.
+fn checked(
+    prepared: PreparedStatement,
+    catalog: &Catalog,
+    client: &Client,
+) -> Result<PreparedStatement> {
+    if let Plan::Other(statement) = &prepared.plan {
+        schema::check(statement, catalog, client)?;
+    }
+    Ok(prepared)
 }
 
 /// Runs a job on one shard: at once if it is the current one, else on its thread.

@@ -19,8 +19,8 @@ pub const SMALL: u64 = 16 << 10;
 /// The part of the budget that large things leave free: one in so many.
 const KEPT_FOR_SMALL: u64 = 8;
 
-/// What a read takes before its rows are counted: windows of its sources, and a row. So many reads run at once as have room, of half the
-/// budget.
+/// What a read takes before its rows are counted: windows of its sources, and a row. So many reads run at once as have room, of a quarter
+/// of the budget for those of named partitions, and of another one for scans.
 const READ: u64 = 1 << 20;
 
 /// Some reads always run at once.
@@ -105,7 +105,7 @@ pub(crate) struct Turn<'a>(&'a Reads);
 
 impl Reads {
     pub(crate) fn of_shard(memory: &RequestMemory, shards: usize) -> Reads {
-        let most = memory.limit / 2 / READ / (shards as u64).max(1);
+        let most = memory.limit / 4 / READ / (shards as u64).max(1);
         Reads { free: Cell::new(most.max(READS_MIN)), freed: Notify::default() }
     }
 

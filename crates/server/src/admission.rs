@@ -5,7 +5,9 @@
 //!    capacity (`native_transport_receive_queue_capacity`); the limits count only the bytes above it.
 //! 3. Above a limit, clients that asked for it (THROW_ON_OVERLOAD) get Cassandra's error. From the others nothing is read until there is
 //!    room, and they get a warning. A request is admitted if there is any room, whatever its size, so that none waits for ever.
-//! 4. Incomplete large requests count too: otherwise clients could fill the memory by sending slowly.
+//!    Small requests have limits of their own, as large again: whoever asks for little does not wait until large requests are done.
+//! 4. A large request is counted with the length that it states before the rest of it is read, as in Cassandra: so those that have begun
+//!    can also end. Others are not read until there is room, however long that takes.
 //! 5. Beside Cassandra's limits, which are about the bytes that clients send, there is one budget for the memory that all of this takes
 //!    ([`RequestMemory`]): incomplete requests, requests in flight with what their texts become, answers on their way out. A connection
 //!    begins with what its small requests take, takes more in steps, and gives it back. Where there is no room, requests wait or are
@@ -34,8 +36,10 @@ pub(crate) struct Admission {
     rate: Option<Rate>,
     memory: Arc<RequestMemory>,
     connections: AtomicUsize,
-    bytes: AtomicU64,
+    bytes: InFlight,
     arriving: AtomicU64,
+    /// Connections that wait for room to send the rest of a request.
+    waiting: AtomicUsize,
     endpoints: Mutex<HashMap<IpAddr, Arc<Endpoint>>>,
 }
 
@@ -43,8 +47,30 @@ pub(crate) struct Admission {
 #[derive(Debug, Default)]
 struct Endpoint {
     connections: AtomicUsize,
-    bytes: AtomicU64,
+    bytes: InFlight,
     arriving: AtomicU64,
+}
+
+/// Bytes of requests in flight.
+#[derive(Debug, Default)]
+struct InFlight {
+    small: AtomicU64,
+    large: AtomicU64,
+}
+
+impl InFlight {
+    fn all(&self) -> u64 {
+        self.small.load(Relaxed) + self.large.load(Relaxed)
+    }
+
+    /// What stands in the way of a request of so many bytes.
+    fn before(&self, bytes: u64) -> u64 {
+        if bytes <= SMALL { self.small.load(Relaxed) } else { self.all() }
+    }
+
+    fn of(&self, bytes: u64) -> &AtomicU64 {
+        if bytes <= SMALL { &self.small } else { &self.large }
+    }
 }
 
 /// The admission of a connection.
@@ -97,8 +123,9 @@ impl Admission {
             rate: transport.max_requests_per_second.map(Rate::new),
             memory: RequestMemory::bounded(transport.request_memory),
             connections: AtomicUsize::new(0),
-            bytes: AtomicU64::new(0),
+            bytes: InFlight::default(),
             arriving: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
             endpoints: Mutex::default(),
         })
     }
@@ -110,6 +137,11 @@ impl Admission {
     /// Whether one more connection would find memory.
     pub(crate) fn has_room(&self) -> bool {
         self.memory.held().saturating_add(CONNECTION) <= self.memory.limit()
+    }
+
+    /// Whether others would use what a connection keeps without need.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.memory.is_short() || self.waiting.load(Relaxed) > 0
     }
 
     pub(crate) fn rate(&self) -> Option<&Rate> {
@@ -192,8 +224,8 @@ impl ConnectionPermit {
     pub(crate) fn permit(self: &Rc<Self>, bytes: u64) -> Option<Permit> {
         let shared = self.shared_part(bytes);
         let full = || {
-            self.admission.bytes.load(Relaxed) >= self.admission.max_bytes
-                || self.endpoint.bytes.load(Relaxed) >= self.admission.max_bytes_per_ip
+            self.admission.bytes.before(shared) >= self.admission.max_bytes
+                || self.endpoint.bytes.before(shared) >= self.admission.max_bytes_per_ip
         };
         (shared == 0 || !full()).then(|| self.take(bytes, shared))
     }
@@ -204,7 +236,7 @@ impl ConnectionPermit {
         if shared == 0 {
             return Ok(self.take(bytes, 0));
         }
-        let (all, here) = (self.admission.bytes.load(Relaxed), self.endpoint.bytes.load(Relaxed));
+        let (all, here) = (self.admission.bytes.before(shared), self.endpoint.bytes.before(shared));
         let (most, most_here) = (self.admission.max_bytes, self.admission.max_bytes_per_ip);
         if all.saturating_add(shared) > most || here.saturating_add(shared) > most_here {
             // Cassandra's message has no blank here either.
@@ -220,17 +252,17 @@ impl ConnectionPermit {
         let own = bytes - shared;
         self.own.set(self.own.get() + own);
         if shared > 0 {
-            self.admission.bytes.fetch_add(shared, Relaxed);
-            self.endpoint.bytes.fetch_add(shared, Relaxed);
+            self.admission.bytes.of(shared).fetch_add(shared, Relaxed);
+            self.endpoint.bytes.of(shared).fetch_add(shared, Relaxed);
         }
         Permit { connection: self.clone(), own, shared, kept: 0 }
     }
 
-    /// Sets the bytes of incomplete requests that the connection holds; false if that exceeds a limit.
+    /// Sets the bytes that the connection's incomplete request has or will have; false, and nothing is changed, if that exceeds a limit.
     pub(crate) fn hold_arriving(&self, bytes: u64) -> bool {
         let bytes = bytes.saturating_sub(ARRIVING_FREE);
-        let before = self.arriving.replace(bytes);
-        if bytes == 0 && before == 0 {
+        let before = self.arriving.get();
+        if bytes == before {
             return true;
         }
         // Wraps if the number has decreased.
@@ -239,7 +271,31 @@ impl ConnectionPermit {
         let here = self.endpoint.arriving.fetch_add(more, Relaxed).wrapping_add(more);
         // One request can always arrive.
         let fits = |all: u64, most: u64| all <= most || all == bytes;
-        fits(all, self.admission.max_bytes) && fits(here, self.admission.max_bytes_per_ip)
+        let admission = &self.admission;
+        let held = bytes < before
+            || fits(all, admission.max_bytes) && fits(here, admission.max_bytes_per_ip);
+        if held {
+            self.arriving.set(bytes);
+        } else {
+            admission.arriving.fetch_sub(more, Relaxed);
+            self.endpoint.arriving.fetch_sub(more, Relaxed);
+        }
+        held
+    }
+
+    /// Counts the connection among those that wait for room, until that is dropped.
+    pub(crate) fn wait(&self) -> Waiting<'_> {
+        self.admission.waiting.fetch_add(1, Relaxed);
+        Waiting(&self.admission)
+    }
+}
+
+/// A connection that waits for room to send the rest of its request.
+pub(crate) struct Waiting<'a>(&'a Admission);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Relaxed);
     }
 }
 
@@ -318,8 +374,8 @@ impl Drop for Permit {
         let connection = &self.connection;
         connection.own.set(connection.own.get().saturating_sub(self.own));
         if self.shared > 0 {
-            connection.admission.bytes.fetch_sub(self.shared, Relaxed);
-            connection.endpoint.bytes.fetch_sub(self.shared, Relaxed);
+            connection.admission.bytes.of(self.shared).fetch_sub(self.shared, Relaxed);
+            connection.endpoint.bytes.of(self.shared).fetch_sub(self.shared, Relaxed);
         }
     }
 }
@@ -464,7 +520,24 @@ mod tests {
         drop(first);
         assert_eq!(connection.permit_whole(60).map(|permit| permit.shared), Ok(20));
         drop(second);
-        assert_eq!(admission.bytes.load(Relaxed), 0);
+        assert_eq!(admission.bytes.all(), 0);
+    }
+
+    /// Proves that small requests are limited by small ones alone, and large ones by all.
+    #[test]
+    fn small_requests_do_not_wait_for_large_ones() {
+        let admission = admission("native_transport_max_request_data_in_flight: 40KiB\n");
+        let connection = admission.enter(ip(1)).unwrap();
+        let large = connection.permit_whole(40 << 10).unwrap();
+        assert!(connection.permit(SMALL + 1).is_none());
+        let small = connection.permit_whole(SMALL).unwrap();
+        let more: Vec<Permit> = (0..2).map(|_| connection.permit(SMALL).unwrap()).collect();
+        assert!(connection.permit(1).is_none());
+        drop(large);
+        assert!(connection.permit(SMALL + 1).is_none());
+        drop((small, more));
+        assert!(connection.permit(SMALL + 1).is_some());
+        assert_eq!(admission.bytes.all(), 0);
     }
 
     /// Proves that slowly arriving large requests are bounded in total, except for one.

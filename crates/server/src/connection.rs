@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::clock::{self, Instant, now};
-use halcyon_io::{Notify, Socket, spawn, start};
+use halcyon_io::{Notify, Socket, compute, spawn, start};
 use halcyon_protocol::{
-    Compression, Decoder, Encoder, Error, ErrorKind, Event, EventType, Limits, Notes, Opcode,
-    Packed, ProtocolError, ReplyTo, Response, Version,
+    Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
+    Opcode, Packed, ProtocolError, ReplyTo, Response, Version,
 };
 use halcyon_query::Client;
 
@@ -42,6 +42,8 @@ const ANSWER_MIN: usize = 32 << 10;
 const ANSWER_FIRST: usize = 1 << 20;
 /// How often a client that may send no more is looked at again.
 const ROOM_CHECK: Duration = Duration::from_millis(1);
+/// Bytes of a body that is decompressed where it arrives.
+const OPENED_AT_ONCE: usize = 128 << 10;
 /// How long a request, or the rest of one, waits for memory.
 const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that must have come for an incomplete request to count as a step forward: a client that sends it byte by byte is idle.
@@ -348,20 +350,50 @@ fn fitted(mut buffer: Vec<u8>) -> Vec<u8> {
     buffer
 }
 
-/// Counts an incomplete request. Where it finds no room, the client must wait until others are done; false after a while.
+/// Counts an incomplete request with all that it will have. Where it finds no room, the client must wait until others are done: nothing is
+/// read from it meanwhile. False if memory for it is missing for long.
 async fn room_for_the_rest(connection: &Connection, decoder: &Decoder, buffer: usize) -> bool {
-    let (admitted, until) = (&connection.admitted, now() + MEMORY_PATIENCE);
-    let kept = decoder.held() + buffer.saturating_sub(READ_MIN);
-    let incomplete = decoder.incomplete() as u64;
-    loop {
-        if admitted.hold_arriving(incomplete) && admitted.keep_arriving(kept as u64) {
-            return true;
-        }
-        if now() > until || connection.broken.get() {
-            return false;
-        }
-        clock::sleep(10 * ROOM_CHECK).await;
+    let admitted = &connection.admitted;
+    let expected = decoder.expected();
+    let kept = expected.max(decoder.held()) + buffer.saturating_sub(READ_MIN);
+    let fits = || admitted.hold_arriving(expected as u64);
+    if fits() && admitted.keep_arriving(kept as u64) {
+        return true;
     }
+    connection.waiting.set(true);
+    let waiting = admitted.wait();
+    let mut until = now() + MEMORY_PATIENCE;
+    let found = loop {
+        clock::sleep(10 * ROOM_CHECK).await;
+        if connection.broken.get() {
+            break false;
+        }
+        if !fits() {
+            until = now() + MEMORY_PATIENCE;
+        } else if admitted.keep_arriving(kept as u64) {
+            break true;
+        } else if now() > until {
+            break false;
+        }
+    };
+    drop(waiting);
+    connection.waiting.set(false);
+    connection.last_active.set(now());
+    found
+}
+
+/// Opens a body, a large one on a thread for computations.
+async fn open(packed: Packed) -> Result<Envelope, ProtocolError> {
+    let to = packed.reply_to();
+    if !packed.is_compressed() || packed.body_len() <= OPENED_AT_ONCE {
+        return packed.open();
+    }
+    let gone = |_| ProtocolError {
+        reply_to: Some(to),
+        error: Error::new(ErrorKind::Server, "an internal error stopped this request"),
+        close: false,
+    };
+    Box::pin(compute(move || packed.open())).await.map_err(gone)?
 }
 
 async fn take_in(
@@ -388,7 +420,7 @@ async fn take_in(
         }
     };
     // Not before there is room for what it becomes.
-    let envelope = match packed.open() {
+    let envelope = match open(packed).await {
         Ok(envelope) => envelope,
         Err(error) => return connection.answer_malformed(shard, &error),
     };

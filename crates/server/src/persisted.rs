@@ -71,7 +71,7 @@ pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
         let text = String::from_utf8_lossy(text);
         let keyspace = keyspace.map(|name| String::from_utf8_lossy(name).into_owned());
         let client = Client { keyspace, role: None };
-        match shard.coordinator.prepare(&text, &client) {
+        match shard.coordinator.prepare_in_time(&text, &client).await {
             Ok(statement) => {
                 keep(&shard, id, Entry::new(Arc::new(statement)));
                 loaded += 1;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use halcyon_cql::plan::Variables;
 use halcyon_io::clock::{Instant, now};
-use halcyon_model::request::{BatchKind, Value};
+use halcyon_model::request::{BatchKind, ColumnSpec, Value};
 use halcyon_protocol::{
     BatchQuery, Body, Compression, Envelope, Error, ErrorKind, Notes, Prepared, PreparedMetadata,
     QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup, Version,
@@ -14,7 +14,7 @@ use halcyon_protocol::{
 };
 use halcyon_query::{
     BatchEntry, Client, Error as QueryError, Outcome, PreparedStatement, QueryOptions, Result,
-    weight,
+    SMALL, drop_apart, weight,
 };
 
 use crate::admission::Permit;
@@ -130,7 +130,7 @@ async fn prepare(
         {
             return Ok((id, entry));
         }
-        match shard.coordinator.prepare(text, client) {
+        match shard.coordinator.prepare_in_time(text, client).await {
             Ok(statement) => {
                 let entry = Entry::new(Arc::new(statement));
                 store.check_size(&entry).map_err(QueryError::Invalid)?;
@@ -214,7 +214,8 @@ pub(crate) async fn execute(
             .await;
     }
     let mut asked = Asked::default();
-    let outcome = run(shard, connection, envelope.version, &request, &mut asked).await;
+    let outcome =
+        run(shard, connection, envelope.version, &request, (&mut asked, &mut permit)).await;
     let mut notes = Notes { warnings: asked.warnings, ..Notes::default() };
     notes.warnings.extend(warnings);
     if let Some(detail) = outcome.as_ref().err().and_then(QueryError::detail) {
@@ -251,6 +252,20 @@ fn memory_of_texts(request: &Request<'_>) -> u64 {
     }
 }
 
+/// Counts what values become that have very many parts: elements of collections, members of JSON.
+fn keep_values(permit: &mut Permit, variables: &Variables, values: &[Value<'_>]) -> Result<()> {
+    let specs = variables.specs.iter().zip(&variables.receivers).zip(values);
+    let weigh = |((spec, receiver), value): ((&ColumnSpec, &String), &Value<'_>)| match value {
+        Value::Bytes(bytes) => weight::value(&spec.cql_type, receiver, bytes.len()),
+        Value::Null | Value::Unset => 0,
+    };
+    let bytes = specs.map(weigh).fold(0, u64::saturating_add);
+    match bytes <= SMALL || permit.keep_more(bytes) {
+        true => Ok(()),
+        false => Err(QueryError::Overloaded(permit.memory().refusal())),
+    }
+}
+
 /// What of a request decides how its outcome is told.
 #[derive(Default)]
 struct Asked {
@@ -269,12 +284,15 @@ enum Metadata {
     Changed([u8; 16]),
 }
 
+/// A statement of so many bytes has too many parts to be dropped at once.
+const LARGE_TEXT: usize = 64 << 10;
+
 async fn run(
     shard: &Rc<ShardServer>,
     connection: &Connection,
     version: Version,
     request: &Request<'_>,
-    asked: &mut Asked,
+    (asked, permit): (&mut Asked, &mut Permit),
 ) -> Result<Outcome> {
     match request {
         Request::Query { text, parameters } => {
@@ -283,7 +301,7 @@ async fn run(
             if parameters.page_size == Some(0) {
                 return Err(QueryError::Protocol("The page size cannot be 0".to_owned()));
             }
-            let statement = Arc::new(shard.coordinator.prepare(text, &client)?);
+            let statement = Arc::new(shard.coordinator.prepare_in_time(text, &client).await?);
             asked.warnings.clone_from(&statement.warnings);
             asked.reads_partitions = statement.reads_partitions();
             if parameters.skip_metadata {
@@ -294,23 +312,29 @@ async fn run(
             if options.values.len() != statement.variables.specs.len() {
                 return Err(QueryError::Invalid("Invalid amount of bind variables".to_owned()));
             }
-            shard.coordinator.execute(&statement, &options, &client).await
+            keep_values(permit, &statement.variables, &values)?;
+            let outcome = shard.coordinator.execute(&statement, &options, &client).await;
+            if text.len() > LARGE_TEXT {
+                drop_apart(statement);
+            }
+            outcome
         }
         Request::Execute { id, result_metadata_id, parameters } => {
             shard.figures().prepared_executed.up();
-            let entry = find(shard, id)?;
+            let entry = find(shard, id).await?;
             let statement = &entry.statement;
             asked.warnings.clone_from(&statement.warnings);
             asked.reads_partitions = statement.reads_partitions();
             asked.metadata = metadata(&entry, *result_metadata_id, parameters, version);
             let values = values(parameters, &statement.variables);
             let options = options(parameters, &values, version);
+            keep_values(permit, &statement.variables, &values)?;
             let client = client_in(connection, statement.keyspace.as_deref());
             shard.coordinator.execute(statement, &options, &client).await
         }
         Request::Batch { kind, entries, parameters } => {
             let client = asking(shard, connection, parameters.keyspace)?;
-            Box::pin(batch(shard, &client, *kind, entries, parameters, version)).await
+            Box::pin(batch(shard, &client, (*kind, entries), parameters, version, permit)).await
         }
         _ => Err(QueryError::Protocol("Unsupported message".to_owned())),
     }
@@ -336,7 +360,7 @@ fn metadata(
 }
 
 /// This shard's copy of a prepared statement, prepared again if the schema has changed meanwhile.
-fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
+async fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
     let unprepared = || QueryError::Unprepared(id.to_vec());
     let key: StatementId = id.try_into().map_err(|_| unprepared())?;
     let store = &shard.shared.prepared;
@@ -352,7 +376,7 @@ fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
     }
     let before = &entry.statement;
     let client = Client { keyspace: before.keyspace.clone(), role: None };
-    match shard.coordinator.prepare(&before.text, &client) {
+    match Box::pin(shard.coordinator.prepare_in_time(&before.text, &client)).await {
         Ok(now) if now.columns == before.columns && now.variables == before.variables => {
             let entry = persisted::keep(shard, key, Entry::new(Arc::new(now))).entry;
             Ok(shard.statements.put(key, entry.for_shard(owner)))
@@ -368,16 +392,18 @@ fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
 async fn batch(
     shard: &Rc<ShardServer>,
     client: &Client,
-    kind: BatchKind,
-    queries: &[(BatchQuery<'_>, Vec<Value<'_>>)],
+    (kind, queries): (BatchKind, &[(BatchQuery<'_>, Vec<Value<'_>>)]),
     parameters: &QueryParameters<'_>,
     version: Version,
+    permit: &mut Permit,
 ) -> Result<Outcome> {
     let mut entries = Vec::with_capacity(queries.len());
     for (query, values) in queries {
         let statement: Arc<PreparedStatement> = match query {
-            BatchQuery::Text(text) => Arc::new(shard.coordinator.prepare(text, client)?),
-            BatchQuery::Prepared(id) => find(shard, id)?.statement.clone(),
+            BatchQuery::Text(text) => {
+                Arc::new(shard.coordinator.prepare_in_time(text, client).await?)
+            }
+            BatchQuery::Prepared(id) => find(shard, id).await?.statement.clone(),
         };
         let markers = statement.variables.specs.len();
         if markers != values.len() {
@@ -386,6 +412,7 @@ async fn batch(
                 values.len()
             )));
         }
+        keep_values(permit, &statement.variables, values)?;
         entries.push(BatchEntry { statement, values });
     }
     let options = options(parameters, &[], version);

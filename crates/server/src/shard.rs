@@ -233,7 +233,7 @@ impl ShardServer {
         while !self.draining.get() {
             clock::sleep(SHED_PAUSE).await;
             let stalled = |connection: &Rc<Connection>| {
-                self.shared.admission.memory().is_short() && connection.is_stalled()
+                self.shared.admission.is_wanted() && connection.is_stalled()
             };
             for connection in self.connections().into_iter().filter(stalled) {
                 self.shared.log.warning(format_args!(

@@ -26,6 +26,9 @@ pub enum Error {
     /// `FunctionExecutionException`; `function` is its full name, `arguments` the names of its types.
     #[error("{message}")]
     FunctionFailure { function: String, arguments: Vec<String>, message: String },
+    /// It would take longer than it may. Who gave the time makes of it what the client sees.
+    #[error("the statement takes too long to compute")]
+    Exhausted,
     #[error("not supported yet: {0}")]
     NotSupportedYet(String),
 }

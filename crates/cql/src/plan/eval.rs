@@ -7,7 +7,7 @@ use halcyon_model::bytes::Put;
 use halcyon_model::request::Value;
 use halcyon_model::uuid;
 
-use super::execution::{Execution, Given};
+use super::execution::{Execution, Given, Work};
 use super::functions::Function;
 use super::value::collection;
 use halcyon_syntax::{Error, Result};
@@ -85,25 +85,20 @@ impl Bound<'_> {
     }
 }
 
-impl Node {
-    pub(in crate::plan) fn is_constant(&self) -> bool {
-        match self {
-            Node::Null | Node::Unset | Node::Value(_) => true,
-            Node::Marker { .. } | Node::Json { .. } => false,
-            Node::Composed(composed) => composed.nodes().all(Node::is_constant),
-            Node::Call { function, arguments } => {
-                function.is_pure() && arguments.iter().all(Node::is_constant)
-            }
-        }
-    }
+/// What it costs to validate a value, in units of work: of collections, each element.
+fn checking(cql_type: &CqlType, len: usize) -> u64 {
+    let each_byte = match cql_type.thawed() {
+        CqlType::Set(_) | CqlType::Map(..) => 40,
+        CqlType::List(_) | CqlType::Vector(..) | CqlType::Tuple(_) | CqlType::Udt(_) => 10,
+        _ => 1,
+    };
+    50 + each_byte * (len as u64) / 4
+}
 
-    pub(in crate::plan) fn has_marker(&self) -> bool {
-        match self {
-            Node::Null | Node::Unset | Node::Value(_) => false,
-            Node::Marker { .. } | Node::Json { .. } => true,
-            Node::Composed(composed) => composed.nodes().any(Node::has_marker),
-            Node::Call { arguments, .. } => arguments.iter().any(Node::has_marker),
-        }
+impl Node {
+    /// Whether no execution can change it. What is made of constant parts has been folded to its value when it was prepared.
+    pub(in crate::plan) fn is_constant(&self) -> bool {
+        matches!(self, Node::Null | Node::Unset | Node::Value(_))
     }
 
     pub(in crate::plan) fn bind<'v>(&'v self, execution: &Execution<'v>) -> Result<Bound<'v>> {
@@ -120,6 +115,7 @@ impl Node {
             Node::Marker { index, cql_type, name } => {
                 match execution.values.get(usize::from(*index)) {
                     Some(Value::Bytes(bytes)) => {
+                        execution.work.spend(checking(cql_type, bytes.len()))?;
                         collection::checked(bytes, cql_type).map(Bound::Bytes)
                     }
                     Some(Value::Unset) => Ok(Bound::Unset),
@@ -134,9 +130,16 @@ impl Node {
         }
     }
 
-    /// The node itself, or its value if no execution can change it.
-    pub(in crate::plan) fn folded(self) -> Result<Node> {
-        if !self.is_constant() || matches!(self, Node::Null | Node::Value(_)) {
+    /// The node itself, or its value if no execution can change it. Its parts are folded already, so only they are looked at.
+    pub(in crate::plan) fn folded(self, work: &Work<'_>) -> Result<Node> {
+        let is_constant = match &self {
+            Node::Composed(composed) => composed.parts.iter().all(Node::is_constant),
+            Node::Call { function, arguments } => {
+                function.is_pure() && arguments.iter().all(Node::is_constant)
+            }
+            _ => false,
+        };
+        if !is_constant {
             return Ok(self);
         }
         let uuids = uuid::Generator::seeded(0);
@@ -147,6 +150,7 @@ impl Node {
             protocol_version: 5,
             uuids: &uuids,
             json: &[],
+            work,
         };
         let value = self.bind(&execution)?.bytes().map(<[u8]>::to_vec);
         Ok(value.map_or(Node::Null, Node::Value))
@@ -181,11 +185,8 @@ fn invalid<T>(message: String) -> Result<T> {
 }
 
 impl Composed {
-    fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.parts.iter()
-    }
-
     fn bind<'v>(&'v self, execution: &Execution<'v>) -> Result<Bound<'v>> {
+        execution.work.spend_on(self.parts.len(), 200)?;
         let mut parts = Vec::with_capacity(self.parts.len());
         for (i, part) in self.parts.iter().enumerate() {
             let bound = part.bind(execution)?;

@@ -1,7 +1,11 @@
 //! What one execution of a plan gives its terms.
 
+use std::cell::Cell;
+use std::fmt;
+
 use halcyon_model::request::Value;
 use halcyon_model::uuid;
+use halcyon_syntax::{Error, Result};
 
 /// What all terms of one execution see the same way.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +21,7 @@ pub struct Execution<'a> {
     pub uuids: &'a uuid::Generator,
     /// The values of the columns in the JSON of an INSERT.
     pub json: &'a [Given],
+    pub work: &'a Work<'a>,
 }
 
 /// The value that a member of the JSON gives its column.
@@ -26,4 +31,97 @@ pub enum Given {
     Nothing,
     Null,
     Value(Vec<u8>),
+}
+
+/// How much may be computed before somebody is asked.
+///
+/// A unit is about what a byte costs that is copied or compared, a nanosecond. Whoever loops over what a client sent, or calls a function,
+/// spends units before it does so. So a thread with other tasks computes what is small, and has [`Error::Exhausted`] for what is not, which
+/// it hands to a thread that may take longer.
+pub struct Work<'a> {
+    left: Cell<u64>,
+    exhausted: Cell<bool>,
+    /// Whether it may go on for as much again.
+    more: Option<&'a (dyn Fn() -> bool + Sync)>,
+}
+
+/// What a thread with other tasks computes at once.
+const SMALL: u64 = 200_000;
+/// What a thread for computations does between two looks at the clock.
+const SLICE: u64 = 5_000_000;
+
+impl<'a> Work<'a> {
+    pub fn small() -> Work<'a> {
+        Work { left: Cell::new(SMALL), exhausted: Cell::new(false), more: None }
+    }
+
+    /// As long as `more` says so, which is asked at the beginning and about every few milliseconds.
+    pub fn while_there_is_time(more: &'a (dyn Fn() -> bool + Sync)) -> Work<'a> {
+        Work { left: Cell::new(0), exhausted: Cell::new(false), more: Some(more) }
+    }
+
+    /// Whether most of it is spent.
+    pub fn is_low(&self) -> bool {
+        self.left.get() < SMALL / 2
+    }
+
+    /// As much as in the beginning, after others had their turn.
+    pub fn renew(&self) {
+        self.left.set(SMALL);
+        self.exhausted.set(false);
+    }
+
+    /// Whether anything was refused. What answers yes or no, and not with an error, has then answered no.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.exhausted.get() { Err(Error::Exhausted) } else { Ok(()) }
+    }
+
+    pub fn spend(&self, units: u64) -> Result<()> {
+        if let Some(left) = self.left.get().checked_sub(units) {
+            self.left.set(left);
+            return Ok(());
+        }
+        if self.more.is_some_and(|more| more()) {
+            self.left.set(SLICE);
+            return Ok(());
+        }
+        self.left.set(0);
+        self.exhausted.set(true);
+        Err(Error::Exhausted)
+    }
+
+    /// Of items and of bytes.
+    pub fn spend_on(&self, count: usize, each: u64) -> Result<()> {
+        self.spend((count as u64).saturating_mul(each))
+    }
+}
+
+impl fmt::Debug for Work<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("left", &self.left.get()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    use super::*;
+
+    /// Proves that what is small is done, that what is not is refused, and that one who has time is asked in between.
+    #[test]
+    fn units_are_spent() {
+        let small = Work::small();
+        assert_eq!(small.spend(SMALL - 1), Ok(()));
+        assert_eq!(small.check(), Ok(()));
+        assert_eq!(small.spend(2), Err(Error::Exhausted));
+        assert_eq!(small.check(), Err(Error::Exhausted));
+        let asked = AtomicU64::new(0);
+        let twice = || asked.fetch_add(1, Relaxed) < 2;
+        let work = Work::while_there_is_time(&twice);
+        assert_eq!((work.spend(1), work.spend_on(10, SLICE / 10)), (Ok(()), Ok(())));
+        assert_eq!(asked.load(Relaxed), 1);
+        assert_eq!([1, SLICE].map(|units| work.spend(units)), [Ok(()), Ok(())]);
+        assert_eq!((asked.load(Relaxed), work.spend(1)), (2, Err(Error::Exhausted)));
+    }
 }

@@ -35,7 +35,7 @@ use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::{Statement, StatementKind};
 
-pub use execution::{Execution, Given};
+pub use execution::{Execution, Given, Work};
 pub use metadata::{ResultColumns, Variables};
 pub use names::find_table;
 
@@ -80,16 +80,28 @@ pub fn prepare(
     statement: &Statement,
     catalog: &Catalog,
     keyspace: Option<&str>,
+    work: &Work<'_>,
+) -> Result<Prepared> {
+    let prepared = prepare_kind(statement, catalog, keyspace, work);
+    work.check()?;
+    prepared
+}
+
+fn prepare_kind(
+    statement: &Statement,
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+    work: &Work<'_>,
 ) -> Result<Prepared> {
     match &statement.kind {
         StatementKind::Select(select) => {
-            Ok(select::prepare(select, catalog, keyspace)?.map(Plan::Select))
+            Ok(select::prepare(select, catalog, keyspace, work)?.map(Plan::Select))
         }
         StatementKind::Modification(modification) => {
-            Ok(modify::prepare(modification, catalog, keyspace)?.map(Plan::Modification))
+            Ok(modify::prepare(modification, catalog, keyspace, work)?.map(Plan::Modification))
         }
         StatementKind::Batch(batch) => {
-            Ok(modify::prepare_batch(batch, catalog, keyspace)?.map(Plan::Batch))
+            Ok(modify::prepare_batch(batch, catalog, keyspace, work)?.map(Plan::Batch))
         }
         _ => Ok(Prepared {
             plan: Plan::Other(Arc::new(statement.clone())),

@@ -12,7 +12,7 @@ use halcyon_model::uuid;
 use halcyon_stream::RowBuf;
 
 use super::modify::{CurrentCell, CurrentPartition, CurrentRow};
-use super::{Execution, Plan, Prepared};
+use super::{Execution, Plan, Prepared, Work};
 use halcyon_schema::Schema;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
 use halcyon_syntax::{Error, Result};
@@ -67,7 +67,7 @@ fn catalog(keyspace: &str, schema: &str) -> Catalog {
 
 fn prepare(text: &str, catalog: &Catalog, keyspace: &str) -> Result<Prepared> {
     let statement = halcyon_syntax::parse_statement(text)?;
-    super::prepare(&statement, catalog, Some(keyspace))
+    super::prepare(&statement, catalog, Some(keyspace), &Work::while_there_is_time(&|| true))
 }
 
 fn bytes(text: &str) -> Vec<u8> {
@@ -119,6 +119,7 @@ fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {
         })
         .collect();
     let uuids = uuid::Generator::seeded(1);
+    let work = Work::while_there_is_time(&|| true);
     let execution = Execution {
         values: &values,
         now_micros: 1_700_000_000_000_000,
@@ -126,6 +127,7 @@ fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {
         protocol_version: 5,
         uuids: &uuids,
         json: &[],
+        work: &work,
     };
     let plans = match &prepared.plan {
         Plan::Modification(plan) => vec![plan.clone()],

@@ -2,6 +2,7 @@
 
 pub(crate) mod backend;
 pub mod clock;
+pub(crate) mod compute;
 pub(crate) mod handle;
 pub(crate) mod random;
 pub(crate) mod task;

@@ -13,13 +13,30 @@ use super::conditional::{self, Statement};
 use super::{Stopwatch, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
+use crate::pace::Pace;
 use crate::{Error, Outcome, QueryOptions, RequestLimits, Result};
+
+/// The time limit of a batch of this kind.
+pub(super) fn watch(
+    coordinator: &Coordinator,
+    kind: BatchKind,
+    options: &QueryOptions<'_>,
+) -> Stopwatch {
+    let limits = coordinator.limits();
+    let (allowed, write_type) = match kind {
+        BatchKind::Logged => (limits.write_request_timeout, "BATCH"),
+        BatchKind::Unlogged => (limits.write_request_timeout, "UNLOGGED_BATCH"),
+        BatchKind::Counter => (limits.counter_write_request_timeout, "COUNTER"),
+    };
+    Stopwatch::start(allowed, options.consistency, write_type)
+}
 
 pub(super) async fn execute(
     coordinator: &Coordinator,
     kind: BatchKind,
     statements: Vec<Statement>,
     options: &QueryOptions<'_>,
+    watch: Stopwatch,
 ) -> Result<Outcome> {
     let consistency = options.consistency;
     if statements.iter().any(|(plan, _)| plan.has_conditions()) {
@@ -33,20 +50,14 @@ pub(super) async fn execute(
     for (plan, _) in &statements {
         consistency::check_replicas(consistency, &catalog, &plan.table.schema.keyspace)?;
     }
-    let limits = coordinator.limits();
-    let (allowed, write_type) = match kind {
-        BatchKind::Logged => (limits.write_request_timeout, "BATCH"),
-        BatchKind::Unlogged => (limits.write_request_timeout, "UNLOGGED_BATCH"),
-        BatchKind::Counter => (limits.counter_write_request_timeout, "COUNTER"),
-    };
-    let watch = Stopwatch::start(allowed, options.consistency, write_type);
     let mut parts = Parts::default();
+    let mut pace = Pace::new();
     for (plan, modification) in statements {
         if modification.is_nothing() {
             continue;
         }
         if plan.table.kind == TableKind::Virtual {
-            write::apply_to_virtual(coordinator, &modification).await?;
+            write::apply_to_virtual(coordinator, modification, &watch).await?;
             continue;
         }
         parts.tables.insert(plan.table.full_name());
@@ -55,13 +66,13 @@ pub(super) async fn execute(
         if modification.requires_read() {
             parts.reading.push(modification);
         } else {
-            parts.mutations.extend(write::mutations(&modification)?);
+            write::mutations(modification, &mut parts.mutations, &mut pace, &watch).await?;
         }
     }
     coordinator.shard().observe_batch(kind, parts.keys.len());
-    parts.check_size(kind, limits, &mut warnings)?;
+    parts.check_size(kind, coordinator.limits(), &mut warnings)?;
     let Parts { mutations, reading, .. } = parts;
-    write::execute(coordinator, reading).await.map_err(|error| watch.failed(error))?;
+    write::execute(coordinator, reading, &watch).await.map_err(|error| watch.failed(error))?;
     let applied = match kind {
         BatchKind::Logged => batchlog::apply(coordinator, mutations).await,
         BatchKind::Unlogged | BatchKind::Counter => write::apply(coordinator, mutations).await,

@@ -14,14 +14,15 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_cql::plan::Plan;
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, ModifyPlan};
+use halcyon_cql::plan::{Execution, Plan, Work};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::request::{BatchKind, Consistency};
 use halcyon_schema::catalog::{Catalog, TableKind};
 
 use crate::consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
+use crate::pace::{self, Pace};
 use crate::{Error, Outcome, QueryOptions, Result};
 
 pub(crate) use batchlog::Batchlog;
@@ -34,17 +35,22 @@ fn default_timestamp(
     options: &QueryOptions<'_>,
 ) -> i64 {
     let timestamps = coordinator.shard().timestamps();
-    options.timestamp.unwrap_or_else(|| timestamps.next(request.execution().now_micros))
+    options.timestamp.unwrap_or_else(|| timestamps.next(request.now_micros()))
 }
 
 /// Binds a statement; refuses an expiration time beyond the range of the SSTable format.
-fn bind(
+async fn bind(
     coordinator: &Coordinator,
-    plan: &ModifyPlan,
+    plan: &Arc<ModifyPlan>,
     timestamp: i64,
     request: &Request<'_>,
+    watch: &Stopwatch,
 ) -> Result<BoundModification> {
-    let bound = plan.bind(timestamp, &request.execution())?;
+    let work = Work::small();
+    let bind =
+        move |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| plan.bind(timestamp, execution);
+    let bound = pace::bind(plan, &request.execution(&work), watch.deadline(), bind).await?;
+    let bound = bound.ok_or_else(|| watch.too_late())?;
     bound.check_expiration(coordinator.shard().engine().latest_expiration())?;
     Ok(bound)
 }
@@ -72,8 +78,16 @@ impl Stopwatch {
         if now() - self.began <= self.allowed {
             return Ok(());
         }
+        Err(self.too_late())
+    }
+
+    fn deadline(&self) -> Instant {
+        self.began + self.allowed
+    }
+
+    fn too_late(&self) -> Error {
         let (consistency, write_type) = (self.consistency, self.write_type);
-        Err(Error::WriteTimeout { consistency, received: 0, required: 1, write_type })
+        Error::WriteTimeout { consistency, received: 0, required: 1, write_type }
     }
 }
 
@@ -88,7 +102,14 @@ pub(crate) async fn execute_modification(
         consistency::check_write(consistency, &plan.table)?;
     }
     let timestamp = default_timestamp(coordinator, request, options);
-    let bound = bind(coordinator, plan, timestamp, request)?;
+    let limits = coordinator.limits();
+    let watch = match plan.table.is_counter() {
+        true => {
+            Stopwatch::start(limits.counter_write_request_timeout, options.consistency, "COUNTER")
+        }
+        false => Stopwatch::start(limits.write_request_timeout, options.consistency, "SIMPLE"),
+    };
+    let bound = bind(coordinator, plan, timestamp, request, &watch).await?;
     if plan.has_conditions() {
         let statements = vec![(plan.clone(), bound)];
         return Box::pin(conditional::execute(coordinator, statements, false, options)).await;
@@ -97,7 +118,7 @@ pub(crate) async fn execute_modification(
         return Ok(Outcome::Void);
     }
     if plan.table.kind == TableKind::Virtual {
-        Box::pin(write::apply_to_virtual(coordinator, &bound)).await?;
+        Box::pin(write::apply_to_virtual(coordinator, bound, &watch)).await?;
         return Ok(Outcome::Void);
     }
     if !bound.reads.is_empty() {
@@ -106,14 +127,7 @@ pub(crate) async fn execute_modification(
     let keyspace = &plan.table.schema.keyspace;
     let check = |catalog: &Catalog| consistency::check_replicas(consistency, catalog, keyspace);
     coordinator.shard().engine().with_catalog(check)?;
-    let limits = coordinator.limits();
-    let watch = match plan.table.is_counter() {
-        true => {
-            Stopwatch::start(limits.counter_write_request_timeout, options.consistency, "COUNTER")
-        }
-        false => Stopwatch::start(limits.write_request_timeout, options.consistency, "SIMPLE"),
-    };
-    write::execute(coordinator, vec![bound]).await.map_err(|error| watch.failed(error))?;
+    write::execute(coordinator, vec![bound], &watch).await.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Void)
 }
@@ -125,14 +139,21 @@ pub(crate) async fn execute_batch(
     request: &Request<'_>,
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
-    let execution = request.execution();
-    let timestamp =
-        plan.bind_timestamp(default_timestamp(coordinator, request, options), &execution)?;
+    let timestamp = {
+        let (default, work) = (default_timestamp(coordinator, request, options), Work::small());
+        plan.bind_timestamp(default, &request.execution(&work))?
+    };
+    let watch = batch::watch(coordinator, plan.kind, options);
+    let mut pace = Pace::new();
     let mut statements = Vec::with_capacity(plan.statements.len());
     for statement in &plan.statements {
-        statements.push((statement.clone(), bind(coordinator, statement, timestamp, request)?));
+        if pace.step() && pace.pause().await > watch.deadline() {
+            return Err(watch.too_late());
+        }
+        let bound = bind(coordinator, statement, timestamp, request, &watch).await?;
+        statements.push((statement.clone(), bound));
     }
-    batch::execute(coordinator, plan.kind, statements, options).await
+    batch::execute(coordinator, plan.kind, statements, options, watch).await
 }
 
 /// A BATCH message: each statement with its own values.
@@ -155,10 +176,15 @@ pub(crate) async fn execute_batch_message(
     BatchPlan { kind, timestamp: None, statements: plans.clone() }.check()?;
     let Some((_, first)) = entries.first() else { return Ok(Outcome::Void) };
     let timestamp = default_timestamp(coordinator, first, options);
+    let watch = batch::watch(coordinator, kind, options);
+    let mut pace = Pace::new();
     let mut statements = Vec::with_capacity(plans.len());
     for (plan, (_, request)) in plans.into_iter().zip(entries) {
-        let bound = bind(coordinator, &plan, timestamp, request)?;
+        if pace.step() && pace.pause().await > watch.deadline() {
+            return Err(watch.too_late());
+        }
+        let bound = bind(coordinator, &plan, timestamp, request, &watch).await?;
         statements.push((plan, bound));
     }
-    batch::execute(coordinator, kind, statements, options).await
+    batch::execute(coordinator, kind, statements, options, watch).await
 }

@@ -3,14 +3,17 @@
 use std::rc::Rc;
 
 use futures_util::future::join_all;
+use halcyon_cql::plan::Work;
 use halcyon_cql::plan::modify::{BoundModification, BoundRows, CurrentPartition};
 use halcyon_engine::{Measure, Shard};
 use halcyon_io::clock::now;
 use halcyon_model::schema::ColumnKind;
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
+use super::Stopwatch;
 use super::current::{self, Wanted};
 use crate::coordinator::{Coordinator, on_shard};
+use crate::pace::{self, Pace};
 use crate::{Error, Result};
 
 /// Partitions of one statement that are read and written at once.
@@ -23,13 +26,14 @@ const NO_COUNTER: [u8; 16] = [0; 16];
 pub(super) async fn execute(
     coordinator: &Coordinator,
     modifications: Vec<BoundModification>,
+    watch: &Stopwatch,
 ) -> Result<()> {
-    let mut ready = Vec::new();
+    let (mut ready, mut pace) = (Vec::new(), Pace::new());
     for modification in modifications {
         if modification.requires_read() {
             Box::pin(read_and_write(coordinator, modification)).await?;
         } else {
-            ready.extend(mutations(&modification)?);
+            mutations(modification, &mut ready, &mut pace, watch).await?;
         }
     }
     apply(coordinator, ready).await
@@ -38,20 +42,52 @@ pub(super) async fn execute(
 /// A write to a virtual table is a command to the node; nothing is stored.
 pub(super) async fn apply_to_virtual(
     coordinator: &Coordinator,
-    modification: &BoundModification,
+    modification: BoundModification,
+    watch: &Stopwatch,
 ) -> Result<()> {
-    for mutation in mutations(modification)? {
-        coordinator.virtual_tables().apply(&modification.table, mutation).await?;
+    let (table, mut made) = (modification.table.clone(), Vec::new());
+    mutations(modification, &mut made, &mut Pace::new(), watch).await?;
+    for mutation in made {
+        coordinator.virtual_tables().apply(&table, mutation).await?;
     }
     Ok(())
 }
 
-/// The mutations of a modification that needs no stored row.
-pub(super) fn mutations(modification: &BoundModification) -> Result<Vec<Mutation>> {
-    let nothing = CurrentPartition::default();
-    let mutation = |key| Ok(modification.mutation(key, &nothing, NO_COUNTER)?);
-    modification.keys.iter().map(mutation).collect()
+/// Adds the mutations of a modification that needs no stored row.
+pub(super) async fn mutations(
+    modification: BoundModification,
+    to: &mut Vec<Mutation>,
+    pace: &mut Pace,
+    watch: &Stopwatch,
+) -> Result<()> {
+    let of_key = |modification: &BoundModification, key: &PartitionKey| {
+        modification.mutation(key, &CurrentPartition::default(), NO_COUNTER)
+    };
+    if modification.is_large() {
+        let job = move |work: &Work<'_>| {
+            let mut made = Vec::with_capacity(modification.keys.len());
+            for key in &modification.keys {
+                work.spend(LARGE_MUTATION)?;
+                made.push(of_key(&modification, key)?);
+            }
+            Ok(made)
+        };
+        let made = Box::pin(pace::until(watch.deadline(), job)).await?;
+        to.extend(made.ok_or_else(|| watch.too_late())?);
+        return Ok(());
+    }
+    for key in &modification.keys {
+        if pace.step() {
+            pace.pause().await;
+            watch.check()?;
+        }
+        to.push(of_key(&modification, key)?);
+    }
+    Ok(())
 }
+
+/// What the mutation of a large modification costs at least, in units of work.
+const LARGE_MUTATION: u64 = 500_000;
 
 /// Applies mutations, those of one shard together; what that took is counted for each of their tables, mutation by mutation.
 pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -> Result<()> {

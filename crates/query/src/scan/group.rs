@@ -1,5 +1,7 @@
 //! One group of a GROUP BY, or the only group of an aggregate, while its rows are read.
 
+use std::borrow::Cow;
+
 use halcyon_cql::plan::functions::Accumulator;
 use halcyon_cql::plan::select::SelectPlan;
 use halcyon_cql::plan::selection::{AggregateCall, Evaluation, RowValues, Selector};
@@ -24,6 +26,18 @@ pub(super) fn values(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<Optio
     grouping.by.iter().map(value).collect()
 }
 
+/// The arguments of the aggregates on a row.
+pub(super) fn arguments<'a>(
+    plan: &'a SelectPlan,
+    on: &Evaluation<'a>,
+) -> halcyon_syntax::Result<Vec<Option<Cow<'a, [u8]>>>> {
+    let argument = |call: &'a AggregateCall| match call.arguments.first() {
+        None => Ok(None),
+        Some(selector) => selector.evaluate(on),
+    };
+    plan.selection.aggregates.iter().map(argument).collect()
+}
+
 impl Group {
     pub(super) fn new(plan: &SelectPlan, by: Vec<Option<Vec<u8>>>, first: RowValues) -> Group {
         let accumulators = accumulators(&plan.selection.aggregates).collect();
@@ -40,13 +54,13 @@ impl Group {
         })
     }
 
-    pub(super) fn add(&mut self, plan: &SelectPlan, on: &Evaluation<'_>) -> Result<()> {
-        for (call, accumulator) in plan.selection.aggregates.iter().zip(&mut self.accumulators) {
-            let argument = match call.arguments.first() {
-                None => None,
-                Some(selector) => selector.evaluate(on)?,
-            };
-            accumulator.add(argument.as_deref())?;
+    /// Adds the arguments of the aggregates on one row.
+    pub(super) fn add<'v>(
+        &mut self,
+        arguments: impl Iterator<Item = Option<&'v [u8]>>,
+    ) -> Result<()> {
+        for (argument, accumulator) in arguments.zip(&mut self.accumulators) {
+            accumulator.add(argument)?;
         }
         Ok(())
     }

@@ -8,29 +8,31 @@
 //! 2. It stops in the middle of a stream as soon as the page is full; `last` is then the row after which the next page continues.
 //! 3. A group is put into the page when the first row of the next group is read, so a page always ends between groups.
 //! 4. Memory: one row, one group, one page. Only a sorted result (ORDER BY over several keys) is kept whole.
-//! 5. A long scan yields its thread (`pace.rs`), and fails at its deadline or at too many tombstones (`tombstones.rs`).
+//! 5. A long scan yields its thread (`crate::pace`), and fails at its deadline or at too many tombstones (`tombstones.rs`).
 
 mod group;
-mod pace;
 mod page;
 mod tombstones;
 
-use halcyon_cql::plan::Execution;
+use halcyon_cql::plan::{Execution, Work};
+use std::borrow::Cow;
+
 use halcyon_cql::plan::restrictions::{BoundFilter, BoundKeys};
 use halcyon_cql::plan::select::BoundSelect;
 use halcyon_cql::plan::selection::{Evaluation, RowValues};
-use halcyon_io::clock::Instant;
+use halcyon_io::clock::{Instant, now};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::request::Consistency;
 use halcyon_model::token::split_key;
 use halcyon_model::uuid;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
+use halcyon_syntax::Error as CqlError;
 
 use self::group::Group;
-use self::pace::Pace;
 use self::page::Page;
 use self::tombstones::TombstoneGuard;
 use crate::live_rows::{LiveRows, Targets};
+use crate::pace::{self, Pace};
 use crate::{Error, Failure, Held, Result};
 
 /// Unwanted fragments of a partition that are read before the scan asks for the next partition instead: a seek costs more than a few
@@ -57,12 +59,13 @@ pub(crate) struct ScanContext {
 }
 
 impl ScanContext {
-    /// Values for the selectors of `select`: of a row, or of a group's first row and its aggregates.
+    /// Values for the selectors: of a row, or of a group's first row and its aggregates.
     fn evaluation<'a>(
         &'a self,
-        select: &'a BoundSelect,
+        terms: &'a [Option<Vec<u8>>],
         row: &'a RowValues,
         aggregates: &'a [Option<Vec<u8>>],
+        work: &'a Work<'a>,
     ) -> Evaluation<'a> {
         let execution = Execution {
             values: &[],
@@ -71,8 +74,14 @@ impl ScanContext {
             protocol_version: self.protocol_version,
             uuids: &self.uuids,
             json: &[],
+            work,
         };
-        Evaluation { row, terms: &select.terms, aggregates, execution }
+        Evaluation { row, terms, aggregates, execution }
+    }
+
+    /// For an evaluation on another thread.
+    fn fork(&self) -> ScanContext {
+        ScanContext { uuids: self.uuids.fork(), ..*self }
     }
 }
 
@@ -99,6 +108,19 @@ pub(crate) struct Scan {
     skipped: u32,
     tombstones: TombstoneGuard,
     group: Option<Group>,
+    pace: Pace,
+    /// What the expressions of rows may compute before the next pause.
+    work: Work<'static>,
+    unfinished: Option<Unfinished>,
+}
+
+/// What of the row was too much work to be computed here.
+#[derive(Debug, Clone, Copy)]
+enum Unfinished {
+    /// The selectors.
+    Row,
+    /// The arguments of aggregates.
+    Arguments,
 }
 
 impl Scan {
@@ -132,6 +154,9 @@ impl Scan {
                 limits.tombstone_failure_threshold,
             ),
             group: None,
+            pace: Pace::new(),
+            work: Work::small(),
+            unfinished: None,
             context,
             select,
         }
@@ -156,11 +181,8 @@ impl Scan {
         S: FragmentStream,
         Error: From<S::Error>,
     {
-        let mut pace = Pace::new();
         while !self.page.full && stream.advance().await? {
-            if pace.step() && pace.pause().await > self.context.limits.deadline {
-                return Err(self.too_late());
-            }
+            self.breathe().await?;
             match stream.fragment() {
                 Fragment::Start(start) => self.start(&start),
                 Fragment::Static(row) => self.static_row(&row)?,
@@ -171,11 +193,13 @@ impl Scan {
             if self.tombstones.fails(self.live.counts) {
                 return Err(self.too_many_tombstones());
             }
+            self.finish_row().await?;
             if self.skipping {
                 self.skipped += 1;
                 if self.skipped > FRAGMENTS_BEFORE_SEEK {
                     self.skipped = 0;
                     self.end()?;
+                    self.finish_row().await?;
                     return Ok(Some(PartitionKey::of(&self.key)));
                 }
             }
@@ -183,13 +207,55 @@ impl Scan {
         Ok(None)
     }
 
-    fn too_late(&self) -> Error {
-        Error::ReadTimeout {
-            consistency: self.context.consistency,
-            received: 0,
-            required: 1,
-            data_present: false,
+    /// Counts a step; lets other requests run from time to time, and fails at the deadline.
+    pub(crate) async fn breathe(&mut self) -> Result<()> {
+        if self.pace.step() || self.work.is_low() {
+            if self.pace.pause().await > self.context.limits.deadline {
+                return Err(self.too_late());
+            }
+            self.work.renew();
         }
+        Ok(())
+    }
+
+    /// Computes what was not computed here.
+    async fn finish_row(&mut self) -> Result<()> {
+        match self.unfinished.take() {
+            None => Ok(()),
+            Some(unfinished) => Box::pin(self.compute(unfinished)).await,
+        }
+    }
+
+    async fn compute(&mut self, unfinished: Unfinished) -> Result<()> {
+        let deadline = self.context.limits.deadline;
+        let (plan, terms) = (self.select.plan.clone(), self.select.terms.clone());
+        let (row, context) = (self.row.clone(), self.context.fork());
+        match unfinished {
+            Unfinished::Row => {
+                let job = move |work: &Work<'_>| {
+                    page::encoded(&plan, &context.evaluation(&terms, &row, &[], work))
+                };
+                let encoded = pace::until(deadline, job).await?;
+                let encoded = encoded.ok_or_else(|| self.too_late())?;
+                self.page.take(&self.select.plan, &self.row, &encoded)
+            }
+            Unfinished::Arguments => {
+                let job = move |work: &Work<'_>| {
+                    let on = context.evaluation(&terms, &row, &[], work);
+                    let arguments = group::arguments(&plan, &on)?.into_iter();
+                    let own = |argument: Option<Cow<'_, [u8]>>| argument.map(Cow::into_owned);
+                    Ok(arguments.map(own).collect::<Vec<_>>())
+                };
+                let arguments = pace::until(deadline, job).await?;
+                let arguments = arguments.ok_or_else(|| self.too_late())?;
+                let arguments = arguments.iter().map(Option::as_deref);
+                self.group.as_mut().map_or(Ok(()), |group| group.add(arguments))
+            }
+        }
+    }
+
+    fn too_late(&self) -> Error {
+        too_late(self.context.consistency)
     }
 
     fn too_many_tombstones(&self) -> Error {
@@ -302,8 +368,10 @@ impl Scan {
         if self.select.plan.is_aggregate() {
             return self.add_to_group(clustering);
         }
-        let on = self.context.evaluation(&self.select, &self.row, &[]);
-        self.page.put(&self.select.plan, &on)?;
+        let on = self.context.evaluation(&self.select.terms, &self.row, &[], &self.work);
+        if !self.page.put(&self.select.plan, &on)? {
+            self.unfinished = Some(Unfinished::Row);
+        }
         self.page.last.get_or_insert_default().set(&self.key, clustering);
         Ok(())
     }
@@ -311,7 +379,7 @@ impl Scan {
     /// Adds the row to the open group, or closes that group and begins another.
     fn add_to_group(&mut self, clustering: Option<&[u8]>) -> Result<()> {
         let plan = self.select.plan.clone();
-        let on = self.context.evaluation(&self.select, &self.row, &[]);
+        let on = self.context.evaluation(&self.select.terms, &self.row, &[], &self.work);
         let by = group::values(&plan, &on)?;
         if self.group.as_ref().is_some_and(|group| !group.contains(&plan, &by)) {
             self.close_group()?;
@@ -320,23 +388,42 @@ impl Scan {
                 return Ok(());
             }
         }
-        let on = self.context.evaluation(&self.select, &self.row, &[]);
+        let on = self.context.evaluation(&self.select.terms, &self.row, &[], &self.work);
+        let arguments = group::arguments(&plan, &on);
         let group = self.group.get_or_insert_with(|| Group::new(&plan, by, self.row.clone()));
         group.last.set(&self.key, clustering);
-        group.add(&plan, &on)
+        match arguments {
+            Ok(arguments) => group.add(arguments.iter().map(Option::as_deref)),
+            Err(CqlError::Exhausted) => {
+                self.unfinished = Some(Unfinished::Arguments);
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts the row of a group's results. Its expressions have the time that is left.
+    fn put_results(&mut self, first: &RowValues, results: &[Option<Vec<u8>>]) -> Result<()> {
+        let deadline = self.context.limits.deadline;
+        let in_time = || now() <= deadline;
+        let work = Work::while_there_is_time(&in_time);
+        let on = self.context.evaluation(&self.select.terms, first, results, &work);
+        match self.page.put(&self.select.plan, &on)? {
+            true => Ok(()),
+            false => Err(self.too_late()),
+        }
     }
 
     fn close_group(&mut self) -> Result<()> {
         let Some(group) = self.group.take() else { return Ok(()) };
         let results = group.results()?;
-        let on = self.context.evaluation(&self.select, &group.first, &results);
-        self.page.put(&self.select.plan, &on)?;
+        self.put_results(&group.first, &results)?;
         self.page.last = Some(group.last);
         Ok(())
     }
 
     /// Ends the result: puts the open group into the page and sorts the rows.
-    pub(crate) fn finish(&mut self) -> Result<()> {
+    pub(crate) async fn finish(&mut self) -> Result<()> {
         let plan = self.select.plan.clone();
         if !self.page.full {
             let is_whole = plan.grouping.is_none() && plan.selection.is_aggregate();
@@ -346,13 +433,19 @@ impl Scan {
                 // The aggregate of no rows is one row.
                 let results = group::empty_results(&plan.selection.aggregates)?;
                 let row = RowValues::new(plan.selection.fetch.len());
-                let on = self.context.evaluation(&self.select, &row, &results);
-                self.page.put(&plan, &on)?;
+                self.put_results(&row, &results)?;
             }
         }
         if !plan.sort.is_empty() {
-            self.page.sort(&plan, self.select.limits.rows);
+            let deadline = self.context.limits.deadline;
+            let sorted = Box::pin(self.page.sort(plan, self.select.limits.rows, deadline)).await?;
+            return sorted.ok_or_else(|| self.too_late());
         }
         Ok(())
     }
+}
+
+/// The error of a read that takes too long.
+pub(crate) fn too_late(consistency: Consistency) -> Error {
+    Error::ReadTimeout { consistency, received: 0, required: 1, data_present: false }
 }

@@ -1,19 +1,31 @@
 //! The page that a scan fills: rows encoded for the wire, sorted if the statement says so, and the row after which the next page continues.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use halcyon_cql::plan::functions::has_large_number;
 use halcyon_cql::plan::select::{BoundSelect, NO_LIMIT, SelectPlan};
-use halcyon_cql::plan::selection::Evaluation;
+use halcyon_cql::plan::selection::{Evaluation, RowValues};
+use halcyon_io::clock::Instant;
 use halcyon_model::bytes::Put;
 use halcyon_model::value::{quote_json, to_json_string};
+use halcyon_syntax::Error as CqlError;
 
-use crate::{Held, Result, SMALL};
+use crate::{Held, Result, SMALL, pace};
 
 /// How often an answer's rows are in memory: here, in the encoder, and compressed or cut into frames.
 const COPIES: u64 = 3;
 
 /// The first allocation: most answers fit.
 const INITIAL_BYTES: usize = 512;
+
+/// Rows, and their bytes, that are sorted where they were read.
+const SORTED_AT_ONCE: usize = 500;
+const COPIED_AT_ONCE: u64 = 256 << 10;
+
+/// What a selector and a byte of a value in JSON cost, in units of work.
+const SELECTOR: u64 = 20;
+const JSON_BYTE: u64 = 40;
 
 /// The row after which the next page continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,15 +90,38 @@ impl Page {
         }
     }
 
-    /// Evaluates the selectors on a row or on a group's results, and appends the row.
-    pub(super) fn put(&mut self, plan: &SelectPlan, on: &Evaluation<'_>) -> Result<()> {
+    /// Evaluates the selectors on a row or on a group's results, and appends the row; false if that is more work than it may do.
+    pub(super) fn put(&mut self, plan: &SelectPlan, on: &Evaluation<'_>) -> Result<bool> {
         let start = self.content.len();
-        encode(plan, on, &mut self.content)?;
+        match encode(plan, on, &mut self.content) {
+            Ok(()) => self.appended(plan, on.row, start).map(|()| true),
+            Err(CqlError::Exhausted) => {
+                self.content.truncate(start);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Appends a row that was encoded elsewhere.
+    pub(super) fn take(
+        &mut self,
+        plan: &SelectPlan,
+        row: &RowValues,
+        encoded: &[u8],
+    ) -> Result<()> {
+        let start = self.content.len();
+        self.content.extend_from_slice(encoded);
+        self.appended(plan, row, start)
+    }
+
+    /// The row from `start` on was appended.
+    fn appended(&mut self, plan: &SelectPlan, row: &RowValues, start: usize) -> Result<()> {
         if plan.sort.is_empty() {
             self.count += 1;
         } else {
             let bytes = self.content.split_off(start);
-            let value = |(fetch, _, _): &(usize, _, _)| on.row.value(*fetch).map(<[u8]>::to_vec);
+            let value = |(fetch, _, _): &(usize, _, _)| row.value(*fetch).map(<[u8]>::to_vec);
             let by: Vec<_> = plan.sort.iter().map(value).collect();
             let keys: usize = by.iter().flatten().map(|key| size_of::<Vec<u8>>() + key.len()).sum();
             self.sorted_bytes += (size_of::<Sortable>() + keys + bytes.capacity()) as u64;
@@ -116,28 +151,55 @@ impl Page {
         counted
     }
 
-    /// Orders all rows of a sorted result, of which at most `limit` stay.
-    pub(super) fn sort(&mut self, plan: &SelectPlan, limit: u32) {
-        let mut sorted = std::mem::take(&mut self.sorted);
-        sorted.sort_by(|(a, _), (b, _)| {
-            let pairs = plan.sort.iter().zip(a.iter().zip(b));
-            pairs.fold(Ordering::Equal, |order, ((_, cql_type, reversed), (a, b))| {
-                order.then_with(|| {
-                    let order = match (a, b) {
-                        (Some(a), Some(b)) => cql_type.compare(a, b),
-                        (a, b) => a.is_some().cmp(&b.is_some()),
-                    };
-                    if *reversed { order.reverse() } else { order }
-                })
-            })
-        });
-        sorted.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        self.count = u32::try_from(sorted.len()).unwrap_or(u32::MAX);
-        self.content = sorted.into_iter().flat_map(|(_, bytes)| bytes).collect();
+    /// Orders all rows of a sorted result, of which at most `limit` stay; `None` if the deadline came first.
+    pub(super) async fn sort(
+        &mut self,
+        plan: Arc<SelectPlan>,
+        limit: u32,
+        deadline: Instant,
+    ) -> Result<Option<()>> {
+        let rows = std::mem::take(&mut self.sorted);
+        let ordered = if rows.len() <= SORTED_AT_ONCE && self.sorted_bytes <= COPIED_AT_ONCE {
+            in_order(&plan, rows, limit)
+        } else {
+            let ordered = pace::until(deadline, move |_| Ok(in_order(&plan, rows, limit))).await?;
+            let Some(ordered) = ordered else { return Ok(None) };
+            ordered
+        };
+        (self.count, self.content) = ordered;
+        Ok(Some(()))
     }
 }
 
-fn encode(plan: &SelectPlan, on: &Evaluation<'_>, out: &mut Vec<u8>) -> Result<()> {
+/// The number of rows, and all of them as they are sent.
+fn in_order(plan: &SelectPlan, mut rows: Vec<Sortable>, limit: u32) -> (u32, Vec<u8>) {
+    rows.sort_by(|(a, _), (b, _)| {
+        let pairs = plan.sort.iter().zip(a.iter().zip(b));
+        pairs.fold(Ordering::Equal, |order, ((_, cql_type, reversed), (a, b))| {
+            order.then_with(|| {
+                let order = match (a, b) {
+                    (Some(a), Some(b)) => cql_type.compare(a, b),
+                    (a, b) => a.is_some().cmp(&b.is_some()),
+                };
+                if *reversed { order.reverse() } else { order }
+            })
+        })
+    });
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+    (count, rows.into_iter().flat_map(|(_, bytes)| bytes).collect())
+}
+
+/// A row as it is sent.
+pub(super) fn encoded(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<u8>, CqlError> {
+    let mut out = Vec::new();
+    encode(plan, on, &mut out)?;
+    Ok(out)
+}
+
+fn encode(plan: &SelectPlan, on: &Evaluation<'_>, out: &mut Vec<u8>) -> Result<(), CqlError> {
+    let work = on.execution.work;
+    work.spend_on(plan.selection.selectors.len(), SELECTOR)?;
     let Some(names) = &plan.json else {
         for selector in &plan.selection.selectors {
             match selector.evaluate(on)? {
@@ -156,7 +218,15 @@ fn encode(plan: &SelectPlan, on: &Evaluation<'_>, out: &mut Vec<u8>) -> Result<(
         text.push_str(&format!("\"{}\": ", quote_json(&name)));
         match selector.evaluate(on)? {
             None => text.push_str("null"),
-            Some(value) => text.push_str(&to_json_string(cql_type, &value)),
+            Some(value) if has_large_number(cql_type, &value) => {
+                return Err(CqlError::InvalidRequest(format!(
+                    "The number in {name} is too large to be shown as JSON"
+                )));
+            }
+            Some(value) => {
+                work.spend_on(value.len(), JSON_BYTE)?;
+                text.push_str(&to_json_string(cql_type, &value));
+            }
         }
     }
     text.push('}');

@@ -20,7 +20,7 @@ use crate::scan::Scan;
 use crate::{Error, Result};
 
 /// Partitions that are open at the same time.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 
 pub(super) async fn read_keys(
     coordinator: &Coordinator,
@@ -40,6 +40,7 @@ pub(super) async fn read_keys(
     while !scan.page.full
         && let Some(key) = keys.next()
     {
+        scan.breathe().await?;
         let run = if runs { run(coordinator, &scan, &key, &mut keys) } else { Vec::new() };
         scan = if run.is_empty() {
             let slices = scan.select.slices.clone();

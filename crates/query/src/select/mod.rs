@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use halcyon_cql::plan::restrictions::{BoundKeys, TokenBounds};
 use halcyon_cql::plan::select::SelectPlan;
+use halcyon_cql::plan::{Execution, Work};
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
@@ -24,8 +25,9 @@ use crate::consistency;
 use crate::coordinator::{Coordinator, Request};
 use crate::live_rows::ReadCounts;
 use crate::mutations::MutationStream;
+use crate::pace;
 use crate::paging::PagingState;
-use crate::scan::{ReadLimits, Scan};
+use crate::scan::{self, ReadLimits, Scan};
 use crate::{Error, Held, Outcome, QueryOptions, Result, Rows};
 
 pub(crate) async fn execute_select(
@@ -42,7 +44,11 @@ pub(crate) async fn execute_select(
         Some(bytes) => Some(PagingState::decode(bytes, layout)?),
         None => None,
     };
-    let select = plan.bind(&request.execution())?;
+    let limits = coordinator.limits();
+    let bind = |plan: &Arc<SelectPlan>, execution: &Execution<'_>| plan.bind(execution);
+    let within = began + plan.timeout.unwrap_or(limits.read_request_timeout);
+    let select = pace::bind(plan, &request.execution(&Work::small()), within, bind).await?;
+    let select = select.ok_or_else(|| scan::too_late(consistency))?;
     let whole = plan.selection.is_aggregate() && plan.grouping.is_none();
     let page_rows = match options.page_size.and_then(|size| u32::try_from(size).ok()) {
         Some(size) if size > 0 && !whole => size,
@@ -66,7 +72,6 @@ pub(crate) async fn execute_select(
         };
         coordinator.shard().engine().with_catalog(check)?;
     }
-    let limits = coordinator.limits();
     let allowed = plan.timeout.unwrap_or(match partitions {
         Some(_) => limits.read_request_timeout,
         None => limits.range_request_timeout,
@@ -83,12 +88,14 @@ pub(crate) async fn execute_select(
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);
     }
-    let turn = coordinator.reads().turn().await;
+    let is_short = partitions.is_some_and(|partitions| partitions <= keys::AT_ONCE);
+    let turns = if is_short { coordinator.reads() } else { coordinator.scans() };
+    let turn = turns.turn().await;
     let read = read(coordinator, scan, state).await;
     drop(turn);
     let mut scan = read.map_err(|error| error.of_read(options.consistency, &plan.table))?;
     observe(coordinator, &scan, began);
-    scan.finish()?;
+    scan.finish().await?;
     let partial = coordinator.shard().read_warning(plan.table.id);
     let mut rows = rows(scan, plan, page_rows, whole);
     rows.warnings.extend(partial);

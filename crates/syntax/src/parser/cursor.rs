@@ -29,6 +29,8 @@ pub(super) struct Cursor<'a> {
     depth: usize,
     /// Height of the tallest tree that the current level has parsed so far.
     height: usize,
+    /// Attempts that are under way. Nobody sees the errors of what is tried, and making one takes time in proportion to the text.
+    attempts: usize,
     /// Scripts may contain the syntax of newer versions of Cassandra.
     pub(super) is_script: bool,
 }
@@ -56,6 +58,7 @@ impl<'a> Cursor<'a> {
             markers: 0,
             depth: 0,
             height: 0,
+            attempts: 0,
             is_script: false,
         }
     }
@@ -100,7 +103,10 @@ impl<'a> Cursor<'a> {
     /// Tries a rule; steps back if it does not fit.
     pub(super) fn attempt<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Option<T> {
         let mark = self.mark();
-        match rule(self) {
+        self.attempts += 1;
+        let found = rule(self);
+        self.attempts -= 1;
+        match found {
             Ok(found) => Some(found),
             Err(_) => {
                 self.reset(mark);
@@ -209,7 +215,11 @@ impl<'a> Cursor<'a> {
 
     /// The error that only one thing could have stood here.
     pub(super) fn mismatched(&self, expected: &str) -> Error {
-        diagnosis::mismatched(self.text, self.tokens, &self.sight(0), expected)
+        let sight = self.sight(0);
+        if self.attempts > 0 {
+            return self.refused("");
+        }
+        diagnosis::mismatched(self.text, self.tokens, &sight, expected)
     }
 
     /// The error that nothing known begins like this.
@@ -219,7 +229,11 @@ impl<'a> Cursor<'a> {
 
     /// The error that the token at this distance does not fit.
     pub(super) fn no_viable_ahead(&self, ahead: usize) -> Error {
-        diagnosis::no_viable(self.text, self.tokens, &self.sight(ahead))
+        let sight = self.sight(ahead);
+        if self.attempts > 0 {
+            return self.refused("");
+        }
+        diagnosis::no_viable(self.text, self.tokens, &sight)
     }
 
     /// An error whose message in Cassandra has no position.

@@ -64,6 +64,10 @@ pub(super) fn result_type(left: &CqlType, right: &CqlType) -> Option<CqlType> {
 }
 
 impl Math {
+    pub(super) fn is_power(self) -> bool {
+        matches!(self, Math::Exp | Math::Log | Math::Log10)
+    }
+
     pub(super) fn call(
         self,
         function: &Function,

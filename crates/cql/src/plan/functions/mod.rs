@@ -11,11 +11,13 @@ mod accumulate;
 mod aggregate;
 mod calendar;
 mod collections;
+mod cost;
 mod inferred;
 mod masking;
 mod matching;
 mod math;
 mod natives;
+mod operator_name;
 mod powers;
 mod resolve;
 mod time;
@@ -25,18 +27,22 @@ use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 
 use crate::plan::execution::Execution;
+use crate::plan::value::number::MAX_NUMBER;
 use halcyon_schema::catalog::{Catalog, Table};
-use halcyon_syntax::Result;
+use halcyon_syntax::{Error, Result};
 
 pub use accumulate::Accumulator;
 pub use aggregate::Aggregate;
 pub use collections::Collections;
+use cost::Cost;
+pub use cost::has_large_number;
 pub use masking::Mask;
 pub use matching::{Argument, Match, assignable};
 pub use math::Math;
 pub use natives::Scalar;
 pub(crate) use natives::count_rows;
-pub use resolve::{operator_name, resolve};
+pub use operator_name::operator_name;
+pub use resolve::resolve;
 pub use time::Time;
 pub use vectors::Similarity;
 
@@ -87,12 +93,36 @@ impl Function {
         })
     }
 
+    fn cost(&self) -> Cost {
+        let is_any_size = matches!(self.returns.base(), CqlType::Varint | CqlType::Decimal);
+        match &self.body {
+            Body::Scalar(Scalar::Math(math)) if is_any_size && math.is_power() => Cost::Power,
+            Body::Scalar(Scalar::Math(_)) if is_any_size => Cost::Sum,
+            Body::Scalar(Scalar::Math(_) | Scalar::Convert | Scalar::ToText) => Cost::Digits,
+            Body::Scalar(Scalar::ToJson | Scalar::FromJson) => Cost::Json,
+            _ => Cost::Bytes,
+        }
+    }
+
+    fn too_large(&self) -> Error {
+        Error::FunctionFailure {
+            function: self.full_name(),
+            arguments: self.arguments.iter().map(CqlType::cql_name).collect(),
+            message: format!(
+                "execution of '{}' failed: a number of more than {MAX_NUMBER} bytes",
+                self.signature()
+            ),
+        }
+    }
+
     /// The result for serialized arguments; `None` is null. An aggregate gives null.
     pub fn call(
         &self,
         arguments: &[Option<&[u8]>],
         execution: &Execution<'_>,
     ) -> Result<Option<Vec<u8>>> {
+        let cost = cost::of_call(self.cost(), &self.arguments, arguments);
+        execution.work.spend(cost.ok_or_else(|| self.too_large())?)?;
         match &self.body {
             Body::Scalar(scalar) => scalar.call(self, arguments, execution),
             Body::Aggregate(_) => Ok(None),

@@ -1,5 +1,8 @@
 //! The native functions: names, overloads, and what runs them.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use halcyon_model::CqlType;
 use halcyon_model::hex;
 use halcyon_model::token::{join_key, murmur3_token};
@@ -11,6 +14,7 @@ use super::inferred::{Shape, inferred, wrong_number};
 use super::masking::{self, Mask};
 use super::matching::Argument;
 use super::math::{self, Math};
+use super::operator_name::operator_name;
 use super::time::Time;
 use super::vectors::{self, Similarity};
 use super::{Body, Function, Scope, cast_name};
@@ -167,8 +171,30 @@ const NATIVE_TYPES: [CqlType; 19] = [
     CqlType::Varint,
 ];
 
-/// All overloads of a name that could be meant.
+/// All overloads of a name that could be meant. Operators, of which a statement can have many, are made once.
 pub(super) fn candidates(
+    name: &str,
+    arguments: &[&dyn Argument],
+    scope: &Scope<'_>,
+    receiver: Option<&CqlType>,
+) -> Result<Cow<'static, [Function]>> {
+    static OPERATIONS: LazyLock<[Vec<Function>; 5]> = LazyLock::new(|| OPERATORS.map(operations));
+    let of = |operator: &ArithmeticOperator| operator_name(Some(*operator)) == name;
+    if let Some(found) = OPERATORS.iter().position(of) {
+        return Ok(OPERATIONS.get(found).map(Vec::as_slice).unwrap_or_default().into());
+    }
+    named(name, arguments, scope, receiver).map(Cow::Owned)
+}
+
+const OPERATORS: [ArithmeticOperator; 5] = [
+    ArithmeticOperator::Add,
+    ArithmeticOperator::Subtract,
+    ArithmeticOperator::Multiply,
+    ArithmeticOperator::Divide,
+    ArithmeticOperator::Modulo,
+];
+
+fn named(
     name: &str,
     arguments: &[&dyn Argument],
     scope: &Scope<'_>,
@@ -332,21 +358,14 @@ fn math_functions(name: &str) -> Vec<Function> {
         "log10" => Math::Log10,
         "round" => Math::Round,
         "_negate" => Math::Negate,
-        _ => return operations(name),
+        _ => return Vec::new(),
     };
     let of = |number: CqlType| native(name, vec![number.clone()], number, Scalar::Math(math));
     NUMBERS.into_iter().map(of).collect()
 }
 
-fn operations(name: &str) -> Vec<Function> {
-    let operator = match name {
-        "_add" => ArithmeticOperator::Add,
-        "_substract" => ArithmeticOperator::Subtract,
-        "_multiply" => ArithmeticOperator::Multiply,
-        "_divide" => ArithmeticOperator::Divide,
-        "_modulo" => ArithmeticOperator::Modulo,
-        _ => return Vec::new(),
-    };
+fn operations(operator: ArithmeticOperator) -> Vec<Function> {
+    let name = operator_name(Some(operator));
     let scalar = Scalar::Math(Math::Operator(operator));
     let of = |left: &CqlType, right: &CqlType, returns: CqlType| {
         native(name, vec![left.clone(), right.clone()], returns, scalar.clone())

@@ -3,21 +3,10 @@
 use halcyon_model::CqlType;
 
 use super::matching::{Argument, Match, assignable};
+use super::operator_name::operator_name;
 use super::{Function, Scope, natives};
-use halcyon_syntax::ast::{ArithmeticOperator, QualifiedName};
+use halcyon_syntax::ast::QualifiedName;
 use halcyon_syntax::{Error, Result};
-
-/// The function behind an operator; `None` is negation.
-pub fn operator_name(operator: Option<ArithmeticOperator>) -> &'static str {
-    match operator {
-        Some(ArithmeticOperator::Add) => "_add",
-        Some(ArithmeticOperator::Subtract) => "_substract",
-        Some(ArithmeticOperator::Multiply) => "_multiply",
-        Some(ArithmeticOperator::Divide) => "_divide",
-        Some(ArithmeticOperator::Modulo) => "_modulo",
-        None => "_negate",
-    }
-}
 
 fn symbol(name: &str) -> Option<char> {
     Some(match name {
@@ -41,7 +30,7 @@ pub fn resolve(
         return Ok(None);
     }
     let candidates = natives::candidates(&name.name, arguments, scope, receiver)?;
-    match candidates.as_slice() {
+    match &*candidates {
         [] => Ok(None),
         [only] => {
             check_arguments(only, arguments)?;

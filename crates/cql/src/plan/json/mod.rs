@@ -7,13 +7,18 @@
 mod parse;
 mod value;
 
+use std::collections::{HashMap, HashSet};
+
 use halcyon_model::CqlType;
 use halcyon_model::request::{ColumnSpec, Value};
 
-use crate::plan::execution::{Execution, Given};
+use crate::plan::execution::{Execution, Given, Work};
 use halcyon_syntax::{Error, Result};
 use parse::{Json, Malformed};
 use value::{Fault, named_as_columns};
+
+/// What a byte of a text costs, in units of work.
+const BYTE: u64 = 20;
 
 /// Where the JSON of an INSERT comes from.
 #[derive(Debug, Clone)]
@@ -37,7 +42,7 @@ impl JsonMarker {
                 .map_err(Error::InvalidRequest)
                 .map(|()| Vec::new());
         };
-        values(text, &self.columns)
+        values(text, &self.columns, execution.work)
     }
 }
 
@@ -53,19 +58,18 @@ fn undecodable(malformed: &Malformed, text: &str) -> Error {
 }
 
 /// The values of columns in a JSON object (`Json.parseJson`).
-pub(crate) fn values(text: &str, columns: &[ColumnSpec]) -> Result<Vec<Given>> {
+pub(crate) fn values(text: &str, columns: &[ColumnSpec], work: &Work<'_>) -> Result<Vec<Given>> {
+    work.spend_on(text.len(), BYTE)?;
     let parsed = parse::parse_object(text).map_err(|malformed| undecodable(&malformed, text))?;
-    let mut members = named_as_columns(parsed.ok_or_else(got_null)?);
+    let members = named_as_columns(parsed.ok_or_else(got_null)?);
+    let of_name: HashMap<&str, &Json> =
+        members.iter().map(|(name, json)| (name.as_str(), json)).collect();
     let mut given = Vec::with_capacity(columns.len());
     for column in columns {
-        let Some(at) = members.iter().position(|(name, _)| *name == column.name) else {
-            given.push(Given::Nothing);
-            continue;
-        };
-        let (_, json) = members.remove(at);
-        given.push(match json {
-            Json::Null => Given::Null,
-            json => Given::Value(value::value(&column.cql_type, &json).map_err(|fault| {
+        given.push(match of_name.get(column.name.as_str()) {
+            None => Given::Nothing,
+            Some(Json::Null) => Given::Null,
+            Some(json) => Given::Value(value::value(&column.cql_type, json).map_err(|fault| {
                 Error::InvalidRequest(match fault {
                     Fault::Marshal(why) => {
                         format!("Error decoding JSON value for {}: {why}", column.name)
@@ -75,7 +79,8 @@ pub(crate) fn values(text: &str, columns: &[ColumnSpec]) -> Result<Vec<Given>> {
             })?),
         });
     }
-    match members.first() {
+    let known: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    match members.iter().find(|(name, _)| !known.contains(name.as_str())) {
         None => Ok(given),
         Some((name, _)) => Err(Error::InvalidRequest(format!(
             "JSON values map contains unrecognized column: {name}"

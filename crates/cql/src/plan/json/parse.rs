@@ -83,6 +83,11 @@ const SOURCE: &str =
     "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line:";
 const WANTED: &str = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')";
 
+const CONSTRAINED: &str = "com.fasterxml.jackson.core.exc.StreamConstraintsException";
+
+/// Digits of the longest number that is read, its exponent's included.
+const MAX_DIGITS: usize = 1000;
+
 /// Deepest nesting that is read.
 const MAX_NESTING: usize = 1000;
 
@@ -508,11 +513,55 @@ impl Reader {
             }
         }
         let text: String = self.chars.get(start..self.at).unwrap_or_default().iter().collect();
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        // A floating number alone is not checked there.
+        if digits > MAX_DIGITS && (whole || self.depth > 0) {
+            let message = format!(
+                "Number value length ({digits}) exceeds the maximum allowed ({MAX_DIGITS}, from \
+                 `StreamReadConstraints.getMaxNumberLength()`)"
+            );
+            return Err(Malformed { class: CONSTRAINED, message });
+        }
         let integer = text.parse::<BigInt>().ok().filter(|_| whole).map(Json::Integer);
         Ok(integer.unwrap_or_else(|| Json::Double(text.parse().unwrap_or(f64::NAN))))
     }
 
     fn not_in_number<T>(&self, c: char, why: &str, at: usize) -> Result<T> {
         Err(self.malformed(&format!("{} in numeric value: {why}", unexpected(c)), at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves Jackson's bound on the length of numbers, without which one number could take minutes to read.
+    #[test]
+    fn long_numbers_are_refused() {
+        let long = |digits: usize| "1".repeat(digits);
+        let refused = |text: String, length: usize| {
+            let malformed = parse(&text).expect_err("too long");
+            assert_eq!(
+                (malformed.class, malformed.message),
+                (
+                    CONSTRAINED,
+                    format!(
+                        "Number value length ({length}) exceeds the maximum allowed (1000, from `StreamReadConstraints.getMaxNumberLength()`)"
+                    )
+                )
+            );
+        };
+        for read in [
+            long(1000),
+            format!("-{}", long(1000)),
+            format!("[1.{}]", long(999)),
+            format!("1.{}", long(1000)),
+        ] {
+            assert!(parse(&read).is_ok(), "{read}");
+        }
+        refused(long(1001), 1001);
+        refused(format!("[-{}]", long(1001)), 1001);
+        refused(format!("{{\"k\": 1.{}}}", long(1000)), 1001);
+        refused(format!("[1e{}1]", "0".repeat(999)), 1001);
     }
 }

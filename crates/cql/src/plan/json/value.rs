@@ -1,7 +1,7 @@
 //! JSON to serialized values (`AbstractType.fromJSONObject`). The error is Cassandra's message.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
@@ -268,13 +268,14 @@ fn user_type(udt: &UserType, json: &Json) -> Value {
     let json = unwrapped(json)?;
     let Json::Map(members) = json.as_ref() else { return Err(expected("a map", &json)) };
     let members = named_as_columns(members.clone());
+    let of_name: HashMap<&[u8], &Json> =
+        members.iter().map(|(name, json)| (name.as_bytes(), json)).collect();
     let mut out = Vec::new();
     for (name, cql_type) in &udt.fields {
-        let member = members.iter().find(|(member, _)| name == member.as_bytes());
-        put_nullable(&mut out, cql_type, member.map(|(_, json)| json))?;
+        put_nullable(&mut out, cql_type, of_name.get(name.as_slice()).copied())?;
     }
-    let unknown =
-        |(name, _): &&(String, Json)| !udt.fields.iter().any(|(field, _)| field == name.as_bytes());
+    let fields: HashSet<&[u8]> = udt.fields.iter().map(|(field, _)| field.as_slice()).collect();
+    let unknown = |(name, _): &&(String, Json)| !fields.contains(name.as_bytes());
     match members.iter().find(unknown) {
         None => Ok(out),
         Some((name, _)) => refuse(format!(

@@ -1,5 +1,6 @@
 //! A modification with its values, and the mutation that it comes to.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use halcyon_model::clustering::PositionBuf;
@@ -16,7 +17,7 @@ use super::operation::{Change, Operation};
 use super::plan::{BatchPlan, ModifyPlan};
 use super::row::{RowWriter, WriteTime};
 use super::statement_type::StatementType;
-use crate::plan::execution::Execution;
+use crate::plan::execution::{Execution, Work};
 use crate::plan::term::{Bound, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::{Error, Result};
@@ -171,6 +172,24 @@ impl BoundModification {
             self.rows = BoundRows::Rows(Vec::new());
         }
         self
+    }
+
+    /// Whether it changes so many cells that its mutation is not made at once.
+    pub fn is_large(&self) -> bool {
+        const CELLS: usize = 1_000;
+        let cells = |(_, change): &(ColumnRef, Change)| match change {
+            Change::Overwrite(cells) => cells.len(),
+            Change::Cells(cells) => cells.len(),
+            Change::DiscardValues(values) => values.len(),
+            _ => 1,
+        };
+        let rows = match &self.rows {
+            BoundRows::Rows(rows) => rows.len().max(1),
+            BoundRows::Slices(slices) => slices.len(),
+            BoundRows::Partition => 1,
+        };
+        let changes = self.changes.iter().map(cells).fold(1, usize::saturating_add);
+        changes.saturating_mul(rows) > CELLS
     }
 
     /// Whether it can change no partition and no row.
@@ -356,7 +375,8 @@ impl Writer<'_> {
             }
             Change::DiscardValues(values) => {
                 let list = row.list(at, stored).into_iter();
-                for (path, _) in list.filter(|(_, value)| values.contains(value)) {
+                let values: HashSet<&[u8]> = values.iter().map(Vec::as_slice).collect();
+                for (path, _) in list.filter(|(_, value)| values.contains(value.as_slice())) {
                     row.tombstone(at, &path);
                 }
             }
@@ -370,6 +390,8 @@ impl Writer<'_> {
                     return Ok(());
                 };
                 let uuids = uuid::Generator::seeded(0);
+                // One call, on values that are bounded.
+                let work = Work::while_there_is_time(&|| true);
                 let execution = Execution {
                     values: &[],
                     now_micros: self.time.timestamp,
@@ -377,6 +399,7 @@ impl Writer<'_> {
                     protocol_version: 5,
                     uuids: &uuids,
                     json: &[],
+                    work: &work,
                 };
                 let arguments = [Some(left.value.as_slice()), Some(operand.as_slice())];
                 put(row, &[], function.call(&arguments, &execution)?.as_deref());

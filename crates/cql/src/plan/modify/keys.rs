@@ -117,7 +117,7 @@ fn combinations<'r>(
         };
         let mut seen = HashSet::new();
         choices.retain(|choice| seen.insert(choice.clone()));
-        prefixes = product(&prefixes, &choices, what)?;
+        prefixes = product(&prefixes, &choices, what, execution.work)?;
     }
     prefixes.iter().flatten().try_for_each(|value| check_length(value))?;
     Ok(prefixes)

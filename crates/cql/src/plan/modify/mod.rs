@@ -26,9 +26,10 @@ mod statement_type;
 
 use std::sync::Arc;
 
+use super::execution::Work;
 use super::metadata::Variables;
 use super::prepared::Prepared;
-use super::term::Term;
+use super::term::{Preparation, Term};
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::ast::{Batch, Modification};
 use halcyon_syntax::{Error, Result};
@@ -45,9 +46,10 @@ pub fn prepare(
     modification: &Modification,
     catalog: &Catalog,
     keyspace: Option<&str>,
+    work: &Work<'_>,
 ) -> Result<Prepared<Arc<ModifyPlan>>> {
     let mut variables = Variables::default();
-    let plan = statement::prepare(modification, catalog, keyspace, &mut variables)?;
+    let plan = statement::prepare(modification, catalog, keyspace, &mut variables, work)?;
     variables.find_partition_key(plan.table.schema.partition_key.iter().map(|c| c.name.as_str()));
     Ok(Prepared { plan: Arc::new(plan), variables, columns: None, warnings: Vec::new() })
 }
@@ -57,15 +59,16 @@ pub fn prepare_batch(
     batch: &Batch,
     catalog: &Catalog,
     keyspace: Option<&str>,
+    work: &Work<'_>,
 ) -> Result<Prepared<Arc<BatchPlan>>> {
     let mut variables = Variables::default();
     let mut statements = Vec::with_capacity(batch.statements.len());
     for modification in &batch.statements {
-        let plan = statement::prepare(modification, catalog, keyspace, &mut variables)?;
+        let plan = statement::prepare(modification, catalog, keyspace, &mut variables, work)?;
         statements.push(Arc::new(plan));
     }
-    let attributes =
-        statement::attributes(&batch.using, "[batch]", "[batch]", catalog, &mut variables)?;
+    let mut to = Preparation { catalog, keyspace: "[batch]", variables: &mut variables, work };
+    let attributes = statement::attributes(&batch.using, "[batch]", &mut to)?;
     if attributes.ttl.is_some() {
         return Err(Error::invalid_request("Global TTL on the BATCH statement is not supported."));
     }

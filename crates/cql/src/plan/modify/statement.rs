@@ -1,5 +1,6 @@
 //! Prepares INSERT, UPDATE and DELETE: names looked up, terms checked, in the order in which Cassandra complains.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
@@ -12,14 +13,13 @@ use super::operation::{self, Operation};
 use super::plan::{Attributes, ModifyPlan};
 use super::restrictions::{Restrictions, Scope};
 use super::statement_type::StatementType;
+use crate::plan::execution::Work;
 use crate::plan::json::{self, JsonMarker};
 use crate::plan::metadata::Variables;
 use crate::plan::names::find_table;
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
-use halcyon_syntax::ast::{
-    self, Delete, Insert, InsertJson, Modification, Name, RawTerm, Update, Using,
-};
+use halcyon_syntax::ast::{self, Delete, Insert, InsertJson, Modification, RawTerm, Update, Using};
 use halcyon_syntax::{Error, Result};
 
 fn refuse<T>(message: impl Into<String>) -> Result<T> {
@@ -31,6 +31,7 @@ pub(super) fn prepare(
     catalog: &Catalog,
     keyspace: Option<&str>,
     variables: &mut Variables,
+    work: &Work<'_>,
 ) -> Result<ModifyPlan> {
     let (name, using, if_conditions) = match modification {
         Modification::Insert(insert) => (&insert.table, &insert.using, None),
@@ -40,8 +41,8 @@ pub(super) fn prepare(
     };
     let table = find_table(name, catalog, keyspace)?;
     let schema = &table.schema;
-    let attributes = attributes(using, &schema.keyspace, &schema.name, catalog, variables)?;
-    let mut to = Preparation { catalog, keyspace: &schema.keyspace, variables };
+    let mut to = Preparation { catalog, keyspace: &schema.keyspace, variables, work };
+    let attributes = attributes(using, &schema.name, &mut to)?;
     if matches!(if_conditions, Some(ast::Conditions::All(_))) && attributes.timestamp.is_some() {
         return refuse("Cannot provide custom timestamp for conditional updates");
     }
@@ -66,20 +67,17 @@ pub(super) fn prepare(
 /// The terms of USING.
 pub(super) fn attributes(
     using: &Using,
-    keyspace: &str,
     table: &str,
-    catalog: &Catalog,
-    variables: &mut Variables,
+    to: &mut Preparation<'_>,
 ) -> Result<Attributes> {
-    let mut to = Preparation { catalog, keyspace, variables };
     let mut term = |raw: &Option<RawTerm>, name: &str, cql_type| -> Result<Option<Term>> {
         let spec = ColumnSpec {
-            keyspace: keyspace.to_owned(),
+            keyspace: to.keyspace.to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),
             cql_type,
         };
-        raw.as_ref().map(|raw| Term::prepare(raw, &spec, &mut to)).transpose()
+        raw.as_ref().map(|raw| Term::prepare(raw, &spec, to)).transpose()
     };
     Ok(Attributes {
         timestamp: term(&using.timestamp, "[timestamp]", CqlType::BigInt)?,
@@ -179,10 +177,8 @@ fn insert(
     if insert.columns.is_empty() {
         return refuse("No columns provided to INSERT");
     }
-    let repeated = |i: usize, name: &Name| {
-        insert.columns.iter().take(i).any(|before| before.text == name.text)
-    };
-    if insert.columns.iter().enumerate().any(|(i, name)| repeated(i, name)) {
+    let mut names = HashSet::new();
+    if !insert.columns.iter().all(|name| names.insert(&name.text)) {
         return refuse("The column names contains duplicates");
     }
     let mut operations = Vec::new();
@@ -217,7 +213,7 @@ fn insert_json(
             to.variables.note(*index, name.as_deref(), &receiver);
             (None, Some(JsonMarker { index: *index, columns: specs.clone() }))
         }
-        RawTerm::Literal { text, .. } => (Some(json::values(text, &specs)?), None),
+        RawTerm::Literal { text, .. } => (Some(json::values(text, &specs, to.work)?), None),
         _ => return refuse("Got null for INSERT JSON values"),
     };
     let mut given = given.into_iter().flatten();

@@ -151,6 +151,9 @@ fn list_elements(bytes: &[u8], name: &str) -> Result<Vec<Vec<u8>>> {
     Ok(elements)
 }
 
+/// What a value of an IN costs, in units of work.
+const VALUE: u64 = 300;
+
 /// The tuples of an `Equal` or an `In`.
 pub(super) fn tuples(
     what: &What,
@@ -160,11 +163,14 @@ pub(super) fn tuples(
     match what {
         What::Equal(term) => Ok(vec![tuple(term, names, execution, false)?]),
         What::In(TupleList::Each(terms)) => {
+            execution.work.spend_on(terms.len(), VALUE)?;
             terms.iter().map(|term| tuple(term, names, execution, false)).collect()
         }
         What::In(TupleList::List { term, tuples }) => {
             let whole = names.join(",");
-            let elements = list_elements(&in_list(term, names, *tuples, execution)?, &whole)?;
+            let list = in_list(term, names, *tuples, execution)?;
+            execution.work.spend_on(list.len() / 4, VALUE)?;
+            let elements = list_elements(&list, &whole)?;
             elements
                 .into_iter()
                 .map(
@@ -235,7 +241,7 @@ impl Restrictions {
                 values.sort_by(compare);
                 values.dedup();
             }
-            keys = product(&keys, &values, "partition key")?;
+            keys = product(&keys, &values, "partition key", execution.work)?;
         }
         let mut bound = Vec::with_capacity(keys.len());
         for key in &keys {
@@ -316,7 +322,7 @@ impl Restrictions {
                 }
                 what => {
                     let next = tuples(what, &names, execution)?;
-                    prefixes = product(&prefixes, &next, "clustering key")?;
+                    prefixes = product(&prefixes, &next, "clustering key", execution.work)?;
                 }
             }
         }

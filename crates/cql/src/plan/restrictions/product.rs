@@ -1,10 +1,14 @@
 //! The cartesian product of IN restrictions, bounded, because a short statement can make it very large.
 
+use crate::plan::execution::Work;
 use halcyon_syntax::{Error, Result};
 
 /// Cassandra's guardrail `in_select_cartesian_product_fail_threshold` is off by default; memory is bounded here all the same.
 const MAX_COMBINATIONS: usize = 1_000_000;
 const MAX_BYTES: usize = 256 << 20;
+
+/// What one costs to be made, put in order and looked up, in units of work.
+const COMBINATION: u64 = 500;
 
 /// One value for each of some columns.
 type Values = Vec<Vec<u8>>;
@@ -14,6 +18,7 @@ pub(in crate::plan) fn product(
     so_far: &[Values],
     next: &[Values],
     what: &str,
+    work: &Work<'_>,
 ) -> Result<Vec<Values>> {
     let combinations = so_far.len().saturating_mul(next.len());
     let bytes = |of: &[Values]| of.iter().flatten().map(Vec::len).fold(0, usize::saturating_add);
@@ -31,6 +36,7 @@ pub(in crate::plan) fn product(
              this exceeds fail threshold of {MAX_BYTES}."
         )));
     }
+    work.spend_on(combinations, COMBINATION)?;
     let join = |left: &Values, right: &Values| left.iter().chain(right).cloned().collect();
     Ok(so_far.iter().flat_map(|left| next.iter().map(move |right| join(left, right))).collect())
 }
@@ -46,7 +52,7 @@ mod tests {
     /// Proves that each value comes with each, the left ones slowest.
     #[test]
     fn combinations_are_in_order() {
-        let found = product(&values(2), &values(2), "partition key").expect("few");
+        let found = product(&values(2), &values(2), "partition key", &Work::small()).expect("few");
         let numbers: Vec<Vec<u8>> =
             found.iter().map(|v| v.iter().map(|b| b[3]).collect()).collect();
         assert_eq!(numbers, [[0, 0], [0, 1], [1, 0], [1, 1]]);
@@ -56,12 +62,16 @@ mod tests {
     #[test]
     fn too_many_combinations_are_refused() {
         let list = values(2_000);
-        let error = product(&list, &list, "clustering key").expect_err("too many").to_string();
+        let error = product(&list, &list, "clustering key", &Work::small())
+            .expect_err("too many")
+            .to_string();
         let expected = "Aborting query because the cartesian product of the IN restrictions on clustering key produces 4000000 values, \
                         this exceeds fail threshold of 1000000.";
         assert_eq!(error, expected);
         let long: Vec<Values> = (0..700u32).map(|_| vec![vec![0; 1000]]).collect();
-        let error = product(&long, &long, "partition key").expect_err("too long").to_string();
+        let error = product(&long, &long, "partition key", &Work::small())
+            .expect_err("too long")
+            .to_string();
         assert!(error.contains("produces 980000000 bytes"), "{error}");
     }
 }

@@ -16,6 +16,7 @@ use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::{CqlType, Cursor};
 
+use super::execution::Work;
 use super::metadata::{ResultColumns, Variables};
 use super::names::find_table;
 use super::prepared::Prepared;
@@ -36,6 +37,7 @@ pub fn prepare(
     select: &ast::Select,
     catalog: &Catalog,
     keyspace: Option<&str>,
+    work: &Work<'_>,
 ) -> Result<Prepared<Arc<SelectPlan>>> {
     let table = find_table(&select.table, catalog, keyspace)?.clone();
     let mut variables = Variables::default();
@@ -43,6 +45,7 @@ pub fn prepare(
         catalog,
         keyspace: &table.schema.keyspace.clone(),
         variables: &mut variables,
+        work,
     };
     let items = items(select, &table);
     let context = Context {

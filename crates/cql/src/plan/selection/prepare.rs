@@ -1,15 +1,18 @@
 //! Prepares selectors: looks up columns, chooses functions, derives types.
 
+use std::collections::HashMap;
+
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
 use super::{AggregateCall, Part, Selection, Selector, TimeKind, names};
+use crate::plan::execution::Work;
 use crate::plan::functions::{
     self, Argument, Function, Match, Scope, assignable, cast_name, count_rows, operator_name,
 };
 use crate::plan::restrictions::{find_column, receiver};
-use crate::plan::term::{Preparation, RawArgument, Term};
+use crate::plan::term::{Inference, Preparation, RawArgument, Term};
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::ast::{Name, QualifiedName, RawSelector, RawTerm, TypeText};
 use halcyon_syntax::lexer::Location;
@@ -29,18 +32,23 @@ pub struct Preparing<'a, 'b> {
     pub selection: Selection,
 }
 
+/// What a selector costs, and the choice of an overload, in units of work.
+const SELECTOR: u64 = 500;
+const OVERLOADS: u64 = 5_000;
+
 /// A selector as the argument of a call.
 struct SelectorArgument<'a> {
     raw: &'a RawSelector,
     exact: Option<CqlType>,
     scope: Scope<'a>,
+    work: &'a Work<'a>,
 }
 
 impl Argument for SelectorArgument<'_> {
     fn matches(&self, receiver: &CqlType) -> Match {
         match (&self.exact, self.raw) {
             (Some(exact), _) => assignable(exact, receiver),
-            (None, RawSelector::Term(raw)) => self.term(raw).matches(receiver),
+            (None, RawSelector::Term(raw)) => self.as_term(raw, |term| term.matches(receiver)),
             (None, RawSelector::List(items)) => match receiver.thawed() {
                 CqlType::List(element) | CqlType::Vector(element, _) => self.all(items, element),
                 _ => Match::No,
@@ -70,7 +78,7 @@ impl Argument for SelectorArgument<'_> {
     fn exact_type(&self) -> Option<CqlType> {
         match (&self.exact, self.raw) {
             (Some(exact), _) => Some(exact.clone()),
-            (None, RawSelector::Term(raw)) => self.term(raw).exact_type(),
+            (None, RawSelector::Term(raw)) => self.as_term(raw, |term| term.exact_type()),
             (None, RawSelector::Column(name)) => {
                 let table = self.scope.table?;
                 Some(receiver(table, find_column(table, name).ok()?).ok()?.cql_type)
@@ -81,7 +89,7 @@ impl Argument for SelectorArgument<'_> {
 
     fn compatible_type(&self) -> Option<CqlType> {
         match (&self.exact, self.raw) {
-            (None, RawSelector::Term(raw)) => self.term(raw).compatible_type(),
+            (None, RawSelector::Term(raw)) => self.as_term(raw, |term| term.compatible_type()),
             (None, RawSelector::List(items)) => {
                 self.first(items).map(|e| CqlType::List(Box::new(e)))
             }
@@ -112,8 +120,10 @@ impl Argument for SelectorArgument<'_> {
 }
 
 impl<'a> SelectorArgument<'a> {
-    fn term(&self, raw: &'a RawTerm) -> RawArgument<'a> {
-        RawArgument { raw, catalog: self.scope.catalog, keyspace: self.scope.keyspace }
+    /// Asks a term, which is a constant or a marker.
+    fn as_term<T>(&self, raw: &RawTerm, ask: impl FnOnce(&RawArgument<'_, '_>) -> T) -> T {
+        let inference = Inference::new(self.scope.catalog, self.scope.keyspace, self.work);
+        ask(&RawArgument { raw, inference: &inference })
     }
 
     /// The type that the first of some literals would have.
@@ -122,7 +132,7 @@ impl<'a> SelectorArgument<'a> {
     }
 
     fn other(&self, raw: &'a RawSelector) -> SelectorArgument<'a> {
-        SelectorArgument { raw, exact: None, scope: self.scope }
+        SelectorArgument { raw, exact: None, scope: self.scope, work: self.work }
     }
 
     fn all(&self, items: &'a [RawSelector], element: &CqlType) -> Match {
@@ -184,6 +194,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
     }
 
     fn selector(&mut self, raw: &RawSelector, expected: Option<&CqlType>) -> Result<Item> {
+        self.to.work.spend(SELECTOR)?;
         match raw {
             RawSelector::Column(name) => self.column(name),
             RawSelector::CountRows => Ok(self.count_rows()),
@@ -260,7 +271,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         expected: Option<&CqlType>,
     ) -> Result<Item> {
         let argument =
-            RawArgument { raw: term, catalog: self.to.catalog, keyspace: self.to.keyspace };
+            SelectorArgument { raw, exact: None, scope: self.scope(), work: self.to.work };
         let cql_type = expected.cloned().or_else(|| argument.exact_type());
         let cql_type = cql_type.ok_or_else(|| cannot_infer(raw))?;
         let index = self.add_term(term, "[selection]", cql_type.clone())?;
@@ -273,7 +284,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             RawSelector::Tuple(items) => items.len() > 1,
             _ => false,
         };
-        let parts = SelectorArgument { raw, exact: None, scope: self.scope() };
+        let parts = SelectorArgument { raw, exact: None, scope: self.scope(), work: self.to.work };
         if !composed || parts.matches(&to).is_assignable() {
             let item = self.selector(raw, Some(&to))?;
             if assignable(&item.cql_type, &to).is_assignable() {
@@ -408,7 +419,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             .map(|raw| if is_literal(raw) { Ok(None) } else { self.selector(raw, None).map(Some) })
             .collect::<Result<Vec<Option<Item>>>>()?;
         let scope = self.scope();
-        let function = choose(name, arguments, &prepared, scope)?;
+        let function = choose(name, arguments, &prepared, scope, self.to.work)?;
         let mut selectors = Vec::with_capacity(arguments.len());
         for ((raw, prepared), expected) in arguments.iter().zip(prepared).zip(&function.arguments) {
             selectors.push(match prepared {
@@ -452,7 +463,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             return Ok(of);
         }
         let scope = self.scope();
-        let argument = SelectorArgument { raw, exact: Some(from), scope };
+        let argument = SelectorArgument { raw, exact: Some(from), scope, work: self.to.work };
         let function = match text.text.as_str() {
             // It names no cast.
             "varchar" => None,
@@ -490,13 +501,12 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 Ok(collection(cql_type, items))
             }
             (RawSelector::Map(raws), Some(CqlType::Udt(udt))) => {
-                let field = |(key, value): &(RawSelector, RawSelector)| match key {
-                    RawSelector::Column(name) => Some((name.clone(), value.clone())),
+                let fields = raws.iter().map(|(key, value)| match key {
+                    RawSelector::Column(name) => Some((name, value)),
                     _ => None,
-                };
-                let fields: Option<Vec<(Name, RawSelector)>> = raws.iter().map(field).collect();
-                let fields = fields.ok_or_else(|| cannot_infer(raw))?;
-                self.user_type(&fields, udt)
+                });
+                let fields: Option<Vec<_>> = fields.collect();
+                self.user_type(fields.ok_or_else(|| cannot_infer(raw))?, udt)
             }
             (RawSelector::Map(raws), expected) => {
                 let (key, value) = match expected {
@@ -530,7 +540,9 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 let selectors = items.into_iter().map(|item| item.selector).collect();
                 Ok(Item { selector: Selector::Tuple(selectors), cql_type: CqlType::Tuple(types) })
             }
-            (RawSelector::UserType(fields), Some(CqlType::Udt(udt))) => self.user_type(fields, udt),
+            (RawSelector::UserType(fields), Some(CqlType::Udt(udt))) => {
+                self.user_type(fields.iter().map(|(name, raw)| (name, raw)).collect(), udt)
+            }
             _ => Err(cannot_infer(raw)),
         }
     }
@@ -557,12 +569,18 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok(None)
     }
 
-    fn user_type(&mut self, fields: &[(Name, RawSelector)], udt: Box<UserType>) -> Result<Item> {
+    /// The first of several values for one field counts.
+    fn user_type(
+        &mut self,
+        fields: Vec<(&Name, &RawSelector)>,
+        udt: Box<UserType>,
+    ) -> Result<Item> {
+        let given: HashMap<&[u8], &RawSelector> =
+            fields.into_iter().rev().map(|(name, raw)| (name.text.as_bytes(), raw)).collect();
         let mut selectors = Vec::with_capacity(udt.fields.len());
         for (name, cql_type) in &udt.fields {
-            let given = fields.iter().find(|(field, _)| field.text.as_bytes() == name);
             let null = RawSelector::Term(RawTerm::Null);
-            let raw = given.map_or(&null, |(_, raw)| raw);
+            let raw = given.get(name.as_slice()).copied().unwrap_or(&null);
             selectors.push(self.selector(raw, Some(cql_type))?.selector);
         }
         Ok(Item { selector: Selector::Tuple(selectors), cql_type: CqlType::Udt(udt) })
@@ -570,7 +588,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
     /// Whether it is a constant that fits several types.
     fn has_no_type(&self, raw: &RawSelector) -> bool {
-        let argument = SelectorArgument { raw, exact: None, scope: self.scope() };
+        let argument =
+            SelectorArgument { raw, exact: None, scope: self.scope(), work: self.to.work };
         matches!(raw, RawSelector::Term(_)) && argument.exact_type().is_none()
     }
 
@@ -601,13 +620,15 @@ fn choose(
     arguments: &[&RawSelector],
     prepared: &[Option<Item>],
     scope: Scope<'_>,
+    work: &Work<'_>,
 ) -> Result<Function> {
+    work.spend(OVERLOADS)?;
     let wrapped: Vec<SelectorArgument<'_>> = arguments
         .iter()
         .zip(prepared)
         .map(|(raw, item)| {
             let exact = item.as_ref().map(|item| item.cql_type.clone());
-            SelectorArgument { raw, exact, scope }
+            SelectorArgument { raw, exact, scope, work }
         })
         .collect();
     let arguments: Vec<&dyn Argument> = wrapped.iter().map(|arg| arg as &dyn Argument).collect();

@@ -8,9 +8,12 @@ mod literal;
 mod preparation;
 mod prepare;
 mod raw;
+#[cfg(test)]
+mod tests;
 
 use halcyon_model::request::ColumnSpec;
 
+use self::prepare::Preparing;
 use super::eval::Node;
 use super::execution::{Execution, Given};
 use halcyon_syntax::Result;
@@ -19,7 +22,7 @@ use halcyon_syntax::ast::RawTerm;
 pub use super::eval::Bound;
 pub use literal::parse_literal;
 pub use preparation::Preparation;
-pub(crate) use raw::RawArgument;
+pub(crate) use raw::{Inference, RawArgument};
 
 /// A term that is ready to be evaluated.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +31,7 @@ pub struct Term(Node);
 impl Term {
     /// Checks a term against its receiver; messages are Cassandra's. A bind marker is noted with the receiver as its spec.
     pub fn prepare(raw: &RawTerm, receiver: &ColumnSpec, to: &mut Preparation<'_>) -> Result<Term> {
-        prepare::prepare_node(raw, receiver, to).map(Term)
+        prepare::prepare_node(raw, receiver, &mut Preparing::new(to)).map(Term)
     }
 
     /// The value of a column in a JSON literal.

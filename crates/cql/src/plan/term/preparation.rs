@@ -3,6 +3,7 @@
 use halcyon_model::CqlType;
 
 use super::raw;
+use crate::plan::execution::Work;
 use crate::plan::metadata::Variables;
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::Result;
@@ -15,6 +16,7 @@ pub struct Preparation<'a> {
     /// The keyspace of the statement: that of its table.
     pub keyspace: &'a str,
     pub variables: &'a mut Variables,
+    pub work: &'a Work<'a>,
 }
 
 impl Preparation<'_> {

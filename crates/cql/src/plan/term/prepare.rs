@@ -1,22 +1,50 @@
 //! Checks a raw term against its receiver, and folds its constant parts.
 
+use std::collections::{HashMap, HashSet};
+
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
 use super::literal::parse_literal;
 use super::preparation::Preparation;
-use super::raw::{self, RawArgument, type_matches};
+use super::raw::{self, Inference, type_matches};
 use crate::plan::eval::{Composed, Node, Shape};
-use crate::plan::functions::{self, Argument, Match, Scope};
+use crate::plan::functions::{Match, Scope};
 use halcyon_syntax::ast::{LiteralKind, Name, QualifiedName, RawTerm, TypeText};
 use halcyon_syntax::{Error, Result};
 
-pub(in crate::plan) fn prepare_node(
-    raw: &RawTerm,
+/// Prepares the parts of one term.
+pub(super) struct Preparing<'p, 'a, 'r> {
+    to: &'p mut Preparation<'a>,
+    inference: Inference<'r>,
+    /// Bind markers so far.
+    markers: usize,
+}
+
+impl<'p, 'a: 'r, 'r> Preparing<'p, 'a, 'r> {
+    pub(super) fn new(to: &'p mut Preparation<'a>) -> Preparing<'p, 'a, 'r> {
+        let inference = Inference::new(to.catalog, to.keyspace, to.work);
+        Preparing { to, inference, markers: 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) fn steps(&self) -> u64 {
+        self.inference.steps()
+    }
+}
+
+/// What a term costs, in units of work.
+const NODE: u64 = 200;
+/// A byte of a constant.
+const LITERAL_BYTE: u64 = 20;
+
+pub(super) fn prepare_node<'r>(
+    raw: &'r RawTerm,
     receiver: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Node> {
+    to.to.work.spend(NODE)?;
     match raw {
         RawTerm::Null if receiver.cql_type.is_counter() => {
             Err(Error::invalid_request("Invalid null value for counter increment/decrement"))
@@ -29,15 +57,19 @@ pub(in crate::plan) fn prepare_node(
             let name = raw::native("currenttimestamp");
             prepare_call(&name, &[], receiver, to)
         }
-        RawTerm::Literal { kind, text } => parse_literal(*kind, text, receiver).map(Node::Value),
+        RawTerm::Literal { kind, text } => {
+            to.to.work.spend_on(text.len(), LITERAL_BYTE)?;
+            parse_literal(*kind, text, receiver).map(Node::Value)
+        }
         RawTerm::Bind { index, name } => {
-            to.variables.note(*index, name.as_deref(), receiver);
+            to.markers += 1;
+            to.to.variables.note(*index, name.as_deref(), receiver);
             let cql_type = receiver.cql_type.base().clone();
             Ok(Node::Marker { index: *index, cql_type, name: receiver.name.clone() })
         }
         RawTerm::TypeHint { to: hint, term } => prepare_hint(raw, hint, term, receiver, to),
         RawTerm::Call { name, arguments } => {
-            let arguments: Vec<&RawTerm> = arguments.iter().collect();
+            let arguments: Vec<&'r RawTerm> = arguments.iter().collect();
             prepare_call(name, &arguments, receiver, to)
         }
         RawTerm::Arithmetic { operator, left, right } => {
@@ -53,23 +85,21 @@ pub(in crate::plan) fn prepare_node(
     }
 }
 
-fn prepare_hint(
+fn prepare_hint<'r>(
     whole: &RawTerm,
     hint: &TypeText,
-    term: &RawTerm,
+    term: &'r RawTerm,
     receiver: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Node> {
-    let cql_type = to.cql_type(hint)?;
-    let cast = ColumnSpec { cql_type, name: whole.to_string(), ..receiver.clone() };
-    let scope = (to.catalog, to.keyspace);
-    if !raw::matches(term, &cast.cql_type, scope)?.is_assignable() {
+    let cql_type = to.to.cql_type(hint)?;
+    if !to.inference.matches(term, &cql_type)?.is_assignable() {
         return Err(Error::InvalidRequest(format!(
             "Cannot cast value {} to type {}",
             term, hint.text
         )));
     }
-    if !type_matches(&cast.cql_type, &receiver.cql_type).is_assignable() {
+    if !type_matches(&cql_type, &receiver.cql_type).is_assignable() {
         return Err(Error::InvalidRequest(format!(
             "Cannot assign value {} to {} of type {}",
             whole,
@@ -81,21 +111,18 @@ fn prepare_hint(
     prepare_node(term, receiver, to)
 }
 
-fn prepare_call(
+fn prepare_call<'r>(
     name: &QualifiedName,
-    raw_arguments: &[&RawTerm],
+    raw_arguments: &[&'r RawTerm],
     receiver: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Node> {
-    let table = to.catalog.table(&receiver.keyspace, &receiver.table).cloned();
-    let scope = Scope { catalog: to.catalog, keyspace: to.keyspace, table: table.as_deref() };
-    let wrapped: Vec<RawArgument<'_>> = raw_arguments
-        .iter()
-        .map(|raw| RawArgument { raw, catalog: to.catalog, keyspace: to.keyspace })
-        .collect();
-    let arguments: Vec<&dyn Argument> = wrapped.iter().map(|raw| raw as &dyn Argument).collect();
+    let catalog = to.to.catalog;
+    let table = catalog.table(&receiver.keyspace, &receiver.table).cloned();
+    let scope = Scope { catalog, keyspace: to.to.keyspace, table: table.as_deref() };
     let expected = receiver.cql_type.base();
-    let Some(function) = functions::resolve(name, &arguments, &scope, Some(expected))? else {
+    let resolved = to.inference.resolve(name, raw_arguments, &scope, Some(expected))?;
+    let Some(function) = resolved else {
         let name = raw::full_name(name);
         return Err(Error::InvalidRequest(format!("Unknown function {name} called")));
     };
@@ -125,20 +152,20 @@ fn prepare_call(
         };
         arguments.push(prepare_node(raw, &spec, to)?);
     }
-    Node::Call { function: Box::new(function), arguments }.folded()
+    Node::Call { function: Box::new(function), arguments }.folded(to.to.work)
 }
 
 fn invalid<T>(message: String) -> Result<T> {
     Err(Error::InvalidRequest(message))
 }
 
-fn prepare_composed(
-    raw: &RawTerm,
+fn prepare_composed<'r>(
+    raw: &'r RawTerm,
     receiver: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Node> {
-    let cql_type = receiver.cql_type.thawed().clone();
-    let composed = match (raw, &cql_type) {
+    let cql_type = receiver.cql_type.thawed();
+    let composed = match (raw, cql_type) {
         (RawTerm::List(terms), CqlType::List(element)) => {
             check_elements("list", terms, element, receiver, to)?;
             let parts = elements("list", terms, &part(receiver, "value", element), to)?;
@@ -149,12 +176,12 @@ fn prepare_composed(
         }
         (RawTerm::List(_), _) => return Err(raw::unexpected_array(&receiver.cql_type)),
         (RawTerm::Set(terms), CqlType::Map(..)) if terms.is_empty() => {
-            Composed { parts: Vec::new(), shape: Shape::Map(cql_type) }
+            Composed { parts: Vec::new(), shape: Shape::Map(cql_type.clone()) }
         }
         (RawTerm::Set(terms), CqlType::Set(element)) => {
             check_elements("set", terms, element, receiver, to)?;
             let parts = elements("set", terms, &part(receiver, "value", element), to)?;
-            Composed { parts, shape: Shape::Set(cql_type) }
+            Composed { parts, shape: Shape::Set(cql_type.clone()) }
         }
         (RawTerm::Map(entries), CqlType::Map(key, value)) => {
             map(entries, key, value, receiver, to)?
@@ -182,29 +209,34 @@ fn prepare_composed(
             ));
         }
     };
-    Node::Composed(composed).folded()
+    Node::Composed(composed).folded(to.to.work)
 }
 
 /// What receives a part of a collection: `value(c)`, `key(c)`.
 fn part(receiver: &ColumnSpec, what: &str, cql_type: &CqlType) -> ColumnSpec {
+    part_named(receiver, format!("{what}({})", receiver.name), cql_type)
+}
+
+fn part_named(receiver: &ColumnSpec, name: String, cql_type: &CqlType) -> ColumnSpec {
     ColumnSpec {
-        name: format!("{what}({})", receiver.name),
+        keyspace: receiver.keyspace.clone(),
+        table: receiver.table.clone(),
+        name,
         cql_type: cql_type.clone().freeze(),
-        ..receiver.clone()
     }
 }
 
-fn fits(term: &RawTerm, cql_type: &CqlType, to: &Preparation<'_>) -> Result<bool> {
+fn fits<'r>(term: &'r RawTerm, cql_type: &CqlType, to: &Preparing<'_, '_, 'r>) -> Result<bool> {
     let frozen = cql_type.clone().freeze();
-    Ok(raw::matches(term, &frozen, (to.catalog, to.keyspace))?.is_assignable())
+    Ok(to.inference.matches(term, &frozen)?.is_assignable())
 }
 
-fn check_elements(
+fn check_elements<'r>(
     kind: &str,
-    terms: &[RawTerm],
+    terms: &'r [RawTerm],
     element: &CqlType,
     receiver: &ColumnSpec,
-    to: &Preparation<'_>,
+    to: &Preparing<'_, '_, 'r>,
 ) -> Result<()> {
     for term in terms {
         if !fits(term, element, to)? {
@@ -226,16 +258,17 @@ fn outer_name(spec: &ColumnSpec) -> &str {
         .map_or(spec.name.as_str(), |(_, rest)| rest.strip_suffix(')').unwrap_or(rest))
 }
 
-fn elements(
+fn elements<'r>(
     kind: &str,
-    terms: &[RawTerm],
+    terms: &'r [RawTerm],
     spec: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Vec<Node>> {
     let mut nodes = Vec::with_capacity(terms.len());
     for term in terms {
+        let markers = to.markers;
         let node = prepare_node(term, spec, to)?;
-        if node.has_marker() {
+        if to.markers != markers {
             return invalid(format!(
                 "Invalid {kind} literal for {}: bind variables are not supported inside collection literals",
                 outer_name(spec)
@@ -246,12 +279,12 @@ fn elements(
     Ok(nodes)
 }
 
-fn vector(
-    terms: &[RawTerm],
+fn vector<'r>(
+    terms: &'r [RawTerm],
     element: &CqlType,
     dimension: u32,
     receiver: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Composed> {
     if terms.len() != dimension as usize {
         return invalid(format!(
@@ -267,12 +300,12 @@ fn vector(
     Ok(Composed { parts, shape: Shape::Vector { fixed: element.fixed_len().is_some() } })
 }
 
-fn map(
-    entries: &[(RawTerm, RawTerm)],
+fn map<'r>(
+    entries: &'r [(RawTerm, RawTerm)],
     key: &CqlType,
     value: &CqlType,
     receiver: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Composed> {
     for (raw_key, raw_value) in entries {
         for (what, term, cql_type) in [("key", raw_key, key), ("value", raw_value, value)] {
@@ -295,11 +328,11 @@ fn map(
     Ok(Composed { parts, shape: Shape::Map(receiver.cql_type.thawed().clone()) })
 }
 
-fn tuple(
-    terms: &[RawTerm],
+fn tuple<'r>(
+    terms: &'r [RawTerm],
     types: &[&CqlType],
     receiver: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Composed> {
     for (i, term) in terms.iter().enumerate() {
         let Some(cql_type) = types.get(i) else {
@@ -321,29 +354,26 @@ fn tuple(
     }
     let mut parts = Vec::with_capacity(terms.len());
     for (i, (term, cql_type)) in terms.iter().zip(types).enumerate() {
-        let spec = ColumnSpec {
-            name: format!("{}[{i}]", receiver.name),
-            cql_type: (*cql_type).clone().freeze(),
-            ..receiver.clone()
-        };
+        let spec = part_named(receiver, format!("{}[{i}]", receiver.name), cql_type);
         parts.push(prepare_node(term, &spec, to)?);
     }
     Ok(Composed { parts, shape: Shape::Tuple })
 }
 
-fn user_type(
-    fields: &[(Name, RawTerm)],
+fn user_type<'r>(
+    fields: &'r [(Name, RawTerm)],
     udt: &UserType,
     receiver: &ColumnSpec,
-    to: &mut Preparation<'_>,
+    to: &mut Preparing<'_, '_, 'r>,
 ) -> Result<Composed> {
     let type_name = String::from_utf8_lossy(&udt.name).into_owned();
     let names: Vec<String> =
         udt.fields.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
     // The last of several values for one field counts.
-    let value_of = |name: &str| fields.iter().rfind(|(field, _)| field.text == name);
+    let given: HashMap<&str, &'r RawTerm> =
+        fields.iter().map(|(field, term)| (field.text.as_str(), term)).collect();
     for ((_, cql_type), name) in udt.fields.iter().zip(&names) {
-        if let Some((_, term)) = value_of(name)
+        if let Some(term) = given.get(name.as_str())
             && !fits(term, cql_type, to)?
         {
             return invalid(format!(
@@ -353,7 +383,8 @@ fn user_type(
             ));
         }
     }
-    if let Some((unknown, _)) = fields.iter().find(|(field, _)| !names.contains(&field.text)) {
+    let known: HashSet<&str> = names.iter().map(String::as_str).collect();
+    if let Some((unknown, _)) = fields.iter().find(|(field, _)| !known.contains(&*field.text)) {
         return invalid(format!(
             "Unknown field '{}' in value of user defined type {type_name}",
             unknown.text
@@ -361,13 +392,9 @@ fn user_type(
     }
     let mut parts = Vec::with_capacity(names.len());
     for ((_, cql_type), name) in udt.fields.iter().zip(&names) {
-        let spec = ColumnSpec {
-            name: format!("{}.{name}", receiver.name),
-            cql_type: cql_type.clone().freeze(),
-            ..receiver.clone()
-        };
-        parts.push(match value_of(name) {
-            Some((_, term)) => prepare_node(term, &spec, to)?,
+        let spec = part_named(receiver, format!("{}.{name}", receiver.name), cql_type);
+        parts.push(match given.get(name.as_str()) {
+            Some(term) => prepare_node(term, &spec, to)?,
             None => Node::Null,
         });
     }

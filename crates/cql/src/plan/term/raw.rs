@@ -1,10 +1,18 @@
 //! Terms as they are written: what types they could have.
+//!
+//! To choose an overload, each level of a nested term asks the level below whether it could be of the type of each parameter, and that one
+//! asks on. So [`Inference`] remembers the answers: a term is asked once for each type, and the steps are in proportion to the text.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::marker::PhantomData;
 
 use halcyon_model::CqlType;
 use halcyon_model::types::TypeError;
 
 use super::literal;
-use crate::plan::functions::{self, Argument, Match, Scope, assignable, operator_name};
+use crate::plan::execution::Work;
+use crate::plan::functions::{self, Argument, Function, Match, Scope, assignable, operator_name};
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::ast::{ArithmeticOperator, QualifiedName, RawTerm, TypeText};
 use halcyon_syntax::lexer::Location;
@@ -62,62 +70,199 @@ pub(super) fn is_parenthesised(terms: &[RawTerm], receiver: &CqlType) -> bool {
     terms.len() == 1 && !matches!(receiver.thawed(), CqlType::Tuple(_) | CqlType::Udt(_))
 }
 
-/// `AssignmentTestable.testAssignment`.
-pub(super) fn matches(raw: &RawTerm, to: &CqlType, scope: (&Catalog, &str)) -> Result<Match> {
-    let receiver = to.thawed();
-    let all = |pairs: &mut dyn Iterator<Item = (&RawTerm, &CqlType)>| -> Result<Match> {
+/// What a look at a term costs, and one at the overloads of a function, in units of work.
+const TERM: u64 = 100;
+const OVERLOADS: u64 = 5_000;
+
+/// What the parts of one term could be, remembered while the term is prepared.
+#[derive(Debug)]
+pub(crate) struct Inference<'r> {
+    catalog: &'r Catalog,
+    keyspace: &'r str,
+    work: &'r Work<'r>,
+    /// By the address of a part, which stays what it is as long as the term is borrowed: the types that were asked for.
+    matches: RefCell<HashMap<*const RawTerm, Vec<(CqlType, Match)>>>,
+    /// The types of calls that nothing receives.
+    exact: RefCell<HashMap<*const RawTerm, Option<CqlType>>>,
+    /// How many answers had to be found out.
+    steps: Cell<u64>,
+    parts: PhantomData<&'r RawTerm>,
+}
+
+impl<'r> Inference<'r> {
+    pub(crate) fn new(
+        catalog: &'r Catalog,
+        keyspace: &'r str,
+        work: &'r Work<'r>,
+    ) -> Inference<'r> {
+        Inference {
+            catalog,
+            keyspace,
+            work,
+            matches: RefCell::default(),
+            exact: RefCell::default(),
+            steps: Cell::new(0),
+            parts: PhantomData,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn steps(&self) -> u64 {
+        self.steps.get()
+    }
+
+    /// `AssignmentTestable.testAssignment`.
+    pub(super) fn matches(&self, raw: &'r RawTerm, to: &CqlType) -> Result<Match> {
+        if matches!(raw, RawTerm::Null | RawTerm::Bind { .. } | RawTerm::Literal { .. }) {
+            return self.found(raw, to);
+        }
+        let part = std::ptr::from_ref(raw);
+        let known = self.matches.borrow().get(&part).and_then(|types| {
+            types.iter().find(|(cql_type, _)| cql_type == to).map(|(_, found)| *found)
+        });
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let found = self.found(raw, to)?;
+        self.matches.borrow_mut().entry(part).or_default().push((to.clone(), found));
+        Ok(found)
+    }
+
+    fn all<'t>(&self, pairs: impl Iterator<Item = (&'r RawTerm, &'t CqlType)>) -> Result<Match> {
         let mut found = Match::Exact;
         for (raw, to) in pairs {
-            found = found.and(matches(raw, &to.clone().freeze(), scope)?);
+            found = found.and(self.matches(raw, &to.clone().freeze())?);
         }
         Ok(found)
-    };
-    Ok(match (raw, receiver) {
-        (RawTerm::Null, CqlType::Counter) => Match::No,
-        (RawTerm::Null | RawTerm::Bind { .. }, _) => Match::Weak,
-        (RawTerm::Literal { kind, text }, _) => literal::matches(*kind, text, receiver),
-        (RawTerm::List(terms), CqlType::List(e) | CqlType::Vector(e, _)) if !terms.is_empty() => {
-            all(&mut terms.iter().map(|term| (term, e.as_ref())))?
-        }
-        (RawTerm::List(_), CqlType::List(_) | CqlType::Vector(..)) => Match::Weak,
-        (RawTerm::List(_), _) => return Err(unexpected_array(to)),
-        (RawTerm::Set(terms), CqlType::Set(_) | CqlType::Map(..)) if terms.is_empty() => {
-            Match::Weak
-        }
-        (RawTerm::Set(terms), CqlType::Set(e)) => {
-            all(&mut terms.iter().map(|term| (term, e.as_ref())))?
-        }
-        (RawTerm::Map(entries), CqlType::Map(k, v)) => all(&mut entries
-            .iter()
-            .flat_map(|(key, value)| [(key, k.as_ref()), (value, v.as_ref())]))?,
-        (RawTerm::UserType(fields), CqlType::Udt(udt)) => {
-            let known = |name: &str| {
-                udt.fields.iter().find(|(field, _)| field == name.as_bytes()).map(|(_, t)| t)
-            };
-            if fields.iter().any(|(name, _)| known(&name.text).is_none()) {
-                return Ok(Match::No);
+    }
+
+    fn step(&self, units: u64) -> Result<()> {
+        self.steps.set(self.steps.get() + 1);
+        self.work.spend(units)
+    }
+
+    fn found(&self, raw: &'r RawTerm, to: &CqlType) -> Result<Match> {
+        self.step(TERM)?;
+        let receiver = to.thawed();
+        Ok(match (raw, receiver) {
+            (RawTerm::Null, CqlType::Counter) => Match::No,
+            (RawTerm::Null | RawTerm::Bind { .. }, _) => Match::Weak,
+            (RawTerm::Literal { kind, text }, _) => literal::matches(*kind, text, receiver),
+            (RawTerm::List(terms), CqlType::List(e) | CqlType::Vector(e, _))
+                if !terms.is_empty() =>
+            {
+                self.all(terms.iter().map(|term| (term, e.as_ref())))?
             }
-            let mut pairs = fields.iter().filter_map(|(name, raw)| Some((raw, known(&name.text)?)));
-            all(&mut pairs)?.and(Match::Weak)
+            (RawTerm::List(_), CqlType::List(_) | CqlType::Vector(..)) => Match::Weak,
+            (RawTerm::List(_), _) => return Err(unexpected_array(to)),
+            (RawTerm::Set(terms), CqlType::Set(_) | CqlType::Map(..)) if terms.is_empty() => {
+                Match::Weak
+            }
+            (RawTerm::Set(terms), CqlType::Set(e)) => {
+                self.all(terms.iter().map(|term| (term, e.as_ref())))?
+            }
+            (RawTerm::Map(entries), CqlType::Map(k, v)) => {
+                let entry = |(key, value): &'r (RawTerm, RawTerm)| [(key, &**k), (value, &**v)];
+                self.all(entries.iter().flat_map(entry))?
+            }
+            (RawTerm::UserType(fields), CqlType::Udt(udt)) => {
+                let types: HashMap<&[u8], &CqlType> =
+                    udt.fields.iter().map(|(field, t)| (field.as_slice(), t)).collect();
+                let known = |name: &str| types.get(name.as_bytes()).copied();
+                if fields.iter().any(|(name, _)| known(&name.text).is_none()) {
+                    return Ok(Match::No);
+                }
+                let pairs = fields.iter().filter_map(|(name, raw)| Some((raw, known(&name.text)?)));
+                self.all(pairs)?.and(Match::Weak)
+            }
+            (RawTerm::Tuple(terms), _) if is_parenthesised(terms, receiver) => {
+                match terms.first() {
+                    Some(term) => self.matches(term, to)?,
+                    None => Match::No,
+                }
+            }
+            (RawTerm::Tuple(terms), CqlType::Tuple(types)) if terms.len() <= types.len() => {
+                self.all(terms.iter().zip(types))?.and(Match::Weak)
+            }
+            (RawTerm::Tuple(terms), CqlType::Udt(udt)) if terms.len() <= udt.fields.len() => {
+                self.all(terms.iter().zip(udt.fields.iter().map(|(_, t)| t)))?.and(Match::Weak)
+            }
+            (RawTerm::TypeHint { to: hint, .. }, _) => {
+                type_matches(&resolve_type(hint, self.catalog, self.keyspace)?, to)
+            }
+            (RawTerm::Call { .. } | RawTerm::Arithmetic { .. } | RawTerm::Negate(_), _) => {
+                // A call whose overload is not yet known can return any type.
+                self.work.spend(OVERLOADS)?;
+                let returns = self.result_type(raw, Some(to));
+                returns.map_or(Match::Weak, |returns| type_matches(&returns, to))
+            }
+            _ => Match::No,
+        })
+    }
+
+    fn result_type(&self, raw: &'r RawTerm, receiver: Option<&CqlType>) -> Option<CqlType> {
+        let (name, arguments): (QualifiedName, Vec<&RawTerm>) = match raw {
+            RawTerm::Call { name, arguments } => (name.clone(), arguments.iter().collect()),
+            RawTerm::Arithmetic { operator: sign, left, right } => {
+                (operator(Some(*sign)), vec![left, right])
+            }
+            RawTerm::Negate(term) => (operator(None), vec![term]),
+            _ => return None,
+        };
+        let scope = Scope { catalog: self.catalog, keyspace: self.keyspace, table: None };
+        let resolved = self.resolve(&name, &arguments, &scope, receiver);
+        resolved.ok()?.map(|found| found.returns)
+    }
+
+    /// The function that a call with these arguments means.
+    pub(super) fn resolve(
+        &self,
+        name: &QualifiedName,
+        arguments: &[&'r RawTerm],
+        scope: &Scope<'_>,
+        receiver: Option<&CqlType>,
+    ) -> Result<Option<Function>> {
+        let wrapped: Vec<RawArgument<'_, 'r>> =
+            arguments.iter().map(|raw| RawArgument { raw, inference: self }).collect();
+        let wrapped: Vec<&dyn Argument> = wrapped.iter().map(|raw| raw as &dyn Argument).collect();
+        functions::resolve(name, &wrapped, scope, receiver)
+    }
+
+    fn exact_type(&self, raw: &'r RawTerm) -> Option<CqlType> {
+        match raw {
+            RawTerm::TypeHint { to, .. } => resolve_type(to, self.catalog, self.keyspace).ok(),
+            RawTerm::Tuple(terms) if terms.len() == 1 => self.exact_type(terms.first()?),
+            RawTerm::Call { .. } | RawTerm::Arithmetic { .. } | RawTerm::Negate(_) => {
+                let part = std::ptr::from_ref(raw);
+                if let Some(known) = self.exact.borrow().get(&part) {
+                    return known.clone();
+                }
+                self.step(OVERLOADS).ok()?;
+                let found = self.result_type(raw, None);
+                self.exact.borrow_mut().insert(part, found.clone());
+                found
+            }
+            // Most constants fit several types.
+            _ => None,
         }
-        (RawTerm::Tuple(terms), _) if is_parenthesised(terms, receiver) => match terms.first() {
-            Some(term) => matches(term, to, scope)?,
-            None => Match::No,
-        },
-        (RawTerm::Tuple(terms), CqlType::Tuple(types)) if terms.len() <= types.len() => {
-            all(&mut terms.iter().zip(types))?.and(Match::Weak)
+    }
+
+    fn compatible_type(&self, raw: &'r RawTerm) -> Option<CqlType> {
+        match raw {
+            RawTerm::Literal { kind, text } => literal::preferred(*kind, text),
+            // A list or a vector.
+            RawTerm::List(_) => None,
+            RawTerm::Map(entries) => {
+                let (key, value) = entries.first()?;
+                let (key, value) = (self.compatible_type(key)?, self.compatible_type(value)?);
+                Some(CqlType::Map(Box::new(key), Box::new(value)))
+            }
+            RawTerm::Set(terms) => {
+                Some(CqlType::Set(Box::new(self.compatible_type(terms.first()?)?)))
+            }
+            _ => self.exact_type(raw),
         }
-        (RawTerm::Tuple(terms), CqlType::Udt(udt)) if terms.len() <= udt.fields.len() => {
-            all(&mut terms.iter().zip(udt.fields.iter().map(|(_, t)| t)))?.and(Match::Weak)
-        }
-        (RawTerm::TypeHint { to: hint, .. }, _) => {
-            type_matches(&resolve_type(hint, scope.0, scope.1)?, to)
-        }
-        (RawTerm::Call { .. } | RawTerm::Arithmetic { .. } | RawTerm::Negate(_), _) => {
-            call_matches(raw, to, scope)
-        }
-        _ => Match::No,
-    })
+    }
 }
 
 pub(super) fn unexpected_array(to: &CqlType) -> Error {
@@ -127,76 +272,24 @@ pub(super) fn unexpected_array(to: &CqlType) -> Error {
     ))
 }
 
-/// A call whose overload is not yet known can return any type.
-fn call_matches(raw: &RawTerm, to: &CqlType, scope: (&Catalog, &str)) -> Match {
-    match result_type(raw, Some(to), scope) {
-        Some(returns) => type_matches(&returns, to),
-        None => Match::Weak,
-    }
-}
-
-fn result_type(
-    raw: &RawTerm,
-    receiver: Option<&CqlType>,
-    (catalog, keyspace): (&Catalog, &str),
-) -> Option<CqlType> {
-    let (name, arguments): (QualifiedName, Vec<&RawTerm>) = match raw {
-        RawTerm::Call { name, arguments } => (name.clone(), arguments.iter().collect()),
-        RawTerm::Arithmetic { operator: sign, left, right } => {
-            (operator(Some(*sign)), vec![left, right])
-        }
-        RawTerm::Negate(term) => (operator(None), vec![term]),
-        _ => return None,
-    };
-    let scope = Scope { catalog, keyspace, table: None };
-    let wrapped: Vec<RawArgument<'_>> =
-        arguments.into_iter().map(|raw| RawArgument { raw, catalog, keyspace }).collect();
-    let arguments: Vec<&dyn Argument> = wrapped.iter().map(|raw| raw as &dyn Argument).collect();
-    functions::resolve(&name, &arguments, &scope, receiver).ok()?.map(|found| found.returns)
-}
-
 /// A raw term as the argument of a call.
 #[derive(Debug)]
-pub(crate) struct RawArgument<'a> {
-    pub raw: &'a RawTerm,
-    pub catalog: &'a Catalog,
-    pub keyspace: &'a str,
+pub(crate) struct RawArgument<'i, 'r> {
+    pub raw: &'r RawTerm,
+    pub inference: &'i Inference<'r>,
 }
 
-impl Argument for RawArgument<'_> {
+impl Argument for RawArgument<'_, '_> {
     fn matches(&self, receiver: &CqlType) -> Match {
-        matches(self.raw, receiver, (self.catalog, self.keyspace)).unwrap_or(Match::No)
+        self.inference.matches(self.raw, receiver).unwrap_or(Match::No)
     }
 
     fn exact_type(&self) -> Option<CqlType> {
-        match self.raw {
-            RawTerm::TypeHint { to, .. } => resolve_type(to, self.catalog, self.keyspace).ok(),
-            RawTerm::Tuple(terms) if terms.len() == 1 => {
-                RawArgument { raw: terms.first()?, ..*self }.exact_type()
-            }
-            // Most constants fit several types.
-            RawTerm::Literal { .. } => None,
-            call => result_type(call, None, (self.catalog, self.keyspace)),
-        }
+        self.inference.exact_type(self.raw)
     }
 
     fn compatible_type(&self) -> Option<CqlType> {
-        match self.raw {
-            RawTerm::Literal { kind, text } => literal::preferred(*kind, text),
-            // A list or a vector.
-            RawTerm::List(_) => None,
-            RawTerm::Map(entries) => {
-                let (key, value) = entries.first()?;
-                let of = |raw| RawArgument { raw, ..*self }.compatible_type();
-                Some(CqlType::Map(Box::new(of(key)?), Box::new(of(value)?)))
-            }
-            RawTerm::Set(terms) => {
-                let first = terms.first()?;
-                let element = RawArgument { raw: first, ..*self }.compatible_type()?;
-                Some(CqlType::Set(Box::new(element)))
-            }
-            _ => self.exact_type(),
-        }
+        self.inference.compatible_type(self.raw)
     }
 
     fn text(&self) -> String {

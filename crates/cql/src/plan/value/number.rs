@@ -2,6 +2,7 @@
 
 use num_bigint::{BigInt, Sign};
 
+use super::number_text::integer;
 use halcyon_model::CqlType;
 
 /// `BigDecimal`: `unscaled × 10^−scale`.
@@ -10,6 +11,9 @@ pub(crate) struct Decimal {
     pub unscaled: BigInt,
     pub scale: i32,
 }
+
+/// Bytes of the largest number that is counted with, or whose digits are shown.
+pub(crate) const MAX_NUMBER: usize = 16 << 10;
 
 /// Digits beyond which scales are not brought to each other: more would be a number that no one has written, but that
 /// a hostile client could ask for.
@@ -139,7 +143,7 @@ pub(crate) fn parse_decimal(text: &str) -> Option<Decimal> {
         None => (text, 0),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let unscaled: BigInt = format!("{whole}{fraction}").parse().ok()?;
+    let unscaled = integer(&format!("{whole}{fraction}"))?;
     let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
     Some(Decimal { unscaled, scale })
 }

@@ -1,0 +1,94 @@
+//! Computations that would hold a thread of many tasks for long: threads of their own do them.
+//!
+//! 1. A thread takes one job after the other. There are half as many as cores, one at least: who asks for what is expensive waits for
+//!    others who do, and nobody else.
+//! 2. They are batch threads: they have a full share of the cores, but never preempt a thread that wakes up.
+//! 3. A job cannot be interrupted. What could run for very long looks at the clock itself.
+//! 4. On a simulated runtime a job is done by the task that asks, after other tasks have run.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+
+use super::task::yield_now;
+use super::thread::{ThreadPriority, core_count, spawn_thread};
+use crate::Gone;
+use crate::sim::executor;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct Queue {
+    jobs: Mutex<VecDeque<Job>>,
+    arrived: Condvar,
+}
+
+static QUEUE: LazyLock<&'static Queue> = LazyLock::new(|| {
+    let queue = Queue { jobs: Mutex::default(), arrived: Condvar::new() };
+    let queue: &Queue = Box::leak(Box::new(queue));
+    for index in 0..core_count().div_ceil(2) {
+        drop(spawn_thread(&format!("compute-{index}"), ThreadPriority::Batch, || queue.work()));
+    }
+    queue
+});
+
+impl Queue {
+    fn work(&self) {
+        loop {
+            let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            let job = loop {
+                match jobs.pop_front() {
+                    Some(job) => break job,
+                    None => jobs = self.arrived.wait(jobs).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
+            drop(jobs);
+            // Who waits for it learns of a panic by the dropped sender.
+            let _ = catch_unwind(AssertUnwindSafe(job));
+        }
+    }
+}
+
+/// Does a job on a thread for computations; an error if it panicked. It is done also if nobody waits for it any more.
+pub async fn compute<T: Send + 'static>(
+    job: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Gone> {
+    if executor::entered().is_some() {
+        yield_now().await;
+        return Ok(job());
+    }
+    let (answer, answered) = futures_channel::oneshot::channel();
+    let job: Job = Box::new(move || drop(answer.send(job())));
+    QUEUE.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
+    QUEUE.arrived.notify_one();
+    answered.await.map_err(|_| Gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block_on;
+
+    /// Proves that a job is done on another thread, and that one that panics is an error and the end of no thread.
+    #[test]
+    fn jobs_are_done_elsewhere() {
+        block_on(async {
+            let here = std::thread::current().id();
+            for _ in 0..2 * core_count() {
+                let failed: Result<(), Gone> = compute(|| panic!("stays in it")).await;
+                assert!(failed.is_err());
+            }
+            assert!(compute(move || std::thread::current().id() != here).await.unwrap());
+        });
+    }
+
+    /// Proves that a simulation does it in its own order, without a thread.
+    #[test]
+    fn a_simulation_stays_on_its_thread() {
+        let here = std::thread::current().id();
+        let simulation = crate::SimRuntime::seeded(1);
+        let same = simulation.block_on(async move {
+            compute(move || std::thread::current().id() == here).await.unwrap()
+        });
+        assert!(same);
+    }
+}

@@ -1,0 +1,190 @@
+//! How long a request holds its shard, and where it computes what would hold it longer. The one home of both.
+//!
+//! 1. A loop over rows, keys or statements has a [`Pace`]: it yields its thread every `SLICE`, so that the shard serves other requests
+//!    meanwhile, and learns the time, to compare it with its deadline.
+//! 2. A computation between two yields has an allowance ([`Work::small`], some 200 µs). Most need little of it.
+//! 3. What needs more has no place to yield: parsing, binding, an expression of one row, a sort. It starts anew on a thread for computing
+//!    ([`until`]) with its own copy of the inputs, and ends at the deadline of its request.
+
+use std::time::Duration;
+
+use halcyon_cql::plan::{Execution, Work};
+use halcyon_io::clock::{Instant, now};
+use halcyon_io::{compute, yield_now};
+use halcyon_model::request::Value;
+use halcyon_model::uuid;
+use halcyon_syntax::Error as CqlError;
+
+use crate::{Error, Result};
+
+/// The longest time between two yields.
+const SLICE: Duration = Duration::from_micros(300);
+
+/// Steps between two readings of the clock.
+const STEPS_PER_READING: u32 = 32;
+
+#[derive(Debug)]
+pub(crate) struct Pace {
+    steps: u32,
+    /// The start of the slice; `None` until the clock is read first, which a short loop never does.
+    since: Option<Instant>,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Pace {
+        Pace { steps: 0, since: None }
+    }
+
+    /// Counts a row, a key, a statement. Whether `pause` is due.
+    pub(crate) fn step(&mut self) -> bool {
+        self.steps = self.steps.wrapping_add(1);
+        self.steps.is_multiple_of(STEPS_PER_READING)
+    }
+
+    /// Yields if the slice is used up, and returns the time.
+    pub(crate) async fn pause(&mut self) -> Instant {
+        let time = now();
+        if time - *self.since.get_or_insert(time) <= SLICE {
+            return time;
+        }
+        yield_now().await;
+        let time = now();
+        self.since = Some(time);
+        time
+    }
+}
+
+/// Does a job on a thread for computations; `None` if the deadline came first. It is given up there as soon as it notices.
+pub(crate) async fn until<T: Send + 'static>(
+    deadline: Instant,
+    job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
+) -> Result<Option<T>> {
+    let done = compute(move || {
+        let in_time = || now() < deadline;
+        let work = Work::while_there_is_time(&in_time);
+        work.spend(0)?;
+        // It may have waited for others.
+        if in_time() { job(&work) } else { Err(CqlError::Exhausted) }
+    });
+    match done.await {
+        Ok(Ok(done)) => Ok(Some(done)),
+        Ok(Err(CqlError::Exhausted)) => Ok(None),
+        Ok(Err(error)) => Err(error.into()),
+        Err(gone) => Err(Error::Server(format!("a computation has failed: {gone}"))),
+    }
+}
+
+/// Drops what has very many parts, which takes its time too, on a thread for computations.
+pub fn drop_apart<T: Send + 'static>(large: T) {
+    halcyon_io::spawn(async move {
+        // Nobody waits for it.
+        let _ = compute(move || drop(large)).await;
+    })
+    .detach();
+}
+
+/// A request's inputs as its own.
+struct Owned {
+    values: Vec<Option<Option<Vec<u8>>>>,
+    now_micros: i64,
+    now_seconds: i32,
+    protocol_version: u8,
+    uuids: uuid::Generator,
+}
+
+impl Owned {
+    fn of(execution: &Execution<'_>) -> Owned {
+        let own = |value: &Value<'_>| match value {
+            Value::Unset => None,
+            Value::Null => Some(None),
+            Value::Bytes(bytes) => Some(Some(bytes.to_vec())),
+        };
+        Owned {
+            values: execution.values.iter().map(own).collect(),
+            now_micros: execution.now_micros,
+            now_seconds: execution.now_seconds,
+            protocol_version: execution.protocol_version,
+            uuids: execution.uuids.fork(),
+        }
+    }
+
+    fn with<T>(&self, work: &Work<'_>, bind: impl FnOnce(&Execution<'_>) -> T) -> T {
+        let values: Vec<Value<'_>> = self.values.iter().map(borrowed).collect();
+        bind(&Execution {
+            values: &values,
+            now_micros: self.now_micros,
+            now_seconds: self.now_seconds,
+            protocol_version: self.protocol_version,
+            uuids: &self.uuids,
+            json: &[],
+            work,
+        })
+    }
+}
+
+fn borrowed(value: &Option<Option<Vec<u8>>>) -> Value<'_> {
+    match value {
+        None => Value::Unset,
+        Some(None) => Value::Null,
+        Some(Some(bytes)) => Value::Bytes(bytes),
+    }
+}
+
+/// Binds a plan to a request's values, here if that is little work; `None` if it was not done by the deadline.
+pub(crate) async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
+    plan: &P,
+    execution: &Execution<'_>,
+    deadline: Instant,
+    bind: impl Fn(&P, &Execution<'_>) -> Result<T, CqlError> + Send + 'static,
+) -> Result<Option<T>> {
+    match bind(plan, execution) {
+        Ok(bound) => Ok(Some(bound)),
+        Err(CqlError::Exhausted) => {
+            let (plan, owned) = (plan.clone(), Owned::of(execution));
+            let job = move |work: &Work<'_>| owned.with(work, |execution| bind(&plan, execution));
+            Box::pin(until(deadline, job)).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halcyon_io::block_on;
+
+    use super::*;
+
+    /// Proves that what is small is done on the thread that asks, what is not on another one, with equal inputs, and a deadline ends it.
+    #[test]
+    fn large_work_is_done_apart() {
+        let uuids = uuid::Generator::seeded(1);
+        let values = [Value::Unset, Value::Null, Value::Bytes(b"abc")];
+        let work = Work::small();
+        let execution = Execution {
+            values: &values,
+            now_micros: 0,
+            now_seconds: 0,
+            protocol_version: 5,
+            uuids: &uuids,
+            json: &[],
+            work: &work,
+        };
+        let here = std::thread::current().id();
+        let spending = |units: u64| {
+            move |_: &(), execution: &Execution<'_>| {
+                execution.work.spend(units)?;
+                assert_eq!(execution.values, [Value::Unset, Value::Null, Value::Bytes(b"abc")]);
+                Ok(std::thread::current().id() == here)
+            }
+        };
+        block_on(async {
+            let later = now() + Duration::from_secs(60);
+            assert!(matches!(bind(&(), &execution, later, spending(1)).await, Ok(Some(true))));
+            assert!(matches!(
+                bind(&(), &execution, later, spending(1 << 40)).await,
+                Ok(Some(false))
+            ));
+            assert!(matches!(bind(&(), &execution, now(), spending(1 << 40)).await, Ok(None)));
+        });
+    }
+}

@@ -1,4 +1,4 @@
-//! One connection of the native protocol (version 4), by crate `protocol`: a question, its answer.
+//! One connection of the native protocol, by crate `protocol`: a question, its answer.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -22,11 +22,20 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// In version 4.
     pub(super) fn open(port: u16) -> Result<Connection> {
+        Connection::with(port, Version::V4, Compression::None)
+    }
+
+    pub(super) fn with(
+        port: u16,
+        version: Version,
+        compression: Compression,
+    ) -> Result<Connection> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        let client = Client::new(Version::V4, Compression::None);
+        let client = Client::new(version, compression);
         let mut connection = Connection { stream, client, buffer: vec![0; 64 << 10] };
         connection.client.startup(0);
         match connection.answer()? {
@@ -87,9 +96,16 @@ impl Connection {
     }
 
     pub(super) fn prepare(&mut self, statement: &str) -> Result<Vec<u8>> {
+        Ok(self.prepare_v5(statement)?.0)
+    }
+
+    /// With the id of the result's metadata, which is empty before version 5.
+    pub(super) fn prepare_v5(&mut self, statement: &str) -> Result<(Vec<u8>, Vec<u8>)> {
         self.client.prepare(0, statement);
         match self.answer().map_err(|e| format!("{statement}: {e}"))? {
-            Answer::Prepared { id, .. } => Ok(id),
+            Answer::Prepared { id, result_metadata_id } => {
+                Ok((id, result_metadata_id.unwrap_or_default()))
+            }
             other => Err(format!("{statement}: {other:?}").into()),
         }
     }

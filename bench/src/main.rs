@@ -19,6 +19,7 @@
 //! | `process.rs`, `machine.rs`, `flush.rs` | what a run cost: CPU, memory, page cache, device; the device's own flush |
 //! | `pressure.rs`, `block_trace.rs`, `histogram.rs` | stalls, and each request as the device saw it |
 //! | `profile.rs` | where the time goes, by `perf` |
+//! | `lines.rs` | the cache lines that shards share |
 //! | `standstill.rs` | when the host took a core away |
 
 mod block_trace;
@@ -35,6 +36,7 @@ mod histogram;
 mod invocation;
 mod jmx;
 mod latency;
+mod lines;
 mod load;
 mod machine;
 mod messaging;
@@ -89,6 +91,8 @@ enum Command {
     /// A message store over time: latency, disk, tombstones, against Cassandra
     #[command(name = "E6")]
     Messaging(Asked<messaging::Arguments>),
+    /// The cache lines that shards share in a request, counted instruction by instruction
+    Lines(lines::Arguments),
     /// Make all pages and plots again from the records in bench/, and docs/experiments.md from the pages
     Report,
 }
@@ -102,6 +106,7 @@ fn main() -> ExitCode {
         Command::CommitLog(asked) => asked.run(),
         Command::Clients(asked) => asked.run(),
         Command::Messaging(asked) => asked.run(),
+        Command::Lines(arguments) => lines::run(&arguments),
         Command::Report => experiments::report(),
     };
     if let Err(error) = done {

@@ -30,11 +30,11 @@ pub(crate) struct Arguments {
     /// Targets of fuzz/fuzz_targets [default: all]
     targets: Vec<String>,
     /// Minutes of each target
-    #[arg(long, default_value_t = 2, conflicts_with = "cpu_hours")]
+    #[arg(long, default_value_t = 2, conflicts_with = "hours")]
     minutes: u32,
     /// Hours of each target
     #[arg(long)]
-    cpu_hours: Option<f64>,
+    hours: Option<f64>,
     /// Targets that run at once
     #[arg(long, default_value_t = 1)]
     jobs: usize,
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.minimise {
         return programs.iter().try_for_each(|program| minimise(program));
     }
-    let seconds = match arguments.cpu_hours {
+    let seconds = match arguments.hours {
         Some(hours) => (hours * 3600.0) as u64,
         None => 60 * u64::from(arguments.minutes),
     };

@@ -145,12 +145,12 @@ impl Coordinator {
         shard: Rc<Shard>,
         virtual_tables: Rc<dyn VirtualTables>,
         limits: RequestLimits,
-        memory: Arc<RequestMemory>,
+        memory: &RequestMemory,
     ) -> Coordinator {
         let mut random = random();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
         let uuids = uuid::Generator::seeded(seed);
-        let shards = shard.engine().shard_count();
+        let (memory, shards) = (memory.for_shard(), shard.engine().shard_count());
         let (reads, scans) = (Reads::of_shard(&memory, shards), Reads::of_shard(&memory, shards));
         Coordinator {
             shard,

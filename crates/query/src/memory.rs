@@ -32,11 +32,11 @@ const PAGE_SHARE: u64 = 32;
 /// No page is larger, whatever the budget.
 const PAGE_MAX: u64 = 64 << 20;
 
-/// The budget.
+/// The budget. Each shard has one of these for the same count, because every read holds its own (`for_shard`).
 #[derive(Debug)]
 pub struct RequestMemory {
     limit: u64,
-    held: AtomicU64,
+    held: Arc<AtomicU64>,
 }
 
 /// A part of the budget that is taken.
@@ -48,7 +48,12 @@ pub struct Held {
 
 impl RequestMemory {
     pub fn bounded(limit: u64) -> Arc<RequestMemory> {
-        Arc::new(RequestMemory { limit, held: AtomicU64::new(0) })
+        Arc::new(RequestMemory { limit, held: Arc::default() })
+    }
+
+    /// The same budget, with a reference count of its own.
+    pub(crate) fn for_shard(&self) -> Arc<RequestMemory> {
+        Arc::new(RequestMemory { limit: self.limit, held: self.held.clone() })
     }
 
     pub fn limit(&self) -> u64 {

@@ -398,7 +398,7 @@ async fn open_shard(
         engine: shard.engine().clone(),
         shared: shared.clone(),
     };
-    let memory = shared.admission.memory().clone();
+    let memory = shared.admission.memory();
     let coordinator = Coordinator::new(shard, Rc::new(virtual_tables), shared.limits, memory);
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
     Ok(server)

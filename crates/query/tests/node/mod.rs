@@ -48,7 +48,7 @@ pub(crate) async fn start_with(
         first.expect("two"),
         Rc::new(NoVirtualTables),
         limits,
-        RequestMemory::bounded(1 << 30),
+        &RequestMemory::bounded(1 << 30),
     )
 }
 

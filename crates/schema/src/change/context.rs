@@ -1,5 +1,6 @@
 //! The context and the result of a schema statement, and the checks that several statements share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use halcyon_model::options::{Compaction, MapOption};
@@ -78,4 +79,10 @@ pub(super) fn existing<'a>(catalog: &'a Catalog, keyspace: &str) -> Result<&'a A
     catalog
         .keyspace(keyspace)
         .ok_or_else(|| invalid(format!("Keyspace '{keyspace}' doesn't exist")))
+}
+
+/// The first that has been there before.
+pub(super) fn first_duplicate<T: Copy + Ord>(mut names: impl Iterator<Item = T>) -> Option<T> {
+    let mut seen = BTreeSet::new();
+    names.find(|name| !seen.insert(*name))
 }

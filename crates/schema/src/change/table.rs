@@ -1,6 +1,6 @@
 //! CREATE and DROP TABLE.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
@@ -9,7 +9,8 @@ use halcyon_model::schema::{ColumnDef, TableSchema};
 
 use super::column_type::resolve;
 use super::context::{
-    Change, Context, existing, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
+    Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
+    with_keyspace,
 };
 use super::table_options;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
@@ -94,22 +95,15 @@ fn declared_key(create: &CreateTable) -> Result<&PrimaryKey> {
         Some(keyspace) => format!("{keyspace}.{}", create.name.name),
         None => create.name.name.clone(),
     };
-    for (index, column) in create.columns.iter().enumerate() {
-        if create.columns.iter().take(index).any(|known| known.name.text == column.name.text) {
-            let name = &column.name.text;
-            return Err(invalid(format!(
-                "Duplicate column '{name}' declaration for table '{written}'"
-            )));
-        }
+    if let Some(name) = first_duplicate(create.columns.iter().map(|column| &column.name.text)) {
+        let what = format!("Duplicate column '{name}' declaration for table '{written}'");
+        return Err(invalid(what));
     }
     let order = &create.properties.clustering_order;
-    for (index, (name, _)) in order.iter().enumerate() {
-        if order.iter().take(index).any(|(known, _)| known.text == name.text) {
-            return Err(invalid(format!(
-                "Duplicate column '{}' in CLUSTERING ORDER BY clause for table '{written}'",
-                name.text
-            )));
-        }
+    if let Some(name) = first_duplicate(order.iter().map(|(name, _)| &name.text)) {
+        return Err(invalid(format!(
+            "Duplicate column '{name}' in CLUSTERING ORDER BY clause for table '{written}'"
+        )));
     }
     match create.primary_keys.as_slice() {
         [key] => Ok(key),
@@ -125,10 +119,11 @@ fn declared_key(create: &CreateTable) -> Result<&PrimaryKey> {
 /// The key is made of columns that are declared, each once, none static.
 fn check_key(create: &CreateTable, key: &PrimaryKey) -> Result<()> {
     let table = &create.name.name;
+    let declared: BTreeMap<&str, _> =
+        create.columns.iter().map(|column| (column.name.text.as_str(), column)).collect();
     let mut seen = BTreeSet::new();
     for name in key.partition_key.iter().chain(&key.clustering) {
-        let column = create.columns.iter().find(|column| column.name.text == name.text);
-        let Some(column) = column else {
+        let Some(column) = declared.get(name.text.as_str()) else {
             return Err(invalid(format!(
                 "Unknown column '{}' referenced in PRIMARY KEY for table '{table}'",
                 name.text
@@ -151,10 +146,10 @@ fn check_key(create: &CreateTable, key: &PrimaryKey) -> Result<()> {
 /// `CLUSTERING ORDER BY` names all clustering columns up to its last, in their order.
 fn check_order(create: &CreateTable, key: &PrimaryKey) -> Result<()> {
     let order = &create.properties.clustering_order;
-    let is_clustering = |name: &Name| key.clustering.iter().any(|known| known.text == name.text);
+    let clustering: BTreeSet<&str> = key.clustering.iter().map(|name| name.text.as_str()).collect();
     let strangers: Vec<&str> = order
         .iter()
-        .filter(|(name, _)| !is_clustering(name))
+        .filter(|(name, _)| !clustering.contains(name.text.as_str()))
         .map(|(name, _)| name.text.as_str())
         .collect();
     if !strangers.is_empty() {
@@ -192,15 +187,13 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
         options: Default::default(),
         strict_liveness: false,
     };
-    let mut defs: Vec<(ColumnDef, bool)> = Vec::with_capacity(create.columns.len());
+    let mut defs: BTreeMap<&str, (ColumnDef, bool)> = BTreeMap::new();
     for column in &create.columns {
         let cql_type = resolve(&column.column_type, keyspace)?;
-        defs.push((ColumnDef { name: column.name.text.clone(), cql_type }, column.is_static));
+        let def = ColumnDef { name: column.name.text.clone(), cql_type };
+        defs.insert(&column.name.text, (def, column.is_static));
     }
-    let mut take = |name: &Name| -> Option<ColumnDef> {
-        let at = defs.iter().position(|(def, _)| def.name == name.text)?;
-        Some(defs.remove(at).0)
-    };
+    let mut take = |name: &Name| Some(defs.remove(name.text.as_str())?.0);
     for name in &key.partition_key {
         schema.partition_key.extend(take(name));
     }
@@ -208,13 +201,15 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
         schema.clustering.extend(take(name));
     }
     schema.partition_key.iter().chain(&schema.clustering).try_for_each(check_key_column)?;
-    for (name, descending) in &create.properties.clustering_order {
-        let column = schema.clustering.iter_mut().find(|column| column.name == name.text);
-        if let Some(column) = column.filter(|_| *descending) {
+    // The order names the columns from the first on (`check_order`).
+    for (column, (_, descending)) in
+        schema.clustering.iter_mut().zip(&create.properties.clustering_order)
+    {
+        if *descending {
             column.cql_type = CqlType::Reversed(Box::new(column.cql_type.clone()));
         }
     }
-    for (def, is_static) in defs {
+    for (def, is_static) in defs.into_values() {
         if is_static && schema.clustering.is_empty() {
             return Err(useless_static());
         }

@@ -10,7 +10,8 @@ use halcyon_model::types::{MAX_PARTS, TypeError, UserType, quote_identifier_if_n
 
 use super::column_type::{mentions, resolve};
 use super::context::{
-    Change, Context, existing, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
+    Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
+    with_keyspace,
 };
 use crate::catalog::{Catalog, Keyspace, Table};
 use halcyon_syntax::Result;
@@ -52,11 +53,8 @@ pub(super) fn create(
         }
         return Err(invalid(format!("A user type with name '{name}' already exists")));
     }
-    for (index, (field, _)) in create.fields.iter().enumerate() {
-        if create.fields.iter().take(index).any(|(known, _)| known.text == field.text) {
-            let what = format!("Duplicate field name '{}' in type '{name}'", field.text);
-            return Err(invalid(what));
-        }
+    if let Some(field) = first_duplicate(create.fields.iter().map(|(field, _)| &field.text)) {
+        return Err(invalid(format!("Duplicate field name '{field}' in type '{name}'")));
     }
     create.fields.iter().try_for_each(|(_, text)| check_field(text))?;
     let mut fields = Vec::with_capacity(create.fields.len());
@@ -211,11 +209,9 @@ fn rename(user_type: &mut UserType, renames: &[(Name, Name)], if_exists: bool) -
             }
         }
     }
-    for (index, (field, _)) in user_type.fields.iter().enumerate() {
-        if user_type.fields.iter().take(index).any(|(known, _)| known == field) {
-            let field = String::from_utf8_lossy(field);
-            return Err(invalid(format!("Duplicate field name {field} in type {keyspace}")));
-        }
+    if let Some(field) = first_duplicate(user_type.fields.iter().map(|(field, _)| field)) {
+        let field = String::from_utf8_lossy(field);
+        return Err(invalid(format!("Duplicate field name {field} in type {keyspace}")));
     }
     Ok(())
 }

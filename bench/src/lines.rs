@@ -112,18 +112,17 @@ fn measure(server: &Server) -> Result<()> {
     }
     let keys = keys_by_shard(&mut connections[0])?;
     let mut by_clock = HashSet::new();
-    for shard in 0..SHARDS {
+    for (shard, connection) in connections.iter_mut().enumerate() {
         let idle = traced(thread_of(server.pid, shard)?, || {
             thread::sleep(IDLE);
             // The end of the trace is seen when the thread does something.
-            connections[shard].option("SCYLLA_SHARD").map(drop)
+            connection.option("SCYLLA_SHARD").map(drop)
         })?;
         by_clock.extend(idle.lines.values().flat_map(|uses| uses.writers.keys().copied()));
     }
     for (name, statement) in CASES {
         let mut traces = Vec::new();
-        for shard in 0..SHARDS {
-            let connection = &mut connections[shard];
+        for (shard, connection) in connections.iter_mut().enumerate() {
             let id = connection.prepare_v5(statement)?;
             execute(connection, &id, &keys[shard], WARM_UP)?;
             let thread = thread_of(server.pid, shard)?;

@@ -29,6 +29,9 @@ const READS_MIN: u64 = 4;
 /// A page ends before its rows are so large a part of the budget.
 const PAGE_SHARE: u64 = 32;
 
+/// What one computation may make of a short text is so large a part of the budget.
+const ONE_SHARE: u64 = 16;
+
 /// No page is larger, whatever the budget.
 const PAGE_MAX: u64 = 64 << 20;
 
@@ -72,6 +75,11 @@ impl RequestMemory {
     /// Bytes after which a page ends, whatever its number of rows.
     pub(crate) fn page_bytes(&self) -> u64 {
         (self.limit / PAGE_SHARE).clamp(SMALL, PAGE_MAX)
+    }
+
+    /// What one computation may make of a short text before it is counted.
+    pub(crate) fn for_one(&self) -> u64 {
+        self.limit / ONE_SHARE
     }
 
     fn for_large(&self) -> u64 {
@@ -149,6 +157,15 @@ impl Held {
     /// So many bytes, if there is any room.
     pub fn small(memory: &Arc<RequestMemory>, bytes: u64) -> Option<Held> {
         memory.take(bytes, memory.limit).then(|| Held { memory: memory.clone(), bytes })
+    }
+
+    /// The keys of one request, at so many bytes each; few are not counted one by one.
+    pub(crate) fn of_keys(memory: &Arc<RequestMemory>, count: usize, each: u64) -> Result<Held> {
+        let bytes = (count as u64).saturating_mul(each);
+        if bytes <= SMALL {
+            return Ok(Held::nothing(memory));
+        }
+        Held::large(memory, bytes).ok_or_else(|| Error::Overloaded(memory.refusal()))
     }
 
     pub fn bytes(&self) -> u64 {

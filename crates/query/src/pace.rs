@@ -15,7 +15,7 @@ use halcyon_model::request::Value;
 use halcyon_model::uuid;
 use halcyon_syntax::Error as CqlError;
 
-use crate::{Error, Result};
+use crate::{Error, RequestMemory, Result};
 
 /// The longest time between two yields.
 const SLICE: Duration = Duration::from_micros(300);
@@ -59,9 +59,18 @@ pub(crate) async fn until<T: Send + 'static>(
     deadline: Instant,
     job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
+    within(deadline, u64::MAX, job).await
+}
+
+/// As [`until`], for what may become so many bytes.
+async fn within<T: Send + 'static>(
+    deadline: Instant,
+    memory: u64,
+    job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
+) -> Result<Option<T>> {
     let done = compute(move || {
         let in_time = || now() < deadline;
-        let work = Work::while_there_is_time(&in_time);
+        let work = Work::while_there_is_time(&in_time).with_memory(memory);
         work.spend(0)?;
         // It may have waited for others.
         if in_time() { job(&work) } else { Err(CqlError::Exhausted) }
@@ -134,7 +143,7 @@ fn borrowed(value: &Option<Option<Vec<u8>>>) -> Value<'_> {
 pub(crate) async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
     plan: &P,
     execution: &Execution<'_>,
-    deadline: Instant,
+    (deadline, memory): (Instant, &RequestMemory),
     bind: impl Fn(&P, &Execution<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
     match bind(plan, execution) {
@@ -142,7 +151,7 @@ pub(crate) async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
         Err(CqlError::Exhausted) => {
             let (plan, owned) = (plan.clone(), Owned::of(execution));
             let job = move |work: &Work<'_>| owned.with(work, |execution| bind(&plan, execution));
-            Box::pin(until(deadline, job)).await
+            Box::pin(within(deadline, memory.for_one(), job)).await
         }
         Err(error) => Err(error.into()),
     }
@@ -179,12 +188,11 @@ mod tests {
         };
         block_on(async {
             let later = now() + Duration::from_secs(60);
-            assert!(matches!(bind(&(), &execution, later, spending(1)).await, Ok(Some(true))));
-            assert!(matches!(
-                bind(&(), &execution, later, spending(1 << 40)).await,
-                Ok(Some(false))
-            ));
-            assert!(matches!(bind(&(), &execution, now(), spending(1 << 40)).await, Ok(None)));
+            let memory = RequestMemory::bounded(1 << 20);
+            let bind = |until, units| bind(&(), &execution, (until, &memory), spending(units));
+            assert!(matches!(bind(later, 1).await, Ok(Some(true))));
+            assert!(matches!(bind(later, 1 << 40).await, Ok(Some(false))));
+            assert!(matches!(bind(now(), 1 << 40).await, Ok(None)));
         });
     }
 }

@@ -6,6 +6,8 @@
 
 use halcyon_model::CqlType;
 
+use crate::SMALL;
+
 /// Of a text that is parsed and planned, while both are held: tokens, syntax tree, plan.
 const PARSED_TOKEN: u64 = 420;
 /// Of a prepared statement: its plan.
@@ -14,6 +16,8 @@ const PREPARED_TOKEN: u64 = 110;
 const FOLDED_TOKEN: u64 = 16;
 /// Of a byte in a quoted text, which may be JSON: one element of a list of numbers has two.
 const QUOTED_BYTE: u64 = 6;
+/// Of a byte of JSON that is executed: one element of a list of numbers has two.
+const JSON_BYTE: u64 = 130;
 /// Of a variable or a column of its result.
 const COLUMN: u64 = 180;
 /// Of a prepared statement with few tokens.
@@ -21,15 +25,21 @@ const PREPARED_BASE: u64 = 4 << 10;
 
 /// Bytes that parsing, planning and executing a statement take at most.
 pub fn parsing(text: &str) -> u64 {
-    4 * text.len() as u64 + PARSED_TOKEN * tokens(text)
+    let Tokens { count, quoted, .. } = count(text);
+    let json = if quoted > SMALL && mentions_json(text) { JSON_BYTE * quoted } else { 0 };
+    4 * text.len() as u64 + PARSED_TOKEN * count + json
+}
+
+/// `INSERT … JSON '…'` and `fromJson('…')`.
+fn mentions_json(text: &str) -> bool {
+    text.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"json"))
 }
 
 /// Bytes that the parts of a bound value take while it is executed: parsed, bound, in a mutation and in its record. `receiver` names what
 /// the marker stands for.
 pub fn value(cql_type: &CqlType, receiver: &str, len: usize) -> u64 {
     let each_byte = match cql_type.thawed() {
-        // One element of a list of numbers has two bytes.
-        CqlType::Text if receiver == "[json]" || receiver.contains("json)") => 130,
+        CqlType::Text if receiver == "[json]" || receiver.contains("json)") => JSON_BYTE,
         CqlType::List(_)
         | CqlType::Set(_)
         | CqlType::Map(..)
@@ -60,10 +70,6 @@ fn is_select(text: &str) -> bool {
     !first.is_some_and(|word| {
         ["insert", "update", "delete", "begin "].iter().any(|of| word.eq_ignore_ascii_case(of))
     })
-}
-
-fn tokens(text: &str) -> u64 {
-    count(text).count
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -150,7 +156,7 @@ mod tests {
     /// Proves that words, symbols and quoted texts are counted, however many bytes they have.
     #[test]
     fn tokens_are_counted() {
-        let count = |text, expected| assert_eq!(tokens(text), expected, "{text}");
+        let count = |text, expected| assert_eq!(super::count(text).count, expected, "{text}");
         count("", 0);
         count("SELECT * FROM t", 4);
         count("a IN (1, 2,3)", 9);

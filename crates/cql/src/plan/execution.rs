@@ -43,6 +43,8 @@ pub struct Work<'a> {
     exhausted: Cell<bool>,
     /// Whether it may go on for as much again.
     more: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// Bytes that what short texts become, as products of lists do, may take.
+    memory: u64,
 }
 
 /// What a thread with other tasks computes at once.
@@ -52,12 +54,22 @@ const SLICE: u64 = 5_000_000;
 
 impl<'a> Work<'a> {
     pub fn small() -> Work<'a> {
-        Work { left: Cell::new(SMALL), exhausted: Cell::new(false), more: None }
+        Work { left: Cell::new(SMALL), exhausted: Cell::new(false), more: None, memory: u64::MAX }
     }
 
     /// As long as `more` says so, which is asked at the beginning and about every few milliseconds.
     pub fn while_there_is_time(more: &'a (dyn Fn() -> bool + Sync)) -> Work<'a> {
-        Work { left: Cell::new(0), exhausted: Cell::new(false), more: Some(more) }
+        let (left, exhausted) = (Cell::new(0), Cell::new(false));
+        Work { left, exhausted, more: Some(more), memory: u64::MAX }
+    }
+
+    #[must_use]
+    pub fn with_memory(self, memory: u64) -> Work<'a> {
+        Work { memory, ..self }
+    }
+
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// Whether most of it is spent.

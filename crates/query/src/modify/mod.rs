@@ -49,7 +49,8 @@ async fn bind(
     let work = Work::small();
     let bind =
         move |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| plan.bind(timestamp, execution);
-    let bound = pace::bind(plan, &request.execution(&work), watch.deadline(), bind).await?;
+    let within = (watch.deadline(), &**coordinator.memory());
+    let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
     let bound = bound.ok_or_else(|| watch.too_late())?;
     bound.check_expiration(coordinator.shard().engine().latest_expiration())?;
     Ok(bound)

@@ -47,8 +47,14 @@ pub(crate) async fn execute_select(
     let limits = coordinator.limits();
     let bind = |plan: &Arc<SelectPlan>, execution: &Execution<'_>| plan.bind(execution);
     let within = began + plan.timeout.unwrap_or(limits.read_request_timeout);
+    let within = (within, &**coordinator.memory());
     let select = pace::bind(plan, &request.execution(&Work::small()), within, bind).await?;
     let select = select.ok_or_else(|| scan::too_late(consistency))?;
+    let parts = select.slices.slices.len().saturating_add(match &select.keys {
+        Some(BoundKeys::Partitions(keys)) => keys.len(),
+        _ => 0,
+    });
+    let _keys = Held::of_keys(coordinator.memory(), parts, KEY)?;
     let whole = plan.selection.is_aggregate() && plan.grouping.is_none();
     let page_rows = match options.page_size.and_then(|size| u32::try_from(size).ok()) {
         Some(size) if size > 0 && !whole => size,
@@ -101,6 +107,9 @@ pub(crate) async fn execute_select(
     rows.warnings.extend(partial);
     Ok(Outcome::Rows(rows))
 }
+
+/// Bytes that a named key, or row, takes while it is read.
+const KEY: u64 = 256;
 
 /// How long the statement's rows took, for the metrics of its table.
 fn observe(coordinator: &Coordinator, scan: &Scan, began: Instant) {

@@ -9,6 +9,8 @@ const MAX_BYTES: usize = 256 << 20;
 
 /// What one costs to be made, put in order and looked up, in units of work.
 const COMBINATION: u64 = 500;
+/// Bytes of memory that one takes beside its values: lists, allocations, the key that is made of it.
+const COMBINATION_MEMORY: usize = 256;
 
 /// One value for each of some columns.
 type Values = Vec<Vec<u8>>;
@@ -37,6 +39,14 @@ pub(in crate::plan) fn product(
         )));
     }
     work.spend_on(combinations, COMBINATION)?;
+    let memory = total.saturating_add(combinations.saturating_mul(COMBINATION_MEMORY));
+    if memory as u64 > work.memory() {
+        return Err(Error::InvalidRequest(format!(
+            "Aborting query because the cartesian product of the IN restrictions on {what} takes {memory} bytes of memory, \
+             this exceeds fail threshold of {}.",
+            work.memory()
+        )));
+    }
     let join = |left: &Values, right: &Values| left.iter().chain(right).cloned().collect();
     Ok(so_far.iter().flat_map(|left| next.iter().map(move |right| join(left, right))).collect())
 }
@@ -73,5 +83,17 @@ mod tests {
             .expect_err("too long")
             .to_string();
         assert!(error.contains("produces 980000000 bytes"), "{error}");
+        let time = || true;
+        let work = Work::while_there_is_time(&time).with_memory(1 << 20);
+        assert!(product(&values(50), &values(50), "partition key", &work).is_ok());
+        let error = product(&values(100), &values(100), "partition key", &work)
+            .expect_err("too much memory")
+            .to_string();
+        assert!(
+            error.ends_with(
+                "takes 2640000 bytes of memory, this exceeds fail threshold of 1048576."
+            ),
+            "{error}"
+        );
     }
 }

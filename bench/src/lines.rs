@@ -1,11 +1,11 @@
 //! The cache lines that two shards share: `cargo x bench lines`.
 //!
 //! On many cores a line that every request of every shard writes is what bounds them all, and no clock of a machine with two cores shows
-//! it. So it is counted. The thread of a shard is executed instruction by instruction (`ptrace`) while a client has it execute one prepared statement
-//! [`REQUESTS`] times, with keys of its own; the memory operands of each instruction, by its registers, give the lines that it reads and
-//! writes. The same on the other shard. A line is shared if one shard wrote it, and the other used it, in every request. What a shard without
-//! requests does by the clock is traced first, and a line that only its instructions write does not count: a request takes so long here that
-//! it falls into each. What the kernel does (sockets, the ring) is not seen.
+//! it. So it is counted. The thread of a shard is executed instruction by instruction (`ptrace`) while a client has it execute one
+//! prepared statement [`REQUESTS`] times, with keys of its own; the memory operands of each instruction, by its registers, give the
+//! lines that it reads and writes. The same on the other shard. A line is shared if one shard wrote it, and the other used it, in every
+//! request. What a shard without requests does by the clock is traced first, and a line that only its instructions write does not count:
+//! a request takes so long here that it falls into each. What the kernel does (sockets, the ring) is not seen.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};

@@ -2,48 +2,20 @@
 //!
 //! The definition and the version belong to all shards. Requests that held them by their reference counts would write cache lines that the
 //! requests of all other shards write too. So each shard has copies whose counts it alone touches, and a request learns from two
-//! pointers, which nobody writes but a schema change or an edit, that they are still current. What is large (filters, indexes, the list of SSTables)
-//! is not copied: the copies hold it.
+//! pointers, which nobody writes but a schema change or an edit, that they are still current. What is large (filters, indexes, the list
+//! of SSTables) is not copied: the copies hold it.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use halcyon_schema::catalog::Table;
 use halcyon_sstable::read::SSTableReader;
 use halcyon_stream::{Layout, Mutation};
 
-use crate::engine::Engine;
-use crate::shard::Shard;
-use crate::store::{Definition, Store};
-use crate::version::{Edit, Version};
-
-impl Shard {
-    /// The shard's own copy of a table of the catalog, for plans that it executes often; the table itself if it has none.
-    pub fn own_table(&self, table: &Arc<Table>) -> Arc<Table> {
-        let own = self.table_by_id(table.id).and_then(|own| own.current().own(table));
-        own.unwrap_or_else(|| table.clone())
-    }
-}
-
-impl Engine {
-    /// Applies an edit to a table's live set, and has each shard take the new version: one without requests would keep the files of what
-    /// the edit has removed.
-    pub(crate) fn edit(&self, store: &Store, edit: &Edit) {
-        edit.apply(&store.version);
-        if edit.gone.is_empty() && edit.reopened.is_empty() {
-            return;
-        }
-        let id = store.id;
-        for index in 0..self.shard_count() {
-            self.mesh().post(index, move |shard| {
-                if let Some(table) = shard.table_by_id(id) {
-                    table.current();
-                }
-            });
-        }
-    }
-}
+use crate::definition::Definition;
+use crate::version::Version;
 
 /// A table's definition and version, as they belong together.
 pub(crate) struct Current {
@@ -57,16 +29,19 @@ pub(crate) struct Current {
     same: Rc<RefCell<Vec<Arc<Layout>>>>,
 }
 
+/// What all shards have in common of a table.
+pub(crate) type Common<'a> = (&'a ArcSwap<Definition>, &'a ArcSwap<Version>);
+
 /// More layouts than there are shards come from statements of older definitions.
 const MOST_LAYOUTS: usize = 256;
 
 impl Current {
-    /// What is current of `store`. The copies of `before` stay if the definition is the same.
-    pub(crate) fn of(store: &Store, before: Option<&Current>) -> Rc<Current> {
+    /// What is current. The copies of `before` stay if the definition is the same.
+    pub(crate) fn of((definitions, versions): Common<'_>, before: Option<&Current>) -> Rc<Current> {
         loop {
-            let definition = store.definition.load_full();
-            let version = store.version.load_full();
-            if Arc::ptr_eq(&definition, &store.definition.load()) {
+            let definition = definitions.load_full();
+            let version = versions.load_full();
+            if Arc::ptr_eq(&definition, &definitions.load()) {
                 return Current::new(definition, version, before);
             }
         }
@@ -87,13 +62,13 @@ impl Current {
     }
 
     /// Whether nothing has changed since.
-    pub(crate) fn is_of(&self, store: &Store) -> bool {
-        Arc::ptr_eq(&self.common, &store.definition.load())
-            && Arc::ptr_eq(&self.version, &store.version.load())
+    pub(crate) fn is_of(&self, (definitions, versions): Common<'_>) -> bool {
+        Arc::ptr_eq(&self.common, &definitions.load())
+            && Arc::ptr_eq(&self.version, &versions.load())
     }
 
     /// This shard's copy of a table of the catalog.
-    fn own(&self, table: &Arc<Table>) -> Option<Arc<Table>> {
+    pub(crate) fn own(&self, table: &Arc<Table>) -> Option<Arc<Table>> {
         (self.common.table == *table).then(|| self.definition.table.clone())
     }
 

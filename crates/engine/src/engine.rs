@@ -21,6 +21,7 @@ use crate::report::health::{FailurePolicy, Health};
 use crate::report::metrics::{BatchMetrics, Measure, TableStats};
 use crate::shard::Shard;
 use crate::store::Store;
+use crate::version::Edit;
 use crate::{Error, Options, Result};
 
 pub struct Engine {
@@ -87,6 +88,23 @@ impl Engine {
 
     pub fn schema_version(&self) -> [u8; 16] {
         self.with_catalog(|catalog| catalog.version)
+    }
+
+    /// Applies an edit to a table's live set, and has each shard take the new version: one without requests would keep the files of what
+    /// the edit has removed.
+    pub(crate) fn edit(&self, store: &Store, edit: &Edit) {
+        edit.apply(&store.version);
+        if edit.gone.is_empty() && edit.reopened.is_empty() {
+            return;
+        }
+        let id = store.id;
+        for index in 0..self.shard_count() {
+            self.mesh().post(index, move |shard| {
+                if let Some(table) = shard.table_by_id(id) {
+                    table.current();
+                }
+            });
+        }
     }
 
     /// Jobs for other shards.

@@ -19,6 +19,7 @@ mod caches;
 mod columns;
 mod compact;
 mod current;
+mod definition;
 mod engine;
 mod error;
 mod flush;

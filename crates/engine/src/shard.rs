@@ -69,7 +69,7 @@ pub(crate) struct ShardTable {
 
 impl ShardTable {
     fn new(store: Arc<Store>, shard: usize, now: Instant) -> Rc<ShardTable> {
-        let current = Current::of(&store, None);
+        let current = Current::of(store.common(), None);
         let active = RefCell::new(Slot::new(current.definition.table.clone(), now));
         Rc::new(ShardTable {
             store,
@@ -95,8 +95,8 @@ impl ShardTable {
     /// Definition and version, as they belong together.
     pub(crate) fn current(&self) -> Rc<Current> {
         let mut kept = self.current.borrow_mut();
-        if !kept.is_of(&self.store) {
-            *kept = Current::of(&self.store, Some(&kept));
+        if !kept.is_of(self.store.common()) {
+            *kept = Current::of(self.store.common(), Some(&kept));
         }
         kept.clone()
     }
@@ -254,6 +254,12 @@ impl Shard {
     pub(crate) fn table(&self, table: &Table) -> Result<Rc<ShardTable>> {
         let found = self.tables.borrow().get(&table.id).cloned();
         found.ok_or_else(|| Error::UnknownTable(table.schema.name.clone()))
+    }
+
+    /// The shard's own copy of a table of the catalog, for plans that it executes often; the table itself if it has none.
+    pub fn own_table(&self, table: &Arc<Table>) -> Arc<Table> {
+        let own = self.table_by_id(table.id).and_then(|own| own.current().own(table));
+        own.unwrap_or_else(|| table.clone())
     }
 
     pub(crate) fn table_by_id(&self, table: TableId) -> Option<Rc<ShardTable>> {

@@ -56,11 +56,17 @@ fn last_part(class: &str) -> String {
     class.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
+/// How often the list of locks is read.
+const LOOKS: u32 = 8;
+
 /// The process that holds the lock of a directory, where the kernel says it.
 pub(crate) fn lock_holder(directory: &Path) -> Option<Process> {
     let metadata = fs::metadata(directory).ok()?;
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    let pid = locks.lines().find_map(|line| lock_of(line, metadata.dev(), metadata.ino()))?;
+    // While locks come and go the kernel's list may pass one over.
+    let pid = (0..LOOKS).find_map(|_| {
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| lock_of(line, metadata.dev(), metadata.ino()))
+    })?;
     Some(Process::of(pid))
 }
 

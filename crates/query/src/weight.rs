@@ -156,7 +156,8 @@ mod tests {
     /// Proves that words, symbols and quoted texts are counted, however many bytes they have.
     #[test]
     fn tokens_are_counted() {
-        let count = |text, expected| assert_eq!(super::count(text).count, expected, "{text}");
+        let of = |text| count(text).count;
+        let count = |text, expected| assert_eq!(of(text), expected, "{text}");
         count("", 0);
         count("SELECT * FROM t", 4);
         count("a IN (1, 2,3)", 9);

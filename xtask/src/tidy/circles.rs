@@ -19,7 +19,7 @@ use super::unused::Source;
 const KNOWN: [(&str, usize); 10] = [
     ("bench", 9),
     ("crates/commitlog", 6),
-    ("crates/engine", 16),
+    ("crates/engine", 15),
     ("crates/halcyon", 8),
     ("crates/io", 17),
     ("crates/query", 11),

@@ -22,8 +22,8 @@ use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Row, TableId};
 use quick_cache::unsync::Cache;
 use quick_cache::{DefaultHashBuilder, Weighter};
 
+use crate::definition::Definition;
 use crate::memtable::{Collector, Partition};
-use crate::store::Definition;
 use crate::{Error, Result};
 
 /// Bytes of an entry's key, slot and counts.

@@ -21,8 +21,9 @@ use halcyon_io::hurry_idle_threads;
 
 use super::pick::{candidates, groups, strategy_of};
 use crate::Event;
+use crate::definition::Definition;
 use crate::engine::Engine;
-use crate::store::{Definition, Store};
+use crate::store::Store;
 use crate::version::Version;
 
 const CALM: f64 = 8.0;

@@ -14,8 +14,9 @@ use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::WriteTime;
 use halcyon_stream::{Mutation, TableId};
 
+use crate::definition::Definition;
 use crate::engine::Engine;
-use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
+use crate::store::{Store, create_directories, has_storage, table_directories};
 use crate::version::{Edit, LiveSSTable};
 use crate::{Error, Result};
 

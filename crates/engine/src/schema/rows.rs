@@ -40,7 +40,7 @@ async fn live_rows(
     caches: &ReadCaches,
     now: u32,
 ) -> Result<Vec<SchemaRow>> {
-    let current = Current::of(store, None);
+    let current = Current::of(store.common(), None);
     let table = &current.definition.table;
     let mut stream = ReadStream::of_all(current.clone(), memtable, caches).await?;
     let mut key: Vec<Vec<u8>> = Vec::new();

@@ -26,6 +26,7 @@ use halcyon_stream::TableId;
 
 use crate::background::Background;
 use crate::compact::Compactions;
+use crate::definition::Definition;
 use crate::engine::Engine;
 use crate::memtable::Memtable;
 use crate::report::events::Events;
@@ -37,7 +38,7 @@ use crate::start::batches;
 use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::start::recover::{StartProgress, Truncations, replay_schema};
 use crate::start::set_apart;
-use crate::store::{Definition, Store, create_directories, has_storage, table_directories};
+use crate::store::{Store, create_directories, has_storage, table_directories};
 use crate::version::{LiveSSTable, Version};
 use crate::{Error, Options, Result};
 

@@ -65,7 +65,7 @@ async fn measure(count: i32) {
         let options = BTreeMap::from([("class".to_owned(), class.clone())]);
         schema.options.compaction = Some(MapOption::lenient(options));
         let altered = Arc::new(Table::new(table.id, TableKind::Regular, schema));
-        let definition = crate::store::Definition::of(altered, &node.engine.catalog());
+        let definition = crate::definition::Definition::of(altered, &node.engine.catalog());
         store.definition.store(definition);
         let strategy = strategy_of(&store);
         let moment = Moment {

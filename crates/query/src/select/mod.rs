@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::restrictions::{BoundKeys, TokenBounds};
-use halcyon_cql::plan::select::SelectPlan;
+use halcyon_cql::plan::select::{BoundSelect, SelectPlan};
 use halcyon_cql::plan::{Execution, Work};
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
@@ -50,22 +50,14 @@ pub(crate) async fn execute_select(
     let within = (within, &**coordinator.memory());
     let select = pace::bind(plan, &request.execution(&Work::small()), within, bind).await?;
     let select = select.ok_or_else(|| scan::too_late(consistency))?;
-    let parts = select.slices.slices.len().saturating_add(match &select.keys {
-        Some(BoundKeys::Partitions(keys)) => keys.len(),
-        _ => 0,
-    });
-    let _keys = Held::of_keys(coordinator.memory(), parts, KEY)?;
+    let _keys = hold_keys(coordinator, &select)?;
     let whole = plan.selection.is_aggregate() && plan.grouping.is_none();
     let page_rows = match options.page_size.and_then(|size| u32::try_from(size).ok()) {
         Some(size) if size > 0 && !whole => size,
         _ => u32::MAX,
     };
     if !plan.sort.is_empty() && options.page_size.is_some_and(|size| size > 0) {
-        return Err(Error::Invalid(
-            "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \
-             remove the ORDER BY or the IN and sort client side, or disable paging for this query"
-                .into(),
-        ));
+        return Err(Error::Invalid(SORTED_PAGES.into()));
     }
     let partitions = match &select.keys {
         Some(BoundKeys::Partitions(keys)) => Some(keys.len()),
@@ -108,8 +100,19 @@ pub(crate) async fn execute_select(
     Ok(Outcome::Rows(rows))
 }
 
+const SORTED_PAGES: &str = "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove \
+     the ORDER BY or the IN and sort client side, or disable paging for this query";
+
 /// Bytes that a named key, or row, takes while it is read.
 const KEY: u64 = 256;
+
+fn hold_keys(coordinator: &Coordinator, select: &BoundSelect) -> Result<Held> {
+    let keys = match &select.keys {
+        Some(BoundKeys::Partitions(keys)) => keys.len(),
+        _ => 0,
+    };
+    Held::of_keys(coordinator.memory(), keys + select.slices.slices.len(), KEY)
+}
 
 /// How long the statement's rows took, for the metrics of its table.
 fn observe(coordinator: &Coordinator, scan: &Scan, began: Instant) {

@@ -12,6 +12,8 @@ use halcyon_stream::{Layout, TableId};
 
 use halcyon_syntax::{Error, Result};
 
+use crate::index::Index;
+
 /// The data centre of Cassandra's `SimpleSnitch`.
 pub const DATA_CENTER: &str = "datacenter1";
 
@@ -31,7 +33,9 @@ pub struct Table {
     pub schema: TableSchema,
     /// Statics and regulars stand in it at the same indexes as in `schema`.
     pub layout: Arc<Layout>,
-    /// What Cassandra keeps up to date with each write: `materialized view ks.v`, `index i`, `trigger t`.
+    /// By name.
+    pub indexes: Vec<Index>,
+    /// What else Cassandra keeps up to date with each write: `materialized view v`, `trigger t`.
     pub derived: Vec<String>,
 }
 
@@ -48,12 +52,23 @@ impl Table {
         if kind == TableKind::Virtual {
             layout.partitioner = Partitioner::Local(layout.key_type.clone());
         }
-        Table { id, kind, schema, layout: Arc::new(layout), derived: Vec::new() }
+        Table {
+            id,
+            kind,
+            schema,
+            layout: Arc::new(layout),
+            indexes: Vec::new(),
+            derived: Vec::new(),
+        }
     }
 
     /// The same table with another schema.
     pub fn altered(&self, schema: TableSchema) -> Table {
-        Table { derived: self.derived.clone(), ..Table::new(self.id, self.kind, schema) }
+        Table {
+            indexes: self.indexes.clone(),
+            derived: self.derived.clone(),
+            ..Table::new(self.id, self.kind, schema)
+        }
     }
 
     /// The columns of one kind.
@@ -129,6 +144,20 @@ impl Table {
         })
     }
 
+    pub fn index(&self, name: &str) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// Where the column of one of its indexes stands.
+    pub fn indexed_column(&self, index: &Index) -> Option<ColumnRef> {
+        self.find_column(&index.column)
+    }
+
+    /// The type of the terms of one of its indexes.
+    pub fn term_type(&self, index: &Index) -> Option<CqlType> {
+        Some(index.term_type(&self.column(self.indexed_column(index)?)?.cql_type))
+    }
+
     /// `COMPACT STORAGE`: without clustering columns in CQL, all is in the static row, and what could be beside it has no name;
     /// with them and without a value, rows have an empty one.
     pub fn hides(&self, kind: ColumnKind, column: &ColumnDef) -> bool {
@@ -159,7 +188,9 @@ impl Table {
 /// Refuses a write that would leave views, indexes or triggers of a table behind: their data would be wrong in Cassandra, and
 /// no check would find it.
 pub fn refuse_derived(table: &Table, doing: &str) -> Result<()> {
-    match table.derived.first() {
+    let unkept = table.indexes.iter().find(|index| !index.is_kept());
+    let index = unkept.map(|index| format!("index {}", index.name));
+    match table.derived.first().or(index.as_ref()) {
         None => Ok(()),
         Some(first) => Err(Error::NotSupportedYet(format!(
             "{doing} {}, which has the {first}: it would not be kept up to date; drop it with Cassandra first",

@@ -18,6 +18,7 @@ pub mod change;
 pub mod describe;
 mod draft;
 mod edit;
+pub mod index;
 mod local;
 mod options;
 pub mod rows;

@@ -91,6 +91,10 @@ fn push_table(rows: &mut Described, table: &Table) {
         }
     }
     push_dropped(rows, schema);
+    for index in &table.indexes {
+        let cells = [("kind", text(index.kind_name())), ("options", map(&index.options))];
+        rows.insert(("indexes", vec![name.clone(), text(&index.name)]), cells.into());
+    }
 }
 
 fn column_cells(column: &ColumnDef, kind: ColumnKind, kind_name: &str, position: i32) -> Cells {

@@ -9,6 +9,7 @@ use halcyon_model::schema::{ColumnKind, TableSchema};
 
 use super::{SchemaRow, SchemaRows};
 use crate::catalog::{Catalog, Keyspace, SetApart, Table, TableKind};
+use crate::index::Index;
 use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, system};
 use halcyon_stream::TableId;
 use halcyon_syntax::{Error, Result};
@@ -74,8 +75,9 @@ struct KeyspaceRows<'a> {
     tables: Vec<&'a SchemaRow>,
     views: Vec<&'a SchemaRow>,
     types: Vec<&'a SchemaRow>,
-    /// The views, indexes and triggers of each table.
+    /// The views and triggers of each table.
     derived: BTreeMap<String, Vec<String>>,
+    indexes: BTreeMap<String, Vec<&'a SchemaRow>>,
     /// By table or view.
     columns: BTreeMap<String, Vec<&'a SchemaRow>>,
     dropped: BTreeMap<String, Vec<&'a SchemaRow>>,
@@ -95,7 +97,7 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
                     of.views.push(row);
                     of.derived(fields, "base_table_name", "materialized view", "view_name");
                 }
-                "indexes" => of.derived(fields, "table_name", "index", "index_name"),
+                "indexes" => of.indexes.entry(owner()).or_default().push(row),
                 "triggers" => of.derived(fields, "table_name", "trigger", "trigger_name"),
                 "types" => of.types.push(row),
                 "columns" => of.columns.entry(owner()).or_default().push(row),
@@ -166,8 +168,22 @@ impl KeyspaceRows<'_> {
         let mut table = Table::new(id, kind, schema);
         if kind == TableKind::Regular {
             table.derived = self.derived.get(&table.schema.name).cloned().unwrap_or_default();
+            table.indexes = self.indexes(&table);
         }
         Ok(table)
+    }
+
+    fn indexes(&self, table: &Table) -> Vec<Index> {
+        let rows = self.indexes.get(&table.schema.name).into_iter().flatten();
+        let type_of = |name: &str| Some(&table.column(table.find_column(name)?)?.cql_type);
+        let read = |row: &&SchemaRow| {
+            let row = Fields(row);
+            let (name, kind) = row.text("index_name").zip(row.text("kind"))?;
+            Some(Index::stored(name, &kind, row.map("options").unwrap_or_default(), type_of))
+        };
+        let mut indexes: Vec<Index> = rows.filter_map(read).collect();
+        indexes.sort_by(|a, b| a.name.cmp(&b.name));
+        indexes
     }
 
     /// Whether a view has a column in its primary key that its base has elsewhere.

@@ -43,7 +43,7 @@ fn check_nearest(table: &Table, order_by: &[OrderBy], to: &mut Preparation<'_>) 
     if !matches!(&spec.cql_type, CqlType::Vector(element, _) if **element == CqlType::Float) {
         return refused("ANN ordering is only supported on float vector indexes");
     }
-    if !table.derived.is_empty() {
+    if table.indexes.iter().any(|index| index.column == spec.name) {
         return Err(Error::NotSupportedYet("ORDER BY ... ANN OF".into()));
     }
     refused("ANN ordering by vector requires the column to be indexed")

@@ -1,0 +1,171 @@
+//! Secondary indexes of a table: what each indexes, as `system_schema.indexes` stores it.
+
+use std::collections::BTreeMap;
+
+use halcyon_model::CqlType;
+
+/// The option that says what is indexed, as CQL: `v`, `keys(m)`, `"Quoted"`.
+pub const TARGET: &str = "target";
+/// The option that names the class of a custom index, as its statement spelled it.
+pub const CLASS_NAME: &str = "class_name";
+
+const SAI: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Index {
+    /// Unique in its keyspace.
+    pub name: String,
+    pub kind: IndexKind,
+    /// The name of the indexed column: a column's place among others changes when one is added. An indexed column cannot be renamed.
+    pub column: String,
+    pub part: IndexPart,
+    /// All options as they are stored, with `target` and `class_name`.
+    pub options: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexKind {
+    /// Cassandra's own `legacy_local_table`.
+    Composites,
+    /// The same on tables that were made through Thrift.
+    Keys,
+    /// Storage-attached.
+    Sai,
+    /// Another class: known from a directory that Cassandra wrote, and not kept up to date.
+    Other(String),
+}
+
+/// What of a column's value the terms of an index are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexPart {
+    /// A value that is no collection.
+    Value,
+    /// The values of a list or map, the elements of a set.
+    Values,
+    Keys,
+    Entries,
+    /// A whole frozen collection.
+    Full,
+}
+
+impl Index {
+    /// An index as stored; `type_of` knows the table's columns. What no column can be found for is not kept up to date.
+    pub fn stored<'a>(
+        name: String,
+        kind: &str,
+        options: BTreeMap<String, String>,
+        type_of: impl Fn(&str) -> Option<&'a CqlType>,
+    ) -> Index {
+        let target = options.get(TARGET).map_or("", String::as_str);
+        let (column, part) = parse_target(target);
+        let found = type_of(&column);
+        let kind = match kind {
+            _ if found.is_none() => IndexKind::Other(format!("on {target}")),
+            "COMPOSITES" => IndexKind::Composites,
+            "KEYS" => IndexKind::Keys,
+            _ => custom_kind(options.get(CLASS_NAME).map_or("", String::as_str)),
+        };
+        let is_multi_cell = found.is_some_and(CqlType::is_multi_cell);
+        let part = match part {
+            IndexPart::Value if is_multi_cell => IndexPart::Values,
+            part => part,
+        };
+        Index { name, kind, column, part, options }
+    }
+
+    /// The type of the terms, by the type of the column. Entries are composites of key and value, as in Cassandra.
+    pub fn term_type(&self, column: &CqlType) -> CqlType {
+        match (self.part, column.base()) {
+            (IndexPart::Values, CqlType::List(element) | CqlType::Set(element)) => {
+                CqlType::clone(element)
+            }
+            (IndexPart::Values, CqlType::Map(_, value)) => CqlType::clone(value),
+            (IndexPart::Keys, CqlType::Map(key, _)) => CqlType::clone(key),
+            (IndexPart::Entries, CqlType::Map(key, value)) => {
+                CqlType::Composite(vec![CqlType::clone(key), CqlType::clone(value)])
+            }
+            (_, whole) => whole.clone(),
+        }
+    }
+
+    /// Cassandra's own, not storage-attached.
+    pub fn is_legacy(&self) -> bool {
+        matches!(self.kind, IndexKind::Composites | IndexKind::Keys)
+    }
+
+    /// Whether writes keep it up to date and searches use it.
+    pub fn is_kept(&self) -> bool {
+        self.is_legacy() || self.kind == IndexKind::Sai
+    }
+
+    /// As `system_schema.indexes` spells it.
+    pub fn kind_name(&self) -> &'static str {
+        match self.kind {
+            IndexKind::Keys => "KEYS",
+            _ if self.options.contains_key(CLASS_NAME) => "CUSTOM",
+            _ => "COMPOSITES",
+        }
+    }
+}
+
+/// The full name of a class that a statement or an option names.
+fn full_class_name(class: &str) -> &str {
+    match class.to_ascii_lowercase().as_str() {
+        "sai" | "storageattachedindex" => SAI,
+        _ => class,
+    }
+}
+
+fn custom_kind(class: &str) -> IndexKind {
+    match full_class_name(class) {
+        SAI => IndexKind::Sai,
+        other => IndexKind::Other(other.to_owned()),
+    }
+}
+
+/// The column and the part that a target means (`TargetParser`). Without a function: the column's value.
+fn parse_target(target: &str) -> (String, IndexPart) {
+    const FUNCTIONS: [(&str, IndexPart); 4] = [
+        ("keys(", IndexPart::Keys),
+        ("entries(", IndexPart::Entries),
+        ("values(", IndexPart::Values),
+        ("full(", IndexPart::Full),
+    ];
+    let inside = |(function, part): (&str, IndexPart)| {
+        Some((target.strip_prefix(function)?.strip_suffix(')')?, part))
+    };
+    let called = FUNCTIONS.into_iter().find_map(inside);
+    let (column, part) = called.unwrap_or((target, IndexPart::Value));
+    let quoted = column.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    (quoted.map_or_else(|| column.to_owned(), |name| name.replace("\"\"", "\"")), part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a target names column and part, and that the terms have the type of that part.
+    #[test]
+    fn targets() {
+        let map = CqlType::Map(Box::new(CqlType::Int), Box::new(CqlType::Text));
+        let frozen = map.clone().freeze();
+        let of = |target: &str, column: &CqlType| {
+            let options = BTreeMap::from([(TARGET.to_owned(), target.to_owned())]);
+            let type_of = |name: &str| (name == "a\"B(").then_some(column);
+            let index = Index::stored("i".to_owned(), "COMPOSITES", options, type_of);
+            (index.part, index.term_type(column), index.kind)
+        };
+        let (int, text, kind) = (CqlType::Int, CqlType::Text, IndexKind::Composites);
+        let name = "\"a\"\"B(\"";
+        assert_eq!(of(name, &int), (IndexPart::Value, CqlType::Int, kind.clone()));
+        assert_eq!(of(name, &map), (IndexPart::Values, text, kind.clone()));
+        assert_eq!(of(&format!("keys({name})"), &map), (IndexPart::Keys, int, kind.clone()));
+        let entry = CqlType::Composite(vec![CqlType::Int, CqlType::Text]);
+        assert_eq!(
+            of(&format!("entries({name})"), &map),
+            (IndexPart::Entries, entry, kind.clone())
+        );
+        assert_eq!(of(&format!("full({name})"), &frozen), (IndexPart::Full, frozen.clone(), kind));
+        assert_eq!(of("b", &frozen).2, IndexKind::Other("on b".to_owned()));
+    }
+}

@@ -8,6 +8,7 @@ use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
 use halcyon_io::AccessMode;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_schema::catalog::Keyspace;
+use halcyon_schema::index::IndexSettings;
 use halcyon_sstable::Version;
 
 /// The reaction to an I/O error on data files (`disk_failure_policy`).
@@ -75,6 +76,7 @@ pub struct Options {
     pub auto_snapshot: bool,
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
+    pub indexes: IndexSettings,
     pub disk_failure_policy: DiskFailurePolicy,
     /// What the catalog has besides the keyspaces with storage.
     pub virtual_keyspaces: Vec<Arc<Keyspace>>,
@@ -114,6 +116,7 @@ impl Options {
             compaction_latency_target: None,
             auto_snapshot: true,
             default_compaction: None,
+            indexes: IndexSettings::default(),
             disk_failure_policy: DiskFailurePolicy::Stop,
             virtual_keyspaces: Vec::new(),
         }

@@ -1,6 +1,7 @@
 //! DESCRIBE: schema as statements that would make it again, spelled as Cassandra 5.0 spells them.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use halcyon_model::CqlType;
 use halcyon_model::options::literal;
@@ -9,6 +10,7 @@ use halcyon_model::types::{UserType, quote_identifier_if_needed as quoted};
 
 use super::system;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::index::{CLASS_NAME, Index, TARGET};
 use halcyon_syntax::ast::{Describe, DescribeTarget, QualifiedName};
 use halcyon_syntax::{Error, Result};
 
@@ -16,7 +18,7 @@ use halcyon_syntax::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
     pub keyspace: String,
-    /// `keyspace`, `type`, `table`.
+    /// `keyspace`, `type`, `table`, `index`.
     pub kind: &'static str,
     pub name: String,
     pub statement: Option<String>,
@@ -40,7 +42,7 @@ pub fn describe(
             .into_iter()
             .map(|of| Element { statement: None, ..keyspace_element(of) })
             .collect()),
-        DescribeTarget::Tables => Ok(all(|of| tables(of, false))),
+        DescribeTarget::Tables => Ok(all(tables)),
         DescribeTarget::Types => Ok(all(|of| {
             let mut found = types(of);
             found.sort_by_key(|element| unquoted(&element.name).to_lowercase());
@@ -70,7 +72,17 @@ pub fn describe(
                     name.name, of.name
                 ))
             })?;
-            Ok(vec![table_element(of, table, internals)])
+            Ok(table_elements(of, table, internals))
+        }
+        DescribeTarget::Index(name) => {
+            let of = keyspace_of(catalog, name, keyspace)?;
+            let found = index_element(of, &name.name).ok_or_else(|| {
+                Error::InvalidRequest(format!(
+                    "Table for existing index '{}' not found in '{}'",
+                    name.name, of.name
+                ))
+            })?;
+            Ok(vec![found])
         }
         DescribeTarget::Type(name) => {
             let of = keyspace_of(catalog, name, keyspace)?;
@@ -92,13 +104,6 @@ fn absent(
 ) -> Result<Vec<Element>> {
     let (what, name) = match target {
         DescribeTarget::Generic(name) => return generic(catalog, name, keyspace, internals),
-        DescribeTarget::Index(name) => {
-            let of = keyspace_of(catalog, name, keyspace)?;
-            return Err(Error::InvalidRequest(format!(
-                "Table for existing index '{}' not found in '{}'",
-                name.name, of.name
-            )));
-        }
         DescribeTarget::View(name) => ("Materialized view", name),
         DescribeTarget::Function(name) => ("User defined function", name),
         DescribeTarget::Aggregate(name) => ("User defined aggregate", name),
@@ -116,7 +121,7 @@ fn no_keyspace() -> Error {
     Error::invalid_request("No keyspace specified and no current keyspace")
 }
 
-/// A keyspace, a table or a type, whichever there is first.
+/// A keyspace, a table, an index or a type, whichever there is first.
 fn generic(
     catalog: &Catalog,
     name: &QualifiedName,
@@ -133,7 +138,10 @@ fn generic(
     };
     let of = find_keyspace(catalog, wanted)?;
     if let Some(table) = of.tables.get(&name.name) {
-        return Ok(vec![table_element(of, table, internals)]);
+        return Ok(table_elements(of, table, internals));
+    }
+    if let Some(index) = index_element(of, &name.name) {
+        return Ok(vec![index]);
     }
     if let Some(user_type) = of.types.get(&name.name) {
         return Ok(vec![type_element(of, user_type)]);
@@ -168,7 +176,8 @@ fn unquoted(name: &str) -> &str {
 fn whole_keyspace(keyspace: &Keyspace, internals: bool) -> Vec<Element> {
     let mut elements = vec![keyspace_element(keyspace)];
     elements.extend(types(keyspace));
-    elements.extend(tables(keyspace, internals));
+    let tables = sorted_tables(keyspace).into_iter();
+    elements.extend(tables.flat_map(|table| table_elements(keyspace, table, internals)));
     elements
 }
 
@@ -190,11 +199,33 @@ fn type_element(keyspace: &Keyspace, user_type: &UserType) -> Element {
     element(keyspace, "type", &name, type_statement(user_type))
 }
 
-fn tables(keyspace: &Keyspace, internals: bool) -> Vec<Element> {
+/// A table and its indexes.
+fn table_elements(keyspace: &Keyspace, table: &Table, internals: bool) -> Vec<Element> {
+    let mut indexes: Vec<&Index> = table.indexes.iter().collect();
+    indexes.sort_by_key(|index| index.name.to_lowercase());
+    let indexes = indexes.into_iter().map(|index| element_of_index(keyspace, table, index));
+    std::iter::once(table_element(keyspace, table, internals)).chain(indexes).collect()
+}
+
+fn element_of_index(keyspace: &Keyspace, table: &Table, index: &Index) -> Element {
+    element(keyspace, "index", &index.name, index_statement(table, index))
+}
+
+fn index_element(keyspace: &Keyspace, name: &str) -> Option<Element> {
+    let found = |table: &Arc<Table>| Some(element_of_index(keyspace, table, table.index(name)?));
+    keyspace.tables.values().find_map(found)
+}
+
+fn sorted_tables(keyspace: &Keyspace) -> Vec<&Table> {
     let mut all: Vec<&Table> = keyspace.tables.values().map(AsRef::as_ref).collect();
     all.retain(|table| table.kind != TableKind::View);
     all.sort_by_key(|table| table.schema.name.to_lowercase());
-    all.into_iter().map(|table| table_element(keyspace, table, internals)).collect()
+    all
+}
+
+fn tables(keyspace: &Keyspace) -> Vec<Element> {
+    let table = |table| table_element(keyspace, table, false);
+    sorted_tables(keyspace).into_iter().map(table).collect()
 }
 
 /// Types by name, but each after those that its fields are of.
@@ -286,6 +317,25 @@ pub fn table_statement(table: &Table, internals: bool) -> String {
         out.push_str("\n*/");
     }
     out
+}
+
+pub fn index_statement(table: &Table, index: &Index) -> String {
+    let option = |name: &str| index.options.get(name).map_or("", String::as_str);
+    let on = format!("{}.{}", quoted(&table.schema.keyspace), quoted(&table.schema.name));
+    let (name, target) = (quoted(&index.name), option(TARGET));
+    if !index.options.contains_key(CLASS_NAME) {
+        return format!("CREATE INDEX {name} ON {on} ({target});");
+    }
+    let class = literal(option(CLASS_NAME));
+    let stated =
+        index.options.iter().filter(|(name, _)| ![TARGET, CLASS_NAME].contains(&name.as_str()));
+    let stated: Vec<String> =
+        stated.map(|(name, value)| format!("{}: {}", literal(name), literal(value))).collect();
+    let options = match stated.is_empty() {
+        true => String::new(),
+        false => format!(" WITH OPTIONS = {{{}}}", stated.join(", ")),
+    };
+    format!("CREATE CUSTOM INDEX {name} ON {on} ({target}) USING {class}{options};")
 }
 
 /// Dropped columns in the order in which Cassandra's hash map has them.

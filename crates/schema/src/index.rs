@@ -9,7 +9,39 @@ pub const TARGET: &str = "target";
 /// The option that names the class of a custom index, as its statement spelled it.
 pub const CLASS_NAME: &str = "class_name";
 
-const SAI: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
+/// What `USING` calls Cassandra's own indexes.
+pub(crate) const LEGACY: &str = "legacy_local_table";
+pub(crate) const SASI: &str = "org.apache.cassandra.index.sasi.SASIIndex";
+pub(crate) const SAI: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
+
+/// What a node's settings say of the making of indexes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexSettings {
+    /// `default_secondary_index`: the class where a statement has no `USING`.
+    pub default_class: String,
+    /// `default_secondary_index_enabled`
+    pub has_default: bool,
+    /// `secondary_indexes_enabled`
+    pub is_creation_allowed: bool,
+    /// `sasi_indexes_enabled`
+    pub is_sasi_allowed: bool,
+    /// `secondary_indexes_per_table_…_threshold`
+    pub per_table_warn: Option<usize>,
+    pub per_table_fail: Option<usize>,
+}
+
+impl Default for IndexSettings {
+    fn default() -> IndexSettings {
+        IndexSettings {
+            default_class: LEGACY.to_owned(),
+            has_default: true,
+            is_creation_allowed: true,
+            is_sasi_allowed: false,
+            per_table_warn: None,
+            per_table_fail: None,
+        }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
@@ -63,7 +95,10 @@ impl Index {
             _ if found.is_none() => IndexKind::Other(format!("on {target}")),
             "COMPOSITES" => IndexKind::Composites,
             "KEYS" => IndexKind::Keys,
-            _ => custom_kind(options.get(CLASS_NAME).map_or("", String::as_str)),
+            _ => match class(&options) {
+                Some(SAI) => IndexKind::Sai,
+                other => IndexKind::Other(other.unwrap_or_default().to_owned()),
+            },
         };
         let is_multi_cell = found.is_some_and(CqlType::is_multi_cell);
         let part = match part {
@@ -95,7 +130,7 @@ impl Index {
 
     /// Whether writes keep it up to date and searches use it.
     pub fn is_kept(&self) -> bool {
-        self.is_legacy() || self.kind == IndexKind::Sai
+        !matches!(self.kind, IndexKind::Other(_))
     }
 
     /// As `system_schema.indexes` spells it.
@@ -108,18 +143,12 @@ impl Index {
     }
 }
 
-/// The full name of a class that a statement or an option names.
-fn full_class_name(class: &str) -> &str {
-    match class.to_ascii_lowercase().as_str() {
-        "sai" | "storageattachedindex" => SAI,
-        _ => class,
-    }
-}
-
-fn custom_kind(class: &str) -> IndexKind {
-    match full_class_name(class) {
-        SAI => IndexKind::Sai,
-        other => IndexKind::Other(other.to_owned()),
+/// The full name of the class of a custom index.
+pub(crate) fn class(options: &BTreeMap<String, String>) -> Option<&str> {
+    let stated = options.get(CLASS_NAME)?;
+    match stated.to_ascii_lowercase().as_str() {
+        "sai" | "storageattachedindex" => Some(SAI),
+        _ => Some(stated),
     }
 }
 

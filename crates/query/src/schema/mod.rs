@@ -100,6 +100,7 @@ async fn change_schema(
             keyspace,
             data_center: catalog.data_center(),
             default_compaction: shard.engine().options().default_compaction.as_ref(),
+            indexes: &shard.engine().options().indexes,
             table_id,
             at,
         };

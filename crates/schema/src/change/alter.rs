@@ -10,11 +10,13 @@ use super::column_type::{expand_user_types, resolve};
 use super::context::{
     Change, Context, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
+use super::index::check_no_dependents;
+use super::sai;
 use super::table::{
     check_counters, counter_ttl, event, is_counter, masking_is_off, useless_static,
 };
 use super::table_options;
-use crate::catalog::{Catalog, Keyspace, TableKind, refuse_derived};
+use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_syntax::ast::{ColumnText, Name, QualifiedName, TableChange};
 use halcyon_syntax::{Error, Result};
 
@@ -49,12 +51,18 @@ pub(super) fn alter(
         )));
     }
     let mut schema = table.schema.clone();
-    apply(&mut schema, known, change, context)?;
+    apply(&mut schema, table, known, change, context)?;
     check_counter_kind(&table.schema, &schema)?;
     let mut changed = Keyspace::clone(known);
     let altered = table.altered(schema);
+    // Cassandra validates a table that gets columns.
+    let warnings = match change {
+        TableChange::Add { .. } => sai::warnings(&altered).collect(),
+        _ => Vec::new(),
+    };
     changed.tables.insert(name.name.clone(), Arc::new(altered));
-    Ok(with_keyspace(catalog, changed, event(SchemaAction::Updated, keyspace, &name.name)))
+    let event = event(SchemaAction::Updated, keyspace, &name.name);
+    Ok(Change { warnings, ..with_keyspace(catalog, changed, event) })
 }
 
 /// When columns are dropped (µs) by a change made at `micros`. `dropped_columns` stores whole milliseconds, as in Cassandra. There a
@@ -66,6 +74,7 @@ pub fn drop_time(micros: i64) -> i64 {
 
 fn apply(
     schema: &mut TableSchema,
+    table: &Table,
     keyspace: &Keyspace,
     change: &TableChange,
     context: &Context<'_>,
@@ -76,10 +85,10 @@ fn apply(
         }
         TableChange::Drop { if_exists, columns, timestamp } => {
             let at = timestamp.unwrap_or_else(|| drop_time(context.at.micros));
-            columns.iter().try_for_each(|column| remove(schema, column, *if_exists, at))
+            columns.iter().try_for_each(|column| remove(schema, table, column, *if_exists, at))
         }
         TableChange::Rename { renames, .. } => {
-            renames.iter().try_for_each(|(from, to)| rename(schema, from, to))
+            renames.iter().try_for_each(|(from, to)| rename(schema, table, from, to))
         }
         TableChange::Retype { .. } => {
             Err(Error::invalid_request("Altering column types is no longer supported"))
@@ -207,7 +216,13 @@ fn is_compatible(new: &CqlType, old: &CqlType) -> bool {
     }
 }
 
-fn remove(schema: &mut TableSchema, name: &Name, if_exists: bool, at: i64) -> Result<()> {
+fn remove(
+    schema: &mut TableSchema,
+    table: &Table,
+    name: &Name,
+    if_exists: bool,
+    at: i64,
+) -> Result<()> {
     let is = |column: &&ColumnDef| column.name == name.text;
     if schema.partition_key.iter().chain(&schema.clustering).any(|c| is(&c)) {
         return Err(invalid(format!("Cannot drop PRIMARY KEY column {}", name.text)));
@@ -237,6 +252,7 @@ fn remove(schema: &mut TableSchema, name: &Name, if_exists: bool, at: i64) -> Re
             String::from_utf8_lossy(&udt.name)
         )));
     }
+    check_no_dependents(table, &column.name, "Cannot drop")?;
     let cql_type = expand_user_types(&column.cql_type);
     schema.dropped.retain(|known| known.name != column.name);
     let dropped = DroppedColumn { name: column.name, cql_type, kind, dropped_time: at };
@@ -245,8 +261,8 @@ fn remove(schema: &mut TableSchema, name: &Name, if_exists: bool, at: i64) -> Re
     Ok(())
 }
 
-fn rename(schema: &mut TableSchema, from: &Name, to: &Name) -> Result<()> {
-    let full = format!("{}.{}", schema.keyspace, schema.name);
+fn rename(schema: &mut TableSchema, table: &Table, from: &Name, to: &Name) -> Result<()> {
+    let full = table.full_name();
     let exists = |schema: &TableSchema, name: &str| all_columns(schema).any(|c| c.name == name);
     if !exists(schema, &from.text) {
         return Err(invalid(format!("Undefined column name {} in table {full}", from.text)));
@@ -262,6 +278,7 @@ fn rename(schema: &mut TableSchema, from: &Name, to: &Name) -> Result<()> {
             from.text, to.text
         )));
     }
+    check_no_dependents(table, &from.text, "Can't rename")?;
     if let Some(column) = schema.partition_key.iter_mut().chain(&mut schema.clustering).find(in_key)
     {
         column.name = to.text.clone();

@@ -9,6 +9,7 @@ use halcyon_syntax::ast::QualifiedName;
 use halcyon_syntax::{Error, Result};
 
 use crate::catalog::{Catalog, Keyspace};
+use crate::index::IndexSettings;
 use crate::rows::WriteTime;
 use crate::system;
 
@@ -21,6 +22,7 @@ pub struct Context<'a> {
     pub data_center: &'a str,
     /// For a table whose statement has no compaction.
     pub default_compaction: Option<&'a MapOption<Compaction>>,
+    pub indexes: &'a IndexSettings,
     /// For a table whose statement has no id: a time-based UUID, unique.
     pub table_id: [u8; 16],
     pub at: WriteTime,

@@ -9,7 +9,9 @@
 mod alter;
 mod column_type;
 mod context;
+mod index;
 mod keyspace;
+mod sai;
 mod stored;
 mod table;
 mod table_options;
@@ -53,6 +55,7 @@ fn named(statement: &StatementKind) -> Option<&QualifiedName> {
     match statement {
         Kind::CreateTable(create) => Some(&create.name),
         Kind::CreateType(create) => Some(&create.name),
+        Kind::CreateIndex(create) => Some(&create.table),
         Kind::AlterTable { name, .. }
         | Kind::DropTable { name, .. }
         | Kind::AlterType { name, .. }
@@ -80,6 +83,8 @@ fn dispatch(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>)
         Kind::AlterType { name, if_exists, change } => {
             user_type::alter(catalog, name, *if_exists, change, context)
         }
+        Kind::CreateIndex(create) => index::create(catalog, create, context),
+        Kind::DropIndex { name, if_exists } => index::remove(catalog, name, *if_exists, context),
         Kind::DropType { name, if_exists } => user_type::remove(catalog, name, *if_exists, context),
         _ => other(catalog, statement, context),
     }
@@ -98,13 +103,9 @@ fn other(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>) ->
     };
     match statement {
         Kind::CreateView(_) => unsupported("materialized views"),
-        Kind::CreateIndex(_) => unsupported("secondary indexes"),
         Kind::CreateFunction(_) => unsupported("user-defined functions"),
         Kind::CreateAggregate(_) => unsupported("user-defined aggregates"),
         Kind::CreateTrigger(_) => unsupported("triggers"),
-        Kind::DropIndex { name, if_exists } => {
-            gone(*if_exists, format!("Index '{}' doesn't exist'", full(name)?))
-        }
         Kind::DropView { name, if_exists } | Kind::AlterView { name, if_exists, .. } => {
             gone(*if_exists, format!("Materialized view '{}' doesn't exist", full(name)?))
         }

@@ -1,7 +1,8 @@
 //! A session of schema statements on Cassandra 5.0.9, replayed: the same is refused with the same words, the same
 //! texts describe what came of it, and the same rows of `system_schema` say it.
 //!
-//! `tests/data/ddl.txt`: statements with their answers (`----`), ended by `====`. `schema_rows.txt`: all rows at the end.
+//! `tests/data/ddl.txt`, `ddl_indexes.txt`: statements with their answers (`----`), ended by `====`. `schema_rows.txt`,
+//! `index_rows.txt`: all rows at the end.
 //! `e2e/record_answers.py` records both.
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use halcyon_model::value::to_json_string;
 use super::{Context, change, drop_time};
 use crate::catalog::Catalog;
 use crate::describe::{Element, describe};
+use crate::index::IndexSettings;
 use crate::rows::tests::apply;
 use crate::rows::{SchemaRows, WriteTime, difference};
 use crate::{system_tables, virtual_keyspace};
@@ -44,6 +46,7 @@ struct Session {
     rows: SchemaRows,
     keyspace: Option<String>,
     statements: u128,
+    indexes: IndexSettings,
 }
 
 impl Session {
@@ -56,7 +59,7 @@ impl Session {
             catalog.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
         }
         apply(&mut rows, &difference(&Catalog::default(), &catalog, at));
-        Session { catalog, rows, keyspace: None, statements: 0 }
+        Session { catalog, rows, keyspace: None, statements: 0, indexes: IndexSettings::default() }
     }
 
     /// What Cassandra's answer to it is in the recorded file.
@@ -83,6 +86,7 @@ impl Session {
             keyspace: self.keyspace.as_deref(),
             data_center: "datacenter1",
             default_compaction: None,
+            indexes: &self.indexes,
             table_id: self.statements.to_be_bytes(),
             at: WriteTime { micros: 10_000_000 + self.statements as i64, seconds: 10 },
         };
@@ -135,8 +139,13 @@ fn listed(target: &DescribeTarget, elements: &[Element]) -> String {
     out
 }
 
-/// Ids are each node's own.
+/// Ids are each node's own. Cassandra names a column's indexes in the order of their objects' addresses.
 fn without_ids(text: &str) -> String {
+    if let Some((begin, names)) = text.split_once("dependent secondary indexes (") {
+        let mut names: Vec<&str> = names.trim_end_matches(')').split(", ").collect();
+        names.sort_unstable();
+        return format!("{begin}{names:?}");
+    }
     let line = |line: &str| match line.split_once("ID = ") {
         Some((before, id)) if id.len() >= 36 => format!("{before}ID = …"),
         _ => line.to_owned(),
@@ -169,9 +178,22 @@ fn is_ours(text: &str, expected: &str) -> bool {
 
 #[test]
 fn a_recorded_session_is_replayed() {
+    let session = replay("ddl.txt");
+    compare_schema_rows(&session, recorded_rows("schema_rows.txt"), |_| true);
+}
+
+/// The same of statements about indexes.
+#[test]
+fn a_recorded_session_with_indexes_is_replayed() {
+    let session = replay("ddl_indexes.txt");
+    let is_index = |key: &str| key.starts_with("indexes ");
+    compare_schema_rows(&session, recorded_rows("index_rows.txt"), is_index);
+}
+
+fn replay(name: &str) -> Session {
     let mut session = Session::begin();
     let mut wrong = Vec::new();
-    let recorded = data("ddl.txt");
+    let recorded = data(name);
     for case in recorded.split("\n====\n").filter(|case| !case.is_empty()) {
         let (text, expected) = case.split_once("\n----\n").expect("text and answer");
         let found = session.answer(text);
@@ -189,7 +211,7 @@ fn a_recorded_session_is_replayed() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
-    compare_schema_rows(&session);
+    session
 }
 
 fn compare_rows(text: &str, found: &str, expected: &str, wrong: &mut Vec<String>) {
@@ -209,10 +231,10 @@ fn compare_rows(text: &str, found: &str, expected: &str, wrong: &mut Vec<String>
 /// Rows by table and key, each as `column value` lines.
 type Texts = BTreeMap<String, Vec<String>>;
 
-fn recorded_rows() -> Texts {
+fn recorded_rows(name: &str) -> Texts {
     let mut rows = Texts::new();
     let mut key = String::new();
-    for line in data("schema_rows.txt").lines() {
+    for line in data(name).lines() {
         match line.strip_prefix("  ") {
             Some(cell) => rows.entry(key.clone()).or_default().push(cell.to_owned()),
             None => key = line.to_owned(),
@@ -247,10 +269,10 @@ fn our_rows(session: &Session) -> Texts {
     rows
 }
 
-fn compare_schema_rows(session: &Session) {
-    let ours = our_rows(session);
+fn compare_schema_rows(session: &Session, mut recorded: Texts, is_compared: fn(&str) -> bool) {
+    let mut ours = our_rows(session);
+    ours.retain(|key, _| is_compared(key));
     let mut wrong = Vec::new();
-    let mut recorded = recorded_rows();
     recorded.retain(|key, _| !key.contains("\"a\" \"e25\""));
     // Cassandra keeps what `extensions` says and a cell that says nothing any more.
     for (key, expected) in &recorded {
@@ -346,4 +368,47 @@ fn columns_are_dropped_at_a_whole_millisecond() {
     };
     assert_eq!(dropped(&session.catalog), [10_001_000]);
     assert_eq!([0, 1, 999, 1000, 1001, -1].map(drop_time), [0, 1000, 1000, 1000, 2000, 0]);
+}
+
+/// Proves that settings forbid indexes, count them, and say which kind is made.
+#[test]
+fn settings_of_indexes() {
+    let begin = |settings: IndexSettings| {
+        let mut session = Session::begin();
+        session.indexes = settings;
+        for text in [
+            "CREATE KEYSPACE d WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "CREATE TABLE d.t (k int PRIMARY KEY, v int, w int)",
+        ] {
+            assert_eq!(session.answer(text), "ok");
+        }
+        session
+    };
+    let refused = |settings: IndexSettings, text: &str| begin(settings).answer(text);
+    let default = IndexSettings::default();
+    let off = IndexSettings { is_creation_allowed: false, ..default.clone() };
+    assert_eq!(
+        refused(off, "CREATE INDEX ON d.t (v)"),
+        "2200 Guardrail secondary_indexes violated: Creating secondary indexes is not allowed"
+    );
+    let no_default = IndexSettings { has_default: false, ..default.clone() };
+    assert_eq!(
+        refused(no_default, "CREATE INDEX ON d.t (v)"),
+        "2200 Must specify index implementation via USING"
+    );
+    let few = IndexSettings {
+        default_class: "sai".to_owned(),
+        per_table_warn: Some(1),
+        per_table_fail: Some(2),
+        ..default
+    };
+    let mut session = begin(few);
+    assert_eq!(session.answer("CREATE INDEX ON d.t (v)"), "ok");
+    let warned = "ok\nwarning: Guardrail secondary_indexes_per_table violated: Creating secondary index i on table t, current \
+                  number of indexes 2 exceeds warning threshold of 1.";
+    assert_eq!(session.answer("CREATE INDEX i ON d.t (w)"), warned);
+    let too_many = "2200 Guardrail secondary_indexes_per_table violated: Tables cannot have more than 2 secondary indexes, \
+                    aborting the creation of secondary index on table t";
+    assert_eq!(session.answer("CREATE INDEX ON d.t (w) USING 'legacy_local_table'"), too_many);
+    assert!(session.answer("DESCRIBE INDEX d.t_v_idx").contains("USING 'sai'"));
 }

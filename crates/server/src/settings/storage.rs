@@ -9,6 +9,7 @@ use halcyon_engine::{
 };
 use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
+use halcyon_schema::index::IndexSettings;
 
 use super::error::{Error, Result};
 use super::file::Node;
@@ -79,6 +80,7 @@ impl Values {
             compaction_latency_target: self.duration("compaction_latency_target")?,
             auto_snapshot: self.boolean("auto_snapshot")?,
             default_compaction: self.default_compaction()?,
+            indexes: self.indexes()?,
         })
     }
 
@@ -117,6 +119,19 @@ impl Values {
             Some("die") => DiskFailurePolicy::Die,
             _ => DiskFailurePolicy::Stop,
         }
+    }
+
+    fn indexes(&self) -> Result<IndexSettings> {
+        // A negative number means unlimited.
+        let count = |name| Ok(self.integer(name)?.and_then(|count| usize::try_from(count).ok()));
+        Ok(IndexSettings {
+            default_class: self.text("default_secondary_index").unwrap_or_default(),
+            has_default: self.boolean("default_secondary_index_enabled")?,
+            is_creation_allowed: self.boolean("secondary_indexes_enabled")?,
+            is_sasi_allowed: self.boolean("sasi_indexes_enabled")?,
+            per_table_warn: count("secondary_indexes_per_table_warn_threshold")?,
+            per_table_fail: count("secondary_indexes_per_table_fail_threshold")?,
+        })
     }
 
     fn default_compaction(&self) -> Result<Option<MapOption<Compaction>>> {

@@ -205,9 +205,8 @@ fn data_centre_and_rack() {
 /// Proves that no setting of Cassandra that ends in a threshold is passed over in silence, except for the two that stock files set.
 #[test]
 fn thresholds_are_obeyed_or_refused() {
-    // What they are about does not exist here: indexes, views, streams of other nodes, the JVM's collector, gossip, memtable cleanup.
+    // What they are about does not exist here: views, streams of other nodes, the JVM's collector, gossip, memtable cleanup.
     let about_nothing = [
-        "secondary_index",
         "materialized_view",
         "sai_",
         "phi_",

@@ -8,6 +8,8 @@ use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_stream::Layout;
 
+use crate::index::{self, TableIndex};
+
 /// A table's definition and the values derived from it.
 pub(crate) struct Definition {
     pub(crate) table: Arc<Table>,
@@ -16,6 +18,7 @@ pub(crate) struct Definition {
     pub(crate) reversed: Arc<Layout>,
     /// Whether writes are logged (`durable_writes` of the keyspace).
     pub(crate) durable: bool,
+    pub(crate) indexes: Arc<[TableIndex]>,
     pub(crate) caching: Caching,
     /// Neither counters nor collections: the newest cell of a column is the column's value.
     pub(crate) single_cells: bool,
@@ -54,6 +57,7 @@ impl Definition {
             table: Arc::new(table),
             schema: Arc::new(TableSchema::clone(&self.schema)),
             reversed: Arc::new(Layout::clone(&self.reversed)),
+            indexes: Arc::from(&*self.indexes),
             ..*self
         })
     }
@@ -67,6 +71,7 @@ impl Definition {
         let period = u64::try_from(schema.options.memtable_flush_period_in_ms).ok();
         let period = period.filter(|ms| *ms > 0);
         let flush_period = period.map(Duration::from_millis);
+        let indexes = index::of_table(&table).into();
         let columns = || table.layout.regulars.iter().chain(&table.layout.statics);
         let single_cells = !table.is_counter() && !columns().any(|column| column.is_complex());
         Arc::new(Definition {
@@ -74,6 +79,7 @@ impl Definition {
             schema,
             reversed,
             durable,
+            indexes,
             caching,
             single_cells,
             flush_period,

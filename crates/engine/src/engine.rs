@@ -15,6 +15,7 @@ use halcyon_stream::TableId;
 
 use crate::background::Background;
 use crate::compact::Compactions;
+use crate::index::IndexBuilds;
 use crate::report::distribution::Summary;
 use crate::report::events::Events;
 use crate::report::health::{FailurePolicy, Health};
@@ -36,6 +37,7 @@ pub struct Engine {
     pub(crate) inboxes: Mutex<Vec<Option<Inbox<Shard>>>>,
     pub(crate) flushers: Arc<Background>,
     pub(crate) compactions: Compactions,
+    pub(crate) indexes: IndexBuilds,
     pub(crate) health: Health,
     /// By shard.
     pub(crate) batches: Box<[BatchMetrics]>,

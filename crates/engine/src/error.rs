@@ -16,6 +16,9 @@ pub enum Error {
     /// The statement's table lacks an SSTable that cannot be used.
     #[error("{0}")]
     SetApart(String),
+    /// An index that is not built yet, or that the table does not have any more.
+    #[error("The secondary index '{0}' is not yet available")]
+    IndexNotAvailable(String),
     /// Refuse to start; the text has the cure.
     #[error("{0}")]
     CannotStart(String),

@@ -81,6 +81,7 @@ pub enum Error {
 pub enum Failure {
     Unknown(StorageFailure),
     ReadTooManyTombstones,
+    IndexNotAvailable,
 }
 
 /// What could not be read or written. Clients are told its kind and the table; the operator's log has the file and the cause.
@@ -117,6 +118,7 @@ impl Failure {
         match self {
             Failure::Unknown(_) => 0,
             Failure::ReadTooManyTombstones => 1,
+            Failure::IndexNotAvailable => 6,
         }
     }
 }
@@ -129,6 +131,7 @@ impl fmt::Display for Failure {
             Failure::ReadTooManyTombstones => {
                 write!(f, "READ_TOO_MANY_TOMBSTONES from {REPLICA}")
             }
+            Failure::IndexNotAvailable => write!(f, "INDEX_NOT_AVAILABLE from {REPLICA}"),
         }
     }
 }
@@ -198,7 +201,9 @@ impl From<halcyon_engine::Error> for Error {
         use halcyon_engine::Error as Engine;
         match error {
             Engine::Stopped(why) => Error::Overloaded(why),
-            Engine::UnknownTable(_) | Engine::Invalid(_) => Error::Invalid(error.to_string()),
+            Engine::UnknownTable(_) | Engine::Invalid(_) | Engine::IndexNotAvailable(_) => {
+                Error::Invalid(error.to_string())
+            }
             Engine::Disk(_) | Engine::SSTable(_) | Engine::Merge(_) => {
                 Error::Storage(StorageFailure::new("cannot read data", error.to_string()))
             }

@@ -1,6 +1,7 @@
 //! Secondary indexes of a table: what each indexes, as `system_schema.indexes` stores it.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use halcyon_model::CqlType;
 
@@ -78,6 +79,19 @@ pub enum IndexPart {
     Entries,
     /// A whole frozen collection.
     Full,
+}
+
+/// What a statement asks of an index; values are serialised in the type of its terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexSearch {
+    pub index: String,
+    pub search: Search,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Search {
+    Equal(Vec<u8>),
+    Range { start: Bound<Vec<u8>>, end: Bound<Vec<u8>> },
 }
 
 impl Index {

@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "reads stay on one thread")]
 
+pub mod attached;
 pub mod big;
 pub mod bti;
 mod data;

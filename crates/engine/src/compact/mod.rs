@@ -38,11 +38,11 @@ use crate::store::Store;
 use crate::version::{Edit, LiveSSTable, LiveSetBound, Obsolete};
 use crate::{Options, Result};
 use pace::Pace;
-use schedule::Schedule;
+use schedule::{Job, Schedule};
 
 pub(crate) use backlog::DebtCache;
 pub use backlog::TableBacklog;
-pub(crate) use claims::{Claims, Closed};
+pub(crate) use claims::{Claim, Claims, Closed};
 pub(crate) use failure::Backoff;
 pub use major::{MajorCompaction, MajorState};
 pub use pace::CompactionPace;
@@ -190,6 +190,15 @@ impl Compactions {
         self.running().iter().filter(|r| which(&r.store)).for_each(|r| r.progress.cancel());
     }
 
+    /// Runs a job on a compaction thread.
+    pub(crate) fn add_job(&self, job: Job) {
+        self.schedule.add(job);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.schedule.is_stopped()
+    }
+
     /// No new ones; those that run stop at the next partition. Returns when none is left.
     pub(crate) async fn stop(&self) {
         self.schedule.stop();
@@ -238,17 +247,21 @@ impl Engine {
         store.claims.close(|| self.compactions.cancel(|running| running.id == store.id)).await
     }
 
+    pub(crate) fn fresh_timeuuid(&self) -> [u8; 16] {
+        let nanos =
+            u64::try_from(self.disk.clock().unix_micros()).unwrap_or(0).saturating_mul(1000);
+        let id = SSTableId::fresh(nanos, self.disk.runtime().random().next_u64());
+        id.to_uuid().unwrap_or_default()
+    }
+
     fn begin(&self, store: &Arc<Store>, group: &Group, shape: &Shape) -> Running {
         let table = store.table();
         let level = group.inputs.iter().map(|i| i.statistics().stats.level).min().unwrap_or(0);
         let directory =
             group.inputs.first().map(|i| i.descriptor().directory.display().to_string());
-        let nanos =
-            u64::try_from(self.disk.clock().unix_micros()).unwrap_or(0).saturating_mul(1000);
-        let id = SSTableId::fresh(nanos, self.disk.runtime().random().next_u64());
         let running = Running {
             number: self.compactions.next.fetch_add(1, Relaxed),
-            id: id.to_uuid().unwrap_or_default(),
+            id: self.fresh_timeuuid(),
             store: store.clone(),
             keyspace: table.schema.keyspace.clone(),
             table: table.schema.name.clone(),
@@ -283,7 +296,7 @@ impl Engine {
         let listed = Listed(&self.compactions, running.number);
         let settings = self.compaction_settings(store, inputs, shape)?;
         let sealed = write(&self.disk, &group, &settings, &running.progress).await?;
-        let added = match self.open_outputs(store, &sealed.outcome).await {
+        let added = match self.open_outputs(store, &sealed.outcome, &running.progress).await {
             Ok(added) => added,
             Err(e) => {
                 // Where even the cleaning fails, the log stays and the next start finishes it.
@@ -311,13 +324,16 @@ impl Engine {
         &self,
         store: &Arc<Store>,
         outcome: &Outcome,
+        progress: &Progress,
     ) -> Result<Vec<Arc<LiveSSTable>>> {
-        let schema = store.definition.load().schema.clone();
+        let definition = store.definition.load_full();
         let mut opened = Vec::with_capacity(outcome.outputs.len());
         for output in &outcome.outputs {
-            opened.push(
-                LiveSSTable::open(&self.disk, output, &schema, self.options.read_mode).await?,
-            );
+            let mode = self.options.read_mode;
+            let live = LiveSSTable::open(&self.disk, output, &definition.schema, mode).await?;
+            let go_on = |_| !progress.is_cancelled();
+            self.build_indexes(&live, &definition.indexes, go_on).await?;
+            opened.push(live);
         }
         Ok(opened)
     }

@@ -15,7 +15,7 @@ use futures_channel::oneshot;
 use crate::engine::Engine;
 use crate::store::Store;
 
-pub(super) type Job = Box<dyn FnOnce(Arc<Engine>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+pub(crate) type Job = Box<dyn FnOnce(Arc<Engine>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 pub(super) enum Work {
     /// Let the table's strategy pick a task.

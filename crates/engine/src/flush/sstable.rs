@@ -81,13 +81,19 @@ impl Engine {
             };
             let descriptor = transaction.add_fresh(fresh).await?;
             let ends = CHECKS.then(|| ends(&memtable));
-            self.write_sstable(&descriptor, memtable, extremes.bases()).await.inspect_err(|e| {
+            let rows = memtable.clone();
+            self.write_sstable(&descriptor, rows, extremes.bases()).await.inspect_err(|e| {
                 if let Error::SSTable(e) = e {
                     transaction.create_failed(&descriptor, e);
                 }
             })?;
-            let live =
-                LiveSSTable::open(disk, &descriptor, &schema, self.options.read_mode).await?;
+            self.write_indexes(&descriptor, &memtable).await?;
+            let mode = self.options.read_mode;
+            let live = LiveSSTable::open(disk, &descriptor, &schema, mode).await?;
+            let indexes: Vec<_> = memtable.indexes().iter().map(|index| index.of.clone()).collect();
+            if let Some(problem) = live.open_indexes(disk, &indexes, mode).await.pop() {
+                return Err(Error::Stopped(problem));
+            }
             if let Some((first, last)) = ends {
                 let found = (live.table.first_key(), live.table.last_key());
                 assert_eq!(found, (&first, &last), "the SSTable is not what the memtable was");

@@ -27,6 +27,7 @@ use halcyon_schema::catalog::Table;
 use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
 
 use crate::columns::ColumnMap;
+use crate::index::{self, MemtableIndex, TableIndex};
 pub(crate) use collect::Collector;
 pub(crate) use key::RingBound;
 use key::{Key, RingPosition};
@@ -38,6 +39,8 @@ pub(crate) use stream::MemtableStream;
 pub(crate) struct Memtable {
     table: Arc<Table>,
     partitions: BTreeMap<Key, Partition>,
+    /// Of the table's indexes.
+    indexes: Vec<MemtableIndex>,
     merger: RowMerger,
     bytes: usize,
     min_timestamp: i64,
@@ -46,11 +49,24 @@ pub(crate) struct Memtable {
 impl Memtable {
     pub(crate) fn new(table: Arc<Table>) -> Memtable {
         let merger = RowMerger::new(table.layout.clone());
-        Memtable { table, partitions: BTreeMap::new(), merger, bytes: 0, min_timestamp: i64::MAX }
+        let indexes = index::of_table(&table).into_iter().map(MemtableIndex::new).collect();
+        let partitions = BTreeMap::new();
+        Memtable { table, partitions, indexes, merger, bytes: 0, min_timestamp: i64::MAX }
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {
         &self.table
+    }
+
+    pub(crate) fn indexes(&self) -> &[MemtableIndex] {
+        &self.indexes
+    }
+
+    /// What it has of an index; `None` if it was made before the index.
+    pub(crate) fn index(&self, index: &TableIndex) -> Option<&MemtableIndex> {
+        self.indexes
+            .iter()
+            .find(|own| own.of.name == index.name && own.of.fingerprint == index.fingerprint)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -106,7 +122,7 @@ impl Memtable {
             return Ok(());
         }
         self.min_timestamp = self.min_timestamp.min(oldest(&mutation));
-        let mut grown = 0;
+        let mut grown: usize = self.indexes.iter_mut().map(|index| index.add(&mutation)).sum();
         if !self.partitions.contains_key(&mutation.key as &dyn RingPosition) {
             grown += size_of::<Key>() + size_of::<Partition>() + mutation.key.bytes.len() + 32;
         }

@@ -16,6 +16,7 @@ use halcyon_stream::{Mutation, TableId};
 
 use crate::definition::Definition;
 use crate::engine::Engine;
+use crate::index::TableIndex;
 use crate::store::{Store, create_directories, has_storage, table_directories};
 use crate::version::{Edit, LiveSSTable};
 use crate::{Error, Result};
@@ -133,7 +134,7 @@ impl Engine {
             && current.schema.dropped == definition.schema.dropped
         {
             store.definition.store(definition);
-            return Ok(());
+            return self.indexes_changed(store, &current).await;
         }
         loop {
             let version = store.version.load_full();
@@ -146,6 +147,20 @@ impl Engine {
             }
         }
         self.flush(Some(store.id)).await?;
+        self.indexes_changed(store, &current).await
+    }
+
+    /// Indexes that are gone are no longer known as built; new ones are built.
+    async fn indexes_changed(&self, store: &Arc<Store>, before: &Definition) -> Result<()> {
+        let now = store.definition.load_full();
+        if before.indexes == now.indexes {
+            return Ok(());
+        }
+        let stays = |index: &&TableIndex| now.indexes.iter().any(|other| other.name == index.name);
+        let gone: Vec<TableIndex> =
+            before.indexes.iter().filter(|index| !stays(index)).cloned().collect();
+        self.write_built(&now.schema.keyspace, &gone, false).await?;
+        self.tend_indexes(store);
         Ok(())
     }
 
@@ -166,7 +181,14 @@ impl Engine {
             }
             let _admission = store.lock_admission();
             if matched.is_err() || Arc::ptr_eq(&definition, &store.definition.load_full()) {
-                return self.edit(store, &edit(added));
+                let lacks =
+                    |live: &Arc<LiveSSTable>| live.lacks(&definition.indexes).next().is_some();
+                let lack = added.iter().any(lacks);
+                self.edit(store, &edit(added));
+                if lack {
+                    self.tend_indexes(store);
+                }
+                return;
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_io::Purpose;
+use halcyon_sstable::attached::index_of_component;
 
 use crate::Result;
 use crate::engine::Engine;
@@ -45,10 +46,16 @@ impl Engine {
                 }
                 let listed = live.sstable().listed();
                 let known = listed.components.iter().map(|c| c.file_suffix().to_owned());
-                for component in known.chain(listed.extra.iter().cloned()) {
+                let is_index = |name: &str| index_of_component(name).is_some();
+                let extra = listed.extra.iter().filter(|name| !is_index(name)).cloned();
+                for component in known.chain(extra).chain(live.index_files()) {
                     let path = descriptor.path_of(&component);
                     let name = descriptor.file_prefix() + &component;
-                    self.disk.hard_link(&path, &folder.join(name)).await?;
+                    match self.disk.hard_link(&path, &folder.join(name)).await {
+                        // Of an index that is just dropped or built again.
+                        Err(e) if e.is_not_found() && is_index(&component) => {}
+                        linked => linked?,
+                    }
                 }
                 files.push(format!(
                     "\"{}\"",

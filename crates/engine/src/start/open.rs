@@ -28,6 +28,7 @@ use crate::background::Background;
 use crate::compact::Compactions;
 use crate::definition::Definition;
 use crate::engine::Engine;
+use crate::index::IndexBuilds;
 use crate::memtable::Memtable;
 use crate::report::events::Events;
 use crate::report::health::Health;
@@ -73,6 +74,7 @@ struct TableFiles {
     ids: Vec<SSTableId>,
     temporary: Vec<PathBuf>,
     set_apart: Vec<SetApart>,
+    notes: Vec<String>,
 }
 
 impl Engine {
@@ -128,6 +130,7 @@ impl Engine {
             engine.stores.load().values().for_each(|store| engine.consider(store));
         }
         engine.install_schema().await?;
+        engine.stores.load().values().for_each(|store| engine.tend_indexes(store));
         *engine.changing.lock().await = engine.newest_schema_write();
         Ok((engine, report))
     }
@@ -172,8 +175,9 @@ impl Engine {
 
     /// `nodetool drain`: refuses writes from now on, flushes everything, deletes the commit log, stops compaction.
     pub async fn drain(&self) -> Result<()> {
-        self.health.drain();
         self.compactions.stop().await;
+        self.forget_built().await?;
+        self.health.drain();
         self.flush(None).await?;
         for index in 0..self.shard_count() {
             let closed = self.mesh.on(index, |shard| async move { shard.log.close().await });
@@ -356,11 +360,12 @@ impl Opening {
                 true
             }
         });
-        let found = self.open_sstables(&definition, &directories).await?;
+        let mut found = self.open_sstables(&definition, &directories).await?;
         for path in &found.temporary {
             self.disk.remove(path).await?;
         }
         self.report.sstables += found.opened.len();
+        self.report.notes.append(&mut found.notes);
         let store = Store::new(definition, directories, self.options.shards);
         store.note_ids(found.ids.into_iter());
         self.report.notes.extend(found.set_apart.iter().map(SetApart::note));
@@ -395,6 +400,7 @@ impl Opening {
                     }
                     Err(e) => return Err(set_apart::refusal(&e)),
                 };
+                found.notes.extend(live.open_indexes(&self.disk, &of.indexes, mode).await);
                 match live.sstable().layout().partitioner {
                     Partitioner::Murmur3 => found.opened.push(live),
                     _ => local.push(live),
@@ -460,6 +466,7 @@ impl Opening {
             inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
             flushers,
             compactions,
+            indexes: IndexBuilds::default(),
             version,
             health: Health::default(),
             batches: (0..options.shards).map(|_| BatchMetrics::default()).collect(),

@@ -3,6 +3,7 @@ mod commit_order;
 mod compaction;
 mod extremes;
 mod failures;
+mod indexes;
 mod matrix;
 mod point;
 mod row_cache;

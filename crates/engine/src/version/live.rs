@@ -14,6 +14,7 @@ use halcyon_sstable::{Component, Descriptor, OpenOptions, SSTable};
 use super::hotness::Hotness;
 use crate::Result;
 use crate::background::Background;
+use crate::index::{Attached, files_of};
 
 /// An SSTable that is open by one schema. Immutable but for its [`Identity`].
 pub(crate) struct LiveSSTable {
@@ -36,15 +37,18 @@ pub(crate) struct Identity {
     /// Not compacted until the next start: it is corrupt, or a transaction that replaces it may or may not have been committed.
     pub(crate) suspect: AtomicBool,
     pub(crate) hotness: Hotness,
+    /// The files of its indexes.
+    pub(crate) attached: Attached,
     obsolete: OnceLock<Arc<Obsolete>>,
 }
 
 impl Identity {
-    fn fresh(disk: &Disk) -> Arc<Identity> {
+    fn fresh(disk: &Disk, sstable: &SSTable) -> Arc<Identity> {
         Arc::new(Identity {
             serial: disk.next_id(),
             suspect: AtomicBool::new(false),
             hotness: Hotness::default(),
+            attached: files_of(sstable.listed()),
             obsolete: OnceLock::new(),
         })
     }
@@ -82,7 +86,8 @@ impl LiveSSTable {
     ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open_listed(disk, listed, options).await?;
-        LiveSSTable::of(disk, sstable, schema, mode, Identity::fresh(disk)).await
+        let identity = Identity::fresh(disk, &sstable);
+        LiveSSTable::of(disk, sstable, schema, mode, identity).await
     }
 
     pub(crate) async fn open(
@@ -93,7 +98,8 @@ impl LiveSSTable {
     ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open(disk, descriptor, options).await?;
-        LiveSSTable::of(disk, sstable, schema, mode, Identity::fresh(disk)).await
+        let identity = Identity::fresh(disk, &sstable);
+        LiveSSTable::of(disk, sstable, schema, mode, identity).await
     }
 
     /// The same SSTable by another schema, or after its statistics have changed.

@@ -11,6 +11,7 @@
 //!
 //! Unlike Cassandra's `View` it does not list the inputs of running compactions: claims (`compact/claims.rs`) do, by serial number.
 
+mod attached;
 mod edit;
 mod hotness;
 mod live;

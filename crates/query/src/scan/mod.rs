@@ -100,6 +100,8 @@ pub(crate) struct Scan {
     key: Vec<u8>,
     /// An earlier page has rows of this partition, so its static row alone is no result.
     resumed: bool,
+    /// The key of that partition, where partitions are read through an index.
+    resumed_key: Vec<u8>,
     found_rows: bool,
     found_static: bool,
     /// The rest of this partition is unwanted.
@@ -145,6 +147,7 @@ impl Scan {
             mark: 0,
             key: Vec::new(),
             resumed: false,
+            resumed_key: Vec::new(),
             found_rows: false,
             found_static: false,
             skipping: false,
@@ -167,6 +170,22 @@ impl Scan {
         self.page.remaining = remaining;
         self.page.remaining_in_partition = remaining_in_partition;
         self.resumed = true;
+    }
+
+    /// Continues in this partition, if it is read at all.
+    pub(crate) fn resume_in(&mut self, key: PartitionKey) {
+        self.resumed_key = key.bytes;
+    }
+
+    /// A partition follows, whether it is the resumed one or another.
+    pub(crate) fn begin_in(&mut self, key: &PartitionKey) {
+        self.resumed &= self.resumed_key == key.bytes;
+    }
+
+    /// The error of an index that cannot be searched now.
+    pub(crate) fn no_index(&self) -> Error {
+        let failure = Failure::IndexNotAvailable;
+        Error::ReadFailure { failure, consistency: self.context.consistency }
     }
 
     /// The partitions from here on are read from their start.

@@ -116,7 +116,16 @@ async fn change_schema(
         }
         Ok(made)
     });
-    Ok(outcome(made.await?))
+    let made = made.await?;
+    if let StatementKind::CreateIndex(create) = &statement.kind {
+        // Not with the lock, which other changes of the schema wait for.
+        let engine = coordinator.shard().engine();
+        let found = find_table(&create.table, &made.catalog, client.keyspace.as_deref());
+        if let Ok(table) = found {
+            engine.wait_for_indexes(table.id).await;
+        }
+    }
+    Ok(outcome(made))
 }
 
 fn outcome(made: Change) -> Outcome {

@@ -13,14 +13,12 @@ use halcyon_engine::{Measure, Read, ReadTarget, Shard};
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{PartitionKey, Primed};
 
-use super::{Measured, go_on, read_partition};
+use super::parts::{AT_ONCE, Measured};
+use super::{go_on, read_partition};
 use crate::coordinator::Coordinator;
 use crate::paging::PagingState;
 use crate::scan::Scan;
 use crate::{Error, Result};
-
-/// Partitions that are open at the same time.
-pub(super) const AT_ONCE: usize = 16;
 
 pub(super) async fn read_keys(
     coordinator: &Coordinator,

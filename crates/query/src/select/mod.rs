@@ -6,7 +6,9 @@
 //! 3. The code of rare statements is boxed separately, because every request copies its future once.
 //! 4. The `Scan` moves in its box from shard to shard, with the page so far.
 
+mod indexed;
 mod keys;
+mod parts;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,11 +21,11 @@ use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
 use halcyon_schema::catalog::{Catalog, TableKind};
-use halcyon_stream::{Layout, Mutation, PartitionKey, Slice, Slices, TableId};
+use halcyon_stream::{Layout, Mutation, PartitionKey, Slice, Slices};
 
+use self::parts::{AT_ONCE, Measured, token_range};
 use crate::consistency;
 use crate::coordinator::{Coordinator, Request};
-use crate::live_rows::ReadCounts;
 use crate::mutations::MutationStream;
 use crate::pace;
 use crate::paging::PagingState;
@@ -86,7 +88,7 @@ pub(crate) async fn execute_select(
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);
     }
-    let is_short = partitions.is_some_and(|partitions| partitions <= keys::AT_ONCE);
+    let is_short = partitions.is_some_and(|partitions| partitions <= AT_ONCE);
     let turns = if is_short { coordinator.reads() } else { coordinator.scans() };
     let turn = turns.turn().await;
     let read = read(coordinator, scan, state).await;
@@ -173,6 +175,9 @@ async fn read(
     scan: Box<Scan>,
     state: Option<PagingState>,
 ) -> Result<Box<Scan>> {
+    if !scan.select.index.is_empty() {
+        return Box::pin(read_indexed(coordinator, scan, state)).await;
+    }
     match scan.select.keys.clone() {
         None => Ok(scan),
         Some(BoundKeys::Partitions(keys)) => keys::read_keys(coordinator, scan, keys, state).await,
@@ -180,6 +185,29 @@ async fn read(
             Box::pin(read_range(coordinator, scan, bounds, state)).await
         }
     }
+}
+
+async fn read_indexed(
+    coordinator: &Coordinator,
+    mut scan: Box<Scan>,
+    state: Option<PagingState>,
+) -> Result<Box<Scan>> {
+    let engine = coordinator.shard().engine().clone();
+    for range in indexed::page_ranges(&mut scan, state.as_ref())? {
+        let last = range.end.as_ref().map_or(i64::MAX, |end| end.token);
+        for index in engine.owner(range.start.token)..=engine.owner(last) {
+            if scan.page.full {
+                return Ok(scan);
+            }
+            let range = range.clone();
+            let job = move |shard: Rc<Shard>| async move {
+                indexed::read_shard(&shard, &mut scan, range).await?;
+                Ok(scan)
+            };
+            scan = coordinator.on_shard(index, job).await?;
+        }
+    }
+    Ok(scan)
 }
 
 /// Reads the rest of the partition in which the previous page ended.
@@ -235,26 +263,6 @@ async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()>
     take_rows(shard, scan, read).await?;
     measured.end(shard, scan, table, measure);
     Ok(())
-}
-
-/// A shard's part of a scan, for the metrics of its table.
-struct Measured {
-    began: Instant,
-    before: ReadCounts,
-}
-
-impl Measured {
-    fn new(shard: &Rc<Shard>, scan: &Scan) -> Measured {
-        let began = if scan.clock_read.0 == shard.index() { scan.clock_read.1 } else { now() };
-        Measured { began, before: scan.live.counts }
-    }
-
-    fn end(self, shard: &Rc<Shard>, scan: &mut Scan, table: TableId, measure: Measure) {
-        let ended = now();
-        let counts = scan.live.counts - self.before;
-        shard.observe_read(table, measure, (self.began, ended), (counts.rows, counts.tombstones));
-        scan.clock_read = (shard.index(), ended);
-    }
 }
 
 async fn take_rows(shard: &Rc<Shard>, scan: &mut Scan, mut read: Read) -> Result<()> {
@@ -359,20 +367,6 @@ async fn read_virtual(
     });
     let slices = scan.select.slices.clone();
     take_mutations(scan, partitions, &slices).await
-}
-
-fn token_range(bounds: &TokenBounds) -> TokenRange {
-    let start = match bounds.start {
-        None | Some((i64::MIN, _)) => RangeBound::Open,
-        Some((token, true)) => RangeBound::BeforeToken(token),
-        Some((token, false)) => RangeBound::AfterToken(token),
-    };
-    let end = match bounds.end {
-        None | Some((i64::MIN, _)) => RangeBound::Open,
-        Some((token, true)) => RangeBound::AfterToken(token),
-        Some((token, false)) => RangeBound::BeforeToken(token),
-    };
-    TokenRange { start, end }
 }
 
 /// The slices that lie behind a row, in the direction of the read.

@@ -87,6 +87,19 @@ pub fn difference(from: &Catalog, to: &Catalog, at: WriteTime) -> Vec<Mutation> 
     mutations
 }
 
+/// The row of `system."IndexInfo"` that says that an index is built; or its deletion.
+pub fn built_index(keyspace: &str, index: &str, built: bool, at: WriteTime) -> Option<Mutation> {
+    let system = system::system_tables();
+    let table = system.table("system", "IndexInfo")?;
+    let clustering = [index.as_bytes().to_vec()];
+    let mut mutation = partition(table, keyspace);
+    mutation.rows.push(match built {
+        true => live_row(&table.layout, &clustering, &Cells::default(), None, at),
+        false => deleted_row(&table.layout, &clustering, at),
+    });
+    Some(mutation)
+}
+
 fn partition(table: &Table, keyspace: &str) -> Mutation {
     Mutation::new(table.id, table.layout.clone(), PartitionKey::of(keyspace.as_bytes()))
 }

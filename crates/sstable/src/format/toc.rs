@@ -2,7 +2,13 @@
 //!
 //! The list also names custom components (`SAI+…`, `SI_…`) that this program leaves alone, so it is kept as strings.
 
+use halcyon_io::{Disk, Purpose};
 use halcyon_model::{Cursor, DecodeError, DecodeResult};
+
+use crate::{Component, Descriptor, Error, Result};
+
+/// No list is longer.
+const TOC_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Toc {
@@ -55,6 +61,39 @@ impl Toc {
     }
 }
 
+/// Adds foreign components to the list of an SSTable.
+pub async fn add(disk: &Disk, descriptor: &Descriptor, names: &[String]) -> Result<()> {
+    change(disk, descriptor, |toc| Toc::new(toc.names.into_iter().chain(names.iter().cloned())))
+        .await
+}
+
+/// Takes a foreign component off the list of an SSTable.
+pub async fn remove(disk: &Disk, descriptor: &Descriptor, name: &str) -> Result<()> {
+    change(disk, descriptor, |toc| Toc::new(toc.names.into_iter().filter(|n| n != name))).await
+}
+
+/// Replaces the list as a whole: a crash leaves the old one or the new one.
+async fn change(disk: &Disk, descriptor: &Descriptor, edit: impl FnOnce(Toc) -> Toc) -> Result<()> {
+    let path = descriptor.component_path(Component::Toc);
+    let bytes = match disk.read(&path, TOC_MAX).await {
+        Ok(bytes) => bytes,
+        // Cassandra lists the directory then.
+        Err(e) if e.is_not_found() => return Ok(()),
+        Err(e) => return Err(e.into()),
+    };
+    let toc = Toc::decode(&mut Cursor::new(&bytes));
+    let toc = toc.map_err(|e| Error::corrupt(&path, Component::Toc, e))?;
+    let mut out = Vec::new();
+    edit(toc).encode(&mut out);
+    if out == bytes {
+        return Ok(());
+    }
+    let temporary = descriptor.path_of(&format!("{}.tmp", Component::Toc));
+    disk.write_new(&temporary, &out, Purpose::Flush).await?;
+    disk.rename(&temporary, &path).await?;
+    Ok(disk.sync_dir(&descriptor.directory).await?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,7 +106,7 @@ mod tests {
         assert_eq!(bytes, b"Data.db\nSAI+aa+ColumnComplete.db\nTOC.txt\n");
         assert_eq!(Toc::decode(&mut Cursor::new(&bytes)), Ok(toc));
         let lax = Toc::decode(&mut Cursor::new(b"Data.db\r\n\nTOC.txt")).expect("tolerated");
-        assert!(lax.contains("TOC.txt") && lax.contains(crate::Component::Data));
+        assert!(lax.contains("TOC.txt") && lax.contains(Component::Data));
         assert!(Toc::decode(&mut Cursor::new(b"../x\n")).is_err());
     }
 }

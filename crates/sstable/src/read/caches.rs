@@ -40,11 +40,11 @@ pub struct CacheStats {
 
 /// A component of an SSTable, unique as long as the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct FileId(u64);
+pub(crate) struct FileId(u64);
 
 impl FileId {
     /// `sstable` is the id of a reader.
-    pub(super) fn of(sstable: u64, component: Component) -> FileId {
+    pub(crate) fn of(sstable: u64, component: Component) -> FileId {
         let number = match component {
             Component::Index => 1,
             Component::Rows => 2,
@@ -57,7 +57,7 @@ impl FileId {
 }
 
 /// Decompressed bytes of a chunk, or a page of an index.
-pub(super) type Chunk = Rc<[u8]>;
+pub(crate) type Chunk = Rc<[u8]>;
 
 /// The memory of an entry beside its bytes: key, slot, counts.
 const ENTRY_OVERHEAD: u64 = 64;
@@ -186,19 +186,19 @@ impl ReadCaches {
         }
     }
 
-    pub(super) fn count_read(&self, bytes: usize) {
+    pub(crate) fn count_read(&self, bytes: usize) {
         let [reads, total] = &self.inner.read;
         reads.set(reads.get() + 1);
         total.set(total.get() + bytes as u64);
     }
 
-    pub(super) fn chunk(&self, file: FileId, number: u64) -> Option<Chunk> {
+    pub(crate) fn chunk(&self, file: FileId, number: u64) -> Option<Chunk> {
         let chunk = self.inner.chunks.borrow().get(&(file, number)).cloned();
         self.count(if chunk.is_some() { CHUNK_HIT } else { CHUNK_MISS });
         chunk
     }
 
-    pub(super) fn keep_chunk(&self, file: FileId, number: u64, chunk: Chunk) {
+    pub(crate) fn keep_chunk(&self, file: FileId, number: u64, chunk: Chunk) {
         self.inner.chunks.borrow_mut().insert((file, number), chunk);
     }
 

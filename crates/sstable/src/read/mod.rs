@@ -21,7 +21,7 @@
 
 mod cached_data;
 pub(crate) mod cached_index;
-mod caches;
+pub(crate) mod caches;
 mod data_file;
 pub(crate) mod entries;
 pub(crate) mod index_files;

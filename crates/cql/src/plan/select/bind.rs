@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use halcyon_schema::index::IndexSearch;
 use halcyon_stream::Slices;
 
 use super::plan::SelectPlan;
@@ -25,6 +26,8 @@ pub struct BoundSelect {
     pub plan: Arc<SelectPlan>,
     /// `None`: nothing can be found.
     pub keys: Option<BoundKeys>,
+    /// Through which indexes rows are found that may be wanted; none: all are read.
+    pub index: Vec<IndexSearch>,
     pub slices: Slices,
     /// Each with the index of the fetched column that it tests.
     pub filters: Vec<(usize, BoundFilter)>,
@@ -62,6 +65,7 @@ impl SelectPlan {
         Ok(BoundSelect {
             plan: self.clone(),
             keys,
+            index: Vec::new(),
             slices,
             filters: filters.collect(),
             limits,

@@ -1,4 +1,4 @@
-//! The compactions that run: `nodetool compactionstats`.
+//! The compactions and index builds that run: `nodetool compactionstats`.
 
 use crate::virtual_tables::rows::{Rows, TimeUuid};
 use crate::virtual_tables::{Node, VirtualTable};
@@ -49,6 +49,22 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
             task.directory.as_str().into(),
             total.into(),
             task.bytes.into(),
+            "bytes".into(),
+        ]);
+    }
+    for build in node.engine.index_builds() {
+        let ratio = if build.total == 0 { 1.0 } else { build.done as f64 / build.total as f64 };
+        rows.push([
+            build.keyspace.as_str().into(),
+            build.table.as_str().into(),
+            TimeUuid(build.id).into(),
+            ratio.into(),
+            "secondary index build".into(),
+            build.done.into(),
+            i32::try_from(build.sstables).unwrap_or(i32::MAX).into(),
+            build.directory.as_str().into(),
+            build.total.into(),
+            build.total.into(),
             "bytes".into(),
         ]);
     }

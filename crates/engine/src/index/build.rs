@@ -1,0 +1,246 @@
+//! Indexes of what has none yet: after CREATE INDEX, and of SSTables that came without.
+//!
+//! 1. Memtables that were made before the index are flushed.
+//! 2. Each SSTable without the index is claimed, as by a compaction, read, and gets its file. One that is being compacted is left: the
+//!    output has it. Files of dropped indexes are deleted.
+//! 3. When nothing lacks it, the index is in `system."IndexInfo"`, until the node drains: Cassandra builds its own at its next start.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use halcyon_schema::rows::{WriteTime, built_index};
+use halcyon_stream::TableId;
+
+use super::TableIndex;
+use super::progress::{IndexBuild, Running};
+use crate::compact::Claim;
+use crate::engine::Engine;
+use crate::memtable::Memtable;
+use crate::shard::Shard;
+use crate::store::Store;
+use crate::version::LiveSSTable;
+use crate::{Error, Result};
+
+/// How long CREATE INDEX waits for the index: one of a small table can be searched at once.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Until SSTables that are being compacted are looked at again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// After a build that failed.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// What is to be done next.
+enum Next {
+    Build(Claim, Arc<LiveSSTable>),
+    /// What lacks an index is being compacted.
+    Wait,
+    Nothing,
+}
+
+impl Engine {
+    /// The builds that run.
+    pub fn index_builds(&self) -> Vec<IndexBuild> {
+        let running = self.indexes.running();
+        let shown = |running: &Arc<Running>| IndexBuild {
+            id: running.id,
+            keyspace: running.keyspace.clone(),
+            table: running.table.clone(),
+            sstables: running.sstables,
+            directory: running.directory.clone(),
+            total: running.total,
+            done: running.done.load(Relaxed).min(running.total),
+        };
+        running.iter().map(shown).collect()
+    }
+
+    /// Has the indexes of a table built where they are missing, if there are any.
+    pub(crate) fn tend_indexes(&self, store: &Arc<Store>) {
+        let definition = store.definition.load();
+        let version = store.version.load();
+        let differs = |live: &Arc<LiveSSTable>| {
+            live.lacks(&definition.indexes).next().is_some()
+                || !live.strangers(&definition.indexes).is_empty()
+        };
+        if !definition.indexes.is_empty() || version.sstables().iter().any(differs) {
+            self.look_at_indexes(store);
+        }
+    }
+
+    fn look_at_indexes(&self, store: &Arc<Store>) {
+        if !self.indexes.due().insert(store.id) {
+            return;
+        }
+        let store = store.clone();
+        self.compactions.add_job(Box::new(move |engine| {
+            Box::pin(async move {
+                engine.indexes.due().remove(&store.id);
+                if let Err(e) = engine.complete_indexes(&store).await {
+                    engine.index_build_failed(&store, &e);
+                    engine.disk.clock().sleep(RETRY).await;
+                    engine.look_at_indexes(&store);
+                }
+            })
+        }));
+    }
+
+    fn index_build_failed(&self, store: &Store, error: &Error) {
+        let stopped = matches!(error, Error::Compaction(halcyon_compaction::Error::Cancelled));
+        if !stopped && !self.compactions.is_stopped() {
+            let table = store.table().full_name();
+            self.warn_once(
+                "index build",
+                format!("an index of {table} could not be built: {error}"),
+            );
+        }
+    }
+
+    /// A damaged file of an index is made again from the rows.
+    pub(super) fn index_damaged(
+        &self,
+        store: &Arc<Store>,
+        live: &LiveSSTable,
+        index: &TableIndex,
+        error: &halcyon_sstable::Error,
+    ) {
+        live.close_index(&index.name);
+        let text = format!("an index is built again, because its file is damaged: {error}");
+        self.warn_once("damaged index", text);
+        self.look_at_indexes(store);
+    }
+
+    /// Returns when the indexes of a table are complete, or after a while.
+    pub async fn wait_for_indexes(&self, table: TableId) {
+        let Some(store) = self.stores.load().get(&table).cloned() else { return };
+        let until = self.disk.clock().now() + PATIENCE;
+        while self.lacks_indexes(&store).await && self.disk.clock().now() < until {
+            self.disk.clock().sleep(PAUSE).await;
+        }
+    }
+
+    async fn lacks_indexes(&self, store: &Arc<Store>) -> bool {
+        let lacks = {
+            let definition = store.definition.load();
+            let version = store.version.load();
+            let lacks = |live: &Arc<LiveSSTable>| live.lacks(&definition.indexes).next().is_some();
+            version.sstables().iter().any(lacks)
+        };
+        lacks || self.memtables_lack_indexes(store).await
+    }
+
+    async fn memtables_lack_indexes(&self, store: &Arc<Store>) -> bool {
+        let id = store.id;
+        for index in 0..self.shard_count() {
+            let lack = self.mesh.on(index, move |shard| async move { shard.lacks_indexes(id) });
+            if lack.await.unwrap_or(false) {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn complete_indexes(&self, store: &Arc<Store>) -> Result<()> {
+        if self.memtables_lack_indexes(store).await {
+            self.flush(Some(store.id)).await?;
+        }
+        while !self.compactions.is_stopped() && self.stores.load().contains_key(&store.id) {
+            let definition = store.definition.load_full();
+            match next(store, &definition.indexes) {
+                Next::Nothing => return self.note_built(store, &definition.indexes).await,
+                Next::Wait => self.disk.clock().sleep(PAUSE).await,
+                Next::Build(_claim, live) => {
+                    for name in live.strangers(&definition.indexes) {
+                        live.remove_index(&self.disk, &name).await?;
+                    }
+                    self.build_shown(store, &live, &definition.indexes).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn build_shown(
+        &self,
+        store: &Arc<Store>,
+        live: &Arc<LiveSSTable>,
+        indexes: &[TableIndex],
+    ) -> Result<()> {
+        let table = store.table();
+        let missing = live.lacks(indexes).count() as u64;
+        let running = Arc::new(Running {
+            id: self.fresh_timeuuid(),
+            keyspace: table.schema.keyspace.clone(),
+            table: table.schema.name.clone(),
+            sstables: store.version.load().len(),
+            directory: live.descriptor().directory.display().to_string(),
+            total: live.sstable().data_length().saturating_mul(missing),
+            done: AtomicU64::new(0),
+        });
+        self.indexes.running().push(running.clone());
+        let go_on = |bytes| {
+            running.done.fetch_add(bytes, Relaxed);
+            !self.compactions.is_stopped()
+        };
+        let built = self.build_indexes(live, indexes, go_on).await;
+        self.indexes.running().retain(|other| !Arc::ptr_eq(other, &running));
+        built
+    }
+
+    /// `system."IndexInfo"` has the index.
+    async fn note_built(&self, store: &Store, indexes: &[TableIndex]) -> Result<()> {
+        self.write_built(&store.table().schema.keyspace, indexes, true).await
+    }
+
+    pub(crate) async fn write_built(
+        &self,
+        keyspace: &str,
+        indexes: &[TableIndex],
+        built: bool,
+    ) -> Result<()> {
+        let clock = self.disk.clock();
+        let seconds = u32::try_from(clock.unix_seconds()).unwrap_or(0);
+        let at = WriteTime { micros: clock.unix_micros(), seconds };
+        let row = |index: &TableIndex| built_index(keyspace, &index.name, built, at);
+        self.persist(indexes.iter().filter_map(row).collect()).await
+    }
+
+    /// Before the data goes to others: Cassandra would take an index that is named there for complete, and not build its own.
+    pub(crate) async fn forget_built(&self) -> Result<()> {
+        for store in self.stores.load().values() {
+            let definition = store.definition.load_full();
+            self.write_built(&definition.schema.keyspace, &definition.indexes, false).await?;
+        }
+        Ok(())
+    }
+}
+
+fn next(store: &Store, indexes: &[TableIndex]) -> Next {
+    let version = store.version.load_full();
+    let differs = |live: &&Arc<LiveSSTable>| {
+        live.lacks(indexes).next().is_some() || !live.strangers(indexes).is_empty()
+    };
+    let mut due = version.sstables().iter().filter(differs).peekable();
+    if due.peek().is_none() {
+        return Next::Nothing;
+    }
+    let choose = |taken: &HashSet<u64>| {
+        let live = due.find(|live| !taken.contains(&live.serial()))?;
+        Some((vec![live.serial()], live.clone()))
+    };
+    store.claims.claim(choose).map_or(Next::Wait, |(claim, live)| Next::Build(claim, live))
+}
+
+impl Shard {
+    /// Whether a memtable of the table does not have all of its indexes. An empty one too: its rows would not have entries either.
+    fn lacks_indexes(&self, id: TableId) -> bool {
+        let Some(table) = self.table_by_id(id) else { return false };
+        let current = table.current();
+        let lacks = |memtable: &Memtable| {
+            let has = |index: &TableIndex| memtable.index(index).is_some();
+            !current.definition.indexes.iter().all(has)
+        };
+        table.slots().iter().any(|slot| slot.with(lacks))
+    }
+}

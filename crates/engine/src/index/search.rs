@@ -1,0 +1,262 @@
+//! Searches: which rows of this shard can have the values that are asked for.
+//!
+//! 1. Each memtable and SSTable that can have them gives its smallest places behind the last search's. What all of them know completely is
+//!    the answer; where one had more than the limit, the next search begins behind its last.
+//! 2. Of several searches the one with the fewest entries leads. Places that another, complete one does not have are left out.
+//! 3. The answer is a superset in the order of the table: the reader asks the rows themselves.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_schema::catalog::Table;
+use halcyon_schema::index::{IndexSearch, Search};
+use halcyon_sstable::attached::{AttachedIndex, Place, PlaceRange, Terms};
+
+use super::TableIndex;
+use crate::current::Current;
+use crate::memtable::Slot;
+use crate::shard::{Shard, ShardTable};
+use crate::version::LiveSSTable;
+use crate::{Error, Result};
+
+/// Entries of a memtable that are looked at before others run.
+const STEPS: usize = 1024;
+
+/// Entries of a memtable that are counted to choose an index.
+const COUNTED: usize = 256;
+
+/// A search that does not lead is followed up to so many places for each of the one that does.
+const FOLLOWED: usize = 8;
+
+/// Rows, or whole partitions, in the order of the table.
+#[derive(Debug, Default)]
+pub struct Candidates {
+    pub places: Vec<Place>,
+    /// Where the next search goes on; `None`: there is no more.
+    pub next: Option<Place>,
+}
+
+/// One of the searches of a request.
+struct Asked {
+    index: TableIndex,
+    terms: Terms,
+    estimate: u64,
+}
+
+/// What can have entries.
+enum Holder {
+    Memtable(Rc<Slot>),
+    SSTable(Arc<LiveSSTable>, Arc<AttachedIndex>),
+}
+
+/// The smallest places that were shown, up to a limit.
+struct Smallest {
+    limit: usize,
+    places: Vec<Place>,
+    /// There are others behind them.
+    cut: bool,
+    in_order: bool,
+}
+
+impl Smallest {
+    fn new(limit: usize, in_order: bool) -> Smallest {
+        Smallest { limit, places: Vec::new(), cut: false, in_order }
+    }
+
+    /// Whether more is wanted.
+    fn take(&mut self, place: Place) -> bool {
+        if self.in_order && self.places.len() == self.limit {
+            self.cut = true;
+            return false;
+        }
+        self.places.push(place);
+        if self.places.len() >= 2 * self.limit + 2 {
+            self.trim();
+        }
+        true
+    }
+
+    fn trim(&mut self) {
+        self.places.sort_unstable();
+        self.places.dedup();
+        if self.places.len() > self.limit {
+            self.places.truncate(self.limit);
+            self.cut = true;
+        }
+    }
+}
+
+impl Shard {
+    /// Rows of this shard that can have all of what is searched for, not many more than `limit`. There may be none before `next`.
+    pub async fn candidates(
+        &self,
+        table: &Arc<Table>,
+        searches: &[IndexSearch],
+        range: PlaceRange,
+        limit: usize,
+    ) -> Result<Candidates> {
+        let table = self.table(table)?;
+        self.engine().check_readable(&table.store)?;
+        let (first, last) = self.tokens();
+        let own = PlaceRange { start: Place::before_token(first), end: Place::after_token(last) };
+        let range = range.cut_to(own);
+        let found = self.find(&table, searches, range, limit.max(1)).await;
+        found.inspect_err(|error| self.engine().read_failed(error))
+    }
+
+    async fn find(
+        &self,
+        table: &Rc<ShardTable>,
+        searches: &[IndexSearch],
+        range: PlaceRange,
+        limit: usize,
+    ) -> Result<Candidates> {
+        let current = table.current();
+        // With `current`, and no await in between: what a flush moves is seen in one of the two.
+        let slots = table.slots();
+        let mut asked = Vec::with_capacity(searches.len());
+        for search in searches {
+            let (index, terms) = terms_of(&current, search)?;
+            let holders = holders(&current, &slots, index, &range)?;
+            let estimate =
+                holders.iter().map(|holder| holder.estimate(index, &terms, &range)).sum();
+            asked.push((Asked { index: index.clone(), terms, estimate }, holders));
+        }
+        asked.sort_by_key(|(asked, _)| asked.estimate);
+        let mut asked = asked.into_iter();
+        let Some((leader, holders)) = asked.next() else { return Ok(Candidates::default()) };
+        let (mut places, next) = self.gather((table, &leader), &holders, &range, limit).await?;
+        for (other, holders) in asked {
+            if places.is_empty() {
+                break;
+            }
+            let range =
+                PlaceRange { start: range.start.clone(), end: next.clone().or(range.end.clone()) };
+            let follow = FOLLOWED * places.len().max(limit);
+            let (also, more) = self.gather((table, &other), &holders, &range, follow).await?;
+            let comparable =
+                |place: &Place| also.first().is_some_and(|a| a.is_row() == place.is_row());
+            if more.is_none() && (also.is_empty() || places.first().is_some_and(comparable)) {
+                places.retain(|place| also.binary_search(place).is_ok());
+            }
+        }
+        Ok(Candidates { places, next })
+    }
+
+    /// The places of one search, in order, and where others begin.
+    async fn gather(
+        &self,
+        (table, asked): (&ShardTable, &Asked),
+        holders: &[Holder],
+        range: &PlaceRange,
+        limit: usize,
+    ) -> Result<(Vec<Place>, Option<Place>)> {
+        let mut places = Vec::new();
+        let mut next: Option<Place> = None;
+        for holder in holders {
+            let mut found = Smallest::new(limit, asked.terms.single().is_some());
+            holder.show(table, self, asked, range, &mut found).await?;
+            found.trim();
+            if let Some(last) = found.places.last().filter(|_| found.cut) {
+                next = Some(next.map_or(last.next(), |next| next.min(last.next())));
+            }
+            places.append(&mut found.places);
+        }
+        places.sort_unstable();
+        places.dedup();
+        if let Some(next) = &next {
+            places.truncate(places.partition_point(|place| place < next));
+        }
+        Ok((places, next))
+    }
+}
+
+fn terms_of<'a>(current: &'a Current, search: &IndexSearch) -> Result<(&'a TableIndex, Terms)> {
+    let indexes = &current.definition.indexes;
+    let index = indexes.iter().find(|index| index.name == search.index);
+    let index = index.ok_or_else(|| Error::IndexNotAvailable(search.index.clone()))?;
+    let target = &index.target;
+    let terms = match &search.search {
+        Search::Equal(value) => target.equal(value),
+        Search::Range { start, end } => {
+            target.range(start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice))
+        }
+    };
+    Ok((index, terms))
+}
+
+/// What can have places of a range; an error if the index is not complete.
+fn holders(
+    current: &Current,
+    slots: &[Rc<Slot>],
+    index: &TableIndex,
+    range: &PlaceRange,
+) -> Result<Vec<Holder>> {
+    let missing = || Error::IndexNotAvailable(index.name.clone());
+    let mut holders = Vec::new();
+    let last = range.end.as_ref().map_or(i64::MAX, |end| end.token);
+    for at in current.version.overlapping(range.start.token, last) {
+        let Some(live) = current.version.get(at) else { continue };
+        let attached = live.attached(index).ok_or_else(missing)?;
+        holders.push(Holder::SSTable(live.clone(), attached));
+    }
+    for slot in slots {
+        let state = slot.with(|memtable| match memtable.index(index) {
+            Some(_) => Ok(true),
+            None if memtable.is_empty() => Ok(false),
+            None => Err(missing()),
+        });
+        if state? {
+            holders.push(Holder::Memtable(slot.clone()));
+        }
+    }
+    Ok(holders)
+}
+
+impl Holder {
+    fn estimate(&self, index: &TableIndex, terms: &Terms, range: &PlaceRange) -> u64 {
+        match self {
+            Holder::SSTable(_, attached) => attached.estimate(terms, &range.start),
+            Holder::Memtable(slot) => slot.with(|memtable| {
+                let of = memtable.index(index);
+                of.map_or(0, |of| of.estimate(terms, &range.start, COUNTED))
+            }),
+        }
+    }
+
+    async fn show(
+        &self,
+        table: &ShardTable,
+        shard: &Shard,
+        asked: &Asked,
+        range: &PlaceRange,
+        found: &mut Smallest,
+    ) -> Result<()> {
+        let slot = match self {
+            Holder::SSTable(live, attached) => {
+                let mut take = |place| found.take(place);
+                let shown = attached.places(&shard.caches, &asked.terms, range, &mut take).await;
+                return shown.map_err(|error| match error {
+                    halcyon_sstable::Error::Corrupt { .. } => {
+                        shard.engine().index_damaged(&table.store, live, &asked.index, &error);
+                        Error::IndexNotAvailable(asked.index.name.clone())
+                    }
+                    other => other.into(),
+                });
+            }
+            Holder::Memtable(slot) => slot,
+        };
+        let mut behind = None;
+        loop {
+            behind = slot.with(|memtable| {
+                let index = memtable.index(&asked.index)?;
+                let mut take = |place: &Place| found.take(place.clone());
+                index.places(&asked.terms, range, behind.as_ref(), STEPS, &mut take)
+            });
+            if behind.is_none() {
+                return Ok(());
+            }
+            halcyon_io::yield_now().await;
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Reads through indexes.
+//!
+//! ```text
+//!  shard: candidates (places) ─► partitions, with the slices of their rows ─► read, several at once ─► scan: all filters, limits, page
+//! ```
+//! 1. Candidates come in the order of the table, so pages end and go on as those of a scan do.
+//! 2. The rows are read as any rows of named partitions are; the scan asks each of them the whole WHERE clause. So what an index answers
+//!    is what ALLOW FILTERING answers.
+//! 3. Each shard searches its own part; the parts of the ring are read one after the other.
+
+use std::rc::Rc;
+
+use futures_util::future::join_all;
+use halcyon_cql::plan::restrictions::BoundKeys;
+use halcyon_engine::Error as EngineError;
+use halcyon_engine::{Measure, Place, PlaceRange, RangeBound, Read, ReadTarget, Shard};
+use halcyon_model::BoundKind;
+use halcyon_model::clustering::PositionBuf;
+use halcyon_stream::{Layout, PartitionKey, Primed, Slice, Slices};
+
+use super::parts::{AT_ONCE, Measured, token_range};
+use crate::paging::PagingState;
+use crate::scan::Scan;
+use crate::{Error, Result};
+
+/// Candidates of one search: not many more than a page needs, but enough to be worth it.
+const FEWEST: usize = 64;
+const MOST: usize = 4096;
+
+/// The rows of one partition that are candidates.
+struct Group {
+    key: PartitionKey,
+    /// `None`: all that the statement selects.
+    clusterings: Option<Vec<Box<[u8]>>>,
+}
+
+/// What is searched for a page, in the order of the result.
+pub(super) fn page_ranges(scan: &mut Scan, state: Option<&PagingState>) -> Result<Vec<PlaceRange>> {
+    let mut ranges = ranges(scan);
+    if let Some(state) = state {
+        let (key, begin) = after(scan, state)?;
+        let is_behind = |range: &PlaceRange| match &scan.select.keys {
+            Some(BoundKeys::Partitions(_)) => !range.start.is_in(&key),
+            _ => false,
+        };
+        ranges = ranges.into_iter().skip_while(is_behind).collect();
+        let first = ranges.first_mut().ok_or_else(invalid_state)?;
+        first.start = begin.max(first.start.clone());
+        scan.resume_in(key);
+    }
+    ranges.retain(|range| !range.is_empty());
+    Ok(ranges)
+}
+
+fn invalid_state() -> Error {
+    Error::Protocol("Invalid value for the paging state".into())
+}
+
+/// Where the next page begins: the partition of the last row, and the place behind that row.
+fn after(scan: &Scan, state: &PagingState) -> Result<(PartitionKey, Place)> {
+    let key = match &scan.select.keys {
+        // Of a single partition the statement names the key.
+        Some(BoundKeys::Partitions(keys)) if state.key.is_empty() => {
+            keys.first().cloned().ok_or_else(invalid_state)?
+        }
+        _ => PartitionKey::of(&state.key),
+    };
+    let clusterings = &scan.select.plan.table.layout.clusterings;
+    let place = match &state.clustering {
+        Some(clustering) if state.remaining_in_partition > 0 && !clusterings.is_empty() => {
+            let shared = key.bytes.as_slice().into();
+            Place::row(key.token, shared, clustering, clusterings).next()
+        }
+        _ => Place::after_partition(&key),
+    };
+    Ok((key, place))
+}
+
+/// The parts of the table that are searched, in its order.
+fn ranges(scan: &Scan) -> Vec<PlaceRange> {
+    match &scan.select.keys {
+        None => Vec::new(),
+        Some(BoundKeys::Partitions(keys)) => keys.iter().map(PlaceRange::partition).collect(),
+        Some(BoundKeys::Range(bounds)) => {
+            let range = token_range(bounds);
+            let start = match range.start {
+                RangeBound::AfterToken(token) => Place::after_token(token),
+                RangeBound::BeforeToken(token) => Some(Place::before_token(token)),
+                _ => Some(Place::before_token(i64::MIN)),
+            };
+            let end = match range.end {
+                RangeBound::AfterToken(token) => Place::after_token(token),
+                RangeBound::BeforeToken(token) => Some(Place::before_token(token)),
+                _ => None,
+            };
+            start.map(|start| PlaceRange { start, end }).into_iter().collect()
+        }
+    }
+}
+
+/// A shard's part of a range.
+pub(super) async fn read_shard(
+    shard: &Rc<Shard>,
+    scan: &mut Scan,
+    range: PlaceRange,
+) -> Result<()> {
+    let searches = scan.select.index.clone();
+    let table = scan.select.plan.table.clone();
+    let mut range = range;
+    while !scan.page.full {
+        scan.breathe().await?;
+        let room = usize::try_from(scan.page.remaining).unwrap_or(usize::MAX);
+        let limit = room.clamp(FEWEST, MOST);
+        let found = shard.candidates(&table, &searches, range.clone(), limit).await;
+        let found = found.map_err(|error| match error {
+            EngineError::IndexNotAvailable(_) => scan.no_index(),
+            other => other.into(),
+        })?;
+        read_places(shard, scan, found.places).await?;
+        match found.next {
+            Some(next) => range.start = next,
+            None => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+async fn read_places(shard: &Rc<Shard>, scan: &mut Scan, places: Vec<Place>) -> Result<()> {
+    let table = scan.select.plan.table.clone();
+    let mut groups = groups(places).into_iter().peekable();
+    while !scan.page.full && groups.peek().is_some() {
+        scan.breathe().await?;
+        let room = usize::try_from(scan.page.remaining).unwrap_or(usize::MAX);
+        let run: Vec<Group> = groups.by_ref().take(AT_ONCE.min(room)).collect();
+        let open = |group: &Group| {
+            let slices = match &group.clusterings {
+                None => scan.select.slices.clone(),
+                Some(rows) => slices_of(&table.layout, &scan.select.slices, rows),
+            };
+            let target = ReadTarget::Partition(group.key.clone());
+            let read = Read { table: table.clone(), target, slices };
+            async move { Primed::fetch(shard.read(read).await?).await }
+        };
+        let opened = join_all(run.iter().map(open)).await;
+        for (group, opened) in run.iter().zip(opened) {
+            if scan.page.full {
+                return Ok(());
+            }
+            scan.begin_in(&group.key);
+            let measured = Measured::new(shard, scan);
+            scan.take(&mut opened?).await?;
+            measured.end(shard, scan, table.id, Measure::LocalRead);
+        }
+    }
+    Ok(())
+}
+
+fn groups(places: Vec<Place>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for place in places {
+        let is_row = place.is_row();
+        match groups.last_mut() {
+            Some(group) if place.is_in(&group.key) => match &mut group.clusterings {
+                Some(rows) if is_row => rows.push(place.clustering),
+                all => *all = None,
+            },
+            _ => groups.push(Group {
+                key: PartitionKey::of(&place.key),
+                clusterings: is_row.then(|| vec![place.clustering]),
+            }),
+        }
+    }
+    groups
+}
+
+/// The rows that the statement selects of these, which are in order.
+fn slices_of(layout: &Layout, selected: &Slices, rows: &[Box<[u8]>]) -> Slices {
+    let bound = |kind: BoundKind, row: &[u8]| PositionBuf {
+        kind,
+        count: layout.clusterings.len(),
+        serialized: row.to_vec(),
+    };
+    let slice = |row: &[u8]| Slice {
+        start: Some(bound(BoundKind::InclStart, row)),
+        end: Some(bound(BoundKind::InclEnd, row)),
+    };
+    let mut slices = Vec::with_capacity(rows.len());
+    for row in rows.iter().map(|row| slice(row)) {
+        slices
+            .extend(selected.slices.iter().filter_map(|selected| selected.intersect(&row, layout)));
+    }
+    Slices { slices, ..*selected }
+}

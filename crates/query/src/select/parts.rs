@@ -1,0 +1,48 @@
+//! What reads of a shard's part of a table have in common.
+
+use std::rc::Rc;
+
+use halcyon_cql::plan::restrictions::TokenBounds;
+use halcyon_engine::{Measure, RangeBound, Shard, TokenRange};
+use halcyon_io::clock::{Instant, now};
+use halcyon_stream::TableId;
+
+use crate::live_rows::ReadCounts;
+use crate::scan::Scan;
+
+/// Partitions that are open at the same time.
+pub(super) const AT_ONCE: usize = 16;
+
+/// A shard's part of a scan, for the metrics of its table.
+pub(super) struct Measured {
+    began: Instant,
+    before: ReadCounts,
+}
+
+impl Measured {
+    pub(super) fn new(shard: &Rc<Shard>, scan: &Scan) -> Measured {
+        let began = if scan.clock_read.0 == shard.index() { scan.clock_read.1 } else { now() };
+        Measured { began, before: scan.live.counts }
+    }
+
+    pub(super) fn end(self, shard: &Rc<Shard>, scan: &mut Scan, table: TableId, measure: Measure) {
+        let ended = now();
+        let counts = scan.live.counts - self.before;
+        shard.observe_read(table, measure, (self.began, ended), (counts.rows, counts.tombstones));
+        scan.clock_read = (shard.index(), ended);
+    }
+}
+
+pub(super) fn token_range(bounds: &TokenBounds) -> TokenRange {
+    let start = match bounds.start {
+        None | Some((i64::MIN, _)) => RangeBound::Open,
+        Some((token, true)) => RangeBound::BeforeToken(token),
+        Some((token, false)) => RangeBound::AfterToken(token),
+    };
+    let end = match bounds.end {
+        None | Some((i64::MIN, _)) => RangeBound::Open,
+        Some((token, true)) => RangeBound::AfterToken(token),
+        Some((token, false)) => RangeBound::BeforeToken(token),
+    };
+    TokenRange { start, end }
+}

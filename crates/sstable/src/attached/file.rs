@@ -1,0 +1,376 @@
+//! The file of an attached index: sorted entries in compressed blocks, and a directory of the blocks.
+//!
+//! ```text
+//!  block*     each: LZ4 of entries, up to 8 KiB before compression; where it lies stands in the directory
+//!  directory  uvint fingerprint length, fingerprint | u64 entries | uvint blocks
+//!             per block: uvint offset, uvint bytes, uvint bytes uncompressed, u32 CRC32 of its bytes, its first entry
+//!  footer     u64 offset of the directory | u32 its CRC32 | u64 magic
+//!
+//!  entry      u8 flags: 1 the term of the entry before, 2 its partition key, 4 a row (not a partition)
+//!             [uvint length, term] [uvint length, partition key] [uvint length, serialized clustering]
+//! ```
+//! 1. The fingerprint is the index's definition: a file of another one is not used.
+//! 2. The directory is in memory as long as the SSTable is live. Blocks come through the shard's chunk cache.
+//! 3. Tokens and the order of clusterings are computed when a block is read.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use halcyon_codec::{Algorithm, Decompressor, Method, append_once, crc32};
+use halcyon_io::{AccessMode, Disk, Purpose, ReadFile};
+use halcyon_model::bytes::Put;
+use halcyon_model::{Clusterings, Cursor, DecodeError, DecodeResult};
+use halcyon_stream::PartitionKey;
+
+use super::{Entry, Place, PlaceRange, Terms};
+use crate::read::ReadCaches;
+use crate::read::caches::{Chunk, FileId};
+use crate::{Component, Error, Result};
+
+const MAGIC: u64 = u64::from_be_bytes(*b"HalcyIx1");
+const FOOTER: u64 = 20;
+/// Of a block before compression. A block has at least one entry.
+pub(super) const BLOCK: usize = 8 << 10;
+/// An entry has at most a term, a key and 32 clustering values, each below 64 KiB but for terms of SAI.
+const MAX_BLOCK: usize = 32 << 20;
+const MAX_DIRECTORY: u64 = 4 << 30;
+
+const SAME_TERM: u8 = 1;
+const SAME_KEY: u8 = 2;
+const ROW: u8 = 4;
+
+const PREFIX: &str = "Halcyon+";
+const SUFFIX: &str = ".db";
+
+/// The name of an index's component.
+pub fn component_name(index: &str) -> String {
+    format!("{PREFIX}{index}{SUFFIX}")
+}
+
+/// The index of a component's name.
+pub fn index_of_component(name: &str) -> Option<&str> {
+    name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)
+}
+
+#[derive(Debug, Clone)]
+struct Block {
+    offset: u64,
+    length: usize,
+    raw_length: usize,
+    crc: u32,
+    first: Entry,
+}
+
+/// The index of one SSTable, open. Threads share it.
+pub struct AttachedIndex {
+    id: FileId,
+    file: ReadFile,
+    clusterings: Clusterings,
+    fingerprint: Vec<u8>,
+    blocks: Vec<Block>,
+    entries: u64,
+}
+
+/// Entries on their way into a file.
+#[derive(Default)]
+pub(super) struct Encoder {
+    raw: Vec<u8>,
+    first: Option<Entry>,
+    last: Option<Entry>,
+    blocks: Vec<Block>,
+    entries: u64,
+    offset: u64,
+}
+
+impl Encoder {
+    /// Takes the next entry; returns a block if that filled one.
+    pub(super) fn add(&mut self, entry: Entry) -> Result<Option<Vec<u8>>> {
+        let before = self.last.as_ref();
+        if crate::CHECKS {
+            assert!(before.is_none_or(|before| *before < entry), "entries in order, each once");
+        }
+        encode_entry(&entry, before, &mut self.raw);
+        self.entries += 1;
+        if self.first.is_none() {
+            self.first = Some(entry.clone());
+        }
+        self.last = Some(entry);
+        if self.raw.len() >= BLOCK { self.block() } else { Ok(None) }
+    }
+
+    /// What is left as a block.
+    pub(super) fn block(&mut self) -> Result<Option<Vec<u8>>> {
+        self.last = None;
+        let Some(first) = self.first.take() else { return Ok(None) };
+        let mut bytes = Vec::new();
+        append_once(Method::Lz4, &self.raw, &mut bytes)
+            .map_err(|e| Error::Invalid(e.to_string()))?;
+        let block = Block {
+            offset: self.offset,
+            length: bytes.len(),
+            raw_length: self.raw.len(),
+            crc: crc32(&bytes),
+            first,
+        };
+        self.offset += bytes.len() as u64;
+        self.raw.clear();
+        self.blocks.push(block);
+        Ok(Some(bytes))
+    }
+
+    /// Directory and footer, after the last block.
+    pub(super) fn finish(self, fingerprint: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_uvint(fingerprint.len() as u64);
+        out.put(fingerprint);
+        out.put(&self.entries.to_be_bytes());
+        out.put_uvint(self.blocks.len() as u64);
+        for block in &self.blocks {
+            out.put_uvint(block.offset);
+            out.put_uvint(block.length as u64);
+            out.put_uvint(block.raw_length as u64);
+            out.put_u32(block.crc);
+            encode_entry(&block.first, None, &mut out);
+        }
+        let crc = crc32(&out);
+        out.put(&self.offset.to_be_bytes());
+        out.put_u32(crc);
+        out.put(&MAGIC.to_be_bytes());
+        out
+    }
+}
+
+fn encode_entry(entry: &Entry, before: Option<&Entry>, out: &mut Vec<u8>) {
+    let same_term = before.is_some_and(|before| before.term == entry.term);
+    let same_key = before.is_some_and(|before| before.place.key == entry.place.key);
+    let mut flags = 0;
+    for (flag, is_set) in
+        [(SAME_TERM, same_term), (SAME_KEY, same_key), (ROW, entry.place.is_row())]
+    {
+        flags |= if is_set { flag } else { 0 };
+    }
+    out.put_u8(flags);
+    let mut part = |bytes: &[u8]| {
+        out.put_uvint(bytes.len() as u64);
+        out.put(bytes);
+    };
+    if !same_term {
+        part(&entry.term);
+    }
+    if !same_key {
+        part(&entry.place.key);
+    }
+    if entry.place.is_row() {
+        part(&entry.place.clustering);
+    }
+}
+
+fn decode_entry(
+    cursor: &mut Cursor<'_>,
+    before: Option<&Entry>,
+    clusterings: &Clusterings,
+) -> DecodeResult<Entry> {
+    let flags = cursor.u8()?;
+    let no_entry = |cursor: &Cursor<'_>| cursor.error("the entry before it is missing");
+    let term = match (flags & SAME_TERM != 0, before) {
+        (false, _) => cursor.vbytes()?.into(),
+        (true, Some(before)) => before.term.clone(),
+        (true, None) => return Err(no_entry(cursor)),
+    };
+    let (token, key) = match (flags & SAME_KEY != 0, before) {
+        (false, _) => {
+            let key = PartitionKey::of(cursor.vbytes()?);
+            (key.token, Arc::from(key.bytes))
+        }
+        (true, Some(before)) => (before.place.token, before.place.key.clone()),
+        (true, None) => return Err(no_entry(cursor)),
+    };
+    let place = if flags & ROW != 0 {
+        let offset = cursor.offset();
+        let clustering = cursor.vbytes()?;
+        let mut serialized = Cursor::at_offset(clustering, offset);
+        clusterings.read(&mut serialized, clusterings.len())?;
+        if serialized.remaining() > 0 {
+            return Err(serialized.error("the clustering has more bytes than values"));
+        }
+        Place::row(token, key, clustering, clusterings)
+    } else {
+        Place::row(token, key, &[], &Clusterings::new(&[]))
+    };
+    Ok(Entry { term, place })
+}
+
+impl AttachedIndex {
+    /// Reads the directory. `id`: unique among the files opened through the same disk.
+    pub async fn open(
+        disk: &Disk,
+        path: &Path,
+        clusterings: &Clusterings,
+        mode: AccessMode,
+    ) -> Result<AttachedIndex> {
+        let file = disk.open(path, mode, Purpose::UserRead).await?;
+        let corrupt = |offset, what: String| {
+            Error::corrupt(path, Component::Data, DecodeError { offset, what })
+        };
+        let Some(footer_at) = file.len().checked_sub(FOOTER) else {
+            return Err(corrupt(0, format!("an index of {} bytes has no footer", file.len())));
+        };
+        let footer = file.read_at(footer_at, FOOTER as usize).await?;
+        let mut cursor = Cursor::at_offset(&footer, footer_at);
+        let decode = |e: DecodeError| Error::corrupt(path, Component::Data, e);
+        let directory_at = cursor.u64().map_err(decode)?;
+        let crc = cursor.u32().map_err(decode)?;
+        if cursor.u64().map_err(decode)? != MAGIC {
+            return Err(corrupt(footer_at, "no footer of an index".to_owned()));
+        }
+        let length = footer_at.checked_sub(directory_at).filter(|length| *length <= MAX_DIRECTORY);
+        let Some(length) = length else {
+            return Err(corrupt(footer_at, format!("a directory at {directory_at}")));
+        };
+        let bytes = file.read_at(directory_at, length as usize).await?;
+        if crc32(&bytes) != crc {
+            return Err(corrupt(directory_at, "the directory fails its CRC32".to_owned()));
+        }
+        let mut cursor = Cursor::at_offset(&bytes, directory_at);
+        let (fingerprint, entries, blocks) =
+            directory(&mut cursor, clusterings, directory_at).map_err(decode)?;
+        let id = FileId::of(disk.next_id(), Component::Data);
+        let clusterings = clusterings.clone();
+        Ok(AttachedIndex { id, file, clusterings, fingerprint, blocks, entries })
+    }
+
+    pub fn fingerprint(&self) -> &[u8] {
+        &self.fingerprint
+    }
+
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    pub fn file_length(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.blocks.iter().map(|block| size_of::<Block>() + block.first.size()).sum()
+    }
+
+    /// Which blocks can have entries of these terms; of a single term, those that can have them at or behind `from`.
+    fn blocks_of(&self, terms: &Terms, from: &Place) -> std::ops::Range<usize> {
+        let is_before = |block: &Block| match terms.single() {
+            Some(term) => (&*block.first.term, &block.first.place) <= (term, from),
+            None => terms.is_behind(&block.first.term),
+        };
+        // The block before the first one that begins in the terms may end in them.
+        let first = self.blocks.partition_point(is_before).saturating_sub(1);
+        let past = self.blocks.partition_point(|block| !terms.is_before(&block.first.term));
+        first..past.max(first)
+    }
+
+    /// How many entries these terms have, about.
+    pub fn estimate(&self, terms: &Terms, from: &Place) -> u64 {
+        let each = self.entries / (self.blocks.len() as u64).max(1);
+        self.blocks_of(terms, from).len() as u64 * each
+    }
+
+    /// Gives `take` the places of these terms in a range: of a single term in order, else as the terms come. Until it says `false`.
+    pub async fn places(
+        &self,
+        caches: &ReadCaches,
+        terms: &Terms,
+        range: &PlaceRange,
+        take: &mut impl FnMut(Place) -> bool,
+    ) -> Result<()> {
+        let is_single = terms.single().is_some();
+        for number in self.blocks_of(terms, &range.start) {
+            for entry in self.block(caches, number).await? {
+                if terms.is_behind(&entry.term) {
+                    continue;
+                }
+                if terms.is_before(&entry.term) {
+                    return Ok(());
+                }
+                if range.contains(&entry.place) {
+                    if !take(entry.place) {
+                        return Ok(());
+                    }
+                } else if is_single && range.start <= entry.place {
+                    return Ok(());
+                }
+            }
+            halcyon_io::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// All entries of a block.
+    pub(super) async fn block(&self, caches: &ReadCaches, number: usize) -> Result<Vec<Entry>> {
+        let Some(block) = self.blocks.get(number) else { return Ok(Vec::new()) };
+        let raw = match caches.chunk(self.id, number as u64) {
+            Some(raw) => raw,
+            None => {
+                let raw = self.fetch(block).await?;
+                caches.count_read(block.length);
+                caches.keep_chunk(self.id, number as u64, raw.clone());
+                raw
+            }
+        };
+        let mut cursor = Cursor::new(&raw);
+        let mut entries: Vec<Entry> = Vec::new();
+        while cursor.remaining() > 0 {
+            let entry = decode_entry(&mut cursor, entries.last(), &self.clusterings);
+            entries.push(entry.map_err(|e| self.corrupt(block, &e.to_string()))?);
+        }
+        Ok(entries)
+    }
+
+    pub(super) fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
+    async fn fetch(&self, block: &Block) -> Result<Chunk> {
+        let bytes = self.file.read_at(block.offset, block.length).await?;
+        if crc32(&bytes) != block.crc {
+            return Err(self.corrupt(block, "a block fails its CRC32"));
+        }
+        let mut raw = Vec::new();
+        Decompressor::new(Algorithm::Lz4)
+            .and_then(|mut lz4| lz4.append(&bytes, block.raw_length, MAX_BLOCK, &mut raw))
+            .map_err(|e| self.corrupt(block, &e.to_string()))?;
+        Ok(Chunk::from(raw))
+    }
+
+    fn corrupt(&self, block: &Block, what: &str) -> Error {
+        let error = DecodeError { offset: block.offset, what: what.to_owned() };
+        Error::corrupt(self.file.path(), Component::Data, error)
+    }
+}
+
+/// Fingerprint, entries, blocks.
+fn directory(
+    cursor: &mut Cursor<'_>,
+    clusterings: &Clusterings,
+    end: u64,
+) -> DecodeResult<(Vec<u8>, u64, Vec<Block>)> {
+    let fingerprint = cursor.vbytes()?.to_vec();
+    let entries = cursor.u64()?;
+    let count = cursor.count()?;
+    let mut blocks = Vec::with_capacity(count.min(cursor.remaining()));
+    let mut next = 0;
+    for _ in 0..count {
+        let (offset, length, raw_length) = (cursor.uvint()?, cursor.uvint()?, cursor.uvint()?);
+        if offset != next || length > end - offset || raw_length > MAX_BLOCK as u64 {
+            return Err(cursor.error(format!("a block of {length} bytes at {offset}")));
+        }
+        next = offset + length;
+        let crc = cursor.u32()?;
+        let first = decode_entry(cursor, None, clusterings)?;
+        let (length, raw_length) = (length as usize, raw_length as usize);
+        blocks.push(Block { offset, length, raw_length, crc, first });
+    }
+    if next != end {
+        return Err(cursor.error(format!("blocks end at {next}, not at the directory")));
+    }
+    Ok((fingerprint, entries, blocks))
+}

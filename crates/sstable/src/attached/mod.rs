@@ -1,0 +1,27 @@
+//! Attached indexes: for each SSTable, and for each memtable, which rows have a value.
+//!
+//! ```text
+//!  oa-1-big-Data.db                       rows by token, key, clustering
+//!  oa-1-big-Halcyon+<index>.db            (term, place) sorted: term = a value in byte-comparable form, place = primary key of a row
+//! ```
+//! 1. An index lives and dies with its SSTable: it is written with it, from the same rows, and never changed. So it needs no log, no
+//!    transaction and no compaction of its own, and a missing one can be made again from the data.
+//! 2. A row's current value of a column lies in some SSTable or memtable, and is in that one's index. So the union of all that has a term
+//!    is a superset of the rows with that value: candidates, in the order of the table. Whoever reads them asks the row itself.
+//!    Overwritten and deleted values are candidates too, until a compaction drops them; nothing is read before a write.
+//! 3. Static columns and parts of the partition key lead to whole partitions.
+//!
+//! Cassandra's legacy index is a hidden table, whose entries of old values a read deletes; its SAI components are attached as ours are,
+//! in another format.
+
+mod build;
+mod file;
+mod place;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use build::{Destination, IndexBuilder, write_sorted};
+pub use file::{AttachedIndex, component_name, index_of_component};
+pub use place::{Entry, Place, PlaceRange};
+pub use target::{Part, Source, Target, Terms};

@@ -1,0 +1,128 @@
+//! Places of rows, in the order of their table.
+
+use std::sync::Arc;
+
+use halcyon_model::byte_comparable::encode_position;
+use halcyon_model::clustering::Position;
+use halcyon_model::{BoundKind, Clusterings};
+use halcyon_stream::PartitionKey;
+
+/// A row of a table, or a whole partition. The order is that of the table; a partition is before its rows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub token: i64,
+    pub key: Arc<[u8]>,
+    /// The clustering in byte-comparable form; empty for a partition.
+    order: Box<[u8]>,
+    /// As serialized; empty for a partition.
+    pub clustering: Box<[u8]>,
+}
+
+impl Place {
+    pub fn partition(key: &PartitionKey) -> Place {
+        Place::of(key.token, Arc::from(key.bytes.as_slice()))
+    }
+
+    fn of(token: i64, key: Arc<[u8]>) -> Place {
+        Place { token, key, order: Box::default(), clustering: Box::default() }
+    }
+
+    /// A table without clustering columns has partitions only.
+    pub fn row(token: i64, key: Arc<[u8]>, clustering: &[u8], clusterings: &Clusterings) -> Place {
+        if clusterings.is_empty() {
+            return Place::of(token, key);
+        }
+        let mut order = Vec::with_capacity(clustering.len() + clusterings.len() * 2 + 1);
+        let position = Position {
+            kind: BoundKind::Clustering,
+            count: clusterings.len(),
+            serialized: clustering,
+        };
+        encode_position(clusterings, position, &mut order);
+        Place { token, key, order: order.into(), clustering: clustering.into() }
+    }
+
+    pub fn is_row(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    pub fn is_in(&self, key: &PartitionKey) -> bool {
+        *self.key == *key.bytes
+    }
+
+    /// The first place that is behind this one: no place lies between them.
+    #[must_use]
+    pub fn next(&self) -> Place {
+        let mut order = self.order.to_vec();
+        order.push(0);
+        Place { order: order.into(), ..self.clone() }
+    }
+
+    /// Before all partitions of a token.
+    pub fn before_token(token: i64) -> Place {
+        Place::of(token, Arc::default())
+    }
+
+    /// Behind all partitions of a token; `None`: behind everything.
+    pub fn after_token(token: i64) -> Option<Place> {
+        token.checked_add(1).map(Place::before_token)
+    }
+
+    /// Behind a partition and its rows: the least key that is greater has one zero more.
+    pub fn after_partition(key: &PartitionKey) -> Place {
+        let mut bytes = key.bytes.clone();
+        bytes.push(0);
+        Place::of(key.token, bytes.into())
+    }
+
+    /// Bytes of memory.
+    pub fn size(&self) -> usize {
+        size_of::<Place>() + self.key.len() + self.order.len() + self.clustering.len()
+    }
+}
+
+/// From one place to another, which is not in it; `None`: to the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceRange {
+    pub start: Place,
+    pub end: Option<Place>,
+}
+
+impl PlaceRange {
+    pub fn contains(&self, place: &Place) -> bool {
+        self.start <= *place && self.end.as_ref().is_none_or(|end| place < end)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| *end <= self.start)
+    }
+
+    /// The part of it that is in another one.
+    #[must_use]
+    pub fn cut_to(self, other: PlaceRange) -> PlaceRange {
+        let end = match (self.end, other.end) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        PlaceRange { start: self.start.max(other.start), end }
+    }
+
+    pub fn partition(key: &PartitionKey) -> PlaceRange {
+        PlaceRange { start: Place::partition(key), end: Some(Place::after_partition(key)) }
+    }
+}
+
+/// What an index has: the row at `place` has, or had, the value `term`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Byte-comparable.
+    pub term: Box<[u8]>,
+    pub place: Place,
+}
+
+impl Entry {
+    /// Bytes of memory.
+    pub fn size(&self) -> usize {
+        size_of::<Box<[u8]>>() + self.term.len() + self.place.size()
+    }
+}

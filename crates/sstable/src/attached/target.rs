@@ -1,0 +1,198 @@
+//! What of a row is indexed, and the terms that a search asks for.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use halcyon_model::byte_comparable::encode;
+use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::token::split_key;
+use halcyon_model::{Clusterings, CqlType};
+use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, Row};
+
+use super::{Entry, Place};
+
+/// Before the bytes of a value, and alone for an empty one that has none.
+const VALUE: u8 = 0x40;
+const EMPTY: u8 = 0x3f;
+
+/// Where the values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// By position, and of how many.
+    PartitionKey(usize, usize),
+    Clustering(usize),
+    /// By position in the layout's columns.
+    Static(u16),
+    Regular(u16),
+}
+
+/// What of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// Of a collection with a cell for each element.
+    Values,
+    Keys,
+    Entries,
+}
+
+/// What an index has of each row of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub source: Source,
+    pub part: Part,
+    /// Of a term: value, element, key, or a composite of key and value.
+    pub term_type: CqlType,
+    /// Numbers the columns of what is indexed.
+    pub layout: Arc<Layout>,
+}
+
+/// Byte-comparable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    pub start: Bound<Box<[u8]>>,
+    pub end: Bound<Box<[u8]>>,
+}
+
+impl Terms {
+    /// The one term, if there is only one.
+    pub fn single(&self) -> Option<&[u8]> {
+        match (&self.start, &self.end) {
+            (Bound::Included(start), Bound::Included(end)) if start == end => Some(start),
+            _ => None,
+        }
+    }
+
+    pub fn contains(&self, term: &[u8]) -> bool {
+        !self.is_before(term) && !self.is_behind(term)
+    }
+
+    /// Whether the terms begin behind this one.
+    pub fn is_behind(&self, term: &[u8]) -> bool {
+        match &self.start {
+            Bound::Included(start) => term < &**start,
+            Bound::Excluded(start) => term <= &**start,
+            Bound::Unbounded => false,
+        }
+    }
+
+    /// Whether the terms end before this one.
+    pub fn is_before(&self, term: &[u8]) -> bool {
+        match &self.end {
+            Bound::Included(end) => term > &**end,
+            Bound::Excluded(end) => term >= &**end,
+            Bound::Unbounded => false,
+        }
+    }
+}
+
+impl Target {
+    pub fn term(&self, value: &[u8]) -> Box<[u8]> {
+        let mut term = Vec::with_capacity(value.len() + 3);
+        term.push(VALUE);
+        if !encode(&self.term_type, value, &mut term) {
+            term.clear();
+            term.push(EMPTY);
+        }
+        term.into()
+    }
+
+    pub fn equal(&self, value: &[u8]) -> Terms {
+        let term = self.term(value);
+        Terms { start: Bound::Included(term.clone()), end: Bound::Included(term) }
+    }
+
+    pub fn range(&self, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Terms {
+        Terms { start: start.map(|value| self.term(value)), end: end.map(|value| self.term(value)) }
+    }
+
+    /// Shows the entries of a mutation of the target's layout.
+    pub fn of_mutation(&self, mutation: &Mutation, mut see: impl FnMut(Entry)) {
+        let rows = mutation.rows.iter().map(|row| row.row());
+        let of_static = mutation.static_row.as_ref().map(|row| row.row());
+        match self.source {
+            Source::PartitionKey(..) => {
+                if of_static.is_some() || !mutation.rows.is_empty() {
+                    self.of_key(&mutation.key, see);
+                }
+            }
+            Source::Static(_) => {
+                of_static.into_iter().for_each(|row| self.of_static(&mutation.key, &row, &mut see));
+            }
+            Source::Clustering(_) | Source::Regular(_) => {
+                let key = Arc::from(mutation.key.bytes.as_slice());
+                rows.for_each(|row| self.of_row(mutation.key.token, &key, &row, &mut see));
+            }
+        }
+    }
+
+    /// Of a partition that has a row.
+    pub fn of_key(&self, key: &PartitionKey, mut see: impl FnMut(Entry)) {
+        if let Source::PartitionKey(at, of) = self.source
+            && let Some(value) = split_key(&key.bytes, of).and_then(|parts| parts.get(at).copied())
+        {
+            see(Entry { term: self.term(value), place: Place::partition(key) });
+        }
+    }
+
+    pub fn of_static(&self, key: &PartitionKey, row: &Row<'_>, mut see: impl FnMut(Entry)) {
+        if let Source::Static(column) = self.source {
+            let place = Place::partition(key);
+            self.of_cells(column, row, |term| see(Entry { term, place: place.clone() }));
+        }
+    }
+
+    pub fn of_row(&self, token: i64, key: &Arc<[u8]>, row: &Row<'_>, mut see: impl FnMut(Entry)) {
+        let clusterings = &self.layout.clusterings;
+        let place = || Place::row(token, key.clone(), row.clustering, clusterings);
+        match self.source {
+            Source::Regular(column) => {
+                self.of_cells(column, row, |term| see(Entry { term, place: place() }));
+            }
+            // A row that is only deleted has no value.
+            Source::Clustering(at) if !row.liveness.is_empty() || !row.cells.is_empty() => {
+                if let Some(value) = clustering_value(clusterings, row.clustering, at) {
+                    see(Entry { term: self.term(value), place: place() });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn of_cells(&self, column: u16, row: &Row<'_>, mut see: impl FnMut(Box<[u8]>)) {
+        let of_column = |cell: &&Cell| cell.column == column && !cell.is_tombstone();
+        for cell in row.cells.iter().filter(of_column) {
+            let (path, value) = (cell.path.of(row.bytes), cell.value.of(row.bytes));
+            see(match self.part {
+                Part::Whole | Part::Values => self.term(value),
+                Part::Keys => self.term(path),
+                Part::Entries => self.term(&entry(path, value)),
+            });
+        }
+    }
+}
+
+/// A composite of two components.
+fn entry(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut composite = Vec::with_capacity(key.len() + value.len() + 6);
+    for part in [key, value] {
+        // What is longer is refused when it is written.
+        let length = u16::try_from(part.len()).unwrap_or(u16::MAX);
+        composite.extend_from_slice(&length.to_be_bytes());
+        composite.extend_from_slice(part);
+        composite.push(0);
+    }
+    composite
+}
+
+fn clustering_value<'a>(
+    clusterings: &'a Clusterings,
+    clustering: &'a [u8],
+    at: usize,
+) -> Option<&'a [u8]> {
+    match clusterings.values(clustering, clusterings.len()).nth(at)? {
+        ClusteringValue::Bytes(bytes) => Some(bytes),
+        _ => None,
+    }
+}

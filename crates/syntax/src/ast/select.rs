@@ -116,6 +116,8 @@ pub enum RelationTarget {
     /// `(a, b)`
     Columns(Vec<Name>),
     Token(Vec<Name>),
+    /// `expr(index, value)`, of a custom index.
+    Expression(Name),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

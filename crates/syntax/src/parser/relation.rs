@@ -6,7 +6,7 @@ use crate::ast::{
     CellTarget, Condition, Conditions, Name, Operator, RawTerm, Relation, RelationTarget,
     RelationValue,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub(super) fn relations(cursor: &mut Cursor<'_>) -> Result<Vec<Relation>> {
     let mut relations = vec![relation(cursor)?];
@@ -43,7 +43,13 @@ fn relation(cursor: &mut Cursor<'_>) -> Result<Relation> {
         return Ok(Relation { target, operator, value: RelationValue::One(term(cursor)?) });
     }
     if token.text == "expr" && cursor.peek_ahead(1).is_symbol("(") && cursor.touches_next() {
-        return Err(Error::NotSupportedYet("custom index expressions".into()));
+        cursor.next();
+        cursor.expect_symbol("(")?;
+        let target = RelationTarget::Expression(cursor.definite_name("index")?);
+        cursor.expect_symbol(",")?;
+        let value = RelationValue::One(term(cursor)?);
+        cursor.expect_symbol(")")?;
+        return Ok(Relation { target, operator: Operator::Equal, value });
     }
     if token.is_symbol("(") {
         let is_tuple = cursor.is_column_ahead(1)

@@ -104,6 +104,9 @@ impl Restrictions {
     ) -> Result<Restrictions> {
         let mut restrictions = Restrictions::new(scope.table);
         let mut others: Vec<String> = Vec::new();
+        if relations.iter().any(|r| matches!(r.target, RelationTarget::Expression(_))) {
+            return refuse(EXPRESSION.to_owned());
+        }
         for relation in relations {
             let (columns, shown) = columns_of(relation, scope)?;
             let test = prepare_test(relation, &columns, &shown, scope, to)?;
@@ -281,6 +284,9 @@ impl Restrictions {
     }
 }
 
+const EXPRESSION: &str =
+    "Custom index expressions cannot be used in WHERE clauses for UPDATE or DELETE statements";
+
 /// The columns of a relation, and how messages name them.
 fn columns_of(relation: &Relation, scope: &Scope<'_>) -> Result<(Vec<ColumnRef>, String)> {
     match &relation.target {
@@ -289,6 +295,7 @@ fn columns_of(relation: &Relation, scope: &Scope<'_>) -> Result<(Vec<ColumnRef>,
             "The token function cannot be used in WHERE clauses for {} statements",
             scope.kind
         )),
+        RelationTarget::Expression(_) => refuse(EXPRESSION.to_owned()),
         RelationTarget::Element(name, _) => {
             column(scope.table, name)?;
             refuse(format!("Non PRIMARY KEY columns found in where clause: {} ", name.text))

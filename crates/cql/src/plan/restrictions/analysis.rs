@@ -5,8 +5,8 @@
 use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
-use super::{Entry, Keys, Restrictions, TupleTerm, What, relation};
-use crate::plan::term::Preparation;
+use super::{Entry, Keys, Restrictions, TupleTerm, What, indexes, relation, search};
+use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table, TableKind};
 use halcyon_syntax::ast::{Name, Relation, RelationTarget};
 use halcyon_syntax::{Error, Result};
@@ -33,25 +33,36 @@ struct Gathered {
 }
 
 impl Restrictions {
+    /// `nearest`: what `ORDER BY` says of it, or why that is refused.
     pub fn prepare(
         table: &Table,
         relations: &[Relation],
+        nearest: Result<Option<(ColumnRef, Term)>>,
         context: Context,
         to: &mut Preparation<'_>,
     ) -> Result<Restrictions> {
         let mut gathered = Gathered::default();
+        let (expressions, relations): (Vec<&Relation>, Vec<&Relation>) =
+            relations.iter().partition(|r| matches!(r.target, RelationTarget::Expression(_)));
         for relation in relations {
             gathered.add(table, relation, context, to)?;
         }
+        if let Some((column, term)) = nearest? {
+            let what = What::Nearest(term);
+            let entry = Entry { columns: vec![column], tuple: false, what };
+            add_entry(table, &mut gathered.others, entry)?;
+        }
+        check_expressions(table, &expressions)?;
         gathered.analyse(table, context, may_filter(table, context))
     }
 
-    /// Slices of a range of partitions are filters too. Checked last, after all other rules of the statement.
+    /// Checked last, after all other rules of the statement.
     pub fn check_filtering(&self, table: &Table, context: Context) -> Result<()> {
-        if self.key_range && self.clustering_restricted && !may_filter(table, context) {
+        let may_filter = may_filter(table, context);
+        if (self.key_range || self.uses_index) && self.needs_filtering && !may_filter {
             return Err(Error::invalid_request(NEEDS_FILTERING));
         }
-        Ok(())
+        check_tuple_filters(&self.filters)
     }
 }
 
@@ -89,9 +100,10 @@ impl Gathered {
                 let last =
                     self.clustering.last().map(|last| (last.columns.clone(), last.what.is_slice()));
                 let is_slice = entry.what.is_slice();
+                let is_free = context.allow_filtering || indexes::has_supporting(table, &entry);
                 add_entry(table, &mut self.clustering, entry)?;
                 match last {
-                    Some((last, last_is_slice)) if !context.allow_filtering => {
+                    Some((last, last_is_slice)) if !is_free => {
                         check_after_slice(table, &last, last_is_slice, first, is_slice)
                     }
                     _ => Ok(()),
@@ -102,24 +114,41 @@ impl Gathered {
     }
 
     fn analyse(mut self, table: &Table, context: Context, filtering: bool) -> Result<Restrictions> {
-        let mut filters = Vec::new();
-        let mut key_range = self.check_keys(table, filtering)?;
+        let supported =
+            |entries: &[Entry]| entries.iter().any(|entry| indexes::has_supporting(table, entry));
+        let has_clustering_index = supported(&self.clustering);
+        let has_index = has_clustering_index || supported(&self.keys) || supported(&self.others);
+        let mut key_range = self.check_keys(table, filtering || has_index)?;
+        let mut uses_index =
+            has_index && key_range && !(self.keys.is_empty() && self.token.is_some());
+        let filters_keys = !self.keys.is_empty() && key_range;
         if context.only_statics && !self.clustering.is_empty() {
             return Err(Error::invalid_request(
                 "Cannot restrict clustering columns when selecting only static columns",
             ));
         }
         let choosing = self.choosing_clusterings();
-        self.check_clusterings(table, filtering, choosing)?;
-        let clustering_restricted = !self.clustering.is_empty();
-        let equal = self.equal_columns();
-        if !self.others.is_empty() && !filtering {
-            return Err(Error::invalid_request(NEEDS_FILTERING));
+        self.check_clusterings(table, filtering || has_index, choosing)?;
+        let filters_clusterings = choosing < self.clustering.len();
+        let scans_keys = key_range || self.token.is_some();
+        uses_index |= has_index && filters_clusterings || scans_keys && has_clustering_index;
+        let mut asked: Vec<&Entry> =
+            if filters_keys { self.keys.iter().collect() } else { Vec::new() };
+        if uses_index || filters_clusterings {
+            asked.extend(&self.clustering);
         }
+        self.check_others(table, filtering || has_index, choosing)?;
+        let nearest = self.nearest();
+        asked.extend(&self.others);
+        uses_index |= has_index && !self.others.is_empty();
+        self.check_index(uses_index)?;
+        let clustering_restricted = !self.clustering.is_empty();
+        let needs_filtering =
+            indexes::need_filtering(table, &asked) || asked.is_empty() && clustering_restricted;
+        let equal = self.equal_columns();
         let key_restricted = !self.keys.is_empty() || self.token.is_some();
-        let complete = self.keys.len() == table.schema.partition_key.len()
-            && self.keys.iter().all(|entry| matches!(entry.what, What::Equal(_) | What::In(_)));
-        let keys = if complete {
+        let mut filters = Vec::new();
+        let keys = if self.has_whole_keys(table) {
             Keys::Columns(std::mem::take(&mut self.keys))
         } else {
             key_range = true;
@@ -128,11 +157,14 @@ impl Gathered {
         };
         let mut clustering = self.clustering;
         filters.extend(clustering.split_off(choosing));
-        check_tuple_filters(&filters)?;
         let regular = |entry: &Entry| entry.columns.iter().any(|c| c.kind == ColumnKind::Regular);
         let regulars_restricted = self.others.iter().any(regular);
         let others_restricted = !self.others.is_empty();
         filters.extend(self.others);
+        let searches = match uses_index {
+            true => search::plan(table, filters.iter().chain(&clustering)),
+            false => Vec::new(),
+        };
         Ok(Restrictions {
             keys,
             token: self.token,
@@ -144,7 +176,78 @@ impl Gathered {
             regulars_restricted,
             others_restricted,
             equal,
+            uses_index,
+            searches,
+            nearest,
+            needs_filtering,
         })
+    }
+
+    fn check_others(&self, table: &Table, allowed: bool, choosing: usize) -> Result<()> {
+        if let Some(column) = self.nearest() {
+            self.check_nearest(table, column, choosing)?;
+        }
+        let is_vector = |entry: &&Entry| {
+            let of = |column: &ColumnRef| table.column(*column).map(|def| def.cql_type.thawed());
+            entry.columns.iter().filter_map(of).any(|of| matches!(of, CqlType::Vector(..)))
+        };
+        let has_index =
+            |entry: &Entry| entry.columns.iter().any(|column| has_any_index(table, *column));
+        let first = self.others.iter().find(is_vector);
+        if self.nearest().is_none() && first.is_some_and(has_index) {
+            return Err(Error::invalid_request("Vector indexes only support ANN queries"));
+        }
+        if !self.others.is_empty() && !allowed {
+            return Err(Error::invalid_request(NEEDS_FILTERING));
+        }
+        Ok(())
+    }
+
+    fn nearest(&self) -> Option<ColumnRef> {
+        let nearest = self.others.iter().find(|entry| matches!(entry.what, What::Nearest(_)))?;
+        nearest.columns.first().copied()
+    }
+
+    /// All that is restricted beside the vectors must be indexed, or choose rows of one partition.
+    fn check_nearest(&self, table: &Table, column: ColumnRef, choosing: usize) -> Result<()> {
+        let refused = |what| Err(Error::invalid_request(what));
+        let cql_type = table.column(column).map(|def| &def.cql_type);
+        if !matches!(cql_type, Some(CqlType::Vector(element, _)) if **element == CqlType::Float) {
+            return refused("ANN ordering is only supported on float vector indexes");
+        }
+        if !has_any_index(table, column) {
+            return refused("ANN ordering by vector requires the column to be indexed");
+        }
+        let columns = table.schema.partition_key.len();
+        let unindexed = |entry: &&Entry| {
+            let is_vector = matches!(entry.what, What::Nearest(_));
+            !is_vector && !entry.columns.iter().all(|column| has_any_index(table, *column))
+        };
+        let key_filter = !self.keys.is_empty() && self.check_keys(table, true)?;
+        let others = self.others.iter().any(|entry| unindexed(&entry));
+        let has_all_keys = self.token.is_some() || self.keys.len() == columns;
+        let whole = has_all_keys && choosing == self.clustering.len();
+        let clusterings = self.clustering.iter().any(|entry| unindexed(&entry)) && !whole;
+        if key_filter || others || clusterings {
+            return refused(
+                "ANN ordering by vector requires all restricted column(s) to be indexed",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_index(&self, uses_index: bool) -> Result<()> {
+        if uses_index && self.keys.iter().any(|entry| matches!(entry.what, What::In(_))) {
+            return Err(Error::invalid_request(
+                "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported",
+            ));
+        }
+        Ok(())
+    }
+
+    fn has_whole_keys(&self, table: &Table) -> bool {
+        self.keys.len() == table.schema.partition_key.len()
+            && self.keys.iter().all(|entry| matches!(entry.what, What::Equal(_) | What::In(_)))
     }
 
     /// Whether a range of partitions is read.
@@ -267,6 +370,32 @@ fn add_entry(table: &Table, entries: &mut Vec<Entry>, entry: Entry) -> Result<()
     Ok(())
 }
 
+fn has_any_index(table: &Table, column: ColumnRef) -> bool {
+    table.indexes.iter().any(|index| table.indexed_column(index) == Some(column))
+}
+
+/// `expr(index, value)` is for custom indexes that have a language of their own, which no index here has.
+fn check_expressions(table: &Table, expressions: &[&Relation]) -> Result<()> {
+    let refused = |what: String| Err(Error::InvalidRequest(what));
+    let [Relation { target: RelationTarget::Expression(name), .. }, more @ ..] = expressions else {
+        return Ok(());
+    };
+    if !more.is_empty() {
+        let what = "Multiple custom index expressions in a single query are not supported";
+        return refused(what.to_owned());
+    }
+    let (name, full) = (&name.text, table.full_name());
+    let Some(index) = table.index(name) else {
+        return refused(format!("Invalid index expression, index {name} not found for {full}"));
+    };
+    if index.is_legacy() {
+        return refused(format!(
+            "Only CUSTOM indexes may be used in custom index expressions, {name} is not valid"
+        ));
+    }
+    refused(format!("Index {name} does not support custom expressions"))
+}
+
 fn merge(before: What, new: What, columns: &str, token: bool) -> Result<What> {
     let plural = if token { "Columns" } else { "Column" };
     let refused = match (before, new) {
@@ -286,6 +415,9 @@ fn merge(before: What, new: What, columns: &str, token: bool) -> Result<What> {
             keys.extend(k);
             entries.extend(e);
             return Ok(What::Contains { values, keys, entries });
+        }
+        (What::Nearest(_), _) => {
+            format!("{columns} cannot be restricted by more than one relation in an ANN ordering")
         }
         (What::Contains { .. }, _) => format!(
             "Collection column {columns} can only be restricted by CONTAINS, CONTAINS KEY, or map-entry equality"
@@ -319,9 +451,4 @@ fn check_tuple_filters(filters: &[Entry]) -> Result<()> {
         None => Ok(()),
         Some(message) => Err(Error::invalid_request(message)),
     }
-}
-
-/// Whether a filter on this type can be a comparison of values.
-pub(super) fn is_collection(cql_type: &CqlType) -> bool {
-    matches!(cql_type.thawed(), CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..))
 }

@@ -2,7 +2,6 @@
 
 use halcyon_model::{CqlType, Cursor};
 
-use super::analysis::is_collection;
 use super::bind::{Tuple, column_names, tuple, tuples, value};
 use super::{BoundTerm, Entry, Restrictions, What};
 use crate::plan::execution::Execution;
@@ -45,21 +44,25 @@ impl Restrictions {
     }
 }
 
-fn bind_entry(
-    table: &Table,
-    entry: &Entry,
-    execution: &Execution<'_>,
-    bound: &mut Vec<BoundFilter>,
-) -> Result<()> {
-    let names = column_names(table, entry);
-    let null = |error: Error| match error {
+/// The message about a missing value, as filters word it.
+pub(super) fn unsupported(error: Error) -> Error {
+    match error {
         Error::InvalidRequest(message) => Error::InvalidRequest(
             message
                 .replace("Invalid null value in condition", "Unsupported null value")
                 .replace("Invalid unset value", "Unsupported unset value"),
         ),
         other => other,
-    };
+    }
+}
+
+pub(super) fn bind_entry(
+    table: &Table,
+    entry: &Entry,
+    execution: &Execution<'_>,
+    bound: &mut Vec<BoundFilter>,
+) -> Result<()> {
+    let names = column_names(table, entry);
     let mut add = |index: usize, test: Test| {
         let Some(column) = entry.columns.get(index).copied() else { return };
         let Some(def) = table.column(column) else { return };
@@ -67,7 +70,7 @@ fn bind_entry(
     };
     match &entry.what {
         What::Equal(_) | What::In(_) => {
-            let all: Vec<Tuple> = tuples(&entry.what, &names, execution).map_err(null)?;
+            let all: Vec<Tuple> = tuples(&entry.what, &names, execution).map_err(unsupported)?;
             for index in 0..entry.columns.len() {
                 let values = all.iter().filter_map(|tuple| tuple.get(index).cloned());
                 add(index, Test::In(values.collect()));
@@ -76,7 +79,7 @@ fn bind_entry(
         What::Slice { start, end } => {
             let side = |side: &Option<BoundTerm>| -> Result<Option<(Vec<u8>, bool)>> {
                 let Some(side) = side else { return Ok(None) };
-                let mut values = tuple(&side.term, &names, execution, true).map_err(null)?;
+                let mut values = tuple(&side.term, &names, execution, true).map_err(unsupported)?;
                 Ok(values.drain(..).next().map(|value| (value, side.inclusive)))
             };
             add(0, Test::Between { start: side(start)?, end: side(end)? });
@@ -84,10 +87,10 @@ fn bind_entry(
         What::Contains { values, keys, entries } => {
             let name = names.first().map_or("", String::as_str);
             for term in values {
-                add(0, Test::Contains(value(term, execution, name).map_err(null)?));
+                add(0, Test::Contains(value(term, execution, name).map_err(unsupported)?));
             }
             for term in keys {
-                add(0, Test::ContainsKey(value(term, execution, name).map_err(null)?));
+                add(0, Test::ContainsKey(value(term, execution, name).map_err(unsupported)?));
             }
             let part = |term: &Term, what: &str| match term.bind(execution)? {
                 Bound::Bytes(bytes) => Ok(bytes.into_owned()),
@@ -100,6 +103,8 @@ fn bind_entry(
                 add(0, Test::Entry(part(key, "key")?, part(term, "value")?));
             }
         }
+        // An order, which no row fails.
+        What::Nearest(_) => {}
     }
     Ok(())
 }
@@ -146,4 +151,9 @@ impl BoundFilter {
         }
         false
     }
+}
+
+/// Whether a filter on this type can be a comparison of values.
+fn is_collection(cql_type: &CqlType) -> bool {
+    matches!(cql_type.thawed(), CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..))
 }

@@ -7,13 +7,16 @@
 //! 1. Each relation becomes an `Entry`; entries of the same columns merge, or exclude each other.
 //! 2. The analysis decides which restrictions select partitions, which select slices, and which remain as filters on
 //!    each row, and refuses, with Cassandra's messages, restrictions that need ALLOW FILTERING.
-//! 3. Bound with values, they are partition keys or a token range, `Slices`, and filters.
+//! 3. Restrictions that indexes support become searches, which need no ALLOW FILTERING; they stay filters too.
+//! 4. Bound with values, they are partition keys or a token range, `Slices`, searches, and filters.
 
 mod analysis;
 mod bind;
 mod filter;
+mod indexes;
 pub(in crate::plan) mod product;
 mod relation;
+mod search;
 
 use crate::plan::term::Term;
 use halcyon_schema::catalog::ColumnRef;
@@ -23,6 +26,7 @@ pub(super) use bind::in_list;
 pub use bind::{BoundKeys, TokenBounds};
 pub use filter::{BoundFilter, Test};
 pub(crate) use relation::{find as find_column, receiver};
+pub use search::PlannedSearch;
 
 /// A value for each of some columns.
 #[derive(Debug, Clone)]
@@ -65,6 +69,8 @@ pub enum What {
         keys: Vec<Term>,
         entries: Vec<(Term, Term)>,
     },
+    /// `ORDER BY … ANN OF`: an index finds the rows that are next to a vector.
+    Nearest(Term),
 }
 
 /// The restriction of one column, or of several clustering columns together.
@@ -103,6 +109,13 @@ pub struct Restrictions {
     pub others_restricted: bool,
     /// Restricted to one value each.
     pub equal: Vec<ColumnRef>,
+    /// Rows are found through indexes.
+    pub uses_index: bool,
+    pub searches: Vec<PlannedSearch>,
+    /// The column of `ORDER BY … ANN OF`.
+    pub nearest: Option<ColumnRef>,
+    /// No index supports all that is asked of rows.
+    pub needs_filtering: bool,
 }
 
 impl Restrictions {

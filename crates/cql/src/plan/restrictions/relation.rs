@@ -19,6 +19,7 @@ pub(super) fn text(relation: &Relation) -> String {
         RelationTarget::Element(name, key) => format!("{}[{key}]", name.text),
         RelationTarget::Columns(columns) => format!("({})", names(columns)),
         RelationTarget::Token(columns) => format!("token({})", names(columns)),
+        RelationTarget::Expression(index) => format!("expr({})", index.text),
     };
     let value = match &relation.value {
         RelationValue::One(term) => term.to_string(),
@@ -71,7 +72,9 @@ pub(super) fn entry(table: &Table, relation: &Relation, to: &mut Preparation<'_>
             map_entry(table, find(table, name)?, key, relation, to)
         }
         RelationTarget::Columns(names) => several(table, names, relation, to),
-        RelationTarget::Token(_) => Err(Error::invalid_request("Unexpected token relation")),
+        RelationTarget::Token(_) | RelationTarget::Expression(_) => {
+            Err(Error::invalid_request("Unexpected relation"))
+        }
     }
 }
 

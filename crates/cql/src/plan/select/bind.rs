@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use halcyon_schema::index::IndexSearch;
 use halcyon_stream::Slices;
 
 use super::plan::SelectPlan;
 use crate::plan::execution::Execution;
 use crate::plan::restrictions::{BoundFilter, BoundKeys};
 use crate::plan::term::{Bound, Term};
+use halcyon_schema::index::IndexSearch;
 use halcyon_syntax::{Error, Result};
 
 /// The value for "no limit". It is counted down like a limit, as Cassandra's paging states show.
@@ -26,9 +26,9 @@ pub struct BoundSelect {
     pub plan: Arc<SelectPlan>,
     /// `None`: nothing can be found.
     pub keys: Option<BoundKeys>,
-    /// Through which indexes rows are found that may be wanted; none: all are read.
-    pub index: Vec<IndexSearch>,
     pub slices: Slices,
+    /// Searches that all find what is wanted; none: all rows are read.
+    pub index: Vec<IndexSearch>,
     /// Each with the index of the fetched column that it tests.
     pub filters: Vec<(usize, BoundFilter)>,
     pub limits: Limits,
@@ -56,6 +56,7 @@ impl SelectPlan {
             (found.map_or(usize::MAX, |(_, fetch)| *fetch), filter)
         };
         let filters = restrictions.bind_filters(&self.table, execution)?.into_iter().map(at);
+        let index = restrictions.bind_searches(&self.table, execution)?;
         let terms = self
             .selection
             .terms
@@ -65,8 +66,8 @@ impl SelectPlan {
         Ok(BoundSelect {
             plan: self.clone(),
             keys,
-            index: Vec::new(),
             slices,
+            index,
             filters: filters.collect(),
             limits,
             terms,

@@ -52,8 +52,8 @@ pub fn prepare(
         allow_filtering: select.allow_filtering,
         only_statics: only_statics(&table, select, &items),
     };
-    ordering::check_names(&table, &select.order_by, &mut to)?;
-    let restrictions = Restrictions::prepare(&table, &select.relations, context, &mut to)?;
+    let nearest = ordering::nearest(&table, &select.order_by, &mut to)?;
+    let restrictions = Restrictions::prepare(&table, &select.relations, nearest, context, &mut to)?;
     let mut preparing = Preparing::new(&table, &mut to);
     let (selectors, specs) = selectors(&mut preparing, &items)?;
     let mut selection = std::mem::take(&mut preparing.selection);
@@ -70,6 +70,9 @@ pub fn prepare(
     let (reversed, sort) =
         ordering::prepare(&select.order_by, &table, &restrictions, &mut selection)?;
     restrictions.check_filtering(&table, context)?;
+    if restrictions.nearest.is_some() {
+        return Err(Error::NotSupportedYet("ORDER BY ... ANN OF".to_owned()));
+    }
     let filter_fetch = restrictions
         .filters
         .iter()

@@ -12,41 +12,28 @@ use halcyon_syntax::{Error, Result};
 
 type Sort = Vec<(usize, CqlType, bool)>;
 
-pub(super) fn check_names(
+/// The vector that rows are to be next to. The inner error comes after those of the WHERE clause.
+pub(super) fn nearest(
     table: &Table,
     order_by: &[OrderBy],
     to: &mut Preparation<'_>,
-) -> Result<()> {
+) -> Result<Result<Option<(ColumnRef, Term)>>> {
+    let mut nearest = Vec::new();
     for order in order_by {
-        find_column(table, &order.column)?;
+        let column = find_column(table, &order.column)?;
+        if let Some(term) = &order.ann_of {
+            let term = Term::prepare(term, &receiver(table, column)?, to)?;
+            nearest.push((column, term, order.descending));
+        }
     }
-    check_nearest(table, order_by, to)
-}
-
-/// `ANN OF` needs an index, and none can be made here.
-fn check_nearest(table: &Table, order_by: &[OrderBy], to: &mut Preparation<'_>) -> Result<()> {
-    let nearest: Vec<_> =
-        order_by.iter().filter_map(|order| Some((order, order.ann_of.as_ref()?))).collect();
-    let [(order, term), more @ ..] = nearest.as_slice() else { return Ok(()) };
     let refused = |what| Err(Error::invalid_request(what));
-    if !more.is_empty() {
-        return refused("Cannot specify more than one ANN ordering");
-    }
-    if order_by.len() > 1 {
-        return refused("ANN ordering does not support any other ordering");
-    }
-    if order.descending {
-        return refused("Descending ANN ordering is not supported");
-    }
-    let spec = receiver(table, find_column(table, &order.column)?)?;
-    Term::prepare(term, &spec, to)?;
-    if !matches!(&spec.cql_type, CqlType::Vector(element, _) if **element == CqlType::Float) {
-        return refused("ANN ordering is only supported on float vector indexes");
-    }
-    if table.indexes.iter().any(|index| index.column == spec.name) {
-        return Err(Error::NotSupportedYet("ORDER BY ... ANN OF".into()));
-    }
-    refused("ANN ordering by vector requires the column to be indexed")
+    Ok(match nearest.as_slice() {
+        [] => Ok(None),
+        [_, _, ..] => refused("Cannot specify more than one ANN ordering"),
+        [_] if order_by.len() > 1 => refused("ANN ordering does not support any other ordering"),
+        [(_, _, true)] => refused("Descending ANN ordering is not supported"),
+        [(column, term, false)] => Ok(Some((*column, term.clone()))),
+    })
 }
 
 /// Whether rows are read in reverse, and the columns by which the result is sorted.
@@ -56,8 +43,13 @@ pub(super) fn prepare(
     restrictions: &Restrictions,
     selection: &mut Selection,
 ) -> Result<(bool, Sort)> {
-    if order_by.is_empty() {
+    if order_by.is_empty() || restrictions.nearest.is_some() {
         return Ok((false, Sort::new()));
+    }
+    if restrictions.uses_index {
+        return Err(Error::invalid_request(
+            "ORDER BY with 2ndary indexes is not supported, except for ANN queries.",
+        ));
     }
     if restrictions.key_range {
         return Err(Error::invalid_request(

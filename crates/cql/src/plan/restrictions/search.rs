@@ -1,0 +1,97 @@
+//! The searches of indexes that find candidates for the rows that a statement wants.
+//!
+//! Every restriction that an index supports becomes a search, and a row must be found by all of them. Cassandra searches one of its own
+//! indexes, the most selective by estimate, or all storage-attached ones: what is returned is the same, because each row that is found
+//! is asked all filters.
+
+use std::ops::Bound;
+
+use halcyon_model::token::join_key;
+
+use super::filter::{BoundFilter, Test, bind_entry};
+use super::indexes::supports;
+use super::{Entry, Restrictions};
+use crate::plan::execution::Execution;
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_schema::index::{Index, IndexPart, IndexSearch, Search};
+use halcyon_syntax::{Error, Result};
+
+/// An index, and the restriction that it answers.
+#[derive(Debug, Clone)]
+pub struct PlannedSearch {
+    pub index: Index,
+    pub column: ColumnRef,
+    pub entry: Entry,
+}
+
+/// Which indexes answer which of these.
+pub(super) fn plan<'a>(
+    table: &Table,
+    entries: impl IntoIterator<Item = &'a Entry>,
+) -> Vec<PlannedSearch> {
+    let mut planned = Vec::new();
+    for entry in entries {
+        for column in &entry.columns {
+            let answers = |index: &&Index| supports(table, index, *column, &entry.what);
+            planned.extend(table.indexes.iter().filter(answers).map(|index| PlannedSearch {
+                index: index.clone(),
+                column: *column,
+                entry: entry.clone(),
+            }));
+        }
+    }
+    planned
+}
+
+impl Restrictions {
+    /// All of them must find a row. Empty: no index is used.
+    pub fn bind_searches(
+        &self,
+        table: &Table,
+        execution: &Execution<'_>,
+    ) -> Result<Vec<IndexSearch>> {
+        let mut searches = Vec::new();
+        for planned in &self.searches {
+            let mut filters = Vec::new();
+            bind_entry(table, &planned.entry, execution, &mut filters)?;
+            filters.retain(|filter| filter.column == planned.column);
+            for search in filters.into_iter().filter_map(|filter| search(&planned.index, filter)) {
+                check_size(&planned.index, &search)?;
+                searches.push(IndexSearch { index: planned.index.name.clone(), search });
+            }
+        }
+        Ok(searches)
+    }
+}
+
+/// The search that finds what satisfies a filter; `None`: an index on this part cannot tell.
+fn search(index: &Index, filter: BoundFilter) -> Option<Search> {
+    let term = match (index.part, filter.test) {
+        (IndexPart::Value, Test::Between { start, end }) => {
+            let bound = |side: Option<(Vec<u8>, bool)>| match side {
+                None => Bound::Unbounded,
+                Some((value, true)) => Bound::Included(value),
+                Some((value, false)) => Bound::Excluded(value),
+            };
+            return Some(Search::Range { start: bound(start), end: bound(end) });
+        }
+        (IndexPart::Value | IndexPart::Full, Test::In(mut values)) if values.len() == 1 => {
+            values.pop()?
+        }
+        (IndexPart::Values, Test::Contains(value)) => value,
+        (IndexPart::Keys, Test::ContainsKey(key)) => key,
+        (IndexPart::Entries, Test::Entry(key, value)) => join_key(&[&key, &value])?,
+        _ => return None,
+    };
+    Some(Search::Equal(term))
+}
+
+/// Terms of Cassandra's own indexes are keys of partitions.
+fn check_size(index: &Index, search: &Search) -> Result<()> {
+    match search {
+        Search::Equal(term) if index.is_legacy() && term.len() > usize::from(u16::MAX) => {
+            Err(Error::invalid_request("Index expression values may not be larger than 64K"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -59,11 +59,18 @@ def served(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def nodes(request, tmp_path_factory):
-    """One node at a time: asking for another release stops the one that runs."""
+def cassandra_options(request):
+    """The options of a run that has Cassandra."""
     options = request.config.option
     if options.oracle is None:
         pytest.skip("needs Cassandra: run by `cargo x e2e`, or pass --oracle and --xtask")
+    return options
+
+
+@pytest.fixture(scope="session")
+def nodes(cassandra_options, tmp_path_factory):
+    """One node at a time: asking for another release stops the one that runs."""
+    options = cassandra_options
     running = _OneNode(options, tmp_path_factory)
     yield running
     running.close()

@@ -125,11 +125,9 @@ def versions(storage_dir):
 
 
 @pytest.mark.parametrize("form", ["stock", "oa", "da"])
-def test_a_directory_is_handed_over_and_back(request, tmp_path, form):
+def test_a_directory_is_handed_over_and_back(request, cassandra_options, tmp_path, form):
     """With one configuration for both programs, that of a stock Cassandra first: it names no version."""
-    options = request.config.option
-    if options.oracle is None:
-        pytest.skip("needs Cassandra: run by `cargo x e2e`, or pass --oracle and --xtask")
+    options = cassandra_options
     node, ours = tmp_path / "node", tmp_path / "ours"
     ours.mkdir()
     with cassandra(options, node, form) as (session, facts):

@@ -96,10 +96,8 @@ def assert_same(before, after, who):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_accepted_is_kept(request, tmp_path, form):
-    options = request.config.option
-    if options.oracle is None:
-        pytest.skip("needs Cassandra: run by `cargo x e2e`, or pass --oracle and --xtask")
+def test_what_is_accepted_is_kept(cassandra_options, tmp_path, form):
+    options = cassandra_options
     node, ours = tmp_path / "node", tmp_path / "ours"
     ours.mkdir()
     config = ours / "cassandra.yaml"

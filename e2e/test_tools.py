@@ -126,10 +126,8 @@ def test_two_nodes_by_different_paths(request, server, tmp_path):
     assert f"process {server.pid} (halcyon)" in said, said
 
 
-def test_a_running_cassandra(request, halcyon, tmp_path):
-    options = request.config.option
-    if options.oracle is None:
-        pytest.skip("needs Cassandra: run by `cargo x e2e`, or pass --oracle and --xtask")
+def test_a_running_cassandra(request, cassandra_options, halcyon, tmp_path):
+    options = cassandra_options
     from cassandra.cluster import Cluster
 
     node = tmp_path / "node"

@@ -156,9 +156,17 @@ fn by_shard(port: u16) -> Result<Vec<Connection>> {
     let mut found: Vec<Option<Connection>> = (0..SHARDS).map(|_| None).collect();
     for _ in 0..CONNECTIONS {
         let mut connection = Connection::with(port, Version::V5, Compression::None)?;
-        let shard = connection.option("SCYLLA_SHARD")?.and_then(|text| text.parse().ok());
-        let shard: usize = shard.ok_or("the server does not tell its shards")?;
-        *found.get_mut(shard).ok_or("more shards than two: set --shards")? = Some(connection);
+        let mut number = |name: &str| -> Result<usize> {
+            let text = connection.option(name)?.and_then(|text| text.parse().ok());
+            Ok(text.ok_or("the server does not tell its shards")?)
+        };
+        let (shard, shards) = (number("SCYLLA_SHARD")?, number("SCYLLA_NR_SHARDS")?);
+        if shards != SHARDS {
+            return Err(format!("two shards are compared, and the server has {shards}").into());
+        }
+        if let Some(place) = found.get_mut(shard) {
+            *place = Some(connection);
+        }
         if found.iter().all(Option::is_some) {
             return Ok(found.into_iter().flatten().collect());
         }

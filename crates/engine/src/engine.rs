@@ -1,7 +1,7 @@
 //! What all shards share.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use halcyon_io::pacing::LatencyHistogram;
@@ -39,6 +39,8 @@ pub struct Engine {
     pub(crate) compactions: Compactions,
     pub(crate) indexes: IndexBuilds,
     pub(crate) health: Health,
+    /// Since it joined its ring.
+    pub(crate) host_id: OnceLock<[u8; 16]>,
     /// By shard.
     pub(crate) batches: Box<[BatchMetrics]>,
     pub(crate) events: Events,
@@ -86,6 +88,11 @@ impl Engine {
     /// A look at the catalog that writes nothing other shards read: for what every request does.
     pub fn with_catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
         look(&self.catalog.load())
+    }
+
+    /// The node's identity, whatever clients have since written into `system.local`; `None` before [`Engine::join`].
+    pub fn host_id(&self) -> Option<[u8; 16]> {
+        self.host_id.get().copied()
     }
 
     pub fn schema_version(&self) -> [u8; 16] {

@@ -1,6 +1,5 @@
 //! The entry of this crate: prepares statements, and executes them on the shards that own their data.
 
-use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -98,8 +97,6 @@ pub struct Coordinator {
     scans: Reads,
     uuids: uuid::Generator,
     batchlog: Rc<Batchlog>,
-    /// Of this node, once it is known.
-    pub(crate) host_id: Cell<Option<[u8; 16]>>,
 }
 
 /// The inputs of one request's terms: its values, time and source of UUIDs.
@@ -161,17 +158,11 @@ impl Coordinator {
             scans,
             uuids,
             batchlog: Rc::default(),
-            host_id: Cell::default(),
         }
     }
 
     pub fn shard(&self) -> &Rc<Shard> {
         &self.shard
-    }
-
-    /// Reads the host id, which has to be known before a client can delete it.
-    pub async fn learn_host_id(&self) -> Result<()> {
-        modify::counter_id(self).await.map(drop)
     }
 
     pub(crate) fn limits(&self) -> &RequestLimits {

@@ -27,11 +27,8 @@ struct Session {
 impl Session {
     async fn open() -> Session {
         let coordinator = node::start().await;
-        let mut session = Session { coordinator, client: Client::default(), last: None };
-        // Counters are counted under it.
-        let host = "INSERT INTO system.local (key, host_id) VALUES ('local', 99921699-a4c0-4a3d-9c5c-3b5e6e3b6b1a)";
-        session.prepare_node(host).await;
-        session
+        node::join(&coordinator).await;
+        Session { coordinator, client: Client::default(), last: None }
     }
 
     async fn prepare_node(&mut self, statement: &str) {

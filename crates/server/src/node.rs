@@ -95,7 +95,7 @@ async fn serve_inside(
     tell_recovery(&report, log);
     let (shared, inboxes) = share(&settings, virtual_tables, &disk, address, log).await;
     let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
-    join(&engine, &shared, &settings, address).await?;
+    join(&engine, &settings, address).await?;
     replay_batches(&shared, log).await?;
     load_prepared(&shared).await?;
     listen(&shared).await?;
@@ -281,12 +281,7 @@ async fn listen(shared: &Shared) -> Result<(), Error> {
 }
 
 /// Writes the node's row of `system.local`. A new node gets evenly spread tokens.
-async fn join(
-    engine: &Engine,
-    shared: &Shared,
-    settings: &Settings,
-    address: SocketAddr,
-) -> Result<(), Error> {
+async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Result<(), Error> {
     let ring = |n: usize| ((2 * n as u128 + 1) << 63) / settings.num_tokens as u128;
     let node = LocalNode {
         cluster_name: settings.cluster_name.clone().unwrap_or_default(),
@@ -303,12 +298,6 @@ async fn join(
         schema_version: engine.schema_version(),
     };
     engine.join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
-    for shard in 0..shared.shards {
-        let learn =
-            |server: Rc<ShardServer>| async move { server.coordinator.learn_host_id().await };
-        let learnt = shared.mesh.on(shard, learn).await.map_err(|e| e.to_string());
-        learnt.and_then(|learnt| learnt.map_err(|e| e.to_string())).map_err(Error::CannotStart)?;
-    }
     Ok(())
 }
 

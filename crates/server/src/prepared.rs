@@ -38,9 +38,7 @@ impl Entry {
         let size = weight::prepared(&statement.text, specs);
         Entry { statement, result_metadata_id, size, last_used: Arc::default() }
     }
-}
 
-impl Entry {
     /// A shard's copy.
     pub(crate) fn for_shard(&self, shard: &Shard) -> Rc<Entry> {
         Rc::new(Entry {

@@ -11,6 +11,9 @@ use crate::shard::{Shard, ShardTable};
 /// The ages of memtables are checked at least this often.
 const PERIOD_CHECK: Duration = Duration::from_secs(1);
 
+/// After flushes that did not help.
+const PAUSE: Duration = Duration::from_millis(10);
+
 impl Shard {
     /// Flushes the tables that keep the log's oldest segment whenever space is short.
     pub(crate) fn watch_log(&self) {
@@ -20,7 +23,9 @@ impl Shard {
             loop {
                 log.short_of_space().await;
                 let Some(shard) = this.upgrade() else { return };
-                let tables = log.oldest_dirty().map(|dirty| dirty.tables).unwrap_or_default();
+                let oldest = log.oldest_dirty();
+                let tables = oldest.as_ref().map(|dirty| dirty.tables.clone());
+                let tables = tables.unwrap_or_default();
                 let mut failed = tables.is_empty();
                 for id in tables {
                     match shard.table_by_id(id) {
@@ -31,6 +36,9 @@ impl Shard {
                 if failed {
                     // Retrying before another flush has ended would be useless.
                     shard.space.notified().await;
+                } else if log.oldest_dirty() == oldest {
+                    // A table that is being truncated is not flushed. Without a pause nothing else would run here, the truncation neither.
+                    shard.engine().disk.clock().sleep(PAUSE).await;
                 }
             }
         };

@@ -63,6 +63,8 @@ impl Engine {
             seconds: u32::try_from(clock.unix_seconds()).unwrap_or(0),
         };
         self.persist(local_row(&node, at).into_iter().collect()).await?;
+        // A node joins once.
+        let _ = self.host_id.set(node.host_id);
         Ok(node)
     }
 

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
 use halcyon_commitlog::ReplayReport;
@@ -469,6 +469,7 @@ impl Opening {
             indexes: IndexBuilds::default(),
             version,
             health: Health::default(),
+            host_id: OnceLock::new(),
             batches: (0..options.shards).map(|_| BatchMetrics::default()).collect(),
             events: Events::default(),
             reads: (0..options.shards).map(|_| LatencyHistogram::default()).collect(),

@@ -54,6 +54,25 @@ fn a_commit_log_without_room() {
     });
 }
 
+/// Proves that a commit log that is short of space, because of a table that is being truncated, leaves the shard to the truncation.
+#[test]
+fn a_truncation_beside_a_full_commit_log() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(22);
+        let (node, table) = with_rows(disk, |options| {
+            options.commitlog.total_space = 2 * 64 << 10;
+        })
+        .await;
+        node.shard.empty_table(table.id).await.expect("emptied");
+        for c in 0..600 {
+            node.shard.apply(vec![insert(&table, 1, c, c, 20)]).await.expect("applied");
+        }
+        halcyon_io::clock::sleep(std::time::Duration::from_secs(1)).await;
+        node.engine.truncate(table.id).await.expect("truncated");
+        assert!(contents(&node, &table).await.is_empty());
+    });
+}
+
 /// Proves what each `commit_failure_policy` does about a device that refuses to write the log.
 #[test]
 fn a_commit_log_that_fails() {

@@ -27,7 +27,6 @@ use crate::{Error, Outcome, QueryOptions, Result};
 
 pub(crate) use batchlog::Batchlog;
 pub use batchlog::Replayed;
-pub(crate) use write::counter_id;
 
 fn default_timestamp(
     coordinator: &Coordinator,

@@ -157,7 +157,7 @@ pub(super) fn by_shard(here: &Shard, mutations: Vec<Mutation>) -> Vec<(usize, Ve
 /// Lists by index and counters: partition by partition, each read and written under its lock.
 async fn read_and_write(coordinator: &Coordinator, modification: BoundModification) -> Result<()> {
     let counter_id = match modification.table.is_counter() {
-        true => counter_id(coordinator).await?,
+        true => counter_id(coordinator)?,
         false => NO_COUNTER,
     };
     let write = |key: &PartitionKey| {
@@ -175,27 +175,10 @@ async fn read_and_write(coordinator: &Coordinator, modification: BoundModificati
     Ok(())
 }
 
-/// The node's host id: counters are counted under it (`CounterId.getLocalId`). It is kept, because clients may change its row.
-pub(crate) async fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
-    if let Some(known) = coordinator.host_id.get() {
-        return Ok(known);
-    }
-    let missing = || Error::Server("system.local has no host_id".to_owned());
-    let catalog = coordinator.shard().engine().catalog();
-    let table = catalog.table("system", "local").cloned().ok_or_else(missing)?;
-    let column = table.find_column("host_id").ok_or_else(missing)?;
-    let key = PartitionKey::of(b"local");
-    let token = key.token;
-    let job = move |shard: Rc<Shard>| async move {
-        let wanted = Wanted { rows: Some(vec![Vec::new()]), columns: vec![column] };
-        let local = current::read(&shard, &table, &key, &wanted, 0).await?;
-        let rows = &local.partition.rows;
-        let cell = rows.first().and_then(|row| row.cells_of(column.index).next());
-        Ok(cell.and_then(|cell| <[u8; 16]>::try_from(cell.value.as_slice()).ok()))
-    };
-    let found = coordinator.on_owner(token, job).await?.ok_or_else(missing)?;
-    coordinator.host_id.set(Some(found));
-    Ok(found)
+/// Counters are counted under the node's host id (`CounterId.getLocalId`).
+fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
+    let id = coordinator.shard().engine().host_id();
+    id.ok_or_else(|| Error::Server("the node has not joined its ring yet".to_owned()))
 }
 
 /// The mutation of one partition, from its stored rows. The caller holds the partition's lock.

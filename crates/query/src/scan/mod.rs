@@ -14,12 +14,12 @@ mod group;
 mod page;
 mod tombstones;
 
-use halcyon_cql::plan::{Execution, Work};
 use std::borrow::Cow;
 
 use halcyon_cql::plan::restrictions::{BoundFilter, BoundKeys};
 use halcyon_cql::plan::select::BoundSelect;
 use halcyon_cql::plan::selection::{Evaluation, RowValues};
+use halcyon_cql::plan::{Execution, Work};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::request::Consistency;

@@ -1,6 +1,7 @@
 //! A node of two shards on the simulated disk.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -8,6 +9,7 @@ use std::rc::Rc;
 use halcyon_engine::{Engine, Options, Shard};
 use halcyon_io::{Disk, spawn};
 use halcyon_query::{Coordinator, Error, RequestLimits, RequestMemory, VirtualTables};
+use halcyon_schema::LocalNode;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::Mutation;
 
@@ -50,6 +52,26 @@ pub(crate) async fn start_with(
         limits,
         &RequestMemory::bounded(1 << 30),
     )
+}
+
+/// Counters are counted under the id of a node that has joined its ring.
+pub(crate) async fn join(coordinator: &Coordinator) {
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let node = LocalNode {
+        cluster_name: String::new(),
+        data_center: String::new(),
+        rack: String::new(),
+        host_id: [7; 16],
+        tokens: vec![0],
+        listen_address: address,
+        listen_port: 7000,
+        broadcast_address: address,
+        rpc_address: address,
+        rpc_port: 9042,
+        gossip_generation: 1,
+        schema_version: [0; 16],
+    };
+    coordinator.shard().engine().join(node).await.expect("joins");
 }
 
 /// In hex, as protocols carry it.

@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.FileOutputStream;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
@@ -15,6 +16,10 @@ import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.IVerifier;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.schema.Schema;
+import org.apache.cassandra.tools.INodeProbeFactory;
+import org.apache.cassandra.tools.NodeProbe;
+import org.apache.cassandra.tools.NodeTool;
+import org.apache.cassandra.tools.Output;
 import org.apache.cassandra.tools.Util;
 import org.apache.cassandra.utils.OutputHandler;
 
@@ -24,6 +29,7 @@ import org.apache.cassandra.utils.OutputHandler;
  * One command per line on stdin, fields separated by tabs; one answer line per command on stdout:
  *
  *   main   CLASS OUT ARG...   calls CLASS.main(ARG...) with its output in file OUT   -> exit N
+ *   nodetool OUT ERR ARG...   nodetool with its output in two files                  -> exit N
  *   verify KEYSPACE TABLE     what StandaloneVerifier --extended does to each SSTable of the table
  *                             in the data directory of -Dcassandra.storagedir        -> ok N | failed MESSAGE
  *
@@ -46,6 +52,19 @@ public class Tools
         @Override public void checkPermission(java.security.Permission permission, Object context) {}
     }
 
+    private static final class Probes implements INodeProbeFactory
+    {
+        @Override public NodeProbe create(String host, int port) throws IOException
+        {
+            return new NodeProbe(host, port);
+        }
+
+        @Override public NodeProbe create(String host, int port, String username, String password) throws IOException
+        {
+            return new NodeProbe(host, port, username, password);
+        }
+    }
+
     private static boolean schemaLoaded = false;
 
     @SuppressWarnings("removal")
@@ -62,6 +81,7 @@ public class Tools
             switch (fields[0])
             {
                 case "main": answer = "exit " + runMain(fields); break;
+                case "nodetool": answer = "exit " + nodetool(fields); break;
                 case "verify": answer = verifyTable(fields[1], fields[2]); break;
                 default: answer = "failed unknown command " + fields[0];
             }
@@ -95,6 +115,20 @@ public class Tools
         {
             System.setOut(stdout);
             System.setErr(stderr);
+        }
+    }
+
+    private static int nodetool(String[] fields) throws Exception
+    {
+        try (PrintStream out = new PrintStream(new FileOutputStream(fields[1]), false, "UTF-8");
+             PrintStream err = new PrintStream(new FileOutputStream(fields[2]), false, "UTF-8"))
+        {
+            String[] arguments = Arrays.copyOfRange(fields, 3, fields.length);
+            return new NodeTool(new Probes(), new Output(out, err)).execute(arguments);
+        }
+        catch (Exit e)
+        {
+            return e.status;
         }
     }
 

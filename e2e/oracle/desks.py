@@ -47,6 +47,10 @@ class Tools(_Desk):
         if answer != "exit 0":
             raise DeskError(f"{tool} {arguments}: {answer}")
 
+    def nodetool(self, out, err, *arguments):
+        """Its exit status; what it printed is in two files."""
+        return int(self.ask("nodetool", out, err, *arguments).split()[1])
+
     def dump(self, data_file, output):
         self.run("SSTableExport", output, data_file)
 

@@ -48,6 +48,8 @@ pub(crate) struct Store {
     pub(crate) metrics: Box<[TableMetrics]>,
     /// Of identifiers that are numbers.
     next_sequence: AtomicU32,
+    /// Whether the strategy is asked, if an operator has said so since the start.
+    automatic: Mutex<Option<bool>>,
     /// The SSTables that the start could not use.
     set_apart: OnceLock<Vec<SetApart>>,
 }
@@ -74,6 +76,7 @@ impl Store {
             flush_size: AtomicU64::new(0),
             metrics: (0..shards).map(|_| TableMetrics::default()).collect(),
             next_sequence: AtomicU32::new(1),
+            automatic: Mutex::default(),
             set_apart: OnceLock::new(),
         })
     }
@@ -97,6 +100,15 @@ impl Store {
 
     pub(crate) fn apart(&self) -> &[SetApart] {
         self.set_apart.get().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn automatic_compaction(&self) -> Option<bool> {
+        *self.automatic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Overrides the table's option `enabled` until the node stops.
+    pub(crate) fn set_automatic_compaction(&self, enabled: bool) {
+        *self.automatic.lock().unwrap_or_else(PoisonError::into_inner) = Some(enabled);
     }
 
     /// Raises the next numeric identifier above these.

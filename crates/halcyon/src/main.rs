@@ -11,9 +11,11 @@ mod describe;
 mod doctor;
 mod dump;
 mod failure;
+mod nodetool;
 mod paths;
 mod schema_source;
 mod serve;
+mod session;
 mod verify;
 
 use std::process::ExitCode;
@@ -63,6 +65,13 @@ enum Verb {
     Sstable(SSTableVerb),
     Compact(compact::CompactArgs),
     Doctor(doctor::DoctorArgs),
+    /// Operate a running node with the commands of Cassandra's nodetool; `halcyon nodetool help` lists them
+    #[command(disable_help_flag = true)]
+    Nodetool {
+        /// As of nodetool: `[-h HOST] [-p PORT] [-u USER -pw PASSWORD] COMMAND [ARGUMENTS]`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -73,6 +82,11 @@ enum SSTableVerb {
 }
 
 fn main() -> ExitCode {
+    let words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(arguments) = nodetool::asked(&words) {
+        return nodetool::run(arguments);
+    }
     let cli = Cli::parse();
     let verbosity = match (cli.talk.quiet, cli.talk.verbose) {
         (true, _) => Verbosity::Quiet,
@@ -96,7 +110,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     let options = match verb {
         Verb::Serve(args) => return serve::run(args, console),
         Verb::Compact(args) => args.disk_options(),
-        Verb::Sstable(_) | Verb::Doctor(_) => DiskOptions::default(),
+        Verb::Sstable(_) | Verb::Doctor(_) | Verb::Nodetool { .. } => DiskOptions::default(),
     };
     let disk = Disk::real(options);
     if let Some(refusal) = &disk.backend().refusal {
@@ -107,8 +121,8 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     }
     console.detail(format_args!("I/O engine: {}", disk.backend().backend));
     match verb {
-        // Handled above: it opens its own disk.
-        Verb::Serve(_) => Ok(()),
+        // Handled above: one opens its own disk, the other needs none.
+        Verb::Serve(_) | Verb::Nodetool { .. } => Ok(()),
         Verb::Compact(args) => compact::run(args, &disk, console),
         Verb::Doctor(args) => block_on(doctor::run(args, &disk, console)),
         Verb::Sstable(SSTableVerb::Describe(args)) => block_on(describe::run(args, &disk, console)),

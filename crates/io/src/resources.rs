@@ -12,6 +12,13 @@ pub fn available_memory() -> u64 {
     }
 }
 
+/// Bytes of memory that this process holds now; 0 if the system does not tell.
+pub fn resident_memory() -> u64 {
+    let text = read("/proc/self/status");
+    let kib = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB"));
+    kib.and_then(|kib| kib.trim().parse::<u64>().ok()).map_or(0, |kib| kib.saturating_mul(1024))
+}
+
 /// Makes what this process creates from now on private: files 0600, directories 0700. What is there keeps its mode.
 pub fn create_privately() {
     // SAFETY: no memory is passed; it cannot fail.

@@ -230,7 +230,11 @@ fn tables(keyspace: &Keyspace) -> Vec<Element> {
 
 /// Types by name, but each after those that its fields are of.
 fn types(keyspace: &Keyspace) -> Vec<Element> {
-    let mut left: Vec<&UserType> = keyspace.types.values().map(AsRef::as_ref).collect();
+    let all = in_order(keyspace.types.values().map(AsRef::as_ref).collect());
+    all.into_iter().map(|user_type| type_element(keyspace, user_type)).collect()
+}
+
+fn in_order(mut left: Vec<&UserType>) -> Vec<&UserType> {
     let mut listed = Vec::with_capacity(left.len());
     while !left.is_empty() {
         let waits = |user_type: &UserType| {
@@ -242,7 +246,7 @@ fn types(keyspace: &Keyspace) -> Vec<Element> {
         };
         // Types cannot name each other in a circle.
         let next = left.iter().position(|user_type| !waits(user_type)).unwrap_or(0);
-        listed.push(type_element(keyspace, left.remove(next)));
+        listed.push(left.remove(next));
     }
     listed
 }
@@ -281,6 +285,35 @@ pub fn type_statement(user_type: &UserType) -> String {
         .collect();
     let keyspace = quoted(&user_type.keyspace);
     format!("CREATE TYPE {keyspace}.{} (\n{}\n);", text(&user_type.name), fields.join(",\n"))
+}
+
+/// `schema.cql` of a snapshot: the statements that make the table again, with its indexes and the types that it uses (`SchemaCQLHelper`).
+pub fn snapshot_script(keyspace: &Keyspace, table: &Table) -> String {
+    let mut named: Vec<&CqlType> = table.all_columns().map(|column| &column.cql_type).collect();
+    named.extend(table.schema.dropped.iter().map(|column| &column.cql_type));
+    let mut used: Vec<&UserType> = Vec::new();
+    while let Some(cql_type) = named.pop() {
+        let new = |of: &&UserType| !used.contains(of) && names_type(cql_type, &of.name);
+        let found: Vec<&UserType> =
+            keyspace.types.values().map(AsRef::as_ref).filter(new).collect();
+        named.extend(found.iter().flat_map(|of| of.fields.iter().map(|(_, field)| field)));
+        used.extend(found);
+    }
+    let again = |statement: &str, what: &str| {
+        statement.replacen(&format!("CREATE {what} "), &format!("CREATE {what} IF NOT EXISTS "), 1)
+            + "\n"
+    };
+    used.sort_by(|a, b| a.name.cmp(&b.name));
+    let types = in_order(used).into_iter().map(|of| again(&type_statement(of), "TYPE"));
+    let indexes = table.indexes.iter().map(|index| {
+        let statement = index_statement(table, index);
+        let kind = if statement.starts_with("CREATE CUSTOM") { "CUSTOM INDEX" } else { "INDEX" };
+        again(&statement, kind)
+    });
+    types
+        .chain(std::iter::once(again(&table_statement(table, true), "TABLE")))
+        .chain(indexes)
+        .collect()
 }
 
 /// `internals`: with the table's id and its dropped columns, so that its old files can be read.

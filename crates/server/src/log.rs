@@ -59,14 +59,23 @@ pub struct Line {
 
 /// The destination of the lines, chosen by the binary.
 #[derive(Clone)]
-pub struct Log(Arc<dyn Fn(Line) + Send + Sync>);
+pub struct Log {
+    to: Arc<dyn Fn(Line) + Send + Sync>,
+    most: Level,
+}
 
 /// Writes what is left of the log when it is dropped.
 pub struct LogWriter(#[allow(dead_code, reason = "it is there to be dropped")] WorkerGuard);
 
 impl Log {
+    /// A log of all lines.
     pub fn new(to: impl Fn(Line) + Send + Sync + 'static) -> Log {
-        Log(Arc::new(to))
+        Log { to: Arc::new(to), most: Level::Debug }
+    }
+
+    /// What is worse is written too.
+    pub(crate) fn level(&self) -> Level {
+        self.most
     }
 
     /// A log of all lines of a level and worse, written to `to` by a thread of its own.
@@ -76,7 +85,7 @@ impl Log {
         let lost = lines.error_counter();
         let told = AtomicUsize::new(0);
         let lines = Mutex::new(lines);
-        let log = Log::new(move |line| {
+        let to = move |line: Line| {
             if line.level > most {
                 return;
             }
@@ -88,24 +97,24 @@ impl Log {
                 write_line(&mut lines, &Line { level: Level::Warn, text });
             }
             write_line(&mut lines, &line);
-        });
-        (log, LogWriter(guard))
+        };
+        (Log { to: Arc::new(to), most }, LogWriter(guard))
     }
 
     pub fn say(&self, what: fmt::Arguments<'_>) {
-        (self.0)(Line { level: Level::Info, text: what.to_string() });
+        (self.to)(Line { level: Level::Info, text: what.to_string() });
     }
 
     pub(crate) fn warning(&self, what: fmt::Arguments<'_>) {
-        (self.0)(Line { level: Level::Warn, text: what.to_string() });
+        (self.to)(Line { level: Level::Warn, text: what.to_string() });
     }
 
     pub(crate) fn error(&self, what: fmt::Arguments<'_>) {
-        (self.0)(Line { level: Level::Error, text: what.to_string() });
+        (self.to)(Line { level: Level::Error, text: what.to_string() });
     }
 
     pub(crate) fn debug(&self, what: fmt::Arguments<'_>) {
-        (self.0)(Line { level: Level::Debug, text: what.to_string() });
+        (self.to)(Line { level: Level::Debug, text: what.to_string() });
     }
 }
 

@@ -34,7 +34,10 @@ use crate::prepared::PreparedStatements;
 use crate::saved_caches;
 use crate::settings::{RunningSettings, Settings};
 use crate::shard::{ShardServer, Shared};
-use crate::virtual_tables::{self, Registry};
+use crate::trace::TraceProbability;
+use crate::virtual_tables;
+use crate::virtual_tables::registry::Registry;
+use crate::virtual_tables::table::Node;
 
 /// Why a node did not start, or did not stop cleanly. The text has the cure.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +87,8 @@ async fn serve_inside(
     let address = claim(disk.clock(), settings.transport.address, "native_transport_port").await?;
     let progress = log.clone();
     let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
-    let virtual_tables = Registry::read().map_err(|e| Error::CannotStart(e.to_string()))?;
+    let virtual_tables =
+        virtual_tables::registry().map_err(|e| Error::CannotStart(e.to_string()))?;
     let mut options = settings.engine.clone();
     options.virtual_keyspaces = virtual_tables.keyspaces.clone();
     let opened = Engine::open_reporting(disk.clone(), options, tell).await;
@@ -189,6 +193,8 @@ async fn share(
         virtual_tables,
         settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
+        began: now(),
+        trace_probability: TraceProbability::default(),
         disk: disk.clone(),
         io_modes,
     };
@@ -382,11 +388,8 @@ async fn open_shard(
 ) -> Result<Rc<ShardServer>, String> {
     let (shard, inbox) = Shard::open(engine, index).await.map_err(|e| e.to_string())?;
     spawn(inbox.serve(shard.clone())).detach();
-    let virtual_tables = virtual_tables::Node {
-        shard: shard.clone(),
-        engine: shard.engine().clone(),
-        shared: shared.clone(),
-    };
+    let virtual_tables =
+        Node { shard: shard.clone(), engine: shard.engine().clone(), shared: shared.clone() };
     let memory = shared.admission.memory();
     let coordinator = Coordinator::new(shard, Rc::new(virtual_tables), shared.limits, memory);
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));

@@ -153,14 +153,13 @@ async fn prepare_asked(
     to: ReplyTo,
     (text, keyspace): (&str, Option<&str>),
     trace: Option<Trace>,
-    mut notes: Notes,
+    notes: Notes,
 ) {
     let outcome = match asking(shard, connection, keyspace) {
         Ok(client) => prepare(shard, text, &client).await,
         Err(error) => Err(error),
     };
     if let Some(trace) = trace {
-        notes.tracing_id = Some(trace.id);
         trace.write(shard, &outcome).await;
     }
     match outcome {
@@ -207,22 +206,24 @@ pub(crate) async fn execute(
         let error = Error::new(ErrorKind::Overloaded, permit.memory().refusal());
         return connection.answer_error(to, error);
     }
-    let trace = tracing.then(|| Trace::begin(shard.coordinator.uuids(), connection.peer, &request));
+    let begin = || Trace::begin(shard.coordinator.uuids(), connection.peer, &request);
+    let trace = (tracing || shard.shared.trace_probability.chooses()).then(begin);
+    // Only who asks for a trace is told its id.
+    let tracing_id = trace.as_ref().filter(|_| tracing).map(|trace| trace.id);
     if let Request::Prepare { text, keyspace } = request {
-        let notes = Notes { warnings, ..Notes::default() };
+        let notes = Notes { warnings, tracing_id, ..Notes::default() };
         return Box::pin(prepare_asked(shard, connection, to, (text, keyspace), trace, notes))
             .await;
     }
     let mut asked = Asked::default();
     let outcome =
         run(shard, connection, envelope.version, &request, (&mut asked, &mut permit)).await;
-    let mut notes = Notes { warnings: asked.warnings, ..Notes::default() };
+    let mut notes = Notes { warnings: asked.warnings, tracing_id, ..Notes::default() };
     notes.warnings.extend(warnings);
     if let Some(detail) = outcome.as_ref().err().and_then(QueryError::detail) {
         shard.shared.log.error(format_args!("a request of {} failed: {detail}", connection.peer));
     }
     if let Some(trace) = trace {
-        notes.tracing_id = Some(trace.id);
         Box::pin(trace.write(shard, &outcome)).await;
     }
     match outcome {

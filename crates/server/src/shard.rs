@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use halcyon_io::clock::Instant;
 use halcyon_io::{
     AccessMode, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, clock, descriptors, spawn,
 };
@@ -23,7 +24,8 @@ use crate::figures::Figures;
 use crate::log::Log;
 use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::settings::{RunningSettings, Transport};
-use crate::virtual_tables::Registry;
+use crate::trace::TraceProbability;
+use crate::virtual_tables::registry::Registry;
 
 /// `BatchlogManager.REPLAY_INTERVAL`.
 const BATCH_REPLAY_INTERVAL: Duration = Duration::from_secs(10);
@@ -51,6 +53,8 @@ pub(crate) struct Shared {
     /// The values of `system_views.settings`.
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,
+    pub(crate) began: Instant,
+    pub(crate) trace_probability: TraceProbability,
     pub(crate) disk: Disk,
     /// Directory, purpose, configured mode, and whether it is for writes.
     pub(crate) io_modes: Vec<(PathBuf, &'static str, AccessMode, bool)>,

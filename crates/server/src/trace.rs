@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use halcyon_io::clock::{Instant, now, unix_micros};
+use halcyon_io::random;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::uuid;
 use halcyon_protocol::{BatchQuery, QueryParameters, Request};
@@ -12,6 +14,27 @@ use halcyon_query::Result;
 
 use crate::internal;
 use crate::shard::ShardServer;
+
+/// The share of requests that are traced although their clients do not ask for it (`nodetool settraceprobability`).
+#[derive(Debug, Default)]
+pub(crate) struct TraceProbability(AtomicU64);
+
+impl TraceProbability {
+    pub(crate) fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Relaxed))
+    }
+
+    pub(crate) fn set(&self, probability: f64) {
+        self.0.store(probability.to_bits(), Relaxed);
+    }
+
+    /// Whether this request is one of them.
+    pub(crate) fn chooses(&self) -> bool {
+        // What nearly every request finds here is zero, which needs no number.
+        let probability = self.get();
+        probability > 0.0 && (random().next_u64() as f64) < probability * u64::MAX as f64
+    }
+}
 
 pub(crate) struct Trace {
     pub(crate) id: [u8; 16],

@@ -23,7 +23,7 @@ const KNOWN: [(&str, usize); 10] = [
     ("crates/halcyon", 8),
     ("crates/io", 17),
     ("crates/query", 11),
-    ("crates/server", 42),
+    ("crates/server", 9),
     ("crates/sstable", 14),
     ("oracle", 5),
     ("sim", 2),

@@ -22,7 +22,7 @@ mod tests;
 mod transaction;
 
 pub use log::{BadLine, Log, is_log_name};
-pub use recovery::{dead_in_directory, recover};
+pub use recovery::{dead_in_directory, named_in_directory, recover};
 pub(crate) use replicas::absolute;
 pub use transaction::{Leftovers, Transaction};
 

@@ -30,6 +30,17 @@ pub async fn dead_in_directory(disk: &Disk, directory: &Path) -> Result<Vec<Stri
     Ok(dead)
 }
 
+/// The file-name prefixes (`oa-1-big-`) of all SSTables that transactions with a log in a directory of a running node add or remove.
+pub async fn named_in_directory(disk: &Disk, directory: &Path) -> Result<BTreeSet<String>> {
+    let mut named = BTreeSet::new();
+    for path in logs_in(disk, &absolute(directory)).await? {
+        // A log that has gone since is read as one without records: its transaction is over.
+        let replicas = Replicas::load(disk, &path).await?;
+        named.extend(replicas.log.records.iter().map(|record| file_prefix(record).to_owned()));
+    }
+    Ok(named)
+}
+
 /// Finishes or undoes the transactions with a log in `directory`, in all directories that they name. Returns the prefixes of deleted
 /// SSTables.
 pub async fn recover(disk: &Disk, directory: &Path) -> Result<Vec<String>> {

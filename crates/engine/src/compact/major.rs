@@ -157,7 +157,7 @@ impl Engine {
         answered.await.map_err(|_| halcyon_io::Gone)?
     }
 
-    fn store_of(&self, table: TableId) -> Result<Arc<Store>> {
+    pub(crate) fn store_of(&self, table: TableId) -> Result<Arc<Store>> {
         let store = self.stores.load().get(&table).cloned();
         store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))
     }

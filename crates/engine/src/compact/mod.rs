@@ -47,7 +47,8 @@ pub(crate) use failure::Backoff;
 pub use major::{MajorCompaction, MajorState};
 pub use pace::CompactionPace;
 #[cfg(test)]
-pub(crate) use pick::{candidates, groups, strategy_of};
+pub(crate) use pick::{candidates, groups};
+pub(crate) use pick::{strategy_of, write_level};
 
 /// Read-ahead of one compaction, all its inputs together.
 const READ_AHEAD: usize = 8 << 20;

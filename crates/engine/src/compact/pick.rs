@@ -6,11 +6,13 @@ use std::sync::{Arc, PoisonError};
 
 use halcyon_compaction::Kind;
 use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick};
-use halcyon_io::Purpose;
 use halcyon_io::clock::Instant;
+use halcyon_io::{Disk, Purpose};
 use halcyon_model::options::Compaction;
-use halcyon_sstable::Component;
 use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
+use halcyon_sstable::{Component, Descriptor};
+
+use halcyon_stream::TableId;
 
 use super::claims::Claim;
 use super::{CompactionKind, Shape};
@@ -72,16 +74,26 @@ pub(crate) fn candidates(
     (0..).zip(lives).map(|(id, live)| candidate(id, live, gc_before, now)).collect()
 }
 
-/// The strategy of a table, by its options.
+/// The strategy of a table, by its options, and by what an operator has said of it.
 pub(crate) fn strategy_of(store: &Store) -> Compaction {
     let definition = store.definition.load_full();
-    definition.schema.options.compaction()
+    let mut strategy = definition.schema.options.compaction();
+    strategy.enabled = store.automatic_compaction().unwrap_or(strategy.enabled);
+    strategy
 }
 
 impl Engine {
     /// Schedules a pick for a table whose SSTables have changed.
     pub(crate) fn consider(&self, store: &Arc<Store>) {
         self.compactions.schedule.look_at(store);
+    }
+
+    /// `nodetool enableautocompaction`, `disableautocompaction`: until the node stops.
+    pub fn set_automatic_compaction(&self, table: TableId, enabled: bool) -> Result<()> {
+        let store = self.store_of(table)?;
+        store.set_automatic_compaction(enabled);
+        self.consider(&store);
+        Ok(())
     }
 
     /// Schedules a pick for every table.
@@ -178,26 +190,31 @@ impl Engine {
 
     /// Gives an SSTable another level: only its statistics change.
     async fn relevel(&self, store: &Arc<Store>, live: &Arc<LiveSSTable>, level: u32) -> Result<()> {
-        let descriptor = live.descriptor();
-        let path = descriptor.component_path(Component::Statistics);
-        let old = self.disk.read(&path, MAX_STATISTICS).await?;
-        let mutation = Mutation { level: i32::try_from(level).ok(), repair: None };
-        let new = mutate(&old, descriptor.version, mutation)
-            .map_err(|e| halcyon_sstable::Error::corrupt(path.clone(), Component::Statistics, e))?;
-        let temporary = descriptor.path_of("Statistics.db.tmp");
-        // An attempt that failed may have left it.
-        match self.disk.remove(&temporary).await {
-            Err(e) if e.is_not_found() => {}
-            removed => removed?,
-        }
-        self.disk.write_new(&temporary, &new, Purpose::CompactionWrite).await?;
-        self.disk.rename(&temporary, &path).await?;
-        self.disk.sync_dir(&descriptor.directory).await?;
+        write_level(&self.disk, live.descriptor(), level).await?;
         let schema = store.definition.load().schema.clone();
         let again = live.reopen(&self.disk, &schema, self.options.read_mode).await?;
         self.admit(store, vec![again], Edit::reopen).await;
         Ok(())
     }
+}
+
+/// Writes a level into the statistics of an SSTable.
+pub(crate) async fn write_level(disk: &Disk, descriptor: &Descriptor, level: u32) -> Result<()> {
+    let path = descriptor.component_path(Component::Statistics);
+    let old = disk.read(&path, MAX_STATISTICS).await?;
+    let mutation = Mutation { level: i32::try_from(level).ok(), repair: None };
+    let new = mutate(&old, descriptor.version, mutation)
+        .map_err(|e| halcyon_sstable::Error::corrupt(path.clone(), Component::Statistics, e))?;
+    let temporary = descriptor.path_of("Statistics.db.tmp");
+    // An attempt that failed may have left it.
+    match disk.remove(&temporary).await {
+        Err(e) if e.is_not_found() => {}
+        removed => removed?,
+    }
+    disk.write_new(&temporary, &new, Purpose::CompactionWrite).await?;
+    disk.rename(&temporary, &path).await?;
+    disk.sync_dir(&descriptor.directory).await?;
+    Ok(())
 }
 
 fn candidate(id: u64, live: &Arc<LiveSSTable>, gc_before: i64, now: Instant) -> Candidate {

@@ -160,6 +160,13 @@ impl Summary {
         self.max()
     }
 
+    /// Every value counts as the largest of its bucket; `None` without values.
+    pub fn mean(&self) -> Option<f64> {
+        let total: f64 = self.weights().map(|(_, weight)| weight).sum();
+        let sum: f64 = self.weights().map(|(bucket, weight)| upper(bucket) as f64 * weight).sum();
+        (total > 0.0).then(|| sum / total)
+    }
+
     /// The largest value of the last bucket with a weight.
     pub fn max(&self) -> u64 {
         self.weights().next_back().map_or(0, |(bucket, _)| upper(bucket))
@@ -202,6 +209,7 @@ mod tests {
         }
         let before = summary(&distribution, clock.now());
         assert_eq!((before.count, before.quantile(0.5), before.max()), (1000, 7, 7));
+        assert_eq!((before.mean(), Summary::nothing().mean()), (Some(7.0), None));
         assert!((before.per_second - 1000.0 / 300.0).abs() < 0.01, "{}", before.per_second);
         pass(Duration::from_secs(10 * 60));
         for _ in 0..10 {

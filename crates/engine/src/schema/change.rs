@@ -238,7 +238,7 @@ impl Engine {
             self.mesh.on(index, move |shard| async move { shard.forget_log(id) }).await?;
         }
         if self.options.auto_snapshot {
-            self.snapshot(store, "dropped").await?;
+            self.snapshot_before(store, "dropped").await?;
         }
         let _compacting = self.stop_compactions(store).await;
         self.remove_sstables(store).await

@@ -1,40 +1,118 @@
-//! Snapshots: hard links to a table's files in `snapshots/<name>/`.
+//! Snapshots: hard links to a table's files in `snapshots/<name>/`, with `manifest.json`, and `schema.cql` for a table of users.
+//!
+//! They belong to the operator: they stay when their table is dropped, and are found by their folders, whoever has made them.
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use halcyon_io::Purpose;
+use halcyon_model::units::arguments;
+use halcyon_model::value::timestamp_iso_string;
+use halcyon_schema::describe::snapshot_script;
+use halcyon_schema::{is_local, is_replicated_system};
+use halcyon_sstable::Component;
 use halcyon_sstable::attached::index_of_component;
+use halcyon_stream::TableId;
 
-use crate::Result;
 use crate::engine::Engine;
+use crate::start::directories::table_folders;
 use crate::store::{Store, create_directories};
+use crate::{Error, Result};
+
+/// The names of what a snapshot has beside the files of SSTables.
+const MANIFEST: &str = "manifest.json";
+const SCHEMA: &str = "schema.cql";
+/// Far larger than any real manifest.
+const MANIFEST_MAX: u64 = 64 << 20;
+
+/// A snapshot of one table, over all data directories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub name: String,
+    pub keyspace: String,
+    pub table: String,
+    /// Milliseconds since 1970, as its manifest says it, or else the age of its folder.
+    pub created_ms: i64,
+    pub expires_ms: Option<i64>,
+    /// For a moment only: Cassandra deletes it when it starts.
+    pub ephemeral: bool,
+    /// Of all its files.
+    pub size_on_disk: u64,
+    /// Of those that the table does not have any more: what its removal would free.
+    pub true_size: u64,
+    folders: Vec<PathBuf>,
+}
+
+/// What a snapshot is to be called, and when it was taken.
+pub(crate) struct Tag<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) created_ms: i64,
+    /// Whether a table without SSTables gets one too.
+    pub(crate) of_nothing: bool,
+}
 
 impl Engine {
     /// One that no snapshot has yet: the clock may have been set back.
-    async fn snapshot_name(&self, store: &Store, why: &str) -> Result<String> {
+    async fn snapshot_name(&self, store: &Store, why: &str) -> Result<(String, i64)> {
         let mut millis = self.disk.clock().unix_micros() / 1000;
         loop {
             let name = format!("{why}-{millis}-{}", store.table().schema.name);
-            let mut taken = false;
-            for directory in &store.directories {
-                taken |= self.disk.exists(&directory.join("snapshots").join(&name)).await?;
-            }
-            if !taken {
-                return Ok(name);
+            if !self.has_snapshot(store, &name).await? {
+                return Ok((name, millis));
             }
             millis += 1;
         }
     }
 
+    async fn has_snapshot(&self, store: &Store, name: &str) -> Result<bool> {
+        for directory in &store.directories {
+            if self.disk.exists(&directory.join("snapshots").join(name)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Takes a snapshot of a table before it is dropped or truncated: `<why>-<ms>-<table>`.
-    pub(crate) async fn snapshot(&self, store: &Arc<Store>, why: &str) -> Result<()> {
+    pub(crate) async fn snapshot_before(&self, store: &Arc<Store>, why: &str) -> Result<()> {
+        let (name, created_ms) = self.snapshot_name(store, why).await?;
+        self.snapshot(store, &Tag { name: &name, created_ms, of_nothing: false }).await
+    }
+
+    /// Takes snapshots of tables under one name, after a flush of each unless it is to be skipped (`nodetool snapshot`).
+    pub async fn take_snapshots(&self, tables: &[TableId], name: &str, flush: bool) -> Result<()> {
+        let forbidden = |c: char| c == '/' || c == '\0';
+        if name.is_empty() {
+            return Err(Error::Invalid("You must supply a snapshot name.".to_owned()));
+        }
+        if name.contains(forbidden) || name == "." || name == ".." || name.len() > 255 {
+            return Err(Error::Invalid("Snapshot name cannot contain /".to_owned()));
+        }
+        let stores: Vec<Arc<Store>> =
+            tables.iter().map(|table| self.store_of(*table)).collect::<Result<_>>()?;
+        for store in &stores {
+            if self.has_snapshot(store, name).await? {
+                return Err(Error::Invalid(format!("Snapshot {name} already exists.")));
+            }
+        }
+        let created_ms = self.disk.clock().unix_micros() / 1000;
+        for store in &stores {
+            if flush {
+                self.flush(Some(store.id)).await?;
+            }
+            self.snapshot(store, &Tag { name, created_ms, of_nothing: true }).await?;
+        }
+        Ok(())
+    }
+
+    async fn snapshot(&self, store: &Arc<Store>, tag: &Tag<'_>) -> Result<()> {
         let version = store.version.load_full();
-        if version.is_empty() {
+        if version.is_empty() && !tag.of_nothing {
             return Ok(());
         }
-        let tag = self.snapshot_name(store, why).await?;
-        for directory in &store.directories {
-            let folder = directory.join("snapshots").join(&tag);
+        for (at, directory) in store.directories.iter().enumerate() {
+            let folder = directory.join("snapshots").join(tag.name);
             let mut files = Vec::new();
             for live in version.sstables() {
                 let descriptor = live.descriptor();
@@ -57,18 +135,159 @@ impl Engine {
                         linked => linked?,
                     }
                 }
-                files.push(format!(
-                    "\"{}\"",
-                    descriptor.file_name(halcyon_sstable::Component::Data)
-                ));
+                files.push(format!("\"{}\"", descriptor.file_name(Component::Data)));
             }
-            if !files.is_empty() {
-                let manifest = format!("{{\"files\":[{}]}}", files.join(","));
-                let path = folder.join("manifest.json");
-                self.disk.write_new(&path, manifest.as_bytes(), Purpose::Flush).await?;
-                self.disk.sync_dir(&folder).await?;
+            if files.is_empty() && (at > 0 || !tag.of_nothing) {
+                continue;
+            }
+            create_directories(&self.disk, std::slice::from_ref(&folder)).await?;
+            self.describe_snapshot(store, &folder, tag, &files).await?;
+        }
+        Ok(())
+    }
+
+    async fn describe_snapshot(
+        &self,
+        store: &Store,
+        folder: &Path,
+        tag: &Tag<'_>,
+        files: &[String],
+    ) -> Result<()> {
+        let manifest = format!(
+            "{{\n  \"files\" : [ {} ],\n  \"created_at\" : \"{}\",\n  \"expires_at\" : null,\n  \"ephemeral\" : false\n}}",
+            files.join(", "),
+            timestamp_iso_string(tag.created_ms)
+        );
+        self.disk.write_new(&folder.join(MANIFEST), manifest.as_bytes(), Purpose::Flush).await?;
+        let table = store.table();
+        let keyspace = &table.schema.keyspace;
+        let of_users = !is_local(keyspace) && !is_replicated_system(keyspace);
+        if let Some(keyspace) = self.catalog().keyspace(keyspace).filter(|_| of_users) {
+            let script = snapshot_script(keyspace, &table);
+            self.disk.write_new(&folder.join(SCHEMA), script.as_bytes(), Purpose::Flush).await?;
+        }
+        Ok(self.disk.sync_dir(folder).await?)
+    }
+
+    /// All snapshots, those of dropped tables too.
+    pub async fn snapshots(&self) -> Result<Vec<Snapshot>> {
+        let mut found: Vec<Snapshot> = Vec::new();
+        for table in table_folders(&self.disk, &self.options).await? {
+            let snapshots = table.path.join("snapshots");
+            if !self.disk.exists(&snapshots).await? {
+                continue;
+            }
+            let live: HashSet<String> =
+                self.disk.list(&table.path).await?.into_iter().map(|entry| entry.name).collect();
+            for entry in self.disk.list(&snapshots).await?.into_iter().filter(|e| e.is_dir) {
+                let read = self.read_snapshot(&snapshots.join(&entry.name), &live).await?;
+                let same = |known: &&mut Snapshot| {
+                    (&known.name, &known.keyspace, &known.table)
+                        == (&read.name, &read.keyspace, &read.table)
+                };
+                match found.iter_mut().find(same) {
+                    None => found.push(read),
+                    Some(known) => {
+                        known.size_on_disk += read.size_on_disk;
+                        known.true_size += read.true_size;
+                        known.folders.extend(read.folders);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// `folder` is `<keyspace>/<table>-<id>/snapshots/<name>`.
+    async fn read_snapshot(&self, folder: &Path, live: &HashSet<String>) -> Result<Snapshot> {
+        let names: Vec<String> = folder
+            .ancestors()
+            .take(4)
+            .filter_map(|part| Some(part.file_name()?.to_string_lossy().into_owned()))
+            .collect();
+        let [name, _, table, keyspace] = names.as_slice() else {
+            return Err(Error::Invalid(format!("{} is no snapshot", folder.display())));
+        };
+        let (mut size_on_disk, mut true_size) = (0, 0);
+        let mut manifest = String::new();
+        for entry in self.disk.list(folder).await?.into_iter().filter(|entry| !entry.is_dir) {
+            let path = folder.join(&entry.name);
+            let length = self.disk.stat(&path).await?.len;
+            size_on_disk += length;
+            if !live.contains(&entry.name) {
+                true_size += length;
+            }
+            if entry.name == MANIFEST {
+                let bytes = self.disk.read(&path, MANIFEST_MAX).await?;
+                manifest = String::from_utf8_lossy(&bytes).into_owned();
+            }
+        }
+        let by_age = self.disk.stat(folder).await?.modified_ms;
+        Ok(Snapshot {
+            name: name.clone(),
+            keyspace: keyspace.clone(),
+            table: table.rsplit_once('-').map_or(table.as_str(), |(table, _)| table).to_owned(),
+            created_ms: stated(&manifest, "created_at").and_then(millis).unwrap_or(by_age),
+            expires_ms: stated(&manifest, "expires_at").and_then(millis),
+            ephemeral: stated(&manifest, "ephemeral") == Some("true"),
+            size_on_disk,
+            true_size,
+            folders: vec![folder.to_path_buf()],
+        })
+    }
+
+    /// Deletes the snapshots that are wanted, each with its folders.
+    pub async fn clear_snapshots(&self, wanted: impl Fn(&Snapshot) -> bool) -> Result<()> {
+        for snapshot in self.snapshots().await?.into_iter().filter(|snapshot| wanted(snapshot)) {
+            for folder in &snapshot.folders {
+                self.remove_folder(folder).await?;
             }
         }
         Ok(())
+    }
+
+    /// With what is in it: folders of indexes, too.
+    async fn remove_folder(&self, folder: &Path) -> Result<()> {
+        for entry in self.disk.list(folder).await? {
+            let path = folder.join(&entry.name);
+            match entry.is_dir {
+                true => Box::pin(self.remove_folder(&path)).await?,
+                false => self.disk.remove(&path).await?,
+            }
+        }
+        self.disk.remove(folder).await?;
+        Ok(())
+    }
+}
+
+/// The value of a field of a manifest.
+fn stated<'a>(manifest: &'a str, field: &str) -> Option<&'a str> {
+    let (_, rest) = manifest.split_once(&format!("\"{field}\""))?;
+    let value = rest.trim_start().strip_prefix(':')?.split([',', '}', '\n']).next()?;
+    Some(value.trim().trim_matches('"'))
+}
+
+/// Of an instant with or without a fraction of a second; `None` for null.
+fn millis(instant: &str) -> Option<i64> {
+    let (whole, fraction) = instant.trim_end_matches('Z').split_once('.').unwrap_or((instant, "0"));
+    let seconds = arguments::instant(whole).ok()?;
+    let digits: String = fraction.chars().chain("000".chars()).take(3).collect();
+    Some(i64::from(seconds) * 1000 + digits.parse::<i64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that manifests of Cassandra and of ours are read, and that a damaged one is harmless.
+    #[test]
+    fn manifests_are_read() {
+        let theirs = "{\n  \"files\" : [ \"oa-2-big-Data.db\" ],\n  \"created_at\" : \"2026-11-22T17:35:55.858Z\",\n  \
+                      \"expires_at\" : null,\n  \"ephemeral\" : false\n}";
+        assert_eq!(stated(theirs, "created_at").and_then(millis), Some(1_795_368_955_858));
+        assert_eq!(stated(theirs, "expires_at").and_then(millis), None);
+        assert_eq!(stated(theirs, "ephemeral"), Some("false"));
+        assert_eq!(millis("2026-11-22T17:35:55Z"), Some(1_795_368_955_000));
+        assert_eq!(stated("{\"files\"", "created_at"), None);
     }
 }

@@ -40,7 +40,7 @@ impl Engine {
         // transaction.
         self.flush(Some(table)).await?;
         if self.options.auto_snapshot {
-            self.snapshot(&store, "truncated").await?;
+            self.snapshot_before(&store, "truncated").await?;
         }
         self.clear(table).await?;
         match self.truncation(table) {

@@ -173,12 +173,19 @@ impl Engine {
         self.flush_replayed(last.into_iter().map(|m| (keyspaces.id, m)).collect()).await
     }
 
-    /// `nodetool drain`: refuses writes from now on, flushes everything, deletes the commit log, stops compaction.
-    pub async fn drain(&self) -> Result<()> {
+    /// `nodetool drain`: stops compaction, refuses writes from now on, flushes everything. Reads are served.
+    pub async fn settle(&self) -> Result<()> {
         self.compactions.stop().await;
-        self.forget_built().await?;
+        if self.failure().is_none() {
+            self.forget_built().await?;
+        }
         self.health.drain();
-        self.flush(None).await?;
+        self.flush(None).await
+    }
+
+    /// Settles, and deletes the commit log: the end of the node.
+    pub async fn drain(&self) -> Result<()> {
+        self.settle().await?;
         for index in 0..self.shard_count() {
             let closed = self.mesh.on(index, |shard| async move { shard.log.close().await });
             closed.await??;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use halcyon_model::options::{MapOption, TableOptions};
 
 use super::facts::{Cache, Facts, Quantiles, Server, Table};
-use super::session::{Credentials, Row, Rows, Session};
 use crate::failure::Result;
+use crate::session::{Credentials, Row, Rows, Session};
 
 pub(super) async fn examine(
     host: &str,

@@ -16,7 +16,6 @@ mod live;
 mod machine;
 mod report;
 mod rules;
-mod session;
 mod tables;
 
 use std::io::Write;
@@ -27,9 +26,9 @@ use halcyon_io::Disk;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
+use crate::session::Credentials;
 use facts::Facts;
 use finding::Severity;
-use session::Credentials;
 
 /// Find what makes a node slow (device, chunks, filters, caches, tombstones), its cost and its cure
 #[derive(Debug, Args)]

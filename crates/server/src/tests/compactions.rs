@@ -97,3 +97,55 @@ fn settings_change_while_the_node_runs() {
         assert_eq!(refused(&mut peer, &statement), expected, "{statement}");
     }
 }
+
+/// Proves what commands do and refuse: a flush, a snapshot that is listed and cleared, automatic compaction off, a drain.
+#[test]
+fn commands_of_nodetool() {
+    let node = TestNode::start("commands", "");
+    let mut peer = node.started();
+    peer.query(KEYSPACE);
+    peer.query("CREATE TABLE ks.t (k int PRIMARY KEY, v text)");
+    peer.query("INSERT INTO ks.t (k, v) VALUES (1, 'v')");
+    let command = |verb: &str, keyspace: &str, table: &str, argument: &str| {
+        format!(
+            "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) \
+             VALUES ('{verb}', '{keyspace}', '{table}', '{argument}')"
+        )
+    };
+    assert_eq!(peer.query(&command("flush", "ks", "t", "")), Answer::Void);
+    let statistics = "SELECT sstables, memtable_bytes, auto_compaction FROM halcyon_views.table_statistics \
+                      WHERE keyspace_name = 'ks' AND table_name = 't'";
+    let int = |n: i32| Some(n.to_be_bytes().to_vec());
+    let empty = Some(0i64.to_be_bytes().to_vec());
+    assert_eq!(peer.rows(statistics).rows, [[int(1), empty.clone(), Some(vec![1])]]);
+    assert_eq!(peer.query(&command("disableautocompaction", "ks", "", "")), Answer::Void);
+    assert_eq!(peer.rows(statistics).rows, [[int(1), empty, Some(vec![0])]]);
+    assert_eq!(peer.query(&command("snapshot", "ks", "", "one")), Answer::Void);
+    let again = refused(&mut peer, &command("snapshot", "", "", "one"));
+    assert_eq!(again, "Snapshot one already exists.");
+    let listed = "SELECT name, keyspace_name, table_name FROM system_views.snapshots";
+    let found = peer.rows(listed);
+    assert_eq!(found.rows[0].iter().map(text).collect::<Vec<_>>(), ["one", "ks", "t"]);
+    assert_eq!(peer.query(&command("clearsnapshot", "", "", "other")), Answer::Void);
+    assert_eq!(peer.rows(listed).rows.len(), 1);
+    assert_eq!(peer.query(&command("clearsnapshot", "ks", "", "")), Answer::Void);
+    assert_eq!(peer.rows(listed).rows.len(), 0);
+    for (statement, expected) in [
+        (command("flush", "ks", "x", ""), "Unknown keyspace/cf pair (ks.x)"),
+        (command("flush", "x", "", ""), "Keyspace x does not exist"),
+        (command("snapshot", "ks", "", "a/b"), "Snapshot name cannot contain /"),
+        (command("settraceprobability", "", "", "2"), "Trace probability must be between 0 and 1"),
+    ] {
+        assert_eq!(refused(&mut peer, &statement), expected);
+    }
+    assert!(
+        refused(&mut peer, &command("nonsense", "", "", "")).contains("there are: clearsnapshot,")
+    );
+    assert_eq!(peer.query(&command("drain", "", "", "")), Answer::Void);
+    let late = peer.query("INSERT INTO ks.t (k) VALUES (2)");
+    assert!(
+        matches!(&late, Answer::Error { message, .. } if message == "the server is draining"),
+        "{late:?}"
+    );
+    assert_eq!(peer.rows("SELECT * FROM ks.t").rows.len(), 1);
+}

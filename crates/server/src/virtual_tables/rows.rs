@@ -228,6 +228,11 @@ impl<'t> Rows<'t> {
         Inserted { rows: self, columns }
     }
 
+    /// The rows cannot be computed: the read fails.
+    pub(super) fn fail(&mut self, why: String) {
+        self.mistake.get_or_insert(why);
+    }
+
     pub(super) fn finish(self) -> Result<Vec<Mutation>> {
         match self.mistake {
             None => Ok(self.partitions.into_values().collect()),

@@ -144,6 +144,12 @@ impl SSTableReader {
         self.opened.filter.memory() + root + self.opened.summary.as_ref().map_or(0, Summary::memory)
     }
 
+    /// Bytes of memory of the Bloom filter, and of the index summary.
+    pub fn memory_by_part(&self) -> (usize, usize) {
+        let summary = self.opened.summary.as_ref().map_or(0, Summary::memory);
+        (self.opened.filter.memory(), summary)
+    }
+
     pub(super) fn summary(&self) -> Option<&Summary> {
         self.opened.summary.as_ref()
     }

@@ -1,5 +1,5 @@
 use crate::virtual_tables::rows::{Rows, micros};
-use crate::virtual_tables::{Node, VirtualTable};
+use crate::virtual_tables::table::{Node, VirtualTable};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed(CQL, fill);
 

@@ -5,8 +5,8 @@ use halcyon_query::{Error, Result};
 use halcyon_schema::catalog::TableKind;
 
 use crate::virtual_tables::rows::{Rows, Timestamp};
+use crate::virtual_tables::table::{Node, VirtualTable};
 use crate::virtual_tables::write::Write;
-use crate::virtual_tables::{Node, VirtualTable};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::writable(CQL, fill, apply);
 

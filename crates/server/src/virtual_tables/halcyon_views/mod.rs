@@ -1,11 +1,14 @@
 //! `halcyon_views`: what Cassandra has no table for: shards, how long requests wait, how and how fast files are read and written.
 
+pub(super) mod commands;
 pub(super) mod compaction_backlog;
 pub(super) mod compaction_pace;
 pub(super) mod io_latency;
 pub(super) mod io_modes;
 pub(super) mod io_operations;
 pub(super) mod major_compactions;
+pub(super) mod node;
 pub(super) mod request_wait;
 pub(super) mod set_apart;
 pub(super) mod shards;
+pub(super) mod table_statistics;

@@ -2,8 +2,8 @@
 
 use halcyon_engine::{Measure, TableStats};
 
-use crate::virtual_tables::Node;
 use crate::virtual_tables::rows::Rows;
+use crate::virtual_tables::table::Node;
 
 fn thousandths(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0

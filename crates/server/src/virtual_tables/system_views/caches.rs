@@ -2,7 +2,7 @@
 
 use crate::cache_rates::{NAMES, of_node};
 use crate::virtual_tables::rows::Rows;
-use crate::virtual_tables::{Filled, Node, VirtualTable};
+use crate::virtual_tables::table::{Filled, Node, VirtualTable};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::gathered(CQL, fill);
 

@@ -1,9 +1,9 @@
 //! Tables of what Halcyon does not do (gossip, internode messages, repair, streaming, indexes, permissions), with the columns that
 //! Cassandra 5.0.9 has: clients find the table, and no rows.
 
-use crate::virtual_tables::VirtualTable;
+use crate::virtual_tables::table::VirtualTable;
 
-pub(in crate::virtual_tables) const TABLES: [VirtualTable; 23] = [
+pub(in crate::virtual_tables) const TABLES: [VirtualTable; 22] = [
     VirtualTable::empty(
         "CREATE TABLE system_views.cidr_filtering_metrics_counts (
     name text PRIMARY KEY,
@@ -400,20 +400,6 @@ pub(in crate::virtual_tables) const TABLES: [VirtualTable; 23] = [
     PRIMARY KEY (keyspace_name, index_name, sstable_name)
 ) WITH ID = 286e51de-ce12-3747-9955-b9760774f82c
     AND comment = 'SSTable index metadata';",
-    ),
-    VirtualTable::empty(
-        "CREATE TABLE system_views.snapshots (
-    name text,
-    keyspace_name text,
-    table_name text,
-    created_at timestamp,
-    ephemeral boolean,
-    expires_at timestamp,
-    size_on_disk bigint,
-    true_size bigint,
-    PRIMARY KEY (name, keyspace_name, table_name)
-) WITH ID = a9db71c6-05c7-3045-a6a0-f7d2bd112978
-    AND comment = 'available snapshots';",
     ),
     VirtualTable::empty(
         "CREATE TABLE system_views.streaming (

@@ -18,6 +18,7 @@ pub(super) mod max_sstable_duration;
 pub(super) mod max_sstable_size;
 pub(super) mod rows_per_read;
 pub(super) mod settings;
+pub(super) mod snapshots;
 pub(super) mod sstable_tasks;
 pub(super) mod system_properties;
 pub(super) mod thread_pools;

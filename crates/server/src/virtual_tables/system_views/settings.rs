@@ -3,8 +3,8 @@
 use halcyon_query::{Error, Result};
 
 use crate::virtual_tables::rows::Rows;
+use crate::virtual_tables::table::{Node, VirtualTable};
 use crate::virtual_tables::write::{Assigned, Write};
-use crate::virtual_tables::{Node, VirtualTable};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::writable(CQL, fill, apply);
 

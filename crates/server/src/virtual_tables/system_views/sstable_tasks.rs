@@ -1,7 +1,7 @@
 //! The compactions and index builds that run: `nodetool compactionstats`.
 
 use crate::virtual_tables::rows::{Rows, TimeUuid};
-use crate::virtual_tables::{Node, VirtualTable};
+use crate::virtual_tables::table::{Node, VirtualTable};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed(CQL, fill);
 

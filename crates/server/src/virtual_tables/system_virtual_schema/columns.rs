@@ -3,7 +3,7 @@ use halcyon_schema::catalog::Table;
 
 use super::virtual_keyspaces;
 use crate::virtual_tables::rows::{Inserted, Rows};
-use crate::virtual_tables::{Node, VirtualTable};
+use crate::virtual_tables::table::{Node, VirtualTable};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed(CQL, fill);
 

@@ -3,8 +3,9 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use halcyon_io::Socket;
+use halcyon_model::request::Value;
 use halcyon_protocol::client::{Answer, Client, Page};
-use halcyon_protocol::{Compression, Consistency, QueryParameters, Version};
+use halcyon_protocol::{Compression, Consistency, QueryParameters, Values, Version};
 
 use crate::failure::{Failure, Result};
 
@@ -13,22 +14,22 @@ const BUFFER: usize = 64 << 10;
 /// Rows per page; all pages are fetched.
 const PAGE: i32 = 1000;
 
-pub(super) struct Session {
+pub(crate) struct Session {
     socket: Socket,
     client: Client,
     buffer: Vec<u8>,
-    pub(super) address: String,
+    pub(crate) address: String,
 }
 
 /// Credentials, for servers that require authentication.
-pub(super) struct Credentials {
-    pub(super) username: Option<String>,
-    pub(super) password: Option<String>,
+pub(crate) struct Credentials {
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<String>,
 }
 
 impl Session {
     /// `host` can include a port.
-    pub(super) async fn open(host: &str, credentials: &Credentials) -> Result<Session> {
+    pub(crate) async fn open(host: &str, credentials: &Credentials) -> Result<Session> {
         let cannot = |why: String| {
             Failure::Unreadable(format!("{host}: {why}; is a server listening for CQL there?"))
         };
@@ -101,12 +102,24 @@ impl Session {
     }
 
     /// All rows; `None` if the server refuses the statement: older ones lack tables.
-    pub(super) async fn rows(&mut self, statement: &str) -> Result<Option<Rows>> {
+    pub(crate) async fn rows(&mut self, statement: &str) -> Result<Option<Rows>> {
+        Ok(self.ask(statement, &[]).await?.ok())
+    }
+
+    /// All rows of a statement with values of text, or why the server refuses it.
+    pub(crate) async fn ask(
+        &mut self,
+        statement: &str,
+        values: &[&str],
+    ) -> Result<std::result::Result<Rows, String>> {
         let mut rows = Rows::default();
         let mut state: Option<Vec<u8>> = None;
         loop {
             let mut parameters = QueryParameters::new(Consistency::One);
             parameters.page_size = Some(PAGE);
+            parameters.values = Values::Positional(
+                values.iter().map(|text| Value::Bytes(text.as_bytes())).collect(),
+            );
             parameters.paging_state = state.as_deref();
             self.client.query(0, statement, &parameters);
             match self.answer().await? {
@@ -115,11 +128,12 @@ impl Session {
                     rows.rows.extend(page);
                     state = paging_state;
                 }
-                Answer::Error { .. } => return Ok(None),
+                Answer::Void => {}
+                Answer::Error { message, .. } => return Ok(Err(message)),
                 other => return Err(self.unexpected(&other)),
             }
             if state.is_none() {
-                return Ok(Some(rows));
+                return Ok(Ok(rows));
             }
         }
     }
@@ -141,35 +155,35 @@ fn resolve(host: &str) -> std::io::Result<Vec<SocketAddr>> {
 
 /// Rows with column names.
 #[derive(Debug, Default)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     columns: Vec<String>,
     rows: Vec<Vec<Option<Vec<u8>>>>,
 }
 
 /// One row.
-pub(super) struct Row<'a> {
+pub(crate) struct Row<'a> {
     columns: &'a [String],
     values: &'a [Option<Vec<u8>>],
 }
 
 impl Rows {
-    pub(super) fn iter(&self) -> impl Iterator<Item = Row<'_>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|values| Row { columns: &self.columns, values })
     }
 }
 
 impl Row<'_> {
-    pub(super) fn bytes(&self, column: &str) -> Option<&[u8]> {
+    pub(crate) fn bytes(&self, column: &str) -> Option<&[u8]> {
         let at = self.columns.iter().position(|name| name == column)?;
         self.values.get(at)?.as_deref()
     }
 
-    pub(super) fn text(&self, column: &str) -> String {
+    pub(crate) fn text(&self, column: &str) -> String {
         self.bytes(column).map(String::from_utf8_lossy).unwrap_or_default().into_owned()
     }
 
     /// A bigint or int; 0 if it is negative or missing.
-    pub(super) fn count(&self, column: &str) -> u64 {
+    pub(crate) fn count(&self, column: &str) -> u64 {
         let number = match self.bytes(column) {
             Some(&[a, b, c, d]) => i64::from(i32::from_be_bytes([a, b, c, d])),
             Some(bytes) => bytes.first_chunk::<8>().map_or(0, |bytes| i64::from_be_bytes(*bytes)),
@@ -178,8 +192,26 @@ impl Row<'_> {
         u64::try_from(number).unwrap_or(0)
     }
 
+    pub(crate) fn is_true(&self, column: &str) -> bool {
+        self.bytes(column) == Some(&[1])
+    }
+
+    /// The elements of a set or list of text.
+    pub(crate) fn texts(&self, column: &str) -> Vec<String> {
+        let mut rest = self.bytes(column).and_then(|bytes| bytes.get(4..)).unwrap_or_default();
+        let mut texts = Vec::new();
+        while let Some((length, after)) = rest.split_first_chunk::<4>()
+            && let Ok(length) = usize::try_from(i32::from_be_bytes(*length))
+            && let Some((text, after)) = after.split_at_checked(length)
+        {
+            texts.push(String::from_utf8_lossy(text).into_owned());
+            rest = after;
+        }
+        texts
+    }
+
     /// A double; 0 if it is missing or not a number.
-    pub(super) fn double(&self, column: &str) -> f64 {
+    pub(crate) fn double(&self, column: &str) -> f64 {
         let bytes = self.bytes(column).and_then(|bytes| bytes.first_chunk::<8>());
         bytes.map(|bytes| f64::from_be_bytes(*bytes)).filter(|n| n.is_finite()).unwrap_or(0.0)
     }

@@ -1,0 +1,228 @@
+//! The command line, read as Cassandra's nodetool reads it:
+//!
+//! ```text
+//! nodetool [GLOBAL OPTIONS] COMMAND [OPTIONS or ARGUMENTS …] [-- ARGUMENTS …]
+//! ```
+//! Values stand behind an option or `=`, or directly behind an option of one letter. What is no option of the command is an argument,
+//! whatever it begins with.
+
+use std::collections::BTreeMap;
+
+use super::failure::{Failure, Result};
+
+/// An option: its names, the title of its value if it has one.
+pub(super) struct Choice {
+    pub(super) names: &'static [&'static str],
+    pub(super) value: Option<&'static str>,
+    pub(super) about: &'static str,
+}
+
+impl Choice {
+    pub(super) const fn value(
+        names: &'static [&'static str],
+        title: &'static str,
+        about: &'static str,
+    ) -> Choice {
+        Choice { names, value: Some(title), about }
+    }
+
+    pub(super) const fn flag(names: &'static [&'static str], about: &'static str) -> Choice {
+        Choice { names, value: None, about }
+    }
+}
+
+pub(super) struct Arguments {
+    pub(super) usage: &'static str,
+    pub(super) about: &'static str,
+    pub(super) most: usize,
+}
+
+/// What the command line of a command can be.
+pub(super) struct Syntax {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) options: &'static [Choice],
+    pub(super) arguments: Option<Arguments>,
+}
+
+/// Options that stand before the command.
+pub(super) const GLOBAL: &[Choice] = &[
+    Choice::value(&["-h", "--host"], "host", "Node hostname or ip address"),
+    Choice::value(&["-p", "--port"], "port", "Port of the node for CQL clients (9042)"),
+    Choice::flag(
+        &["-pp", "--print-port"],
+        "Operate in 4.0 mode with hosts disambiguated by port number",
+    ),
+    Choice::value(&["-pw", "--password"], "password", "Password of the user"),
+    Choice::value(
+        &["-pwf", "--password-file"],
+        "passwordFilePath",
+        "Path to the file of passwords",
+    ),
+    Choice::value(&["-u", "--username"], "username", "User of the database"),
+];
+
+/// What was asked for.
+pub(super) struct Call {
+    pub(super) connection: Connection,
+    options: Given,
+    pub(super) arguments: Vec<String>,
+}
+
+pub(super) struct Connection {
+    pub(super) host: String,
+    pub(super) port: String,
+    pub(super) username: Option<String>,
+    pub(super) password: Option<String>,
+}
+
+/// Values by the first name of their option.
+pub(super) type Given = BTreeMap<&'static str, String>;
+
+impl Call {
+    pub(super) fn new(connection: Connection, arguments: Vec<String>) -> Call {
+        Call { connection, options: Given::new(), arguments }
+    }
+
+    /// By the option's first name.
+    pub(super) fn option(&self, name: &str) -> Option<&str> {
+        self.options.get(name).map(String::as_str)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.options.contains_key(name)
+    }
+
+    /// The first of these options that was given is refused: it is one of Cassandra's that Halcyon does not have.
+    pub(super) fn refuse(&self, names: &[&str]) -> Result<()> {
+        match names.iter().find(|name| self.has(name)) {
+            Some(name) => Failure::failed(format!("{name} is not supported by Halcyon yet")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The options before the command, and what is behind them.
+pub(super) fn global(words: &[String]) -> Result<(Given, &[String])> {
+    let mut given = Given::new();
+    let mut rest = words.iter().map(String::as_str);
+    loop {
+        let before = rest.clone();
+        let Some((choice, value)) = rest.next().and_then(|word| find(GLOBAL, word)) else {
+            return Ok((given, words.get(words.len() - before.len()..).unwrap_or_default()));
+        };
+        take(&mut given, choice, value, &mut rest)?;
+    }
+}
+
+/// What is behind the name of a command.
+pub(super) fn of_command(
+    syntax: &Syntax,
+    words: &[String],
+    connection: Connection,
+) -> Result<Call> {
+    let mut call = Call::new(connection, Vec::new());
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if word == "--" {
+            call.arguments.extend(words.by_ref().map(str::to_owned));
+        } else if let Some((choice, value)) = find(syntax.options, word) {
+            take(&mut call.options, choice, value, &mut words)?;
+        } else {
+            call.arguments.push(word.to_owned());
+        }
+    }
+    let most = syntax.arguments.as_ref().map_or(0, |arguments| arguments.most);
+    match call.arguments.get(most..) {
+        Some(rest) if !rest.is_empty() => unexpected(rest),
+        _ => Ok(call),
+    }
+}
+
+pub(super) fn unexpected<T>(words: &[String]) -> Result<T> {
+    Failure::usage(format!("Found unexpected parameters: [{}]", words.join(", ")))
+}
+
+/// The option that a word is, and the value that is part of the word.
+fn find<'w>(
+    choices: &'static [Choice],
+    word: &'w str,
+) -> Option<(&'static Choice, Option<&'w str>)> {
+    if let Some(choice) = choices.iter().find(|choice| choice.names.contains(&word)) {
+        return Some((choice, None));
+    }
+    let with_value = |choice: &&Choice| choice.value.is_some();
+    if let Some((name, value)) = word.split_once('=').filter(|(name, _)| name.starts_with("--")) {
+        let mut found = choices.iter().filter(with_value);
+        return found
+            .find(|choice| choice.names.contains(&name))
+            .map(|choice| (choice, Some(value)));
+    }
+    let (name, value) = word.split_at_checked(2)?;
+    let mut found = choices.iter().filter(with_value);
+    found.find(|choice| choice.names.contains(&name)).map(|choice| (choice, Some(value)))
+}
+
+fn take<'w>(
+    given: &mut Given,
+    choice: &'static Choice,
+    value: Option<&'w str>,
+    words: &mut impl Iterator<Item = &'w str>,
+) -> Result<()> {
+    let Some(first) = choice.names.first() else { return Ok(()) };
+    let value = match (choice.value, value) {
+        (None, _) => String::new(),
+        (Some(_), Some(value)) => value.to_owned(),
+        (Some(title), None) => match words.next() {
+            Some(value) => value.to_owned(),
+            None => {
+                return Failure::usage(format!(
+                    "Required values for option '{title}' not provided"
+                ));
+            }
+        },
+    };
+    given.insert(first, value);
+    Ok(())
+}
+
+pub(super) fn connection(mut given: Given) -> Result<Connection> {
+    let username = given.remove("-u").filter(|name| !name.is_empty());
+    let mut password = given.remove("-pw").filter(|password| !password.is_empty());
+    if let (Some(path), Some(username)) = (given.remove("-pwf"), &username) {
+        let disk = halcyon_io::Disk::real(halcyon_io::DiskOptions::default());
+        let read = halcyon_io::block_on(disk.read(path.as_ref(), PASSWORDS_MAX));
+        let bytes = read.map_err(|e| Failure::Failed(e.to_string()))?;
+        password = password_of(&String::from_utf8_lossy(&bytes), username);
+    }
+    let port = given.remove("-p").unwrap_or_else(|| "9042".to_owned());
+    if port.parse::<u16>().is_err() {
+        return Failure::usage(format!("For input string: \"{port}\""));
+    }
+    let host = given.remove("-h").unwrap_or_else(|| "127.0.0.1".to_owned());
+    Ok(Connection { host, port, username, password })
+}
+
+/// Far larger than any real file of passwords.
+const PASSWORDS_MAX: u64 = 1 << 20;
+
+/// Lines of a user and a password, as in JMX's file.
+fn password_of(text: &str, username: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let is_it = words.next() == Some(username);
+        words.next().filter(|_| is_it).map(str::to_owned)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the password of the user is found.
+    #[test]
+    fn password_files() {
+        assert_eq!(password_of("a x\nb  y z\n", "b").as_deref(), Some("y"));
+        assert_eq!(password_of("a x\nb\n", "b"), None);
+    }
+}

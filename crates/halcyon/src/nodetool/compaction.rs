@@ -1,0 +1,264 @@
+//! `compact`, `compactionstats`, `…autocompaction`, `get…` and `set…` of the throughput and the number of compactors.
+
+use std::time::Duration;
+
+use halcyon_io::clock;
+use halcyon_model::uuid;
+
+use super::arguments::Call;
+use super::failure::{Failure, Result};
+use super::node::Node;
+use super::text::{file_size, row, table};
+
+/// How often a major compaction is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Flushes, then compacts one table after the other, as Cassandra does.
+pub(super) async fn compact(call: &Call, node: &mut Node) -> Result<()> {
+    call.refuse(&["--user-defined", "-st", "-et", "--partition", "-s"])?;
+    let keyspaces = node.meant(&call.arguments).await?;
+    let tables = node.tables().await?;
+    let named = call.arguments.get(1..).unwrap_or_default();
+    for keyspace in keyspaces {
+        for table in named {
+            if !tables.contains(&(keyspace.clone(), table.clone())) {
+                return Failure::failed(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
+            }
+        }
+        let meant = |(of, table): &&(String, String)| {
+            *of == keyspace && (named.is_empty() || named.contains(table))
+        };
+        for (_, table) in tables.iter().filter(meant) {
+            node.command("flush", (&keyspace, table), "").await?;
+            compact_table(node, &keyspace, table).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn compact_table(node: &mut Node, keyspace: &str, table: &str) -> Result<()> {
+    let begin =
+        "INSERT INTO halcyon_views.major_compactions (keyspace_name, table_name) VALUES (?, ?)";
+    let look = "SELECT state, failure FROM halcyon_views.major_compactions WHERE keyspace_name = ? AND table_name = ?";
+    loop {
+        match node.rows_of(begin, keyspace, table).await {
+            // Another one came first; what has been written since is to be compacted too.
+            Err(Failure::Failed(why)) if why.contains("is being compacted as a whole already") => {
+                clock::sleep(LOOK).await;
+            }
+            begun => break begun.map(drop)?,
+        }
+    }
+    loop {
+        let rows = node.rows_of(look, keyspace, table).await?;
+        let Some(of) = rows.iter().next() else { return Ok(()) };
+        match of.text("state").as_str() {
+            "running" => clock::sleep(LOOK).await,
+            "done" => return Ok(()),
+            "stopped" => {
+                return Failure::failed(format!("compaction of {keyspace}.{table} was stopped"));
+            }
+            _ => return Failure::failed(of.text("failure")),
+        }
+    }
+}
+
+pub(super) async fn set_automatic(call: &Call, node: &mut Node, enabled: bool) -> Result<()> {
+    let verb = if enabled { "enableautocompaction" } else { "disableautocompaction" };
+    match node.on_tables(verb, &call.arguments).await {
+        Err(Failure::Failed(why)) if why.starts_with("Unknown keyspace/cf pair") => {
+            Failure::usage(why)
+        }
+        done => done,
+    }
+}
+
+pub(super) async fn automatic(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let keyspaces = node.meant(&call.arguments).await?;
+    let named = call.arguments.get(1..).unwrap_or_default();
+    let statement =
+        "SELECT keyspace_name, table_name, auto_compaction FROM halcyon_views.table_statistics";
+    let rows = node.rows(statement).await?;
+    let mut lines = vec![row(["Keyspace", "Table", "Status"])];
+    let (mut some_run, mut some_rest) = (false, false);
+    for of in rows.iter() {
+        let (keyspace, table) = (of.text("keyspace_name"), of.text("table_name"));
+        if !keyspaces.contains(&keyspace) || !(named.is_empty() || named.contains(&table)) {
+            continue;
+        }
+        let runs = of.is_true("auto_compaction");
+        some_run |= runs;
+        some_rest |= !runs;
+        lines.push(vec![keyspace, table, if runs { "running" } else { "not running" }.to_owned()]);
+    }
+    out.push_str(&match call.has("-a") {
+        true => table(&lines, " "),
+        false if !some_rest => "running\n".to_owned(),
+        false if !some_run => "not running\n".to_owned(),
+        false => "partially running\n".to_owned(),
+    });
+    Ok(())
+}
+
+/// What `halcyon_views.compaction_pace` says of one name.
+async fn pace(node: &mut Node, name: &str) -> Result<u64> {
+    let rows = node.rows("SELECT name, value FROM halcyon_views.compaction_pace").await?;
+    Ok(rows.iter().find(|row| row.text("name") == name).map_or(0, |row| row.count("value")))
+}
+
+/// As Java prints a double.
+fn mebibytes(bytes: u64) -> String {
+    format!("{:?}", bytes as f64 / f64::from(1 << 20))
+}
+
+pub(super) async fn throughput(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let bytes = pace(node, "compaction_throughput").await?;
+    if call.has("-d") {
+        out.push_str(&format!("Current compaction throughput: {} MiB/s\n", mebibytes(bytes)));
+        return Ok(());
+    }
+    if bytes % (1 << 20) != 0 {
+        return Failure::failed(
+            "Use the -d flag to quiet this error and get the exact throughput in MiB/s",
+        );
+    }
+    out.push_str(&format!("Current compaction throughput: {} MB/s\n", bytes >> 20));
+    Ok(())
+}
+
+pub(super) async fn set_throughput(call: &Call, node: &mut Node) -> Result<()> {
+    let Some(text) = call.arguments.first() else {
+        return Failure::usage("Required parameters are missing: compaction_throughput");
+    };
+    match text.parse::<i32>() {
+        Ok(mebibytes @ 0..) => {
+            node.set("compaction_throughput", &format!("{mebibytes}MiB/s")).await
+        }
+        Ok(_) => Failure::usage("Invalid data rate: value must be non-negative"),
+        Err(_) => Failure::usage(format!(
+            "compaction_throughput: can not convert \"{text}\" to a Integer"
+        )),
+    }
+}
+
+pub(super) async fn compactors(node: &mut Node, out: &mut String) -> Result<()> {
+    let count = pace(node, "concurrent_compactors").await?;
+    out.push_str(&format!("Current concurrent compactors in the system is: \n{count}\n"));
+    Ok(())
+}
+
+pub(super) async fn set_compactors(call: &Call, node: &mut Node) -> Result<()> {
+    let Some(text) = call.arguments.first() else {
+        return Failure::usage("Required parameters are missing: concurrent_compactors");
+    };
+    match text.parse::<i32>() {
+        Ok(1..) => node.set("concurrent_compactors", text).await,
+        Ok(_) => Failure::usage("concurrent_compactors should be great than 0."),
+        Err(_) => Failure::usage(format!(
+            "concurrent_compactors: can not convert \"{text}\" to a Integer"
+        )),
+    }
+}
+
+/// Without the sums over the node's life, which Halcyon does not keep.
+pub(super) async fn stats(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let backlog =
+        "SELECT keyspace_name, table_name, pending_tasks FROM halcyon_views.compaction_backlog";
+    let backlog = node.rows(backlog).await?;
+    let mut pending = 0;
+    let mut lines = Vec::new();
+    for of in backlog.iter().filter(|of| of.count("pending_tasks") > 0) {
+        let tasks = of.count("pending_tasks");
+        pending += tasks;
+        lines.push(vec![of.text("keyspace_name"), of.text("table_name"), tasks.to_string()]);
+    }
+    let compactors = pace(node, "concurrent_compactors").await?;
+    lines.insert(0, row(["concurrent compactors", &compactors.to_string()]));
+    lines.insert(1, row(["pending tasks", &pending.to_string()]));
+    let throughput = pace(node, "compaction_throughput").await?;
+    let told =
+        if throughput == 0 { "throttling disabled (0)".to_owned() } else { mebibytes(throughput) };
+    lines.push(row(["compaction throughput (MiB/s)", &told]));
+    let left = push_tasks(call, node, &mut lines).await?;
+    if let Some(left) = left {
+        let seconds = left.checked_div(throughput);
+        let time = seconds.map(|s| format!("{}h{:02}m{:02}s", s / 3600, s % 3600 / 60, s % 60));
+        lines.push(row([
+            "active compaction remaining time",
+            &time.unwrap_or_else(|| "n/a".to_owned()),
+        ]));
+    }
+    out.push_str(&table(&lines, " "));
+    Ok(())
+}
+
+/// The bytes that are left to do; `None` if nothing runs.
+async fn push_tasks(
+    call: &Call,
+    node: &mut Node,
+    lines: &mut Vec<Vec<String>>,
+) -> Result<Option<u64>> {
+    let tasks = node.rows("SELECT * FROM system_views.sstable_tasks").await?;
+    if tasks.iter().next().is_none() {
+        return Ok(None);
+    }
+    let as_table = call.has("-V");
+    let size = |bytes: u64| if call.has("-H") { file_size(bytes) } else { bytes.to_string() };
+    lines.push(match as_table {
+        true => row([
+            "keyspace",
+            "table",
+            "task id",
+            "completion ratio",
+            "kind",
+            "progress",
+            "sstables",
+            "total",
+            "total compressed",
+            "unit",
+            "target directory",
+        ]),
+        false => row([
+            "id",
+            "compaction type",
+            "keyspace",
+            "table",
+            "completed",
+            "total",
+            "unit",
+            "progress",
+        ]),
+    });
+    let mut left = 0;
+    for of in tasks.iter() {
+        let (done, total) = (of.count("progress"), of.count("total"));
+        left += total.saturating_sub(done);
+        let ratio = match total {
+            0 => "n/a".to_owned(),
+            total => format!("{:.2}%", done as f64 / total as f64 * 100.0),
+        };
+        let id =
+            of.bytes("task_id").and_then(|id| id.try_into().ok()).map_or(String::new(), uuid::text);
+        let (keyspace, table, kind) =
+            (of.text("keyspace_name"), of.text("table_name"), of.text("kind"));
+        lines.push(match as_table {
+            true => vec![
+                keyspace,
+                table,
+                id,
+                ratio,
+                kind,
+                size(done),
+                of.count("sstables").to_string(),
+                size(total),
+                size(of.count("total_compressed")),
+                of.text("unit"),
+                of.text("target_directory"),
+            ],
+            false => {
+                vec![id, kind, keyspace, table, size(done), size(total), of.text("unit"), ratio]
+            }
+        });
+    }
+    Ok(Some(left))
+}

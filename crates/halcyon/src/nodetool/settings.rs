@@ -1,0 +1,47 @@
+//! `drain`, `getlogginglevels`, `gettraceprobability`, `settraceprobability`.
+
+use super::arguments::Call;
+use super::failure::{Failure, Result};
+use super::node::Node;
+
+pub(super) async fn drain(node: &mut Node) -> Result<()> {
+    let mode = node.rows("SELECT mode FROM halcyon_views.node").await?;
+    if mode.iter().any(|row| row.text("mode") == "DRAINED") {
+        return Ok(());
+    }
+    node.command("drain", ("", ""), "").await
+}
+
+/// The log has one level: the root's.
+pub(super) async fn logging_levels(node: &mut Node, out: &mut String) -> Result<()> {
+    let rows = node.rows("SELECT log_level FROM halcyon_views.node").await?;
+    out.push_str(&format!("\n{:<50}{:>10}\n", "Logger Name", "Log Level"));
+    for row in rows.iter() {
+        out.push_str(&format!("{:<50}{:>10}\n", "ROOT", row.text("log_level")));
+    }
+    Ok(())
+}
+
+pub(super) async fn trace_probability(node: &mut Node, out: &mut String) -> Result<()> {
+    let rows = node.rows("SELECT trace_probability FROM halcyon_views.node").await?;
+    for row in rows.iter() {
+        let probability = row.double("trace_probability");
+        out.push_str(&format!("Current trace probability: {probability:?}\n"));
+    }
+    Ok(())
+}
+
+pub(super) async fn set_trace_probability(call: &Call, node: &mut Node) -> Result<()> {
+    let Some(text) = call.arguments.first() else {
+        return Failure::usage("Required parameters are missing: trace_probability");
+    };
+    match text.parse::<f64>() {
+        Err(_) => {
+            Failure::usage(format!("trace_probability: can not convert \"{text}\" to a Double"))
+        }
+        Ok(probability) if !(0.0..=1.0).contains(&probability) => {
+            Failure::usage("Trace probability must be between 0 and 1")
+        }
+        Ok(_) => node.command("settraceprobability", ("", ""), text).await,
+    }
+}

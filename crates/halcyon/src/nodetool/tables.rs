@@ -1,0 +1,36 @@
+//! `flush`, `refresh`, `rebuild_index`.
+
+use super::arguments::Call;
+use super::failure::{Failure, Result};
+use super::node::Node;
+
+pub(super) async fn flush(call: &Call, node: &mut Node) -> Result<()> {
+    node.on_tables("flush", &call.arguments).await
+}
+
+pub(super) async fn refresh(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    out.push_str("nodetool refresh is deprecated, use nodetool import instead\n");
+    let [keyspace, table] = call.arguments.as_slice() else {
+        return Failure::usage("refresh requires ks and cf args");
+    };
+    if !node.keyspaces().await?.contains(keyspace) {
+        return Failure::usage(format!("Keyspace {keyspace} does not exist"));
+    }
+    if !node.tables().await?.contains(&(keyspace.clone(), table.clone())) {
+        return Failure::usage(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
+    }
+    node.command("refresh", (keyspace, table), "").await
+}
+
+pub(super) async fn rebuild_index(call: &Call, node: &mut Node) -> Result<()> {
+    let [keyspace, table, indexes @ ..] = call.arguments.as_slice() else {
+        return Failure::usage("rebuild_index requires ks, cf and idx args");
+    };
+    if indexes.is_empty() {
+        return Failure::usage("rebuild_index requires ks, cf and idx args");
+    }
+    for index in indexes {
+        node.command("rebuild_index", (keyspace, table), index).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Commands of `nodetool` that are answered when they are done. `halcyon nodetool` writes them; so can any client:
+//!
+//! ```text
+//! INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('flush', 'ks', 't', '')
+//! ```
+//! 1. An empty table name means all tables of the keyspace, an empty keyspace name all keyspaces.
+//! 2. [`VERBS`] lists what there is; a new one is a line there and a function.
+//!
+//! Major compactions have a table of their own, because they outlast a request.
+
+use std::rc::Rc;
+
+use halcyon_query::{Error, Result};
+use halcyon_schema::catalog::{Catalog, Table, TableKind};
+use halcyon_stream::TableId;
+
+use crate::shard::ShardServer;
+use crate::virtual_tables::table::{Applied, Node, VirtualTable};
+use crate::virtual_tables::write::Write;
+
+pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::commands(CQL, apply);
+
+const CQL: &str = "CREATE TABLE halcyon_views.commands (
+    verb text,
+    keyspace_name text,
+    table_name text,
+    argument text,
+    PRIMARY KEY ((verb, keyspace_name, table_name, argument))
+) WITH ID = 61bc34cf-8a8f-39df-80a6-20161c7b9be0
+    AND comment = 'INSERT a command of nodetool; it is answered when it is done. Empty names: all';";
+
+/// A command, and the tables that it is about.
+struct Command<'a> {
+    node: &'a Node,
+    keyspace: &'a str,
+    tables: Vec<TableId>,
+    argument: &'a str,
+}
+
+type Run = for<'a> fn(Command<'a>) -> Applied<'a>;
+
+const VERBS: [(&str, Run); 8] = [
+    ("clearsnapshot", |command| Box::pin(clear_snapshot(command))),
+    ("disableautocompaction", |command| Box::pin(set_automatic_compaction(command, false))),
+    ("drain", |command| Box::pin(drain(command))),
+    ("enableautocompaction", |command| Box::pin(set_automatic_compaction(command, true))),
+    ("flush", |command| Box::pin(flush(command))),
+    ("refresh", |command| Box::pin(refresh(command))),
+    ("settraceprobability", |command| Box::pin(set_trace_probability(command))),
+    ("snapshot", |command| Box::pin(snapshot(command))),
+];
+
+fn apply<'a>(node: &'a Node, write: &'a Write<'_>) -> Applied<'a> {
+    Box::pin(async move {
+        let key = write.key()?;
+        let [verb, keyspace, table, argument] = key.as_slice() else {
+            return Err(write.not_supported());
+        };
+        if write.deletes_partition() {
+            return Err(write.not_supported());
+        }
+        let Some((_, run)) = VERBS.iter().find(|(name, _)| name == verb) else {
+            let known: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
+            let known = known.join(", ");
+            return Err(Error::Invalid(format!("there is no command {verb}; there are: {known}")));
+        };
+        let tables = tables(&node.engine.catalog(), keyspace, table)?;
+        let what = format!("{verb} {keyspace} {table} {argument}");
+        node.shared.log.say(format_args!("a client commands: {}", what.trim_end()));
+        run(Command { node, keyspace, tables, argument }).await
+    })
+}
+
+/// The tables that have storage, of one keyspace or of all.
+fn tables(catalog: &Catalog, keyspace: &str, name: &str) -> Result<Vec<TableId>> {
+    let has_storage = |table: &Table| table.kind != TableKind::Virtual;
+    match (keyspace, name) {
+        ("", _) => Ok(catalog.tables().filter(|table| has_storage(table)).map(|t| t.id).collect()),
+        (keyspace, "") => match catalog.keyspace(keyspace) {
+            Some(found) => {
+                Ok(found.tables.values().filter(|t| has_storage(t)).map(|t| t.id).collect())
+            }
+            None => Err(Error::Invalid(format!("Keyspace {keyspace} does not exist"))),
+        },
+        (keyspace, name) => {
+            match catalog.table(keyspace, name).filter(|table| has_storage(table)) {
+                Some(table) => Ok(vec![table.id]),
+                None => {
+                    Err(Error::Invalid(format!("Unknown keyspace/cf pair ({keyspace}.{name})")))
+                }
+            }
+        }
+    }
+}
+
+async fn flush(command: Command<'_>) -> Result<()> {
+    for table in command.tables {
+        command.node.engine.flush(Some(table)).await?;
+    }
+    Ok(())
+}
+
+/// The argument is the name; `skip-flush ` may stand before it.
+async fn snapshot(command: Command<'_>) -> Result<()> {
+    let without_flush = command.argument.strip_prefix("skip-flush ");
+    let name = without_flush.unwrap_or(command.argument);
+    let flush = without_flush.is_none();
+    Ok(command.node.engine.take_snapshots(&command.tables, name, flush).await?)
+}
+
+/// The argument is the name; an empty one means all. Snapshots of tables that were dropped are cleared too.
+async fn clear_snapshot(command: Command<'_>) -> Result<()> {
+    let Command { node, keyspace, argument, .. } = command;
+    let wanted = |of: &halcyon_engine::Snapshot| {
+        (keyspace.is_empty() || of.keyspace == keyspace)
+            && (argument.is_empty() || of.name == argument)
+    };
+    Ok(node.engine.clear_snapshots(wanted).await?)
+}
+
+async fn refresh(command: Command<'_>) -> Result<()> {
+    for table in command.tables {
+        let added = command.node.engine.load_new_sstables(table).await?;
+        command.node.shared.log.say(format_args!("refresh: {added} new SSTables"));
+    }
+    Ok(())
+}
+
+async fn set_automatic_compaction(command: Command<'_>, enabled: bool) -> Result<()> {
+    for table in command.tables {
+        command.node.engine.set_automatic_compaction(table, enabled)?;
+    }
+    Ok(())
+}
+
+async fn set_trace_probability(command: Command<'_>) -> Result<()> {
+    match command.argument.parse::<f64>() {
+        Ok(probability) if (0.0..=1.0).contains(&probability) => {
+            command.node.shared.trace_probability.set(probability);
+            Ok(())
+        }
+        _ => Err(Error::Invalid("Trace probability must be between 0 and 1".to_owned())),
+    }
+}
+
+/// Logged batches end first, as they do when the node stops.
+async fn drain(command: Command<'_>) -> Result<()> {
+    let close = |server: Rc<ShardServer>| async move { server.coordinator.close_batches().await };
+    let closed = command.node.shared.mesh.on(0, close).await;
+    closed.map_err(|gone| Error::Server(gone.to_string()))??;
+    Ok(command.node.engine.settle().await?)
+}

@@ -1,0 +1,126 @@
+//! What a virtual table is, and the node that its rows are computed from.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use halcyon_engine::{Engine, Shard};
+use halcyon_query::{Result, VirtualTables, modification_is_not_supported};
+use halcyon_schema::catalog::Table;
+use halcyon_stream::Mutation;
+
+use super::rows::Rows;
+use super::write::Write;
+use crate::figures::Figures;
+use crate::shard::Shared;
+
+/// A virtual table: its definition, how its rows are computed, what a write to it does.
+#[derive(Clone, Copy)]
+pub(in crate::virtual_tables) struct VirtualTable {
+    pub(in crate::virtual_tables) cql: &'static str,
+    source: Source,
+    apply: Option<Apply>,
+}
+
+#[derive(Clone, Copy)]
+enum Apply {
+    Now(fn(&Node, &Write<'_>) -> Result<()>),
+    /// What takes time: it is answered when it is done.
+    Awaited(for<'a> fn(&'a Node, &'a Write<'_>) -> Applied<'a>),
+}
+
+#[derive(Clone, Copy)]
+enum Source {
+    Empty,
+    /// What any shard knows.
+    Computed(fn(&Node, &mut Rows<'_>)),
+    /// What shards must be asked for.
+    Gathered(for<'a> fn(&'a Node, &'a mut Rows<'_>) -> Filled<'a>),
+}
+
+pub(in crate::virtual_tables) type Filled<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+pub(in crate::virtual_tables) type Applied<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
+impl VirtualTable {
+    pub(in crate::virtual_tables) const fn empty(cql: &'static str) -> VirtualTable {
+        VirtualTable { cql, source: Source::Empty, apply: None }
+    }
+
+    pub(in crate::virtual_tables) const fn computed(
+        cql: &'static str,
+        fill: fn(&Node, &mut Rows<'_>),
+    ) -> VirtualTable {
+        VirtualTable { cql, source: Source::Computed(fill), apply: None }
+    }
+
+    pub(in crate::virtual_tables) const fn gathered(
+        cql: &'static str,
+        fill: for<'a> fn(&'a Node, &'a mut Rows<'_>) -> Filled<'a>,
+    ) -> VirtualTable {
+        VirtualTable { cql, source: Source::Gathered(fill), apply: None }
+    }
+
+    pub(in crate::virtual_tables) const fn writable(
+        cql: &'static str,
+        fill: fn(&Node, &mut Rows<'_>),
+        apply: fn(&Node, &Write<'_>) -> Result<()>,
+    ) -> VirtualTable {
+        VirtualTable { cql, source: Source::Computed(fill), apply: Some(Apply::Now(apply)) }
+    }
+
+    /// A table without rows: what is inserted is done.
+    pub(in crate::virtual_tables) const fn commands(
+        cql: &'static str,
+        apply: for<'a> fn(&'a Node, &'a Write<'_>) -> Applied<'a>,
+    ) -> VirtualTable {
+        VirtualTable { cql, source: Source::Empty, apply: Some(Apply::Awaited(apply)) }
+    }
+}
+
+/// What rows are computed from.
+pub(crate) struct Node {
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Node {
+    /// A metric, over all shards.
+    pub(in crate::virtual_tables) fn sum(&self, of: fn(&Figures) -> u64) -> u64 {
+        self.shared.figures.iter().map(of).sum()
+    }
+}
+
+impl VirtualTables for Node {
+    fn partitions<'a>(
+        &'a self,
+        table: &'a Table,
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>> {
+        Box::pin(async {
+            let mut rows = Rows::of(table);
+            match self.shared.virtual_tables.get(table)?.source {
+                Source::Empty => {}
+                Source::Computed(fill) => fill(self, &mut rows),
+                Source::Gathered(fill) => fill(self, &mut rows).await,
+            }
+            rows.finish()
+        })
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: &'a Table,
+        mutation: Mutation,
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+        Box::pin(async move {
+            match self.shared.virtual_tables.get(table)?.apply {
+                Some(Apply::Now(apply)) => apply(self, &Write { table, mutation: &mutation }),
+                Some(Apply::Awaited(apply)) => {
+                    apply(self, &Write { table, mutation: &mutation }).await
+                }
+                None => Err(modification_is_not_supported(table)),
+            }
+        })
+    }
+}

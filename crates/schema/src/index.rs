@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use halcyon_model::CqlType;
+use halcyon_model::analysis::TextAnalysis;
 
 /// The option that says what is indexed, as CQL: `v`, `keys(m)`, `"Quoted"`.
 pub const TARGET: &str = "target";
@@ -134,6 +135,14 @@ impl Index {
                 CqlType::Composite(vec![CqlType::clone(key), CqlType::clone(value)])
             }
             (_, whole) => whole.clone(),
+        }
+    }
+
+    /// What texts become before they are indexed, or compared with what is asked. Analysed values are text or ASCII.
+    pub fn analysis(&self) -> Option<TextAnalysis> {
+        match self.kind {
+            IndexKind::Sai => TextAnalysis::of_options(&self.options),
+            _ => None,
         }
     }
 

@@ -15,6 +15,7 @@ use super::modify::{CurrentCell, CurrentPartition, CurrentRow};
 use super::{Execution, Plan, Prepared, Work};
 use halcyon_schema::Schema;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
+use halcyon_schema::index::Index;
 use halcyon_syntax::{Error, Result};
 
 const TERMS: &str = "CREATE TYPE address (street text, zip int, tags frozen<list<text>>);
@@ -231,4 +232,55 @@ fn terms_are_cassandras() {
 #[test]
 fn modifications_are_cassandras() {
     check("recorded_modifications.txt", "km", MODIFICATIONS, &[]);
+}
+
+/// Proves that a value of 64 KiB is refused for Cassandra's own indexes, with its message, wherever the value stands.
+#[test]
+fn values_too_large_for_an_index() {
+    let schema = "CREATE TABLE t (a int, b text, c text, s text static, v text, l list<text>, m map<text, text>, k map<text, int>,
+        f frozen<list<text>>, e set<text>, PRIMARY KEY ((a, b), c));";
+    let mut catalog = catalog("ki", schema);
+    let keyspace = Arc::make_mut(catalog.keyspaces.get_mut("ki").expect("a keyspace"));
+    let table = Arc::make_mut(keyspace.tables.get_mut("t").expect("a table"));
+    let targets = ["c", "s", "v", "values(l)", "entries(m)", "keys(k)", "full(f)", "e"];
+    table.indexes = targets
+        .iter()
+        .map(|target| {
+            let options = BTreeMap::from([("target".to_owned(), (*target).to_owned())]);
+            let type_of = |name: &str| Some(&table.column(table.find_column(name)?)?.cql_type);
+            Index::stored(format!("{target}_idx"), "COMPOSITES", options, type_of)
+        })
+        .collect();
+    let row = |columns: &str, values: &str| {
+        format!("INSERT INTO t (a, b, c, {columns}) VALUES (1, 'b', 'c', {values})")
+    };
+    // What the index gets, beside the text itself.
+    let statements = |text: &str| {
+        [
+            (format!("INSERT INTO t (a, b, c) VALUES (1, 'b', '{text}')"), "c", 0),
+            (format!("INSERT INTO t (a, b, s) VALUES (1, 'b', '{text}')"), "s", 0),
+            (row("v", &format!("'{text}'")), "v", 0),
+            (row("l", &format!("['x', '{text}']")), "values(l)", 0),
+            (row("m", &format!("{{'k': '{text}'}}")), "entries(m)", 7),
+            (row("k", &format!("{{'{text}': 1}}")), "keys(k)", 0),
+            (row("f", &format!("['{text}']")), "full(f)", 8),
+            (row("e", &format!("{{'{text}'}}")), "e", 0),
+        ]
+    };
+    let largest = 65534;
+    for at in 0..targets.len() {
+        let (_, target, beside) = statements("").into_iter().nth(at).expect("a statement");
+        for (length, is_refused) in [(largest - beside, false), (largest - beside + 1, true)] {
+            let (text, ..) = statements(&"x".repeat(length)).into_iter().nth(at).expect("one");
+            let found = run(&text, &catalog, "ki").map_err(|error| error.to_string());
+            let column = target.split(['(', ')']).nth(1).unwrap_or(target);
+            let refusal = format!(
+                "Cannot index value of size 65535 for index {target}_idx on ki.t({column}) (maximum allowed size=65535)"
+            );
+            match found {
+                Ok(_) => assert!(!is_refused, "{target}"),
+                Err(error) => assert!(is_refused && error == refusal, "{target}: {error}"),
+            }
+        }
+    }
 }

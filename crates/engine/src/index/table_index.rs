@@ -51,8 +51,9 @@ fn table_index(table: &Table, index: &Index) -> Option<TableIndex> {
         IndexPart::Keys => Part::Keys,
         IndexPart::Entries => Part::Entries,
     };
-    let fingerprint = format!("{} {part:?} {term_type:?}", index.column).into_bytes();
-    let target = Target { source, part, term_type, layout: table.layout.clone() };
+    let analysis = index.analysis();
+    let fingerprint = format!("{} {part:?} {term_type:?} {analysis:?}", index.column).into_bytes();
+    let target = Target { source, part, term_type, analysis, layout: table.layout.clone() };
     Some(TableIndex { name: index.name.clone(), target, fingerprint })
 }
 

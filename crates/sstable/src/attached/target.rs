@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use halcyon_model::analysis::TextAnalysis;
 use halcyon_model::byte_comparable::encode;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::token::split_key;
@@ -44,6 +45,8 @@ pub struct Target {
     pub part: Part,
     /// Of a term: value, element, key, or a composite of key and value.
     pub term_type: CqlType,
+    /// Of texts.
+    pub analysis: Option<TextAnalysis>,
     /// Numbers the columns of what is indexed.
     pub layout: Arc<Layout>,
 }
@@ -89,6 +92,8 @@ impl Terms {
 
 impl Target {
     pub fn term(&self, value: &[u8]) -> Box<[u8]> {
+        let analysed = self.analysis.map(|analysis| analysis.apply(value));
+        let value = analysed.as_deref().unwrap_or(value);
         let mut term = Vec::with_capacity(value.len() + 3);
         term.push(VALUE);
         if !encode(&self.term_type, value, &mut term) {

@@ -37,7 +37,7 @@ fn target() -> Target {
         regulars: Vec::new(),
     };
     let (source, part) = (Source::Regular(0), Part::Whole);
-    Target { source, part, term_type: CqlType::Int, layout: Arc::new(layout) }
+    Target { source, part, term_type: CqlType::Int, analysis: None, layout: Arc::new(layout) }
 }
 
 fn entry(random: &mut Random) -> Entry {

@@ -13,6 +13,7 @@ use halcyon_stream::{Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
 
 use super::conditions::BoundConditions;
 use super::current::{CurrentPartition, CurrentRow};
+use super::indexed;
 use super::operation::{Change, Operation};
 use super::plan::{BatchPlan, ModifyPlan};
 use super::row::{RowWriter, WriteTime};
@@ -262,6 +263,7 @@ impl BoundModification {
             }
         }
         mutation.static_row = writer.static_row()?;
+        indexed::check(table, &mutation)?;
         Ok(mutation)
     }
 

@@ -16,6 +16,7 @@ mod bound;
 mod columns;
 mod conditions;
 mod current;
+mod indexed;
 mod keys;
 mod operation;
 mod plan;

@@ -1,5 +1,6 @@
 //! Filters: conditions on each row that keys and slices cannot select. A null never satisfies one.
 
+use halcyon_model::analysis::TextAnalysis;
 use halcyon_model::{CqlType, Cursor};
 
 use super::bind::{Tuple, column_names, tuple, tuples, value};
@@ -28,6 +29,8 @@ pub struct BoundFilter {
     pub column: ColumnRef,
     pub cql_type: CqlType,
     pub test: Test,
+    /// By which texts are compared.
+    pub analysis: Option<TextAnalysis>,
 }
 
 impl Restrictions {
@@ -39,6 +42,9 @@ impl Restrictions {
         let mut bound = Vec::new();
         for entry in &self.filters {
             bind_entry(table, entry, execution, &mut bound)?;
+        }
+        for filter in &mut bound {
+            filter.analysis = self.analysis(filter);
         }
         Ok(bound)
     }
@@ -66,7 +72,8 @@ pub(super) fn bind_entry(
     let mut add = |index: usize, test: Test| {
         let Some(column) = entry.columns.get(index).copied() else { return };
         let Some(def) = table.column(column) else { return };
-        bound.push(BoundFilter { column, cql_type: def.cql_type.base().clone(), test });
+        let cql_type = def.cql_type.base().clone();
+        bound.push(BoundFilter { column, cql_type, test, analysis: None });
     };
     match &entry.what {
         What::Equal(_) | What::In(_) => {
@@ -114,6 +121,9 @@ impl BoundFilter {
     pub fn accepts(&self, value: Option<&[u8]>) -> bool {
         let Some(value) = value else { return false };
         match &self.test {
+            Test::In(values) if self.analysis.is_some() => {
+                values.iter().any(|other| self.is_same(value, other))
+            }
             Test::In(values) => {
                 values.iter().any(|other| self.cql_type.compare(value, other).is_eq())
             }
@@ -128,11 +138,22 @@ impl BoundFilter {
                 });
                 above && below
             }
-            Test::Contains(wanted) => self.any_element(value, |_, element| element == wanted),
-            Test::ContainsKey(wanted) => self.any_element(value, |key, _| key == wanted),
+            Test::Contains(wanted) => {
+                self.any_element(value, |_, element| self.is_same(element, wanted))
+            }
+            Test::ContainsKey(wanted) => {
+                self.any_element(value, |key, _| self.is_same(key, wanted))
+            }
             Test::Entry(key, wanted) => {
                 self.any_element(value, |k, element| k == key && element == wanted)
             }
+        }
+    }
+
+    fn is_same(&self, value: &[u8], wanted: &[u8]) -> bool {
+        match self.analysis {
+            None => value == wanted,
+            Some(analysis) => analysis.apply(value) == analysis.apply(wanted),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::ops::Bound;
 
+use halcyon_model::analysis::TextAnalysis;
 use halcyon_model::token::join_key;
 
 use super::filter::{BoundFilter, Test, bind_entry};
@@ -61,6 +62,25 @@ impl Restrictions {
             }
         }
         Ok(searches)
+    }
+}
+
+impl Restrictions {
+    /// By what analysis texts are compared: that of the index, unless one of Cassandra's own is searched, which Cassandra prefers.
+    pub(super) fn analysis(&self, filter: &BoundFilter) -> Option<TextAnalysis> {
+        if self.searches.iter().any(|planned| planned.index.is_legacy()) {
+            return None;
+        }
+        let of = |planned: &&PlannedSearch| {
+            let is_answered = matches!(
+                (&filter.test, planned.index.part),
+                (Test::In(_), IndexPart::Value)
+                    | (Test::Contains(_), IndexPart::Values)
+                    | (Test::ContainsKey(_), IndexPart::Keys)
+            );
+            is_answered && planned.column == filter.column
+        };
+        self.searches.iter().filter(of).find_map(|planned| planned.index.analysis())
     }
 }
 

@@ -15,6 +15,9 @@ pub(crate) const NEEDS_FILTERING: &str = "Cannot execute this query as it might 
      unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW \
      FILTERING";
 
+const INDEX_AND_KEYS: &str =
+    "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported";
+
 /// The properties of the statement that the analysis depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Context {
@@ -141,7 +144,10 @@ impl Gathered {
         let nearest = self.nearest();
         asked.extend(&self.others);
         uses_index |= has_index && !self.others.is_empty();
-        self.check_index(uses_index)?;
+        let keys_in = self.keys.iter().any(|entry| matches!(entry.what, What::In(_)));
+        if uses_index && keys_in {
+            return Err(Error::invalid_request(INDEX_AND_KEYS));
+        }
         let clustering_restricted = !self.clustering.is_empty();
         let needs_filtering =
             indexes::need_filtering(table, &asked) || asked.is_empty() && clustering_restricted;
@@ -171,6 +177,7 @@ impl Gathered {
             clustering,
             filters,
             key_range,
+            keys_in,
             key_restricted,
             clustering_restricted,
             regulars_restricted,
@@ -232,15 +239,6 @@ impl Gathered {
             return refused(
                 "ANN ordering by vector requires all restricted column(s) to be indexed",
             );
-        }
-        Ok(())
-    }
-
-    fn check_index(&self, uses_index: bool) -> Result<()> {
-        if uses_index && self.keys.iter().any(|entry| matches!(entry.what, What::In(_))) {
-            return Err(Error::invalid_request(
-                "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported",
-            ));
         }
         Ok(())
     }

@@ -101,6 +101,8 @@ pub struct Restrictions {
     pub filters: Vec<Entry>,
     /// More than the partitions of given keys is read.
     pub key_range: bool,
+    /// A partition key column is restricted by several values.
+    pub keys_in: bool,
     /// A partition key column or the token is restricted.
     pub key_restricted: bool,
     pub clustering_restricted: bool,
@@ -126,12 +128,6 @@ impl Restrictions {
 
     pub fn is_equal(&self, column: ColumnRef) -> bool {
         self.equal.contains(&column)
-    }
-
-    /// The partition key is given by several values.
-    pub fn keys_in(&self) -> bool {
-        matches!(&self.keys, Keys::Columns(entries)
-            if entries.iter().any(|entry| matches!(entry.what, What::In(_))))
     }
 }
 

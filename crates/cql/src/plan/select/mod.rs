@@ -221,7 +221,7 @@ fn check_distinct(
         ));
     }
     // What rows of several partitions are sorted by is requested too.
-    let sorted = select.order_by.iter().filter(|_| restrictions.keys_in());
+    let sorted = select.order_by.iter().filter(|_| restrictions.keys_in);
     let sorted: Vec<ColumnRef> =
         sorted.filter_map(|order| table.find_column(&order.column.text)).collect();
     let columns = || selection.fetch.iter().map(|fetch| fetch.column).chain(sorted.iter().copied());

@@ -64,7 +64,7 @@ pub(super) fn prepare(
     }
     let reversed = reversed(&columns, table, restrictions)?;
     let mut sort = Sort::new();
-    if restrictions.keys_in() {
+    if restrictions.keys_in {
         for (column, _) in &columns {
             let Some(def) = table.column(*column) else { continue };
             let fetch = selection.fetch(*column, false);

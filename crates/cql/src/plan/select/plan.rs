@@ -47,7 +47,7 @@ impl SelectPlan {
             None
         } else if !self.restrictions.key_restricted {
             Some("Aggregation query used without partition key")
-        } else if self.restrictions.keys_in() {
+        } else if self.restrictions.keys_in {
             Some("Aggregation query used on multiple partition keys (IN restriction)")
         } else {
             None

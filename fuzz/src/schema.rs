@@ -138,6 +138,7 @@ pub fn samples() -> Vec<Vec<u8>> {
             keyspace: used.as_deref(),
             data_center: halcyon_schema::DATA_CENTER,
             default_compaction: None,
+            drops_compact_storage: true,
             indexes: &IndexSettings::default(),
             table_id: (1 + number as u128).to_be_bytes(),
             at: AT,

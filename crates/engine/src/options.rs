@@ -77,6 +77,8 @@ pub struct Options {
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
     pub indexes: IndexSettings,
+    /// Whether `ALTER TABLE … DROP COMPACT STORAGE` is allowed.
+    pub drops_compact_storage: bool,
     pub disk_failure_policy: DiskFailurePolicy,
     /// What the catalog has besides the keyspaces with storage.
     pub virtual_keyspaces: Vec<Arc<Keyspace>>,
@@ -117,6 +119,7 @@ impl Options {
             auto_snapshot: true,
             default_compaction: None,
             indexes: IndexSettings::default(),
+            drops_compact_storage: false,
             disk_failure_policy: DiskFailurePolicy::Stop,
             virtual_keyspaces: Vec::new(),
         }

@@ -256,6 +256,12 @@ impl Coordinator {
     ) -> Result<Outcome> {
         let statement = self.up_to_date(statement).await?;
         check_value_count(&statement.variables, options.values)?;
+        if options.consistency == Consistency::NodeLocal {
+            return Err(Error::Invalid(
+                "NODE_LOCAL consistency level is highly dangerous and should be used only for debugging purposes"
+                    .to_owned(),
+            ));
+        }
         let request = self.request(options.values, options);
         match &statement.plan {
             Plan::Select(plan) => select::execute_select(self, plan, &request, options).await,

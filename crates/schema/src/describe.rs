@@ -429,11 +429,11 @@ fn options(table: &Table, internals: bool) -> Vec<String> {
     let schema = &table.schema;
     let options = &schema.options;
     let mut lines = Vec::new();
-    if internals && table.kind != TableKind::Virtual {
-        lines.push(format!("ID = {}", halcyon_model::uuid::text(&table.id)));
-    }
     if options.compact_storage {
         lines.push("COMPACT STORAGE".to_owned());
+    }
+    if internals && table.kind != TableKind::Virtual {
+        lines.push(format!("ID = {}", halcyon_model::uuid::text(&table.id)));
     }
     if !schema.clustering.is_empty() {
         let order = |column: &ColumnDef| {

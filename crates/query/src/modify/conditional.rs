@@ -150,8 +150,8 @@ fn shown_columns(
 ) -> Vec<ColumnRef> {
     let mut shown = Vec::new();
     if conditions.is_none() || is_batch {
-        shown.extend(table.refs(ColumnKind::PartitionKey));
-        shown.extend(table.refs(ColumnKind::Clustering));
+        shown.extend(table.visible_refs(ColumnKind::PartitionKey));
+        shown.extend(table.visible_refs(ColumnKind::Clustering));
     }
     match conditions {
         None => {

@@ -101,6 +101,7 @@ async fn change_schema(
             data_center: catalog.data_center(),
             default_compaction: shard.engine().options().default_compaction.as_ref(),
             indexes: &shard.engine().options().indexes,
+            drops_compact_storage: shard.engine().options().drops_compact_storage,
             table_id,
             at,
         };

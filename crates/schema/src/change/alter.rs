@@ -45,11 +45,6 @@ pub(super) fn alter(
     if !matches!(change, TableChange::Options(_)) {
         refuse_derived(table, "changing columns of")?;
     }
-    if table.schema.options.compact_storage && !matches!(change, TableChange::Options(_)) {
-        return Err(Error::NotSupportedYet(format!(
-            "changing columns of {full}, which has COMPACT STORAGE"
-        )));
-    }
     let mut schema = table.schema.clone();
     apply(&mut schema, table, known, change, context)?;
     check_counter_kind(&table.schema, &schema)?;
@@ -100,9 +95,7 @@ fn apply(
             }
             Ok(())
         }
-        TableChange::DropCompactStorage => Err(Error::invalid_request(
-            "DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.",
-        )),
+        TableChange::DropCompactStorage => drop_compact_storage(schema, context),
         TableChange::Unmask { if_exists, column } => {
             if *if_exists || all_columns(schema).any(|known| known.name == column.text) {
                 return Ok(());
@@ -114,6 +107,22 @@ fn apply(
         }
         TableChange::Mask | TableChange::Constraint => Err(masking_is_off()),
     }
+}
+
+/// What CQL did not show of the table is shown then: it is as it is stored.
+fn drop_compact_storage(schema: &mut TableSchema, context: &Context<'_>) -> Result<()> {
+    if !context.drops_compact_storage {
+        return Err(Error::invalid_request(
+            "DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.",
+        ));
+    }
+    if !schema.options.compact_storage {
+        return Err(Error::invalid_request(
+            "Cannot DROP COMPACT STORAGE on table without COMPACT STORAGE",
+        ));
+    }
+    schema.options.compact_storage = false;
+    Ok(())
 }
 
 /// A counter table stays one, and no other table becomes one.
@@ -155,6 +164,9 @@ fn add(
             return Ok(());
         }
         return Err(invalid(format!("Column with name '{name}' already exists")));
+    }
+    if schema.options.compact_storage {
+        return Err(Error::invalid_request("Cannot add new column to a COMPACT STORAGE table"));
     }
     if column.is_static && schema.clustering.is_empty() {
         return Err(useless_static());
@@ -252,6 +264,13 @@ fn remove(
             String::from_utf8_lossy(&udt.name)
         )));
     }
+    if schema.options.compact_storage && (kind == ColumnKind::Regular || schema.statics.is_empty())
+    {
+        return Err(invalid(format!(
+            "Cannot drop column {}: a table with COMPACT STORAGE must keep one",
+            column.name
+        )));
+    }
     check_no_dependents(table, &column.name, "Cannot drop")?;
     let cql_type = expand_user_types(&column.cql_type);
     schema.dropped.retain(|known| known.name != column.name);
@@ -264,7 +283,9 @@ fn remove(
 fn rename(schema: &mut TableSchema, table: &Table, from: &Name, to: &Name) -> Result<()> {
     let full = table.full_name();
     let exists = |schema: &TableSchema, name: &str| all_columns(schema).any(|c| c.name == name);
-    if !exists(schema, &from.text) {
+    let is_hidden =
+        |from: &Name| exists(schema, &from.text) && table.find_column(&from.text).is_none();
+    if !exists(schema, &from.text) || schema.options.compact_storage && is_hidden(from) {
         return Err(invalid(format!("Undefined column name {} in table {full}", from.text)));
     }
     let in_key = |column: &&mut ColumnDef| column.name == from.text;

@@ -23,6 +23,8 @@ pub struct Context<'a> {
     /// For a table whose statement has no compaction.
     pub default_compaction: Option<&'a MapOption<Compaction>>,
     pub indexes: &'a IndexSettings,
+    /// `drop_compact_storage_enabled`
+    pub drops_compact_storage: bool,
     /// For a table whose statement has no id: a time-based UUID, unique.
     pub table_id: [u8; 16],
     pub at: WriteTime,

@@ -8,6 +8,7 @@
 
 mod alter;
 mod column_type;
+mod compact;
 mod context;
 mod index;
 mod keyspace;

@@ -8,6 +8,7 @@ use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::{ColumnDef, TableSchema};
 
 use super::column_type::resolve;
+use super::compact;
 use super::context::{
     Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
     with_keyspace,
@@ -49,9 +50,6 @@ pub(super) fn create(
             ),
         });
     }
-    if create.properties.compact_storage {
-        return Err(Error::NotSupportedYet("COMPACT STORAGE".to_owned()));
-    }
     if create.columns.iter().any(|column| column.is_masked) {
         return Err(masking_is_off());
     }
@@ -59,6 +57,7 @@ pub(super) fn create(
     check_order(create, key)?;
     let mut schema = columns(create, key, known)?;
     schema.options = options.options;
+    schema.options.compact_storage = create.properties.compact_storage;
     check_name(keyspace, name)?;
     check_counters(&schema)?;
     table_options::check(&schema.options)?;
@@ -209,6 +208,10 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
             column.cql_type = CqlType::Reversed(Box::new(column.cql_type.clone()));
         }
     }
+    let is_compact = create.properties.compact_storage;
+    if is_compact {
+        compact::check(&schema, defs.values())?;
+    }
     for (def, is_static) in defs.into_values() {
         if is_static && schema.clustering.is_empty() {
             return Err(useless_static());
@@ -220,6 +223,10 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
     {
         let what = "Cannot mix counter and non counter columns in the same table";
         return Err(invalid(what.to_owned()));
+    }
+    if is_compact {
+        let is_counter = is_counter(&schema);
+        compact::complete(&mut schema, is_counter);
     }
     schema.statics.sort_by(ColumnDef::compare);
     schema.regulars.sort_by(ColumnDef::compare);

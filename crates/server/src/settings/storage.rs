@@ -81,6 +81,7 @@ impl Values {
             auto_snapshot: self.boolean("auto_snapshot")?,
             default_compaction: self.default_compaction()?,
             indexes: self.indexes()?,
+            drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
         })
     }
 

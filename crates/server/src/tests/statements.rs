@@ -319,6 +319,21 @@ fn a_prepare_is_traced() {
     assert_eq!(traced, [[Some(b"Preparing CQL3 query".to_vec())]]);
 }
 
+/// Proves that NODE_LOCAL is refused in Cassandra's words.
+#[test]
+fn node_local() {
+    let node = TestNode::start("node-local", "");
+    let mut peer = table(&node, Version::V4);
+    let parameters = QueryParameters::new(Consistency::NodeLocal);
+    peer.client.query(1, "SELECT * FROM ks.t", &parameters);
+    let expected = "NODE_LOCAL consistency level is highly dangerous and should be used only for debugging purposes";
+    let (_, answer) = peer.answer();
+    assert!(
+        matches!(&answer, Answer::Error { code: 0x2200, message, .. } if message == expected),
+        "{answer:?}"
+    );
+}
+
 /// Proves that a keyspace that a v5 message names must be there, even if the statement does not need it.
 #[test]
 fn the_keyspace_of_a_message() {

@@ -113,7 +113,7 @@ impl ModifyPlan {
         let given = self.json.as_ref().map(|marker| marker.bind(execution)).transpose()?;
         let execution = &Execution { json: given.as_deref().unwrap_or_default(), ..*execution };
         let keys = self.restrictions.bind_keys(&self.table, execution)?;
-        let rows = self.restrictions.bind_rows(&self.table, execution)?;
+        let rows = self.restrictions.bind_rows(self.kind, &self.table, execution)?;
         let attributes = &self.attributes;
         let timestamp =
             bind_timestamp(attributes.timestamp.as_ref(), default_timestamp, execution)?;

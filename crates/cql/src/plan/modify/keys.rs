@@ -11,6 +11,7 @@ use halcyon_stream::PartitionKey;
 
 use super::bound::BoundRows;
 use super::restrictions::{Bound, Choices, Restriction, Restrictions, Test, Values};
+use super::statement_type::StatementType;
 use crate::plan::execution::Execution;
 use crate::plan::restrictions::in_list;
 use crate::plan::restrictions::product::product;
@@ -150,16 +151,25 @@ impl Restrictions {
         Ok(keys)
     }
 
-    pub(super) fn bind_rows(&self, table: &Table, execution: &Execution<'_>) -> Result<BoundRows> {
+    pub(super) fn bind_rows(
+        &self,
+        kind: StatementType,
+        table: &Table,
+        execution: &Execution<'_>,
+    ) -> Result<BoundRows> {
         if !self.has_clustering() {
             return Ok(BoundRows::Partition);
         }
         let names: Vec<&str> =
             table.schema.clustering.iter().map(|def| def.name.as_str()).collect();
         let prefixes = combinations(self.clustering.iter(), &names, "clustering key", execution)?;
-        if self.is_full_clustering(table) {
+        let is_compact = table.schema.options.compact_storage && kind != StatementType::Delete;
+        if is_compact {
+            check_compact(&prefixes, &names)?;
+        }
+        if is_compact || self.is_full_clustering(table) {
             let mut rows: Vec<Vec<u8>> =
-                prefixes.iter().map(|prefix| serialize(prefix, table)).collect();
+                prefixes.iter().map(|prefix| whole_clustering(prefix, table)).collect();
             // The first row in the partition's order is named in the error.
             rows.sort_by(|a, b| {
                 let (a, b) = (row(a, names.len()), row(b, names.len()));
@@ -200,6 +210,26 @@ fn serialize(values: &[Vec<u8>], table: &Table) -> Vec<u8> {
     let mut out = Vec::new();
     table.layout.clusterings.write(&values, &mut out);
     out
+}
+
+/// Of a row: in a table with `COMPACT STORAGE` the last values may be missing.
+fn whole_clustering(values: &[Vec<u8>], table: &Table) -> Vec<u8> {
+    let given = values.iter().map(|value| ClusteringValue::Bytes(value));
+    let missing = std::iter::repeat(ClusteringValue::Null);
+    let all: Vec<_> = given.chain(missing).take(table.schema.clustering.len()).collect();
+    let mut out = Vec::new();
+    table.layout.clusterings.write(&all, &mut out);
+    out
+}
+
+/// Thrift knew no row whose only clustering value is empty.
+fn check_compact(prefixes: &[Prefix], names: &[&str]) -> Result<()> {
+    match names {
+        [name] if prefixes.iter().flatten().any(Vec::is_empty) => {
+            refuse(format!("Invalid empty or null value for column {name}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn row(serialized: &[u8], count: usize) -> Position<'_> {

@@ -214,6 +214,10 @@ impl Restrictions {
             .enumerate()
             .filter_map(|(i, def)| (!self.restricts(i)).then_some(def.name.as_str()))
             .collect();
+        if schema.options.compact_storage && self.has_clustering() {
+            // Its rows may have the first values of their clustering alone.
+            return self.check_prefix(table);
+        }
         if !only_static && !missing.is_empty() {
             return refuse(format!("Some clustering keys are missing: {}", missing.join(", ")));
         }

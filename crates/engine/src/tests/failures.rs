@@ -60,7 +60,7 @@ fn a_truncation_beside_a_full_commit_log() {
     simulate(async {
         let (disk, _) = Disk::simulated(22);
         let (node, table) = with_rows(disk, |options| {
-            options.commitlog.total_space = 2 * 64 << 10;
+            options.commitlog.total_space = (2 * 64) << 10;
         })
         .await;
         node.shard.empty_table(table.id).await.expect("emptied");

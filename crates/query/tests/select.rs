@@ -168,3 +168,46 @@ fn answers_are_cassandras() {
         assert!(different.is_empty(), "{}\n{count} answers differ", different.join("\n"));
     });
 }
+
+/// Proves that pages of what indexes find are its rows, whether an index has rows, whole partitions, or both are searched.
+#[test]
+fn pages_of_indexes_are_the_rows() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = start().await;
+        let run = async |text: &str| {
+            execute(&node, text, None, None).await.unwrap_or_else(|e| panic!("{text}: {e}"))
+        };
+        run("CREATE KEYSPACE pi WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
+        run("CREATE TABLE pi.t (a int, b int, c int, s int static, v int, PRIMARY KEY ((a, b), c))").await;
+        for column in ["b", "s", "c"] {
+            run(&format!("CREATE INDEX ON pi.t ({column})")).await;
+        }
+        for (a, b) in (0..4).flat_map(|a| [(a, 0), (a, 1)]) {
+            run(&format!("UPDATE pi.t SET s = {} WHERE a = {a} AND b = {b}", a % 2)).await;
+            for c in 0..30 {
+                run(&format!("INSERT INTO pi.t (a, b, c, v) VALUES ({a}, {b}, {c}, {})", c % 3)).await;
+            }
+        }
+        let of_conditions = [
+            ("b = 1", 120),
+            ("s = 1", 120),
+            ("b = 1 AND s = 1", 60),
+            ("c = 7", 8),
+            ("c = 7 AND b = 1", 4),
+            ("b = 0 AND c > 3 AND v = 1", 36),
+            ("a = 1 AND b = 1 AND s = 1", 30),
+        ];
+        for (condition, count) in of_conditions {
+            let text = format!("SELECT a, b, c FROM pi.t WHERE {condition} ALLOW FILTERING");
+            let is_row = |line: &String| line.starts_with("- ");
+            let all = ask(&node, &text, None).await;
+            let all: Vec<String> = all.into_iter().filter(is_row).collect();
+            assert_eq!(all.len(), count, "{text}");
+            for size in [1, 2, 7, 30, 64, 100] {
+                let pages = ask(&node, &text, Some(size)).await;
+                let pages: Vec<String> = pages.into_iter().filter(is_row).collect();
+                assert_eq!(pages, all, "{text}, in pages of {size}");
+            }
+        }
+    });
+}

@@ -153,12 +153,16 @@ impl Shard {
     ) -> Result<(Vec<Place>, Option<Place>)> {
         let mut places = Vec::new();
         let mut next: Option<Place> = None;
+        // A partition that was begun is before its rows.
+        let whole = PlaceRange { start: range.start.whole_partition(), end: range.end.clone() };
+        let range = if asked.index.target.is_of_partitions() { &whole } else { range };
         for holder in holders {
             let mut found = Smallest::new(limit, asked.terms.single().is_some());
             holder.show(table, self, asked, range, &mut found).await?;
             found.trim();
             if let Some(last) = found.places.last().filter(|_| found.cut) {
-                next = Some(next.map_or(last.next(), |next| next.min(last.next())));
+                let behind = last.behind();
+                next = Some(next.map_or(behind.clone(), |next| next.min(behind)));
             }
             places.append(&mut found.places);
         }

@@ -18,7 +18,7 @@ use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
 use halcyon_stream::{Layout, PartitionKey, Primed, Slice, Slices};
 
-use super::parts::{AT_ONCE, Measured, token_range};
+use super::parts::{AT_ONCE, Measured, behind_row, token_range};
 use crate::paging::PagingState;
 use crate::scan::Scan;
 use crate::{Error, Result};
@@ -116,7 +116,7 @@ pub(super) async fn read_shard(
             EngineError::IndexNotAvailable(_) => scan.no_index(),
             other => other.into(),
         })?;
-        read_places(shard, scan, found.places).await?;
+        read_places(shard, scan, &range.start, found.places).await?;
         match found.next {
             Some(next) => range.start = next,
             None => return Ok(()),
@@ -125,7 +125,13 @@ pub(super) async fn read_shard(
     Ok(())
 }
 
-async fn read_places(shard: &Rc<Shard>, scan: &mut Scan, places: Vec<Place>) -> Result<()> {
+/// Of a partition that was begun, what is behind `from` is left.
+async fn read_places(
+    shard: &Rc<Shard>,
+    scan: &mut Scan,
+    from: &Place,
+    places: Vec<Place>,
+) -> Result<()> {
     let table = scan.select.plan.table.clone();
     let mut groups = groups(places).into_iter().peekable();
     while !scan.page.full && groups.peek().is_some() {
@@ -134,6 +140,9 @@ async fn read_places(shard: &Rc<Shard>, scan: &mut Scan, places: Vec<Place>) -> 
         let run: Vec<Group> = groups.by_ref().take(AT_ONCE.min(room)).collect();
         let open = |group: &Group| {
             let slices = match &group.clusterings {
+                None if from.is_row() && from.is_in(&group.key) => {
+                    behind_row(&table.layout, &scan.select.slices, &from.clustering)
+                }
                 None => scan.select.slices.clone(),
                 Some(rows) => slices_of(&table.layout, &scan.select.slices, rows),
             };

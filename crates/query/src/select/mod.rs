@@ -18,12 +18,10 @@ use halcyon_cql::plan::select::{BoundSelect, SelectPlan};
 use halcyon_cql::plan::{Execution, Work};
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
-use halcyon_model::BoundKind;
-use halcyon_model::clustering::PositionBuf;
 use halcyon_schema::catalog::{Catalog, TableKind};
-use halcyon_stream::{Layout, Mutation, PartitionKey, Slice, Slices};
+use halcyon_stream::{Mutation, PartitionKey, Slices};
 
-use self::parts::{AT_ONCE, Measured, token_range};
+use self::parts::{AT_ONCE, Measured, behind_row, token_range};
 use crate::consistency;
 use crate::coordinator::{Coordinator, Request};
 use crate::mutations::MutationStream;
@@ -221,7 +219,7 @@ async fn go_on(
         && state.remaining_in_partition > 0
     {
         let layout = scan.select.plan.table.layout.clone();
-        let slices = after(&layout, &scan.select.slices, clustering);
+        let slices = behind_row(&layout, &scan.select.slices, clustering);
         if !slices.slices.is_empty() {
             scan = read_partition(coordinator, scan, key, slices).await?;
         }
@@ -367,20 +365,4 @@ async fn read_virtual(
     });
     let slices = scan.select.slices.clone();
     take_mutations(scan, partitions, &slices).await
-}
-
-/// The slices that lie behind a row, in the direction of the read.
-fn after(layout: &Layout, slices: &Slices, clustering: &[u8]) -> Slices {
-    let bound = |kind: BoundKind| PositionBuf {
-        kind,
-        count: layout.clusterings.len(),
-        serialized: clustering.to_vec(),
-    };
-    let behind = if slices.reversed {
-        Slice { start: None, end: Some(bound(BoundKind::ExclEnd)) }
-    } else {
-        Slice { start: Some(bound(BoundKind::ExclStart)), end: None }
-    };
-    let left = slices.slices.iter().filter_map(|slice| slice.intersect(&behind, layout));
-    Slices { slices: left.collect(), ..*slices }
 }

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use halcyon_cql::plan::restrictions::TokenBounds;
 use halcyon_engine::{Measure, RangeBound, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
-use halcyon_stream::TableId;
+use halcyon_model::BoundKind;
+use halcyon_model::clustering::PositionBuf;
+use halcyon_stream::{Layout, Slice, Slices, TableId};
 
 use crate::live_rows::ReadCounts;
 use crate::scan::Scan;
@@ -45,4 +47,20 @@ pub(super) fn token_range(bounds: &TokenBounds) -> TokenRange {
         Some((token, false)) => RangeBound::BeforeToken(token),
     };
     TokenRange { start, end }
+}
+
+/// The slices that lie behind a row, in the direction of the read.
+pub(super) fn behind_row(layout: &Layout, slices: &Slices, clustering: &[u8]) -> Slices {
+    let bound = |kind: BoundKind| PositionBuf {
+        kind,
+        count: layout.clusterings.len(),
+        serialized: clustering.to_vec(),
+    };
+    let behind = if slices.reversed {
+        Slice { start: None, end: Some(bound(BoundKind::ExclEnd)) }
+    } else {
+        Slice { start: Some(bound(BoundKind::ExclStart)), end: None }
+    };
+    let left = slices.slices.iter().filter_map(|slice| slice.intersect(&behind, layout));
+    Slices { slices: left.collect(), ..*slices }
 }

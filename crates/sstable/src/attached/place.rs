@@ -58,6 +58,23 @@ impl Place {
         Place { order: order.into(), ..self.clone() }
     }
 
+    /// The first place that is no part of this one: of a partition, behind its rows.
+    #[must_use]
+    pub fn behind(&self) -> Place {
+        if self.is_row() {
+            return self.next();
+        }
+        let mut key = self.key.to_vec();
+        key.push(0);
+        Place::of(self.token, key.into())
+    }
+
+    /// The partition that it is in.
+    #[must_use]
+    pub fn whole_partition(&self) -> Place {
+        Place::of(self.token, self.key.clone())
+    }
+
     /// Before all partitions of a token.
     pub fn before_token(token: i64) -> Place {
         Place::of(token, Arc::default())
@@ -70,9 +87,7 @@ impl Place {
 
     /// Behind a partition and its rows: the least key that is greater has one zero more.
     pub fn after_partition(key: &PartitionKey) -> Place {
-        let mut bytes = key.bytes.clone();
-        bytes.push(0);
-        Place::of(key.token, bytes.into())
+        Place::partition(key).behind()
     }
 
     /// Bytes of memory.

@@ -91,6 +91,11 @@ impl Terms {
 }
 
 impl Target {
+    /// Whether its places are partitions, not rows.
+    pub fn is_of_partitions(&self) -> bool {
+        matches!(self.source, Source::PartitionKey(..) | Source::Static(_))
+    }
+
     pub fn term(&self, value: &[u8]) -> Box<[u8]> {
         let analysed = self.analysis.map(|analysis| analysis.apply(value));
         let value = analysed.as_deref().unwrap_or(value);

@@ -15,9 +15,6 @@ pub(crate) const NEEDS_FILTERING: &str = "Cannot execute this query as it might 
      unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW \
      FILTERING";
 
-const INDEX_AND_KEYS: &str =
-    "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported";
-
 /// The properties of the statement that the analysis depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Context {
@@ -144,10 +141,7 @@ impl Gathered {
         let nearest = self.nearest();
         asked.extend(&self.others);
         uses_index |= has_index && !self.others.is_empty();
-        let keys_in = self.keys.iter().any(|entry| matches!(entry.what, What::In(_)));
-        if uses_index && keys_in {
-            return Err(Error::invalid_request(INDEX_AND_KEYS));
-        }
+        let keys_in = self.check_keys_in(uses_index)?;
         let clustering_restricted = !self.clustering.is_empty();
         let needs_filtering =
             indexes::need_filtering(table, &asked) || asked.is_empty() && clustering_restricted;
@@ -241,6 +235,17 @@ impl Gathered {
             );
         }
         Ok(())
+    }
+
+    /// Whether the partition key is given by several values.
+    fn check_keys_in(&self, uses_index: bool) -> Result<bool> {
+        let keys_in = self.keys.iter().any(|entry| matches!(entry.what, What::In(_)));
+        if uses_index && keys_in {
+            return Err(Error::invalid_request(
+                "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported",
+            ));
+        }
+        Ok(keys_in)
     }
 
     fn has_whole_keys(&self, table: &Table) -> bool {

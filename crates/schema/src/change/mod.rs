@@ -16,6 +16,7 @@ mod sai;
 mod stored;
 mod table;
 mod table_options;
+mod trigger;
 mod user_type;
 
 #[cfg(test)]
@@ -85,6 +86,7 @@ fn dispatch(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>)
             user_type::alter(catalog, name, *if_exists, change, context)
         }
         Kind::CreateIndex(create) => index::create(catalog, create, context),
+        Kind::CreateTrigger(create) => trigger::create(catalog, create, context),
         Kind::DropIndex { name, if_exists } => index::remove(catalog, name, *if_exists, context),
         Kind::DropType { name, if_exists } => user_type::remove(catalog, name, *if_exists, context),
         _ => other(catalog, statement, context),
@@ -106,7 +108,6 @@ fn other(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>) ->
         Kind::CreateView(_) => unsupported("materialized views"),
         Kind::CreateFunction(_) => unsupported("user-defined functions"),
         Kind::CreateAggregate(_) => unsupported("user-defined aggregates"),
-        Kind::CreateTrigger(_) => unsupported("triggers"),
         Kind::DropView { name, if_exists } | Kind::AlterView { name, if_exists, .. } => {
             gone(*if_exists, format!("Materialized view '{}' doesn't exist", full(name)?))
         }

@@ -189,6 +189,23 @@ fn a_recorded_session_with_indexes_is_replayed() {
     compare_schema_rows(&session, recorded_rows("index_rows.txt"), is_index);
 }
 
+/// Proves that a trigger is refused as in Cassandra where its class is not there.
+#[test]
+fn triggers_have_no_class() {
+    let mut session = Session::begin();
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+    session.answer(&format!("CREATE KEYSPACE k WITH replication = {replication}"));
+    session.answer("CREATE TABLE k.t (k int PRIMARY KEY)");
+    for (table, expected) in [
+        ("k.t", "2200 Trigger class 'org.Nope' couldn't be loaded"),
+        ("k.nope", "2200 Table 'nope' doesn't exist"),
+        ("nope.t", "2200 Keyspace 'nope' doesn't exist"),
+    ] {
+        let statement = format!("CREATE TRIGGER tr ON {table} USING 'org.Nope'");
+        assert_eq!(session.answer(&statement), expected);
+    }
+}
+
 fn replay(name: &str) -> Session {
     let mut session = Session::begin();
     let mut wrong = Vec::new();

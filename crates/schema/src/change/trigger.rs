@@ -1,0 +1,31 @@
+//! CREATE TRIGGER. A trigger is a Java class on the node's class path; this node loads none, so the statement ends as it does in a
+//! Cassandra that cannot find the class.
+
+use halcyon_syntax::Result;
+use halcyon_syntax::ast::CreateTrigger;
+
+use super::context::{Change, Context, existing, invalid, keyspace_name, unchanged};
+use crate::catalog::{Catalog, TableKind};
+
+pub(super) fn create(
+    catalog: &Catalog,
+    create: &CreateTrigger,
+    context: &Context<'_>,
+) -> Result<Change> {
+    let keyspace = existing(catalog, keyspace_name(&create.table, context)?)?;
+    let Some(table) = keyspace.tables.get(&create.table.name) else {
+        return Err(invalid(format!("Table '{}' doesn't exist", create.table.name)));
+    };
+    if table.kind == TableKind::View {
+        return Err(invalid("Cannot CREATE TRIGGER for a materialized view".to_owned()));
+    }
+    // A table that comes from Cassandra may have triggers.
+    let name = &create.name.text;
+    if table.derived.contains(&format!("trigger {name}")) {
+        return match create.if_not_exists {
+            true => Ok(unchanged(catalog)),
+            false => Err(invalid(format!("Trigger '{name}' already exists"))),
+        };
+    }
+    Err(invalid(format!("Trigger class '{}' couldn't be loaded", create.class)))
+}

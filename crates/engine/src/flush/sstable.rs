@@ -94,6 +94,8 @@ impl Engine {
             if let Some(problem) = live.open_indexes(disk, &indexes, mode).await.pop() {
                 return Err(Error::Stopped(problem));
             }
+            // A memtable that is older than an index.
+            self.build_indexes(&live, &store.definition.load_full().indexes, |_| true).await?;
             if let Some((first, last)) = ends {
                 let found = (live.table.first_key(), live.table.last_key());
                 assert_eq!(found, (&first, &last), "the SSTable is not what the memtable was");

@@ -81,6 +81,9 @@ impl Engine {
             }
         }
         for store in &gone {
+            let definition = store.definition.load_full();
+            let keyspace = &definition.schema.keyspace;
+            self.write_built(keyspace, &definition.indexes, false).await?;
             self.empty(store).await;
         }
         stores.retain(|id, _| wanted.contains_key(id));
@@ -146,8 +149,10 @@ impl Engine {
                 break;
             }
         }
-        self.flush(Some(store.id)).await?;
-        self.indexes_changed(store, &current).await
+        match current.indexes == store.definition.load().indexes {
+            true => self.flush(Some(store.id)).await,
+            false => self.indexes_changed(store, &current).await,
+        }
     }
 
     /// Indexes that are gone are no longer known as built; new ones are built.
@@ -160,6 +165,8 @@ impl Engine {
         let gone: Vec<TableIndex> =
             before.indexes.iter().filter(|index| !stays(index)).cloned().collect();
         self.write_built(&now.schema.keyspace, &gone, false).await?;
+        // Memtables of before are flushed with the new indexes; then SSTables are what lacks them.
+        self.flush(Some(store.id)).await?;
         self.tend_indexes(store);
         Ok(())
     }

@@ -62,7 +62,12 @@ impl Restrictions {
         if (self.key_range || self.uses_index) && self.needs_filtering && !may_filter {
             return Err(Error::invalid_request(NEEDS_FILTERING));
         }
-        check_tuple_filters(&self.filters)
+        // With an index, Cassandra asks each row again what chooses slices, if an index could answer it too.
+        let asked = self
+            .clustering
+            .iter()
+            .filter(|entry| self.asks_clusterings && indexes::has_supporting(table, entry));
+        check_tuple_filters(self.filters.iter().chain(asked))
     }
 }
 
@@ -103,9 +108,12 @@ impl Gathered {
                 let is_free = context.allow_filtering || indexes::has_supporting(table, &entry);
                 add_entry(table, &mut self.clustering, entry)?;
                 match last {
-                    Some((last, last_is_slice)) if !is_free => {
-                        check_after_slice(table, &last, last_is_slice, first, is_slice)
-                    }
+                    Some((last, last_is_slice)) if !is_free => check_after_slice(
+                        table,
+                        (&last, last_is_slice),
+                        (first, is_slice),
+                        &self.clustering,
+                    ),
                     _ => Ok(()),
                 }
             }
@@ -134,7 +142,8 @@ impl Gathered {
         uses_index |= has_index && filters_clusterings || scans_keys && has_clustering_index;
         let mut asked: Vec<&Entry> =
             if filters_keys { self.keys.iter().collect() } else { Vec::new() };
-        if uses_index || filters_clusterings {
+        let asks_clusterings = uses_index || filters_clusterings;
+        if asks_clusterings {
             asked.extend(&self.clustering);
         }
         self.check_others(table, filtering || has_index, choosing)?;
@@ -148,13 +157,8 @@ impl Gathered {
         let equal = self.equal_columns();
         let key_restricted = !self.keys.is_empty() || self.token.is_some();
         let mut filters = Vec::new();
-        let keys = if self.has_whole_keys(table) {
-            Keys::Columns(std::mem::take(&mut self.keys))
-        } else {
-            key_range = true;
-            filters.append(&mut self.keys);
-            Keys::All
-        };
+        let keys = self.take_keys(table, &mut filters);
+        key_range |= matches!(keys, Keys::All);
         let mut clustering = self.clustering;
         filters.extend(clustering.split_off(choosing));
         let regular = |entry: &Entry| entry.columns.iter().any(|c| c.kind == ColumnKind::Regular);
@@ -181,6 +185,7 @@ impl Gathered {
             searches,
             nearest,
             needs_filtering,
+            asks_clusterings,
         })
     }
 
@@ -246,6 +251,15 @@ impl Gathered {
             ));
         }
         Ok(keys_in)
+    }
+
+    /// Restrictions that do not name partitions become filters.
+    fn take_keys(&mut self, table: &Table, filters: &mut Vec<Entry>) -> Keys {
+        if self.has_whole_keys(table) {
+            return Keys::Columns(std::mem::take(&mut self.keys));
+        }
+        filters.append(&mut self.keys);
+        Keys::All
     }
 
     fn has_whole_keys(&self, table: &Table) -> bool {
@@ -323,10 +337,9 @@ impl Gathered {
 /// A slice must be the last of the clustering restrictions (`ClusteringColumnRestrictions.mergeWith`).
 fn check_after_slice(
     table: &Table,
-    last: &[ColumnRef],
-    last_is_slice: bool,
-    new: ColumnRef,
-    new_is_slice: bool,
+    (last, last_is_slice): (&[ColumnRef], bool),
+    (new, new_is_slice): (ColumnRef, bool),
+    restricted: &[Entry],
 ) -> Result<()> {
     let Some(last) = last.first().copied() else { return Ok(()) };
     if last_is_slice && new > last {
@@ -337,7 +350,8 @@ fn check_after_slice(
         )));
     }
     if new < last && new_is_slice {
-        let next = ColumnRef { index: new.index + 1, ..new };
+        let restricted = restricted.iter().filter_map(|entry| entry.columns.first().copied());
+        let next = restricted.filter(|column| *column > new).min().unwrap_or(last);
         return Err(Error::InvalidRequest(format!(
             "PRIMARY KEY column \"{}\" cannot be restricted (preceding column \"{}\" is restricted by a non-EQ relation)",
             name(table, next),
@@ -441,7 +455,7 @@ fn merge(before: What, new: What, columns: &str, token: bool) -> Result<What> {
     Err(Error::InvalidRequest(refused))
 }
 
-fn check_tuple_filters(filters: &[Entry]) -> Result<()> {
+fn check_tuple_filters<'a>(mut filters: impl Iterator<Item = &'a Entry>) -> Result<()> {
     let refused = |entry: &Entry| match &entry.what {
         What::Slice { .. } if entry.tuple => {
             Some("Multi-column slice restrictions cannot be used for filtering.")
@@ -450,7 +464,7 @@ fn check_tuple_filters(filters: &[Entry]) -> Result<()> {
         What::Equal(TupleTerm::Whole(_)) if entry.tuple => None,
         _ => None,
     };
-    match filters.iter().find_map(refused) {
+    match filters.find_map(refused) {
         None => Ok(()),
         Some(message) => Err(Error::invalid_request(message)),
     }

@@ -13,6 +13,8 @@ use halcyon_syntax::{Error, Result};
 /// A condition on a column's value (of a collection, on its frozen form).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Test {
+    /// These very bytes.
+    Same(Vec<u8>),
     In(Vec<Vec<u8>>),
     /// Bounds with whether they are included.
     Between {
@@ -121,6 +123,7 @@ impl BoundFilter {
     pub fn accepts(&self, value: Option<&[u8]>) -> bool {
         let Some(value) = value else { return false };
         match &self.test {
+            Test::Same(wanted) => value == wanted,
             Test::In(values) if self.analysis.is_some() => {
                 values.iter().any(|other| self.is_same(value, other))
             }

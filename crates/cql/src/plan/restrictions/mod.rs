@@ -27,6 +27,7 @@ pub use bind::{BoundKeys, TokenBounds};
 pub use filter::{BoundFilter, Test};
 pub(crate) use relation::{find as find_column, receiver};
 pub use search::PlannedSearch;
+pub(in crate::plan) use search::narrow;
 
 /// A value for each of some columns.
 #[derive(Debug, Clone)]
@@ -103,6 +104,8 @@ pub struct Restrictions {
     pub key_range: bool,
     /// A partition key column is restricted by several values.
     pub keys_in: bool,
+    /// What chooses slices is asked of each row too.
+    pub asks_clusterings: bool,
     /// A partition key column or the token is restricted.
     pub key_restricted: bool,
     pub clustering_restricted: bool,

@@ -84,6 +84,26 @@ impl Restrictions {
     }
 }
 
+/// Makes of the filters what an index answers. Cassandra looks for the bytes of the value in its own index, and does not ask the row again:
+/// of decimals it finds 1.0, and not 1.
+pub(in crate::plan) fn narrow(
+    planned: &[PlannedSearch],
+    searches: &[IndexSearch],
+    filters: &mut [(usize, BoundFilter)],
+) {
+    let ([planned], [IndexSearch { search: Search::Equal(term), .. }]) = (planned, searches) else {
+        return;
+    };
+    if !planned.index.is_legacy() || planned.index.part != IndexPart::Value {
+        return;
+    }
+    for (_, filter) in filters.iter_mut().filter(|(_, filter)| filter.column == planned.column) {
+        if matches!(&filter.test, Test::In(values) if values.len() == 1) {
+            filter.test = Test::Same(term.clone());
+        }
+    }
+}
+
 /// The search that finds what satisfies a filter; `None`: an index on this part cannot tell.
 fn search(index: &Index, filter: BoundFilter) -> Option<Search> {
     let term = match (index.part, filter.test) {

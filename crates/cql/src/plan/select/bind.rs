@@ -6,7 +6,7 @@ use halcyon_stream::Slices;
 
 use super::plan::SelectPlan;
 use crate::plan::execution::Execution;
-use crate::plan::restrictions::{BoundFilter, BoundKeys};
+use crate::plan::restrictions::{BoundFilter, BoundKeys, narrow};
 use crate::plan::term::{Bound, Term};
 use halcyon_schema::index::IndexSearch;
 use halcyon_syntax::{Error, Result};
@@ -55,23 +55,17 @@ impl SelectPlan {
             let found = self.filter_fetch.iter().find(|(column, _)| *column == filter.column);
             (found.map_or(usize::MAX, |(_, fetch)| *fetch), filter)
         };
-        let filters = restrictions.bind_filters(&self.table, execution)?.into_iter().map(at);
+        let filters = restrictions.bind_filters(&self.table, execution)?;
+        let mut filters: Vec<(usize, BoundFilter)> = filters.into_iter().map(at).collect();
         let index = restrictions.bind_searches(&self.table, execution)?;
+        narrow(&restrictions.searches, &index, &mut filters);
         let terms = self
             .selection
             .terms
             .iter()
             .map(|term| Ok(term.bind(execution)?.bytes().map(<[u8]>::to_vec)))
             .collect::<Result<_>>()?;
-        Ok(BoundSelect {
-            plan: self.clone(),
-            keys,
-            slices,
-            index,
-            filters: filters.collect(),
-            limits,
-            terms,
-        })
+        Ok(BoundSelect { plan: self.clone(), keys, slices, index, filters, limits, terms })
     }
 }
 

@@ -1,0 +1,111 @@
+"""
+Tables with secondary indexes, Cassandra's own and storage-attached, on Cassandra and on `halcyon serve`, made from a seed: what is
+refused and why, rows, their order, the ends of pages. Some indexes are made before the rows, some when half of them are there.
+"""
+
+import random
+import time
+
+import pytest
+
+from native import Client
+from test_select_differential import CONTAINS, KEYSPACE, Table, answer
+
+PATIENCE_SECONDS = 60
+CLASSES = ["", " USING 'legacy_local_table'", " USING 'sai'"]
+
+
+class Indexed(Table):
+    def __init__(self, rng, name):
+        super().__init__(rng, name)
+        columns = [column for column, _ in self.key + self.clustering + self.statics + self.regulars]
+        if self.collections:
+            columns += ["m", "keys(m)", "entries(m)", "l", "e"]
+        self.indexed = rng.sample(columns, min(rng.randrange(1, 5), len(columns)))
+        self.using = rng.choice(CLASSES)
+
+    def literal(self, kind):
+        """Left out are values that Cassandra itself finds now and then, by the path of the read: empty texts in descending clustering
+        columns, and of decimals that are equal the one or the other."""
+        literal = super().literal(kind)
+        return {"''": "'e'", "1.0": "7"}.get(literal, literal)
+
+    def create_index(self, number, column):
+        name = f"{self.name.split('.')[1]}_i{number}"
+        return name, f"CREATE INDEX {name} ON {self.name} ({column}){self.using}"
+
+    def relation(self):
+        """On an indexed column, most of the time."""
+        rng = self.rng
+        kinds = dict(self.key + self.clustering + self.statics + self.regulars)
+        name = rng.choice(self.indexed) if rng.random() < 0.8 else rng.choice(list(kinds))
+        if name not in kinds:
+            return rng.choice(CONTAINS)
+        operator = rng.choice(["=", "=", "=", "=", ">", "<=", "IN"])
+        literal = self.literal(kinds[name])
+        return f"{name} IN ({literal}, {self.literal(kinds[name])})" if operator == "IN" else f"{name} {operator} {literal}"
+
+    def indexed_select(self):
+        rng = self.rng
+        relations = [self.relation() for _ in range(rng.choice([1, 1, 1, 2, 2, 3]))]
+        if rng.random() < 0.3:
+            relations.append(self.partition())
+        text = f"SELECT {self.selection()} FROM {self.name} WHERE {' AND '.join(relations)}"
+        text += f" PER PARTITION LIMIT {rng.randrange(1, 4)}" if rng.random() < 0.1 else ""
+        text += f" LIMIT {rng.randrange(1, 9)}" if rng.random() < 0.2 else ""
+        text += " ALLOW FILTERING" if rng.random() < 0.4 else ""
+        # Through an index of a static column, 5.0.9 loses rows behind the first page.
+        return text, None if "s" in self.indexed else rng.choice([None, None, 1, 2, 3, 7])
+
+
+def wait_until_built(client, name):
+    """Of an index that exists."""
+    known = [row for row in client.query(f"SELECT index_name FROM system_schema.indexes WHERE keyspace_name = '{KEYSPACE}'")[1] if row[0] == name.encode()]
+    until = time.monotonic() + PATIENCE_SECONDS
+    built = f"SELECT index_name FROM system.\"IndexInfo\" WHERE table_name = '{KEYSPACE}'"
+    while known and (name.encode(),) not in [tuple(row) for row in client.query(built)[1]]:
+        assert time.monotonic() < until, f"{name} is not built"
+        time.sleep(0.05)
+
+
+def statements_of(table, selects):
+    """Text, page size, and the index that it makes."""
+    rng = table.rng
+    indexes = [table.create_index(number, column) for number, column in enumerate(table.indexed)]
+    writes = [(table.write(1000 + i), None, None) for i in range(rng.randrange(5, 80))]
+    half = rng.randrange(len(writes) + 1)
+    yield table.create(), None, None
+    early = rng.randrange(len(indexes) + 1)
+    yield from ((text, None, name) for name, text in indexes[:early])
+    yield from writes[:half]
+    yield from ((text, None, name) for name, text in indexes[early:])
+    yield from writes[half:]
+    for _ in range(selects):
+        yield (*(table.indexed_select() if rng.random() < 0.8 else table.select()), None)
+
+
+def compare(seed, cassandra, halcyon, tables=6, selects=60):
+    rng = random.Random(seed)
+    clients = [Client(cassandra), Client(halcyon)]
+    for client in clients:
+        client.query(f"DROP KEYSPACE IF EXISTS {KEYSPACE}")
+        client.query(f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+    different = []
+    for number in range(tables):
+        table = Indexed(rng, f"{KEYSPACE}.t{number}")
+        for text, page_size, index in statements_of(table, selects):
+            expected, found = (answer(client, text, page_size) for client in clients)
+            if index:
+                for client in clients:
+                    wait_until_built(client, index)
+            if expected != found:
+                indexes = [statement for _, statement in (table.create_index(i, column) for i, column in enumerate(table.indexed))]
+                different.append(f"{text} (pages of {page_size})\n  {table.create()}; {'; '.join(indexes)}\n  C {expected}\n  H {found}")
+    for client in clients:
+        client.close()
+    assert not different, f"seed {seed}: {len(different)} differ\n" + "\n".join(different[:20])
+
+
+@pytest.mark.parametrize("seed", range(6), ids=lambda seed: f"5.0.9-{seed}")
+def test_answers_are_cassandras(nodes, served, seed):
+    compare(seed, nodes.get("5.0.9").facts["native_port"], served.port)

@@ -56,6 +56,22 @@ impl Engine {
         running.iter().map(shown).collect()
     }
 
+    /// Makes an index again from the rows, and returns when it can be searched; meanwhile it cannot.
+    pub async fn rebuild_index(&self, table: TableId, name: &str) -> Result<()> {
+        let store = self.store_of(table)?;
+        let definition = store.definition.load_full();
+        if !definition.indexes.iter().any(|index| index.name == name) {
+            let table = store.table().full_name();
+            return Err(Error::Invalid(format!("No defined index {name} on {table}")));
+        }
+        store.version.load().sstables().iter().for_each(|live| live.close_index(name));
+        self.look_at_indexes(&store);
+        while self.lacks_indexes(&store).await && !self.compactions.is_stopped() {
+            self.disk.clock().sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
     /// Has the indexes of a table built where they are missing, if there are any.
     pub(crate) fn tend_indexes(&self, store: &Arc<Store>) {
         let definition = store.definition.load();

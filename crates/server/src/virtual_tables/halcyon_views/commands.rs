@@ -39,12 +39,13 @@ struct Command<'a> {
 
 type Run = for<'a> fn(Command<'a>) -> Applied<'a>;
 
-const VERBS: [(&str, Run); 8] = [
+const VERBS: [(&str, Run); 9] = [
     ("clearsnapshot", |command| Box::pin(clear_snapshot(command))),
     ("disableautocompaction", |command| Box::pin(set_automatic_compaction(command, false))),
     ("drain", |command| Box::pin(drain(command))),
     ("enableautocompaction", |command| Box::pin(set_automatic_compaction(command, true))),
     ("flush", |command| Box::pin(flush(command))),
+    ("rebuild_index", |command| Box::pin(rebuild_index(command))),
     ("refresh", |command| Box::pin(refresh(command))),
     ("settraceprobability", |command| Box::pin(set_trace_probability(command))),
     ("snapshot", |command| Box::pin(snapshot(command))),
@@ -96,6 +97,14 @@ fn tables(catalog: &Catalog, keyspace: &str, name: &str) -> Result<Vec<TableId>>
 async fn flush(command: Command<'_>) -> Result<()> {
     for table in command.tables {
         command.node.engine.flush(Some(table)).await?;
+    }
+    Ok(())
+}
+
+/// The argument is the index.
+async fn rebuild_index(command: Command<'_>) -> Result<()> {
+    for table in command.tables {
+        command.node.engine.rebuild_index(table, command.argument).await?;
     }
     Ok(())
 }

@@ -134,10 +134,13 @@ impl Store {
         self.flush_size.store(next, Relaxed);
     }
 
-    /// The oldest timestamp in a memtable; `i64::MAX` if all are empty.
+    /// The oldest timestamp of what is in a memtable, or may come into one again with a logged batch; `i64::MAX` if nothing is.
     pub(crate) fn oldest_unflushed(&self) -> i64 {
         // Acquire: a version that is loaded next has the data flushed before.
-        self.metrics.iter().map(|shard| shard.min_timestamp.load(Acquire)).min().unwrap_or(i64::MAX)
+        let of_shard = |shard: &TableMetrics| {
+            shard.min_timestamp.load(Acquire).min(shard.batched_since.load(Acquire))
+        };
+        self.metrics.iter().map(of_shard).min().unwrap_or(i64::MAX)
     }
 
     /// The folder with the most free space.

@@ -135,7 +135,7 @@ impl Memtable {
 }
 
 /// The oldest timestamp of a mutation's data. Deletions do not count: purging one tombstone cannot revive another.
-fn oldest(mutation: &Mutation) -> i64 {
+pub(crate) fn oldest(mutation: &Mutation) -> i64 {
     let rows = mutation.static_row.iter().chain(&mutation.rows);
     let of_row = |row: &halcyon_stream::RowBuf| {
         let liveness = row.parts.liveness;

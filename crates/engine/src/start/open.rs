@@ -331,6 +331,19 @@ impl Opening {
         self.report.notes.extend(notes.into_iter().map(note));
     }
 
+    /// Makes the names of tables' folders durable: a start that was killed may have made them, and nobody would do it after that.
+    async fn sync_folders(&self) -> Result<()> {
+        let parents = |folder: &TableFolder| {
+            let keyspace = folder.path.parent()?;
+            Some([keyspace.to_path_buf(), keyspace.parent()?.to_path_buf()])
+        };
+        let parents: BTreeSet<_> = self.folders.iter().filter_map(parents).flatten().collect();
+        for parent in parents {
+            self.disk.sync_dir(&parent).await?;
+        }
+        Ok(())
+    }
+
     /// Opens what is not open yet.
     async fn open_tables(
         &mut self,
@@ -343,6 +356,7 @@ impl Opening {
         let known = |path: &PathBuf| self.folders.iter().any(|folder| folder.path == *path);
         let missing: Vec<_> = directories.filter(|path| !known(path)).collect();
         create_directories(&self.disk, &missing).await?;
+        self.sync_folders().await?;
         for table in catalog.tables().filter(wanted) {
             let definition = Definition::of(table.clone(), catalog);
             self.note_problems(table);
@@ -486,6 +500,7 @@ impl Opening {
             disk,
             options,
         });
+        engine.expect_batches();
         engine.start_control();
         (engine, report)
     }

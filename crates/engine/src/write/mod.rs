@@ -1,6 +1,7 @@
 //! Writes: commit log, then memtable; locks of conditional writes.
 
 mod apply;
+mod batched;
 mod lock;
 mod record;
 

@@ -14,7 +14,7 @@
 //!    a directory where it has another one.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use halcyon_io::{Notify, spawn};
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, uuid};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::{
-    Cell as StoredCell, Fragment, FragmentStream, Mutation, PartitionKey, RowBuf, Slices,
+    Cell as StoredCell, Fragment, FragmentStream, Mutation, PartitionKey, RowBuf, Slices, TableId,
 };
 
 use super::write;
@@ -43,8 +43,8 @@ type BatchId = [u8; 16];
 /// One coordinator's batches.
 #[derive(Debug, Default)]
 pub(crate) struct Batchlog {
-    /// Stored, and not deleted yet: under way, or failed.
-    unfinished: RefCell<BTreeSet<BatchId>>,
+    /// Stored, and not deleted yet: under way, or failed. Each with its tables and their oldest writes.
+    unfinished: RefCell<BTreeMap<BatchId, Vec<(TableId, i64)>>>,
     /// Applied: to be deleted.
     applied: RefCell<Vec<BatchId>>,
     deleting: Cell<bool>,
@@ -76,7 +76,7 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     let path = uuids.time_based(unix_micros());
     let row = stored(&log, id, path, &encode_mutations(&whole))?;
     let batchlog = coordinator.batchlog();
-    batchlog.unfinished.borrow_mut().insert(id);
+    batchlog.begin(shard, id, &whole);
     let owner = shard.engine().owner(row.key.token);
     write::apply(coordinator, vec![row]).await?;
     write::sync_logs(shard, std::iter::once(owner)).await?;
@@ -86,6 +86,29 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
 }
 
 impl Batchlog {
+    /// From now on the batch may be applied again.
+    fn begin(&self, shard: &Shard, id: BatchId, batch: &[Mutation]) {
+        let writes = Shard::oldest_writes(batch);
+        let tables = writes.iter().map(|(table, _)| *table).collect();
+        self.unfinished.borrow_mut().insert(id, writes);
+        self.note(shard, tables);
+    }
+
+    /// The batch is not applied again.
+    fn end(&self, shard: &Shard, id: &BatchId) {
+        let writes = self.unfinished.borrow_mut().remove(id).unwrap_or_default();
+        self.note(shard, writes.into_iter().map(|(table, _)| table).collect());
+    }
+
+    /// Has compactions keep what could delete writes of unfinished batches.
+    fn note(&self, shard: &Shard, tables: BTreeSet<TableId>) {
+        for table in tables {
+            let unfinished = self.unfinished.borrow();
+            let writes = unfinished.values().flatten().filter(|(of, _)| *of == table);
+            shard.note_batched(table, writes.map(|(_, oldest)| *oldest).min().unwrap_or(i64::MAX));
+        }
+    }
+
     /// Deletes the entry of a batch that is applied. Nothing waits for it: the batch would only be replayed once more.
     fn delete(self: &Rc<Self>, shard: &Rc<Shard>, log: Arc<Table>, id: BatchId) {
         self.applied.borrow_mut().push(id);
@@ -108,10 +131,7 @@ impl Batchlog {
                 outcome = write::apply_by_shard(shard, write::by_shard(shard, deletions)).await;
             }
             if outcome.is_ok() {
-                let mut unfinished = self.unfinished.borrow_mut();
-                for id in &ids {
-                    unfinished.remove(id);
-                }
+                ids.iter().for_each(|id| self.end(shard, id));
             }
         }
         self.deleting.set(false);
@@ -139,7 +159,7 @@ impl Batchlog {
         let allowed = coordinator.limits().write_request_timeout * 2;
         let allowed = i64::try_from(allowed.as_micros()).unwrap_or(i64::MAX);
         let latest = unix_micros().saturating_sub(allowed);
-        let late: Vec<BatchId> = self.unfinished.borrow().iter().copied().collect();
+        let late: Vec<BatchId> = self.unfinished.borrow().keys().copied().collect();
         let late = late.into_iter().filter(|id| uuid::unix_micros(id) <= latest);
         let Some(log) = table(coordinator) else { return Ok(replayed) };
         let shards = coordinator.shard().engine().shard_count() as u64;
@@ -152,7 +172,7 @@ impl Batchlog {
             let found = coordinator.on_owner(token, job).await?;
             if found.is_empty() {
                 // Storing it failed, or its entry is deleted already.
-                self.unfinished.borrow_mut().remove(&id);
+                self.end(coordinator.shard(), &id);
             }
             for (id, batch) in found {
                 self.replay(coordinator, &log, id, &batch, &mut replayed).await?;
@@ -178,6 +198,7 @@ impl Batchlog {
                 self.replay(coordinator, &log, id, &batch, &mut replayed).await?;
             }
         }
+        coordinator.shard().engine().batches_replayed();
         Ok(replayed)
     }
 
@@ -209,7 +230,7 @@ impl Batchlog {
             }
         }
         write::apply(coordinator, vec![deleted(log, id)]).await?;
-        self.unfinished.borrow_mut().remove(&id);
+        self.end(shard, &id);
         Ok(())
     }
 

@@ -40,6 +40,7 @@ pub(crate) async fn start_with(
     let mut options = Options::in_directory(Path::new("/halcyon"), 2);
     set(&mut options);
     let (engine, _) = Engine::open(disk, options).await.expect("opens");
+    engine.batches_replayed();
     let mut first = None;
     for index in 0..2 {
         let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");

@@ -49,7 +49,7 @@ class Server:
         while time.monotonic() < end:
             if self._process.poll() is not None:
                 raise AssertionError(f"the server ended with {self._process.returncode}:\n{self.said()}")
-            if self._listens():
+            if self._answers():
                 return self
             time.sleep(0.02)
         self.kill()
@@ -101,6 +101,15 @@ class Server:
     def _listens(self):
         with socket.socket() as probe:
             return probe.connect_ex((HOST, self.port)) == 0
+
+    def _answers(self):
+        """To OPTIONS: a socket of the process before it, which the kernel has not closed yet, only lets clients connect."""
+        try:
+            with socket.create_connection((HOST, self.port), timeout=START_SECONDS) as probe:
+                probe.sendall(bytes([4, 0, 0, 0, 5, 0, 0, 0, 0]))
+                return bool(probe.recv(1))
+        except OSError:
+            return False
 
     def close(self):
         self._disconnect()

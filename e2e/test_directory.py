@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from cassandra import InvalidRequest
+from cassandra import InvalidRequest, ReadFailure
 
 from oracle import opened
 from server import Server
@@ -169,3 +169,69 @@ def test_a_directory_is_handed_over_and_back(request, cassandra_options, tmp_pat
         for question in QUESTIONS:
             assert taken_back[question] == by_halcyon[question], question
         assert session.execute("SELECT JSON * FROM ks.ours").one()[0] == ours_row
+
+
+OF_INDEXES = [
+    "CREATE KEYSPACE ix WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE ix.t (k int, c int, s int static, v int, w text, m map<text, int>, PRIMARY KEY (k, c))",
+    "CREATE INDEX own ON ix.t (v)",
+    "CREATE INDEX statics ON ix.t (s)",
+    "CREATE INDEX of_keys ON ix.t (keys(m))",
+    "CREATE INDEX attached ON ix.t (w) USING 'sai'",
+]
+ASKED_OF_INDEXES = [f"SELECT JSON * FROM ix.t WHERE {what}" for what in (
+    "v = 3", "v = 103", "s = 2", "s = 22", "m CONTAINS KEY 'x'", "m CONTAINS KEY 'y'", "w = 'w1'", "w = 'w101'", "v = 3 AND w = 'w3' ALLOW FILTERING",
+)]
+
+
+def write_indexed(session, first, last):
+    for k in range(first, last):
+        for c in range(20):
+            offset = 0 if first == 0 else 100
+            session.execute(
+                "INSERT INTO ix.t (k, c, s, v, w, m) VALUES (%s, %s, %s, %s, %s, {%s: 1})",
+                (k, c, k, c % 5 + offset, f"w{c % 4 + offset}", "x" if c % 2 else "y"),
+            )
+    session.execute("DELETE FROM ix.t WHERE k = %s", (first + 1,))
+    session.execute("DELETE v FROM ix.t WHERE k = %s AND c = 3", (first + 2,))
+    session.execute("UPDATE ix.t SET v = 3, w = 'w1' WHERE k = %s AND c = 0", (first + 2,))
+
+
+def answered_by_indexes(session):
+    """When all indexes are there: both programs build those that they do not find."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return {question: sorted(row[0] for row in session.execute(question)) for question in ASKED_OF_INDEXES}
+        except ReadFailure:
+            assert time.monotonic() < end, "the indexes are not built"
+            time.sleep(0.2)
+
+
+@pytest.mark.parametrize("form", ["stock", "da"])
+def test_indexes_are_handed_over_and_back(request, cassandra_options, tmp_path, form):
+    """An index answers what its rows say, whoever wrote them, and whoever made it."""
+    node, ours = tmp_path / "node", tmp_path / "ours"
+    ours.mkdir()
+    with cassandra(cassandra_options, node, form) as (session, facts):
+        for statement in OF_INDEXES:
+            session.execute(statement)
+        write_indexed(session, 0, 10)
+        by_cassandra = answered_by_indexes(session)
+    assert all(by_cassandra[question] for question in ASKED_OF_INDEXES if "103" not in question and "w101" not in question and "22" not in question)
+    server = Server(request.config.getoption("--halcyon"), ours, "--config", facts["config"])
+    server.data = facts["storage_dir"]
+    try:
+        session = server.start().connect()
+        assert answered_by_indexes(session) == by_cassandra
+        write_indexed(session, 20, 30)
+        session.execute("CREATE INDEX later ON ix.t (c)")
+        by_halcyon = answered_by_indexes(session)
+        assert all(by_halcyon.values())
+        later = sorted(row[0] for row in session.execute("SELECT JSON * FROM ix.t WHERE c = 3"))
+        assert server.stop() == 0, server.said()
+    finally:
+        server.close()
+    with cassandra(cassandra_options, node, form) as (session, _):
+        assert answered_by_indexes(session) == by_halcyon
+        assert sorted(row[0] for row in session.execute("SELECT JSON * FROM ix.t WHERE c = 3")) == later

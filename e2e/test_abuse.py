@@ -35,8 +35,15 @@ def envelope(opcode, body, stream=1):
 STARTUP = envelope(1, struct.pack(">H", 1) + b"\x00\x0bCQL_VERSION\x00\x053.0.0")
 
 
-def query(text):
-    return envelope(7, struct.pack(">i", len(text)) + text.encode() + struct.pack(">HB", 1, 0))
+def query(text, values=(), **named):
+    """Flags: with values, with their names."""
+    flags = 0x41 if named else 1 if values else 0
+    body = struct.pack(">i", len(text)) + text.encode() + struct.pack(">HB", 1, flags)
+    pairs = [(struct.pack(">H", len(name)) + name.encode(), value) for name, value in named.items()]
+    pairs += [(b"", value) for value in values]
+    if pairs:
+        body += struct.pack(">H", len(pairs)) + b"".join(name + struct.pack(">i", len(value)) + value for name, value in pairs)
+    return envelope(7, body)
 
 
 def startup(options):
@@ -276,6 +283,50 @@ def costly_statements(port, peers, stop):
     _ask_all(port, peers, stop, [query(text) for text in texts])
 
 
+def costly_values(port, peers, stop):
+    """Small statements with large values: numbers of a million digits, lists and JSON of a million elements."""
+    number = b"\x71" * 400_000
+    decimal = b"\x00\x00\x00\x05" + number
+    integers = struct.pack(">i", 200_000) + struct.pack(">ii", 4, 1) * 200_000
+    asked = [
+        ("INSERT INTO abuse.numbers (k, v) VALUES (1, (varint)? * (varint)?)", number, number),
+        ("INSERT INTO abuse.numbers (k, v) VALUES (1, (varint)? / (varint)?)", number, number[:200_000]),
+        ("INSERT INTO abuse.numbers (k, d) VALUES (1, (decimal)? % (decimal)?)", decimal, decimal[:200_000]),
+        ("SELECT CAST((varint)? AS text) FROM abuse.numbers WHERE k = 1", number),
+        ("SELECT to_json((decimal)?) FROM abuse.numbers WHERE k = 1", decimal),
+        ("SELECT exp((decimal)?) FROM abuse.numbers WHERE k = 1", decimal[:404]),
+        (f"SELECT {','.join(['(varint)? / (varint)?'] * 100)} FROM abuse.numbers WHERE k = 1", *[number[:16_000], number[:8_000]] * 100),
+        ("INSERT INTO abuse.numbers (k, l) VALUES (1, ?)", integers),
+        ("SELECT * FROM abuse.wide WHERE a IN ? AND b IN ?", integers, integers),
+        ("INSERT INTO abuse.numbers JSON ?", b'{"k": 1, "l": [' + b"1," * 500_000 + b"1]}"),
+    ]
+    _ask_all(port, peers, stop, [query(text, values) for text, *values in asked])
+
+
+def repeated_values(port, peers, stop):
+    """Statements that name a value of 400 kB thousands of times: refused."""
+    value, often = b"\x71" * 400_000, 5_000
+    keys = ",".join(map(str, range(often)))
+    inserts = " ".join(f"INSERT INTO abuse.blobs (k, v) VALUES ({k}, :a)" for k in range(often // 5))
+    selected = ["v", "to_json(v)", "max(v)", "(blob):a"]
+    lists = [",".join([text] * often) for text in selected]
+    own = "FROM abuse.blobs WHERE k = -1"
+    texts = [
+        *[f"SELECT {text} {own}" for text in lists],
+        *[f"SELECT ({text}) {own}" for text in lists],
+        f"SELECT [{lists[0]}] {own}",
+        f"SELECT JSON {','.join(f'v AS v{n}' for n in range(often))} {own}",
+        f"SELECT k {own} AND v IN ({','.join([':a'] * often)}) ALLOW FILTERING",
+        f"BEGIN UNLOGGED BATCH {inserts} APPLY BATCH",
+        f"UPDATE abuse.blobs SET v = :a WHERE k IN ({keys})",
+    ]
+    peer = connected(port)
+    peer.sendall(query("INSERT INTO abuse.blobs (k, v) VALUES (-1, :a)", a=value))
+    assert answer(peer)[0] == 8
+    peer.close()
+    _ask_all(port, peers, stop, [query(text, a=value) for text in texts])
+
+
 def _ask_all(port, peers, stop, messages):
     """Four clients, each of which asks one thing after the other."""
     def ask(first):
@@ -365,10 +416,10 @@ def attacked(request, tmp_path_factory):
 ATTACKS = [
     never_reading, slow, first_bytes, garbage, wrong_messages, vanishing, preparing, compressed_bodies, startup_options,
     large_statements, large_prepared, huge_answers, huge_sorts, huge_answers_unread, large_writes,
-    costly_statements, idle,
+    costly_statements, costly_values, repeated_values, idle,
 ]
 # They take turns, and are slowed down: nobody is disconnected.
-PATIENT = [large_writes, costly_statements]
+PATIENT = [large_writes, costly_statements, costly_values, repeated_values]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)

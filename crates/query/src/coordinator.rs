@@ -102,6 +102,8 @@ pub struct Coordinator {
 /// The inputs of one request's terms: its values, time and source of UUIDs.
 pub(crate) struct Request<'a> {
     values: &'a [Value<'a>],
+    /// The statement's text.
+    text: usize,
     now_micros: i64,
     now_seconds: i32,
     protocol_version: u8,
@@ -109,6 +111,21 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// Bytes of text and values, which are counted with the request. A value that has a name stands for each marker of that name, and is
+    /// counted once: those that stand behind each other in the message are.
+    pub(crate) fn bytes(&self) -> u64 {
+        let (mut end, mut bytes) = (0, self.text);
+        for value in self.values {
+            if let Value::Bytes(value) = value
+                && value.as_ptr().addr() >= end
+            {
+                end = value.as_ptr().addr() + value.len();
+                bytes += value.len();
+            }
+        }
+        bytes as u64
+    }
+
     pub(crate) fn now_micros(&self) -> i64 {
         self.now_micros
     }
@@ -262,7 +279,7 @@ impl Coordinator {
                     .to_owned(),
             ));
         }
-        let request = self.request(options.values, options);
+        let request = self.request(&statement, options.values, options);
         match &statement.plan {
             Plan::Select(plan) => select::execute_select(self, plan, &request, options).await,
             Plan::Modification(plan) => {
@@ -292,7 +309,7 @@ impl Coordinator {
             }
             let statement = self.up_to_date(&entry.statement).await?;
             check_value_count(&statement.variables, entry.values)?;
-            let request = self.request(entry.values, options);
+            let request = self.request(&statement, entry.values, options);
             statements.push((statement, request));
         }
         modify::execute_batch_message(self, kind, &statements, options).await
@@ -313,6 +330,7 @@ impl Coordinator {
     /// The inputs of one statement's terms in this request.
     pub(crate) fn request<'a>(
         &'a self,
+        statement: &PreparedStatement,
         values: &'a [Value<'a>],
         options: &QueryOptions<'_>,
     ) -> Request<'a> {
@@ -320,6 +338,7 @@ impl Coordinator {
         let now_seconds = now_micros.div_euclid(1_000_000);
         Request {
             values,
+            text: statement.text.len(),
             now_micros,
             now_seconds: options
                 .now_in_seconds

@@ -177,7 +177,7 @@ impl From<halcyon_syntax::Error> for Error {
         let message = error.to_string();
         match error {
             Cql::Syntax { .. } => Error::Syntax(message),
-            Cql::Exhausted => Error::Overloaded(message),
+            Cql::Exhausted | Cql::TooLarge { .. } => Error::Overloaded(message),
             Cql::Invalid { .. } | Cql::InvalidRequest(_) | Cql::NotSupportedYet(_) => {
                 Error::Invalid(message)
             }

@@ -32,6 +32,9 @@ const PAGE_SHARE: u64 = 32;
 /// What one computation may make of a short text is so large a part of the budget.
 const ONE_SHARE: u64 = 16;
 
+/// How often an answer's rows are in memory: here, in the encoder, and compressed or cut into frames.
+pub(crate) const COPIES: u64 = 3;
+
 /// No page is larger, whatever the budget.
 const PAGE_MAX: u64 = 64 << 20;
 
@@ -80,6 +83,11 @@ impl RequestMemory {
     /// What one computation may make of a short text before it is counted.
     pub(crate) fn for_one(&self) -> u64 {
         self.limit / ONE_SHARE
+    }
+
+    /// What one row of an answer may become while it is computed elsewhere, before it is counted.
+    pub(crate) fn for_row(&self) -> u64 {
+        self.for_large() / COPIES
     }
 
     fn for_large(&self) -> u64 {

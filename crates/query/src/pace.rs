@@ -6,6 +6,8 @@
 //! 3. What needs more has no place to yield: parsing, binding, an expression of one row, a sort. It starts anew on a thread for computing
 //!    ([`until`]) with its own copy of the inputs, and ends at the deadline of its request.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_cql::plan::{Execution, Work};
@@ -63,7 +65,7 @@ pub(crate) async fn until<T: Send + 'static>(
 }
 
 /// As [`until`], for what may become so many bytes.
-async fn within<T: Send + 'static>(
+pub(crate) async fn within<T: Send + 'static>(
     deadline: Instant,
     memory: u64,
     job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
@@ -94,7 +96,9 @@ pub fn drop_apart<T: Send + 'static>(large: T) {
 
 /// A request's inputs as its own.
 struct Owned {
-    values: Vec<Option<Option<Vec<u8>>>>,
+    values: Vec<Option<Option<Arc<[u8]>>>>,
+    /// Of the values, each counted once.
+    bytes: u64,
     now_micros: i64,
     now_seconds: i32,
     protocol_version: u8,
@@ -103,13 +107,20 @@ struct Owned {
 
 impl Owned {
     fn of(execution: &Execution<'_>) -> Owned {
-        let own = |value: &Value<'_>| match value {
+        // One that has a name stands for each marker of that name.
+        let mut known: HashMap<(usize, usize), Arc<[u8]>> = HashMap::new();
+        let mut own = |value: &Value<'_>| match value {
             Value::Unset => None,
             Value::Null => Some(None),
-            Value::Bytes(bytes) => Some(Some(bytes.to_vec())),
+            Value::Bytes(bytes) => {
+                let place = (bytes.as_ptr().addr(), bytes.len());
+                Some(Some(known.entry(place).or_insert_with(|| Arc::from(*bytes)).clone()))
+            }
         };
+        let values = execution.values.iter().map(&mut own).collect();
         Owned {
-            values: execution.values.iter().map(own).collect(),
+            values,
+            bytes: known.values().map(|value| value.len() as u64).sum(),
             now_micros: execution.now_micros,
             now_seconds: execution.now_seconds,
             protocol_version: execution.protocol_version,
@@ -131,7 +142,7 @@ impl Owned {
     }
 }
 
-fn borrowed(value: &Option<Option<Vec<u8>>>) -> Value<'_> {
+fn borrowed(value: &Option<Option<Arc<[u8]>>>) -> Value<'_> {
     match value {
         None => Value::Unset,
         Some(None) => Value::Null,
@@ -150,8 +161,9 @@ pub(crate) async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
         Ok(bound) => Ok(Some(bound)),
         Err(CqlError::Exhausted) => {
             let (plan, owned) = (plan.clone(), Owned::of(execution));
+            let most = memory.for_one() + owned.bytes;
             let job = move |work: &Work<'_>| owned.with(work, |execution| bind(&plan, execution));
-            Box::pin(within(deadline, memory.for_one(), job)).await
+            Box::pin(within(deadline, most, job)).await
         }
         Err(error) => Err(error.into()),
     }

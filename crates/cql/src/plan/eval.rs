@@ -116,6 +116,7 @@ impl Node {
                 match execution.values.get(usize::from(*index)) {
                     Some(Value::Bytes(bytes)) => {
                         execution.work.spend(checking(cql_type, bytes.len()))?;
+                        execution.work.make(bytes.len())?;
                         collection::checked(bytes, cql_type).map(Bound::Bytes)
                     }
                     Some(Value::Unset) => Ok(Bound::Unset),
@@ -174,10 +175,9 @@ fn call<'v>(
         bound.push(value);
     }
     let arguments: Vec<Option<&[u8]>> = bound.iter().map(Bound::bytes).collect();
-    Ok(match function.call(&arguments, execution)? {
-        Some(value) => Bound::Bytes(Cow::Owned(value)),
-        None => Bound::Null,
-    })
+    let Some(value) = function.call(&arguments, execution)? else { return Ok(Bound::Null) };
+    execution.work.make(value.len())?;
+    Ok(Bound::Bytes(Cow::Owned(value)))
 }
 
 fn invalid<T>(message: String) -> Result<T> {
@@ -211,6 +211,8 @@ impl Composed {
                 _ => parts.push(bound),
             }
         }
+        let bytes = parts.iter().filter_map(Bound::bytes).map(<[u8]>::len);
+        execution.work.make(bytes.fold(0, usize::saturating_add))?;
         Ok(Bound::Bytes(Cow::Owned(self.join(&parts))))
     }
 

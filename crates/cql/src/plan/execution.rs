@@ -43,29 +43,33 @@ pub struct Work<'a> {
     exhausted: Cell<bool>,
     /// Whether it may go on for as much again.
     more: Option<&'a (dyn Fn() -> bool + Sync)>,
-    /// Bytes that what short texts become, as products of lists do, may take.
+    /// Bytes that may be made of what is given, which a short text can name very often: products of lists, collections, rows of an answer.
     memory: u64,
+    room: Cell<u64>,
 }
 
 /// What a thread with other tasks computes at once.
 const SMALL: u64 = 200_000;
+/// Bytes that a thread with other tasks makes at once.
+const SMALL_ROOM: u64 = 4 << 20;
 /// What a thread for computations does between two looks at the clock.
 const SLICE: u64 = 5_000_000;
 
 impl<'a> Work<'a> {
     pub fn small() -> Work<'a> {
-        Work { left: Cell::new(SMALL), exhausted: Cell::new(false), more: None, memory: u64::MAX }
+        let (left, exhausted) = (Cell::new(SMALL), Cell::new(false));
+        Work { left, exhausted, more: None, memory: u64::MAX, room: Cell::new(SMALL_ROOM) }
     }
 
     /// As long as `more` says so, which is asked at the beginning and about every few milliseconds.
     pub fn while_there_is_time(more: &'a (dyn Fn() -> bool + Sync)) -> Work<'a> {
         let (left, exhausted) = (Cell::new(0), Cell::new(false));
-        Work { left, exhausted, more: Some(more), memory: u64::MAX }
+        Work { left, exhausted, more: Some(more), memory: u64::MAX, room: Cell::new(u64::MAX) }
     }
 
     #[must_use]
     pub fn with_memory(self, memory: u64) -> Work<'a> {
-        Work { memory, ..self }
+        Work { memory, room: Cell::new(memory), ..self }
     }
 
     pub(super) fn memory(&self) -> u64 {
@@ -74,12 +78,13 @@ impl<'a> Work<'a> {
 
     /// Whether most of it is spent.
     pub fn is_low(&self) -> bool {
-        self.left.get() < SMALL / 2
+        self.left.get() < SMALL / 2 || self.room.get() < SMALL_ROOM / 2
     }
 
     /// As much as in the beginning, after others had their turn.
     pub fn renew(&self) {
         self.left.set(SMALL);
+        self.room.set(SMALL_ROOM);
         self.exhausted.set(false);
     }
 
@@ -98,6 +103,20 @@ impl<'a> Work<'a> {
             return Ok(());
         }
         self.left.set(0);
+        self.exhausted.set(true);
+        Err(Error::Exhausted)
+    }
+
+    /// Counts bytes that are about to be made, or were made of less than about as many.
+    pub fn make(&self, bytes: usize) -> Result<()> {
+        if let Some(room) = self.room.get().checked_sub(bytes as u64) {
+            self.room.set(room);
+            return Ok(());
+        }
+        if self.more.is_some() {
+            return Err(Error::TooLarge { limit: self.memory });
+        }
+        self.room.set(0);
         self.exhausted.set(true);
         Err(Error::Exhausted)
     }
@@ -135,5 +154,22 @@ mod tests {
         assert_eq!(asked.load(Relaxed), 1);
         assert_eq!([1, SLICE].map(|units| work.spend(units)), [Ok(()), Ok(())]);
         assert_eq!((asked.load(Relaxed), work.spend(1)), (2, Err(Error::Exhausted)));
+    }
+
+    /// Proves that what would make too many bytes is handed on where there are other tasks, and refused where there are none.
+    #[test]
+    fn bytes_are_counted() {
+        let small = Work::small();
+        assert_eq!(small.make(SMALL_ROOM as usize / 2 + 1), Ok(()));
+        assert!(small.is_low());
+        assert_eq!(
+            [small.make(SMALL_ROOM as usize), small.check()],
+            [(); 2].map(|()| Err(Error::Exhausted))
+        );
+        small.renew();
+        assert_eq!((small.make(1), small.is_low()), (Ok(()), false));
+        let work = Work::while_there_is_time(&|| true).with_memory(10);
+        assert_eq!([work.make(9), work.make(2)], [Ok(()), Err(Error::TooLarge { limit: 10 })]);
+        assert_eq!(work.make(1), Ok(()));
     }
 }

@@ -9,6 +9,7 @@ use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, Purpose};
 use halcyon_model::options::Compaction;
+use halcyon_sstable::format::replace::replace;
 use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
 use halcyon_sstable::{Component, Descriptor};
 
@@ -205,16 +206,8 @@ pub(crate) async fn write_level(disk: &Disk, descriptor: &Descriptor, level: u32
     let mutation = Mutation { level: i32::try_from(level).ok(), repair: None };
     let new = mutate(&old, descriptor.version, mutation)
         .map_err(|e| halcyon_sstable::Error::corrupt(path.clone(), Component::Statistics, e))?;
-    let temporary = descriptor.path_of("Statistics.db.tmp");
-    // An attempt that failed may have left it.
-    match disk.remove(&temporary).await {
-        Err(e) if e.is_not_found() => {}
-        removed => removed?,
-    }
-    disk.write_new(&temporary, &new, Purpose::CompactionWrite).await?;
-    disk.rename(&temporary, &path).await?;
-    disk.sync_dir(&descriptor.directory).await?;
-    Ok(())
+    let purpose = Purpose::CompactionWrite;
+    Ok(replace(disk, descriptor, Component::Statistics, &new, purpose).await?)
 }
 
 fn candidate(id: u64, live: &Arc<LiveSSTable>, gc_before: i64, now: Instant) -> Candidate {

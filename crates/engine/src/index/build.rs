@@ -76,10 +76,7 @@ impl Engine {
     pub(crate) fn tend_indexes(&self, store: &Arc<Store>) {
         let definition = store.definition.load();
         let version = store.version.load();
-        let differs = |live: &Arc<LiveSSTable>| {
-            live.lacks(&definition.indexes).next().is_some()
-                || !live.strangers(&definition.indexes).is_empty()
-        };
+        let differs = |live: &Arc<LiveSSTable>| !live.has_just(&definition.indexes);
         if !definition.indexes.is_empty() || version.sstables().iter().any(differs) {
             self.look_at_indexes(store);
         }
@@ -140,8 +137,7 @@ impl Engine {
         let lacks = {
             let definition = store.definition.load();
             let version = store.version.load();
-            let lacks = |live: &Arc<LiveSSTable>| live.lacks(&definition.indexes).next().is_some();
-            version.sstables().iter().any(lacks)
+            !version.sstables().iter().all(|live| live.has_all(&definition.indexes))
         };
         lacks || self.memtables_lack_indexes(store).await
     }
@@ -184,14 +180,13 @@ impl Engine {
         indexes: &[TableIndex],
     ) -> Result<()> {
         let table = store.table();
-        let missing = live.lacks(indexes).count() as u64;
         let running = Arc::new(Running {
             id: self.fresh_timeuuid(),
             keyspace: table.schema.keyspace.clone(),
             table: table.schema.name.clone(),
             sstables: store.version.load().len(),
             directory: live.descriptor().directory.display().to_string(),
-            total: live.sstable().data_length().saturating_mul(missing),
+            total: live.sstable().data_length(),
             done: AtomicU64::new(0),
         });
         self.indexes.running().push(running.clone());
@@ -234,10 +229,7 @@ impl Engine {
 
 fn next(store: &Store, indexes: &[TableIndex]) -> Next {
     let version = store.version.load_full();
-    let differs = |live: &&Arc<LiveSSTable>| {
-        live.lacks(indexes).next().is_some() || !live.strangers(indexes).is_empty()
-    };
-    let mut due = version.sstables().iter().filter(differs).peekable();
+    let mut due = version.sstables().iter().filter(|live| !live.has_just(indexes)).peekable();
     if due.peek().is_none() {
         return Next::Nothing;
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use halcyon_io::Purpose;
-use halcyon_sstable::attached::{Destination, IndexBuilder, component_name, write_sorted};
+use halcyon_sstable::attached::{Destination, IndexBuilder, Target, component_name, write_sorted};
 use halcyon_sstable::format::toc;
-use halcyon_sstable::{Descriptor, ScanOptions};
+use halcyon_sstable::{Descriptor, SSTableScanner, ScanOptions};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey};
 
 use super::TableIndex;
@@ -44,85 +44,50 @@ impl Engine {
         self.list_indexes(descriptor, memtable.indexes().iter().map(|index| &index.of)).await
     }
 
-    /// Makes the index of an SSTable from its rows. `go_on` is asked now and then, with the bytes of data that were read since.
-    pub(super) async fn build_index(
-        &self,
-        live: &Arc<LiveSSTable>,
-        index: &TableIndex,
-        mut go_on: impl FnMut(u64) -> bool,
-    ) -> Result<()> {
-        let to = Destination {
-            purpose: Purpose::CompactionWrite,
-            ..self.destination(live.descriptor(), index)
-        };
-        // One of another definition, or that could not be used.
-        match self.disk.remove(&to.path).await {
-            Err(e) if !e.is_not_found() => return Err(e.into()),
-            _ => {}
-        }
-        let options = ScanOptions {
-            mode: self.options.background_read_mode,
-            purpose: Purpose::CompactionRead,
-            layout: Some(index.target.layout.clone()),
-            ..ScanOptions::default()
-        };
-        let mut scan = live.sstable().scan(&self.disk, options).await?;
-        let mut builder = IndexBuilder::new(&self.disk, to, SORTED);
-        let walked = async {
-            let (mut key, mut shared) = (PartitionKey::empty(), Arc::from(Vec::new()));
-            let (mut seen, mut read, mut rows) = (false, 0, 0);
-            while scan.advance().await? {
-                match scan.fragment() {
-                    Fragment::Start(start) => {
-                        key.copy_from(start.key);
-                        shared = Arc::from(key.bytes.as_slice());
-                        seen = false;
-                    }
-                    Fragment::Static(row) => {
-                        index.target.of_static(&key, &row, |entry| builder.add(entry));
-                    }
-                    Fragment::Row(row) => {
-                        read += row.bytes.len() as u64;
-                        halcyon_io::give_way(row.bytes.len());
-                        index.target.of_row(key.token, &shared, &row, |entry| builder.add(entry));
-                    }
-                    Fragment::Marker(_) | Fragment::End => continue,
-                }
-                if !seen && !matches!(scan.fragment(), Fragment::Start(_)) {
-                    seen = true;
-                    index.target.of_key(&key, |entry| builder.add(entry));
-                }
-                if builder.is_full() {
-                    builder.spill().await?;
-                }
-                rows += 1;
-                if rows == ROWS {
-                    if !go_on(read) {
-                        return Err(halcyon_compaction::Error::Cancelled.into());
-                    }
-                    (rows, read) = (0, 0);
-                }
-            }
-            Ok(())
-        };
-        if let Err(e) = walked.await {
-            builder.abandon().await;
-            return Err(e);
-        }
-        Ok(builder.finish().await?)
-    }
-
-    /// Makes those indexes of a compaction's output that it does not have.
+    /// Makes those of the indexes that an SSTable does not have, from its rows, which are read once. `go_on` is asked now and then, with
+    /// the bytes of rows that were read since.
     pub(crate) async fn build_indexes(
         &self,
         live: &Arc<LiveSSTable>,
         indexes: &[TableIndex],
-        mut go_on: impl FnMut(u64) -> bool,
+        go_on: impl FnMut(u64) -> bool,
     ) -> Result<()> {
         let missing: Vec<&TableIndex> = live.lacks(indexes).collect();
+        let Some(first) = missing.first() else { return Ok(()) };
+        let options = ScanOptions {
+            mode: self.options.background_read_mode,
+            purpose: Purpose::CompactionRead,
+            // Of the table, as those of all its indexes.
+            layout: Some(first.target.layout.clone()),
+            ..ScanOptions::default()
+        };
+        let scan = live.sstable().scan(&self.disk, options).await?;
+        let mut builders = Vec::with_capacity(missing.len());
         for index in &missing {
-            self.build_index(live, index, &mut go_on).await?;
+            let to = self.destination(live.descriptor(), index);
+            let to = Destination { purpose: Purpose::CompactionWrite, ..to };
+            // One of another definition, or that could not be used.
+            match self.disk.remove(&to.path).await {
+                Err(e) if !e.is_not_found() => return Err(e.into()),
+                _ => {}
+            }
+            let builder = IndexBuilder::new(&self.disk, to, SORTED / missing.len());
+            builders.push((&index.target, builder));
         }
+        if let Err(e) = walk(scan, &mut builders, go_on).await {
+            for (_, builder) in builders {
+                builder.abandon().await;
+            }
+            return Err(e);
+        }
+        let mut outcome = Ok(());
+        for (_, builder) in builders {
+            match outcome {
+                Ok(()) => outcome = builder.finish().await,
+                Err(_) => builder.abandon().await,
+            }
+        }
+        outcome?;
         self.list_indexes(live.descriptor(), missing.iter().copied()).await?;
         for index in missing {
             live.open_index(&self.disk, index, self.options.read_mode).await?;
@@ -142,4 +107,51 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Gives every builder the entries of its target.
+async fn walk(
+    mut scan: SSTableScanner,
+    builders: &mut [(&Target, IndexBuilder)],
+    mut go_on: impl FnMut(u64) -> bool,
+) -> Result<()> {
+    let (mut key, mut shared) = (PartitionKey::empty(), Arc::from(Vec::new()));
+    let (mut seen, mut read, mut rows) = (false, 0, 0);
+    while scan.advance().await? {
+        let fragment = scan.fragment();
+        let bytes = match fragment {
+            Fragment::Start(start) => {
+                key.copy_from(start.key);
+                shared = Arc::from(key.bytes.as_slice());
+                seen = false;
+                continue;
+            }
+            Fragment::Static(row) | Fragment::Row(row) => row.bytes.len(),
+            Fragment::Marker(_) | Fragment::End => continue,
+        };
+        let is_first = !std::mem::replace(&mut seen, true);
+        for (target, builder) in builders.iter_mut() {
+            match fragment {
+                Fragment::Static(row) => target.of_static(&key, &row, |e| builder.add(e)),
+                Fragment::Row(row) => target.of_row(key.token, &shared, &row, |e| builder.add(e)),
+                _ => {}
+            }
+            if is_first {
+                target.of_key(&key, |entry| builder.add(entry));
+            }
+        }
+        for (_, builder) in builders.iter_mut().filter(|(_, builder)| builder.is_full()) {
+            builder.spill().await?;
+        }
+        halcyon_io::give_way(bytes);
+        read += bytes as u64;
+        rows += 1;
+        if rows == ROWS {
+            if !go_on(read) {
+                return Err(halcyon_compaction::Error::Cancelled.into());
+            }
+            (rows, read) = (0, 0);
+        }
+    }
+    Ok(())
 }

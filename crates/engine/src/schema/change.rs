@@ -188,9 +188,7 @@ impl Engine {
             }
             let _admission = store.lock_admission();
             if matched.is_err() || Arc::ptr_eq(&definition, &store.definition.load_full()) {
-                let lacks =
-                    |live: &Arc<LiveSSTable>| live.lacks(&definition.indexes).next().is_some();
-                let lack = added.iter().any(lacks);
+                let lack = !added.iter().all(|live| live.has_all(&definition.indexes));
                 self.edit(store, &edit(added));
                 if lack {
                     self.tend_indexes(store);

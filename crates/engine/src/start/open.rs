@@ -98,6 +98,7 @@ impl Engine {
         take_links(&disk, &options, &folders, &mut locks).await?;
         let stores = BTreeMap::new();
         let mut opening = Opening { disk, options, folders, stores, report };
+        opening.sync_folders().await?;
         opening.finish_transactions().await?;
         if !emptied.is_empty() {
             opening.refuse_unreadable().await?;
@@ -356,7 +357,6 @@ impl Opening {
         let known = |path: &PathBuf| self.folders.iter().any(|folder| folder.path == *path);
         let missing: Vec<_> = directories.filter(|path| !known(path)).collect();
         create_directories(&self.disk, &missing).await?;
-        self.sync_folders().await?;
         for table in catalog.tables().filter(wanted) {
             let definition = Definition::of(table.clone(), catalog);
             self.note_problems(table);

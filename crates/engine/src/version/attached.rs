@@ -73,6 +73,15 @@ impl LiveSSTable {
         indexes.iter().filter(|index| self.attached(index).is_none())
     }
 
+    pub(crate) fn has_all(&self, indexes: &[TableIndex]) -> bool {
+        self.lacks(indexes).next().is_none()
+    }
+
+    /// Whether it has files of all of these, and of no others.
+    pub(crate) fn has_just(&self, indexes: &[TableIndex]) -> bool {
+        self.has_all(indexes) && self.strangers(indexes).is_empty()
+    }
+
     /// The names of indexes of which it has a file, but that are not among these.
     pub(crate) fn strangers(&self, indexes: &[TableIndex]) -> Vec<String> {
         let attached = self.identity.attached.load();

@@ -23,7 +23,7 @@ use halcyon_schema::catalog::{Catalog, TableKind};
 use crate::consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
 use crate::pace::{self, Pace};
-use crate::{Error, Outcome, QueryOptions, Result};
+use crate::{Error, Held, Outcome, QueryOptions, Result, SMALL};
 
 pub(crate) use batchlog::Batchlog;
 pub use batchlog::Replayed;
@@ -37,6 +37,29 @@ fn default_timestamp(
     options.timestamp.unwrap_or_else(|| timestamps.next(request.now_micros()))
 }
 
+/// What the mutations of a request take beyond its own bytes, which are counted with it: a short text can name values and keys very often.
+struct Made {
+    held: Held,
+    bytes: u64,
+    given: u64,
+}
+
+impl Made {
+    fn nothing(coordinator: &Coordinator) -> Made {
+        Made { held: Held::nothing(coordinator.memory()), bytes: 0, given: 0 }
+    }
+
+    fn of(coordinator: &Coordinator, request: &Request<'_>) -> Made {
+        Made { given: request.bytes(), ..Made::nothing(coordinator) }
+    }
+
+    fn count(&mut self, bound: &BoundModification) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(bound.memory());
+        let more = self.bytes.saturating_sub(2 * self.given);
+        if more <= SMALL { Ok(()) } else { self.held.grow_or_refuse(more) }
+    }
+}
+
 /// Binds a statement; refuses an expiration time beyond the range of the SSTable format.
 async fn bind(
     coordinator: &Coordinator,
@@ -44,6 +67,7 @@ async fn bind(
     timestamp: i64,
     request: &Request<'_>,
     watch: &Stopwatch,
+    made: &mut Made,
 ) -> Result<BoundModification> {
     let work = Work::small();
     let bind =
@@ -52,6 +76,7 @@ async fn bind(
     let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
     let bound = bound.ok_or_else(|| watch.too_late())?;
     bound.check_expiration(coordinator.shard().engine().latest_expiration())?;
+    made.count(&bound)?;
     Ok(bound)
 }
 
@@ -109,7 +134,8 @@ pub(crate) async fn execute_modification(
         }
         false => Stopwatch::start(limits.write_request_timeout, options.consistency, "SIMPLE"),
     };
-    let bound = bind(coordinator, plan, timestamp, request, &watch).await?;
+    let mut made = Made::of(coordinator, request);
+    let bound = bind(coordinator, plan, timestamp, request, &watch, &mut made).await?;
     if plan.has_conditions() {
         let statements = vec![(plan.clone(), bound)];
         return Box::pin(conditional::execute(coordinator, statements, false, options)).await;
@@ -145,12 +171,13 @@ pub(crate) async fn execute_batch(
     };
     let watch = batch::watch(coordinator, plan.kind, options);
     let mut pace = Pace::new();
+    let mut made = Made::of(coordinator, request);
     let mut statements = Vec::with_capacity(plan.statements.len());
     for statement in &plan.statements {
         if pace.step() && pace.pause().await > watch.deadline() {
             return Err(watch.too_late());
         }
-        let bound = bind(coordinator, statement, timestamp, request, &watch).await?;
+        let bound = bind(coordinator, statement, timestamp, request, &watch, &mut made).await?;
         statements.push((statement.clone(), bound));
     }
     batch::execute(coordinator, plan.kind, statements, options, watch).await
@@ -178,12 +205,14 @@ pub(crate) async fn execute_batch_message(
     let timestamp = default_timestamp(coordinator, first, options);
     let watch = batch::watch(coordinator, kind, options);
     let mut pace = Pace::new();
+    let mut made = Made::nothing(coordinator);
     let mut statements = Vec::with_capacity(plans.len());
     for (plan, (_, request)) in plans.into_iter().zip(entries) {
         if pace.step() && pace.pause().await > watch.deadline() {
             return Err(watch.too_late());
         }
-        let bound = bind(coordinator, &plan, timestamp, request, &watch).await?;
+        made.given = made.given.saturating_add(request.bytes());
+        let bound = bind(coordinator, &plan, timestamp, request, &watch, &mut made).await?;
         statements.push((plan, bound));
     }
     batch::execute(coordinator, kind, statements, options, watch).await

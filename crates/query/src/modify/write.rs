@@ -14,16 +14,13 @@ use super::Stopwatch;
 use super::current::{self, Wanted};
 use crate::coordinator::{Coordinator, on_shard};
 use crate::pace::{self, Pace};
-use crate::{Error, Held, Result};
+use crate::{Error, Result};
 
 /// Partitions of one statement that are read and written at once.
 const AT_ONCE: usize = 16;
 
 /// The counter id of a modification without counters.
 const NO_COUNTER: [u8; 16] = [0; 16];
-
-/// Bytes that the mutation of a key takes until it is applied.
-const MUTATION: u64 = 1 << 10;
 
 /// Modifications that belong together only in time: each shard applies its part on its own.
 pub(super) async fn execute(
@@ -32,8 +29,6 @@ pub(super) async fn execute(
     watch: &Stopwatch,
 ) -> Result<()> {
     let (mut ready, mut pace) = (Vec::new(), Pace::new());
-    let keys = modifications.iter().map(|modification| modification.keys.len()).sum();
-    let _made = Held::of_keys(coordinator.memory(), keys, MUTATION)?;
     for modification in modifications {
         if modification.requires_read() {
             Box::pin(read_and_write(coordinator, modification)).await?;

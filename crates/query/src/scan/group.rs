@@ -7,7 +7,7 @@ use halcyon_cql::plan::select::SelectPlan;
 use halcyon_cql::plan::selection::{AggregateCall, Evaluation, RowValues, Selector};
 
 use super::page::Last;
-use crate::Result;
+use crate::{Result, SMALL};
 
 #[derive(Debug)]
 pub(super) struct Group {
@@ -16,6 +16,8 @@ pub(super) struct Group {
     pub(super) first: RowValues,
     accumulators: Vec<Accumulator>,
     pub(super) last: Last,
+    /// Of the arguments since the accumulators were last looked at.
+    added: u64,
 }
 
 /// The values by which a row belongs to a group.
@@ -31,9 +33,12 @@ pub(super) fn arguments<'a>(
     plan: &'a SelectPlan,
     on: &Evaluation<'a>,
 ) -> halcyon_syntax::Result<Vec<Option<Cow<'a, [u8]>>>> {
-    let argument = |call: &'a AggregateCall| match call.arguments.first() {
-        None => Ok(None),
-        Some(selector) => selector.evaluate(on),
+    let argument = |call: &'a AggregateCall| {
+        let Some(selector) = call.arguments.first() else { return Ok(None) };
+        let value = selector.evaluate(on)?;
+        // An accumulator may keep it.
+        on.execution.work.make(value.as_ref().map_or(0, |value| value.len()))?;
+        Ok(value)
     };
     plan.selection.aggregates.iter().map(argument).collect()
 }
@@ -41,7 +46,7 @@ pub(super) fn arguments<'a>(
 impl Group {
     pub(super) fn new(plan: &SelectPlan, by: Vec<Option<Vec<u8>>>, first: RowValues) -> Group {
         let accumulators = accumulators(&plan.selection.aggregates).collect();
-        Group { by, first, accumulators, last: Last::default() }
+        Group { by, first, accumulators, last: Last::default(), added: 0 }
     }
 
     /// Whether a row with these values belongs to the group: values that their types compare as equal do, whatever their bytes.
@@ -61,8 +66,18 @@ impl Group {
     ) -> Result<()> {
         for (argument, accumulator) in arguments.zip(&mut self.accumulators) {
             accumulator.add(argument)?;
+            self.added += argument.map_or(0, <[u8]>::len) as u64;
         }
         Ok(())
+    }
+
+    /// Bytes that the accumulators keep, if they may have become more since this was asked last.
+    pub(super) fn memory(&mut self) -> Option<u64> {
+        if self.added <= SMALL {
+            return None;
+        }
+        self.added = 0;
+        Some(self.accumulators.iter().map(Accumulator::memory).sum::<usize>() as u64)
     }
 
     pub(super) fn results(&self) -> Result<Vec<Option<Vec<u8>>>> {

@@ -247,6 +247,7 @@ impl Scan {
 
     async fn compute(&mut self, unfinished: Unfinished) -> Result<()> {
         let deadline = self.context.limits.deadline;
+        let most = self.page.held.memory().for_row();
         let (plan, terms) = (self.select.plan.clone(), self.select.terms.clone());
         let (row, context) = (self.row.clone(), self.context.fork());
         match unfinished {
@@ -254,7 +255,7 @@ impl Scan {
                 let job = move |work: &Work<'_>| {
                     page::encoded(&plan, &context.evaluation(&terms, &row, &[], work))
                 };
-                let encoded = pace::until(deadline, job).await?;
+                let encoded = pace::within(deadline, most, job).await?;
                 let encoded = encoded.ok_or_else(|| self.too_late())?;
                 self.page.take(&self.select.plan, &self.row, &encoded)
             }
@@ -265,10 +266,10 @@ impl Scan {
                     let own = |argument: Option<Cow<'_, [u8]>>| argument.map(Cow::into_owned);
                     Ok(arguments.map(own).collect::<Vec<_>>())
                 };
-                let arguments = pace::until(deadline, job).await?;
+                let arguments = pace::within(deadline, most, job).await?;
                 let arguments = arguments.ok_or_else(|| self.too_late())?;
-                let arguments = arguments.iter().map(Option::as_deref);
-                self.group.as_mut().map_or(Ok(()), |group| group.add(arguments))
+                let Some(group) = &mut self.group else { return Ok(()) };
+                add(group, &mut self.page, arguments.iter().map(Option::as_deref))
             }
         }
     }
@@ -412,7 +413,7 @@ impl Scan {
         let group = self.group.get_or_insert_with(|| Group::new(&plan, by, self.row.clone()));
         group.last.set(&self.key, clustering);
         match arguments {
-            Ok(arguments) => group.add(arguments.iter().map(Option::as_deref)),
+            Ok(arguments) => add(group, &mut self.page, arguments.iter().map(Option::as_deref)),
             Err(CqlError::Exhausted) => {
                 self.unfinished = Some(Unfinished::Arguments);
                 Ok(())
@@ -425,7 +426,8 @@ impl Scan {
     fn put_results(&mut self, first: &RowValues, results: &[Option<Vec<u8>>]) -> Result<()> {
         let deadline = self.context.limits.deadline;
         let in_time = || now() <= deadline;
-        let work = Work::while_there_is_time(&in_time);
+        let most = self.page.held.memory().for_row();
+        let work = Work::while_there_is_time(&in_time).with_memory(most);
         let on = self.context.evaluation(&self.select.terms, first, results, &work);
         match self.page.put(&self.select.plan, &on)? {
             true => Ok(()),
@@ -462,6 +464,16 @@ impl Scan {
         }
         Ok(())
     }
+}
+
+/// Adds the arguments of the aggregates on one row; what the group keeps of them is counted with the page.
+fn add<'v>(
+    group: &mut Group,
+    page: &mut Page,
+    arguments: impl Iterator<Item = Option<&'v [u8]>>,
+) -> Result<()> {
+    group.add(arguments)?;
+    group.memory().map_or(Ok(()), |bytes| page.count_group(bytes))
 }
 
 /// The error of a read that takes too long.

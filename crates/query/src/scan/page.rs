@@ -11,10 +11,8 @@ use halcyon_model::bytes::Put;
 use halcyon_model::value::{quote_json, to_json_string};
 use halcyon_syntax::Error as CqlError;
 
+use crate::memory::COPIES;
 use crate::{Held, Result, SMALL, pace};
-
-/// How often an answer's rows are in memory: here, in the encoder, and compressed or cut into frames.
-const COPIES: u64 = 3;
 
 /// The first allocation: most answers fit.
 const INITIAL_BYTES: usize = 512;
@@ -137,9 +135,21 @@ impl Page {
         self.count_bytes(is_paged)
     }
 
+    fn bytes(&self) -> u64 {
+        self.content.capacity() as u64 + self.sorted_bytes
+    }
+
+    /// Counts what a group keeps beside the rows.
+    pub(super) fn count_group(&mut self, bytes: u64) -> Result<()> {
+        if bytes <= SMALL {
+            return Ok(());
+        }
+        self.held.grow_or_refuse(self.bytes() * COPIES + bytes)
+    }
+
     /// Counts what the answer has become. Where there is no room, a page that is not large ends with this row; other answers are given up.
     fn count_bytes(&mut self, is_paged: bool) -> Result<()> {
-        let bytes = self.content.capacity() as u64 + self.sorted_bytes;
+        let bytes = self.bytes();
         if bytes <= SMALL || self.held.bytes() >= bytes * COPIES {
             return Ok(());
         }
@@ -204,7 +214,10 @@ fn encode(plan: &SelectPlan, on: &Evaluation<'_>, out: &mut Vec<u8>) -> Result<(
         for selector in &plan.selection.selectors {
             match selector.evaluate(on)? {
                 None => out.put_i32(-1),
-                Some(value) => out.put_ibytes(&value),
+                Some(value) => {
+                    work.make(value.len())?;
+                    out.put_ibytes(&value);
+                }
             }
         }
         return Ok(());
@@ -225,7 +238,9 @@ fn encode(plan: &SelectPlan, on: &Evaluation<'_>, out: &mut Vec<u8>) -> Result<(
             }
             Some(value) => {
                 work.spend_on(value.len(), JSON_BYTE)?;
-                text.push_str(&to_json_string(cql_type, &value));
+                let value = to_json_string(cql_type, &value);
+                work.make(value.len())?;
+                text.push_str(&value);
             }
         }
     }

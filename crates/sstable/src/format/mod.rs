@@ -9,6 +9,7 @@ pub mod filter;
 mod golden_tests;
 mod id;
 pub mod listing;
+pub mod replace;
 pub mod saved_cache;
 pub mod statistics;
 pub mod summary;

@@ -5,6 +5,7 @@
 use halcyon_io::{Disk, Purpose};
 use halcyon_model::{Cursor, DecodeError, DecodeResult};
 
+use super::replace::replace;
 use crate::{Component, Descriptor, Error, Result};
 
 /// No list is longer.
@@ -72,7 +73,6 @@ pub async fn remove(disk: &Disk, descriptor: &Descriptor, name: &str) -> Result<
     change(disk, descriptor, |toc| Toc::new(toc.names.into_iter().filter(|n| n != name))).await
 }
 
-/// Replaces the list as a whole: a crash leaves the old one or the new one.
 async fn change(disk: &Disk, descriptor: &Descriptor, edit: impl FnOnce(Toc) -> Toc) -> Result<()> {
     let path = descriptor.component_path(Component::Toc);
     let bytes = match disk.read(&path, TOC_MAX).await {
@@ -88,10 +88,7 @@ async fn change(disk: &Disk, descriptor: &Descriptor, edit: impl FnOnce(Toc) -> 
     if out == bytes {
         return Ok(());
     }
-    let temporary = descriptor.path_of(&format!("{}.tmp", Component::Toc));
-    disk.write_new(&temporary, &out, Purpose::Flush).await?;
-    disk.rename(&temporary, &path).await?;
-    Ok(disk.sync_dir(&descriptor.directory).await?)
+    replace(disk, descriptor, Component::Toc, &out, Purpose::Flush).await
 }
 
 #[cfg(test)]

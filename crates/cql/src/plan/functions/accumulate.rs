@@ -116,6 +116,12 @@ impl Accumulator {
         }
     }
 
+    /// Bytes of what it keeps of values that may be large.
+    pub fn memory(&self) -> usize {
+        let best = self.best.as_ref().map_or(0, Vec::len);
+        best + self.exact.bits() as usize / 8
+    }
+
     /// `None` is null.
     pub fn result(&self) -> Result<Option<Vec<u8>>> {
         Ok(match self.aggregate {

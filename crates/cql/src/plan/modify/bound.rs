@@ -178,19 +178,29 @@ impl BoundModification {
     /// Whether it changes so many cells that its mutation is not made at once.
     pub fn is_large(&self) -> bool {
         const CELLS: usize = 1_000;
-        let cells = |(_, change): &(ColumnRef, Change)| match change {
-            Change::Overwrite(cells) => cells.len(),
-            Change::Cells(cells) => cells.len(),
-            Change::DiscardValues(values) => values.len(),
-            _ => 1,
-        };
-        let rows = match &self.rows {
+        let cells = self.changes.iter().map(|(_, change)| change.cells());
+        let cells = cells.fold(1, usize::saturating_add);
+        cells.saturating_mul(self.row_count()) > CELLS
+    }
+
+    fn row_count(&self) -> usize {
+        match &self.rows {
             BoundRows::Rows(rows) => rows.len().max(1),
             BoundRows::Slices(slices) => slices.len(),
             BoundRows::Partition => 1,
+        }
+    }
+
+    /// Bytes that the mutations of all its partitions take, about.
+    pub fn memory(&self) -> u64 {
+        const MUTATION: u64 = 1 << 10;
+        const CELL: u64 = 64;
+        let change = |(_, change): &(ColumnRef, Change)| {
+            (change.cells() as u64).saturating_mul(CELL).saturating_add(change.bytes())
         };
-        let changes = self.changes.iter().map(cells).fold(1, usize::saturating_add);
-        changes.saturating_mul(rows) > CELLS
+        let row = self.changes.iter().map(change).fold(CELL, u64::saturating_add);
+        let rows = (self.row_count() as u64).saturating_mul(row);
+        (self.keys.len() as u64).saturating_mul(rows.saturating_add(MUTATION))
     }
 
     /// Whether it can change no partition and no row.

@@ -79,6 +79,36 @@ pub enum Change {
     },
 }
 
+impl Change {
+    pub(super) fn cells(&self) -> usize {
+        match self {
+            Change::Overwrite(cells) => cells.len(),
+            Change::Cells(cells) => cells.len(),
+            Change::DiscardValues(values) => values.len(),
+            _ => 1,
+        }
+    }
+
+    /// Of paths and values.
+    pub(super) fn bytes(&self) -> u64 {
+        let bytes: usize = match self {
+            Change::Cell(value) => value.as_ref().map_or(0, Vec::len),
+            Change::Overwrite(cells) => {
+                cells.iter().map(|(path, value)| path.len() + value.len()).sum()
+            }
+            Change::Cells(cells) => cells
+                .iter()
+                .map(|(path, value)| path.len() + value.as_ref().map_or(0, Vec::len))
+                .sum(),
+            Change::SetIndex { value, .. } => value.iter().flatten().map(Vec::len).sum(),
+            Change::DiscardValues(values) => values.iter().map(Vec::len).sum(),
+            Change::Combine { operand, .. } => operand.len(),
+            Change::DeleteAll | Change::DeleteIndex(_) | Change::Increment(_) => 0,
+        };
+        bytes as u64
+    }
+}
+
 impl Operation {
     pub(super) fn is_static(&self) -> bool {
         self.column.kind == ColumnKind::Static

@@ -16,11 +16,19 @@ impl<'a> Evaluation<'a> {
     fn all(&self, selectors: &'a [Selector]) -> Result<Vec<Value<'a>>> {
         selectors.iter().map(|selector| selector.evaluate(self)).collect()
     }
+
+    /// The values of selectors that are joined to one.
+    fn joined(&self, selectors: &'a [Selector]) -> Result<Vec<Value<'a>>> {
+        let values = self.all(selectors)?;
+        let bytes = values.iter().flatten().map(|value| value.len());
+        self.execution.work.make(bytes.fold(0, usize::saturating_add))?;
+        Ok(values)
+    }
 }
 
 impl Selector {
     pub fn evaluate<'a>(&'a self, on: &Evaluation<'a>) -> Result<Value<'a>> {
-        Ok(match self {
+        let value = match self {
             Selector::Column(fetch) => on.row.value(*fetch).map(Cow::Borrowed),
             Selector::Term(index) => on.term(*index).map(Cow::Borrowed),
             Selector::Aggregate(index) => {
@@ -51,14 +59,18 @@ impl Selector {
                 of.evaluate(on)?.and_then(|value| field(&value, *index)).map(Cow::Owned)
             }
             Selector::Collection { cql_type, items } => {
-                Some(Cow::Owned(collection(cql_type, &on.all(items)?)))
+                return Ok(Some(Cow::Owned(collection(cql_type, &on.joined(items)?))));
             }
             Selector::Tuple(items) => {
                 let mut out = Vec::new();
-                on.all(items)?.iter().for_each(|item| put_value(&mut out, item.as_deref()));
-                Some(Cow::Owned(out))
+                on.joined(items)?.iter().for_each(|item| put_value(&mut out, item.as_deref()));
+                return Ok(Some(Cow::Owned(out)));
             }
-        })
+        };
+        if let Some(Cow::Owned(made)) = &value {
+            on.execution.work.make(made.len())?;
+        }
+        Ok(value)
     }
 }
 

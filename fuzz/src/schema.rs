@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table};
-use halcyon_schema::change::{Context, change};
+use halcyon_schema::change::{Context, RestrictedRows, change};
 use halcyon_schema::index::IndexSettings;
 use halcyon_schema::rows::{SchemaRow, SchemaRows, WriteTime, difference};
+use halcyon_schema::view::ViewSettings;
 use halcyon_schema::{describe, system_tables};
 use halcyon_stream::Mutation;
 
@@ -140,6 +141,8 @@ pub fn samples() -> Vec<Vec<u8>> {
             default_compaction: None,
             drops_compact_storage: true,
             indexes: &IndexSettings::default(),
+            views: &ViewSettings::default(),
+            view_rows: |_, _, _| Ok(RestrictedRows::default()),
             table_id: (1 + number as u128).to_be_bytes(),
             at: AT,
         };

@@ -9,6 +9,7 @@ use halcyon_io::AccessMode;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_schema::catalog::Keyspace;
 use halcyon_schema::index::IndexSettings;
+use halcyon_schema::view::ViewSettings;
 use halcyon_sstable::Version;
 
 /// The reaction to an I/O error on data files (`disk_failure_policy`).
@@ -77,6 +78,7 @@ pub struct Options {
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
     pub indexes: IndexSettings,
+    pub views: ViewSettings,
     /// Whether `ALTER TABLE … DROP COMPACT STORAGE` is allowed.
     pub drops_compact_storage: bool,
     pub disk_failure_policy: DiskFailurePolicy,
@@ -119,6 +121,7 @@ impl Options {
             auto_snapshot: true,
             default_compaction: None,
             indexes: IndexSettings::default(),
+            views: ViewSettings::default(),
             drops_compact_storage: false,
             disk_failure_policy: DiskFailurePolicy::Stop,
             virtual_keyspaces: Vec::new(),

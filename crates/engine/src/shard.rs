@@ -23,8 +23,7 @@ use crate::memtable::Slot;
 use crate::report::metrics::{Measure, TableMetrics};
 use crate::store::Store;
 use crate::version::SAMPLE;
-use crate::write::Locks;
-use crate::write::RecordWriter;
+use crate::write::{Locks, RecordWriter, WriteGate};
 use crate::{Error, Result};
 
 pub struct Shard {
@@ -33,6 +32,7 @@ pub struct Shard {
     index: usize,
     pub(crate) tables: RefCell<BTreeMap<TableId, Rc<ShardTable>>>,
     pub(crate) locks: Locks,
+    writes: Rc<WriteGate>,
     pub(crate) caches: ReadCaches,
     /// The same without the key cache, for tables that do not enable it.
     pub(crate) caches_without_keys: ReadCaches,
@@ -149,6 +149,7 @@ impl Shard {
             index,
             tables: RefCell::default(),
             locks: Locks::default(),
+            writes: Rc::default(),
             caches_without_keys: caches.without_keys(),
             caches,
             rows: RowCache::new(rows),
@@ -174,6 +175,11 @@ impl Shard {
     /// Where this shard's write timestamps come from.
     pub fn timestamps(&self) -> &Timestamps {
         &self.timestamps
+    }
+
+    /// The writes of clients that run on it.
+    pub fn writes(&self) -> &Rc<WriteGate> {
+        &self.writes
     }
 
     pub fn index(&self) -> usize {

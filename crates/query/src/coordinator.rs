@@ -17,6 +17,8 @@ use crate::memory::Reads;
 use crate::modify::Batchlog;
 use crate::pace::{self, Pace};
 use crate::scan::{ReadLimits, ScanContext};
+use crate::shards::on_shard;
+use crate::views::{self, Views};
 use crate::{
     Error, Outcome, QueryOptions, Replayed, RequestLimits, RequestMemory, Result, VirtualTables,
     modify, schema, select,
@@ -97,6 +99,7 @@ pub struct Coordinator {
     scans: Reads,
     uuids: uuid::Generator,
     batchlog: Rc<Batchlog>,
+    views: Views,
 }
 
 /// The inputs of one request's terms: its values, time and source of UUIDs.
@@ -175,7 +178,12 @@ impl Coordinator {
             scans,
             uuids,
             batchlog: Rc::default(),
+            views: Views::default(),
         }
+    }
+
+    pub(crate) fn views(&self) -> &Views {
+        &self.views
     }
 
     pub fn shard(&self) -> &Rc<Shard> {
@@ -271,6 +279,10 @@ impl Coordinator {
         options: &QueryOptions<'_>,
         client: &Client,
     ) -> Result<Outcome> {
+        let _running = match &statement.plan {
+            Plan::Modification(_) | Plan::Batch(_) => Some(self.shard.writes().begin().await),
+            Plan::Select(_) | Plan::Other(_) => None,
+        };
         let statement = self.up_to_date(statement).await?;
         check_value_count(&statement.variables, options.values)?;
         if options.consistency == Consistency::NodeLocal {
@@ -301,6 +313,7 @@ impl Coordinator {
         entries: &[BatchEntry<'_>],
         options: &QueryOptions<'_>,
     ) -> Result<Outcome> {
+        let _running = self.shard.writes().begin().await;
         let mut statements = Vec::with_capacity(entries.len());
         let mut pace = Pace::new();
         for entry in entries {
@@ -346,6 +359,11 @@ impl Coordinator {
             protocol_version: options.protocol_version,
             uuids: &self.uuids,
         }
+    }
+
+    /// Has the views built that are not, once the node may be written to.
+    pub async fn resume_view_builds(&self) -> Result<()> {
+        views::resume(&self.shard).await
     }
 
     /// Runs a job on the shard that owns a token.
@@ -409,23 +427,6 @@ fn checked(
         schema::check(statement, catalog, client)?;
     }
     Ok(prepared)
-}
-
-/// Runs a job on one shard: at once if it is the current one, else on its thread.
-pub(crate) async fn on_shard<R, F>(
-    here: &Rc<Shard>,
-    index: usize,
-    job: impl FnOnce(Rc<Shard>) -> F + Send + 'static,
-) -> Result<R>
-where
-    R: Send + 'static,
-    F: Future<Output = Result<R>> + 'static,
-{
-    if index == here.index() {
-        return job(here.clone()).await;
-    }
-    let gone = |_| Error::Server("a shard has stopped".into());
-    here.engine().mesh().on(index, job).await.map_err(gone)?
 }
 
 fn check_value_count(variables: &Variables, values: &[Value<'_>]) -> Result<()> {

@@ -18,6 +18,8 @@ mod paging;
 mod scan;
 mod schema;
 mod select;
+mod shards;
+mod views;
 mod virtual_tables;
 pub mod weight;
 

@@ -9,8 +9,8 @@ use super::edit::{
 };
 use super::{ColumnDraft, FieldTexts, Note, Schema, TableDraft, UserTypeCatalog, options};
 use halcyon_syntax::ast::{
-    CreateTable, CreateType, CreateView, Name, QualifiedName, Statement, StatementKind,
-    TableChange, TypeChange,
+    CreateTable, CreateType, CreateView, Name, QualifiedName, RawSelector, Selection, Statement,
+    StatementKind, TableChange, TypeChange,
 };
 use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result, parse_statements};
@@ -212,9 +212,15 @@ impl Drafts {
         draft.strict_liveness = key_names
             .clone()
             .any(|name| table.columns.get(&name.text).is_some_and(|column| !column.kind.is_key()));
-        let wanted: Vec<&Name> = match &create.columns {
-            Some(columns) => columns.iter().chain(key_names).collect(),
-            None => Vec::new(),
+        let wanted: Vec<&Name> = match &create.selection {
+            Selection::Items(items) => {
+                let names = items.iter().filter_map(|item| match &item.selector {
+                    RawSelector::Column(name) => Some(name),
+                    _ => None,
+                });
+                names.chain(key_names).collect()
+            }
+            Selection::All => Vec::new(),
         };
         for name in &wanted {
             if !table.columns.contains_key(&name.text) {
@@ -225,7 +231,8 @@ impl Drafts {
             }
         }
         for (name, column) in &table.columns {
-            let is_wanted = create.columns.is_none() || wanted.iter().any(|w| w.text == *name);
+            let is_wanted =
+                create.selection == Selection::All || wanted.iter().any(|w| w.text == *name);
             if is_wanted && column.kind != ColumnKind::Static {
                 let regular = ColumnDraft {
                     type_text: column.type_text.clone(),

@@ -13,6 +13,7 @@ use halcyon_stream::{Layout, TableId};
 use halcyon_syntax::{Error, Result};
 
 use crate::index::Index;
+use crate::view::View;
 
 /// The data centre of Cassandra's `SimpleSnitch`.
 pub const DATA_CENTER: &str = "datacenter1";
@@ -35,8 +36,12 @@ pub struct Table {
     pub layout: Arc<Layout>,
     /// By name.
     pub indexes: Vec<Index>,
-    /// What else Cassandra keeps up to date with each write: `materialized view v`, `trigger t`.
-    pub derived: Vec<String>,
+    /// The names of its triggers, whose classes this program cannot run.
+    pub triggers: Vec<String>,
+    /// Of a view only.
+    pub view: Option<View>,
+    /// The names of the views on it.
+    pub views: Vec<String>,
 }
 
 /// Where a column stands: its kind, and its index among the columns of that kind.
@@ -58,7 +63,9 @@ impl Table {
             schema,
             layout: Arc::new(layout),
             indexes: Vec::new(),
-            derived: Vec::new(),
+            triggers: Vec::new(),
+            view: None,
+            views: Vec::new(),
         }
     }
 
@@ -66,7 +73,9 @@ impl Table {
     pub fn altered(&self, schema: TableSchema) -> Table {
         Table {
             indexes: self.indexes.clone(),
-            derived: self.derived.clone(),
+            triggers: self.triggers.clone(),
+            view: self.view.clone(),
+            views: self.views.clone(),
             ..Table::new(self.id, self.kind, schema)
         }
     }
@@ -185,12 +194,13 @@ impl Table {
     }
 }
 
-/// Refuses a write that would leave views, indexes or triggers of a table behind: their data would be wrong in Cassandra, and
-/// no check would find it.
+/// Refuses a write that would leave indexes or triggers of a table behind: their data would be wrong in Cassandra, and no check would
+/// find it.
 pub fn refuse_derived(table: &Table, doing: &str) -> Result<()> {
     let unkept = table.indexes.iter().find(|index| !index.is_kept());
     let index = unkept.map(|index| format!("index {}", index.name));
-    match table.derived.first().or(index.as_ref()) {
+    let trigger = table.triggers.first().map(|trigger| format!("trigger {trigger}"));
+    match trigger.or(index) {
         None => Ok(()),
         Some(first) => Err(Error::NotSupportedYet(format!(
             "{doing} {}, which has the {first}: it would not be kept up to date; drop it with Cassandra first",

@@ -11,6 +11,7 @@ use halcyon_model::types::{UserType, quote_identifier_if_needed as quoted};
 use super::system;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use crate::index::{CLASS_NAME, Index, TARGET};
+use crate::view::View;
 use halcyon_syntax::ast::{Describe, DescribeTarget, QualifiedName};
 use halcyon_syntax::{Error, Result};
 
@@ -18,7 +19,7 @@ use halcyon_syntax::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
     pub keyspace: String,
-    /// `keyspace`, `type`, `table`, `index`.
+    /// `keyspace`, `type`, `table`, `index`, `materialized_view`.
     pub kind: &'static str,
     pub name: String,
     pub statement: Option<String>,
@@ -95,7 +96,7 @@ pub fn describe(
     }
 }
 
-/// Objects that no catalog has yet, and generic names.
+/// Views, objects that no catalog has yet, and generic names.
 fn absent(
     catalog: &Catalog,
     target: &DescribeTarget,
@@ -104,13 +105,25 @@ fn absent(
 ) -> Result<Vec<Element>> {
     let (what, name) = match target {
         DescribeTarget::Generic(name) => return generic(catalog, name, keyspace, internals),
-        DescribeTarget::View(name) => ("Materialized view", name),
+        DescribeTarget::View(name) => return view(catalog, name, keyspace, internals),
         DescribeTarget::Function(name) => ("User defined function", name),
         DescribeTarget::Aggregate(name) => ("User defined aggregate", name),
         _ => return Err(Error::invalid_request("not a schema element")),
     };
     let of = keyspace_of(catalog, name, keyspace)?;
     Err(not_found(what, &name.name, &of.name))
+}
+
+fn view(
+    catalog: &Catalog,
+    name: &QualifiedName,
+    keyspace: Option<&str>,
+    internals: bool,
+) -> Result<Vec<Element>> {
+    let of = keyspace_of(catalog, name, keyspace)?;
+    let found = of.tables.get(&name.name).filter(|table| table.view.is_some());
+    let view = found.ok_or_else(|| not_found("Materialized view", &name.name, &of.name))?;
+    Ok(vec![table_element(of, view, internals)])
 }
 
 fn not_found(what: &str, name: &str, keyspace: &str) -> Error {
@@ -191,7 +204,8 @@ fn keyspace_element(keyspace: &Keyspace) -> Element {
 }
 
 fn table_element(keyspace: &Keyspace, table: &Table, internals: bool) -> Element {
-    element(keyspace, "table", &table.schema.name, table_statement(table, internals))
+    let kind = if table.view.is_some() { "materialized_view" } else { "table" };
+    element(keyspace, kind, &table.schema.name, table_statement(table, internals))
 }
 
 fn type_element(keyspace: &Keyspace, user_type: &UserType) -> Element {
@@ -204,7 +218,9 @@ fn table_elements(keyspace: &Keyspace, table: &Table, internals: bool) -> Vec<El
     let mut indexes: Vec<&Index> = table.indexes.iter().collect();
     indexes.sort_by_key(|index| index.name.to_lowercase());
     let indexes = indexes.into_iter().map(|index| element_of_index(keyspace, table, index));
-    std::iter::once(table_element(keyspace, table, internals)).chain(indexes).collect()
+    let views = table.views.iter().filter_map(|name| keyspace.tables.get(name));
+    let views = views.map(|view| table_element(keyspace, view, internals));
+    std::iter::once(table_element(keyspace, table, internals)).chain(indexes).chain(views).collect()
 }
 
 fn element_of_index(keyspace: &Keyspace, table: &Table, index: &Index) -> Element {
@@ -320,6 +336,9 @@ pub fn snapshot_script(keyspace: &Keyspace, table: &Table) -> String {
 pub fn table_statement(table: &Table, internals: bool) -> String {
     let schema = &table.schema;
     let name = format!("{}.{}", quoted(&schema.keyspace), quoted(&schema.name));
+    if let Some(view) = &table.view {
+        return view_statement(table, view, internals);
+    }
     let is_virtual = table.kind == TableKind::Virtual;
     let is_compact = schema.options.compact_storage;
     let mut out = String::new();
@@ -350,6 +369,40 @@ pub fn table_statement(table: &Table, internals: bool) -> String {
         out.push_str("\n*/");
     }
     out
+}
+
+fn view_statement(table: &Table, view: &View, internals: bool) -> String {
+    let (keyspace, name) = (quoted(&table.schema.keyspace), quoted(&table.schema.name));
+    let selected = match view.includes_all {
+        true => "*".to_owned(),
+        false => {
+            let kinds = [ColumnKind::PartitionKey, ColumnKind::Clustering, ColumnKind::Regular];
+            let columns = kinds.into_iter().flat_map(|kind| table.in_select_order(kind));
+            let names = columns.filter_map(|at| Some(quoted(&table.column(at)?.name)));
+            names.collect::<Vec<_>>().join(", ")
+        }
+    };
+    format!(
+        "CREATE MATERIALIZED VIEW {keyspace}.{name} AS\n    SELECT {selected}\n    FROM {keyspace}.{}\n    WHERE {}\n    {}\n WITH {};",
+        quoted(&view.base),
+        view.where_clause,
+        primary_key(table),
+        options(table, internals).join("\n    AND ")
+    )
+}
+
+/// `PRIMARY KEY ((a, b), c)`
+fn primary_key(table: &Table) -> String {
+    let names = |kind: ColumnKind| -> Vec<String> {
+        table.visible_columns(kind).map(|column| quoted(&column.name)).collect()
+    };
+    let partition = names(ColumnKind::PartitionKey).join(", ");
+    let mut key =
+        if table.schema.partition_key.len() > 1 { format!("({partition})") } else { partition };
+    for column in names(ColumnKind::Clustering) {
+        let _ = write!(key, ", {column}");
+    }
+    format!("PRIMARY KEY ({key})")
 }
 
 pub fn index_statement(table: &Table, index: &Index) -> String {
@@ -407,16 +460,7 @@ fn columns(table: &Table, internals: bool) -> String {
         lines.push(format!("    {}{is_static}", declared(&column.name, &column.cql_type)));
     }
     if !single {
-        let names = |kind: ColumnKind| -> Vec<String> {
-            table.visible_columns(kind).map(|column| quoted(&column.name)).collect()
-        };
-        let partition = names(ColumnKind::PartitionKey).join(", ");
-        let mut key =
-            if table.schema.partition_key.len() > 1 { format!("({partition})") } else { partition };
-        for column in names(ColumnKind::Clustering) {
-            let _ = write!(key, ", {column}");
-        }
-        lines.push(format!("    PRIMARY KEY ({key})"));
+        lines.push(format!("    {}", primary_key(table)));
     }
     lines.join(",\n")
 }
@@ -446,7 +490,9 @@ fn options(table: &Table, internals: bool) -> Vec<String> {
     if table.kind == TableKind::Virtual {
         lines.push(options.print_comment());
     } else {
-        lines.extend(options.print());
+        // Rows of a view expire with those of its base.
+        let has = |line: &String| table.view.is_none() || !line.starts_with("default_time_to_live");
+        lines.extend(options.print().into_iter().filter(has));
     }
     lines
 }

@@ -27,6 +27,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod types;
+pub mod view;
 
 pub use halcyon_syntax::{Error, Result};
 

@@ -101,6 +101,7 @@ async fn serve_inside(
     let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
     join(&engine, &settings, address).await?;
     replay_batches(&shared, log).await?;
+    resume_view_builds(&shared, log).await?;
     load_prepared(&shared).await?;
     listen(&shared).await?;
     saved_caches::keep(&engine, settings.saved_caches, log);
@@ -141,6 +142,21 @@ async fn replay_batches(shared: &Shared, log: &Log) -> Result<(), Error> {
             log.warning(format_args!(
                 "logged batches that were cut short stay in system.batches, and the next start tries them again: {why}"
             ));
+            Ok(())
+        }
+        Err(gone) => Err(Error::CannotStart(gone.to_string())),
+    }
+}
+
+/// Has the views built that are not.
+async fn resume_view_builds(shared: &Shared, log: &Log) -> Result<(), Error> {
+    let job = |server: Rc<ShardServer>| async move {
+        server.coordinator.resume_view_builds().await.map_err(|e| e.to_string())
+    };
+    match shared.mesh.on(0, job).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(why)) => {
+            log.warning(format_args!("materialized views are not built: {why}"));
             Ok(())
         }
         Err(gone) => Err(Error::CannotStart(gone.to_string())),

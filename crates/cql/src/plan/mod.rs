@@ -25,6 +25,7 @@ pub mod select;
 pub mod selection;
 pub mod term;
 mod value;
+pub mod view;
 
 #[cfg(test)]
 mod recorded_tests;

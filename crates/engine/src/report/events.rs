@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// Reports a warning unless one of the same kind was reported during the last minute.
-    pub(crate) fn warn_once(&self, kind: &'static str, text: String) {
+    pub fn warn_once(&self, kind: &'static str, text: String) {
         let now = self.disk.clock().now();
         let mut state = self.events.lock();
         let last = state.last.get(kind);

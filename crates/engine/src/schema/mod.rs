@@ -5,6 +5,7 @@ mod refresh;
 pub(crate) mod rows;
 mod snapshot;
 mod truncate;
+mod views;
 
 pub use change::SchemaLock;
 pub use snapshot::Snapshot;

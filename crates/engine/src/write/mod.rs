@@ -2,9 +2,11 @@
 
 mod apply;
 mod batched;
+mod gate;
 mod lock;
 mod record;
 
+pub use gate::{HeldWrites, RunningWrite, WriteGate};
 pub(crate) use lock::Locks;
 pub use lock::PartitionLock;
 pub(crate) use record::{Entry, RecordWriter, read_record};

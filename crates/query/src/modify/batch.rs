@@ -14,7 +14,7 @@ use super::{Stopwatch, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::pace::Pace;
-use crate::{Error, Outcome, QueryOptions, RequestLimits, Result};
+use crate::{Error, Outcome, QueryOptions, RequestLimits, Result, views};
 
 /// The time limit of a batch of this kind.
 pub(super) fn watch(
@@ -50,6 +50,7 @@ pub(super) async fn execute(
     for (plan, _) in &statements {
         consistency::check_replicas(consistency, &catalog, &plan.table.schema.keyspace)?;
     }
+    let has_views = views::are_on(statements.iter().map(|(plan, _)| &plan.table));
     let mut parts = Parts::default();
     let mut pace = Pace::new();
     for (plan, modification) in statements {
@@ -74,6 +75,7 @@ pub(super) async fn execute(
     let Parts { mutations, reading, .. } = parts;
     write::execute(coordinator, reading, &watch).await.map_err(|error| watch.failed(error))?;
     let applied = match kind {
+        _ if has_views => write::apply_with_views(coordinator, mutations).await,
         BatchKind::Logged => batchlog::apply(coordinator, mutations).await,
         BatchKind::Unlogged | BatchKind::Counter => write::apply(coordinator, mutations).await,
     };

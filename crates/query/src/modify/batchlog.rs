@@ -32,6 +32,7 @@ use halcyon_stream::{
 
 use super::write;
 use crate::coordinator::Coordinator;
+use crate::shards::{apply_by_shard, by_shard, sync_logs};
 use crate::{Error, Result};
 
 /// Not one of Cassandra's messaging versions: it cannot read our mutations, and finds none after a drain.
@@ -64,11 +65,11 @@ pub struct Replayed {
 /// Applies mutations that must all be there, or none.
 pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -> Result<()> {
     let shard = coordinator.shard();
-    let parts = write::by_shard(shard, mutations);
+    let parts = by_shard(shard, mutations);
     let catalog = shard.engine().catalog();
     let log = catalog.table("system", "batches").cloned();
     let Some(log) = log.filter(|_| parts.len() > 1) else {
-        return write::apply_by_shard(shard, parts).await;
+        return apply_by_shard(shard, parts).await;
     };
     let whole: Vec<Mutation> = parts.iter().flat_map(|(_, part)| part).cloned().collect();
     let uuids = coordinator.uuids();
@@ -79,8 +80,8 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     batchlog.begin(shard, id, &whole);
     let owner = shard.engine().owner(row.key.token);
     write::apply(coordinator, vec![row]).await?;
-    write::sync_logs(shard, std::iter::once(owner)).await?;
-    write::apply_by_shard(shard, parts).await?;
+    sync_logs(shard, std::iter::once(owner)).await?;
+    apply_by_shard(shard, parts).await?;
     batchlog.delete(shard, log, id);
     Ok(())
 }
@@ -126,9 +127,9 @@ impl Batchlog {
                 break;
             }
             let deletions = ids.iter().map(|id| deleted(log, *id)).collect();
-            let mut outcome = write::sync_logs(shard, 0..shard.engine().shard_count()).await;
+            let mut outcome = sync_logs(shard, 0..shard.engine().shard_count()).await;
             if outcome.is_ok() {
-                outcome = write::apply_by_shard(shard, write::by_shard(shard, deletions)).await;
+                outcome = apply_by_shard(shard, by_shard(shard, deletions)).await;
             }
             if outcome.is_ok() {
                 ids.iter().for_each(|id| self.end(shard, id));
@@ -221,7 +222,7 @@ impl Batchlog {
                     truncated.get(&mutation.table).is_none_or(|time| *time < written_at)
                 });
                 write::apply(coordinator, mutations).await?;
-                write::sync_logs(shard, 0..engine.shard_count()).await?;
+                sync_logs(shard, 0..engine.shard_count()).await?;
                 replayed.batches += 1;
             }
             Err(why) => {

@@ -19,12 +19,13 @@ use halcyon_model::request::{ColumnSpec, Consistency};
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
 use halcyon_schema::catalog::{ColumnRef, Table};
-use halcyon_stream::PartitionKey;
+use halcyon_stream::{Mutation, PartitionKey};
 
-use super::Stopwatch;
 use super::current::{self, Stored, Wanted};
+use super::{Stopwatch, batchlog};
 use crate::consistency;
 use crate::coordinator::Coordinator;
+use crate::views::{self, Lease, Plans};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
 
 /// A statement with its plan.
@@ -70,8 +71,16 @@ pub(super) async fn execute(
     let limits = coordinator.limits();
     let watch = Stopwatch::start(limits.write_request_timeout, options.consistency, "CAS");
     let turn = Stopwatch::start(limits.cas_contention_timeout, options.consistency, "CAS");
-    let job = move |shard: Rc<Shard>| async move { compare_and_set(&shard, request, &turn).await };
-    let rows = coordinator.on_owner(token, job).await.map_err(|error| watch.failed(error))?;
+    let plans = coordinator.views().on(&catalog, &request.table)?;
+    let views = (plans, coordinator.memory().for_row());
+    let job =
+        move |shard: Rc<Shard>| async move { compare_and_set(&shard, request, &turn, views).await };
+    let decided = coordinator.on_owner(token, job).await;
+    let (rows, left) = decided.map_err(|error| watch.failed(error))?;
+    if let Some((mutations, _lease)) = left {
+        let applied = batchlog::apply(coordinator, mutations).await;
+        applied.map_err(|error| watch.failed(error))?;
+    }
     watch.check()?;
     Ok(Outcome::Rows(rows))
 }
@@ -231,8 +240,13 @@ fn add_one(
 }
 
 /// `turn` bounds the wait for other writes to the partition.
-async fn compare_and_set(shard: &Shard, request: Request, turn: &Stopwatch) -> Result<Rows> {
-    let _lock = shard.lock(request.table.id, &request.key).await;
+async fn compare_and_set(
+    shard: &Shard,
+    request: Request,
+    turn: &Stopwatch,
+    (plans, most): (Plans, u64),
+) -> Result<(Rows, Option<(Vec<Mutation>, Lease)>)> {
+    let lock = shard.lock(request.table.id, &request.key).await;
     turn.check()?;
     let rows: Vec<Vec<u8>> = request
         .conditions
@@ -250,7 +264,7 @@ async fn compare_and_set(shard: &Shard, request: Request, turn: &Stopwatch) -> R
         current::read(shard, table, key, &wanted, request.now_seconds).await?;
     for (target, conditions) in &request.conditions {
         if !holds(target, conditions, &current)? {
-            return Ok(refused(&request, &current));
+            return Ok((refused(&request, &current), None));
         }
     }
     if !unread.is_empty() {
@@ -271,10 +285,11 @@ async fn compare_and_set(shard: &Shard, request: Request, turn: &Stopwatch) -> R
             mutations.push(mutation);
         }
     }
-    if !mutations.is_empty() {
-        shard.apply(mutations).await.map_err(Error::from)?;
+    if mutations.is_empty() {
+        return Ok((applied(table), None));
     }
-    Ok(applied(table))
+    let left = views::apply_or_leave(shard, lock, (&plans, most), key, mutations).await?;
+    Ok((applied(table), left))
 }
 
 /// The rows that the statements write and the conditions do not read. What ranges and whole partitions delete is not read: their

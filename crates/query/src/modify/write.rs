@@ -1,5 +1,6 @@
 //! Writes without conditions: mutations to the shards that own their partitions.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures_util::future::join_all;
@@ -10,10 +11,12 @@ use halcyon_io::clock::now;
 use halcyon_model::schema::ColumnKind;
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
-use super::Stopwatch;
 use super::current::{self, Wanted};
-use crate::coordinator::{Coordinator, on_shard};
+use super::{Stopwatch, batchlog};
+use crate::coordinator::Coordinator;
 use crate::pace::{self, Pace};
+use crate::shards::{apply_by_shard, by_shard};
+use crate::views::{self, Lease, Plans};
 use crate::{Error, Result};
 
 /// Partitions of one statement that are read and written at once.
@@ -28,6 +31,7 @@ pub(super) async fn execute(
     modifications: Vec<BoundModification>,
     watch: &Stopwatch,
 ) -> Result<()> {
+    let has_views = views::are_on(modifications.iter().map(|modification| &modification.table));
     let (mut ready, mut pace) = (Vec::new(), Pace::new());
     for modification in modifications {
         if modification.requires_read() {
@@ -36,7 +40,47 @@ pub(super) async fn execute(
             mutations(modification, &mut ready, &mut pace, watch).await?;
         }
     }
-    apply(coordinator, ready).await
+    match has_views {
+        true => apply_with_views(coordinator, ready).await,
+        false => apply(coordinator, ready).await,
+    }
+}
+
+/// Applies mutations, and what they change in the views on their tables, all of it or nothing.
+pub(super) async fn apply_with_views(
+    coordinator: &Coordinator,
+    mut mutations: Vec<Mutation>,
+) -> Result<()> {
+    let _leases = derive(coordinator, &mut mutations).await?;
+    batchlog::apply(coordinator, mutations).await
+}
+
+/// Adds to mutations what they change in views. The locks of their partitions are held as long as the leases.
+async fn derive(coordinator: &Coordinator, mutations: &mut Vec<Mutation>) -> Result<Vec<Lease>> {
+    let mut partitions: BTreeMap<(TableId, Vec<u8>), (Plans, Vec<Mutation>)> = BTreeMap::new();
+    let catalog = coordinator.shard().engine().catalog();
+    for mutation in mutations.iter().filter(|mutation| !mutation.is_empty()) {
+        let plans = coordinator.views().of(&catalog, mutation.table)?;
+        if !plans.is_empty() {
+            let key = (mutation.table, mutation.key.bytes.clone());
+            partitions.entry(key).or_insert_with(|| (plans, Vec::new())).1.push(mutation.clone());
+        }
+    }
+    let most = coordinator.memory().for_row();
+    let mut leases = Vec::with_capacity(partitions.len());
+    for ((table, _), (plans, of_partition)) in partitions {
+        let Some(key) = of_partition.first().map(|mutation| mutation.key.clone()) else { continue };
+        let token = key.token;
+        let job = move |shard: Rc<Shard>| async move {
+            let lock = shard.lock(table, &key).await;
+            let changes = views::derived(&shard, &plans, &key, &of_partition, most).await?;
+            Ok((changes, views::lease(lock)))
+        };
+        let (changes, lease) = coordinator.on_owner(token, job).await?;
+        mutations.extend(changes);
+        leases.push(lease);
+    }
+    Ok(leases)
 }
 
 /// A write to a virtual table is a command to the node; nothing is stored.
@@ -103,66 +147,29 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     Ok(())
 }
 
-/// All shards at once, so that their commit logs are written together. Each part runs to its end, whatever becomes of the others.
-pub(super) async fn apply_by_shard(
-    here: &Rc<Shard>,
-    parts: Vec<(usize, Vec<Mutation>)>,
-) -> Result<()> {
-    let apply = |(index, mutations)| {
-        let job = move |shard: Rc<Shard>| async move {
-            shard.apply(mutations).await.map_err(Error::from)
-        };
-        on_shard(here, index, job)
-    };
-    let mut parts = parts.into_iter();
-    let Some(first) = parts.next() else { return Ok(()) };
-    if parts.len() == 0 {
-        return apply(first).await;
-    }
-    let all = join_all(std::iter::once(first).chain(parts).map(apply));
-    Box::pin(all).await.into_iter().collect()
-}
-
-/// Makes durable what these shards have logged; only `periodic` acknowledges writes before they are.
-pub(super) async fn sync_logs(here: &Rc<Shard>, shards: impl Iterator<Item = usize>) -> Result<()> {
-    let sync = |index| {
-        let job = |shard: Rc<Shard>| async move { shard.sync_log().await.map_err(Error::from) };
-        on_shard(here, index, job)
-    };
-    if !here.syncs_later() {
-        return Ok(());
-    }
-    join_all(shards.map(sync)).await.into_iter().collect()
-}
-
-/// Mutations that change something, by the shard that owns their partition.
-pub(super) fn by_shard(here: &Shard, mutations: Vec<Mutation>) -> Vec<(usize, Vec<Mutation>)> {
-    let engine = here.engine();
-    let mut shards: Vec<(usize, Vec<Mutation>)> = Vec::new();
-    for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
-        let owner = engine.owner(mutation.key.token);
-        match shards.iter_mut().find(|(shard, _)| *shard == owner) {
-            Some((_, group)) => group.push(mutation),
-            None => shards.push((owner, vec![mutation])),
-        }
-    }
-    shards
-}
-
 /// Lists by index and counters: partition by partition, each read and written under its lock.
 async fn read_and_write(coordinator: &Coordinator, modification: BoundModification) -> Result<()> {
     let counter_id = match modification.table.is_counter() {
         true => counter_id(coordinator)?,
         false => NO_COUNTER,
     };
+    let catalog = coordinator.shard().engine().catalog();
+    let plans = coordinator.views().on(&catalog, &modification.table)?;
+    let most = coordinator.memory().for_row();
     let write = |key: &PartitionKey| {
         let (modification, key, token) = (modification.clone(), key.clone(), key.token);
+        let plans = plans.clone();
         let job = move |shard: Rc<Shard>| async move {
-            let _lock = shard.lock(modification.table.id, &key).await;
-            let mutation = read_one(&shard, &modification, &key, counter_id).await?;
-            shard.apply(vec![mutation]).await.map_err(Error::from)
+            let lock = shard.lock(modification.table.id, &key).await;
+            let made = vec![read_one(&shard, &modification, &key, counter_id).await?];
+            views::apply_or_leave(&shard, lock, (&plans, most), &key, made).await
         };
-        coordinator.on_owner(token, job)
+        async move {
+            match coordinator.on_owner(token, job).await? {
+                None => Ok(()),
+                Some((mutations, _lease)) => batchlog::apply(coordinator, mutations).await,
+            }
+        }
     };
     for keys in modification.keys.chunks(AT_ONCE) {
         join_all(keys.iter().map(write)).await.into_iter().collect::<Result<()>>()?;

@@ -6,10 +6,12 @@
 mod auth;
 mod describe;
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_cql::plan::find_table;
+use halcyon_engine::Shard;
 use halcyon_io::clock::{self, unix_micros, unix_seconds};
 use halcyon_schema::catalog::{Catalog, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
@@ -18,7 +20,8 @@ use halcyon_schema::schema_version_row;
 use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind, TableChange};
 
 use crate::coordinator::{Client, Coordinator};
-use crate::{Error, Outcome, QueryOptions, Result};
+use crate::{Error, Outcome, QueryOptions, Result, views};
+use halcyon_stream::TableId;
 
 /// Checks that are made at preparation, before execution.
 pub(crate) fn check(statement: &Statement, catalog: &Catalog, client: &Client) -> Result<()> {
@@ -71,9 +74,26 @@ async fn truncate(
             return Err(Error::Invalid(format!("Truncation is not supported by table {name}")));
         }
     }
-    let truncated = engine.truncate(table.id).await;
-    truncated.map_err(|e| Error::Truncate(format!("Error during truncate: {e}")))?;
+    let catalog = engine.catalog();
+    let views = table.views.iter().filter_map(|name| catalog.table(&table.schema.keyspace, name));
+    let ids: Vec<TableId> = views.chain([&table]).map(|table| table.id).collect();
+    // A write in between would be in one of them only.
+    let _held = if ids.len() > 1 { hold_writes(coordinator).await? } else { Vec::new() };
+    for id in ids {
+        let truncated = engine.truncate(id).await;
+        truncated.map_err(|e| Error::Truncate(format!("Error during truncate: {e}")))?;
+    }
     Ok(Outcome::Void)
+}
+
+/// Keeps writes from beginning on all shards.
+async fn hold_writes(coordinator: &Coordinator) -> Result<Vec<views::Lease>> {
+    let mut held = Vec::new();
+    for index in 0..coordinator.shard().engine().shard_count() {
+        let job = |shard: Rc<Shard>| async move { Ok(views::lease(shard.writes().hold().await)) };
+        held.push(coordinator.on_shard(index, job).await?);
+    }
+    Ok(held)
 }
 
 async fn change_schema(
@@ -101,6 +121,8 @@ async fn change_schema(
             data_center: catalog.data_center(),
             default_compaction: shard.engine().options().default_compaction.as_ref(),
             indexes: &shard.engine().options().indexes,
+            views: &shard.engine().options().views,
+            view_rows: halcyon_cql::plan::view::restricted,
             drops_compact_storage: shard.engine().options().drops_compact_storage,
             table_id,
             at,
@@ -109,6 +131,7 @@ async fn change_schema(
         if made.event.is_some() {
             let mut rows = difference(&catalog, &made.catalog, at);
             rows.extend(schema_version_row(made.catalog.version, at));
+            rows.extend(views::not_built(&catalog, &made.catalog, shard.engine().host_id(), at));
             shard.engine().change_schema(&lock, Arc::new(made.catalog.clone()), rows).await?;
             if drops_columns {
                 let rest = change::drop_time(at.micros).saturating_add(1) - at.micros;
@@ -125,6 +148,12 @@ async fn change_schema(
         if let Ok(table) = found {
             engine.wait_for_indexes(table.id).await;
         }
+    }
+    if let StatementKind::CreateView(create) = &statement.kind
+        && made.event.is_some()
+        && let Ok(view) = find_table(&create.name, &made.catalog, client.keyspace.as_deref())
+    {
+        views::build(coordinator.shard(), view.id);
     }
     Ok(outcome(made))
 }

@@ -15,7 +15,7 @@ use super::sai;
 use super::table::{
     check_counters, counter_ttl, event, is_counter, masking_is_off, useless_static,
 };
-use super::table_options;
+use super::{table_options, view};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_syntax::ast::{ColumnText, Name, QualifiedName, TableChange};
 use halcyon_syntax::{Error, Result};
@@ -48,7 +48,14 @@ pub(super) fn alter(
     let mut schema = table.schema.clone();
     apply(&mut schema, table, known, change, context)?;
     check_counter_kind(&table.schema, &schema)?;
+    if !table.views.is_empty() && schema.options.gc_grace_seconds() == 0 {
+        return Err(Error::invalid_request(
+            "Cannot alter gc_grace_seconds of the base table of a materialized view to 0, since this value is used to TTL undelivered \
+             updates. Setting gc_grace_seconds too low might cause undelivered updates to expire before being replayed.",
+        ));
+    }
     let mut changed = Keyspace::clone(known);
+    view::follow(&mut changed, table, &schema)?;
     let altered = table.altered(schema);
     // Cassandra validates a table that gets columns.
     let warnings = match change {
@@ -272,6 +279,12 @@ fn remove(
         )));
     }
     check_no_dependents(table, &column.name, "Cannot drop")?;
+    if !table.views.is_empty() {
+        return Err(invalid(format!(
+            "Cannot drop column {} on base table {} with materialized views",
+            column.name, table.schema.name
+        )));
+    }
     let cql_type = expand_user_types(&column.cql_type);
     schema.dropped.retain(|known| known.name != column.name);
     let dropped = DroppedColumn { name: column.name, cql_type, kind, dropped_time: at };

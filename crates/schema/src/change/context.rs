@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_model::request::SchemaChange;
-use halcyon_syntax::ast::QualifiedName;
+use halcyon_syntax::ast::{QualifiedName, Relation};
 use halcyon_syntax::{Error, Result};
 
-use crate::catalog::{Catalog, Keyspace};
+use crate::catalog::{Catalog, Keyspace, Table};
 use crate::index::IndexSettings;
 use crate::rows::WriteTime;
 use crate::system;
+use crate::view::ViewSettings;
 
 /// The session and the node that execute a statement.
 #[derive(Debug, Clone)]
@@ -23,11 +24,26 @@ pub struct Context<'a> {
     /// For a table whose statement has no compaction.
     pub default_compaction: Option<&'a MapOption<Compaction>>,
     pub indexes: &'a IndexSettings,
+    pub views: &'a ViewSettings,
+    /// Checks the WHERE of a view on a table (which the planner does, that builds on this room).
+    pub view_rows: CheckViewRows,
     /// `drop_compact_storage_enabled`
     pub drops_compact_storage: bool,
     /// For a table whose statement has no id: a time-based UUID, unique.
     pub table_id: [u8; 16],
     pub at: WriteTime,
+}
+
+/// What the WHERE of a view restricts, if it may.
+pub type CheckViewRows = fn(&Catalog, &Table, &[Relation]) -> Result<RestrictedRows>;
+
+/// The columns of a base table that a view's WHERE restricts.
+#[derive(Debug, Clone, Default)]
+pub struct RestrictedRows {
+    /// In any way.
+    pub any: Vec<String>,
+    /// Outside of the primary key, and otherwise than by `IS NOT NULL`.
+    pub regulars: Vec<String>,
 }
 
 #[derive(Debug, Clone)]

@@ -18,6 +18,7 @@ mod table;
 mod table_options;
 mod trigger;
 mod user_type;
+mod view;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use halcyon_syntax::ast::{QualifiedName, StatementKind};
 use halcyon_syntax::{Error, Result};
 
 pub use self::alter::drop_time;
-pub use self::context::{Change, Context};
+pub use self::context::{Change, CheckViewRows, Context, RestrictedRows};
 use self::context::{keyspace_name, unchanged};
 use crate::catalog::Catalog;
 use crate::rows;
@@ -58,8 +59,11 @@ fn named(statement: &StatementKind) -> Option<&QualifiedName> {
         Kind::CreateTable(create) => Some(&create.name),
         Kind::CreateType(create) => Some(&create.name),
         Kind::CreateIndex(create) => Some(&create.table),
+        Kind::CreateView(create) => Some(&create.name),
         Kind::AlterTable { name, .. }
         | Kind::DropTable { name, .. }
+        | Kind::AlterView { name, .. }
+        | Kind::DropView { name, .. }
         | Kind::AlterType { name, .. }
         | Kind::DropType { name, .. } => Some(name),
         _ => None,
@@ -86,6 +90,11 @@ fn dispatch(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>)
             user_type::alter(catalog, name, *if_exists, change, context)
         }
         Kind::CreateIndex(create) => index::create(catalog, create, context),
+        Kind::CreateView(create) => view::create(catalog, create, context),
+        Kind::AlterView { name, if_exists, options } => {
+            view::alter(catalog, name, *if_exists, options, context)
+        }
+        Kind::DropView { name, if_exists } => view::remove(catalog, name, *if_exists, context),
         Kind::CreateTrigger(create) => trigger::create(catalog, create, context),
         Kind::DropIndex { name, if_exists } => index::remove(catalog, name, *if_exists, context),
         Kind::DropType { name, if_exists } => user_type::remove(catalog, name, *if_exists, context),
@@ -105,12 +114,8 @@ fn other(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>) ->
         Ok(format!("{}.{}", keyspace_name(name, context)?, name.name))
     };
     match statement {
-        Kind::CreateView(_) => unsupported("materialized views"),
         Kind::CreateFunction(_) => unsupported("user-defined functions"),
         Kind::CreateAggregate(_) => unsupported("user-defined aggregates"),
-        Kind::DropView { name, if_exists } | Kind::AlterView { name, if_exists, .. } => {
-            gone(*if_exists, format!("Materialized view '{}' doesn't exist", full(name)?))
-        }
         Kind::DropFunction { name, if_exists, .. } => {
             gone(*if_exists, format!("Function '{}' doesn't exist", full(name)?))
         }

@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use halcyon_model::value::to_json_string;
 
-use super::{Context, change, drop_time};
+use super::{Context, RestrictedRows, change, drop_time};
 use crate::catalog::Catalog;
 use crate::describe::{Element, describe};
 use crate::index::IndexSettings;
 use crate::rows::tests::apply;
 use crate::rows::{SchemaRows, WriteTime, difference};
+use crate::view::ViewSettings;
 use crate::{system_tables, virtual_keyspace};
 use halcyon_syntax::Error;
 use halcyon_syntax::ast::{DescribeTarget, StatementKind};
@@ -88,6 +89,8 @@ impl Session {
             default_compaction: None,
             drops_compact_storage: false,
             indexes: &self.indexes,
+            views: &ViewSettings::default(),
+            view_rows: |_, _, _| Ok(RestrictedRows::default()),
             table_id: self.statements.to_be_bytes(),
             at: WriteTime { micros: 10_000_000 + self.statements as i64, seconds: 10 },
         };

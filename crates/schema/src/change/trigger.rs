@@ -21,7 +21,7 @@ pub(super) fn create(
     }
     // A table that comes from Cassandra may have triggers.
     let name = &create.name.text;
-    if table.derived.contains(&format!("trigger {name}")) {
+    if table.triggers.contains(name) {
         return match create.if_not_exists {
             true => Ok(unchanged(catalog)),
             false => Err(invalid(format!("Trigger '{name}' already exists"))),

@@ -56,7 +56,7 @@ pub(super) fn keyspace(keyspace: &Keyspace) -> Described {
         push_type(&mut rows, user_type);
     }
     for table in keyspace.tables.values() {
-        if table.kind == TableKind::Regular {
+        if table.kind != TableKind::Virtual {
             push_table(&mut rows, table);
         }
     }
@@ -75,7 +75,8 @@ fn push_type(rows: &mut Described, user_type: &UserType) {
 fn push_table(rows: &mut Described, table: &Table) {
     let schema = &table.schema;
     let name = text(&schema.name);
-    rows.insert(("tables", vec![name.clone()]), table_cells(table));
+    let kept_in = if table.view.is_some() { "views" } else { "tables" };
+    rows.insert((kept_in, vec![name.clone()]), table_cells(table));
     let kinds = [
         (ColumnKind::PartitionKey, "partition_key"),
         (ColumnKind::Clustering, "clustering"),
@@ -144,7 +145,6 @@ fn table_cells(table: &Table) -> Cells {
     let flags: Vec<&[u8]> = flags.iter().filter(|(has, _)| *has).map(|(_, flag)| *flag).collect();
     let mut cells: Cells = [
         ("id", table.id.to_vec()),
-        ("flags", texts(flags)),
         ("additional_write_policy", policy(&options.additional_write_policy)),
         ("bloom_filter_fp_chance", double(options.bloom_filter_fp_chance())),
         ("caching", entries(&options.caching)),
@@ -164,6 +164,15 @@ fn table_cells(table: &Table) -> Cells {
         ("speculative_retry", policy(&options.speculative_retry)),
     ]
     .into();
+    match &table.view {
+        None => drop(cells.insert("flags", texts(flags))),
+        Some(view) => cells.extend([
+            ("base_table_id", view.base_id.to_vec()),
+            ("base_table_name", text(&view.base)),
+            ("include_all_columns", vec![u8::from(view.includes_all)]),
+            ("where_clause", text(&view.where_clause)),
+        ]),
+    }
     // Older nodes of a cluster do not know these: they are written only where they say something. `cdc` is written
     // only by nodes that capture changes, which this one does not.
     if let Some(memtable) = options.memtable.as_deref().filter(|name| *name != "default") {

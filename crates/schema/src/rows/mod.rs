@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use described::version;
 pub use read::table;
-pub use write::{WriteTime, built_index, difference};
+pub use write::{WriteTime, built_index, built_view, difference};
 
 /// One live row: its columns by name, those of the key too; `None` is null.
 pub type SchemaRow = BTreeMap<String, Option<Vec<u8>>>;

@@ -10,6 +10,7 @@ use halcyon_model::schema::{ColumnKind, TableSchema};
 use super::{SchemaRow, SchemaRows};
 use crate::catalog::{Catalog, Keyspace, SetApart, Table, TableKind};
 use crate::index::Index;
+use crate::view::View;
 use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, system};
 use halcyon_stream::TableId;
 use halcyon_syntax::{Error, Result};
@@ -75,8 +76,8 @@ struct KeyspaceRows<'a> {
     tables: Vec<&'a SchemaRow>,
     views: Vec<&'a SchemaRow>,
     types: Vec<&'a SchemaRow>,
-    /// The views and triggers of each table.
-    derived: BTreeMap<String, Vec<String>>,
+    /// By table.
+    triggers: BTreeMap<String, Vec<String>>,
     indexes: BTreeMap<String, Vec<&'a SchemaRow>>,
     /// By table or view.
     columns: BTreeMap<String, Vec<&'a SchemaRow>>,
@@ -93,12 +94,12 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
             let owner = || fields.text("table_name").unwrap_or_default();
             match table.as_str() {
                 "tables" => of.tables.push(row),
-                "views" => {
-                    of.views.push(row);
-                    of.derived(fields, "base_table_name", "materialized view", "view_name");
-                }
+                "views" => of.views.push(row),
                 "indexes" => of.indexes.entry(owner()).or_default().push(row),
-                "triggers" => of.derived(fields, "table_name", "trigger", "trigger_name"),
+                "triggers" => {
+                    let name = fields.text("trigger_name").unwrap_or_default();
+                    of.triggers.entry(owner()).or_default().push(name);
+                }
                 "types" => of.types.push(row),
                 "columns" => of.columns.entry(owner()).or_default().push(row),
                 "dropped_columns" => of.dropped.entry(owner()).or_default().push(row),
@@ -110,12 +111,6 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
 }
 
 impl KeyspaceRows<'_> {
-    fn derived(&mut self, row: Fields<'_>, base: &str, what: &str, name: &str) {
-        if let Some((base, name)) = row.text(base).zip(row.text(name)) {
-            self.derived.entry(base).or_default().push(format!("{what} {name}"));
-        }
-    }
-
     /// A type without a legible row is one that nobody knows.
     fn user_types(&self, keyspace: &str) -> UserTypeCatalog {
         let mut texts: BTreeMap<String, FieldTexts> = BTreeMap::new();
@@ -167,10 +162,21 @@ impl KeyspaceRows<'_> {
         let id = schema.id.ok_or_else(|| unreadable("tables", row))?;
         let mut table = Table::new(id, kind, schema);
         if kind == TableKind::Regular {
-            table.derived = self.derived.get(&table.schema.name).cloned().unwrap_or_default();
+            table.triggers = self.triggers.get(&table.schema.name).cloned().unwrap_or_default();
             table.indexes = self.indexes(&table);
+            table.views = self.views_of(&table);
+        } else {
+            table.view = Some(view(Fields(row)).ok_or_else(|| unreadable("views", row))?);
         }
         Ok(table)
+    }
+
+    fn views_of(&self, base: &Table) -> Vec<String> {
+        let views = self.views.iter().map(|row| Fields(row));
+        let on_it = views.filter(|row| row.bytes("base_table_id") == Some(&base.id[..]));
+        let mut names: Vec<String> = on_it.filter_map(|row| row.text("view_name")).collect();
+        names.sort();
+        names
     }
 
     fn indexes(&self, table: &Table) -> Vec<Index> {
@@ -196,6 +202,15 @@ impl KeyspaceRows<'_> {
             in_view && kind.is_some_and(|kind| !kind.is_key())
         })
     }
+}
+
+fn view(row: Fields<'_>) -> Option<View> {
+    Some(View {
+        base_id: row.bytes("base_table_id")?.try_into().ok()?,
+        base: row.text("base_table_name")?,
+        includes_all: row.boolean("include_all_columns").unwrap_or(false),
+        where_clause: row.text("where_clause").unwrap_or_default(),
+    })
 }
 
 fn column_kind(text: &str) -> Option<ColumnKind> {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::schema::TableSchema;
+use halcyon_model::token::join_key;
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, RowBuf, RowDeletion, Span};
 
@@ -98,6 +100,38 @@ pub fn built_index(keyspace: &str, index: &str, built: bool, at: WriteTime) -> O
         false => deleted_row(&table.layout, &clustering, at),
     });
     Some(mutation)
+}
+
+/// The rows that say that a materialized view is built on this node (`SystemKeyspace.finishViewBuildStatus`,
+/// `SystemDistributedKeyspace`); or their deletion.
+pub fn built_view(
+    view: &TableSchema,
+    host: Option<[u8; 16]>,
+    built: bool,
+    at: WriteTime,
+) -> Vec<Mutation> {
+    let system = system::system_tables();
+    let row = |table: &Table, clustering: &[Vec<u8>], cells: Cells| match built {
+        true => live_row(&table.layout, clustering, &cells, None, at),
+        false => deleted_row(&table.layout, clustering, at),
+    };
+    let (keyspace, name) = (view.keyspace.as_bytes(), view.name.as_bytes());
+    let mut mutations = Vec::new();
+    if let Some(table) = system.table("system", "built_views") {
+        let mut mutation = partition(table, &view.keyspace);
+        let cells = Cells::from([("status_replicated", vec![1])]);
+        mutation.rows.push(row(table, &[name.to_vec()], cells));
+        mutations.push(mutation);
+    }
+    let status = system.table("system_distributed", "view_build_status");
+    if let Some(((table, host), key)) = status.zip(host).zip(join_key(&[keyspace, name])) {
+        let (layout, key) = (table.layout.clone(), PartitionKey::of(&key));
+        let mut mutation = Mutation::new(table.id, layout, key);
+        let cells = Cells::from([("status", b"SUCCESS".to_vec())]);
+        mutation.rows.push(row(table, &[host.to_vec()], cells));
+        mutations.push(mutation);
+    }
+    mutations
 }
 
 fn partition(table: &Table, keyspace: &str) -> Mutation {

@@ -10,6 +10,7 @@ use halcyon_engine::{
 use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
 use halcyon_schema::index::IndexSettings;
+use halcyon_schema::view::ViewSettings;
 
 use super::error::{Error, Result};
 use super::file::Node;
@@ -81,6 +82,7 @@ impl Values {
             auto_snapshot: self.boolean("auto_snapshot")?,
             default_compaction: self.default_compaction()?,
             indexes: self.indexes()?,
+            views: self.views()?,
             drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
         })
     }
@@ -122,16 +124,27 @@ impl Values {
         }
     }
 
+    /// A negative number means unlimited.
+    fn count(&self, name: &str) -> Result<Option<usize>> {
+        Ok(self.integer(name)?.and_then(|count| usize::try_from(count).ok()))
+    }
+
+    fn views(&self) -> Result<ViewSettings> {
+        Ok(ViewSettings {
+            is_creation_allowed: self.boolean("materialized_views_enabled")?,
+            per_table_warn: self.count("materialized_views_per_table_warn_threshold")?,
+            per_table_fail: self.count("materialized_views_per_table_fail_threshold")?,
+        })
+    }
+
     fn indexes(&self) -> Result<IndexSettings> {
-        // A negative number means unlimited.
-        let count = |name| Ok(self.integer(name)?.and_then(|count| usize::try_from(count).ok()));
         Ok(IndexSettings {
             default_class: self.text("default_secondary_index").unwrap_or_default(),
             has_default: self.boolean("default_secondary_index_enabled")?,
             is_creation_allowed: self.boolean("secondary_indexes_enabled")?,
             is_sasi_allowed: self.boolean("sasi_indexes_enabled")?,
-            per_table_warn: count("secondary_indexes_per_table_warn_threshold")?,
-            per_table_fail: count("secondary_indexes_per_table_fail_threshold")?,
+            per_table_warn: self.count("secondary_indexes_per_table_warn_threshold")?,
+            per_table_fail: self.count("secondary_indexes_per_table_fail_threshold")?,
         })
     }
 

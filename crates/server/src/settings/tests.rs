@@ -51,7 +51,7 @@ fn older_names() {
     assert_eq!(settings.engine.compaction_throughput, None);
     assert_eq!(settings.transport.idle_timeout, Some(Duration::from_millis(1500)));
     assert_eq!(settings.transport.max_request_data_in_flight, (8 << 30) / 10);
-    assert_eq!(settings.meaningless, ["materialized_views_enabled"]);
+    assert!(settings.engine.views.is_creation_allowed);
 }
 
 /// Proves that the command line goes before the file.
@@ -205,9 +205,8 @@ fn data_centre_and_rack() {
 /// Proves that no setting of Cassandra that ends in a threshold is passed over in silence, except for the two that stock files set.
 #[test]
 fn thresholds_are_obeyed_or_refused() {
-    // What they are about does not exist here: views, streams of other nodes, the JVM's collector, gossip, memtable cleanup.
+    // What they are about does not exist here: streams of other nodes, the JVM's collector, gossip, memtable cleanup.
     let about_nothing = [
-        "materialized_view",
         "sai_",
         "phi_",
         "memtable_cleanup",

@@ -191,9 +191,12 @@ pub struct CreateTable {
 pub struct CreateView {
     pub name: QualifiedName,
     pub if_not_exists: bool,
-    /// `None` is `*`.
-    pub columns: Option<Vec<Name>>,
+    pub selection: Selection,
     pub base: QualifiedName,
+    /// Which rows of the base the view has.
+    pub relations: Vec<Relation>,
+    /// Whether a value is left to a marker, which is refused.
+    pub has_markers: bool,
     pub primary_key: PrimaryKey,
     pub properties: Properties,
 }

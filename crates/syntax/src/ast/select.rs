@@ -135,6 +135,43 @@ pub struct Relation {
     pub value: RelationValue,
 }
 
+impl Relation {
+    /// Names a column as it is called from now on.
+    pub fn rename(&mut self, from: &str, to: &str) {
+        let names = match &mut self.target {
+            RelationTarget::Column(name) | RelationTarget::Element(name, _) => {
+                std::slice::from_mut(name)
+            }
+            RelationTarget::Columns(names) | RelationTarget::Token(names) => names.as_mut_slice(),
+            RelationTarget::Expression(_) => &mut [],
+        };
+        names
+            .iter_mut()
+            .filter(|name| name.text == from)
+            .for_each(|name| to.clone_into(&mut name.text));
+    }
+
+    /// As CQL (`Relation.toCQLString`), with names as `quote` spells them.
+    pub fn text(&self, quote: impl Fn(&str) -> String) -> String {
+        let name = |name: &Name| quote(&name.text);
+        let names = |names: &[Name]| names.iter().map(name).collect::<Vec<_>>().join(", ");
+        let target = match &self.target {
+            RelationTarget::Column(column) => name(column),
+            RelationTarget::Element(column, key) => format!("{}[{key}]", name(column)),
+            RelationTarget::Columns(columns) => format!("({})", names(columns)),
+            RelationTarget::Token(columns) => format!("token({})", names(columns)),
+            RelationTarget::Expression(index) => format!("expr({})", name(index)),
+        };
+        let value = match &self.value {
+            RelationValue::One(term) => term.to_string(),
+            RelationValue::Many(terms) => {
+                format!("({})", terms.iter().map(RawTerm::to_string).collect::<Vec<_>>().join(", "))
+            }
+        };
+        format!("{target} {} {value}", self.operator)
+    }
+}
+
 impl fmt::Display for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

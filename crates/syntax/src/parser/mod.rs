@@ -27,11 +27,22 @@ mod words;
 use cursor::Cursor;
 use statement::statement;
 
-use crate::ast::Statement;
+use crate::ast::{Relation, Statement, StatementKind};
 use crate::error::Result;
 use crate::lexer::{Token, TokenKind, tokens};
 
 pub use script::parse_statements;
+
+/// Parses the text of a WHERE clause, without the word.
+pub fn parse_relations(text: &str) -> Result<Vec<Relation>> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    match parse_statement(&format!("SELECT * FROM t WHERE {text}"))?.kind {
+        StatementKind::Select(select) => Ok(select.relations),
+        _ => Ok(Vec::new()),
+    }
+}
 
 /// Parses one statement, which may be closed by `;`. Errors are Cassandra's, word for word where that is feasible.
 pub fn parse_statement(text: &str) -> Result<Statement> {

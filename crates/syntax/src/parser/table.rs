@@ -6,8 +6,7 @@ use super::relation::relations;
 use super::select::selectors;
 use super::types::{renames, type_text};
 use crate::ast::{
-    ColumnText, CreateTable, CreateView, Name, PrimaryKey, RawSelector, Selection, StatementKind,
-    TableChange,
+    ColumnText, CreateTable, CreateView, Name, PrimaryKey, StatementKind, TableChange,
 };
 use crate::error::{Error, Result};
 use crate::lexer::TokenKind;
@@ -129,22 +128,12 @@ pub(super) fn create_view(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let if_not_exists = cursor.if_not_exists()?;
     let name = cursor.table_name()?;
     cursor.expect_words(&["as", "select"])?;
-    let columns = match selectors(cursor)? {
-        Selection::All => None,
-        Selection::Items(items) => {
-            let columns = items.into_iter().filter_map(|item| match item.selector {
-                RawSelector::Column(name) => Some(name),
-                _ => None,
-            });
-            Some(columns.collect())
-        }
-    };
+    let markers = cursor.markers;
+    let selection = selectors(cursor)?;
     cursor.expect_word("from")?;
     let base = cursor.table_name()?;
-    // The condition selects the rows of the view; it does not affect their columns.
-    if cursor.eat_word("where") {
-        relations(cursor)?;
-    }
+    let relations = if cursor.eat_word("where") { relations(cursor)? } else { Vec::new() };
+    let has_markers = cursor.markers > markers;
     cursor.expect_words(&["primary", "key"])?;
     let primary_key = primary_key_list(cursor)?;
     let properties = properties(cursor)?;
@@ -153,8 +142,16 @@ pub(super) fn create_view(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
             cursor.refused("COMPACT STORAGE tables are not allowed starting with version 4.0")
         );
     }
-    let view = CreateView { name, if_not_exists, columns, base, primary_key, properties };
-    Ok(StatementKind::CreateView(view))
+    Ok(StatementKind::CreateView(CreateView {
+        name,
+        if_not_exists,
+        selection,
+        base,
+        relations,
+        has_markers,
+        primary_key,
+        properties,
+    }))
 }
 
 /// `TABLE [IF EXISTS] name ADD … | DROP … | RENAME … | ALTER … | WITH …`

@@ -12,22 +12,7 @@ use halcyon_syntax::{Error, Result};
 
 /// The relation as messages show it.
 pub(super) fn text(relation: &Relation) -> String {
-    let names =
-        |names: &[Name]| names.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join(", ");
-    let target = match &relation.target {
-        RelationTarget::Column(name) => name.text.clone(),
-        RelationTarget::Element(name, key) => format!("{}[{key}]", name.text),
-        RelationTarget::Columns(columns) => format!("({})", names(columns)),
-        RelationTarget::Token(columns) => format!("token({})", names(columns)),
-        RelationTarget::Expression(index) => format!("expr({})", index.text),
-    };
-    let value = match &relation.value {
-        RelationValue::One(term) => term.to_string(),
-        RelationValue::Many(terms) => {
-            format!("({})", terms.iter().map(RawTerm::to_string).collect::<Vec<_>>().join(", "))
-        }
-    };
-    format!("{target} {} {value}", relation.operator)
+    relation.text(str::to_owned)
 }
 
 fn undefined(table: &Table, name: &str) -> Error {

@@ -1,0 +1,72 @@
+//! Which materialized views are built: `system.built_views`, as Cassandra keeps it, so that neither program builds one again.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use halcyon_schema::catalog::Table;
+use halcyon_schema::rows::{WriteTime, built_view};
+use halcyon_schema::system_tables;
+use halcyon_stream::{Fragment, FragmentStream, Slices};
+
+use crate::engine::Engine;
+use crate::shard::Shard;
+use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
+
+impl Engine {
+    /// Keyspace and name of each.
+    pub async fn built_views(&self) -> Result<BTreeSet<(String, String)>> {
+        let system = system_tables();
+        let Some(table) = system.table("system", "built_views").cloned() else {
+            return Ok(BTreeSet::new());
+        };
+        let mut found = BTreeSet::new();
+        for index in 0..self.shard_count() {
+            let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
+            let target = ReadTarget::Range(range);
+            let read = Read { table: table.clone(), target, slices: Slices::all() };
+            let job = move |shard: Rc<Shard>| async move { names(&shard, read).await };
+            found.extend(self.mesh.on(index, job).await??);
+        }
+        Ok(found)
+    }
+
+    /// Says that a view is built, or not (any more).
+    pub async fn note_built_view(&self, view: &Table, built: bool) -> Result<()> {
+        let clock = self.disk.clock();
+        let seconds = u32::try_from(clock.unix_seconds()).unwrap_or(0);
+        let at = WriteTime { micros: clock.unix_micros(), seconds };
+        self.persist(built_view(&view.schema, self.host_id(), built, at)).await
+    }
+
+    /// Whether background work is to end.
+    pub fn is_stopping(&self) -> bool {
+        self.compactions.is_stopped()
+    }
+}
+
+async fn names(shard: &Shard, read: Read) -> Result<Vec<(String, String)>> {
+    let clusterings = read.table.layout.clone();
+    let mut stream = shard.read(read).await?;
+    let (mut keyspace, mut deletion) = (String::new(), halcyon_model::DeletionTime::LIVE);
+    let mut found = Vec::new();
+    while stream.advance().await? {
+        match stream.fragment() {
+            Fragment::Start(start) => {
+                keyspace = String::from_utf8_lossy(&start.key.bytes).into_owned();
+                deletion = start.deletion;
+            }
+            Fragment::Row(row) => {
+                let deletion = deletion.max(row.deletion.time);
+                let value = clusterings.clusterings.values(row.clustering, 1).next();
+                if let Some(halcyon_model::clustering::ClusteringValue::Bytes(name)) = value
+                    && !row.liveness.is_empty()
+                    && !deletion.deletes(row.liveness.timestamp)
+                {
+                    found.push((keyspace.clone(), String::from_utf8_lossy(name).into_owned()));
+                }
+            }
+            Fragment::Static(_) | Fragment::Marker(_) | Fragment::End => {}
+        }
+    }
+    Ok::<_, Error>(found)
+}

@@ -139,6 +139,8 @@ pub fn samples() -> Vec<Vec<u8>> {
             data_center: halcyon_schema::DATA_CENTER,
             default_compaction: None,
             drops_compact_storage: true,
+            functions: &halcyon_schema::function::FunctionSettings { are_enabled: true },
+            evaluate: &|_, _, _| Ok(None),
             indexes: &IndexSettings::default(),
             table_id: (1 + number as u128).to_be_bytes(),
             at: AT,

@@ -8,6 +8,7 @@ use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
 use halcyon_io::AccessMode;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_schema::catalog::Keyspace;
+use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
 use halcyon_sstable::Version;
 
@@ -77,6 +78,7 @@ pub struct Options {
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
     pub indexes: IndexSettings,
+    pub functions: FunctionSettings,
     /// Whether `ALTER TABLE … DROP COMPACT STORAGE` is allowed.
     pub drops_compact_storage: bool,
     pub disk_failure_policy: DiskFailurePolicy,
@@ -119,6 +121,7 @@ impl Options {
             auto_snapshot: true,
             default_compaction: None,
             indexes: IndexSettings::default(),
+            functions: FunctionSettings::default(),
             drops_compact_storage: false,
             disk_failure_policy: DiskFailurePolicy::Stop,
             virtual_keyspaces: Vec::new(),

@@ -9,7 +9,8 @@ mod describe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_cql::plan::find_table;
+use halcyon_cql::plan::term::constant;
+use halcyon_cql::plan::{Work, find_table};
 use halcyon_io::clock::{self, unix_micros, unix_seconds};
 use halcyon_schema::catalog::{Catalog, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
@@ -101,6 +102,10 @@ async fn change_schema(
             data_center: catalog.data_center(),
             default_compaction: shard.engine().options().default_compaction.as_ref(),
             indexes: &shard.engine().options().indexes,
+            functions: &shard.engine().options().functions,
+            evaluate: &|keyspace, term, to| {
+                constant(&catalog, &keyspace.name, term, to, &Work::small())
+            },
             drops_compact_storage: shard.engine().options().drops_compact_storage,
             table_id,
             at,

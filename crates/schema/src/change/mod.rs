@@ -6,10 +6,12 @@
 //!
 //! Errors and their order are Cassandra's.
 
+mod aggregate;
 mod alter;
 mod column_type;
 mod compact;
 mod context;
+mod function;
 mod index;
 mod keyspace;
 mod sai;
@@ -26,8 +28,9 @@ use halcyon_syntax::ast::{QualifiedName, StatementKind};
 use halcyon_syntax::{Error, Result};
 
 pub use self::alter::drop_time;
-pub use self::context::{Change, Context};
+pub use self::context::{Change, Context, Evaluate};
 use self::context::{keyspace_name, unchanged};
+pub use self::function::new_function;
 use crate::catalog::Catalog;
 use crate::rows;
 
@@ -89,6 +92,14 @@ fn dispatch(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>)
         Kind::CreateTrigger(create) => trigger::create(catalog, create, context),
         Kind::DropIndex { name, if_exists } => index::remove(catalog, name, *if_exists, context),
         Kind::DropType { name, if_exists } => user_type::remove(catalog, name, *if_exists, context),
+        Kind::CreateFunction(create) => function::create(catalog, create, context),
+        Kind::DropFunction { name, if_exists, arguments } => {
+            function::remove(catalog, (name, *if_exists, arguments.as_deref()), context)
+        }
+        Kind::CreateAggregate(create) => aggregate::create(catalog, create, context),
+        Kind::DropAggregate { name, if_exists, arguments } => {
+            aggregate::remove(catalog, (name, *if_exists, arguments.as_deref()), context)
+        }
         _ => other(catalog, statement, context),
     }
 }
@@ -106,16 +117,8 @@ fn other(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>) ->
     };
     match statement {
         Kind::CreateView(_) => unsupported("materialized views"),
-        Kind::CreateFunction(_) => unsupported("user-defined functions"),
-        Kind::CreateAggregate(_) => unsupported("user-defined aggregates"),
         Kind::DropView { name, if_exists } | Kind::AlterView { name, if_exists, .. } => {
             gone(*if_exists, format!("Materialized view '{}' doesn't exist", full(name)?))
-        }
-        Kind::DropFunction { name, if_exists, .. } => {
-            gone(*if_exists, format!("Function '{}' doesn't exist", full(name)?))
-        }
-        Kind::DropAggregate { name, if_exists, .. } => {
-            gone(*if_exists, format!("Aggregate '{}' doesn't exist", full(name)?))
         }
         Kind::DropTrigger { name, table, if_exists } => {
             gone(*if_exists, format!("Trigger '{}' on '{}' doesn't exist", name.text, full(table)?))

@@ -9,6 +9,7 @@ use halcyon_engine::{
 };
 use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
+use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
 
 use super::error::{Error, Result};
@@ -81,6 +82,7 @@ impl Values {
             auto_snapshot: self.boolean("auto_snapshot")?,
             default_compaction: self.default_compaction()?,
             indexes: self.indexes()?,
+            functions: self.functions()?,
             drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
         })
     }
@@ -120,6 +122,10 @@ impl Values {
             Some("die") => DiskFailurePolicy::Die,
             _ => DiskFailurePolicy::Stop,
         }
+    }
+
+    fn functions(&self) -> Result<FunctionSettings> {
+        Ok(FunctionSettings { are_enabled: self.boolean("user_defined_functions_enabled")? })
     }
 
     fn indexes(&self) -> Result<IndexSettings> {

@@ -3,9 +3,10 @@
     cargo x oracle start 5.0.9 --port 9342
     python e2e/record_answers.py 9342 crates/schema/tests/data/ddl.txt [--rows crates/schema/tests/data/schema_rows.txt]
     python e2e/record_answers.py 9342 crates/schema/tests/data/ddl_indexes.txt --rows crates/schema/tests/data/index_rows.txt --only indexes
+    python e2e/record_answers.py 9342 crates/schema/tests/data/ddl_functions.txt --rows crates/schema/tests/data/function_rows.txt --only functions aggregates
 
 A case is a statement, `----`, an answer, `====`. An answer is `ok` with warnings and, of DESCRIBE and LIST, rows; or the code and
-message of an error. `--rows`: what `system_schema` holds at the end, `--only` in one of its tables. The node needs Cassandra's default of
+message of an error. `--rows`: what `system_schema` holds at the end, `--only` in some of its tables. The node needs Cassandra's default of
 `sasi_indexes_enabled`: false.
 """
 
@@ -16,6 +17,8 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 
 KEYS = {
+    "functions": ["keyspace_name", "function_name", "argument_types"],
+    "aggregates": ["keyspace_name", "aggregate_name", "argument_types"],
     "keyspaces": ["keyspace_name"],
     "tables": ["keyspace_name", "table_name"],
     "columns": ["keyspace_name", "table_name", "column_name"],
@@ -62,7 +65,7 @@ def main():
     parser.add_argument("port", type=int)
     parser.add_argument("file")
     parser.add_argument("--rows")
-    parser.add_argument("--only", choices=KEYS)
+    parser.add_argument("--only", choices=KEYS, nargs="+")
     arguments = parser.parse_args()
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
     cluster = Cluster(
@@ -77,7 +80,7 @@ def main():
             file.write(f"{text}\n----\n{answer(session, text)}\n====\n")
     if arguments.rows:
         with open(arguments.rows, "w", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in schema_rows(session, [arguments.only] if arguments.only else KEYS))
+            file.writelines(line + "\n" for line in schema_rows(session, arguments.only or KEYS))
     cluster.shutdown()
 
 

@@ -140,6 +140,8 @@ pub fn samples() -> Vec<Vec<u8>> {
             data_center: halcyon_schema::DATA_CENTER,
             default_compaction: None,
             drops_compact_storage: true,
+            functions: &halcyon_schema::function::FunctionSettings { are_enabled: true },
+            evaluate: &|_, _, _| Ok(None),
             indexes: &IndexSettings::default(),
             views: &ViewSettings::default(),
             view_rows: |_, _, _| Ok(RestrictedRows::default()),

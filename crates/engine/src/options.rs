@@ -8,6 +8,7 @@ use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
 use halcyon_io::AccessMode;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_schema::catalog::Keyspace;
+use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
 use halcyon_schema::view::ViewSettings;
 use halcyon_sstable::Version;
@@ -79,6 +80,7 @@ pub struct Options {
     pub default_compaction: Option<MapOption<Compaction>>,
     pub indexes: IndexSettings,
     pub views: ViewSettings,
+    pub functions: FunctionSettings,
     /// Whether `ALTER TABLE … DROP COMPACT STORAGE` is allowed.
     pub drops_compact_storage: bool,
     pub disk_failure_policy: DiskFailurePolicy,
@@ -122,6 +124,7 @@ impl Options {
             default_compaction: None,
             indexes: IndexSettings::default(),
             views: ViewSettings::default(),
+            functions: FunctionSettings::default(),
             drops_compact_storage: false,
             disk_failure_policy: DiskFailurePolicy::Stop,
             virtual_keyspaces: Vec::new(),

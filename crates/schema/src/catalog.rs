@@ -12,6 +12,7 @@ use halcyon_stream::{Layout, TableId};
 
 use halcyon_syntax::{Error, Result};
 
+use crate::function::Functions;
 use crate::index::Index;
 use crate::view::View;
 
@@ -218,6 +219,7 @@ pub struct Keyspace {
     pub is_virtual: bool,
     pub tables: BTreeMap<String, Arc<Table>>,
     pub types: BTreeMap<String, Arc<UserType>>,
+    pub functions: Functions,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]

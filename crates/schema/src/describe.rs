@@ -10,20 +10,12 @@ use halcyon_model::types::{UserType, quote_identifier_if_needed as quoted};
 
 use super::system;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::describe_functions::{aggregates, functions, named};
+pub use crate::element::Element;
 use crate::index::{CLASS_NAME, Index, TARGET};
 use crate::view::View;
 use halcyon_syntax::ast::{Describe, DescribeTarget, QualifiedName};
 use halcyon_syntax::{Error, Result};
-
-/// One row of a result. `DESCRIBE TABLES` and similar statements print no CREATE.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Element {
-    pub keyspace: String,
-    /// `keyspace`, `type`, `table`, `index`, `materialized_view`.
-    pub kind: &'static str,
-    pub name: String,
-    pub statement: Option<String>,
-}
 
 /// Everything but `DESCRIBE CLUSTER`. `keyspace` is the one in force.
 pub fn describe(
@@ -49,7 +41,8 @@ pub fn describe(
             found.sort_by_key(|element| unquoted(&element.name).to_lowercase());
             found
         })),
-        DescribeTarget::Functions | DescribeTarget::Aggregates => Ok(Vec::new()),
+        DescribeTarget::Functions => Ok(all(functions)),
+        DescribeTarget::Aggregates => Ok(all(aggregates)),
         DescribeTarget::Schema { full } => {
             let is_system = |name: &str| {
                 system::is_local(name)
@@ -92,26 +85,30 @@ pub fn describe(
                 found.ok_or_else(|| not_found("User defined type", &name.name, &of.name))?;
             Ok(vec![type_element(of, user_type)])
         }
-        other => absent(catalog, other, keyspace, internals),
+        other => rarer(catalog, other, keyspace, internals),
     }
 }
 
-/// Views, objects that no catalog has yet, and generic names.
-fn absent(
+/// Views, functions, and generic names.
+fn rarer(
     catalog: &Catalog,
     target: &DescribeTarget,
     keyspace: Option<&str>,
     internals: bool,
 ) -> Result<Vec<Element>> {
-    let (what, name) = match target {
-        DescribeTarget::Generic(name) => return generic(catalog, name, keyspace, internals),
-        DescribeTarget::View(name) => return view(catalog, name, keyspace, internals),
-        DescribeTarget::Function(name) => ("User defined function", name),
-        DescribeTarget::Aggregate(name) => ("User defined aggregate", name),
-        _ => return Err(Error::invalid_request("not a schema element")),
-    };
-    let of = keyspace_of(catalog, name, keyspace)?;
-    Err(not_found(what, &name.name, &of.name))
+    match target {
+        DescribeTarget::Function(name) => {
+            let of = keyspace_of(catalog, name, keyspace)?;
+            overloads("User defined function", name, of, functions(of))
+        }
+        DescribeTarget::Aggregate(name) => {
+            let of = keyspace_of(catalog, name, keyspace)?;
+            overloads("User defined aggregate", name, of, aggregates(of))
+        }
+        DescribeTarget::Generic(name) => generic(catalog, name, keyspace, internals),
+        DescribeTarget::View(name) => view(catalog, name, keyspace, internals),
+        _ => Err(Error::invalid_request("not a schema element")),
+    }
 }
 
 fn view(
@@ -124,6 +121,16 @@ fn view(
     let found = of.tables.get(&name.name).filter(|table| table.view.is_some());
     let view = found.ok_or_else(|| not_found("Materialized view", &name.name, &of.name))?;
     Ok(vec![table_element(of, view, internals)])
+}
+
+fn overloads(
+    what: &str,
+    name: &QualifiedName,
+    of: &Keyspace,
+    all: Vec<Element>,
+) -> Result<Vec<Element>> {
+    let found = named(all, &name.name);
+    if found.is_empty() { Err(not_found(what, &name.name, &of.name)) } else { Ok(found) }
 }
 
 fn not_found(what: &str, name: &str, keyspace: &str) -> Error {
@@ -189,6 +196,8 @@ fn unquoted(name: &str) -> &str {
 fn whole_keyspace(keyspace: &Keyspace, internals: bool) -> Vec<Element> {
     let mut elements = vec![keyspace_element(keyspace)];
     elements.extend(types(keyspace));
+    elements.extend(functions(keyspace));
+    elements.extend(aggregates(keyspace));
     let tables = sorted_tables(keyspace).into_iter();
     elements.extend(tables.flat_map(|table| table_elements(keyspace, table, internals)));
     elements

@@ -61,6 +61,7 @@ fn catalog(keyspace: &str, schema: &str) -> Catalog {
         is_virtual: false,
         tables,
         types,
+        functions: halcyon_schema::function::Functions::default(),
     };
     let keyspaces = BTreeMap::from([(keyspace.to_owned(), Arc::new(found))]);
     Catalog { keyspaces, ..Catalog::default() }

@@ -72,6 +72,7 @@ fn catalog(engine: &Engine, tables: &[Arc<Table>]) -> Arc<Catalog> {
         is_virtual: false,
         tables,
         types: BTreeMap::new(),
+        functions: halcyon_schema::function::Functions::default(),
     };
     let mut catalog = Catalog::clone(&engine.catalog());
     catalog.keyspaces.insert("ks".to_owned(), Arc::new(keyspace));

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_cql::plan::find_table;
+use halcyon_cql::plan::term::constant;
+use halcyon_cql::plan::{Work, find_table};
 use halcyon_engine::Shard;
 use halcyon_io::clock::{self, unix_micros, unix_seconds};
 use halcyon_schema::catalog::{Catalog, TableKind, refuse_derived};
@@ -123,6 +124,10 @@ async fn change_schema(
             indexes: &shard.engine().options().indexes,
             views: &shard.engine().options().views,
             view_rows: halcyon_cql::plan::view::restricted,
+            functions: &shard.engine().options().functions,
+            evaluate: &|keyspace, term, to| {
+                constant(&catalog, &keyspace.name, term, to, &Work::small())
+            },
             drops_compact_storage: shard.engine().options().drops_compact_storage,
             table_id,
             at,

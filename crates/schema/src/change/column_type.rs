@@ -97,3 +97,20 @@ pub(super) fn expand_user_types(cql_type: &CqlType) -> CqlType {
         other => other.clone(),
     }
 }
+
+/// A type's text with the keyspace in front of user types, as messages show it.
+pub(super) fn spelled_with_keyspace(text: &TypeText, keyspace: &Keyspace) -> String {
+    let mut out = String::new();
+    for token in tokens(&text.text) {
+        let is_name = matches!(token.kind, TokenKind::Word | TokenKind::QuotedName);
+        if is_name && keyspace.types.contains_key(token.value().as_ref()) {
+            out.push_str(&format!("{}.{}", keyspace.name, token.value()));
+        } else {
+            out.push_str(token.text);
+        }
+        if token.is_symbol(",") {
+            out.push(' ');
+        }
+    }
+    out
+}

@@ -3,19 +3,24 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use halcyon_model::CqlType;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_model::request::SchemaChange;
-use halcyon_syntax::ast::{QualifiedName, Relation};
+use halcyon_syntax::ast::{QualifiedName, RawTerm, Relation};
 use halcyon_syntax::{Error, Result};
 
 use crate::catalog::{Catalog, Keyspace, Table};
+use crate::function::FunctionSettings;
 use crate::index::IndexSettings;
 use crate::rows::WriteTime;
 use crate::system;
 use crate::view::ViewSettings;
 
 /// The session and the node that execute a statement.
-#[derive(Debug, Clone)]
+/// Evaluates a constant term: the meaning of terms is known above this crate.
+pub type Evaluate<'e> = dyn Fn(&Keyspace, &RawTerm, &CqlType) -> Result<Option<Vec<u8>>> + 'e;
+
+#[derive(Clone)]
 pub struct Context<'a> {
     /// Set by USE.
     pub keyspace: Option<&'a str>,
@@ -27,6 +32,9 @@ pub struct Context<'a> {
     pub views: &'a ViewSettings,
     /// Checks the WHERE of a view on a table (which the planner does, that builds on this room).
     pub view_rows: CheckViewRows,
+    pub functions: &'a FunctionSettings,
+    /// What a term is as a value of a type, in a keyspace; `None`: null.
+    pub evaluate: &'a Evaluate<'a>,
     /// `drop_compact_storage_enabled`
     pub drops_compact_storage: bool,
     /// For a table whose statement has no id: a time-based UUID, unique.
@@ -105,4 +113,12 @@ pub(super) fn existing<'a>(catalog: &'a Catalog, keyspace: &str) -> Result<&'a A
 pub(super) fn first_duplicate<T: Copy + Ord>(mut names: impl Iterator<Item = T>) -> Option<T> {
     let mut seen = BTreeSet::new();
     names.find(|name| !seen.insert(*name))
+}
+
+/// Refuses to make or drop a function where no client may (`AlterSchemaStatement.execute`).
+pub(super) fn system_keyspace(catalog: &Catalog, keyspace: &str) -> Result<()> {
+    match system::is_local(keyspace) || catalog.is_virtual(keyspace) {
+        true => Err(invalid(format!("System keyspace '{keyspace}' is not user-modifiable"))),
+        false => Ok(()),
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::context::{Change, Context, existing, forbidden, invalid, unchanged, with_keyspace};
 use crate::catalog::{Catalog, Keyspace};
+use crate::function::Functions;
 use crate::system;
 use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_syntax::ast::{OptionValue, TableOption};
@@ -94,6 +95,7 @@ pub(super) fn create(
         is_virtual: false,
         tables: BTreeMap::new(),
         types: BTreeMap::new(),
+        functions: Functions::default(),
     };
     Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event(SchemaAction::Created, name)) })
 }

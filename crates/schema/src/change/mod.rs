@@ -6,10 +6,12 @@
 //!
 //! Errors and their order are Cassandra's.
 
+mod aggregate;
 mod alter;
 mod column_type;
 mod compact;
 mod context;
+mod function;
 mod index;
 mod keyspace;
 mod sai;
@@ -27,8 +29,9 @@ use halcyon_syntax::ast::{QualifiedName, StatementKind};
 use halcyon_syntax::{Error, Result};
 
 pub use self::alter::drop_time;
-pub use self::context::{Change, CheckViewRows, Context, RestrictedRows};
-use self::context::{keyspace_name, unchanged};
+use self::context::keyspace_name;
+pub use self::context::{Change, CheckViewRows, Context, Evaluate, RestrictedRows};
+pub use self::function::new_function;
 use crate::catalog::Catalog;
 use crate::rows;
 
@@ -98,32 +101,16 @@ fn dispatch(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>)
         Kind::CreateTrigger(create) => trigger::create(catalog, create, context),
         Kind::DropIndex { name, if_exists } => index::remove(catalog, name, *if_exists, context),
         Kind::DropType { name, if_exists } => user_type::remove(catalog, name, *if_exists, context),
-        _ => other(catalog, statement, context),
-    }
-}
-
-/// Objects that are not supported yet: creating one is refused, and dropping one does not find it.
-fn other(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>) -> Result<Change> {
-    use StatementKind as Kind;
-    let unsupported = |what: &str| Err(Error::NotSupportedYet(what.to_owned()));
-    let gone = |if_exists: bool, message: String| match if_exists {
-        true => Ok(unchanged(catalog)),
-        false => Err(Error::InvalidRequest(message)),
-    };
-    let full = |name: &QualifiedName| -> Result<String> {
-        Ok(format!("{}.{}", keyspace_name(name, context)?, name.name))
-    };
-    match statement {
-        Kind::CreateFunction(_) => unsupported("user-defined functions"),
-        Kind::CreateAggregate(_) => unsupported("user-defined aggregates"),
-        Kind::DropFunction { name, if_exists, .. } => {
-            gone(*if_exists, format!("Function '{}' doesn't exist", full(name)?))
+        Kind::CreateFunction(create) => function::create(catalog, create, context),
+        Kind::DropFunction { name, if_exists, arguments } => {
+            function::remove(catalog, (name, *if_exists, arguments.as_deref()), context)
         }
-        Kind::DropAggregate { name, if_exists, .. } => {
-            gone(*if_exists, format!("Aggregate '{}' doesn't exist", full(name)?))
+        Kind::CreateAggregate(create) => aggregate::create(catalog, create, context),
+        Kind::DropAggregate { name, if_exists, arguments } => {
+            aggregate::remove(catalog, (name, *if_exists, arguments.as_deref()), context)
         }
         Kind::DropTrigger { name, table, if_exists } => {
-            gone(*if_exists, format!("Trigger '{}' on '{}' doesn't exist", name.text, full(table)?))
+            trigger::remove(catalog, name, table, *if_exists, context)
         }
         _ => Err(Error::invalid_request("no schema statement")),
     }

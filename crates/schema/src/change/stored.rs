@@ -36,6 +36,11 @@ fn check_keyspace(before: Option<&Keyspace>, after: &Keyspace) -> Result<()> {
     for (name, resolved) in types.all() {
         resolved.map_err(|error| invalid(format!("type {}.{name}: {error}", after.name)))?;
     }
+    for of in after.functions.types() {
+        types
+            .parse(&of.cql_name())
+            .map_err(|error| invalid(format!("a type of a function of {}: {error}", after.name)))?;
+    }
     let known = |table: &Arc<Table>| {
         let same = before.and_then(|before| before.tables.get(&table.schema.name));
         same.is_some_and(|same| Arc::ptr_eq(same, table))

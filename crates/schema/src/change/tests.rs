@@ -2,7 +2,7 @@
 //! texts describe what came of it, and the same rows of `system_schema` say it.
 //!
 //! `tests/data/ddl.txt`, `ddl_indexes.txt`: statements with their answers (`----`), ended by `====`. `schema_rows.txt`,
-//! `index_rows.txt`: all rows at the end.
+//! `index_rows.txt`, `function_rows.txt`: all rows at the end.
 //! `e2e/record_answers.py` records both.
 
 use std::collections::BTreeMap;
@@ -10,18 +10,20 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use halcyon_model::CqlType;
 use halcyon_model::value::to_json_string;
 
 use super::{Context, RestrictedRows, change, drop_time};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Keyspace};
 use crate::describe::{Element, describe};
+use crate::function::FunctionSettings;
 use crate::index::IndexSettings;
 use crate::rows::tests::apply;
 use crate::rows::{SchemaRows, WriteTime, difference};
 use crate::view::ViewSettings;
 use crate::{system_tables, virtual_keyspace};
 use halcyon_syntax::Error;
-use halcyon_syntax::ast::{DescribeTarget, StatementKind};
+use halcyon_syntax::ast::{DescribeTarget, RawTerm, StatementKind};
 use halcyon_syntax::parse_statement;
 
 fn data(name: &str) -> String {
@@ -48,6 +50,7 @@ struct Session {
     keyspace: Option<String>,
     statements: u128,
     indexes: IndexSettings,
+    functions: FunctionSettings,
 }
 
 impl Session {
@@ -60,7 +63,9 @@ impl Session {
             catalog.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
         }
         apply(&mut rows, &difference(&Catalog::default(), &catalog, at));
-        Session { catalog, rows, keyspace: None, statements: 0, indexes: IndexSettings::default() }
+        let (indexes, functions) =
+            (IndexSettings::default(), FunctionSettings { are_enabled: true });
+        Session { catalog, rows, keyspace: None, statements: 0, indexes, functions }
     }
 
     /// What Cassandra's answer to it is in the recorded file.
@@ -91,6 +96,8 @@ impl Session {
             indexes: &self.indexes,
             views: &ViewSettings::default(),
             view_rows: |_, _, _| Ok(RestrictedRows::default()),
+            functions: &self.functions,
+            evaluate: &integers,
             table_id: self.statements.to_be_bytes(),
             at: WriteTime { micros: 10_000_000 + self.statements as i64, seconds: 10 },
         };
@@ -104,6 +111,12 @@ impl Session {
             }
         }
     }
+}
+
+/// As much of the meaning of terms as the recorded sessions need.
+fn integers(_: &Keyspace, term: &RawTerm, _: &CqlType) -> halcyon_syntax::Result<Option<Vec<u8>>> {
+    let number: i32 = term.to_string().parse().expect("an integer");
+    Ok(Some(number.to_be_bytes().to_vec()))
 }
 
 fn failure(error: &Error) -> String {
@@ -150,6 +163,13 @@ fn without_ids(text: &str) -> String {
         names.sort_unstable();
         return format!("{begin}{names:?}");
     }
+    for begin in ["is still referenced by aggregates ", "is still used by functions "] {
+        if let Some((before, names)) = text.split_once(begin) {
+            let mut names: Vec<&str> = names.split(", ").collect();
+            names.sort_unstable();
+            return format!("{before}{begin}{names:?}");
+        }
+    }
     let line = |line: &str| match line.split_once("ID = ") {
         Some((before, id)) if id.len() >= 36 => format!("{before}ID = …"),
         _ => line.to_owned(),
@@ -190,6 +210,29 @@ fn a_recorded_session_with_indexes_is_replayed() {
     let session = replay("ddl_indexes.txt");
     let is_index = |key: &str| key.starts_with("indexes ");
     compare_schema_rows(&session, recorded_rows("index_rows.txt"), is_index);
+}
+
+/// The same of statements about functions.
+#[test]
+fn a_recorded_session_with_functions_is_replayed() {
+    let session = replay("ddl_functions.txt");
+    let is_function = |key: &str| key.starts_with("functions ") || key.starts_with("aggregates ");
+    compare_schema_rows(&session, recorded_rows("function_rows.txt"), is_function);
+}
+
+/// Proves that functions are refused unless the setting allows them, whatever their language.
+#[test]
+fn functions_are_disabled() {
+    let mut session = Session::begin();
+    session.functions.are_enabled = false;
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+    session.answer(&format!("CREATE KEYSPACE k WITH replication = {replication}"));
+    let create = "FUNCTION k.f (a int) CALLED ON NULL INPUT RETURNS int LANGUAGE wasm AS ''";
+    assert_eq!(
+        session.answer(&format!("CREATE {create}")),
+        "2200 User-defined functions are disabled in cassandra.yaml - set user_defined_functions_enabled=true to enable"
+    );
+    assert_eq!(session.answer("DROP FUNCTION k.f"), "2200 Function 'k.f' doesn't exist");
 }
 
 /// Proves that a trigger is refused as in Cassandra where its class is not there.

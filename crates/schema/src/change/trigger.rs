@@ -1,8 +1,8 @@
-//! CREATE TRIGGER. A trigger is a Java class on the node's class path; this node loads none, so the statement ends as it does in a
+//! CREATE and DROP TRIGGER. A trigger is a Java class on the node's class path; this node loads none, so CREATE ends as it does in a
 //! Cassandra that cannot find the class.
 
 use halcyon_syntax::Result;
-use halcyon_syntax::ast::CreateTrigger;
+use halcyon_syntax::ast::{CreateTrigger, Name, QualifiedName};
 
 use super::context::{Change, Context, existing, invalid, keyspace_name, unchanged};
 use crate::catalog::{Catalog, TableKind};
@@ -28,4 +28,20 @@ pub(super) fn create(
         };
     }
     Err(invalid(format!("Trigger class '{}' couldn't be loaded", create.class)))
+}
+
+/// No trigger can be made; those of a directory that Cassandra wrote are not dropped either, because their class may be there.
+pub(super) fn remove(
+    catalog: &Catalog,
+    name: &Name,
+    table: &QualifiedName,
+    if_exists: bool,
+    context: &Context<'_>,
+) -> Result<Change> {
+    if if_exists {
+        return Ok(unchanged(catalog));
+    }
+    let keyspace = keyspace_name(table, context)?;
+    let (name, table) = (&name.text, &table.name);
+    Err(invalid(format!("Trigger '{name}' on '{keyspace}.{table}' doesn't exist")))
 }

@@ -8,7 +8,7 @@ use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::ColumnDef;
 use halcyon_model::types::{MAX_PARTS, TypeError, UserType, quote_identifier_if_needed};
 
-use super::column_type::{mentions, resolve};
+use super::column_type::{mentions, resolve, spelled_with_keyspace};
 use super::context::{
     Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
     with_keyspace,
@@ -95,6 +95,9 @@ fn check_uses(keyspace: &Keyspace, changed: &UserType) -> Result<()> {
             )?;
         }
     }
+    for of in keyspace.functions.types() {
+        check_parts("of a function", with(of))?;
+    }
     Ok(())
 }
 
@@ -121,7 +124,10 @@ pub(super) fn alter(
                 add_field(&mut changed, known, field, text, *if_not_exists)?;
             }
         }
-        TypeChange::Rename { if_exists, renames } => rename(&mut changed, renames, *if_exists)?,
+        TypeChange::Rename { if_exists, renames } => {
+            check_initial_states(known, &changed)?;
+            rename(&mut changed, renames, *if_exists)?;
+        }
         TypeChange::Retype { .. } => {
             return Err(invalid("Altering field types is no longer supported".to_owned()));
         }
@@ -178,21 +184,21 @@ fn add_field(
     Ok(())
 }
 
-/// A type's text with the keyspace in front of user types, as messages show it.
-fn spelled_with_keyspace(text: &TypeText, keyspace: &Keyspace) -> String {
-    let mut out = String::new();
-    for token in tokens(&text.text) {
-        let is_name = matches!(token.kind, TokenKind::Word | TokenKind::QuotedName);
-        if is_name && keyspace.types.contains_key(token.value().as_ref()) {
-            out.push_str(&format!("{}.{}", keyspace.name, token.value()));
-        } else {
-            out.push_str(token.text);
-        }
-        if token.is_symbol(",") {
-            out.push(' ');
-        }
+/// An INITCOND is stored as a literal, which names fields.
+fn check_initial_states(keyspace: &Keyspace, user_type: &UserType) -> Result<()> {
+    let aggregates = keyspace.functions.aggregates.values();
+    let used: Vec<String> = aggregates
+        .filter(|of| of.initial.is_some() && mentions(&of.state, &user_type.name))
+        .map(|of| format!("{}.{}", of.keyspace, of.name))
+        .collect();
+    if used.is_empty() {
+        return Ok(());
     }
-    out
+    Err(invalid(format!(
+        "Cannot alter user type {} as it is still used in INITCOND by aggregates {}",
+        full_name(user_type),
+        used.join(", ")
+    )))
 }
 
 fn rename(user_type: &mut UserType, renames: &[(Name, Name)], if_exists: bool) -> Result<()> {
@@ -240,6 +246,9 @@ fn replace(keyspace: &mut Keyspace, user_type: UserType) {
             retype(&mut schema.regulars);
             *table = Arc::new(table.altered(schema));
         }
+    }
+    if keyspace.functions.types().any(|of| mentions(of, &user_type.name)) {
+        keyspace.functions = keyspace.functions.with_types(|of| replaced(of, &user_type));
     }
     let name = String::from_utf8_lossy(&user_type.name).into_owned();
     keyspace.types.insert(name, Arc::new(user_type));
@@ -293,7 +302,22 @@ pub(super) fn remove(
     Ok(with_keyspace(catalog, changed, event(SchemaAction::Dropped, keyspace, &name.name)))
 }
 
+fn functions_using(keyspace: &Keyspace, name: &[u8]) -> Vec<String> {
+    let functions = &keyspace.functions;
+    let scalars = functions.scalars.values().filter(|f| f.types().any(|of| mentions(of, name)));
+    let aggregates =
+        functions.aggregates.values().filter(|a| a.types().any(|of| mentions(of, name)));
+    let scalars = scalars.map(|function| &function.name);
+    let names = scalars.chain(aggregates.map(|aggregate| &aggregate.name));
+    names.map(|function| format!("{}.{function}", keyspace.name)).collect()
+}
+
 fn check_unused(keyspace: &Keyspace, name: &[u8], full: &str) -> Result<()> {
+    let begin = format!("Cannot drop user type '{full}' as it is still used by");
+    let functions = functions_using(keyspace, name);
+    if !functions.is_empty() {
+        return Err(invalid(format!("{begin} functions {}", functions.join(", "))));
+    }
     let types: Vec<&str> = keyspace
         .types
         .iter()
@@ -302,7 +326,6 @@ fn check_unused(keyspace: &Keyspace, name: &[u8], full: &str) -> Result<()> {
         })
         .map(|(other, _)| other.as_str())
         .collect();
-    let begin = format!("Cannot drop user type '{full}' as it is still used by");
     if !types.is_empty() {
         return Err(invalid(format!("{begin} user types {}", types.join(", "))));
     }

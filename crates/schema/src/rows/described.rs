@@ -9,6 +9,7 @@ use halcyon_model::token::murmur3_hash;
 use halcyon_model::types::UserType;
 
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::function::{Signature, UserAggregate, UserFunction};
 use crate::system::is_local;
 
 /// Cells by column.
@@ -55,6 +56,12 @@ pub(super) fn keyspace(keyspace: &Keyspace) -> Described {
     for user_type in keyspace.types.values() {
         push_type(&mut rows, user_type);
     }
+    for function in keyspace.functions.scalars.values() {
+        push_function(&mut rows, function);
+    }
+    for aggregate in keyspace.functions.aggregates.values() {
+        push_aggregate(&mut rows, aggregate);
+    }
     for table in keyspace.tables.values() {
         if table.kind != TableKind::Virtual {
             push_table(&mut rows, table);
@@ -70,6 +77,37 @@ fn push_type(rows: &mut Described, user_type: &UserType) {
         ("field_types", texts(types.iter().map(String::as_bytes))),
     ];
     rows.insert(("types", vec![user_type.name.clone()]), cells.into());
+}
+
+/// The clustering of a function's row.
+fn overload((name, arguments): Signature) -> Vec<Vec<u8>> {
+    vec![text(&name), texts(arguments.iter().map(String::as_bytes))]
+}
+
+fn push_function(rows: &mut Described, function: &UserFunction) {
+    let names = function.arguments.iter().map(|(name, _)| name.as_bytes());
+    let cells = [
+        ("argument_names", texts(names)),
+        ("body", text(&function.body)),
+        ("called_on_null_input", vec![u8::from(function.called_on_null)]),
+        ("language", text(&function.language)),
+        ("return_type", text(&function.returns.cql_name())),
+    ];
+    rows.insert(("functions", overload(function.signature())), cells.into());
+}
+
+fn push_aggregate(rows: &mut Described, aggregate: &UserAggregate) {
+    let mut cells: Cells = [
+        ("return_type", text(&aggregate.returns.cql_name())),
+        ("state_func", text(&aggregate.state_function)),
+        ("state_type", text(&aggregate.state.cql_name())),
+    ]
+    .into();
+    let optional = [("final_func", &aggregate.final_function), ("initcond", &aggregate.initial)];
+    for (name, value) in optional {
+        cells.extend(value.as_ref().map(|value| (name, text(value))));
+    }
+    rows.insert(("aggregates", overload(aggregate.signature())), cells);
 }
 
 fn push_table(rows: &mut Described, table: &Table) {

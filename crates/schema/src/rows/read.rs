@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use halcyon_model::Cursor;
 use halcyon_model::options::{MapOption, TableOptions};
 use halcyon_model::schema::{ColumnKind, TableSchema};
+use halcyon_model::{CqlType, Cursor};
 
 use super::{SchemaRow, SchemaRows};
 use crate::catalog::{Catalog, Keyspace, SetApart, Table, TableKind};
+use crate::function::{Functions, UserAggregate, UserFunction};
 use crate::index::Index;
 use crate::view::View;
 use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, system};
@@ -76,6 +77,8 @@ struct KeyspaceRows<'a> {
     tables: Vec<&'a SchemaRow>,
     views: Vec<&'a SchemaRow>,
     types: Vec<&'a SchemaRow>,
+    functions: Vec<&'a SchemaRow>,
+    aggregates: Vec<&'a SchemaRow>,
     /// By table.
     triggers: BTreeMap<String, Vec<String>>,
     indexes: BTreeMap<String, Vec<&'a SchemaRow>>,
@@ -101,6 +104,8 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
                     of.triggers.entry(owner()).or_default().push(name);
                 }
                 "types" => of.types.push(row),
+                "functions" => of.functions.push(row),
+                "aggregates" => of.aggregates.push(row),
                 "columns" => of.columns.entry(owner()).or_default().push(row),
                 "dropped_columns" => of.dropped.entry(owner()).or_default().push(row),
                 _ => {}
@@ -319,6 +324,8 @@ fn catalog(rows: &SchemaRows) -> Catalog {
             if !system::is_local(&name) {
                 known.replication = replication;
                 known.durable_writes = durable_writes;
+                let types = of_keyspace.user_types(&name);
+                fill_functions(known, &of_keyspace, &types, &mut apart);
             }
             continue;
         }
@@ -329,6 +336,7 @@ fn catalog(rows: &SchemaRows) -> Catalog {
             is_virtual: false,
             tables: BTreeMap::new(),
             types: BTreeMap::new(),
+            functions: Functions::default(),
         };
         fill(&mut keyspace, &of_keyspace, &mut apart);
         catalog.keyspaces.insert(name, Arc::new(keyspace));
@@ -367,6 +375,7 @@ fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>, apart: &mut Apart) {
             }
         }
     }
+    fill_functions(keyspace, rows, &types, apart);
     let kinds = [(&rows.tables, TableKind::Regular), (&rows.views, TableKind::View)];
     for (rows_of, kind) in kinds {
         for row in rows_of {
@@ -381,4 +390,65 @@ fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>, apart: &mut Apart) {
             }
         }
     }
+}
+
+/// A function that cannot be understood is set apart under its signature, which no table can have as its name.
+fn fill_functions(
+    keyspace: &mut Keyspace,
+    rows: &KeyspaceRows<'_>,
+    types: &UserTypeCatalog,
+    apart: &mut Apart,
+) {
+    let mut set_apart = |row: &SchemaRow, of: &str, name: &str| {
+        let arguments = Fields(row).texts("argument_types", 1).unwrap_or_default().join(", ");
+        let name = Fields(row).text(name).unwrap_or_default();
+        let why = unreadable(of, row).to_string();
+        let key = (keyspace.name.clone(), format!("{name}({arguments})"));
+        apart.insert(key, SetApart { id: None, why });
+    };
+    for row in &rows.functions {
+        match function(&keyspace.name, Fields(row), types) {
+            Some(function) => {
+                keyspace.functions.scalars.insert(function.signature(), Arc::new(function));
+            }
+            None => set_apart(row, "functions", "function_name"),
+        }
+    }
+    for row in &rows.aggregates {
+        match aggregate(&keyspace.name, Fields(row), types) {
+            Some(aggregate) => {
+                keyspace.functions.aggregates.insert(aggregate.signature(), Arc::new(aggregate));
+            }
+            None => set_apart(row, "aggregates", "aggregate_name"),
+        }
+    }
+}
+
+fn function(keyspace: &str, row: Fields<'_>, types: &UserTypeCatalog) -> Option<UserFunction> {
+    let names = row.texts("argument_names", 1)?;
+    let parsed = row.texts("argument_types", 1)?.into_iter().map(|text| types.parse(&text).ok());
+    let parsed: Vec<CqlType> = parsed.collect::<Option<_>>()?;
+    Some(UserFunction {
+        keyspace: keyspace.to_owned(),
+        name: row.text("function_name")?,
+        arguments: names.into_iter().zip(parsed).collect(),
+        returns: types.parse(&row.text("return_type")?).ok()?,
+        called_on_null: row.boolean("called_on_null_input")?,
+        language: row.text("language")?,
+        body: row.text("body")?,
+    })
+}
+
+fn aggregate(keyspace: &str, row: Fields<'_>, types: &UserTypeCatalog) -> Option<UserAggregate> {
+    let parsed = row.texts("argument_types", 1)?.into_iter().map(|text| types.parse(&text).ok());
+    Some(UserAggregate {
+        keyspace: keyspace.to_owned(),
+        name: row.text("aggregate_name")?,
+        arguments: parsed.collect::<Option<_>>()?,
+        state: types.parse(&row.text("state_type")?).ok()?,
+        state_function: row.text("state_func")?,
+        final_function: row.text("final_func"),
+        returns: types.parse(&row.text("return_type")?).ok()?,
+        initial: row.text("initcond"),
+    })
 }

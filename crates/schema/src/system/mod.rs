@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Schema;
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::function::Functions;
 use crate::{Error, Result};
 
 pub use names::{is_local, is_replicated_system};
@@ -102,5 +103,6 @@ fn keyspace(
         is_virtual: kind == TableKind::Virtual,
         tables,
         types: BTreeMap::new(),
+        functions: Functions::default(),
     }
 }

@@ -9,6 +9,7 @@ use halcyon_engine::{
 };
 use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
+use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
 use halcyon_schema::view::ViewSettings;
 
@@ -83,6 +84,7 @@ impl Values {
             default_compaction: self.default_compaction()?,
             indexes: self.indexes()?,
             views: self.views()?,
+            functions: self.functions()?,
             drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
         })
     }
@@ -135,6 +137,10 @@ impl Values {
             per_table_warn: self.count("materialized_views_per_table_warn_threshold")?,
             per_table_fail: self.count("materialized_views_per_table_fail_threshold")?,
         })
+    }
+
+    fn functions(&self) -> Result<FunctionSettings> {
+        Ok(FunctionSettings { are_enabled: self.boolean("user_defined_functions_enabled")? })
     }
 
     fn indexes(&self) -> Result<IndexSettings> {

@@ -26,6 +26,11 @@ pub fn resolve(
     scope: &Scope<'_>,
     receiver: Option<&CqlType>,
 ) -> Result<Option<Function>> {
+    let keyspace = name.keyspace.as_deref().unwrap_or(scope.keyspace);
+    if is_user_defined(name, keyspace, scope) {
+        let what = format!("calls of user-defined functions ({keyspace}.{})", name.name);
+        return Err(Error::NotSupportedYet(what));
+    }
     if name.keyspace.as_deref().is_some_and(|keyspace| keyspace != "system") {
         return Ok(None);
     }
@@ -38,6 +43,14 @@ pub fn resolve(
         }
         _ => best(name, &candidates, arguments, receiver).map(Some),
     }
+}
+
+fn is_user_defined(name: &QualifiedName, keyspace: &str, scope: &Scope<'_>) -> bool {
+    scope.catalog.keyspace(keyspace).is_some_and(|keyspace| {
+        let functions = &keyspace.functions;
+        functions.scalars_named(&name.name).next().is_some()
+            || functions.aggregates_named(&name.name).next().is_some()
+    })
 }
 
 fn check_arguments(function: &Function, arguments: &[&dyn Argument]) -> Result<()> {

@@ -4,6 +4,7 @@
 //! 2. The other parts depend on a marker or on a function that is not pure; `Term::bind` evaluates them once per execution (`eval`).
 //! 3. Bytes from a client are validated by the receiver's type; sets and maps are put in order.
 
+mod constant;
 mod literal;
 mod preparation;
 mod prepare;
@@ -20,6 +21,7 @@ use halcyon_syntax::Result;
 use halcyon_syntax::ast::RawTerm;
 
 pub use super::eval::Bound;
+pub use constant::constant;
 pub use literal::parse_literal;
 pub use preparation::Preparation;
 pub(crate) use raw::{Inference, RawArgument};

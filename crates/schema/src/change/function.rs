@@ -1,0 +1,263 @@
+//! CREATE FUNCTION and DROP FUNCTION.
+
+use std::sync::Arc;
+
+use halcyon_model::CqlType;
+use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
+use halcyon_syntax::ast::{CreateFunction, QualifiedName, TypeText};
+use halcyon_syntax::{Error, Result};
+
+use super::column_type::{resolve, spelled_with_keyspace};
+use super::context::{
+    Change, Context, existing, first_duplicate, invalid, keyspace_name, system_keyspace, unchanged,
+    with_keyspace,
+};
+use crate::catalog::{Catalog, Keyspace};
+use crate::function::{Functions, UserFunction, signature};
+
+/// Characters that no name of a function has, because names of resources are paths.
+const REFUSED: [char; 3] = ['/', '[', ']'];
+
+pub(super) fn is_name_valid(name: &str) -> bool {
+    !name.contains(REFUSED)
+}
+
+/// Types of functions are not frozen, because their values are always whole; tuples and vectors are by nature.
+pub(super) fn check_thawed(what: &str, text: &TypeText) -> Result<()> {
+    let spelled = spelled(text);
+    if !spelled.starts_with("frozen<") {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "{what} '{spelled}' cannot be frozen; remove frozen<> modifier from '{spelled}'"
+    )))
+}
+
+/// A type as messages show it.
+pub(super) fn spelled(text: &TypeText) -> &str {
+    let text = text.text.as_str();
+    let thawed = text.strip_prefix("frozen<").and_then(|rest| rest.strip_suffix('>'));
+    thawed.filter(|of| of.starts_with("tuple<") || of.starts_with("vector<")).unwrap_or(text)
+}
+
+pub(super) fn spelled_all<'a>(types: impl IntoIterator<Item = &'a TypeText>) -> String {
+    types.into_iter().map(spelled).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn event(
+    action: SchemaAction,
+    target: SchemaTarget,
+    keyspace: &str,
+    name: &str,
+    arguments: Vec<String>,
+) -> SchemaChange {
+    SchemaChange { action, target, keyspace: keyspace.to_owned(), name: name.to_owned(), arguments }
+}
+
+/// The types of arguments in the event of a function that was made.
+pub(super) fn event_arguments<'a>(
+    types: impl IntoIterator<Item = &'a TypeText>,
+    keyspace: &Keyspace,
+) -> Vec<String> {
+    types.into_iter().map(|text| spelled_with_keyspace(text, keyspace)).collect()
+}
+
+/// The function that a statement would make, whose body is not looked at (`UDFunction.create`).
+pub fn new_function(
+    catalog: &Catalog,
+    create: &CreateFunction,
+    context: &Context<'_>,
+) -> Result<UserFunction> {
+    let keyspace = keyspace_name(&create.name, context)?;
+    let name = &create.name.name;
+    system_keyspace(catalog, keyspace)?;
+    if create.if_not_exists && create.replace {
+        return Err(both_directives());
+    }
+    check_enabled(context, &create.language)?;
+    if !is_name_valid(name) {
+        return Err(invalid(format!("Function name '{name}' is invalid")));
+    }
+    if first_duplicate(create.arguments.iter().map(|(name, _)| &name.text)).is_some() {
+        let names: Vec<&str> = create.arguments.iter().map(|(name, _)| &*name.text).collect();
+        let names = names.join(", ");
+        return Err(invalid(format!(
+            "Duplicate argument names for given function {name} with argument names [{names}]"
+        )));
+    }
+    create.arguments.iter().try_for_each(|(_, text)| check_thawed("Argument", text))?;
+    check_thawed("Return type", &create.returns)?;
+    let known = existing(catalog, keyspace)?;
+    let argument = |(name, text): &(halcyon_syntax::ast::Name, TypeText)| {
+        Ok((name.text.clone(), resolve(text, known)?))
+    };
+    Ok(UserFunction {
+        keyspace: keyspace.to_owned(),
+        name: name.clone(),
+        arguments: create.arguments.iter().map(argument).collect::<Result<_>>()?,
+        returns: resolve(&create.returns, known)?,
+        called_on_null: create.called_on_null,
+        language: "java".to_owned(),
+        body: create.body.clone(),
+    })
+}
+
+pub(super) fn both_directives() -> Error {
+    Error::invalid_request("Cannot use both 'OR REPLACE' and 'IF NOT EXISTS' directives")
+}
+
+fn check_enabled(context: &Context<'_>, language: &str) -> Result<()> {
+    if !context.functions.are_enabled {
+        return Err(Error::invalid_request(
+            "User-defined functions are disabled in cassandra.yaml - set user_defined_functions_enabled=true to enable",
+        ));
+    }
+    if language != "java" {
+        return Err(Error::invalid_request(
+            "Currently only Java UDFs are available in Cassandra. For more information - CASSANDRA-18252 and CASSANDRA-17281",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn create(
+    catalog: &Catalog,
+    create: &CreateFunction,
+    context: &Context<'_>,
+) -> Result<Change> {
+    let function = new_function(catalog, create, context)?;
+    let known = existing(catalog, &function.keyspace)?;
+    let name = &function.name;
+    let signature = function.signature();
+    if known.functions.aggregates.contains_key(&signature) {
+        return Err(invalid(format!("Function '{name}' cannot replace an aggregate")));
+    }
+    let mut action = SchemaAction::Created;
+    if let Some(replaced) = known.functions.scalars.get(&signature) {
+        if create.if_not_exists {
+            return Ok(unchanged(catalog));
+        }
+        if !create.replace {
+            return Err(invalid(format!("Function '{name}' already exists")));
+        }
+        check_replaced(&function, replaced)?;
+        action = SchemaAction::Updated;
+    }
+    let arguments = event_arguments(create.arguments.iter().map(|(_, text)| text), known);
+    let event = event(action, SchemaTarget::Function, &function.keyspace, name, arguments);
+    let mut changed = Keyspace::clone(known);
+    changed.functions.scalars.insert(signature, Arc::new(function));
+    Ok(with_keyspace(catalog, changed, event))
+}
+
+fn check_replaced(function: &UserFunction, replaced: &UserFunction) -> Result<()> {
+    let name = &function.name;
+    if function.called_on_null != replaced.called_on_null {
+        let directive = match function.called_on_null {
+            true => "CALLED ON NULL INPUT",
+            false => "RETURNS NULL ON NULL INPUT",
+        };
+        return Err(invalid(format!("Function '{name}' must have {directive} directive")));
+    }
+    if !is_compatible(&function.returns, &replaced.returns) {
+        return Err(invalid(format!(
+            "Cannot replace function '{name}', the new return type {} is not compatible with the return type {} of existing function",
+            function.returns.cql_name(),
+            replaced.returns.cql_name()
+        )));
+    }
+    Ok(())
+}
+
+/// Whether results of one type can stand for those of another (`AbstractType.isCompatibleWith`).
+pub(super) fn is_compatible(new: &CqlType, old: &CqlType) -> bool {
+    match (new, old) {
+        (CqlType::Text, CqlType::Ascii) | (CqlType::Blob, CqlType::Text | CqlType::Ascii) => true,
+        (CqlType::Tuple(new), CqlType::Tuple(old)) => {
+            new.len() >= old.len() && new.iter().zip(old).all(|(new, old)| is_compatible(new, old))
+        }
+        _ => new == old,
+    }
+}
+
+/// The overload that a DROP means.
+pub(super) struct Dropped<'a> {
+    pub(super) keyspace: &'a Keyspace,
+    pub(super) signature: crate::function::Signature,
+    /// As messages show it.
+    pub(super) full: String,
+}
+
+/// What a DROP of a function or an aggregate means; `None`: there is none, and IF EXISTS says that there need not be.
+pub(super) fn find_dropped<'a>(
+    catalog: &'a Catalog,
+    (name, if_exists, arguments): (&QualifiedName, bool, Option<&[TypeText]>),
+    what: &str,
+    has: impl Fn(&Functions, &crate::function::Signature) -> bool,
+    context: &Context<'_>,
+) -> Result<Option<Dropped<'a>>> {
+    let keyspace = keyspace_name(name, context)?;
+    let own = &name.name;
+    system_keyspace(catalog, keyspace)?;
+    let full = match arguments {
+        Some(types) => format!("{keyspace}.{own}({})", spelled_all(types)),
+        None => format!("{keyspace}.{own}"),
+    };
+    let gone = || match if_exists {
+        true => Ok(None),
+        false => Err(invalid(format!("{what} '{full}' doesn't exist"))),
+    };
+    let Some(known) = catalog.keyspace(keyspace) else { return gone() };
+    let functions = &known.functions;
+    let scalars = functions.scalars_named(own).map(|function| function.signature());
+    let aggregates = functions.aggregates_named(own).map(|aggregate| aggregate.signature());
+    let mut overloads: Vec<_> = scalars.chain(aggregates).collect();
+    if overloads.len() > 1 && arguments.is_none() {
+        let drop = format!("DROP {}", what.to_uppercase());
+        let describe = what.to_uppercase();
+        return Err(invalid(format!(
+            "'{drop} {own}' matches multiple function definitions; specify the argument types by issuing a statement like '{drop} \
+             {own} (type, type, ...)'. You can use cqlsh 'DESCRIBE {describe} {own}' command to find all overloads"
+        )));
+    }
+    if let Some(types) = arguments {
+        types.iter().try_for_each(|text| check_thawed("Argument", text))?;
+        let types: Vec<CqlType> =
+            types.iter().map(|text| resolve(text, known)).collect::<Result<_>>()?;
+        let wanted = signature(own, &types);
+        overloads.retain(|signature| *signature == wanted);
+    }
+    match overloads.into_iter().find(|signature| has(functions, signature)) {
+        Some(signature) => Ok(Some(Dropped { keyspace: known, signature, full })),
+        None => gone(),
+    }
+}
+
+pub(super) fn remove(
+    catalog: &Catalog,
+    wanted: (&QualifiedName, bool, Option<&[TypeText]>),
+    context: &Context<'_>,
+) -> Result<Change> {
+    let has = |functions: &Functions, signature: &_| functions.scalars.contains_key(signature);
+    let Some(found) = find_dropped(catalog, wanted, "Function", has, context)? else {
+        return Ok(unchanged(catalog));
+    };
+    let Dropped { keyspace, signature, full } = found;
+    let aggregates = keyspace.functions.aggregates.values();
+    let users: Vec<String> = aggregates
+        .filter(|aggregate| aggregate.uses(&signature))
+        .map(|aggregate| format!("{}.{}", aggregate.keyspace, aggregate.name))
+        .collect();
+    if !users.is_empty() {
+        let users = users.join(", ");
+        return Err(invalid(format!(
+            "Function '{full}' is still referenced by aggregates {users}"
+        )));
+    }
+    let mut changed = Keyspace::clone(keyspace);
+    changed.functions.scalars.remove(&signature);
+    let (name, arguments) = signature;
+    let event =
+        event(SchemaAction::Dropped, SchemaTarget::Function, &keyspace.name, &name, arguments);
+    Ok(with_keyspace(catalog, changed, event))
+}

@@ -117,12 +117,16 @@ pub(crate) struct Scan {
 }
 
 /// What of the row was too much work to be computed here.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Unfinished {
     /// The selectors.
     Row,
     /// The arguments of aggregates.
     Arguments,
+    /// The result of the group before; then the row, at its clustering, begins another.
+    Group(Option<Vec<u8>>),
+    /// The result of the last group of a partition.
+    LastGroup,
 }
 
 impl Scan {
@@ -239,10 +243,10 @@ impl Scan {
 
     /// Computes what was not computed here.
     async fn finish_row(&mut self) -> Result<()> {
-        match self.unfinished.take() {
-            None => Ok(()),
-            Some(unfinished) => Box::pin(self.compute(unfinished)).await,
+        while let Some(unfinished) = self.unfinished.take() {
+            Box::pin(self.compute(unfinished)).await?;
         }
+        Ok(())
     }
 
     async fn compute(&mut self, unfinished: Unfinished) -> Result<()> {
@@ -271,7 +275,49 @@ impl Scan {
                 let Some(group) = &mut self.group else { return Ok(()) };
                 add(group, &mut self.page, arguments.iter().map(Option::as_deref))
             }
+            Unfinished::Group(clustering) => {
+                self.close_group_apart().await?;
+                if self.page.full || self.page.remaining_in_partition == 0 {
+                    self.skipping = true;
+                    return Ok(());
+                }
+                self.add_to_group(clustering.as_deref())
+            }
+            Unfinished::LastGroup => {
+                self.close_group_apart().await?;
+                self.end_partition();
+                Ok(())
+            }
         }
+    }
+
+    /// As `close_group`, where the result calls user-defined functions.
+    async fn close_group_apart(&mut self) -> Result<()> {
+        let Some(group) = self.group.take() else { return Ok(()) };
+        let results = group.results()?;
+        self.put_results_apart(&group.first, results).await?;
+        self.page.last = Some(group.last);
+        Ok(())
+    }
+
+    async fn put_results_apart(
+        &mut self,
+        first: &RowValues,
+        results: Vec<Option<Vec<u8>>>,
+    ) -> Result<()> {
+        let (plan, terms) = (self.select.plan.clone(), self.select.terms.clone());
+        let (row, context) = (first.clone(), self.context.fork());
+        let most = self.page.held.memory().for_row();
+        let job = move |work: &Work<'_>| {
+            page::encoded(&plan, &context.evaluation(&terms, &row, &results, work))
+        };
+        let encoded = pace::within(self.context.limits.deadline, most, job).await?;
+        let encoded = encoded.ok_or_else(|| self.too_late())?;
+        self.page.take(&self.select.plan, first, &encoded)
+    }
+
+    fn closes_apart(&self) -> bool {
+        self.select.plan.selection.calls_user_functions()
     }
 
     fn too_late(&self) -> Error {
@@ -364,12 +410,20 @@ impl Scan {
         }
         // A group does not span partitions.
         if self.select.plan.grouping.is_some() && !self.page.full {
+            if self.closes_apart() {
+                self.unfinished = Some(Unfinished::LastGroup);
+                return Ok(());
+            }
             self.close_group()?;
         }
+        self.end_partition();
+        Ok(())
+    }
+
+    fn end_partition(&mut self) {
         if !self.page.full {
             self.resumed = false;
         }
-        Ok(())
     }
 
     /// Takes a row, or a static row alone, into its group or the page if the filters accept it.
@@ -402,6 +456,10 @@ impl Scan {
         let on = self.context.evaluation(&self.select.terms, &self.row, &[], &self.work);
         let by = group::values(&plan, &on)?;
         if self.group.as_ref().is_some_and(|group| !group.contains(&plan, &by)) {
+            if self.closes_apart() {
+                self.unfinished = Some(Unfinished::Group(clustering.map(<[u8]>::to_vec)));
+                return Ok(());
+            }
             self.close_group()?;
             if self.page.full || self.page.remaining_in_partition == 0 {
                 self.skipping = true;
@@ -448,13 +506,19 @@ impl Scan {
         let plan = self.select.plan.clone();
         if !self.page.full {
             let is_whole = plan.grouping.is_none() && plan.selection.is_aggregate();
-            if self.group.is_some() {
+            let apart = self.closes_apart();
+            if self.group.is_some() && apart {
+                self.close_group_apart().await?;
+            } else if self.group.is_some() {
                 self.close_group()?;
             } else if is_whole && self.page.count == 0 {
                 // The aggregate of no rows is one row.
                 let results = group::empty_results(&plan.selection.aggregates)?;
                 let row = RowValues::new(plan.selection.fetch.len());
-                self.put_results(&row, &results)?;
+                match apart {
+                    true => self.put_results_apart(&row, results).await?,
+                    false => self.put_results(&row, &results)?,
+                }
             }
         }
         if !plan.sort.is_empty() {

@@ -13,6 +13,7 @@ use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_syntax::Error as CqlError;
 
+use crate::hand_over::on_shard;
 use crate::memory::Reads;
 use crate::modify::Batchlog;
 use crate::pace::{self, Pace};
@@ -409,23 +410,6 @@ fn checked(
         schema::check(statement, catalog, client)?;
     }
     Ok(prepared)
-}
-
-/// Runs a job on one shard: at once if it is the current one, else on its thread.
-pub(crate) async fn on_shard<R, F>(
-    here: &Rc<Shard>,
-    index: usize,
-    job: impl FnOnce(Rc<Shard>) -> F + Send + 'static,
-) -> Result<R>
-where
-    R: Send + 'static,
-    F: Future<Output = Result<R>> + 'static,
-{
-    if index == here.index() {
-        return job(here.clone()).await;
-    }
-    let gone = |_| Error::Server("a shard has stopped".into());
-    here.engine().mesh().on(index, job).await.map_err(gone)?
 }
 
 fn check_value_count(variables: &Variables, values: &[Value<'_>]) -> Result<()> {

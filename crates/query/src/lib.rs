@@ -8,6 +8,7 @@ mod consistency;
 mod coordinator;
 mod error;
 pub mod functions;
+mod hand_over;
 mod limits;
 mod live_rows;
 mod memory;

@@ -12,7 +12,8 @@ use halcyon_stream::{Mutation, PartitionKey, TableId};
 
 use super::Stopwatch;
 use super::current::{self, Wanted};
-use crate::coordinator::{Coordinator, on_shard};
+use crate::coordinator::Coordinator;
+use crate::hand_over::on_shard;
 use crate::pace::{self, Pace};
 use crate::{Error, Result};
 

@@ -13,6 +13,7 @@
 mod group;
 mod page;
 mod tombstones;
+mod top;
 
 use std::borrow::Cow;
 
@@ -20,17 +21,21 @@ use halcyon_cql::plan::restrictions::{BoundFilter, BoundKeys};
 use halcyon_cql::plan::select::BoundSelect;
 use halcyon_cql::plan::selection::{Evaluation, RowValues};
 use halcyon_cql::plan::{Execution, Work};
+use halcyon_engine::Place;
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::request::Consistency;
+use halcyon_model::similarity::floats;
 use halcyon_model::token::split_key;
 use halcyon_model::uuid;
+use halcyon_schema::index::NearestSearch;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
 use halcyon_syntax::Error as CqlError;
 
 use self::group::Group;
 use self::page::Page;
 use self::tombstones::TombstoneGuard;
+use self::top::Rank;
 use crate::live_rows::{LiveRows, Targets};
 use crate::pace::{self, Pace};
 use crate::{Error, Failure, Held, Result};
@@ -437,6 +442,14 @@ impl Scan {
             self.skipping = true;
             return Ok(());
         }
+        if let Some(nearest) = &self.select.nearest {
+            let rank = clustering.and_then(|clustering| self.rank(nearest, clustering));
+            let Some(top) = &mut self.page.top else { return Ok(()) };
+            top.next = rank.filter(|rank| top.wants(rank));
+            if top.next.is_none() {
+                return Ok(());
+            }
+        }
         let clustering = if self.select.plan.distinct { None } else { clustering };
         self.skipping = self.select.plan.distinct;
         if self.select.plan.is_aggregate() {
@@ -448,6 +461,19 @@ impl Scan {
         }
         self.page.last.get_or_insert_default().set(&self.key, clustering);
         Ok(())
+    }
+
+    /// Where the row stands among the nearest; `None`: it has no vector, or one that no index has.
+    fn rank(&self, nearest: &NearestSearch, clustering: &[u8]) -> Option<Rank> {
+        let NearestSearch { similarity, vector, .. } = nearest;
+        let value = floats(self.row.value(self.select.plan.nearest?)?);
+        if value.len() != vector.len() || similarity.refusal(&value).is_some() {
+            return None;
+        }
+        let token = PartitionKey::of(&self.key).token;
+        let clusterings = &self.select.plan.table.layout.clusterings;
+        let place = Place::row(token, self.key.as_slice().into(), clustering, clusterings);
+        Some(Rank { score: similarity.score(&value, vector), place })
     }
 
     /// Adds the row to the open group, or closes that group and begins another.
@@ -520,6 +546,9 @@ impl Scan {
                     false => self.put_results(&row, &results)?,
                 }
             }
+        }
+        if let Some(top) = self.page.top.take() {
+            (self.page.count, self.page.content) = top.into_rows();
         }
         if !plan.sort.is_empty() {
             let deadline = self.context.limits.deadline;

@@ -48,7 +48,6 @@ pub(crate) use natives::count_rows;
 pub use operator_name::operator_name;
 pub use resolve::resolve;
 pub use time::Time;
-pub use vectors::Similarity;
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy)]

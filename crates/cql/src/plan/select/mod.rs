@@ -70,15 +70,13 @@ pub fn prepare(
     let (reversed, sort) =
         ordering::prepare(&select.order_by, &table, &restrictions, &mut selection)?;
     restrictions.check_filtering(&table, context)?;
-    if restrictions.nearest.is_some() {
-        return Err(Error::NotSupportedYet("ORDER BY ... ANN OF".to_owned()));
-    }
     let filter_fetch = restrictions
         .filters
         .iter()
         .flat_map(|entry| entry.columns.iter())
         .map(|column| (*column, selection.fetch(*column, false)))
         .collect();
+    let nearest = restrictions.nearest.map(|column| selection.fetch(column, false));
     let row_limit = limit(select.limit.as_ref(), "[limit]", &table, &mut to)?;
     let per_partition_limit =
         limit(select.per_partition_limit.as_ref(), "[per_partition_limit]", &table, &mut to)?;
@@ -94,6 +92,7 @@ pub fn prepare(
         restrictions,
         reversed,
         sort,
+        nearest,
         filter_fetch,
         grouping,
         limit: row_limit,

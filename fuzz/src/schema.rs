@@ -11,6 +11,7 @@ use std::sync::Arc;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table};
 use halcyon_schema::change::{Context, RestrictedRows, change};
+use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
 use halcyon_schema::rows::{SchemaRow, SchemaRows, WriteTime, difference};
 use halcyon_schema::view::ViewSettings;
@@ -140,7 +141,7 @@ pub fn samples() -> Vec<Vec<u8>> {
             data_center: halcyon_schema::DATA_CENTER,
             default_compaction: None,
             drops_compact_storage: true,
-            functions: &halcyon_schema::function::FunctionSettings { are_enabled: true },
+            functions: &FunctionSettings { are_enabled: true, ..FunctionSettings::default() },
             evaluate: &|_, _, _| Ok(None),
             indexes: &IndexSettings::default(),
             views: &ViewSettings::default(),

@@ -10,6 +10,7 @@ use halcyon_model::request::BatchKind;
 use halcyon_model::time::MAX_DELETION_TIME;
 use halcyon_schema::catalog::Catalog;
 use halcyon_sstable::Version;
+use halcyon_sstable::attached::Segments;
 use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
 use halcyon_stream::TableId;
 
@@ -38,6 +39,8 @@ pub struct Engine {
     pub(crate) flushers: Arc<Background>,
     pub(crate) compactions: Compactions,
     pub(crate) indexes: IndexBuilds,
+    /// Of indexes on vectors.
+    pub(crate) segments: Segments,
     pub(crate) health: Health,
     /// Since it joined its ring.
     pub(crate) host_id: OnceLock<[u8; 16]>,

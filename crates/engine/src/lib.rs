@@ -51,7 +51,7 @@ pub use engine::Engine;
 pub use error::{Error, Result};
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};
 pub use halcyon_sstable::Version;
-pub use halcyon_sstable::attached::{Place, PlaceRange};
+pub use halcyon_sstable::attached::{Neighbour, Neighbours, Place, PlaceRange};
 pub use index::{Candidates, IndexBuild};
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, Options};
 pub use read::ReadStream;

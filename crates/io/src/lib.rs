@@ -16,6 +16,7 @@
 
 mod block;
 mod buffer;
+pub mod child;
 pub mod descriptors;
 pub mod device;
 mod disk;

@@ -14,6 +14,7 @@ pub mod options;
 pub mod reconcile;
 pub mod request;
 pub mod schema;
+pub mod similarity;
 pub mod time;
 pub mod token;
 pub mod types;

@@ -7,6 +7,7 @@
 mod consistency;
 mod coordinator;
 mod error;
+pub mod functions;
 mod limits;
 mod live_rows;
 mod memory;

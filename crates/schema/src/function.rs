@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use halcyon_model::CqlType;
 
@@ -9,10 +10,18 @@ use halcyon_model::CqlType;
 pub type Signature = (String, Vec<String>);
 
 /// What settings say about functions.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionSettings {
     /// `user_defined_functions_enabled`
     pub are_enabled: bool,
+    /// `user_defined_functions_fail_timeout`
+    pub fail_timeout: Duration,
+}
+
+impl Default for FunctionSettings {
+    fn default() -> FunctionSettings {
+        FunctionSettings { are_enabled: false, fail_timeout: Duration::from_millis(1_500) }
+    }
 }
 
 /// The functions of a keyspace, in the order of names.
@@ -128,6 +137,10 @@ impl Functions {
         name: &'a str,
     ) -> impl Iterator<Item = &'a Arc<UserAggregate>> {
         self.aggregates.values().filter(move |aggregate| aggregate.name == name)
+    }
+
+    pub fn has_scalar(&self, name: &str) -> bool {
+        self.scalars.values().any(|function| function.name == name)
     }
 
     /// Every type that one of them names.

@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use halcyon_model::CqlType;
 use halcyon_model::analysis::TextAnalysis;
+use halcyon_model::similarity::Similarity;
 
 /// The option that says what is indexed, as CQL: `v`, `keys(m)`, `"Quoted"`.
 pub const TARGET: &str = "target";
@@ -95,6 +96,14 @@ pub enum Search {
     Range { start: Bound<Vec<u8>>, end: Bound<Vec<u8>> },
 }
 
+/// What an `ORDER BY … ANN OF` asks of an index.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NearestSearch {
+    pub index: String,
+    pub similarity: Similarity,
+    pub vector: Vec<f32>,
+}
+
 impl Index {
     /// An index as stored; `type_of` knows the table's columns. What no column can be found for is not kept up to date.
     pub fn stored<'a>(
@@ -144,6 +153,12 @@ impl Index {
             IndexKind::Sai => TextAnalysis::of_options(&self.options),
             _ => None,
         }
+    }
+
+    /// How an index on vectors compares them; `None`: its terms are no vectors, or it is not storage-attached.
+    pub fn similarity(&self, term: &CqlType) -> Option<Similarity> {
+        let is_vector = matches!(term, CqlType::Vector(element, _) if **element == CqlType::Float);
+        (is_vector && self.kind == IndexKind::Sai).then(|| Similarity::of_options(&self.options))
     }
 
     /// Cassandra's own, not storage-attached.

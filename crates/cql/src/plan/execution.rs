@@ -5,6 +5,7 @@ use std::fmt;
 
 use halcyon_model::request::Value;
 use halcyon_model::uuid;
+use halcyon_schema::function::UserFunction;
 use halcyon_syntax::{Error, Result};
 
 /// What all terms of one execution see the same way.
@@ -33,6 +34,12 @@ pub enum Given {
     Value(Vec<u8>),
 }
 
+/// Runs the bodies of user-defined functions. It blocks.
+pub trait Runner: Sync {
+    fn call(&self, function: &UserFunction, arguments: &[Option<&[u8]>])
+    -> Result<Option<Vec<u8>>>;
+}
+
 /// How much may be computed before somebody is asked.
 ///
 /// A unit is about what a byte costs that is copied or compared, a nanosecond. Whoever loops over what a client sent, or calls a function,
@@ -46,6 +53,8 @@ pub struct Work<'a> {
     /// Bytes that may be made of what is given, which a short text can name very often: products of lists, collections, rows of an answer.
     memory: u64,
     room: Cell<u64>,
+    /// Only a thread for computations has one.
+    runner: Option<&'a dyn Runner>,
 }
 
 /// What a thread with other tasks computes at once.
@@ -58,18 +67,45 @@ const SLICE: u64 = 5_000_000;
 impl<'a> Work<'a> {
     pub fn small() -> Work<'a> {
         let (left, exhausted) = (Cell::new(SMALL), Cell::new(false));
-        Work { left, exhausted, more: None, memory: u64::MAX, room: Cell::new(SMALL_ROOM) }
+        Work {
+            left,
+            exhausted,
+            more: None,
+            memory: u64::MAX,
+            room: Cell::new(SMALL_ROOM),
+            runner: None,
+        }
     }
 
     /// As long as `more` says so, which is asked at the beginning and about every few milliseconds.
     pub fn while_there_is_time(more: &'a (dyn Fn() -> bool + Sync)) -> Work<'a> {
         let (left, exhausted) = (Cell::new(0), Cell::new(false));
-        Work { left, exhausted, more: Some(more), memory: u64::MAX, room: Cell::new(u64::MAX) }
+        Work {
+            left,
+            exhausted,
+            more: Some(more),
+            memory: u64::MAX,
+            room: Cell::new(u64::MAX),
+            runner: None,
+        }
     }
 
     #[must_use]
     pub fn with_memory(self, memory: u64) -> Work<'a> {
         Work { memory, room: Cell::new(memory), ..self }
+    }
+
+    #[must_use]
+    pub fn with_runner(self, runner: &'a dyn Runner) -> Work<'a> {
+        Work { runner: Some(runner), ..self }
+    }
+
+    /// What runs user-defined functions; `Exhausted` where they may not be waited for.
+    pub fn runner(&self) -> Result<&'a dyn Runner> {
+        self.runner.ok_or_else(|| {
+            self.exhausted.set(true);
+            Error::Exhausted
+        })
     }
 
     pub(super) fn memory(&self) -> u64 {

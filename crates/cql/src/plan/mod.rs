@@ -36,7 +36,7 @@ use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::{Statement, StatementKind};
 
-pub use execution::{Execution, Given, Work};
+pub use execution::{Execution, Given, Runner, Work};
 pub use metadata::{ResultColumns, Variables};
 pub use names::find_table;
 

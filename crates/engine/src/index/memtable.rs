@@ -1,11 +1,13 @@
 //! The entries of an index in a memtable.
 //!
-//! An entry stays when its value is overwritten: to take it out, each write would have to look up what it replaces.
+//! 1. An entry stays when its value is overwritten: to take it out, each write would have to look up what it replaces.
+//! 2. Vectors are in no order, and a search compares all of them: a graph would cost each write more than the write itself.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use halcyon_sstable::attached::{Entry, Place, PlaceRange, Terms};
+use halcyon_model::similarity::Similarity;
+use halcyon_sstable::attached::{Entry, Neighbour, Place, PlaceRange, Terms};
 use halcyon_stream::Mutation;
 
 use super::TableIndex;
@@ -13,29 +15,64 @@ use super::TableIndex;
 pub(crate) struct MemtableIndex {
     pub(crate) of: TableIndex,
     entries: BTreeSet<Entry>,
+    /// Of an index on vectors, instead of entries.
+    vectors: Vec<Vectors>,
+}
+
+/// Floats of a chunk: some 10 µs to compare, and to grow, none of them has to be moved.
+const CHUNK: usize = 32 << 10;
+
+/// Vectors, one behind the other, and their places.
+#[derive(Default)]
+struct Vectors {
+    floats: Vec<f32>,
+    places: Vec<Place>,
 }
 
 impl MemtableIndex {
     pub(crate) fn new(of: TableIndex) -> MemtableIndex {
-        MemtableIndex { of, entries: BTreeSet::new() }
+        MemtableIndex { of, entries: BTreeSet::new(), vectors: Vec::new() }
     }
 
     /// Takes the entries of a mutation of the memtable's layout; returns the growth in bytes.
     pub(crate) fn add(&mut self, mutation: &Mutation) -> usize {
-        let MemtableIndex { of, entries } = self;
+        let MemtableIndex { of, entries, vectors } = self;
         let mut grown = 0;
+        let is_of_vectors = of.target.similarity.is_some();
         of.target.of_mutation(mutation, |entry| {
             let size = entry.size();
-            if entries.insert(entry) {
+            if is_of_vectors {
+                Vectors::add(vectors, entry);
+                grown += size;
+            } else if entries.insert(entry) {
                 grown += size;
             }
         });
         grown
     }
 
-    /// In order.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter()
+    /// In order; vectors as they were written.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
+        let vectors =
+            self.vectors.iter().flat_map(|chunk| chunk.entries(self.of.target.dimension()));
+        self.entries.iter().cloned().chain(vectors)
+    }
+
+    /// How near the vectors of a chunk are to one, of those that are nearer than `floor`; `None`: there is no such chunk.
+    pub(super) fn neighbours(
+        &self,
+        similarity: Similarity,
+        vector: &[f32],
+        chunk: usize,
+        floor: Option<f32>,
+    ) -> Option<impl Iterator<Item = Neighbour>> {
+        let chunk = self.vectors.get(chunk)?;
+        let others = chunk.floats.chunks_exact(vector.len().max(1));
+        Some(others.zip(&chunk.places).filter_map(move |(other, place)| {
+            let score = similarity.score_of(similarity.closeness(vector, other));
+            let is_near = floor.is_none_or(|floor| score > floor);
+            is_near.then(|| Neighbour { score, place: place.clone() })
+        }))
     }
 
     /// How many entries there are of these terms, up to `most`.
@@ -88,5 +125,27 @@ impl MemtableIndex {
             }
         }
         None
+    }
+}
+
+impl Vectors {
+    fn add(all: &mut Vec<Vectors>, entry: Entry) {
+        let room = |last: &Vectors| last.floats.len() + entry.term.len() / 4 <= CHUNK;
+        if !all.last().is_some_and(room) {
+            all.push(Vectors::default());
+        }
+        if let Some(last) = all.last_mut() {
+            let floats = entry.term.as_chunks::<4>().0.iter();
+            last.floats.extend(floats.map(|float| f32::from_be_bytes(*float)));
+            last.places.push(entry.place);
+        }
+    }
+
+    fn entries(&self, dimension: usize) -> impl Iterator<Item = Entry> {
+        let vectors = self.floats.chunks_exact(dimension.max(1));
+        vectors.zip(&self.places).map(|(vector, place)| Entry {
+            term: vector.iter().flat_map(|float| float.to_be_bytes()).collect(),
+            place: place.clone(),
+        })
     }
 }

@@ -52,8 +52,12 @@ fn table_index(table: &Table, index: &Index) -> Option<TableIndex> {
         IndexPart::Entries => Part::Entries,
     };
     let analysis = index.analysis();
-    let fingerprint = format!("{} {part:?} {term_type:?} {analysis:?}", index.column).into_bytes();
-    let target = Target { source, part, term_type, analysis, layout: table.layout.clone() };
+    let similarity = index.similarity(&term_type);
+    let of_vectors = similarity.map(|similarity| format!(" {similarity:?}")).unwrap_or_default();
+    let fingerprint =
+        format!("{} {part:?} {term_type:?} {analysis:?}{of_vectors}", index.column).into_bytes();
+    let layout = table.layout.clone();
+    let target = Target { source, part, term_type, analysis, similarity, layout };
     Some(TableIndex { name: index.name.clone(), target, fingerprint })
 }
 

@@ -14,9 +14,6 @@ use crate::engine::Engine;
 use crate::memtable::Memtable;
 use crate::version::LiveSSTable;
 
-/// Entries that are sorted in memory.
-const SORTED: usize = 32 << 20;
-
 /// Rows of an SSTable between two looks at whether the build is to stop.
 const ROWS: u32 = 1024;
 
@@ -39,7 +36,18 @@ impl Engine {
     ) -> Result<()> {
         for index in memtable.indexes() {
             let to = self.destination(descriptor, &index.of);
-            write_sorted(&self.disk, &to, index.entries().cloned()).await?;
+            if index.of.target.similarity.is_none() {
+                write_sorted(&self.disk, &to, index.entries()).await?;
+                continue;
+            }
+            let mut builder = IndexBuilder::new(&self.disk, to, &index.of.target, 1);
+            for entry in index.entries() {
+                builder.add(entry);
+                if builder.is_full() {
+                    builder.spill().await?;
+                }
+            }
+            builder.finish().await?;
         }
         self.list_indexes(descriptor, memtable.indexes().iter().map(|index| &index.of)).await
     }
@@ -71,7 +79,7 @@ impl Engine {
                 Err(e) if !e.is_not_found() => return Err(e.into()),
                 _ => {}
             }
-            let builder = IndexBuilder::new(&self.disk, to, SORTED / missing.len());
+            let builder = IndexBuilder::new(&self.disk, to, &index.target, missing.len());
             builders.push((&index.target, builder));
         }
         if let Err(e) = walk(scan, &mut builders, go_on).await {

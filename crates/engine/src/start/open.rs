@@ -19,6 +19,7 @@ use halcyon_model::{NO_TIMESTAMP, Partitioner};
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::system_tables;
+use halcyon_sstable::attached::Segments;
 use halcyon_sstable::format::listing;
 use halcyon_sstable::read::{CacheSizes, ReadCaches};
 use halcyon_sstable::{SSTableId, Version as SSTableVersion};
@@ -488,6 +489,7 @@ impl Opening {
             flushers,
             compactions,
             indexes: IndexBuilds::default(),
+            segments: Segments::of_this_machine(),
             version,
             health: Health::default(),
             host_id: OnceLock::new(),

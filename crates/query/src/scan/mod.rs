@@ -13,6 +13,7 @@
 mod group;
 mod page;
 mod tombstones;
+mod top;
 
 use std::borrow::Cow;
 
@@ -20,17 +21,21 @@ use halcyon_cql::plan::restrictions::{BoundFilter, BoundKeys};
 use halcyon_cql::plan::select::BoundSelect;
 use halcyon_cql::plan::selection::{Evaluation, RowValues};
 use halcyon_cql::plan::{Execution, Work};
+use halcyon_engine::Place;
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::request::Consistency;
+use halcyon_model::similarity::floats;
 use halcyon_model::token::split_key;
 use halcyon_model::uuid;
+use halcyon_schema::index::NearestSearch;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
 use halcyon_syntax::Error as CqlError;
 
 use self::group::Group;
 use self::page::Page;
 use self::tombstones::TombstoneGuard;
+use self::top::Rank;
 use crate::live_rows::{LiveRows, Targets};
 use crate::pace::{self, Pace};
 use crate::{Error, Failure, Held, Result};
@@ -117,12 +122,16 @@ pub(crate) struct Scan {
 }
 
 /// What of the row was too much work to be computed here.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Unfinished {
     /// The selectors.
     Row,
     /// The arguments of aggregates.
     Arguments,
+    /// The result of the group before; then the row, at its clustering, begins another.
+    Group(Option<Vec<u8>>),
+    /// The result of the last group of a partition.
+    LastGroup,
 }
 
 impl Scan {
@@ -239,10 +248,10 @@ impl Scan {
 
     /// Computes what was not computed here.
     async fn finish_row(&mut self) -> Result<()> {
-        match self.unfinished.take() {
-            None => Ok(()),
-            Some(unfinished) => Box::pin(self.compute(unfinished)).await,
+        while let Some(unfinished) = self.unfinished.take() {
+            Box::pin(self.compute(unfinished)).await?;
         }
+        Ok(())
     }
 
     async fn compute(&mut self, unfinished: Unfinished) -> Result<()> {
@@ -271,7 +280,49 @@ impl Scan {
                 let Some(group) = &mut self.group else { return Ok(()) };
                 add(group, &mut self.page, arguments.iter().map(Option::as_deref))
             }
+            Unfinished::Group(clustering) => {
+                self.close_group_apart().await?;
+                if self.page.full || self.page.remaining_in_partition == 0 {
+                    self.skipping = true;
+                    return Ok(());
+                }
+                self.add_to_group(clustering.as_deref())
+            }
+            Unfinished::LastGroup => {
+                self.close_group_apart().await?;
+                self.end_partition();
+                Ok(())
+            }
         }
+    }
+
+    /// As `close_group`, where the result calls user-defined functions.
+    async fn close_group_apart(&mut self) -> Result<()> {
+        let Some(group) = self.group.take() else { return Ok(()) };
+        let results = group.results()?;
+        self.put_results_apart(&group.first, results).await?;
+        self.page.last = Some(group.last);
+        Ok(())
+    }
+
+    async fn put_results_apart(
+        &mut self,
+        first: &RowValues,
+        results: Vec<Option<Vec<u8>>>,
+    ) -> Result<()> {
+        let (plan, terms) = (self.select.plan.clone(), self.select.terms.clone());
+        let (row, context) = (first.clone(), self.context.fork());
+        let most = self.page.held.memory().for_row();
+        let job = move |work: &Work<'_>| {
+            page::encoded(&plan, &context.evaluation(&terms, &row, &results, work))
+        };
+        let encoded = pace::within(self.context.limits.deadline, most, job).await?;
+        let encoded = encoded.ok_or_else(|| self.too_late())?;
+        self.page.take(&self.select.plan, first, &encoded)
+    }
+
+    fn closes_apart(&self) -> bool {
+        self.select.plan.selection.calls_user_functions()
     }
 
     fn too_late(&self) -> Error {
@@ -364,12 +415,20 @@ impl Scan {
         }
         // A group does not span partitions.
         if self.select.plan.grouping.is_some() && !self.page.full {
+            if self.closes_apart() {
+                self.unfinished = Some(Unfinished::LastGroup);
+                return Ok(());
+            }
             self.close_group()?;
         }
+        self.end_partition();
+        Ok(())
+    }
+
+    fn end_partition(&mut self) {
         if !self.page.full {
             self.resumed = false;
         }
-        Ok(())
     }
 
     /// Takes a row, or a static row alone, into its group or the page if the filters accept it.
@@ -382,6 +441,14 @@ impl Scan {
         if self.page.remaining_in_partition == 0 {
             self.skipping = true;
             return Ok(());
+        }
+        if let Some(nearest) = &self.select.nearest {
+            let rank = clustering.and_then(|clustering| self.rank(nearest, clustering));
+            let Some(top) = &mut self.page.top else { return Ok(()) };
+            top.next = rank.filter(|rank| top.wants(rank));
+            if top.next.is_none() {
+                return Ok(());
+            }
         }
         let clustering = if self.select.plan.distinct { None } else { clustering };
         self.skipping = self.select.plan.distinct;
@@ -396,12 +463,29 @@ impl Scan {
         Ok(())
     }
 
+    /// Where the row stands among the nearest; `None`: it has no vector, or one that no index has.
+    fn rank(&self, nearest: &NearestSearch, clustering: &[u8]) -> Option<Rank> {
+        let NearestSearch { similarity, vector, .. } = nearest;
+        let value = floats(self.row.value(self.select.plan.nearest?)?);
+        if value.len() != vector.len() || similarity.refusal(&value).is_some() {
+            return None;
+        }
+        let token = PartitionKey::of(&self.key).token;
+        let clusterings = &self.select.plan.table.layout.clusterings;
+        let place = Place::row(token, self.key.as_slice().into(), clustering, clusterings);
+        Some(Rank { score: similarity.score(&value, vector), place })
+    }
+
     /// Adds the row to the open group, or closes that group and begins another.
     fn add_to_group(&mut self, clustering: Option<&[u8]>) -> Result<()> {
         let plan = self.select.plan.clone();
         let on = self.context.evaluation(&self.select.terms, &self.row, &[], &self.work);
         let by = group::values(&plan, &on)?;
         if self.group.as_ref().is_some_and(|group| !group.contains(&plan, &by)) {
+            if self.closes_apart() {
+                self.unfinished = Some(Unfinished::Group(clustering.map(<[u8]>::to_vec)));
+                return Ok(());
+            }
             self.close_group()?;
             if self.page.full || self.page.remaining_in_partition == 0 {
                 self.skipping = true;
@@ -448,14 +532,23 @@ impl Scan {
         let plan = self.select.plan.clone();
         if !self.page.full {
             let is_whole = plan.grouping.is_none() && plan.selection.is_aggregate();
-            if self.group.is_some() {
+            let apart = self.closes_apart();
+            if self.group.is_some() && apart {
+                self.close_group_apart().await?;
+            } else if self.group.is_some() {
                 self.close_group()?;
             } else if is_whole && self.page.count == 0 {
                 // The aggregate of no rows is one row.
                 let results = group::empty_results(&plan.selection.aggregates)?;
                 let row = RowValues::new(plan.selection.fetch.len());
-                self.put_results(&row, &results)?;
+                match apart {
+                    true => self.put_results_apart(&row, results).await?,
+                    false => self.put_results(&row, &results)?,
+                }
             }
+        }
+        if let Some(top) = self.page.top.take() {
+            (self.page.count, self.page.content) = top.into_rows();
         }
         if !plan.sort.is_empty() {
             let deadline = self.context.limits.deadline;

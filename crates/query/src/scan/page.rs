@@ -11,6 +11,7 @@ use halcyon_model::bytes::Put;
 use halcyon_model::value::{quote_json, to_json_string};
 use halcyon_syntax::Error as CqlError;
 
+use super::top::Top;
 use crate::memory::COPIES;
 use crate::{Held, Result, SMALL, pace};
 
@@ -66,6 +67,8 @@ pub(crate) struct Page {
     rows: u32,
     sorted: Vec<Sortable>,
     sorted_bytes: u64,
+    /// Instead, where the nearest rows are wanted.
+    pub(super) top: Option<Top>,
     /// What the answer is counted with, once it is not small.
     pub held: Held,
 }
@@ -73,7 +76,8 @@ pub(crate) struct Page {
 impl Page {
     pub(super) fn new(select: &BoundSelect, rows: u32, held: Held) -> Page {
         // A sorted result is cut to its limit after it is sorted.
-        let sorts = !select.plan.sort.is_empty();
+        let sorts = !select.plan.sort.is_empty() || select.nearest.is_some();
+        let top = select.nearest.as_ref().map(|_| Top::new(select.limits.rows as usize));
         Page {
             content: Vec::with_capacity(INITIAL_BYTES),
             count: 0,
@@ -84,6 +88,7 @@ impl Page {
             rows,
             sorted: Vec::new(),
             sorted_bytes: 0,
+            top,
             held,
         }
     }
@@ -115,6 +120,11 @@ impl Page {
 
     /// The row from `start` on was appended.
     fn appended(&mut self, plan: &SelectPlan, row: &RowValues, start: usize) -> Result<()> {
+        if let Some(top) = &mut self.top {
+            let grown = top.take(self.content.split_off(start));
+            self.sorted_bytes = self.sorted_bytes.saturating_add_signed(grown);
+            return self.count_bytes(false);
+        }
         if plan.sort.is_empty() {
             self.count += 1;
         } else {
@@ -159,6 +169,11 @@ impl Page {
             return Ok(());
         }
         counted
+    }
+
+    /// Of the nearest rows: how many there are, and the score that others must reach, if there are enough.
+    pub(crate) fn nearest(&self) -> (usize, Option<f32>) {
+        self.top.as_ref().map_or((0, None), |top| (top.len(), top.floor()))
     }
 
     /// Orders all rows of a sorted result, of which at most `limit` stay; `None` if the deadline came first.

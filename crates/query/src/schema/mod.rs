@@ -12,15 +12,20 @@ use std::time::Duration;
 
 use halcyon_cql::plan::term::constant;
 use halcyon_cql::plan::{Work, find_table};
-use halcyon_engine::Shard;
+use halcyon_engine::{Engine, Shard};
 use halcyon_io::clock::{self, unix_micros, unix_seconds};
-use halcyon_schema::catalog::{Catalog, TableKind, refuse_derived};
+use halcyon_model::CqlType;
+use halcyon_schema::catalog::{Catalog, Keyspace, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::schema_version_row;
-use halcyon_syntax::ast::{QualifiedName, Statement, StatementKind, TableChange};
+use halcyon_syntax::ast::{
+    CreateFunction, QualifiedName, RawTerm, Statement, StatementKind, TableChange,
+};
 
 use crate::coordinator::{Client, Coordinator};
+use crate::functions::HOST;
+use crate::pace;
 use crate::{Error, Outcome, QueryOptions, Result, views};
 use halcyon_stream::TableId;
 
@@ -35,6 +40,9 @@ pub(crate) fn check(statement: &Statement, catalog: &Catalog, client: &Client) -
         _ => Ok(()),
     }
 }
+
+/// How long the body of a function may wait for its compiler: a JVM starts.
+const COMPILATION_MAX: Duration = Duration::from_secs(90);
 
 pub(crate) async fn execute_schema(
     coordinator: &Coordinator,
@@ -109,6 +117,9 @@ async fn change_schema(
     );
     let keyspace = client.keyspace.clone();
     let table_id = coordinator.uuids().time_based(unix_micros());
+    if let StatementKind::CreateFunction(create) = &kind {
+        check_body(coordinator, create, client, table_id).await?;
+    }
     let made = coordinator.on_shard(0, move |shard| async move {
         let mut lock = shard.engine().lock_schema().await;
         let catalog = shard.engine().catalog();
@@ -117,21 +128,8 @@ async fn change_schema(
             seconds: u32::try_from(unix_seconds()).unwrap_or_default(),
         };
         let keyspace = keyspace.as_deref();
-        let context = Context {
-            keyspace,
-            data_center: catalog.data_center(),
-            default_compaction: shard.engine().options().default_compaction.as_ref(),
-            indexes: &shard.engine().options().indexes,
-            views: &shard.engine().options().views,
-            view_rows: halcyon_cql::plan::view::restricted,
-            functions: &shard.engine().options().functions,
-            evaluate: &|keyspace, term, to| {
-                constant(&catalog, &keyspace.name, term, to, &Work::small())
-            },
-            drops_compact_storage: shard.engine().options().drops_compact_storage,
-            table_id,
-            at,
-        };
+        let evaluate = evaluate(&catalog);
+        let context = context(shard.engine(), &catalog, keyspace, &evaluate, (table_id, at));
         let made = change::change(&catalog, &kind, &context)?;
         if made.event.is_some() {
             let mut rows = difference(&catalog, &made.catalog, at);
@@ -161,6 +159,57 @@ async fn change_schema(
         views::build(coordinator.shard(), view.id);
     }
     Ok(outcome(made))
+}
+
+fn evaluate(
+    catalog: &Catalog,
+) -> impl Fn(&Keyspace, &RawTerm, &CqlType) -> halcyon_syntax::Result<Option<Vec<u8>>> {
+    |keyspace, term, to| constant(catalog, &keyspace.name, term, to, &Work::small())
+}
+
+fn context<'a>(
+    engine: &'a Engine,
+    catalog: &'a Catalog,
+    keyspace: Option<&'a str>,
+    evaluate: &'a change::Evaluate<'a>,
+    (table_id, at): ([u8; 16], WriteTime),
+) -> Context<'a> {
+    let options = engine.options();
+    Context {
+        keyspace,
+        data_center: catalog.data_center(),
+        default_compaction: options.default_compaction.as_ref(),
+        indexes: &options.indexes,
+        functions: &options.functions,
+        views: &options.views,
+        view_rows: halcyon_cql::plan::view::restricted,
+        evaluate,
+        drops_compact_storage: options.drops_compact_storage,
+        table_id,
+        at,
+    }
+}
+
+/// Compiles the body of a function that is about to be made, before the schema is locked.
+async fn check_body(
+    coordinator: &Coordinator,
+    create: &CreateFunction,
+    client: &Client,
+    id: [u8; 16],
+) -> Result<()> {
+    let function = {
+        let engine = coordinator.shard().engine();
+        let catalog = engine.catalog();
+        let evaluate = evaluate(&catalog);
+        let at = WriteTime { micros: 0, seconds: 0 };
+        let context = context(engine, &catalog, client.keyspace.as_deref(), &evaluate, (id, at));
+        change::new_function(&catalog, create, &context)?
+    };
+    let deadline = clock::now() + COMPILATION_MAX;
+    let checked = pace::until(deadline, move |_| HOST.check(&function)).await?;
+    checked.ok_or_else(|| {
+        Error::Overloaded("the function's body waits too long to be compiled".into())
+    })
 }
 
 fn outcome(made: Change) -> Outcome {

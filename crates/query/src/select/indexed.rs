@@ -116,7 +116,7 @@ pub(super) async fn read_shard(
             EngineError::IndexNotAvailable(_) => scan.no_index(),
             other => other.into(),
         })?;
-        read_places(shard, scan, &range.start, found.places).await?;
+        read_places(shard, scan, Some(&range.start), found.places).await?;
         match found.next {
             Some(next) => range.start = next,
             None => return Ok(()),
@@ -126,10 +126,10 @@ pub(super) async fn read_shard(
 }
 
 /// Of a partition that was begun, what is behind `from` is left.
-async fn read_places(
+pub(super) async fn read_places(
     shard: &Rc<Shard>,
     scan: &mut Scan,
-    from: &Place,
+    from: Option<&Place>,
     places: Vec<Place>,
 ) -> Result<()> {
     let table = scan.select.plan.table.clone();
@@ -140,10 +140,10 @@ async fn read_places(
         let run: Vec<Group> = groups.by_ref().take(AT_ONCE.min(room)).collect();
         let open = |group: &Group| {
             let slices = match &group.clusterings {
-                None if from.is_row() && from.is_in(&group.key) => {
-                    behind_row(&table.layout, &scan.select.slices, &from.clustering)
-                }
-                None => scan.select.slices.clone(),
+                None => match from.filter(|from| from.is_row() && from.is_in(&group.key)) {
+                    Some(from) => behind_row(&table.layout, &scan.select.slices, &from.clustering),
+                    None => scan.select.slices.clone(),
+                },
                 Some(rows) => slices_of(&table.layout, &scan.select.slices, rows),
             };
             let target = ReadTarget::Partition(group.key.clone());

@@ -8,6 +8,7 @@
 
 mod indexed;
 mod keys;
+mod nearest;
 mod parts;
 
 use std::rc::Rc;
@@ -37,8 +38,7 @@ pub(crate) async fn execute_select(
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let began = now();
-    let consistency = options.consistency;
-    consistency::check_read_level(consistency)?;
+    consistency::check_read_level(options.consistency)?;
     let layout = &plan.table.layout;
     let state = match options.paging_state {
         Some(bytes) => Some(PagingState::decode(bytes, layout)?),
@@ -49,21 +49,22 @@ pub(crate) async fn execute_select(
     let within = began + plan.timeout.unwrap_or(limits.read_request_timeout);
     let within = (within, &**coordinator.memory());
     let select = pace::bind(plan, &request.execution(&Work::small()), within, bind).await?;
-    let select = select.ok_or_else(|| scan::too_late(consistency))?;
+    let select = select.ok_or_else(|| scan::too_late(options.consistency))?;
+    let (consistency, warnings) = match &select.nearest {
+        Some(_) => nearest::check(&select, options.consistency, options.page_size)?,
+        None => (options.consistency, Vec::new()),
+    };
+    let state = state.filter(|_| select.nearest.is_none());
     let _keys = hold_keys(coordinator, &select)?;
     let whole = plan.selection.is_aggregate() && plan.grouping.is_none();
     let page_rows = match options.page_size.and_then(|size| u32::try_from(size).ok()) {
-        Some(size) if size > 0 && !whole => size,
+        Some(size) if size > 0 && !whole && select.nearest.is_none() => size,
         _ => u32::MAX,
     };
     if !plan.sort.is_empty() && options.page_size.is_some_and(|size| size > 0) {
         return Err(Error::Invalid(SORTED_PAGES.into()));
     }
-    let partitions = match &select.keys {
-        Some(BoundKeys::Partitions(keys)) => Some(keys.len()),
-        Some(BoundKeys::Range(_)) => None,
-        None => Some(0),
-    };
+    let partitions = partitions(&select);
     if partitions != Some(0) {
         let check = |catalog: &Catalog| {
             consistency::check_read(consistency, catalog, &plan.table, partitions)
@@ -79,7 +80,7 @@ pub(crate) async fn execute_select(
         tombstone_warn_threshold: limits.tombstone_warn_threshold,
         tombstone_failure_threshold: limits.tombstone_failure_threshold,
     };
-    let context = request.scan_context(options.consistency, read_limits);
+    let context = request.scan_context(consistency, read_limits);
     let here = (coordinator.shard().index(), began);
     let held = Held::nothing(coordinator.memory());
     let mut scan = Box::new(Scan::new(select, context, page_rows, here, held));
@@ -91,13 +92,22 @@ pub(crate) async fn execute_select(
     let turn = turns.turn().await;
     let read = read(coordinator, scan, state).await;
     drop(turn);
-    let mut scan = read.map_err(|error| error.of_read(options.consistency, &plan.table))?;
+    let mut scan = read.map_err(|error| error.of_read(consistency, &plan.table))?;
     observe(coordinator, &scan, began);
     scan.finish().await?;
     let partial = coordinator.shard().read_warning(plan.table.id);
     let mut rows = rows(scan, plan, page_rows, whole);
-    rows.warnings.extend(partial);
+    rows.warnings.extend(partial.into_iter().chain(warnings));
     Ok(Outcome::Rows(rows))
+}
+
+/// How many are read; `None`: a range of them.
+fn partitions(select: &BoundSelect) -> Option<usize> {
+    match &select.keys {
+        Some(BoundKeys::Partitions(keys)) => Some(keys.len()),
+        Some(BoundKeys::Range(_)) => None,
+        None => Some(0),
+    }
 }
 
 const SORTED_PAGES: &str = "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove \
@@ -173,6 +183,10 @@ async fn read(
     scan: Box<Scan>,
     state: Option<PagingState>,
 ) -> Result<Box<Scan>> {
+    let named = matches!(scan.select.keys, None | Some(BoundKeys::Partitions(_)));
+    if let Some(search) = scan.select.nearest.clone().filter(|_| !named) {
+        return Box::pin(nearest::read(coordinator.shard(), scan, search)).await;
+    }
     if !scan.select.index.is_empty() {
         return Box::pin(read_indexed(coordinator, scan, state)).await;
     }

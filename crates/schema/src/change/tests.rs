@@ -63,8 +63,10 @@ impl Session {
             catalog.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
         }
         apply(&mut rows, &difference(&Catalog::default(), &catalog, at));
-        let (indexes, functions) =
-            (IndexSettings::default(), FunctionSettings { are_enabled: true });
+        let (indexes, functions) = (
+            IndexSettings::default(),
+            FunctionSettings { are_enabled: true, ..FunctionSettings::default() },
+        );
         Session { catalog, rows, keyspace: None, statements: 0, indexes, functions }
     }
 

@@ -140,7 +140,12 @@ impl Values {
     }
 
     fn functions(&self) -> Result<FunctionSettings> {
-        Ok(FunctionSettings { are_enabled: self.boolean("user_defined_functions_enabled")? })
+        let default = FunctionSettings::default();
+        let fail_timeout = self.duration("user_defined_functions_fail_timeout")?;
+        Ok(FunctionSettings {
+            are_enabled: self.boolean("user_defined_functions_enabled")?,
+            fail_timeout: fail_timeout.unwrap_or(default.fail_timeout),
+        })
     }
 
     fn indexes(&self) -> Result<IndexSettings> {

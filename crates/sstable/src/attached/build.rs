@@ -1,7 +1,8 @@
 //! Writing of attached indexes, in bounded memory.
 //!
-//! A memtable's entries are sorted already. Those of an SSTable come in the order of its rows: they are sorted in runs, each as large as
-//! the budget, which are written as files of the same format and then merged.
+//! 1. A memtable's entries are sorted already. Those of an SSTable come in the order of its rows: they are sorted in runs, each as large as
+//!    the budget, which are written as files of the same format and then merged.
+//! 2. Vectors have no order. They become segments, each as large as the budget, which are written one behind the other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,8 +11,9 @@ use std::path::{Path, PathBuf};
 use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, WriteOptions};
 use halcyon_model::Clusterings;
 
-use super::Entry;
 use super::file::{AttachedIndex, Encoder};
+use super::segment::SegmentBuilder;
+use super::{Entry, Target};
 use crate::Result;
 use crate::read::ReadCaches;
 
@@ -58,6 +60,10 @@ impl Writer {
     }
 }
 
+/// Memory for entries that are being sorted, and for a segment of vectors. To be written, a segment is copied.
+const SORTED: usize = 32 << 20;
+const SEGMENT: usize = 96 << 20;
+
 /// Writes sorted entries, each once. The file is durable afterwards, its name is not.
 pub async fn write_sorted(
     disk: &Disk,
@@ -74,8 +80,122 @@ pub async fn write_sorted(
     writer.finish(&to.fingerprint).await
 }
 
+/// Makes the index of an SSTable from its rows' entries, in any order.
+pub enum IndexBuilder {
+    Terms(TermBuilder),
+    Vectors(Box<VectorBuilder>),
+}
+
+impl IndexBuilder {
+    /// One of so many that share the memory.
+    pub fn new(disk: &Disk, to: Destination, target: &Target, sharing: usize) -> IndexBuilder {
+        match VectorBuilder::new(disk, &to, target, SEGMENT / sharing.max(1)) {
+            Some(builder) => IndexBuilder::Vectors(Box::new(builder)),
+            None => IndexBuilder::Terms(TermBuilder::new(disk, to, SORTED / sharing.max(1))),
+        }
+    }
+
+    pub fn add(&mut self, entry: Entry) {
+        match self {
+            IndexBuilder::Terms(builder) => builder.add(entry),
+            IndexBuilder::Vectors(builder) => builder.add(&entry),
+        }
+    }
+
+    /// Whether [`Self::spill`] is due.
+    pub fn is_full(&self) -> bool {
+        match self {
+            IndexBuilder::Terms(builder) => builder.bytes >= builder.budget,
+            IndexBuilder::Vectors(builder) => builder.segment.size() >= builder.budget,
+        }
+    }
+
+    /// Writes what is in memory.
+    pub async fn spill(&mut self) -> Result<()> {
+        match self {
+            IndexBuilder::Terms(builder) => builder.spill().await,
+            IndexBuilder::Vectors(builder) => builder.spill().await,
+        }
+    }
+
+    /// Writes the index; what was written on the way is deleted, whatever comes of it.
+    pub async fn finish(self) -> Result<()> {
+        match self {
+            IndexBuilder::Terms(builder) => builder.finish().await,
+            IndexBuilder::Vectors(builder) => builder.finish().await,
+        }
+    }
+
+    /// Deletes what was written.
+    pub async fn abandon(self) {
+        match self {
+            IndexBuilder::Terms(builder) => builder.abandon().await,
+            IndexBuilder::Vectors(builder) => {
+                if let Some(writer) = builder.writer {
+                    writer.file.abandon().await;
+                }
+            }
+        }
+    }
+}
+
+/// Writes segments of vectors.
+pub struct VectorBuilder {
+    disk: Disk,
+    to: Destination,
+    budget: usize,
+    target: Target,
+    segment: SegmentBuilder,
+    /// Since the first segment was full.
+    writer: Option<Writer>,
+}
+
+impl VectorBuilder {
+    /// `None`: not of vectors.
+    fn new(disk: &Disk, to: &Destination, target: &Target, budget: usize) -> Option<VectorBuilder> {
+        let segment = empty_segment(target)?;
+        let (disk, to, target) = (disk.clone(), to.clone(), target.clone());
+        Some(VectorBuilder { disk, to, budget, target, segment, writer: None })
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        self.segment.add(entry);
+        halcyon_io::give_way(JOINED);
+    }
+
+    async fn spill(&mut self) -> Result<()> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(Writer::create(&self.disk, &self.to, &self.to.path).await?),
+        };
+        let Some(empty) = empty_segment(&self.target) else { return Ok(()) };
+        let full = std::mem::replace(&mut self.segment, empty);
+        let entries = full.entries;
+        let bytes = full.encode();
+        writer.encoder.segment(&bytes, entries);
+        Ok(writer.file.write(&bytes).await?)
+    }
+
+    async fn finish(mut self) -> Result<()> {
+        if !self.segment.is_empty() || self.writer.is_none() {
+            self.spill().await?;
+        }
+        match self.writer {
+            Some(writer) => writer.finish(&self.to.fingerprint).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a vector's place in a graph costs, in bytes of rows that are copied.
+const JOINED: usize = 32 << 10;
+
+fn empty_segment(target: &Target) -> Option<SegmentBuilder> {
+    Some(SegmentBuilder::new(target.similarity?, target.dimension()))
+}
+
 /// Sorts entries and writes them.
-pub struct IndexBuilder {
+pub struct TermBuilder {
     disk: Disk,
     to: Destination,
     /// Bytes of memory.
@@ -85,20 +205,15 @@ pub struct IndexBuilder {
     runs: Vec<PathBuf>,
 }
 
-impl IndexBuilder {
-    pub fn new(disk: &Disk, to: Destination, budget: usize) -> IndexBuilder {
+impl TermBuilder {
+    pub(super) fn new(disk: &Disk, to: Destination, budget: usize) -> TermBuilder {
         let disk = disk.clone();
-        IndexBuilder { disk, to, budget, entries: Vec::new(), bytes: 0, runs: Vec::new() }
+        TermBuilder { disk, to, budget, entries: Vec::new(), bytes: 0, runs: Vec::new() }
     }
 
-    pub fn add(&mut self, entry: Entry) {
+    pub(super) fn add(&mut self, entry: Entry) {
         self.bytes += entry.size();
         self.entries.push(entry);
-    }
-
-    /// Whether [`Self::spill`] is due.
-    pub fn is_full(&self) -> bool {
-        self.bytes >= self.budget
     }
 
     fn take_sorted(&mut self) -> Vec<Entry> {
@@ -110,7 +225,7 @@ impl IndexBuilder {
     }
 
     /// Writes what is in memory as a run.
-    pub async fn spill(&mut self) -> Result<()> {
+    pub(super) async fn spill(&mut self) -> Result<()> {
         let mut name = self.to.path.clone().into_os_string();
         name.push(format!(".{}.tmp", self.runs.len()));
         let path = PathBuf::from(name);
@@ -120,8 +235,7 @@ impl IndexBuilder {
         write_sorted(&self.disk, &to, entries).await
     }
 
-    /// Writes the index; its runs are deleted, whatever comes of it.
-    pub async fn finish(mut self) -> Result<()> {
+    pub(super) async fn finish(mut self) -> Result<()> {
         let written = if self.runs.is_empty() {
             let entries = self.take_sorted();
             write_sorted(&self.disk, &self.to, entries).await
@@ -132,8 +246,7 @@ impl IndexBuilder {
         written
     }
 
-    /// Deletes the runs.
-    pub async fn abandon(self) {
+    async fn abandon(self) {
         for run in &self.runs {
             // A next start deletes what is left: its name ends in `.tmp`.
             let _ = self.disk.remove(run).await;

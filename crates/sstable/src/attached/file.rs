@@ -1,43 +1,37 @@
-//! The file of an attached index: sorted entries in compressed blocks, and a directory of the blocks.
+//! The file of an attached index: sorted entries in compressed blocks, or segments of vectors, and a directory of both.
 //!
 //! ```text
-//!  block*     each: LZ4 of entries, up to 8 KiB before compression; where it lies stands in the directory
+//!  block*     each: LZ4 of entries (`entry.rs`), up to 8 KiB before compression; where it lies stands in the directory
+//!  segment*   of an index on vectors (`segment.rs`)
 //!  directory  uvint fingerprint length, fingerprint | u64 entries | uvint blocks
 //!             per block: uvint offset, uvint bytes, uvint bytes uncompressed, u32 CRC32 of its bytes, its first entry
+//!             uvint segments, per segment: uvint offset, uvint bytes, u32 CRC32 of its bytes
 //!  footer     u64 offset of the directory | u32 its CRC32 | u64 magic
-//!
-//!  entry      u8 flags: 1 the term of the entry before, 2 its partition key, 4 a row (not a partition)
-//!             [uvint length, term] [uvint length, partition key] [uvint length, serialized clustering]
 //! ```
 //! 1. The fingerprint is the index's definition: a file of another one is not used.
 //! 2. The directory is in memory as long as the SSTable is live. Blocks come through the shard's chunk cache.
 //! 3. Tokens and the order of clusterings are computed when a block is read.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use halcyon_codec::{Algorithm, Decompressor, Method, append_once, crc32};
 use halcyon_io::{AccessMode, Disk, Purpose, ReadFile};
 use halcyon_model::bytes::Put;
 use halcyon_model::{Clusterings, Cursor, DecodeError, DecodeResult};
-use halcyon_stream::PartitionKey;
 
-use super::{Entry, Place, PlaceRange, Terms};
+use super::entry::{decode_entry, encode_entry};
+use super::{Entry, Place, PlaceRange, Segment, Terms};
 use crate::read::ReadCaches;
 use crate::read::caches::{Chunk, FileId};
 use crate::{Component, Error, Result};
 
-const MAGIC: u64 = u64::from_be_bytes(*b"HalcyIx1");
+const MAGIC: u64 = u64::from_be_bytes(*b"HalcyIx2");
 const FOOTER: u64 = 20;
 /// Of a block before compression. A block has at least one entry.
 pub(super) const BLOCK: usize = 8 << 10;
 /// An entry has at most a term, a key and 32 clustering values, each below 64 KiB but for terms of SAI.
 const MAX_BLOCK: usize = 32 << 20;
 const MAX_DIRECTORY: u64 = 4 << 30;
-
-const SAME_TERM: u8 = 1;
-const SAME_KEY: u8 = 2;
-const ROW: u8 = 4;
 
 const PREFIX: &str = "Halcyon+";
 const SUFFIX: &str = ".db";
@@ -61,13 +55,21 @@ struct Block {
     first: Entry,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct SegmentAt {
+    offset: u64,
+    length: usize,
+    crc: u32,
+}
+
 /// The index of one SSTable, open. Threads share it.
 pub struct AttachedIndex {
-    id: FileId,
+    pub(super) id: FileId,
     file: ReadFile,
     clusterings: Clusterings,
     fingerprint: Vec<u8>,
     blocks: Vec<Block>,
+    segments: Vec<SegmentAt>,
     entries: u64,
 }
 
@@ -78,6 +80,7 @@ pub(super) struct Encoder {
     first: Option<Entry>,
     last: Option<Entry>,
     blocks: Vec<Block>,
+    segments: Vec<SegmentAt>,
     entries: u64,
     offset: u64,
 }
@@ -118,7 +121,15 @@ impl Encoder {
         Ok(Some(bytes))
     }
 
-    /// Directory and footer, after the last block.
+    /// Counts a segment with so many entries that is written next.
+    pub(super) fn segment(&mut self, bytes: &[u8], entries: u64) {
+        let (offset, length) = (self.offset, bytes.len());
+        self.segments.push(SegmentAt { offset, length, crc: crc32(bytes) });
+        self.offset += length as u64;
+        self.entries += entries;
+    }
+
+    /// Directory and footer, after the last block and segment.
     pub(super) fn finish(self, fingerprint: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_uvint(fingerprint.len() as u64);
@@ -132,72 +143,18 @@ impl Encoder {
             out.put_u32(block.crc);
             encode_entry(&block.first, None, &mut out);
         }
+        out.put_uvint(self.segments.len() as u64);
+        for segment in &self.segments {
+            out.put_uvint(segment.offset);
+            out.put_uvint(segment.length as u64);
+            out.put_u32(segment.crc);
+        }
         let crc = crc32(&out);
         out.put(&self.offset.to_be_bytes());
         out.put_u32(crc);
         out.put(&MAGIC.to_be_bytes());
         out
     }
-}
-
-fn encode_entry(entry: &Entry, before: Option<&Entry>, out: &mut Vec<u8>) {
-    let same_term = before.is_some_and(|before| before.term == entry.term);
-    let same_key = before.is_some_and(|before| before.place.key == entry.place.key);
-    let mut flags = 0;
-    for (flag, is_set) in
-        [(SAME_TERM, same_term), (SAME_KEY, same_key), (ROW, entry.place.is_row())]
-    {
-        flags |= if is_set { flag } else { 0 };
-    }
-    out.put_u8(flags);
-    let mut part = |bytes: &[u8]| {
-        out.put_uvint(bytes.len() as u64);
-        out.put(bytes);
-    };
-    if !same_term {
-        part(&entry.term);
-    }
-    if !same_key {
-        part(&entry.place.key);
-    }
-    if entry.place.is_row() {
-        part(&entry.place.clustering);
-    }
-}
-
-fn decode_entry(
-    cursor: &mut Cursor<'_>,
-    before: Option<&Entry>,
-    clusterings: &Clusterings,
-) -> DecodeResult<Entry> {
-    let flags = cursor.u8()?;
-    let no_entry = |cursor: &Cursor<'_>| cursor.error("the entry before it is missing");
-    let term = match (flags & SAME_TERM != 0, before) {
-        (false, _) => cursor.vbytes()?.into(),
-        (true, Some(before)) => before.term.clone(),
-        (true, None) => return Err(no_entry(cursor)),
-    };
-    let (token, key) = match (flags & SAME_KEY != 0, before) {
-        (false, _) => {
-            let key = PartitionKey::of(cursor.vbytes()?);
-            (key.token, Arc::from(key.bytes))
-        }
-        (true, Some(before)) => (before.place.token, before.place.key.clone()),
-        (true, None) => return Err(no_entry(cursor)),
-    };
-    let place = if flags & ROW != 0 {
-        let offset = cursor.offset();
-        let clustering = cursor.vbytes()?;
-        let mut serialized = Cursor::at_offset(clustering, offset);
-        clusterings.read(&mut serialized, clusterings.len())?;
-        if serialized.remaining() > 0 {
-            return Err(serialized.error("the clustering has more bytes than values"));
-        }
-        Place::row(token, key, clustering, clusterings)
-    } else {
-        Place::row(token, key, &[], &Clusterings::new(&[]))
-    };
-    Ok(Entry { term, place })
 }
 
 impl AttachedIndex {
@@ -232,11 +189,11 @@ impl AttachedIndex {
             return Err(corrupt(directory_at, "the directory fails its CRC32".to_owned()));
         }
         let mut cursor = Cursor::at_offset(&bytes, directory_at);
-        let (fingerprint, entries, blocks) =
-            directory(&mut cursor, clusterings, directory_at).map_err(decode)?;
+        let directory = directory(&mut cursor, clusterings, directory_at).map_err(decode)?;
+        let (fingerprint, entries, blocks, segments) = directory;
         let id = FileId::of(disk.next_id(), Component::Data);
         let clusterings = clusterings.clone();
-        Ok(AttachedIndex { id, file, clusterings, fingerprint, blocks, entries })
+        Ok(AttachedIndex { id, file, clusterings, fingerprint, blocks, segments, entries })
     }
 
     pub fn fingerprint(&self) -> &[u8] {
@@ -329,6 +286,30 @@ impl AttachedIndex {
         self.blocks.len()
     }
 
+    pub(super) fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Reads a segment.
+    pub(super) async fn segment(&self, number: usize) -> Result<Option<Segment>> {
+        let Some(at) = self.segments.get(number).copied() else { return Ok(None) };
+        let bytes = self.file.read_at(at.offset, at.length).await?;
+        let clusterings = self.clusterings.clone();
+        let decoded = halcyon_io::compute(move || {
+            let mut cursor = Cursor::at_offset(&bytes, at.offset);
+            if crc32(&bytes) != at.crc {
+                return Err(cursor.error("a segment fails its CRC32"));
+            }
+            Segment::decode(&mut cursor, &clusterings)
+        });
+        let decoded = decoded.await.map_err(|e| Error::Invalid(e.to_string()))?;
+        decoded.map(Some).map_err(|error| self.corrupt_at(error))
+    }
+
+    pub(super) fn corrupt_at(&self, error: DecodeError) -> Error {
+        Error::corrupt(self.file.path(), Component::Data, error)
+    }
+
     async fn fetch(&self, block: &Block) -> Result<Chunk> {
         let bytes = self.file.read_at(block.offset, block.length).await?;
         if crc32(&bytes) != block.crc {
@@ -342,17 +323,18 @@ impl AttachedIndex {
     }
 
     fn corrupt(&self, block: &Block, what: &str) -> Error {
-        let error = DecodeError { offset: block.offset, what: what.to_owned() };
-        Error::corrupt(self.file.path(), Component::Data, error)
+        self.corrupt_at(DecodeError { offset: block.offset, what: what.to_owned() })
     }
 }
 
-/// Fingerprint, entries, blocks.
+type Directory = (Vec<u8>, u64, Vec<Block>, Vec<SegmentAt>);
+
+/// Fingerprint, entries, blocks, segments.
 fn directory(
     cursor: &mut Cursor<'_>,
     clusterings: &Clusterings,
     end: u64,
-) -> DecodeResult<(Vec<u8>, u64, Vec<Block>)> {
+) -> DecodeResult<Directory> {
     let fingerprint = cursor.vbytes()?.to_vec();
     let entries = cursor.u64()?;
     let count = cursor.count()?;
@@ -369,8 +351,18 @@ fn directory(
         let (length, raw_length) = (length as usize, raw_length as usize);
         blocks.push(Block { offset, length, raw_length, crc, first });
     }
+    let count = cursor.count()?;
+    let mut segments = Vec::with_capacity(count.min(cursor.remaining()));
+    for _ in 0..count {
+        let (offset, length, crc) = (cursor.uvint()?, cursor.uvint()?, cursor.u32()?);
+        if offset != next || length > end - offset {
+            return Err(cursor.error(format!("a segment of {length} bytes at {offset}")));
+        }
+        next = offset + length;
+        segments.push(SegmentAt { offset, length: length as usize, crc });
+    }
     if next != end {
         return Err(cursor.error(format!("blocks end at {next}, not at the directory")));
     }
-    Ok((fingerprint, entries, blocks))
+    Ok((fingerprint, entries, blocks, segments))
 }

@@ -10,18 +10,28 @@
 //!    is a superset of the rows with that value: candidates, in the order of the table. Whoever reads them asks the row itself.
 //!    Overwritten and deleted values are candidates too, until a compaction drops them; nothing is read before a write.
 //! 3. Static columns and parts of the partition key lead to whole partitions.
+//! 4. Of vectors the file has graphs (`graph.rs`) in which those near a given one are found. What they give are candidates too: whoever
+//!    reads the rows orders them by their own vectors.
 //!
 //! Cassandra's legacy index is a hidden table, whose entries of old values a read deletes; its SAI components are attached as ours are,
 //! in another format.
 
 mod build;
+mod entry;
 mod file;
+mod graph;
 mod place;
+mod segment;
+mod segments;
 mod target;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vector_tests;
 
 pub use build::{Destination, IndexBuilder, write_sorted};
 pub use file::{AttachedIndex, component_name, index_of_component};
 pub use place::{Entry, Place, PlaceRange};
+pub use segment::{Neighbour, Neighbours, Segment};
+pub use segments::Segments;
 pub use target::{Part, Source, Target, Terms};

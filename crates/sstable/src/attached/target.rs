@@ -6,6 +6,7 @@ use std::sync::Arc;
 use halcyon_model::analysis::TextAnalysis;
 use halcyon_model::byte_comparable::encode;
 use halcyon_model::clustering::ClusteringValue;
+use halcyon_model::similarity::{Similarity, floats};
 use halcyon_model::token::split_key;
 use halcyon_model::{Clusterings, CqlType};
 use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, Row};
@@ -47,6 +48,8 @@ pub struct Target {
     pub term_type: CqlType,
     /// Of texts.
     pub analysis: Option<TextAnalysis>,
+    /// Of vectors: terms are the vectors as they are compared, and in no order.
+    pub similarity: Option<Similarity>,
     /// Numbers the columns of what is indexed.
     pub layout: Arc<Layout>,
 }
@@ -96,6 +99,24 @@ impl Target {
         matches!(self.source, Source::PartitionKey(..) | Source::Static(_))
     }
 
+    /// Of vectors.
+    pub fn dimension(&self) -> usize {
+        match &self.term_type {
+            CqlType::Vector(_, dimension) => *dimension as usize,
+            _ => 0,
+        }
+    }
+
+    /// The term of a value that is stored; `None`: a vector that nothing is near to.
+    fn indexed(&self, value: &[u8]) -> Option<Box<[u8]>> {
+        let Some(similarity) = self.similarity else { return Some(self.term(value)) };
+        let vector = floats(value);
+        if vector.len() != self.dimension() || similarity.refusal(&vector).is_some() {
+            return None;
+        }
+        Some(similarity.kept(vector).into_iter().flat_map(f32::to_be_bytes).collect())
+    }
+
     pub fn term(&self, value: &[u8]) -> Box<[u8]> {
         let analysed = self.analysis.map(|analysis| analysis.apply(value));
         let value = analysed.as_deref().unwrap_or(value);
@@ -141,8 +162,9 @@ impl Target {
     pub fn of_key(&self, key: &PartitionKey, mut see: impl FnMut(Entry)) {
         if let Source::PartitionKey(at, of) = self.source
             && let Some(value) = split_key(&key.bytes, of).and_then(|parts| parts.get(at).copied())
+            && let Some(term) = self.indexed(value)
         {
-            see(Entry { term: self.term(value), place: Place::partition(key) });
+            see(Entry { term, place: Place::partition(key) });
         }
     }
 
@@ -162,8 +184,9 @@ impl Target {
             }
             // A row that is only deleted has no value.
             Source::Clustering(at) if !row.liveness.is_empty() || !row.cells.is_empty() => {
-                if let Some(value) = clustering_value(clusterings, row.clustering, at) {
-                    see(Entry { term: self.term(value), place: place() });
+                let value = clustering_value(clusterings, row.clustering, at);
+                if let Some(term) = value.and_then(|value| self.indexed(value)) {
+                    see(Entry { term, place: place() });
                 }
             }
             _ => {}
@@ -174,11 +197,12 @@ impl Target {
         let of_column = |cell: &&Cell| cell.column == column && !cell.is_tombstone();
         for cell in row.cells.iter().filter(of_column) {
             let (path, value) = (cell.path.of(row.bytes), cell.value.of(row.bytes));
-            see(match self.part {
-                Part::Whole | Part::Values => self.term(value),
-                Part::Keys => self.term(path),
-                Part::Entries => self.term(&entry(path, value)),
-            });
+            let term = match self.part {
+                Part::Whole | Part::Values => self.indexed(value),
+                Part::Keys => self.indexed(path),
+                Part::Entries => self.indexed(&entry(path, value)),
+            };
+            term.into_iter().for_each(&mut see);
         }
     }
 }

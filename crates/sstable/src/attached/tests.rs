@@ -37,7 +37,14 @@ fn target() -> Target {
         regulars: Vec::new(),
     };
     let (source, part) = (Source::Regular(0), Part::Whole);
-    Target { source, part, term_type: CqlType::Int, analysis: None, layout: Arc::new(layout) }
+    Target {
+        source,
+        part,
+        term_type: CqlType::Int,
+        analysis: None,
+        similarity: None,
+        layout: Arc::new(layout),
+    }
 }
 
 fn entry(random: &mut Random) -> Entry {
@@ -94,7 +101,8 @@ fn what_is_written_is_found() {
             write_sorted(&disk, &destination("/d/a.db"), sorted.iter().cloned())
                 .await
                 .expect("written");
-            let mut builder = IndexBuilder::new(&disk, destination("/d/b.db"), 20_000);
+            let to = destination("/d/b.db");
+            let mut builder = IndexBuilder::Terms(build::TermBuilder::new(&disk, to, 20_000));
             for entry in all {
                 builder.add(entry);
                 if builder.is_full() {

@@ -54,7 +54,7 @@ impl Accumulator {
     pub fn new(function: &Function) -> Accumulator {
         let aggregate = match function.body {
             Body::Aggregate(aggregate) => aggregate,
-            Body::Scalar(_) => Aggregate::CountRows,
+            Body::Scalar(_) | Body::User(_) => Aggregate::CountRows,
         };
         Accumulator {
             aggregate,

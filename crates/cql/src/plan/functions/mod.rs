@@ -21,7 +21,10 @@ mod operator_name;
 mod powers;
 mod resolve;
 mod time;
+mod user;
 mod vectors;
+
+use std::sync::Arc;
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
@@ -29,6 +32,7 @@ use halcyon_model::request::ColumnSpec;
 use crate::plan::execution::Execution;
 use crate::plan::value::number::MAX_NUMBER;
 use halcyon_schema::catalog::{Catalog, Table};
+use halcyon_schema::function::UserFunction;
 use halcyon_syntax::{Error, Result};
 
 pub use accumulate::Accumulator;
@@ -44,7 +48,6 @@ pub(crate) use natives::count_rows;
 pub use operator_name::operator_name;
 pub use resolve::resolve;
 pub use time::Time;
-pub use vectors::Similarity;
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +63,7 @@ pub struct Scope<'a> {
 pub enum Body {
     Scalar(Scalar),
     Aggregate(Aggregate),
+    User(Arc<UserFunction>),
 }
 
 /// One overload of a function.
@@ -78,9 +82,17 @@ impl Function {
         matches!(self.body, Body::Aggregate(_))
     }
 
+    pub fn is_user_defined(&self) -> bool {
+        matches!(self.body, Body::User(_))
+    }
+
     /// Whether equal arguments always give an equal result.
     pub fn is_pure(&self) -> bool {
-        !matches!(&self.body, Body::Scalar(scalar) if !scalar.is_pure())
+        match &self.body {
+            Body::Scalar(scalar) => scalar.is_pure(),
+            Body::Aggregate(_) => true,
+            Body::User(_) => false,
+        }
     }
 
     /// What receives argument `index` of a call: `arg0(system.now)`.
@@ -126,6 +138,7 @@ impl Function {
         match &self.body {
             Body::Scalar(scalar) => scalar.call(self, arguments, execution),
             Body::Aggregate(_) => Ok(None),
+            Body::User(function) => user::call(function, arguments, execution),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use halcyon_model::CqlType;
 use halcyon_model::hex;
+use halcyon_model::similarity::Similarity;
 use halcyon_model::token::{join_key, murmur3_token};
 use halcyon_model::value::{to_json_string, to_string};
 
@@ -16,7 +17,7 @@ use super::matching::Argument;
 use super::math::{self, Math};
 use super::operator_name::operator_name;
 use super::time::Time;
-use super::vectors::{self, Similarity};
+use super::vectors;
 use super::{Body, Function, Scope, cast_name};
 use crate::plan::execution::Execution;
 use crate::plan::json;
@@ -68,7 +69,9 @@ impl Scalar {
             Scalar::Math(math) => return math.call(function, arguments),
             Scalar::Collections(collections) => return collections.call(function, arguments),
             Scalar::Mask(mask) => return mask.call(function, arguments),
-            Scalar::Similarity(similarity) => return similarity.call(function, arguments),
+            Scalar::Similarity(similarity) => {
+                return vectors::call(*similarity, function, arguments);
+            }
             Scalar::Token => return Ok(token(arguments)),
             Scalar::FromJson => {
                 let text = arguments.first().copied().flatten();

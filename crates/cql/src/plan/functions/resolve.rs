@@ -1,10 +1,14 @@
 //! Picks the overload of a call (`FunctionResolver`).
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use halcyon_model::CqlType;
 
 use super::matching::{Argument, Match, assignable};
 use super::operator_name::operator_name;
-use super::{Function, Scope, natives};
+use super::{Body, Function, Scope, natives};
+use halcyon_schema::function::UserFunction;
 use halcyon_syntax::ast::QualifiedName;
 use halcyon_syntax::{Error, Result};
 
@@ -27,14 +31,19 @@ pub fn resolve(
     receiver: Option<&CqlType>,
 ) -> Result<Option<Function>> {
     let keyspace = name.keyspace.as_deref().unwrap_or(scope.keyspace);
-    if is_user_defined(name, keyspace, scope) {
-        let what = format!("calls of user-defined functions ({keyspace}.{})", name.name);
+    if is_user_aggregate(keyspace, &name.name, scope) {
+        let what = format!("calls of user-defined aggregates ({keyspace}.{})", name.name);
         return Err(Error::NotSupportedYet(what));
     }
-    if name.keyspace.as_deref().is_some_and(|keyspace| keyspace != "system") {
-        return Ok(None);
+    let own = user_candidates(keyspace, &name.name, scope);
+    let is_native = name.keyspace.as_deref().is_none_or(|keyspace| keyspace == "system");
+    let mut candidates = match is_native {
+        true => natives::candidates(&name.name, arguments, scope, receiver)?,
+        false => Cow::Owned(Vec::new()),
+    };
+    if !own.is_empty() {
+        candidates = Cow::Owned(own.into_iter().chain(candidates.into_owned()).collect());
     }
-    let candidates = natives::candidates(&name.name, arguments, scope, receiver)?;
     match &*candidates {
         [] => Ok(None),
         [only] => {
@@ -45,12 +54,23 @@ pub fn resolve(
     }
 }
 
-fn is_user_defined(name: &QualifiedName, keyspace: &str, scope: &Scope<'_>) -> bool {
-    scope.catalog.keyspace(keyspace).is_some_and(|keyspace| {
-        let functions = &keyspace.functions;
-        functions.scalars_named(&name.name).next().is_some()
-            || functions.aggregates_named(&name.name).next().is_some()
-    })
+/// All overloads of a name in a keyspace.
+fn user_candidates(keyspace: &str, name: &str, scope: &Scope<'_>) -> Vec<Function> {
+    let Some(keyspace) = scope.catalog.keyspace(keyspace) else { return Vec::new() };
+    let function = |of: &Arc<UserFunction>| Function {
+        keyspace: of.keyspace.clone(),
+        name: of.name.clone(),
+        arguments: of.argument_types().cloned().collect(),
+        returns: of.returns.clone(),
+        body: Body::User(of.clone()),
+    };
+    keyspace.functions.scalars_named(name).map(function).collect()
+}
+
+/// Whether an aggregate of the name exists.
+fn is_user_aggregate(keyspace: &str, name: &str, scope: &Scope<'_>) -> bool {
+    let keyspace = scope.catalog.keyspace(keyspace);
+    keyspace.is_some_and(|of| of.functions.aggregates_named(name).next().is_some())
 }
 
 fn check_arguments(function: &Function, arguments: &[&dyn Argument]) -> Result<()> {

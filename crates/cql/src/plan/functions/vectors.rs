@@ -1,17 +1,11 @@
 //! Similarity of vectors of floats.
 
 use halcyon_model::CqlType;
+use halcyon_model::similarity::{Similarity, floats};
 
 use super::inferred::{Shape, inferred, wrong_number};
 use super::{Argument, Function};
 use halcyon_syntax::{Error, Result};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Similarity {
-    Cosine,
-    Euclidean,
-    DotProduct,
-}
 
 pub(super) fn candidate(
     name: &str,
@@ -64,40 +58,23 @@ fn different_dimensions() -> Error {
     Error::invalid_request("All arguments must have the same vector dimensions")
 }
 
-impl Similarity {
-    pub(super) fn call(
-        self,
-        function: &Function,
-        arguments: &[Option<&[u8]>],
-    ) -> Result<Option<Vec<u8>>> {
-        let [Some(left), Some(right)] = arguments else { return Ok(None) };
-        let floats = |bytes: &[u8]| -> Vec<f32> {
-            let chunks = bytes.chunks_exact(4);
-            chunks.map(|c| c.first_chunk().map_or(0.0, |c| f32::from_be_bytes(*c))).collect()
-        };
-        let (left, right) = (floats(left), floats(right));
-        if left.len() != right.len() {
-            return Err(different_dimensions());
-        }
-        let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-        let result = match self {
-            Similarity::DotProduct => (1.0 + product(&left, &right)) / 2.0,
-            Similarity::Euclidean => {
-                let squares = left.iter().zip(&right).map(|(a, b)| (a - b) * (a - b)).sum::<f32>();
-                1.0 / (1.0 + squares)
-            }
-            Similarity::Cosine => {
-                let lengths = product(&left, &left) * product(&right, &right);
-                if lengths == 0.0 {
-                    return Err(Error::InvalidRequest(format!(
-                        "Function {} doesn't support all-zero vectors.",
-                        function.full_name()
-                    )));
-                }
-                let cosine = f64::from(product(&left, &right)) / f64::from(lengths).sqrt();
-                ((1.0 + cosine) / 2.0) as f32
-            }
-        };
-        Ok(Some(result.to_be_bytes().to_vec()))
+pub(super) fn call(
+    similarity: Similarity,
+    function: &Function,
+    arguments: &[Option<&[u8]>],
+) -> Result<Option<Vec<u8>>> {
+    let [Some(left), Some(right)] = arguments else { return Ok(None) };
+    let (left, right) = (floats(left), floats(right));
+    if left.len() != right.len() {
+        return Err(different_dimensions());
     }
+    let score = similarity.score(&left, &right);
+    let squares = |vector: &[f32]| vector.iter().map(|value| value * value).sum::<f32>();
+    if similarity == Similarity::Cosine && squares(&left) * squares(&right) == 0.0 {
+        return Err(Error::InvalidRequest(format!(
+            "Function {} doesn't support all-zero vectors.",
+            function.full_name()
+        )));
+    }
+    Ok(Some(score.to_be_bytes().to_vec()))
 }

@@ -7,14 +7,16 @@
 use std::ops::Bound;
 
 use halcyon_model::analysis::TextAnalysis;
+use halcyon_model::similarity::floats;
 use halcyon_model::token::join_key;
 
 use super::filter::{BoundFilter, Test, bind_entry};
 use super::indexes::supports;
-use super::{Entry, Restrictions};
+use super::{Entry, Restrictions, What};
 use crate::plan::execution::Execution;
+use crate::plan::term::Bound as Value;
 use halcyon_schema::catalog::{ColumnRef, Table};
-use halcyon_schema::index::{Index, IndexPart, IndexSearch, Search};
+use halcyon_schema::index::{Index, IndexPart, IndexSearch, NearestSearch, Search};
 use halcyon_syntax::{Error, Result};
 
 /// An index, and the restriction that it answers.
@@ -66,6 +68,34 @@ impl Restrictions {
 }
 
 impl Restrictions {
+    /// What `ORDER BY … ANN OF` asks of which index.
+    pub fn bind_nearest(
+        &self,
+        table: &Table,
+        execution: &Execution<'_>,
+    ) -> Result<Option<NearestSearch>> {
+        for PlannedSearch { index, column, entry } in &self.searches {
+            let What::Nearest(term) = &entry.what else { continue };
+            let Some(def) = table.column(*column) else { continue };
+            let Some(similarity) = index.similarity(&def.cql_type) else { continue };
+            let vector = match term.bind(execution)? {
+                Value::Bytes(bytes) => floats(&bytes),
+                absent => {
+                    let what = if absent.is_unset() { "unset" } else { "null" };
+                    return Err(Error::InvalidRequest(format!(
+                        "Unsupported {what} value for column {}",
+                        def.name
+                    )));
+                }
+            };
+            if let Some(refusal) = similarity.refusal(&vector) {
+                return Err(Error::InvalidRequest(refusal));
+            }
+            return Ok(Some(NearestSearch { index: index.name.clone(), similarity, vector }));
+        }
+        Ok(None)
+    }
+
     /// By what analysis texts are compared: that of the index, unless one of Cassandra's own is searched, which Cassandra prefers.
     pub(super) fn analysis(&self, filter: &BoundFilter) -> Option<TextAnalysis> {
         if self.searches.iter().any(|planned| planned.index.is_legacy()) {

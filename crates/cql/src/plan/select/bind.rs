@@ -8,7 +8,7 @@ use super::plan::SelectPlan;
 use crate::plan::execution::Execution;
 use crate::plan::restrictions::{BoundFilter, BoundKeys, narrow};
 use crate::plan::term::{Bound, Term};
-use halcyon_schema::index::IndexSearch;
+use halcyon_schema::index::{IndexSearch, NearestSearch};
 use halcyon_syntax::{Error, Result};
 
 /// The value for "no limit". It is counted down like a limit, as Cassandra's paging states show.
@@ -29,6 +29,8 @@ pub struct BoundSelect {
     pub slices: Slices,
     /// Searches that all find what is wanted; none: all rows are read.
     pub index: Vec<IndexSearch>,
+    /// Only the rows that are nearest to a vector are wanted.
+    pub nearest: Option<NearestSearch>,
     /// Each with the index of the fetched column that it tests.
     pub filters: Vec<(usize, BoundFilter)>,
     pub limits: Limits,
@@ -59,13 +61,14 @@ impl SelectPlan {
         let mut filters: Vec<(usize, BoundFilter)> = filters.into_iter().map(at).collect();
         let index = restrictions.bind_searches(&self.table, execution)?;
         narrow(&restrictions.searches, &index, &mut filters);
+        let nearest = restrictions.bind_nearest(&self.table, execution)?;
         let terms = self
             .selection
             .terms
             .iter()
             .map(|term| Ok(term.bind(execution)?.bytes().map(<[u8]>::to_vec)))
             .collect::<Result<_>>()?;
-        Ok(BoundSelect { plan: self.clone(), keys, slices, index, filters, limits, terms })
+        Ok(BoundSelect { plan: self.clone(), keys, slices, index, nearest, filters, limits, terms })
     }
 }
 

@@ -21,11 +21,11 @@ use super::metadata::{ResultColumns, Variables};
 use super::names::find_table;
 use super::prepared::Prepared;
 use super::restrictions::{Context, Restrictions};
-use super::selection::{Preparing, Selection, Selector};
+use super::selection::{Preparing, Selection, Selector, qualify};
 use super::term::{Preparation, Term};
 use super::value::duration::parse_duration;
 use columns::columns_of;
-use halcyon_schema::catalog::{Catalog, ColumnRef, Table};
+use halcyon_schema::catalog::{Catalog, ColumnRef, Keyspace, Table};
 use halcyon_syntax::ast::{self, RawSelector, RawTerm, SelectItem};
 use halcyon_syntax::{Error, Result};
 
@@ -47,7 +47,7 @@ pub fn prepare(
         variables: &mut variables,
         work,
     };
-    let items = items(select, &table);
+    let items = qualified(items(select, &table), catalog.keyspace(to.keyspace));
     let context = Context {
         allow_filtering: select.allow_filtering,
         only_statics: only_statics(&table, select, &items),
@@ -70,15 +70,13 @@ pub fn prepare(
     let (reversed, sort) =
         ordering::prepare(&select.order_by, &table, &restrictions, &mut selection)?;
     restrictions.check_filtering(&table, context)?;
-    if restrictions.nearest.is_some() {
-        return Err(Error::NotSupportedYet("ORDER BY ... ANN OF".to_owned()));
-    }
     let filter_fetch = restrictions
         .filters
         .iter()
         .flat_map(|entry| entry.columns.iter())
         .map(|column| (*column, selection.fetch(*column, false)))
         .collect();
+    let nearest = restrictions.nearest.map(|column| selection.fetch(column, false));
     let row_limit = limit(select.limit.as_ref(), "[limit]", &table, &mut to)?;
     let per_partition_limit =
         limit(select.per_partition_limit.as_ref(), "[per_partition_limit]", &table, &mut to)?;
@@ -94,6 +92,7 @@ pub fn prepare(
         restrictions,
         reversed,
         sort,
+        nearest,
         filter_fetch,
         grouping,
         limit: row_limit,
@@ -104,6 +103,15 @@ pub fn prepare(
 }
 
 /// The items that are selected; `*` is all columns: key, clustering, statics and regulars by name.
+/// The items, in which calls of the keyspace's functions have their full names.
+fn qualified(mut items: Vec<SelectItem>, keyspace: Option<&Arc<Keyspace>>) -> Vec<SelectItem> {
+    if let Some(own) = keyspace.filter(|own| !own.functions.scalars.is_empty()) {
+        let selectors = items.iter_mut().map(|item| &mut item.selector);
+        selectors.for_each(|selector| qualify(selector, &own.name, &own.functions));
+    }
+    items
+}
+
 fn items(select: &ast::Select, table: &Table) -> Vec<SelectItem> {
     let names = |kind: ColumnKind| -> Vec<String> {
         let columns = table.in_select_order(kind);

@@ -26,6 +26,8 @@ pub struct SelectPlan {
     pub reversed: bool,
     /// Fetched columns by which rows of several partitions are sorted, with their types; `true` is against them.
     pub sort: Vec<(usize, CqlType, bool)>,
+    /// The fetched column of `ORDER BY … ANN OF`.
+    pub nearest: Option<usize>,
     /// The fetched columns that the filters test, one index per entry of `restrictions.filters`.
     pub filter_fetch: Vec<(ColumnRef, usize)>,
     pub grouping: Option<Grouping>,

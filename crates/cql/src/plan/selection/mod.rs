@@ -10,6 +10,7 @@ mod evaluate;
 mod evaluation;
 mod names;
 mod prepare;
+mod qualify;
 mod row;
 mod times;
 
@@ -21,6 +22,7 @@ use halcyon_schema::catalog::ColumnRef;
 
 pub use evaluation::Evaluation;
 pub use prepare::{Item, Preparing};
+pub use qualify::qualify;
 pub use row::{CellTime, RowValues};
 
 /// A column that is read.
@@ -91,6 +93,26 @@ pub enum Selector {
     Tuple(Vec<Selector>),
 }
 
+impl Selector {
+    fn calls_user_function(&self) -> bool {
+        match self {
+            Selector::Call { function, arguments } => {
+                function.is_user_defined() || arguments.iter().any(Selector::calls_user_function)
+            }
+            Selector::Element { of, .. }
+            | Selector::Slice { of, .. }
+            | Selector::Field { of, .. } => of.calls_user_function(),
+            Selector::Collection { items, .. } | Selector::Tuple(items) => {
+                items.iter().any(Selector::calls_user_function)
+            }
+            Selector::Column(_)
+            | Selector::Time { .. }
+            | Selector::Term(_)
+            | Selector::Aggregate(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct AggregateCall {
     pub function: Function,
@@ -116,6 +138,11 @@ impl Selection {
         }
         self.fetch.push(Fetch { column, times });
         self.fetch.len() - 1
+    }
+
+    /// Whether the result of a group calls user-defined functions, which are waited for.
+    pub fn calls_user_functions(&self) -> bool {
+        self.selectors.iter().any(Selector::calls_user_function)
     }
 
     pub fn is_aggregate(&self) -> bool {

@@ -1,0 +1,135 @@
+//! Functions and their values as messages for the JVM (`plugin/functions/`).
+
+use halcyon_model::CqlType;
+use halcyon_model::bytes::Put;
+use halcyon_schema::function::UserFunction;
+use halcyon_syntax::{Error, Result};
+
+/// In the order of `DataType.Kind`.
+const SIMPLE: [CqlType; 20] = [
+    CqlType::Ascii,
+    CqlType::BigInt,
+    CqlType::Blob,
+    CqlType::Boolean,
+    CqlType::Counter,
+    CqlType::Date,
+    CqlType::Decimal,
+    CqlType::Double,
+    CqlType::Duration,
+    CqlType::Float,
+    CqlType::Inet,
+    CqlType::Int,
+    CqlType::SmallInt,
+    CqlType::Text,
+    CqlType::Time,
+    CqlType::Timestamp,
+    CqlType::TimeUuid,
+    CqlType::TinyInt,
+    CqlType::Uuid,
+    CqlType::Varint,
+];
+
+fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.put_ibytes(text);
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.put_i32(i32::try_from(count).unwrap_or(i32::MAX));
+}
+
+fn put_type(out: &mut Vec<u8>, of: &CqlType) -> Result<()> {
+    let of = of.thawed();
+    if let Some(tag) = (0..).zip(&SIMPLE).find(|(_, simple)| *simple == of).map(|(tag, _)| tag) {
+        out.push(tag);
+        return Ok(());
+    }
+    match of {
+        CqlType::List(element) => {
+            out.push(20);
+            put_type(out, element)
+        }
+        CqlType::Set(element) => {
+            out.push(21);
+            put_type(out, element)
+        }
+        CqlType::Map(key, value) => {
+            out.push(22);
+            put_type(out, key)?;
+            put_type(out, value)
+        }
+        CqlType::Tuple(fields) => {
+            out.push(23);
+            put_count(out, fields.len());
+            fields.iter().try_for_each(|field| put_type(out, field))
+        }
+        CqlType::Udt(udt) => {
+            out.push(24);
+            put_text(out, &udt.name);
+            put_count(out, udt.fields.len());
+            udt.fields.iter().try_for_each(|(name, field)| {
+                put_text(out, name);
+                put_type(out, field)
+            })
+        }
+        CqlType::Vector(element, dimension) => {
+            out.push(25);
+            put_type(out, element)?;
+            put_count(out, *dimension as usize);
+            put_count(out, element.fixed_len().unwrap_or(0) as usize);
+            Ok(())
+        }
+        other => {
+            let what = format!("values of type {} in functions", other.cql_name());
+            Err(Error::NotSupportedYet(what))
+        }
+    }
+}
+
+/// What the JVM makes a function of.
+pub(super) fn definition(function: &UserFunction) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    put_text(&mut out, function.keyspace.as_bytes());
+    put_text(&mut out, function.name.as_bytes());
+    out.push(u8::from(function.called_on_null));
+    put_count(&mut out, function.arguments.len());
+    for (name, of) in &function.arguments {
+        put_text(&mut out, name.as_bytes());
+        put_type(&mut out, of)?;
+    }
+    put_type(&mut out, &function.returns)?;
+    put_text(&mut out, function.body.as_bytes());
+    Ok(out)
+}
+
+pub(super) fn put_value(out: &mut Vec<u8>, value: Option<&[u8]>) {
+    match value {
+        Some(value) => out.put_ibytes(value),
+        None => out.put_i32(-1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves what a definition consists of, and that a type without a Java class is refused.
+    #[test]
+    fn definitions() {
+        let function = UserFunction {
+            keyspace: "k".to_owned(),
+            name: "f".to_owned(),
+            arguments: vec![("a".to_owned(), CqlType::Set(Box::new(CqlType::Int)))],
+            returns: CqlType::Vector(Box::new(CqlType::Float), 3),
+            called_on_null: true,
+            language: "java".to_owned(),
+            body: "x".to_owned(),
+        };
+        let expected = [
+            &[0, 0, 0, 1, b'k', 0, 0, 0, 1, b'f', 1, 0, 0, 0, 1, 0, 0, 0, 1, b'a', 21, 11][..],
+            &[25, 9, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 1, b'x'],
+        ];
+        assert_eq!(definition(&function), Ok(expected.concat()));
+        let custom = UserFunction { returns: CqlType::Custom("c".to_owned()), ..function };
+        assert!(matches!(definition(&custom), Err(Error::NotSupportedYet(_))));
+    }
+}

@@ -54,6 +54,10 @@ pub(crate) struct ServeArgs {
     log_level: Option<Level>,
 }
 
+/// Memory for what nobody counts, which the shares of caches, memtables and requests leave free: code, stacks, filters and summaries of
+/// SSTables, and what the allocator keeps between uses.
+const UNCOUNTED: u64 = 96 << 20;
+
 pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
     let text = match &args.config {
         Some(path) => Some(read(path)?),
@@ -67,7 +71,9 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         io_engine: args.io_engine,
         rackdc: args.config.as_deref().and_then(beside),
     };
-    let machine = Machine { memory: resources::available_memory(), cores: core_count() };
+    let memory = resources::available_memory();
+    let memory = memory - UNCOUNTED.min(memory / 8 * 3);
+    let machine = Machine { memory, cores: core_count() };
     let settings =
         Settings::load(text.as_deref(), &overrides, machine).map_err(|e| match &args.config {
             Some(path) => Failure::usage(format!("{}: {e}", path.display())),

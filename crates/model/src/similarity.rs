@@ -149,7 +149,9 @@ mod tests {
             let refused = similarity.refusal(&[1.0, f32::NAN]);
             assert_eq!(refused.as_deref(), Some("non-finite value at vector[1]=NaN"));
             let refused = similarity.refusal(&[-1e18]);
-            assert_eq!(refused.as_deref(), Some("Out-of-bounds value at vector[0]=-1.0E18"));
+            // As Java 17 writes the float, not always with the fewest digits.
+            let text = "Out-of-bounds value at vector[0]=-9.9999998E17";
+            assert_eq!(refused.as_deref(), Some(text));
             let is_cosine = similarity == Similarity::Cosine;
             assert_eq!(similarity.refusal(&[0.0, -0.0]).is_some(), is_cosine);
         }

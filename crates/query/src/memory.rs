@@ -85,9 +85,9 @@ impl RequestMemory {
         self.limit / ONE_SHARE
     }
 
-    /// What one row of an answer may become while it is computed elsewhere, before it is counted.
+    /// What one row of an answer may become while it is computed elsewhere, before it is counted. It takes twice as much while it grows.
     pub(crate) fn for_row(&self) -> u64 {
-        self.for_large() / COPIES
+        self.for_large() / COPIES / 2
     }
 
     fn for_large(&self) -> u64 {

@@ -143,6 +143,14 @@ impl<'a> Work<'a> {
         Err(Error::Exhausted)
     }
 
+    /// Whether so many bytes may be made.
+    pub fn check_room(&self, bytes: usize) -> Result<()> {
+        let room = self.room.get();
+        self.make(bytes)?;
+        self.room.set(room);
+        Ok(())
+    }
+
     /// Counts bytes that are about to be made, or were made of less than about as many.
     pub fn make(&self, bytes: usize) -> Result<()> {
         if let Some(room) = self.room.get().checked_sub(bytes as u64) {

@@ -217,7 +217,11 @@ fn in_order(plan: &SelectPlan, mut rows: Vec<Sortable>, limit: u32) -> (u32, Vec
 
 /// A row as it is sent.
 pub(super) fn encoded(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<u8>, CqlError> {
-    let mut out = Vec::new();
+    // What is refused is refused before anything is made of it.
+    let stored = plan.selection.selectors.iter().filter_map(|selector| selector.stored(on));
+    let bytes = stored.map(<[u8]>::len).fold(0, usize::saturating_add);
+    on.execution.work.check_room(bytes)?;
+    let mut out = Vec::with_capacity(bytes);
     encode(plan, on, &mut out)?;
     Ok(out)
 }

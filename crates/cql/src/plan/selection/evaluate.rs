@@ -27,12 +27,20 @@ impl<'a> Evaluation<'a> {
 }
 
 impl Selector {
+    /// The value of what is not computed.
+    pub fn stored<'a>(&self, on: &Evaluation<'a>) -> Option<&'a [u8]> {
+        match self {
+            Selector::Column(fetch) => on.row.value(*fetch),
+            Selector::Term(index) => on.term(*index),
+            Selector::Aggregate(index) => on.aggregates.get(*index)?.as_deref(),
+            _ => None,
+        }
+    }
+
     pub fn evaluate<'a>(&'a self, on: &Evaluation<'a>) -> Result<Value<'a>> {
         let value = match self {
-            Selector::Column(fetch) => on.row.value(*fetch).map(Cow::Borrowed),
-            Selector::Term(index) => on.term(*index).map(Cow::Borrowed),
-            Selector::Aggregate(index) => {
-                on.aggregates.get(*index).and_then(|value| value.as_deref()).map(Cow::Borrowed)
+            Selector::Column(_) | Selector::Term(_) | Selector::Aggregate(_) => {
+                self.stored(on).map(Cow::Borrowed)
             }
             Selector::Time { fetch, kind, part, list, cql_type } => {
                 time(on, *fetch, *kind, part, *list, cql_type).map(Cow::Owned)

@@ -144,15 +144,7 @@ impl Node {
             return Ok(self);
         }
         let uuids = uuid::Generator::seeded(0);
-        let execution = Execution {
-            values: &[],
-            now_micros: 0,
-            now_seconds: 0,
-            protocol_version: 5,
-            uuids: &uuids,
-            json: &[],
-            work,
-        };
+        let execution = Execution::of_constants(&uuids, work);
         let value = self.bind(&execution)?.bytes().map(<[u8]>::to_vec);
         Ok(value.map_or(Node::Null, Node::Value))
     }

@@ -25,6 +25,21 @@ pub struct Execution<'a> {
     pub work: &'a Work<'a>,
 }
 
+impl<'a> Execution<'a> {
+    /// Of terms that no request can change: they ask for no value, time or unique value.
+    pub(super) fn of_constants(uuids: &'a uuid::Generator, work: &'a Work<'a>) -> Execution<'a> {
+        Execution {
+            values: &[],
+            now_micros: 0,
+            now_seconds: 0,
+            protocol_version: 5,
+            uuids,
+            json: &[],
+            work,
+        }
+    }
+}
+
 /// The value that a member of the JSON gives its column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Given {

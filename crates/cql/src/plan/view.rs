@@ -102,15 +102,7 @@ impl ViewRows {
         let work = Work::while_there_is_time(&|| true);
         let plan = select::prepare(&select, &without_indexes(catalog, base), None, &work)?.plan;
         let uuids = uuid::Generator::seeded(0);
-        let execution = Execution {
-            values: &[],
-            now_micros: 0,
-            now_seconds: 0,
-            protocol_version: 5,
-            uuids: &uuids,
-            json: &[],
-            work: &work,
-        };
+        let execution = Execution::of_constants(&uuids, &work);
         Ok(ViewRows { select: plan.bind(&execution)? })
     }
 

@@ -45,8 +45,11 @@ pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
 /// Builds the views that a stop, a kill or another program left unfinished.
 pub(crate) async fn resume(shard: &Rc<Shard>) -> Result<()> {
     let engine = shard.engine();
-    let built = engine.built_views().await?;
     let catalog = engine.catalog();
+    if !catalog.tables().any(|table| table.view.is_some()) {
+        return Ok(());
+    }
+    let built = engine.built_views().await?;
     let is_built = |table: &Arc<Table>| {
         built.contains(&(table.schema.keyspace.clone(), table.schema.name.clone()))
     };

@@ -239,7 +239,7 @@ pub(super) fn useless_static() -> Error {
     )
 }
 
-fn check_key_column(column: &ColumnDef) -> Result<()> {
+pub(super) fn check_key_column(column: &ColumnDef) -> Result<()> {
     let name = &column.name;
     let what = match &column.cql_type {
         CqlType::Udt(udt) => format!(

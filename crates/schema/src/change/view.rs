@@ -11,7 +11,7 @@ use halcyon_model::types::quote_identifier_if_needed as quoted;
 use super::context::{
     Change, Context, first_duplicate, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
-use super::table::{check_name, event};
+use super::table::{check_key_column, check_name, event};
 use super::table_options::{self, NewTable};
 use crate::catalog::{Catalog, ColumnRef, Keyspace, Table, TableKind};
 use crate::view::{USAGE_WARNING, View};
@@ -184,7 +184,7 @@ fn key(
                 name.text
             )));
         }
-        check_key_column(column)?;
+        check_view_key(column)?;
         key.push((name.clone(), at));
     }
     let order = &create.properties.clustering_order;
@@ -219,28 +219,17 @@ fn key(
     Ok(key)
 }
 
-fn check_key_column(column: &ColumnDef) -> Result<()> {
+/// As of a table, except that Cassandra names the classes of types.
+fn check_view_key(column: &ColumnDef) -> Result<()> {
     let (name, cql_type) = (&column.name, &column.cql_type);
-    let what = match cql_type {
-        CqlType::Udt(_) => {
-            format!(
-                "Invalid non-frozen user-defined type '{cql_type}' for PRIMARY KEY column '{name}'"
-            )
-        }
-        collection if collection.is_multi_cell() => {
-            format!(
-                "Invalid non-frozen collection type '{cql_type}' for PRIMARY KEY column '{name}'"
-            )
-        }
-        CqlType::Counter => {
-            format!("counter type is not supported for PRIMARY KEY column '{name}'")
-        }
-        other if other.references_duration() => {
-            format!("duration type is not supported for PRIMARY KEY column '{name}'")
-        }
-        _ => return Ok(()),
+    let kind = match cql_type {
+        CqlType::Udt(_) => "user-defined",
+        collection if collection.is_multi_cell() => "collection",
+        _ => return check_key_column(column),
     };
-    Err(invalid(what))
+    Err(invalid(format!(
+        "Invalid non-frozen {kind} type '{cql_type}' for PRIMARY KEY column '{name}'"
+    )))
 }
 
 /// Every column of the view's primary key is restricted, and others only by `IS NOT NULL` (CASSANDRA-13798).

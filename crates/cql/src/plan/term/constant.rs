@@ -32,14 +32,6 @@ pub fn constant(
         return Err(Error::invalid_request("Invalid use of a bind marker in a constant"));
     }
     let uuids = uuid::Generator::seeded(0);
-    let execution = Execution {
-        values: &[],
-        now_micros: 0,
-        now_seconds: 0,
-        protocol_version: 5,
-        uuids: &uuids,
-        json: &[],
-        work,
-    };
+    let execution = Execution::of_constants(&uuids, work);
     Ok(prepared.bind(&execution)?.bytes().map(<[u8]>::to_vec))
 }

@@ -49,7 +49,7 @@ fn option(name: &str, path: &Path) -> String {
 }
 
 /// This program's file. A build meanwhile may have replaced it; the system marks the path of a running program then.
-fn own_program() -> Result<PathBuf> {
+pub(crate) fn own_program() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let text = own.to_string_lossy();
     Ok(text.strip_suffix(" (deleted)").map_or_else(|| own.clone(), PathBuf::from))

@@ -1,5 +1,6 @@
 //! `cargo x`: the one door for every chore.
 
+mod apps;
 mod corpus;
 mod e2e;
 mod fuzz;
@@ -21,7 +22,7 @@ use halcyon_oracle::{bounded, call, repository};
     name = "cargo x",
     about = "The one door for every chore of this repository",
     after_help = "CI runs `cargo x test`, and that runs format, clippy, `tidy`, the unit tests, each `bench … --tiny`, 20 seeds of `sim`, and `e2e`. \
-                  The others are campaigns of their own: `bench`, `fuzz`, `sim` and `soak` take minutes to hours, `corpus` rewrites testdata/."
+                  The others are campaigns of their own: `apps`, `bench`, `fuzz`, `sim` and `soak` take minutes to hours, `corpus` rewrites testdata/."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -58,6 +59,8 @@ enum Chore {
     /// The release build of the server, killed again and again: `cargo x soak crash`
     #[command(subcommand)]
     Soak(soak::Soak),
+    /// Others' software against Halcyon and Cassandra, and how many of its tests pass on each: `cargo x apps temporal`
+    Apps(apps::Arguments),
     /// The fuzz targets, for some minutes each
     Fuzz(fuzz::Arguments),
     /// Let Cassandra write a corpus that covers every data feature, in each SSTable version
@@ -142,6 +145,7 @@ fn main() -> ExitCode {
         Chore::Test { no_oracle } => return suite::run(!no_oracle),
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Soak(soak) => soak::run(&soak),
+        Chore::Apps(arguments) => apps::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Tidy => tidy::run(),
     };

@@ -89,6 +89,67 @@ def of_bodies():
     yield "SELECT plus(v, 1) FROM x.t"
 
 
+def aggregate(name, arguments, of, state, more=""):
+    return f"CREATE OR REPLACE AGGREGATE x.{name} ({arguments}) SFUNC {of} STYPE {state} {more}"
+
+
+AVERAGE = "if (a != null) { s.setInt(0, s.getInt(0) + 1); s.setLong(1, s.getLong(1) + a); } return s;"
+COUNTS = "s = s == null ? new TreeMap<String, Integer>() : new TreeMap<String, Integer>(s); String n = String.valueOf(a); " + (
+    "s.put(n, s.containsKey(n) ? (Integer) s.get(n) + 1 : 1); return s;"
+)
+COLLECT = "if (s == null) s = new ArrayList<Integer>(); if (a != null) s.add(a * b); return s;"
+
+
+def of_aggregates():
+    yield from begin()
+    yield "INSERT INTO x.t (k, c, v) VALUES (8, 3, 104)"
+    yield function("add", "s int, a int", "int", "return s + a;", "RETURNS NULL")
+    yield function("either", "s int, a int", "int", "return a == null ? s : s == null ? a : Integer.valueOf(s * 31 + a);")
+    yield function("inc", "s int", "int", "return s + 1;")
+    yield function("avg_state", "s tuple<int, bigint>, a int", "tuple<int, bigint>", AVERAGE)
+    yield function("avg_end", "s tuple<int, bigint>", "double", "return s.getInt(0) == 0 ? null : (double) s.getLong(1) / s.getInt(0);")
+    yield function("counts", "s map<text, int>, a int", "map<text, int>", COUNTS)
+    yield function("collect", "s list<int>, a int, b int", "list<int>", COLLECT)
+    yield function("joined", "s text, a text", "text", "return s + a;", "RETURNS NULL")
+    yield function("length", "s text", "int", "return s.length();", "RETURNS NULL")
+    yield function("field", "s u, a int", "u", 's.setInt("a", s.getInt("a") + (a == null ? 0 : a)); return s;')
+    yield function("gone", "s int, a int", "int", "return a != null && a == 11 ? null : s == null ? Integer.valueOf(-1) : s;")
+    yield function("breaks", "s int, a int", "int", 'if (a != null && a == 11) throw new RuntimeException("at " + a); return a;')
+    yield aggregate("total", "int", "add", "int", "INITCOND 5")
+    yield aggregate("total", "text", "joined", "text", "INITCOND ''")
+    yield aggregate("hashed", "int", "either", "int")
+    yield aggregate("rows", "", "inc", "int", "INITCOND 0")
+    yield aggregate("average", "int", "avg_state", "tuple<int, bigint>", "FINALFUNC avg_end INITCOND (0, 0)")
+    yield aggregate("histogram", "int", "counts", "map<text, int>")
+    yield aggregate("products", "int, int", "collect", "list<int>")
+    yield aggregate("letters", "text", "joined", "text", "FINALFUNC length INITCOND 'abc'")
+    yield aggregate("udts", "int", "field", "u", "INITCOND {a: 1, b: 'it'}")
+    yield aggregate("nulls", "int", "gone", "int")
+    yield aggregate("failing", "int", "breaks", "int")
+    calls = [
+        "total(v)", "hashed(v)", "rows()", "average(v)", "histogram(v)", "products(v, c)", "products(v, 2)", "letters(cast(v AS text))",
+        "total(cast(c AS text))", "udts(v)", "nulls(v)", "failing(v)", "x.average(c)", "plus(average(v), 1)", "plus(total(v), k)",
+        "total(plus(v, c))", "count(*), total(v), max(v), rows()", "average(v) AS a", "total(total(v))", "sum(total(v))",
+        "total(sum(v))", "total(v, v)", "total()", "average('a')", "total(k), udts(v).a", "nothing(v)", "total(1)", "total((int) 1)",
+    ]
+    for where in ["", " WHERE k = 1", " WHERE k = 5", " WHERE k IN (0, 1) AND c > 1"]:
+        for call in calls:
+            yield f"SELECT {call} FROM x.t{where}"
+    for call in calls[:8]:
+        yield f"SELECT k, {call} FROM x.t GROUP BY k"
+        yield f"SELECT k, c, {call} FROM x.t GROUP BY k, c LIMIT 4"
+        yield f"SELECT JSON {call} FROM x.t"
+    yield "SELECT * FROM x.t WHERE k = x.total(1)"
+    yield "INSERT INTO x.t (k, c, v) VALUES (9, 9, x.total(1))"
+    yield "DROP FUNCTION x.add"
+    yield "DROP AGGREGATE x.total"
+    yield "DROP AGGREGATE x.total(int)"
+    yield "SELECT total(v) FROM x.t"
+    yield "DROP FUNCTION x.add"
+    yield "DROP AGGREGATE x.total"
+    yield "SELECT total(v) FROM x.t"
+
+
 @pytest.fixture(scope="module")
 def with_functions(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("functions")
@@ -103,12 +164,48 @@ def with_functions(request, tmp_path_factory):
 def test_answers_are_cassandras(nodes, with_functions):
     clients = [Client(nodes.get("5.0.9").facts["native_port"]), Client(with_functions.port)]
     different = []
-    for part in (begin, of_types, of_places, of_bodies):
+    for part in (begin, of_types, of_places, of_bodies, of_aggregates):
         for text in part():
             expected, found = (answer(client, text, None) for client in clients)
             if expected != found:
                 different.append(f"{text}\n  C {expected}\n  H {found}")
     assert not different, f"{len(different)} differ\n" + "\n".join(different)
+
+
+def test_aggregates_over_many_rows(with_functions):
+    """Of more rows than one message takes, page by page; slow ones are given up at the time of a read, and others go on meanwhile."""
+    client = Client(with_functions.port)
+    for text in begin():
+        client.query(text)
+    client.query(function("fold", "s bigint, a int", "bigint", "return a == null ? s : Long.valueOf(s * 31 + a);"))
+    client.query(function("slow", "s bigint, a int", "bigint", "long end = System.nanoTime() + 20000000L; while (System.nanoTime() < end); return s;"))
+    client.query(aggregate("folded", "int", "fold", "bigint", "INITCOND 7"))
+    client.query(aggregate("slowly", "int", "slow", "bigint", "INITCOND 7"))
+    expected = {}
+    for k in (20, 21):
+        for start in range(0, 2500, 100):
+            rows = "".join(f"INSERT INTO x.t (k, c, v) VALUES ({k}, {c}, {k * c});" for c in range(start, start + 100))
+            client.query(f"BEGIN UNLOGGED BATCH {rows} APPLY BATCH")
+        state = 7
+        for c in range(2500):
+            state = state * 31 + k * c
+        expected[k] = state.to_bytes(4000, "big", signed=True)[-8:]
+    for k, state in expected.items():
+        assert client.query(f"SELECT folded(v) FROM x.t WHERE k = {k}")[1] == [(state,)]
+    paged, state = [], None
+    for _ in range(4):
+        _, rows, state = client.query("SELECT folded(v) FROM x.t WHERE k IN (20, 21) GROUP BY k", 1, state)
+        paged += rows
+        if state is None:
+            break
+    assert paged == [(state,) for state in expected.values()]
+    served = []
+    other = threading.Thread(target=lambda: served.append(Client(with_functions.port).query("SELECT v FROM x.t WHERE k = 7 AND c = 3")))
+    other.start()
+    assert "timed out" in refused(client, "SELECT slowly(v) FROM x.t WHERE k = 20")
+    other.join(timeout=30)
+    assert served and client.query("SELECT folded(v) FROM x.t WHERE k = 20")[1] == [(expected[20],)]
+    client.close()
 
 
 def refused(client, text):

@@ -139,8 +139,8 @@ impl Functions {
         self.aggregates.values().filter(move |aggregate| aggregate.name == name)
     }
 
-    pub fn has_scalar(&self, name: &str) -> bool {
-        self.scalars.values().any(|function| function.name == name)
+    pub fn has(&self, name: &str) -> bool {
+        self.scalars_named(name).next().is_some() || self.aggregates_named(name).next().is_some()
     }
 
     /// Every type that one of them names.

@@ -18,4 +18,4 @@ pub mod lexer;
 mod parser;
 
 pub use error::{Error, Result};
-pub use parser::{parse_relations, parse_statement, parse_statements};
+pub use parser::{parse_relations, parse_statement, parse_statements, parse_term};

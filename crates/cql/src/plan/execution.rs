@@ -53,6 +53,16 @@ pub enum Given {
 pub trait Runner: Sync {
     fn call(&self, function: &UserFunction, arguments: &[Option<&[u8]>])
     -> Result<Option<Vec<u8>>>;
+
+    /// Replaces a state by the function's result of it and a row's arguments, row after row. `arguments` has those of all rows. The last
+    /// state, and of how many rows it is: not of all where they take long.
+    fn fold(
+        &self,
+        function: &UserFunction,
+        state: Option<&[u8]>,
+        arguments: &[Option<Vec<u8>>],
+        rows: usize,
+    ) -> Result<(Option<Vec<u8>>, usize)>;
 }
 
 /// How much may be computed before somebody is asked.
@@ -78,6 +88,8 @@ const SMALL: u64 = 200_000;
 const SMALL_ROOM: u64 = 4 << 20;
 /// What a thread for computations does between two looks at the clock.
 const SLICE: u64 = 5_000_000;
+/// What a call that is waited for counts: the clock is asked before each.
+pub(super) const ASKED: u64 = SLICE;
 
 impl<'a> Work<'a> {
     pub fn small() -> Work<'a> {

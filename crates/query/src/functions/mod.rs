@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use halcyon_cql::plan::Runner;
 use halcyon_io::child::{self, Child};
-use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
+use halcyon_model::{CqlType, Cursor};
 use halcyon_schema::function::{FunctionSettings, UserFunction};
 use halcyon_syntax::{Error, Result};
 
@@ -57,6 +57,9 @@ const KNOWN_MAX: usize = 1_000;
 
 const DEFINE: u8 = 1;
 const CALL: u8 = 2;
+const FOLD: u8 = 3;
+/// How long the host folds before it says how far it has come.
+const FOLD_SLICE: Duration = Duration::from_millis(100);
 
 /// One for the process, like the threads for computations that call it.
 pub(crate) static HOST: Host = Host {
@@ -243,11 +246,11 @@ impl Host {
     fn ask(
         &self,
         function: &UserFunction,
-        operation: u8,
+        (operation, more): (u8, Duration),
         values: &[u8],
     ) -> Result<Option<Vec<u8>>> {
         let definition = definition(function)?;
-        let limit = Duration::from_millis(self.fail_millis.load(Relaxed));
+        let limit = Duration::from_millis(self.fail_millis.load(Relaxed)) + more;
         self.on(function, |running| {
             let id = running.define(&definition)?;
             let mut request = vec![operation];
@@ -284,7 +287,28 @@ impl Runner for Host {
     ) -> Result<Option<Vec<u8>>> {
         let mut values = Vec::new();
         arguments.iter().for_each(|value| put_value(&mut values, *value));
-        self.ask(function, CALL, &values)
+        self.ask(function, (CALL, Duration::ZERO), &values)
+    }
+
+    fn fold(
+        &self,
+        function: &UserFunction,
+        state: Option<&[u8]>,
+        arguments: &[Option<Vec<u8>>],
+        rows: usize,
+    ) -> Result<(Option<Vec<u8>>, usize)> {
+        let mut values = Vec::new();
+        values.put_i32(i32::try_from(rows).unwrap_or(i32::MAX));
+        put_value(&mut values, state);
+        arguments.iter().for_each(|value| put_value(&mut values, value.as_deref()));
+        let answer = self.ask(function, (FOLD, FOLD_SLICE), &values)?.unwrap_or_default();
+        let mut cursor = Cursor::new(&answer);
+        let read = |cursor: &mut Cursor<'_>| -> Option<_> {
+            let rows = usize::try_from(cursor.i32().ok()?).ok()?;
+            let state = usize::try_from(cursor.i32().ok()?).ok();
+            Some((state.map(|len| cursor.take(len).map(<[u8]>::to_vec)).transpose().ok()?, rows))
+        };
+        read(&mut cursor).ok_or_else(|| failure(function, "the JVM's answer cannot be read"))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use halcyon_cql::plan::Work;
 use halcyon_cql::plan::functions::Accumulator;
 use halcyon_cql::plan::select::SelectPlan;
-use halcyon_cql::plan::selection::{AggregateCall, Evaluation, RowValues, Selector};
+use halcyon_cql::plan::selection::{Evaluation, RowValues, Selector};
 
 use super::page::Last;
 use crate::{Result, SMALL};
@@ -15,7 +16,8 @@ pub(super) struct Group {
     by: Vec<Option<Vec<u8>>>,
     pub(super) first: RowValues,
     accumulators: Vec<Accumulator>,
-    pub(super) last: Last,
+    /// Its last row.
+    at: Last,
     /// Of the arguments since the accumulators were last looked at.
     added: u64,
 }
@@ -28,25 +30,25 @@ pub(super) fn values(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<Optio
     grouping.by.iter().map(value).collect()
 }
 
-/// The arguments of the aggregates on a row.
+/// The arguments of all aggregates on a row.
 pub(super) fn arguments<'a>(
     plan: &'a SelectPlan,
     on: &Evaluation<'a>,
 ) -> halcyon_syntax::Result<Vec<Option<Cow<'a, [u8]>>>> {
-    let argument = |call: &'a AggregateCall| {
-        let Some(selector) = call.arguments.first() else { return Ok(None) };
+    let argument = |selector: &'a Selector| {
         let value = selector.evaluate(on)?;
         // An accumulator may keep it.
         on.execution.work.make(value.as_ref().map_or(0, |value| value.len()))?;
         Ok(value)
     };
-    plan.selection.aggregates.iter().map(argument).collect()
+    plan.selection.aggregates.iter().flat_map(|call| &call.arguments).map(argument).collect()
 }
 
 impl Group {
     pub(super) fn new(plan: &SelectPlan, by: Vec<Option<Vec<u8>>>, first: RowValues) -> Group {
-        let accumulators = accumulators(&plan.selection.aggregates).collect();
-        Group { by, first, accumulators, last: Last::default(), added: 0 }
+        let calls = plan.selection.aggregates.iter();
+        let accumulators = calls.map(|call| Accumulator::new(&call.function)).collect();
+        Group { by, first, accumulators, at: Last::default(), added: 0 }
     }
 
     /// Whether a row with these values belongs to the group: values that their types compare as equal do, whatever their bytes.
@@ -59,16 +61,26 @@ impl Group {
         })
     }
 
-    /// Adds the arguments of the aggregates on one row.
-    pub(super) fn add<'v>(
-        &mut self,
-        arguments: impl Iterator<Item = Option<&'v [u8]>>,
-    ) -> Result<()> {
-        for (argument, accumulator) in arguments.zip(&mut self.accumulators) {
-            accumulator.add(argument)?;
-            self.added += argument.map_or(0, <[u8]>::len) as u64;
-        }
-        Ok(())
+    /// The only group of a statement that has read no rows.
+    pub(super) fn empty(plan: &SelectPlan) -> Group {
+        Group::new(plan, Vec::new(), RowValues::new(plan.selection.fetch.len()))
+    }
+
+    pub(super) fn end_at(&mut self, key: &[u8], clustering: Option<&[u8]>) {
+        self.at.set(key, clustering);
+    }
+
+    /// Its last row; none of no rows.
+    pub(super) fn last(self) -> Option<Last> {
+        (!self.at.key.is_empty()).then_some(self.at)
+    }
+
+    /// Adds the arguments of all aggregates on one row.
+    pub(super) fn add<'v>(&mut self, arguments: impl Iterator<Item = Option<&'v [u8]>>) {
+        let added = &mut self.added;
+        let mut arguments =
+            arguments.inspect(|value| *added += value.map_or(0, <[u8]>::len) as u64);
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.add(&mut arguments));
     }
 
     /// Bytes that the accumulators keep, if they may have become more since this was asked last.
@@ -80,16 +92,22 @@ impl Group {
         Some(self.accumulators.iter().map(Accumulator::memory).sum::<usize>() as u64)
     }
 
-    pub(super) fn results(&self) -> Result<Vec<Option<Vec<u8>>>> {
-        self.accumulators.iter().map(|accumulator| Ok(accumulator.result()?)).collect()
+    /// Whether many rows wait for users' functions.
+    pub(super) fn is_behind(&self) -> bool {
+        self.accumulators.iter().any(Accumulator::is_behind)
     }
-}
 
-/// The results of aggregates over no rows.
-pub(super) fn empty_results(calls: &[AggregateCall]) -> Result<Vec<Option<Vec<u8>>>> {
-    accumulators(calls).map(|accumulator| Ok(accumulator.result()?)).collect()
-}
+    /// Where it may be waited for them.
+    pub(super) fn catch_up(&mut self, work: &Work<'_>) -> halcyon_syntax::Result<()> {
+        // What functions have made of their states is not known.
+        self.added = self.added.saturating_add(SMALL);
+        self.accumulators.iter_mut().try_for_each(|accumulator| accumulator.catch_up(work))
+    }
 
-fn accumulators(calls: &[AggregateCall]) -> impl Iterator<Item = Accumulator> {
-    calls.iter().map(|call| Accumulator::new(&call.function))
+    pub(super) fn results(
+        &mut self,
+        work: &Work<'_>,
+    ) -> halcyon_syntax::Result<Vec<Option<Vec<u8>>>> {
+        self.accumulators.iter_mut().map(|accumulator| accumulator.result(work)).collect()
+    }
 }

@@ -128,6 +128,8 @@ enum Unfinished {
     Row,
     /// The arguments of aggregates.
     Arguments,
+    /// The rows that wait for the group's user-defined aggregates.
+    Rows,
     /// The result of the group before; then the row, at its clustering, begins another.
     Group(Option<Vec<u8>>),
     /// The result of the last group of a partition.
@@ -278,7 +280,18 @@ impl Scan {
                 let arguments = pace::within(deadline, most, job).await?;
                 let arguments = arguments.ok_or_else(|| self.too_late())?;
                 let Some(group) = &mut self.group else { return Ok(()) };
-                add(group, &mut self.page, arguments.iter().map(Option::as_deref))
+                let arguments = arguments.iter().map(Option::as_deref);
+                self.unfinished = add(group, &mut self.page, arguments)?;
+                Ok(())
+            }
+            Unfinished::Rows => {
+                let Some(mut group) = self.group.take() else { return Ok(()) };
+                let job = move |work: &Work<'_>| group.catch_up(work).map(|()| group);
+                let mut group =
+                    pace::within(deadline, most, job).await?.ok_or_else(|| self.too_late())?;
+                let memory = group.memory();
+                self.group = Some(group);
+                memory.map_or(Ok(()), |bytes| self.page.count_group(bytes))
             }
             Unfinished::Group(clustering) => {
                 self.close_group_apart().await?;
@@ -298,27 +311,21 @@ impl Scan {
 
     /// As `close_group`, where the result calls user-defined functions.
     async fn close_group_apart(&mut self) -> Result<()> {
-        let Some(group) = self.group.take() else { return Ok(()) };
-        let results = group.results()?;
-        self.put_results_apart(&group.first, results).await?;
-        self.page.last = Some(group.last);
-        Ok(())
-    }
-
-    async fn put_results_apart(
-        &mut self,
-        first: &RowValues,
-        results: Vec<Option<Vec<u8>>>,
-    ) -> Result<()> {
+        let Some(mut group) = self.group.take() else { return Ok(()) };
         let (plan, terms) = (self.select.plan.clone(), self.select.terms.clone());
-        let (row, context) = (first.clone(), self.context.fork());
+        let context = self.context.fork();
         let most = self.page.held.memory().for_row();
         let job = move |work: &Work<'_>| {
-            page::encoded(&plan, &context.evaluation(&terms, &row, &results, work))
+            let results = group.results(work)?;
+            let on = context.evaluation(&terms, &group.first, &results, work);
+            let encoded = page::encoded(&plan, &on)?;
+            Ok((encoded, group))
         };
-        let encoded = pace::within(self.context.limits.deadline, most, job).await?;
-        let encoded = encoded.ok_or_else(|| self.too_late())?;
-        self.page.take(&self.select.plan, first, &encoded)
+        let done = pace::within(self.context.limits.deadline, most, job).await?;
+        let (encoded, group) = done.ok_or_else(|| self.too_late())?;
+        self.page.take(&self.select.plan, &group.first, &encoded)?;
+        self.page.last = group.last();
+        Ok(())
     }
 
     fn closes_apart(&self) -> bool {
@@ -495,9 +502,13 @@ impl Scan {
         let on = self.context.evaluation(&self.select.terms, &self.row, &[], &self.work);
         let arguments = group::arguments(&plan, &on);
         let group = self.group.get_or_insert_with(|| Group::new(&plan, by, self.row.clone()));
-        group.last.set(&self.key, clustering);
+        group.end_at(&self.key, clustering);
         match arguments {
-            Ok(arguments) => add(group, &mut self.page, arguments.iter().map(Option::as_deref)),
+            Ok(arguments) => {
+                let arguments = arguments.iter().map(Option::as_deref);
+                self.unfinished = add(group, &mut self.page, arguments)?;
+                Ok(())
+            }
             Err(CqlError::Exhausted) => {
                 self.unfinished = Some(Unfinished::Arguments);
                 Ok(())
@@ -507,23 +518,18 @@ impl Scan {
     }
 
     /// Puts the row of a group's results. Its expressions have the time that is left.
-    fn put_results(&mut self, first: &RowValues, results: &[Option<Vec<u8>>]) -> Result<()> {
+    fn close_group(&mut self) -> Result<()> {
+        let Some(mut group) = self.group.take() else { return Ok(()) };
         let deadline = self.context.limits.deadline;
         let in_time = || now() <= deadline;
         let most = self.page.held.memory().for_row();
         let work = Work::while_there_is_time(&in_time).with_memory(most);
-        let on = self.context.evaluation(&self.select.terms, first, results, &work);
-        match self.page.put(&self.select.plan, &on)? {
-            true => Ok(()),
-            false => Err(self.too_late()),
+        let results = group.results(&work)?;
+        let on = self.context.evaluation(&self.select.terms, &group.first, &results, &work);
+        if !self.page.put(&self.select.plan, &on)? {
+            return Err(self.too_late());
         }
-    }
-
-    fn close_group(&mut self) -> Result<()> {
-        let Some(group) = self.group.take() else { return Ok(()) };
-        let results = group.results()?;
-        self.put_results(&group.first, &results)?;
-        self.page.last = Some(group.last);
+        self.page.last = group.last();
         Ok(())
     }
 
@@ -532,19 +538,13 @@ impl Scan {
         let plan = self.select.plan.clone();
         if !self.page.full {
             let is_whole = plan.grouping.is_none() && plan.selection.is_aggregate();
-            let apart = self.closes_apart();
-            if self.group.is_some() && apart {
-                self.close_group_apart().await?;
-            } else if self.group.is_some() {
-                self.close_group()?;
-            } else if is_whole && self.page.count == 0 {
+            if is_whole && self.group.is_none() && self.page.count == 0 {
                 // The aggregate of no rows is one row.
-                let results = group::empty_results(&plan.selection.aggregates)?;
-                let row = RowValues::new(plan.selection.fetch.len());
-                match apart {
-                    true => self.put_results_apart(&row, results).await?,
-                    false => self.put_results(&row, &results)?,
-                }
+                self.group = Some(Group::empty(&plan));
+            }
+            match self.closes_apart() {
+                true => self.close_group_apart().await?,
+                false => self.close_group()?,
             }
         }
         if let Some(top) = self.page.top.take() {
@@ -564,9 +564,10 @@ fn add<'v>(
     group: &mut Group,
     page: &mut Page,
     arguments: impl Iterator<Item = Option<&'v [u8]>>,
-) -> Result<()> {
-    group.add(arguments)?;
-    group.memory().map_or(Ok(()), |bytes| page.count_group(bytes))
+) -> Result<Option<Unfinished>> {
+    group.add(arguments);
+    group.memory().map_or(Ok(()), |bytes| page.count_group(bytes))?;
+    Ok(group.is_behind().then_some(Unfinished::Rows))
 }
 
 /// The error of a read that takes too long.

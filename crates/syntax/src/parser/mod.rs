@@ -27,7 +27,7 @@ mod words;
 use cursor::Cursor;
 use statement::statement;
 
-use crate::ast::{Relation, Statement, StatementKind};
+use crate::ast::{RawTerm, Relation, Statement, StatementKind};
 use crate::error::Result;
 use crate::lexer::{Token, TokenKind, tokens};
 
@@ -42,6 +42,15 @@ pub fn parse_relations(text: &str) -> Result<Vec<Relation>> {
         StatementKind::Select(select) => Ok(select.relations),
         _ => Ok(Vec::new()),
     }
+}
+
+/// Parses a term: the first state of an aggregate, as it is stored.
+pub fn parse_term(text: &str) -> Result<RawTerm> {
+    let tokens = tokens(text);
+    let mut cursor = Cursor::new(text, &tokens);
+    let term = term::term(&mut cursor)?;
+    cursor.expect_end()?;
+    Ok(term)
 }
 
 /// Parses one statement, which may be closed by `;`. Errors are Cassandra's, word for word where that is feasible.

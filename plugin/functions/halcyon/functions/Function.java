@@ -10,6 +10,9 @@ import org.apache.cassandra.cql3.functions.types.DataType;
 
 /** A function that has been compiled. */
 final class Function {
+    /** Nanoseconds of rows that are folded at once. */
+    private static final long SLICE = 100_000_000;
+
     private final List<DataType> types;
     private final DataType returns;
     private final boolean calledOnNull;
@@ -112,11 +115,38 @@ final class Function {
     /** Null if it is not called for them. */
     private Object[] arguments(ByteBuffer in) {
         Object[] arguments = new Object[types.size()];
+        return read(in, arguments, 0) ? arguments : null;
+    }
+
+    /** Whether it is called for the arguments that have been read. */
+    private boolean read(ByteBuffer in, Object[] arguments, int from) {
         boolean hasNull = false;
-        for (int i = 0; i < arguments.length; i++) {
+        for (int i = from; i < arguments.length; i++) {
             arguments[i] = types.get(i).compose(DataType.framed(in));
             hasNull |= arguments[i] == null;
         }
-        return hasNull && !calledOnNull ? null : arguments;
+        return !hasNull || calledOnNull;
+    }
+
+    /**
+     * Applies it to a state and the arguments of row after row: as many rows as it can until others would wait too long. Their number
+     * and the last state.
+     */
+    byte[] fold(ByteBuffer in) {
+        long end = System.nanoTime() + SLICE;
+        int rows = in.getInt();
+        Object[] arguments = new Object[types.size()];
+        Object state = types.get(0).compose(DataType.framed(in));
+        int done = 0;
+        for (; done < rows && (done == 0 || System.nanoTime() < end); done++) {
+            if (!read(in, arguments, 1))
+                continue;
+            arguments[0] = state;
+            state = state == null && !calledOnNull ? null : udf.executeImpl(arguments);
+        }
+        byte[] last = returns.decompose(state);
+        ByteBuffer out = ByteBuffer.allocate(8 + (last == null ? 0 : last.length));
+        out.putInt(done).putInt(last == null ? -1 : last.length);
+        return (last == null ? out : out.put(last)).array();
     }
 }

@@ -24,7 +24,7 @@ import java.util.stream.Stream;
  * other; who waits too long ends this process.
  */
 public final class Host {
-    private static final int DEFINE = 1, CALL = 2;
+    private static final int DEFINE = 1, CALL = 2, FOLD = 3;
     private static final byte VALUE = 0, FAILED = 1, REFUSED = 2, ENDS = 3;
 
     private final Map<Integer, Function> functions = new HashMap<>();
@@ -93,6 +93,8 @@ public final class Host {
             functions.put(id, Function.read(request, compiler, id));
             return null;
         }
+        if (operation == FOLD)
+            return functions.get(id).fold(request);
         if (operation != CALL)
             throw new IllegalArgumentException("operation " + operation);
         return functions.get(id).call(request);

@@ -1,19 +1,19 @@
-//! Aggregates: their state and their result. Sums wrap and averages round as Cassandra's do.
+//! Native aggregates: their state and their result. Sums wrap and averages round as Cassandra's do.
 
 use num_bigint::BigInt;
 
 use halcyon_model::CqlType;
 
+use super::Function;
 use super::aggregate::Aggregate;
 use super::math::average_step;
-use super::{Body, Function};
 use crate::plan::value::number::{self, Decimal};
-use halcyon_syntax::Result;
 
-/// One aggregate of one group.
 #[derive(Debug, Clone)]
-pub struct Accumulator {
+pub struct NativeAccumulator {
     aggregate: Aggregate,
+    /// How many it has: none or one.
+    arguments: usize,
     /// The type of the values.
     cql_type: CqlType,
     returns: CqlType,
@@ -50,14 +50,11 @@ impl FloatSum {
     }
 }
 
-impl Accumulator {
-    pub fn new(function: &Function) -> Accumulator {
-        let aggregate = match function.body {
-            Body::Aggregate(aggregate) => aggregate,
-            Body::Scalar(_) | Body::User(_) => Aggregate::CountRows,
-        };
-        Accumulator {
+impl NativeAccumulator {
+    pub(super) fn new(aggregate: Aggregate, function: &Function) -> NativeAccumulator {
+        NativeAccumulator {
             aggregate,
+            arguments: function.arguments.len(),
             cql_type: function.arguments.first().map_or(CqlType::Blob, |t| t.base().clone()),
             returns: function.returns.clone(),
             count: 0,
@@ -68,13 +65,17 @@ impl Accumulator {
         }
     }
 
+    pub(super) fn add_row<'v>(&mut self, arguments: &mut impl Iterator<Item = Option<&'v [u8]>>) {
+        self.add(arguments.take(self.arguments).last().flatten());
+    }
+
     /// Takes in the argument of one row.
-    pub fn add(&mut self, value: Option<&[u8]>) -> Result<()> {
+    pub(super) fn add(&mut self, value: Option<&[u8]>) {
         if self.aggregate == Aggregate::CountRows {
             self.count += 1;
-            return Ok(());
+            return;
         }
-        let Some(value) = value else { return Ok(()) };
+        let Some(value) = value else { return };
         match self.aggregate {
             Aggregate::Min | Aggregate::Max => {
                 let wanted = if self.aggregate == Aggregate::Min {
@@ -87,12 +88,11 @@ impl Accumulator {
                     self.best = Some(value.to_vec());
                 }
             }
-            Aggregate::Sum | Aggregate::Avg if value.is_empty() => return Ok(()),
+            Aggregate::Sum | Aggregate::Avg if value.is_empty() => return,
             Aggregate::Sum | Aggregate::Avg => self.add_number(value),
             Aggregate::Count | Aggregate::CountRows => {}
         }
         self.count += 1;
-        Ok(())
     }
 
     fn add_number(&mut self, value: &[u8]) {
@@ -117,14 +117,14 @@ impl Accumulator {
     }
 
     /// Bytes of what it keeps of values that may be large.
-    pub fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         let best = self.best.as_ref().map_or(0, Vec::len);
         best + self.exact.bits() as usize / 8
     }
 
     /// `None` is null.
-    pub fn result(&self) -> Result<Option<Vec<u8>>> {
-        Ok(match self.aggregate {
+    pub(super) fn result(&self) -> Option<Vec<u8>> {
+        match self.aggregate {
             Aggregate::CountRows | Aggregate::Count => Some(self.count.to_be_bytes().to_vec()),
             Aggregate::Min | Aggregate::Max => self.best.clone(),
             Aggregate::Sum => Some(match &self.cql_type {
@@ -135,7 +135,7 @@ impl Accumulator {
                 _ => number::of_integer(&self.returns, &self.exact),
             }),
             Aggregate::Avg => Some(self.average()),
-        })
+        }
     }
 
     fn average(&self) -> Vec<u8> {

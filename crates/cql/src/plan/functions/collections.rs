@@ -3,9 +3,10 @@
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
+use super::accumulate::NativeAccumulator;
 use super::aggregate::Aggregate;
 use super::inferred::{Shape, inferred, wrong_number};
-use super::{Accumulator, Argument, Body, Function, math};
+use super::{Argument, Function, math};
 use crate::plan::value::collection::collection_elements;
 use halcyon_syntax::{Error, Result};
 
@@ -100,15 +101,12 @@ impl Collections {
             Collections::Sum => Aggregate::Sum,
             Collections::Avg => Aggregate::Avg,
         };
-        let of_elements = Function {
-            arguments: vec![function.returns.clone()],
-            body: Body::Aggregate(aggregate),
-            ..function.clone()
-        };
-        let mut accumulator = Accumulator::new(&of_elements);
+        let of_elements =
+            Function { arguments: vec![function.returns.clone()], ..function.clone() };
+        let mut accumulator = NativeAccumulator::new(aggregate, &of_elements);
         for element in elements {
-            accumulator.add(element)?;
+            accumulator.add(element);
         }
-        accumulator.result()
+        Ok(accumulator.result())
     }
 }

@@ -8,10 +8,12 @@
 //! Operators (`+`, `-x`) are functions too; `operator_name` names them.
 
 mod accumulate;
+mod accumulator;
 mod aggregate;
 mod calendar;
 mod collections;
 mod cost;
+mod fold;
 mod inferred;
 mod masking;
 mod matching;
@@ -29,17 +31,18 @@ use std::sync::Arc;
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 
-use crate::plan::execution::Execution;
+use crate::plan::execution::{Execution, Work};
 use crate::plan::value::number::MAX_NUMBER;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::function::UserFunction;
 use halcyon_syntax::{Error, Result};
 
-pub use accumulate::Accumulator;
+pub use accumulator::Accumulator;
 pub use aggregate::Aggregate;
 pub use collections::Collections;
 use cost::Cost;
 pub use cost::has_large_number;
+use fold::Fold;
 pub use masking::Mask;
 pub use matching::{Argument, Match, assignable};
 pub use math::Math;
@@ -57,6 +60,8 @@ pub struct Scope<'a> {
     pub keyspace: &'a str,
     /// The statement's table: `token()` takes its partition key.
     pub table: Option<&'a Table>,
+    /// What constants may cost that stand for a function's parts.
+    pub work: &'a Work<'a>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +69,8 @@ pub enum Body {
     Scalar(Scalar),
     Aggregate(Aggregate),
     User(Arc<UserFunction>),
+    /// A user-defined aggregate.
+    Fold(Arc<Fold>),
 }
 
 /// One overload of a function.
@@ -79,11 +86,11 @@ pub struct Function {
 
 impl Function {
     pub fn is_aggregate(&self) -> bool {
-        matches!(self.body, Body::Aggregate(_))
+        matches!(self.body, Body::Aggregate(_) | Body::Fold(_))
     }
 
     pub fn is_user_defined(&self) -> bool {
-        matches!(self.body, Body::User(_))
+        matches!(self.body, Body::User(_) | Body::Fold(_))
     }
 
     /// Whether equal arguments always give an equal result.
@@ -91,7 +98,7 @@ impl Function {
         match &self.body {
             Body::Scalar(scalar) => scalar.is_pure(),
             Body::Aggregate(_) => true,
-            Body::User(_) => false,
+            Body::User(_) | Body::Fold(_) => false,
         }
     }
 
@@ -137,8 +144,8 @@ impl Function {
         execution.work.spend(cost.ok_or_else(|| self.too_large())?)?;
         match &self.body {
             Body::Scalar(scalar) => scalar.call(self, arguments, execution),
-            Body::Aggregate(_) => Ok(None),
-            Body::User(function) => user::call(function, arguments, execution),
+            Body::Aggregate(_) | Body::Fold(_) => Ok(None),
+            Body::User(function) => user::call(function, arguments, execution.work),
         }
     }
 

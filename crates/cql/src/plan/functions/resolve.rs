@@ -7,10 +7,12 @@ use halcyon_model::CqlType;
 
 use super::matching::{Argument, Match, assignable};
 use super::operator_name::operator_name;
-use super::{Body, Function, Scope, natives};
-use halcyon_schema::function::UserFunction;
+use super::{Body, Fold, Function, Scope, natives};
+use crate::plan::term::constant;
+use halcyon_schema::catalog::Keyspace;
+use halcyon_schema::function::{Signature, UserAggregate};
 use halcyon_syntax::ast::QualifiedName;
-use halcyon_syntax::{Error, Result};
+use halcyon_syntax::{Error, Result, parse_term};
 
 fn symbol(name: &str) -> Option<char> {
     Some(match name {
@@ -31,11 +33,7 @@ pub fn resolve(
     receiver: Option<&CqlType>,
 ) -> Result<Option<Function>> {
     let keyspace = name.keyspace.as_deref().unwrap_or(scope.keyspace);
-    if is_user_aggregate(keyspace, &name.name, scope) {
-        let what = format!("calls of user-defined aggregates ({keyspace}.{})", name.name);
-        return Err(Error::NotSupportedYet(what));
-    }
-    let own = user_candidates(keyspace, &name.name, scope);
+    let own = user_candidates(keyspace, &name.name, scope)?;
     let is_native = name.keyspace.as_deref().is_none_or(|keyspace| keyspace == "system");
     let mut candidates = match is_native {
         true => natives::candidates(&name.name, arguments, scope, receiver)?,
@@ -55,22 +53,48 @@ pub fn resolve(
 }
 
 /// All overloads of a name in a keyspace.
-fn user_candidates(keyspace: &str, name: &str, scope: &Scope<'_>) -> Vec<Function> {
-    let Some(keyspace) = scope.catalog.keyspace(keyspace) else { return Vec::new() };
-    let function = |of: &Arc<UserFunction>| Function {
-        keyspace: of.keyspace.clone(),
-        name: of.name.clone(),
-        arguments: of.argument_types().cloned().collect(),
-        returns: of.returns.clone(),
-        body: Body::User(of.clone()),
-    };
-    keyspace.functions.scalars_named(name).map(function).collect()
+fn user_candidates(keyspace: &str, name: &str, scope: &Scope<'_>) -> Result<Vec<Function>> {
+    let Some(keyspace) = scope.catalog.keyspace(keyspace) else { return Ok(Vec::new()) };
+    let functions = keyspace.functions.scalars_named(name).map(|of| {
+        Ok(Function {
+            keyspace: of.keyspace.clone(),
+            name: of.name.clone(),
+            arguments: of.argument_types().cloned().collect(),
+            returns: of.returns.clone(),
+            body: Body::User(of.clone()),
+        })
+    });
+    let aggregates = keyspace.functions.aggregates_named(name).map(|of| {
+        Ok(Function {
+            keyspace: of.keyspace.clone(),
+            name: of.name.clone(),
+            arguments: of.arguments.clone(),
+            returns: of.returns.clone(),
+            body: Body::Fold(Arc::new(fold(of, keyspace, scope)?)),
+        })
+    });
+    functions.chain(aggregates).collect()
 }
 
-/// Whether an aggregate of the name exists.
-fn is_user_aggregate(keyspace: &str, name: &str, scope: &Scope<'_>) -> bool {
-    let keyspace = scope.catalog.keyspace(keyspace);
-    keyspace.is_some_and(|of| of.functions.aggregates_named(name).next().is_some())
+/// What a call of an aggregate needs.
+fn fold(aggregate: &UserAggregate, keyspace: &Keyspace, scope: &Scope<'_>) -> Result<Fold> {
+    let function = |signature: &Signature| {
+        keyspace.functions.scalars.get(signature).cloned().ok_or_else(|| {
+            Error::Configuration(format!(
+                "Unable to find function {}.{} referenced by UDA {}.{}",
+                keyspace.name, signature.0, aggregate.keyspace, aggregate.name
+            ))
+        })
+    };
+    let initial = |text: &String| {
+        constant(scope.catalog, &keyspace.name, &parse_term(text)?, &aggregate.state, scope.work)
+    };
+    let initial = aggregate.initial.as_ref().map(initial).transpose()?;
+    Ok(Fold {
+        state_function: function(&aggregate.state_signature())?,
+        final_function: aggregate.final_signature().as_ref().map(function).transpose()?,
+        initial: initial.flatten(),
+    })
 }
 
 fn check_arguments(function: &Function, arguments: &[&dyn Argument]) -> Result<()> {

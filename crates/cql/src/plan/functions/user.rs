@@ -1,22 +1,33 @@
 //! User-defined functions, as far as a statement calls them.
 
+use halcyon_model::CqlType;
 use halcyon_schema::function::UserFunction;
 use halcyon_syntax::Result;
 
-use crate::plan::execution::Execution;
+use crate::plan::execution::{ASKED, Work};
 use crate::plan::value::collection;
 
 /// The result, in the order and form in which values are stored.
 pub(super) fn call(
     function: &UserFunction,
     arguments: &[Option<&[u8]>],
-    execution: &Execution<'_>,
+    work: &Work<'_>,
 ) -> Result<Option<Vec<u8>>> {
-    let runner = execution.work.runner()?;
+    let runner = work.runner()?;
     if !function.called_on_null && arguments.contains(&None) {
         return Ok(None);
     }
-    let Some(value) = runner.call(function, arguments)? else { return Ok(None) };
-    execution.work.make(value.len())?;
-    Ok(Some(collection::checked(&value, &function.returns)?.into_owned()))
+    work.spend(ASKED)?;
+    checked(runner.call(function, arguments)?, &function.returns, work)
+}
+
+/// A value that a function has returned.
+pub(super) fn checked(
+    value: Option<Vec<u8>>,
+    of: &CqlType,
+    work: &Work<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let Some(value) = value else { return Ok(None) };
+    work.make(value.len())?;
+    Ok(Some(collection::checked(&value, of)?.into_owned()))
 }

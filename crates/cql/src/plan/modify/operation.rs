@@ -443,7 +443,7 @@ fn combine(
         name: operator_name(Some(operator)).to_owned(),
     };
     let operand = Term::prepare(value, spec, to)?;
-    let scope = Scope { catalog: to.catalog, keyspace: to.keyspace, table: None };
+    let scope = Scope { catalog: to.catalog, keyspace: to.keyspace, table: None, work: to.work };
     let typed = Typed(&spec.cql_type);
     let found = functions::resolve(&name, &[&typed, &typed], &scope, Some(&spec.cql_type))?;
     let function = found.ok_or_else(|| {

@@ -143,6 +143,7 @@ impl Selection {
     /// Whether the result of a group calls user-defined functions, which are waited for.
     pub fn calls_user_functions(&self) -> bool {
         self.selectors.iter().any(Selector::calls_user_function)
+            || self.aggregates.iter().any(|call| call.function.is_user_defined())
     }
 
     pub fn is_aggregate(&self) -> bool {

@@ -237,7 +237,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
     }
 
     fn scope(&self) -> Scope<'_> {
-        Scope { catalog: self.to.catalog, keyspace: self.to.keyspace, table: Some(self.table) }
+        let Preparation { catalog, keyspace, work, .. } = *self.to;
+        Scope { catalog, keyspace, table: Some(self.table), work }
     }
 
     fn type_named(&self, text: &TypeText) -> Result<CqlType> {

@@ -11,7 +11,7 @@ pub fn qualify(selector: &mut RawSelector, keyspace: &str, functions: &Functions
     let each = |selector: &mut RawSelector| qualify(selector, keyspace, functions);
     match selector {
         RawSelector::Call { name, arguments } => {
-            let is_own = functions.has_scalar(&name.name) && !AGGREGATES.contains(&&*name.name);
+            let is_own = functions.has(&name.name) && !AGGREGATES.contains(&&*name.name);
             if name.keyspace.is_none() && is_own {
                 name.keyspace = Some(keyspace.to_owned());
             }

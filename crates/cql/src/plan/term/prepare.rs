@@ -119,7 +119,8 @@ fn prepare_call<'r>(
 ) -> Result<Node> {
     let catalog = to.to.catalog;
     let table = catalog.table(&receiver.keyspace, &receiver.table).cloned();
-    let scope = Scope { catalog, keyspace: to.to.keyspace, table: table.as_deref() };
+    let (keyspace, work) = (to.to.keyspace, to.to.work);
+    let scope = Scope { catalog, keyspace, table: table.as_deref(), work };
     let expected = receiver.cql_type.base();
     let resolved = to.inference.resolve(name, raw_arguments, &scope, Some(expected))?;
     let Some(function) = resolved else {

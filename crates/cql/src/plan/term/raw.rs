@@ -209,7 +209,8 @@ impl<'r> Inference<'r> {
             RawTerm::Negate(term) => (operator(None), vec![term]),
             _ => return None,
         };
-        let scope = Scope { catalog: self.catalog, keyspace: self.keyspace, table: None };
+        let Inference { catalog, keyspace, work, .. } = *self;
+        let scope = Scope { catalog, keyspace, table: None, work };
         let resolved = self.resolve(&name, &arguments, &scope, receiver);
         resolved.ok()?.map(|found| found.returns)
     }

@@ -75,8 +75,8 @@ pub(super) async fn execute(
     let Parts { mutations, reading, .. } = parts;
     write::execute(coordinator, reading, &watch).await.map_err(|error| watch.failed(error))?;
     let applied = match kind {
-        _ if has_views => write::apply_with_views(coordinator, mutations).await,
-        BatchKind::Logged => batchlog::apply(coordinator, mutations).await,
+        _ if has_views => write::apply_with_views(coordinator, mutations, &watch).await,
+        BatchKind::Logged => batchlog::apply(coordinator, mutations, Vec::new()).await,
         BatchKind::Unlogged | BatchKind::Counter => write::apply(coordinator, mutations).await,
     };
     applied.map_err(|error| watch.failed(error))?;

@@ -3,9 +3,9 @@
 //! 1. A shard applies its part as one record of its commit log, so a batch on one shard needs nothing else.
 //! 2. A batch on several is first stored whole as a row of `system.batches`; then every shard applies its part; then the client is
 //!    answered and the row is deleted.
-//! 3. A batch whose parts did not all succeed stays. A coordinator knows the ids of its own, and replays those that are older than twice
-//!    the time that a write may take. Cassandra scans its table for them, because other nodes keep their batches there; here that scan
-//!    would read the tombstones of all batches that succeeded.
+//! 3. A batch whose parts did not all succeed stays. A coordinator knows the ids of its own, and replays those that have failed, or are
+//!    older than twice the time that a write may take. Cassandra scans its table for them, because other nodes keep their batches there;
+//!    here that scan would read the tombstones of all batches that succeeded.
 //! 4. At start, all rows of the table are replayed. Writes carry their timestamps, so applying them twice does no harm. What was written
 //!    to a table before it was truncated is left out.
 //! 5. Under `periodic`, where a power failure loses unsynced records, the row is synced before the parts are applied, and the parts before
@@ -33,6 +33,7 @@ use halcyon_stream::{
 use super::write;
 use crate::coordinator::Coordinator;
 use crate::shards::{apply_by_shard, by_shard, sync_logs};
+use crate::views::Lease;
 use crate::{Error, Result};
 
 /// Not one of Cassandra's messaging versions: it cannot read our mutations, and finds none after a drain.
@@ -44,14 +45,24 @@ type BatchId = [u8; 16];
 /// One coordinator's batches.
 #[derive(Debug, Default)]
 pub(crate) struct Batchlog {
-    /// Stored, and not deleted yet: under way, or failed. Each with its tables and their oldest writes.
-    unfinished: RefCell<BTreeMap<BatchId, Vec<(TableId, i64)>>>,
+    unfinished: RefCell<BTreeMap<BatchId, Unfinished>>,
     /// Applied: to be deleted.
     applied: RefCell<Vec<BatchId>>,
     deleting: Cell<bool>,
     replaying: Cell<bool>,
     /// Deleting or replaying has ended.
     settled: Notify,
+}
+
+/// Stored, and not deleted yet.
+#[derive(Debug)]
+struct Unfinished {
+    /// Its tables and their oldest writes.
+    writes: Vec<(TableId, i64)>,
+    /// The locks of partitions from whose rows its changes of views were derived.
+    leases: Vec<Lease>,
+    /// Not under way any more.
+    has_failed: bool,
 }
 
 /// What a replay did.
@@ -62,8 +73,12 @@ pub struct Replayed {
     pub warnings: Vec<String>,
 }
 
-/// Applies mutations that must all be there, or none.
-pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -> Result<()> {
+/// Applies mutations that must all be there, or none. Then the leases end.
+pub(super) async fn apply(
+    coordinator: &Coordinator,
+    mutations: Vec<Mutation>,
+    leases: Vec<Lease>,
+) -> Result<()> {
     let shard = coordinator.shard();
     let parts = by_shard(shard, mutations);
     let catalog = shard.engine().catalog();
@@ -77,41 +92,64 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     let path = uuids.time_based(unix_micros());
     let row = stored(&log, id, path, &encode_mutations(&whole))?;
     let batchlog = coordinator.batchlog();
-    batchlog.begin(shard, id, &whole);
+    batchlog.begin(shard, id, &whole, leases);
     let owner = shard.engine().owner(row.key.token);
-    write::apply(coordinator, vec![row]).await?;
-    sync_logs(shard, std::iter::once(owner)).await?;
-    apply_by_shard(shard, parts).await?;
-    batchlog.delete(shard, log, id);
-    Ok(())
+    let applied = async {
+        write::apply(coordinator, vec![row]).await?;
+        sync_logs(shard, std::iter::once(owner)).await?;
+        apply_by_shard(shard, parts).await
+    };
+    match applied.await {
+        Ok(()) => {
+            batchlog.delete(shard, log, id);
+            Ok(())
+        }
+        Err(error) => {
+            batchlog.fail(&id);
+            Err(error)
+        }
+    }
 }
 
 impl Batchlog {
     /// From now on the batch may be applied again.
-    fn begin(&self, shard: &Shard, id: BatchId, batch: &[Mutation]) {
+    fn begin(&self, shard: &Shard, id: BatchId, batch: &[Mutation], leases: Vec<Lease>) {
         let writes = Shard::oldest_writes(batch);
         let tables = writes.iter().map(|(table, _)| *table).collect();
-        self.unfinished.borrow_mut().insert(id, writes);
+        let unfinished = Unfinished { writes, leases, has_failed: false };
+        self.unfinished.borrow_mut().insert(id, unfinished);
         self.note(shard, tables);
+    }
+
+    /// Its parts may be there or not. Its leases do not end before it is replayed: what later writes change in views must be derived from
+    /// all of it.
+    fn fail(&self, id: &BatchId) {
+        if let Some(unfinished) = self.unfinished.borrow_mut().get_mut(id) {
+            unfinished.has_failed = true;
+        }
     }
 
     /// The batch is not applied again.
     fn end(&self, shard: &Shard, id: &BatchId) {
-        let writes = self.unfinished.borrow_mut().remove(id).unwrap_or_default();
-        self.note(shard, writes.into_iter().map(|(table, _)| table).collect());
+        let Some(unfinished) = self.unfinished.borrow_mut().remove(id) else { return };
+        self.note(shard, unfinished.writes.into_iter().map(|(table, _)| table).collect());
     }
 
     /// Has compactions keep what could delete writes of unfinished batches.
     fn note(&self, shard: &Shard, tables: BTreeSet<TableId>) {
         for table in tables {
             let unfinished = self.unfinished.borrow();
-            let writes = unfinished.values().flatten().filter(|(of, _)| *of == table);
+            let writes = unfinished.values().flat_map(|batch| &batch.writes);
+            let writes = writes.filter(|(of, _)| *of == table);
             shard.note_batched(table, writes.map(|(_, oldest)| *oldest).min().unwrap_or(i64::MAX));
         }
     }
 
     /// Deletes the entry of a batch that is applied. Nothing waits for it: the batch would only be replayed once more.
     fn delete(self: &Rc<Self>, shard: &Rc<Shard>, log: Arc<Table>, id: BatchId) {
+        if let Some(unfinished) = self.unfinished.borrow_mut().get_mut(&id) {
+            unfinished.leases.clear();
+        }
         self.applied.borrow_mut().push(id);
         if !self.deleting.replace(true) {
             let (batchlog, shard) = (self.clone(), shard.clone());
@@ -160,19 +198,28 @@ impl Batchlog {
         let allowed = coordinator.limits().write_request_timeout * 2;
         let allowed = i64::try_from(allowed.as_micros()).unwrap_or(i64::MAX);
         let latest = unix_micros().saturating_sub(allowed);
-        let late: Vec<BatchId> = self.unfinished.borrow().keys().copied().collect();
-        let late = late.into_iter().filter(|id| uuid::unix_micros(id) <= latest);
+        let is_due = |(id, batch): (&BatchId, &Unfinished)| {
+            let due = batch.has_failed || uuid::unix_micros(id) <= latest;
+            due.then_some((*id, batch.has_failed))
+        };
+        let late: Vec<(BatchId, bool)> =
+            self.unfinished.borrow().iter().filter_map(is_due).collect();
         let Some(log) = table(coordinator) else { return Ok(replayed) };
         let shards = coordinator.shard().engine().shard_count() as u64;
         let rate = coordinator.limits().batchlog_replay_throttle / shards.max(1);
-        for id in late {
+        for (id, has_failed) in late {
             let key = PartitionKey::of(&id);
             let token = key.token;
             let (table, target) = (log.clone(), ReadTarget::Partition(key));
             let job = move |shard: Rc<Shard>| async move { entries(&shard, table, target).await };
             let found = coordinator.on_owner(token, job).await?;
             if found.is_empty() {
-                // Storing it failed, or its entry is deleted already.
+                if has_failed {
+                    // What could not be stored may be in the commit log nevertheless.
+                    write::apply(coordinator, vec![deleted(&log, id)]).await?;
+                    sync_logs(coordinator.shard(), 0..shards as usize).await?;
+                }
+                // Or its entry is deleted already.
                 self.end(coordinator.shard(), &id);
             }
             for (id, batch) in found {

@@ -77,8 +77,8 @@ pub(super) async fn execute(
         move |shard: Rc<Shard>| async move { compare_and_set(&shard, request, &turn, views).await };
     let decided = coordinator.on_owner(token, job).await;
     let (rows, left) = decided.map_err(|error| watch.failed(error))?;
-    if let Some((mutations, _lease)) = left {
-        let applied = batchlog::apply(coordinator, mutations).await;
+    if let Some((mutations, lease)) = left {
+        let applied = batchlog::apply(coordinator, mutations, vec![lease]).await;
         applied.map_err(|error| watch.failed(error))?;
     }
     watch.check()?;
@@ -246,8 +246,7 @@ async fn compare_and_set(
     turn: &Stopwatch,
     (plans, most): (Plans, u64),
 ) -> Result<(Rows, Option<(Vec<Mutation>, Lease)>)> {
-    let lock = shard.lock(request.table.id, &request.key).await;
-    turn.check()?;
+    let lock = turn.lock(shard, request.table.id, &request.key).await?;
     let rows: Vec<Vec<u8>> = request
         .conditions
         .iter()

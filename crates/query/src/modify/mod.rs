@@ -11,14 +11,18 @@ mod conditional;
 mod current;
 mod write;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, ModifyPlan};
 use halcyon_cql::plan::{Execution, Plan, Work};
-use halcyon_io::clock::{Instant, now};
+use halcyon_engine::{PartitionLock, Shard};
+use halcyon_io::clock::{Instant, now, sleep};
 use halcyon_model::request::{BatchKind, Consistency};
 use halcyon_schema::catalog::{Catalog, TableKind};
+use halcyon_stream::{PartitionKey, TableId};
 
 use crate::consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
@@ -82,6 +86,7 @@ async fn bind(
 
 /// A running write and its time limit. A write that takes longer is completed nevertheless, but the client gets
 /// Cassandra's timeout error: the write may or may not be visible.
+#[derive(Clone, Copy)]
 struct Stopwatch {
     began: Instant,
     allowed: Duration,
@@ -108,6 +113,20 @@ impl Stopwatch {
 
     fn deadline(&self) -> Instant {
         self.began + self.allowed
+    }
+
+    /// A partition's lock. A write that could not be finished may hold it for long.
+    async fn lock(
+        &self,
+        shard: &Shard,
+        table: TableId,
+        key: &PartitionKey,
+    ) -> Result<PartitionLock> {
+        let late = pin!(sleep(self.deadline().saturating_since(now())));
+        match select(pin!(shard.lock(table, key)), late).await {
+            Either::Left((lock, _)) => Ok(lock),
+            Either::Right(_) => Err(self.too_late()),
+        }
     }
 
     fn too_late(&self) -> Error {

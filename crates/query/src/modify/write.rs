@@ -35,13 +35,13 @@ pub(super) async fn execute(
     let (mut ready, mut pace) = (Vec::new(), Pace::new());
     for modification in modifications {
         if modification.requires_read() {
-            Box::pin(read_and_write(coordinator, modification)).await?;
+            Box::pin(read_and_write(coordinator, modification, watch)).await?;
         } else {
             mutations(modification, &mut ready, &mut pace, watch).await?;
         }
     }
     match has_views {
-        true => apply_with_views(coordinator, ready).await,
+        true => apply_with_views(coordinator, ready, watch).await,
         false => apply(coordinator, ready).await,
     }
 }
@@ -50,13 +50,18 @@ pub(super) async fn execute(
 pub(super) async fn apply_with_views(
     coordinator: &Coordinator,
     mut mutations: Vec<Mutation>,
+    watch: &Stopwatch,
 ) -> Result<()> {
-    let _leases = derive(coordinator, &mut mutations).await?;
-    batchlog::apply(coordinator, mutations).await
+    let leases = derive(coordinator, &mut mutations, watch).await?;
+    batchlog::apply(coordinator, mutations, leases).await
 }
 
 /// Adds to mutations what they change in views. The locks of their partitions are held as long as the leases.
-async fn derive(coordinator: &Coordinator, mutations: &mut Vec<Mutation>) -> Result<Vec<Lease>> {
+async fn derive(
+    coordinator: &Coordinator,
+    mutations: &mut Vec<Mutation>,
+    watch: &Stopwatch,
+) -> Result<Vec<Lease>> {
     let mut partitions: BTreeMap<(TableId, Vec<u8>), (Plans, Vec<Mutation>)> = BTreeMap::new();
     let catalog = coordinator.shard().engine().catalog();
     for mutation in mutations.iter().filter(|mutation| !mutation.is_empty()) {
@@ -70,9 +75,9 @@ async fn derive(coordinator: &Coordinator, mutations: &mut Vec<Mutation>) -> Res
     let mut leases = Vec::with_capacity(partitions.len());
     for ((table, _), (plans, of_partition)) in partitions {
         let Some(key) = of_partition.first().map(|mutation| mutation.key.clone()) else { continue };
-        let token = key.token;
+        let (token, watch) = (key.token, *watch);
         let job = move |shard: Rc<Shard>| async move {
-            let lock = shard.lock(table, &key).await;
+            let lock = watch.lock(&shard, table, &key).await?;
             let changes = views::derived(&shard, &plans, &key, &of_partition, most).await?;
             Ok((changes, views::lease(lock)))
         };
@@ -148,7 +153,11 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
 }
 
 /// Lists by index and counters: partition by partition, each read and written under its lock.
-async fn read_and_write(coordinator: &Coordinator, modification: BoundModification) -> Result<()> {
+async fn read_and_write(
+    coordinator: &Coordinator,
+    modification: BoundModification,
+    watch: &Stopwatch,
+) -> Result<()> {
     let counter_id = match modification.table.is_counter() {
         true => counter_id(coordinator)?,
         false => NO_COUNTER,
@@ -158,16 +167,18 @@ async fn read_and_write(coordinator: &Coordinator, modification: BoundModificati
     let most = coordinator.memory().for_row();
     let write = |key: &PartitionKey| {
         let (modification, key, token) = (modification.clone(), key.clone(), key.token);
-        let plans = plans.clone();
+        let (plans, watch) = (plans.clone(), *watch);
         let job = move |shard: Rc<Shard>| async move {
-            let lock = shard.lock(modification.table.id, &key).await;
+            let lock = watch.lock(&shard, modification.table.id, &key).await?;
             let made = vec![read_one(&shard, &modification, &key, counter_id).await?];
             views::apply_or_leave(&shard, lock, (&plans, most), &key, made).await
         };
         async move {
             match coordinator.on_owner(token, job).await? {
                 None => Ok(()),
-                Some((mutations, _lease)) => batchlog::apply(coordinator, mutations).await,
+                Some((mutations, lease)) => {
+                    batchlog::apply(coordinator, mutations, vec![lease]).await
+                }
             }
         }
     };

@@ -4,7 +4,8 @@
 //!    are derived (`derive`, `update`).
 //! 2. The base's mutations and the views' are applied as one logged batch (`modify::batchlog`): on one shard one record of its commit log,
 //!    on several with an entry that a crash replays. So no kill leaves a view behind, and a replay derives nothing: it has the outcome.
-//! 3. Then the lock is released. Locks of several partitions are taken in one order.
+//! 3. Then the lock is released. Locks of several partitions are taken in one order. Where a part of the batch fails, they are kept until
+//!    it is replayed: meanwhile the partition takes no writes, because nobody could say what they change in the views.
 //!
 //! Cassandra logs the base's write alone and derives again when it replays its log, which works with one log; here a view's partition may
 //! belong to another shard.
@@ -68,6 +69,7 @@ pub(crate) fn are_on<'t>(mut tables: impl Iterator<Item = &'t Arc<Table>>) -> bo
 }
 
 /// What another shard holds for this one, until it is dropped.
+#[derive(Debug)]
 pub(crate) struct Lease(#[expect(dead_code, reason = "its drop tells")] oneshot::Sender<()>);
 
 /// Keeps a guard, which cannot leave its shard, until the lease is dropped, wherever that is.

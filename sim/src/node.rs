@@ -18,6 +18,7 @@ read_request_timeout: 60s
 range_request_timeout: 60s
 counter_write_request_timeout: 60s
 cas_contention_timeout: 60s
+materialized_views_enabled: true
 column_index_size: 4KiB
 ";
 

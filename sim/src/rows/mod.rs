@@ -3,8 +3,10 @@
 //! ```text
 //! generate ── statement ─► node ── answer ─► query: what the model answers ─► table: which uncertain changes that proves
 //!      └──── mutation ───────────────────────► model
+//! derived ── indexes, a view ─► node ── answer ─► what the table itself answers
 //! ```
 
+mod derived;
 mod generate;
 mod model;
 mod query;

@@ -11,6 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use halcyon_io::Random;
+
 use super::model::{self, Cells, Column, Drops, Mutation, Partition, Timestamp};
 
 /// Uncertain parts of one partition with which it is still written.
@@ -67,6 +69,20 @@ pub(crate) struct Shape {
     pub(crate) has_extra: bool,
 }
 
+/// What a table has beside its rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Derived {
+    pub(crate) has_indexes: bool,
+    /// Then neither the table nor a column of it can be dropped.
+    pub(crate) has_view: bool,
+}
+
+impl Derived {
+    pub(crate) fn generate(random: &mut Random) -> Derived {
+        Derived { has_indexes: random.chance(1, 2), has_view: random.chance(1, 3) }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) shape: Shape,
@@ -74,6 +90,7 @@ pub(crate) struct Table {
     pub(crate) options: String,
     /// Tombstones may be purged soon: timestamps must then increase, and no change may be under way twice in a partition.
     pub(crate) purges: bool,
+    pub(crate) derived: Derived,
     pub(crate) exists: bool,
     drops: Drops,
     parts: Vec<Part>,
@@ -90,11 +107,12 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(name: String, descending: [bool; 2], options: String, purges: bool) -> Table {
+    pub(crate) fn new(shape: Shape, options: String, purges: bool, derived: Derived) -> Table {
         Table {
-            shape: Shape { name, descending, has_extra: false },
+            shape,
             options,
             purges,
+            derived,
             exists: false,
             drops: Drops::new(),
             parts: Vec::new(),

@@ -9,10 +9,11 @@ use halcyon_io::{Random, clock};
 use halcyon_model::request::BatchKind;
 use halcyon_model::token::murmur3_token;
 
+use super::derived;
 use super::generate::{self, KEYS};
 use super::model::{Cells, Mutation, Partition};
 use super::query::{Select, What, show};
-use super::table::{Certainty, KeptPage, Table, TableChange};
+use super::table::{Certainty, Derived, KeptPage, Shape, Table, TableChange};
 use crate::session::{Reply, Request, Session};
 
 const BURST_MAX: u64 = 6;
@@ -55,9 +56,12 @@ pub(crate) async fn work(mut session: Session, table: Shared, rounds: u64) {
 fn next_change(table: &Shared, random: &mut Random) -> TableChange {
     let mut table = table.borrow_mut();
     match random.below(6) {
-        0 | 1 => TableChange::Options(options(random, table.purges)),
         2 => TableChange::Truncate,
-        3 if random.chance(1, 2) => TableChange::Drop,
+        0 | 1 => TableChange::Options(options(random, table.purges)),
+        _ if table.derived.has_view && table.shape.has_extra => {
+            TableChange::Options(options(random, table.purges))
+        }
+        3 if random.chance(1, 2) && !table.derived.has_view => TableChange::Drop,
         _ if table.shape.has_extra => TableChange::DropExtra(table.whole_millisecond()),
         _ => TableChange::AddExtra,
     }
@@ -88,7 +92,8 @@ fn options(random: &mut Random, purges: bool) -> String {
         ],
     );
     let caching = pick(random, &["NONE", "ALL", "3"]);
-    let grace = if purges { random.below(30) } else { 864_000 };
+    // A table with a view must have some.
+    let grace = if purges { 1 + random.below(30) } else { 864_000 };
     format!(
         "compaction = {{{compaction}}} AND compression = {{{compression}}} AND gc_grace_seconds = {grace} \
          AND caching = {{'keys': 'ALL', 'rows_per_partition': '{caching}'}}"
@@ -100,7 +105,8 @@ pub(crate) fn create(name: String, random: &mut Random) -> Table {
     let purges = random.chance(1, 2);
     let options = options(random, purges);
     let descending = [random.chance(1, 3), random.chance(1, 3)];
-    Table::new(name, descending, options, purges)
+    let shape = Shape { name, descending, has_extra: false };
+    Table::new(shape, options, purges, Derived::generate(random))
 }
 
 fn statement_of(table: &Table, change: &TableChange) -> String {
@@ -410,12 +416,27 @@ fn in_token_order(rows: &[Cells]) -> bool {
 
 /// After a start: what became of the change of the table that was under way, and of every uncertain change of rows.
 pub(crate) async fn settle(session: &mut Session, table: &Shared) {
+    settle_rows(session, table).await;
+    let (exists, shape, derived) = {
+        let table = table.borrow();
+        (table.exists, table.shape.clone(), table.derived)
+    };
+    if exists && session.world().failure().is_none() {
+        derived::check(session, &shape, derived).await;
+    }
+}
+
+async fn settle_rows(session: &mut Session, table: &Shared) {
     let mut tries = 0;
     while !settle_schema(session, table).await {
         // A connection may be reset on the way, but not that often.
         tries += 1;
         if tries == 100 {
-            return session.world().fail("the schema cannot be read after the start".to_owned());
+            // A policy may have stopped the node for a fault: the next start is asked.
+            if !session.world().is_disturbed() {
+                session.world().fail("the schema cannot be read after the start".to_owned());
+            }
+            return;
         }
     }
     if !table.borrow().exists {
@@ -433,7 +454,7 @@ pub(crate) async fn settle(session: &mut Session, table: &Shared) {
     resume(session, table, (&rows, now), &mut random).await;
     if world.seconds() != now {
         // A row may have expired between two pages: ask again.
-        return Box::pin(settle(session, table)).await;
+        return Box::pin(settle_rows(session, table)).await;
     }
     let table = &mut *table.borrow_mut();
     if let Some(unknown) = seen.keys().find(|key| !table.keys().any(|known| known == **key)) {

@@ -5,6 +5,7 @@ import re
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from random import Random
 
 import pytest
 from cassandra import InvalidRequest, ReadFailure
@@ -27,7 +28,6 @@ SCHEMA = (
     "WHERE v IS NOT NULL AND k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (v, k, c)",
     "CREATE MATERIALIZED VIEW ks.by_c AS SELECT * FROM ks.viewed WHERE k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (c, k)",
 )
-# Halcyon does not write to tables with views.
 OF_VIEWS = (
     "INSERT INTO ks.viewed (k, c, v, w) VALUES (1, 1, 1, 1)",
     "INSERT INTO ks.viewed (k, c, v, w) VALUES (2, 1, 1, 2)",
@@ -169,6 +169,74 @@ def test_a_directory_is_handed_over_and_back(request, cassandra_options, tmp_pat
         for question in QUESTIONS:
             assert taken_back[question] == by_halcyon[question], question
         assert session.execute("SELECT JSON * FROM ks.ours").one()[0] == ours_row
+
+
+VIEWED = [
+    "CREATE KEYSPACE mv WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE mv.t (k int, c int, v int, w int, x text, m map<text, int>, PRIMARY KEY (k, c))",
+    "CREATE MATERIALIZED VIEW mv.by_v AS SELECT * FROM mv.t WHERE v IS NOT NULL AND k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (v, k, c)",
+    "CREATE MATERIALIZED VIEW mv.by_c AS SELECT k, c, w FROM mv.t WHERE k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (c, k)",
+    "CREATE MATERIALIZED VIEW mv.small AS SELECT v, k, c, x FROM mv.t WHERE v IS NOT NULL AND k IS NOT NULL AND c > 1 AND c < 5 "
+    "PRIMARY KEY ((k, v), c) WITH CLUSTERING ORDER BY (c DESC)",
+]
+
+
+def write_viewed(session, seed):
+    """Rows that come, move, lose their cells and go, of those that the other program wrote too."""
+    random = Random(seed)
+    for _ in range(300):
+        k, c, v = random.randrange(6), random.randrange(6), random.choice([None, *range(15)])
+        where = f"WHERE k = {k} AND c = {c}"
+        at = f"USING TIMESTAMP {1_000_000 * seed + random.randrange(1_000_000)}"
+        session.execute(random.choice([
+            f"INSERT INTO mv.t (k, c, v, w, x) VALUES ({k}, {c}, {v or 1}, {k}, 'x{c}') {at}",
+            f"UPDATE mv.t {at} SET v = {'null' if v is None else v} {where}",
+            f"UPDATE mv.t {at} SET w = {c}, m['{k}'] = {c} {where}",
+            f"UPDATE mv.t {at} SET v = 5, x = null {where}",
+            f"DELETE m FROM mv.t {at} {where}",
+            f"DELETE FROM mv.t {at} {where}",
+            f"DELETE FROM mv.t {at} WHERE k = {k} AND c > 3",
+        ]))
+
+
+def check_view(session, name, columns, has):
+    expected = [row for row in session.execute(f"SELECT {columns} FROM mv.t") if has(row)]
+    assert sorted(map(str, session.execute(f"SELECT {columns} FROM mv.{name}"))) == sorted(map(str, expected)), name
+
+
+def views_are_their_base(session):
+    check_view(session, "by_v", "v, k, c, w, x, m, writetime(w), writetime(x)", lambda row: row.v is not None)
+    check_view(session, "by_c", "c, k, w, writetime(w)", lambda row: True)
+    check_view(session, "small", "k, v, c, x, writetime(x)", lambda row: row.v is not None and 1 < row.c < 5)
+
+
+@pytest.mark.parametrize("form", ["stock", "da"])
+def test_views_are_handed_over_and_back(request, cassandra_options, tmp_path, form):
+    """Each program goes on with what the other's views have: moved entries end, whoever has made them."""
+    node, ours = tmp_path / "node", tmp_path / "ours"
+    ours.mkdir()
+    with cassandra(cassandra_options, node, form) as (session, facts):
+        for statement in VIEWED:
+            session.execute(statement)
+        write_viewed(session, 1)
+        views_are_their_base(session)
+    for seed in (2, 4):
+        server = Server(request.config.getoption("--halcyon"), ours, "--config", facts["config"])
+        server.data = facts["storage_dir"]
+        try:
+            session = server.start().connect()
+            views_are_their_base(session)
+            write_viewed(session, seed)
+            views_are_their_base(session)
+            assert server.stop() == 0, server.said()
+        finally:
+            server.close()
+        with cassandra(cassandra_options, node, form) as (session, _):
+            views_are_their_base(session)
+            write_viewed(session, seed + 1)
+            views_are_their_base(session)
+            built = session.execute("SELECT view_name FROM system.built_views WHERE keyspace_name = 'mv'")
+            assert sorted(row.view_name for row in built) == ["by_c", "by_v", "small"]
 
 
 OF_INDEXES = [

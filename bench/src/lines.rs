@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let programs = Programs::build(arguments.tiny, &[])?;
     let folder = repository().join("target/bench-lines");
     let _ = fs::remove_dir_all(&folder);
-    let plan = Plan::halcyon("lines", folder.clone());
+    let plan = Plan::halcyon("lines", folder.clone()).set("write_request_timeout: 600000ms");
     let server = Server::start(&programs, &plan)?;
     fill(&server)?;
     server.stop()?;

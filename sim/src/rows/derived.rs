@@ -76,11 +76,14 @@ pub(crate) async fn check(session: &mut Session, shape: &Shape, derived: Derived
         }
         clock::sleep(PAUSE).await;
     }
-    if !last.is_empty() {
-        world.fail(last);
-    } else if !world.is_disturbed() {
-        world.fail(format!("indexes or views of {} do not answer after the start", shape.name));
+    // A fault may have ended a build, which begins again later, or at the next start.
+    if world.is_disturbed() {
+        return;
     }
+    world.fail(match last.is_empty() {
+        true => format!("indexes or views of {} do not answer after the start", shape.name),
+        false => last,
+    });
 }
 
 async fn attempt(

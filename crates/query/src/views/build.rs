@@ -3,7 +3,8 @@
 //! 1. A shard first waits until the writes that began before the view was known have ended: they do not keep it up to date.
 //! 2. It reads its partitions of the base and writes what the view has of them. Writes go on meanwhile: their changes of the view carry
 //!    the timestamps of the base, and win or lose by them.
-//! 3. When all shards have done so, `system.built_views` says it. A build that is cut short begins again at the next start.
+//! 3. When all shards have done so, `system.built_views` says it. A build that is cut short begins again at the next start, one that
+//!    fails after some minutes.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,16 +28,21 @@ use crate::shards::{apply_by_shard, by_shard, on_shard};
 /// Bytes of changes that are written together.
 const AT_ONCE: u64 = 256 << 10;
 
+/// How long a build that has failed waits before it begins again.
+const PAUSE: Duration = Duration::from_secs(300);
+
 /// Builds a view in the background, unless it is built.
 pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
-    let shard = shard.clone();
+    let shard = Rc::downgrade(shard);
     spawn(async move {
-        let engine = shard.engine().clone();
-        if let Err(error) = build_all(&shard, view).await {
+        while let Some(shard) = shard.upgrade() {
+            let Err(error) = build_all(&shard, view).await else { return };
             let text = format!(
-                "a materialized view could not be built, the next start tries again: {error}"
+                "a materialized view could not be built, sleeping 5 minutes before restarting: {error}"
             );
-            engine.warn_once("view build", text);
+            shard.engine().warn_once("view build", text);
+            drop(shard);
+            clock::sleep(PAUSE).await;
         }
     })
     .detach();

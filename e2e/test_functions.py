@@ -150,11 +150,38 @@ def of_aggregates():
     yield "SELECT total(v) FROM x.t"
 
 
+def of_masks():
+    yield function("hide", "a int", "int", "return -1;")
+    yield function("hide2", "a int, b int", "int", "return b;")
+    yield function("other", "a int", "text", 'return "x";')
+    yield "CREATE TABLE x.m (k int, c int, v int MASKED WITH x.hide(), w int MASKED WITH hide2(5), PRIMARY KEY (k, c))"
+    yield "INSERT INTO x.m (k, c, v, w) VALUES (1, 2, 3, 4)"
+    yield "SELECT * FROM x.m"
+    yield "ALTER TABLE x.m ALTER v MASKED WITH x.hide2()"
+    yield "ALTER TABLE x.m ALTER v MASKED WITH x.hide(1)"
+    yield "ALTER TABLE x.m ALTER v MASKED WITH x.other()"
+    yield "ALTER TABLE x.m ALTER v MASKED WITH y.hide()"
+    yield "DROP FUNCTION x.hide"
+    yield "DROP FUNCTION x.hide2(int, int)"
+    yield "CREATE MATERIALIZED VIEW x.mv AS SELECT k, c, v FROM x.m WHERE c IS NOT NULL AND k IS NOT NULL PRIMARY KEY (c, k)"
+    yield "CREATE MATERIALIZED VIEW x.mw AS SELECT * FROM x.m WHERE c IS NOT NULL AND k IS NOT NULL PRIMARY KEY (c, k)"
+    masks = "SELECT table_name, column_name, function_keyspace, function_name, function_argument_values FROM system_schema.column_masks"
+    yield f"{masks} WHERE keyspace_name = 'x'"
+    yield "ALTER TABLE x.m ADD z int MASKED WITH DEFAULT"
+    yield "ALTER TABLE x.m ALTER w DROP MASKED"
+    yield "ALTER TABLE x.m ALTER v MASKED WITH mask_replace(0)"
+    yield "ALTER TABLE x.m RENAME c TO d"
+    yield f"{masks} WHERE keyspace_name = 'x'"
+    yield "DROP FUNCTION x.hide"
+    yield "DROP FUNCTION x.hide2"
+    yield "DESCRIBE TABLE x.m"
+
+
 @pytest.fixture(scope="module")
 def with_functions(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("functions")
     config = folder / "cassandra.yaml"
-    config.write_text("user_defined_functions_enabled: true\n", encoding="utf-8")
+    config.write_text("user_defined_functions_enabled: true\nmaterialized_views_enabled: true\ndynamic_data_masking_enabled: true\n", encoding="utf-8")
     server = Server(request.config.getoption("--halcyon"), folder, "--config", config)
     server.start()
     yield server
@@ -164,7 +191,7 @@ def with_functions(request, tmp_path_factory):
 def test_answers_are_cassandras(nodes, with_functions):
     clients = [Client(nodes.get("5.0.9").facts["native_port"]), Client(with_functions.port)]
     different = []
-    for part in (begin, of_types, of_places, of_bodies, of_aggregates):
+    for part in (begin, of_types, of_places, of_bodies, of_aggregates, of_masks):
         for text in part():
             expected, found = (answer(client, text, None) for client in clients)
             if expected != found:

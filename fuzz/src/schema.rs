@@ -8,15 +8,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use halcyon_model::CqlType;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table};
 use halcyon_schema::change::{Context, RestrictedRows, change};
 use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
+use halcyon_schema::mask::{ColumnMask, MaskSettings};
 use halcyon_schema::rows::{SchemaRow, SchemaRows, WriteTime, difference};
 use halcyon_schema::view::ViewSettings;
 use halcyon_schema::{describe, system_tables};
-use halcyon_stream::Mutation;
+use halcyon_stream::{Mutation, Row};
 
 const AT: WriteTime = WriteTime { micros: 1, seconds: 1 };
 
@@ -84,7 +86,8 @@ fn rows_of(catalog: &Catalog) -> SchemaRows {
     {
         TABLES.with(|tables| {
             let table = tables.iter().find(|table| table.id == *id).expect("a table of the schema");
-            for row in written.iter().map(|row| row.row()) {
+            let live = |row: &Row<'_>| row.deletion.time.is_live();
+            for row in written.iter().map(|row| row.row()).filter(live) {
                 let keyspace = Some(key.bytes.clone());
                 let mut cells = SchemaRow::from([("keyspace_name".to_owned(), keyspace)]);
                 let columns = &table.schema.clustering;
@@ -143,6 +146,12 @@ pub fn samples() -> Vec<Vec<u8>> {
             drops_compact_storage: true,
             functions: &FunctionSettings { are_enabled: true, ..FunctionSettings::default() },
             evaluate: &|_, _, _| Ok(None),
+            masks: MaskSettings { are_enabled: true },
+            find_mask: &|_, mask| {
+                let function = mask.function.name.clone();
+                let arguments = vec![(CqlType::Int, None)];
+                Ok(ColumnMask { keyspace: "system".to_owned(), function, arguments })
+            },
             indexes: &IndexSettings::default(),
             views: &ViewSettings::default(),
             view_rows: |_, _, _| Ok(RestrictedRows::default()),

@@ -93,6 +93,7 @@ endpoint_snitch: SimpleSnitch
 auto_snapshot: false
 materialized_views_enabled: true
 user_defined_functions_enabled: true
+dynamic_data_masking_enabled: true
 compaction_throughput: 0MiB/s
 concurrent_compactors: 1
 memtable_flush_writers: 1

@@ -10,6 +10,7 @@ use halcyon_model::options::{Compaction, MapOption};
 use halcyon_schema::catalog::Keyspace;
 use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
+use halcyon_schema::mask::MaskSettings;
 use halcyon_schema::view::ViewSettings;
 use halcyon_sstable::Version;
 
@@ -81,6 +82,7 @@ pub struct Options {
     pub indexes: IndexSettings,
     pub views: ViewSettings,
     pub functions: FunctionSettings,
+    pub masks: MaskSettings,
     /// Whether `ALTER TABLE … DROP COMPACT STORAGE` is allowed.
     pub drops_compact_storage: bool,
     pub disk_failure_policy: DiskFailurePolicy,
@@ -125,6 +127,7 @@ impl Options {
             indexes: IndexSettings::default(),
             views: ViewSettings::default(),
             functions: FunctionSettings::default(),
+            masks: MaskSettings::default(),
             drops_compact_storage: false,
             disk_failure_policy: DiskFailurePolicy::Stop,
             virtual_keyspaces: Vec::new(),

@@ -291,7 +291,7 @@ impl Drafts {
                 Ok(())
             }
             TableChange::DropCompactStorage
-            | TableChange::Mask
+            | TableChange::Mask { .. }
             | TableChange::Unmask { .. }
             | TableChange::Constraint => Ok(()),
         }

@@ -14,6 +14,7 @@ use halcyon_syntax::{Error, Result};
 
 use crate::function::Functions;
 use crate::index::Index;
+use crate::mask::ColumnMask;
 use crate::view::View;
 
 /// The data centre of Cassandra's `SimpleSnitch`.
@@ -43,6 +44,8 @@ pub struct Table {
     pub view: Option<View>,
     /// The names of the views on it.
     pub views: Vec<String>,
+    /// By column.
+    pub masks: BTreeMap<String, ColumnMask>,
 }
 
 /// Where a column stands: its kind, and its index among the columns of that kind.
@@ -67,18 +70,36 @@ impl Table {
             triggers: Vec::new(),
             view: None,
             views: Vec::new(),
+            masks: BTreeMap::new(),
         }
     }
 
     /// The same table with another schema.
     pub fn altered(&self, schema: TableSchema) -> Table {
-        Table {
+        let mut table = Table {
             indexes: self.indexes.clone(),
             triggers: self.triggers.clone(),
             view: self.view.clone(),
             views: self.views.clone(),
             ..Table::new(self.id, self.kind, schema)
+        };
+        let mut masks = self.masks.clone();
+        // Only keys have new names, and keep their places.
+        for (before, after) in self.keys().zip(table.keys()) {
+            if before.name != after.name
+                && let Some(mask) = masks.remove(&before.name)
+            {
+                masks.insert(after.name.clone(), mask);
+            }
         }
+        masks.retain(|name, _| table.all_columns().any(|column| column.name == *name));
+        table.masks = masks;
+        table
+    }
+
+    /// The columns of the primary key.
+    fn keys(&self) -> impl Iterator<Item = &ColumnDef> {
+        self.schema.partition_key.iter().chain(&self.schema.clustering)
     }
 
     /// The columns of one kind.

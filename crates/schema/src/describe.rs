@@ -461,7 +461,9 @@ fn columns(table: &Table, internals: bool) -> String {
         for column in table.visible_columns(kind).filter(|column| !was_dropped(&column.name)) {
             let key = if single && kind == ColumnKind::PartitionKey { " PRIMARY KEY" } else { "" };
             let is_static = if kind == ColumnKind::Static && !is_compact { " static" } else { "" };
-            lines.push(format!("    {}{is_static}{key}", declared(&column.name, &column.cql_type)));
+            let mask = masked(table, &column.name);
+            let declared = declared(&column.name, &column.cql_type);
+            lines.push(format!("    {declared}{is_static}{mask}{key}"));
         }
     }
     for column in dropped {
@@ -472,6 +474,10 @@ fn columns(table: &Table, internals: bool) -> String {
         lines.push(format!("    {}", primary_key(table)));
     }
     lines.join(",\n")
+}
+
+fn masked(table: &Table, column: &str) -> String {
+    table.masks.get(column).map(|mask| format!(" MASKED WITH {mask}")).unwrap_or_default()
 }
 
 fn declared(name: &str, cql_type: &CqlType) -> String {
@@ -517,8 +523,8 @@ fn push_dropped(out: &mut String, table: &Table, name: &str) {
         let Some(again) = table.find_column(&column.name) else { continue };
         if let Some(def) = table.column(again) {
             let is_static = if again.kind == ColumnKind::Static { " static" } else { "" };
-            let declared = declared(&def.name, &def.cql_type);
-            let _ = write!(out, "\nALTER TABLE {name} ADD {declared}{is_static};");
+            let (declared, mask) = (declared(&def.name, &def.cql_type), masked(table, &def.name));
+            let _ = write!(out, "\nALTER TABLE {name} ADD {declared}{is_static}{mask};");
         }
     }
 }

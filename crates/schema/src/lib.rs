@@ -23,6 +23,7 @@ mod element;
 pub mod function;
 pub mod index;
 mod local;
+pub mod mask;
 mod options;
 pub mod rows;
 mod script;

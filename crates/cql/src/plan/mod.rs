@@ -16,6 +16,7 @@ mod eval;
 mod execution;
 pub mod functions;
 mod json;
+pub mod mask;
 mod metadata;
 pub mod modify;
 mod names;

@@ -19,8 +19,9 @@ use num_bigint::Sign;
 
 use crate::clustering::{BoundKind, ClusteringValue, Clusterings, Position};
 use crate::token::{Partitioner, Token};
+use crate::types::dynamic;
 use crate::types::{
-    CqlType, reorder_uuid_time, split_decimal, take_component, take_count, take_framed,
+    Aliases, CqlType, reorder_uuid_time, split_decimal, take_component, take_count, take_framed,
     take_vector_element,
 };
 
@@ -142,6 +143,7 @@ pub fn encode(cql_type: &CqlType, v: &[u8], out: &mut Vec<u8>) -> bool {
         CqlType::Map(key, value) => collection(&[key, value], v, out),
         CqlType::Vector(e, dimension) => vector(e, *dimension, v, out),
         CqlType::Composite(types) => composite(types, v, out),
+        CqlType::DynamicComposite(aliases) => dynamic_composite(aliases, v, out),
         CqlType::PartitionerDefinedOrder { partitioner, .. } => {
             let partitioner = Partitioner::parse(partitioner).unwrap_or(Partitioner::ByteOrdered);
             encode_key(&partitioner, v, out);
@@ -378,6 +380,25 @@ fn composite(types: &[CqlType], v: &[u8], out: &mut Vec<u8>) {
         let Some((value, end)) = take_component(&mut rest) else { break };
         component(t, Some(value), out);
         out.extend_from_slice(&[NEXT, end as u8 ^ 0x80]);
+    }
+    out.push(TERMINATOR);
+}
+
+/// Each component is the names of its type's class, its value and its end-of-component byte. Of reversed types it is the names of the
+/// base, and before them that they are reversed.
+fn dynamic_composite(aliases: &Aliases, v: &[u8], out: &mut Vec<u8>) {
+    let mut rest = v;
+    out.push(NEXT);
+    while let Some(found) = dynamic::take(aliases, &mut rest) {
+        let mut text = |text: &str| component(&CqlType::Text, Some(text.as_bytes()), out);
+        if matches!(found.of, CqlType::Reversed(_)) {
+            text("ReversedType");
+        }
+        let (simple, full) = dynamic::class_names(found.of.base());
+        text(&simple);
+        text(&full);
+        component(&found.of, Some(found.value), out);
+        out.extend_from_slice(&[NEXT, found.end as u8 ^ 0x80]);
     }
     out.push(TERMINATOR);
 }

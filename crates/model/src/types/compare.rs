@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use num_bigint::{BigInt, Sign};
 
-use super::{CqlType, take_count, take_framed, take_vector_element};
+use super::{CqlType, take_component, take_count, take_framed, take_vector_element};
 use crate::token::Partitioner;
 
 impl CqlType {
@@ -42,6 +42,7 @@ impl CqlType {
             CqlType::Udt(udt) => tuple(udt.fields.iter().map(|(_, t)| t), a, b),
             CqlType::Vector(e, n) => vector(e, *n, a, b),
             CqlType::Composite(types) => composite(types, a, b),
+            CqlType::DynamicComposite(aliases) => super::dynamic::compare(aliases, a, b),
             CqlType::Frozen(inner) => inner.compare(a, b),
             CqlType::Reversed(base) => base.compare(b, a),
             CqlType::PartitionerDefinedOrder { partitioner, .. } => {
@@ -291,13 +292,4 @@ fn composite(types: &[CqlType], a: &[u8], b: &[u8]) -> Ordering {
         }
     }
     Ordering::Equal
-}
-
-/// One component of a composite, with its end-of-component byte.
-pub(crate) fn take_component<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], i8)> {
-    let (len, tail) = rest.split_first_chunk::<2>()?;
-    let (value, tail) = tail.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
-    let (end, tail) = tail.split_first()?;
-    *rest = tail;
-    Some((value, *end as i8))
 }

@@ -42,3 +42,23 @@ pub(crate) fn take_vector_element<'a>(
     *rest = cursor.rest();
     Some(value)
 }
+
+/// One component of a composite, with its end-of-component byte.
+pub(crate) fn take_component<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], i8)> {
+    let (len, tail) = rest.split_first_chunk::<2>()?;
+    let (value, tail) = tail.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+    let (end, tail) = tail.split_first()?;
+    *rest = tail;
+    Some((value, *end as i8))
+}
+
+/// The message for a truncated component.
+pub(super) fn component_message(rest: &[u8], i: usize) -> String {
+    let Some((len, tail)) = rest.split_first_chunk::<2>() else {
+        return format!("Not enough bytes to read value size of component {i}");
+    };
+    if tail.len() < usize::from(u16::from_be_bytes(*len)) {
+        return format!("Not enough bytes to read value of component {i}");
+    }
+    format!("Not enough bytes to read the end-of-component byte of component{i}")
+}

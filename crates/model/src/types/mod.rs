@@ -7,6 +7,7 @@
 
 mod compare;
 mod cql;
+pub(crate) mod dynamic;
 mod frames;
 mod parse;
 mod spell;
@@ -15,9 +16,11 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use compare::{reorder_uuid_time, split_decimal, take_component};
+pub(crate) use compare::{reorder_uuid_time, split_decimal};
 pub use cql::UserTypes;
-pub(crate) use frames::{take_count, take_framed, take_vector_element};
+pub use dynamic::Aliases;
+pub(crate) use frames::{take_component, take_count, take_framed, take_vector_element};
+
 pub use spell::{RESERVED_KEYWORDS, quote_identifier_if_needed};
 
 /// Deepest nesting of types that is accepted, so that no recursion over a type can exhaust the stack.
@@ -86,7 +89,9 @@ pub enum CqlType {
         partitioner: String,
         key_type: Option<Box<CqlType>>,
     },
-    /// `DynamicCompositeType(...)` and user-written Java classes: kept as spelled, compared as bytes, shown as hex.
+    /// Types by their aliases, in the order in which Cassandra spells them.
+    DynamicComposite(Vec<(u8, CqlType)>),
+    /// User-written Java classes: kept as spelled, compared as bytes, shown as hex.
     Custom(String),
 }
 
@@ -168,6 +173,7 @@ impl CqlType {
             CqlType::Map(k, v) => vec![k, v],
             CqlType::Tuple(all) | CqlType::Composite(all) => all.iter().collect(),
             CqlType::Udt(udt) => udt.fields.iter().map(|(_, t)| t).collect(),
+            CqlType::DynamicComposite(aliases) => aliases.iter().map(|(_, t)| t).collect(),
             CqlType::PartitionerDefinedOrder { key_type: Some(t), .. } => vec![t],
             _ => Vec::new(),
         }

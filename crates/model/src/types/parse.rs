@@ -141,6 +141,7 @@ impl<'a> Parser<'a> {
             "MapType" => self.map(depth),
             "TupleType" => Ok(CqlType::Tuple(self.many(depth)?)),
             "CompositeType" => Ok(CqlType::Composite(self.many(depth)?)),
+            "DynamicCompositeType" => self.dynamic_composite(depth),
             "UserType" => self.user_type(depth),
             "VectorType" => self.vector(depth),
             "PartitionerDefinedOrder" => self.partitioner_defined_order(depth),
@@ -165,6 +166,30 @@ impl<'a> Parser<'a> {
             list.push(self.cql_type(depth + 1)?);
         }
         Ok(list)
+    }
+
+    fn dynamic_composite(&mut self, depth: usize) -> Result<CqlType, TypeError> {
+        let mut aliases = Vec::new();
+        if !self.eat('(') {
+            return Ok(CqlType::DynamicComposite(aliases));
+        }
+        while !self.eat(')') {
+            if !aliases.is_empty() {
+                self.expect(',')?;
+            }
+            self.skip_blanks();
+            let &[alias] = self.identifier().as_bytes() else {
+                return Err(self.error("an alias of one character expected"));
+            };
+            self.expect('=')?;
+            self.expect('>')?;
+            let of = self.cql_type(depth + 1)?;
+            if matches!(of.base(), CqlType::DynamicComposite(_)) {
+                return Err(self.error("an alias of another dynamic composite"));
+            }
+            aliases.push((alias, of));
+        }
+        Ok(CqlType::DynamicComposite(super::dynamic::in_order(aliases)))
     }
 
     fn map(&mut self, depth: usize) -> Result<CqlType, TypeError> {

@@ -19,6 +19,11 @@ impl fmt::Display for CqlType {
             CqlType::Tuple(fields) => list(f, "TupleType", fields),
             CqlType::Composite(fields) => list(f, "CompositeType", fields),
             CqlType::Udt(udt) => user_type(f, udt),
+            CqlType::DynamicComposite(aliases) => {
+                let spelled = |(alias, of): &(u8, CqlType)| format!("{}=>{of}", char::from(*alias));
+                let aliases: Vec<String> = aliases.iter().map(spelled).collect();
+                write!(f, "{MARSHAL}DynamicCompositeType({})", aliases.join(","))
+            }
             CqlType::PartitionerDefinedOrder { partitioner, key_type: None } => {
                 write!(f, "{MARSHAL}PartitionerDefinedOrder({partitioner})")
             }

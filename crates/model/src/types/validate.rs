@@ -1,6 +1,7 @@
 //! Whether bytes are a value of a type: `TypeSerializer.validate`, with Cassandra's messages.
 
-use super::{CqlType, UserType, take_count, take_framed, take_vector_element};
+use super::frames::component_message;
+use super::{CqlType, UserType, take_component, take_count, take_framed, take_vector_element};
 use crate::bytes::Cursor;
 use crate::hex;
 
@@ -53,6 +54,7 @@ impl CqlType {
             CqlType::Udt(udt) => user_type(udt, v),
             CqlType::Vector(e, dimension) => vector(self, e, *dimension, v),
             CqlType::Composite(types) => composite(types, v),
+            CqlType::DynamicComposite(aliases) => super::dynamic::validate(aliases, v),
             CqlType::Frozen(inner) | CqlType::Reversed(inner) => inner.validate(v),
             CqlType::Blob
             | CqlType::Varint
@@ -168,14 +170,11 @@ fn composite(types: &[CqlType], v: &[u8]) -> Validity {
     let mut rest = v.strip_prefix(&[0xff, 0xff]).unwrap_or(v);
     let mut i = 0;
     while !rest.is_empty() {
-        let Some((value, end)) = super::compare::take_component(&mut rest) else {
-            return Err(component_message(rest, i));
-        };
         let Some(t) = types.get(i) else {
-            return Err(format!(
-                "Cannot get comparator {i} in {}",
-                CqlType::Composite(types.to_vec())
-            ));
+            return Err("Too many bytes for comparator".to_owned());
+        };
+        let Some((value, end)) = take_component(&mut rest) else {
+            return Err(component_message(rest, i));
         };
         t.validate(value)?;
         if end != 0 && !rest.is_empty() {
@@ -186,15 +185,4 @@ fn composite(types: &[CqlType], v: &[u8]) -> Validity {
         i += 1;
     }
     Ok(())
-}
-
-/// The message for a truncated component.
-fn component_message(rest: &[u8], i: usize) -> String {
-    let Some((len, tail)) = rest.split_first_chunk::<2>() else {
-        return format!("Not enough bytes to read value size of component {i}");
-    };
-    if tail.len() < usize::from(u16::from_be_bytes(*len)) {
-        return format!("Not enough bytes to read value of component {i}");
-    }
-    format!("Not enough bytes to read the end-of-component byte of component{i}")
 }

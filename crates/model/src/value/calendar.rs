@@ -1,7 +1,7 @@
 //! Instants, dates and times of day as Java's formatters write them, in UTC.
 
 /// Year, month and day of a number of days since 1970-01-01 (proleptic Gregorian calendar).
-fn civil(days: i64) -> (i64, i64, i64) {
+pub(super) fn civil(days: i64) -> (i64, i64, i64) {
     // Count from 0000-03-01, so that the leap day is the last of its year.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

@@ -31,7 +31,10 @@ fn push_hex(v: &[u8], out: &mut String) {
 fn value(cql_type: &CqlType, v: &[u8], out: &mut String) -> Option<()> {
     match cql_type {
         CqlType::Frozen(inner) | CqlType::Reversed(inner) => push(inner, v, out),
-        CqlType::Blob | CqlType::Custom(_) | CqlType::Composite(_) => push_hex(v, out),
+        CqlType::Blob
+        | CqlType::Custom(_)
+        | CqlType::Composite(_)
+        | CqlType::DynamicComposite(_) => push_hex(v, out),
         CqlType::PartitionerDefinedOrder { .. } => push_hex(v, out),
         CqlType::Text | CqlType::Ascii => quoted(&quote_json(&scalar_text(cql_type, v)?), out),
         CqlType::Tuple(fields) => tuple(fields, v, out)?,

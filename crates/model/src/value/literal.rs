@@ -37,10 +37,12 @@ fn push_nullable(cql_type: &CqlType, v: Option<&[u8]>, out: &mut String) {
 fn value(cql_type: &CqlType, v: &[u8], out: &mut String) -> Option<()> {
     match cql_type {
         CqlType::Frozen(inner) | CqlType::Reversed(inner) => push(inner, v, out),
-        CqlType::Blob | CqlType::Custom(_) | CqlType::Composite(_) | CqlType::LexicalUuid => {
-            push_blob(v, out);
-        }
-        CqlType::PartitionerDefinedOrder { .. } => push_blob(v, out),
+        CqlType::Blob
+        | CqlType::Custom(_)
+        | CqlType::Composite(_)
+        | CqlType::DynamicComposite(_)
+        | CqlType::LexicalUuid
+        | CqlType::PartitionerDefinedOrder { .. } => push_blob(v, out),
         CqlType::Text | CqlType::Ascii => {
             quoted(&scalar_text(cql_type, v)?.replace('\'', "''"), out);
         }

@@ -7,6 +7,7 @@ use super::java_float::{double_to_string, float_to_string};
 use super::number::decimal_string;
 use crate::bytes::Cursor;
 use crate::hex;
+use crate::types::dynamic::{self, Comparator};
 use crate::types::{CqlType, split_decimal, take_component, take_framed};
 
 /// A value as `AbstractType.getString` shows it: collections and vectors as hex, the fields of tuples and user types
@@ -16,7 +17,23 @@ pub fn to_string(cql_type: &CqlType, v: &[u8]) -> String {
         CqlType::Frozen(inner) | CqlType::Reversed(inner) => to_string(inner, v),
         CqlType::Tuple(fields) => tuple(&mut fields.iter(), v),
         CqlType::Udt(udt) => tuple(&mut udt.fields.iter().map(|(_, t)| t), v),
-        CqlType::Composite(types) => composite(types, v),
+        CqlType::Composite(types) => {
+            let mut types = types.iter();
+            composite(v.strip_prefix(&[0xff, 0xff]).unwrap_or(v), |rest| {
+                let (value, end) = take_component(rest)?;
+                Some((None, to_string(types.next()?, value), end))
+            })
+            .unwrap_or_else(|| hex::encode(v))
+        }
+        CqlType::DynamicComposite(aliases) => composite(v, |rest| {
+            let found = dynamic::take(aliases, rest)?;
+            let name = match found.comparator {
+                Comparator::Alias(alias) => char::from(alias).to_string(),
+                Comparator::Class(name) => name.to_owned(),
+            };
+            Some((Some(name), to_string(&found.of, found.value), found.end))
+        })
+        .unwrap_or_else(|| hex::encode(v)),
         scalar => scalar_text(scalar, v).unwrap_or_else(|| hex::encode(v)),
     }
 }
@@ -104,19 +121,24 @@ fn tuple(types: &mut dyn Iterator<Item = &CqlType>, v: &[u8]) -> String {
     out
 }
 
-/// Components between colons; an end-of-component byte other than zero shows as `_` (before) or `!` (after).
-fn composite(types: &[CqlType], v: &[u8]) -> String {
+/// Components between colons, each perhaps behind the name of its type and `@`; an end-of-component byte other than zero shows as `_`
+/// (before) or `!` (after). `None` if the bytes are not a composite.
+fn composite(
+    v: &[u8],
+    mut next: impl FnMut(&mut &[u8]) -> Option<(Option<String>, String, i8)>,
+) -> Option<String> {
     let mut out = String::new();
-    let mut rest = v.strip_prefix(&[0xff, 0xff]).unwrap_or(v);
-    for (i, t) in types.iter().enumerate() {
-        if rest.is_empty() {
-            break;
-        }
-        let Some((value, end)) = take_component(&mut rest) else { return hex::encode(v) };
-        if i > 0 {
+    let mut rest = v;
+    while !rest.is_empty() {
+        if rest.len() < v.len() {
             out.push(':');
         }
-        let mut text = to_string(t, value).replace(':', "\\:");
+        let (of, text, end) = next(&mut rest)?;
+        if let Some(of) = of {
+            out.push_str(&of);
+            out.push('@');
+        }
+        let mut text = text.replace(':', "\\:");
         if text.ends_with(['\\', '!']) {
             text.push('!');
         }
@@ -126,5 +148,5 @@ fn composite(types: &[CqlType], v: &[u8]) -> String {
             break;
         }
     }
-    out
+    Some(out)
 }

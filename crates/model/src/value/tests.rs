@@ -119,3 +119,53 @@ fn floating_point_numbers_are_javas() {
     assert_eq!(float_to_string(f32::MIN_POSITIVE), "1.17549435E-38");
     assert_eq!(float_to_string(f32::NEG_INFINITY), "-Infinity");
 }
+
+/// Proves that texts of dynamic composites are values and back, and that both encodings have the order that Cassandra reads them in
+/// (`crates/query/tests/data/sessions/composites.txt`).
+#[test]
+fn dynamic_composites_are_in_cassandras_order() {
+    let spelled = "DynamicCompositeType(i=>Int32Type,t=>UTF8Type,R=>ReversedType(Int32Type))";
+    let of = CqlType::parse(spelled).expect("a type");
+    let texts = [
+        "BytesType@01",
+        "i@-1",
+        "i@2",
+        "i@2:t@b",
+        "i@2:!",
+        "ReversedType(Int32Type)@4",
+        "R@3",
+        "R@2",
+        "t@a",
+        "UTF8Type@b",
+        "t@b\\:c:i@1",
+    ];
+    let mut before: Option<(Vec<u8>, Vec<u8>)> = None;
+    for text in texts {
+        let value = from_string(&of, text).expect("a value");
+        assert_eq!(of.validate(&value), Ok(()), "{text}");
+        assert_eq!(to_string(&of, &value), text);
+        let mut encoded = Vec::new();
+        byte_comparable::encode(&of, &value, &mut encoded);
+        if let Some((other, other_encoded)) = &before {
+            assert!(of.compare(other, &value).is_lt(), "{text}");
+            assert!(*other_encoded < encoded, "{text}");
+        }
+        before = Some((value, encoded));
+    }
+    for wrong in ["x", "i@x", "z@1", "t@a@b", "!", "DynamicCompositeType(i=>Int32Type)@i"] {
+        assert!(from_string(&of, wrong).is_err(), "{wrong}");
+    }
+}
+
+/// Proves that every name of a zone leads to a zone of the database.
+#[test]
+fn names_of_zones_are_known() {
+    let names = include_str!("zone_names.txt").lines().flat_map(|line| line.split('\t').skip(1));
+    let mut count = 0;
+    for name in names {
+        let text = format!("2020-01-02 03:04:05 {name}");
+        assert!(from_string(&CqlType::Timestamp, &text).is_ok(), "{name}");
+        count += 1;
+    }
+    assert!(count > 700);
+}

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use halcyon_cql::plan::mask::column_mask;
 use halcyon_cql::plan::term::constant;
 use halcyon_cql::plan::{Work, find_table};
 use halcyon_engine::{Engine, Shard};
@@ -17,10 +18,11 @@ use halcyon_io::clock::{self, unix_micros, unix_seconds};
 use halcyon_model::CqlType;
 use halcyon_schema::catalog::{Catalog, Keyspace, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
+use halcyon_schema::mask::MaskedColumn;
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_schema::schema_version_row;
 use halcyon_syntax::ast::{
-    CreateFunction, QualifiedName, RawTerm, Statement, StatementKind, TableChange,
+    CreateFunction, MaskText, QualifiedName, RawTerm, Statement, StatementKind, TableChange,
 };
 
 use crate::coordinator::{Client, Coordinator};
@@ -128,8 +130,8 @@ async fn change_schema(
             seconds: u32::try_from(unix_seconds()).unwrap_or_default(),
         };
         let keyspace = keyspace.as_deref();
-        let evaluate = evaluate(&catalog);
-        let context = context(shard.engine(), &catalog, keyspace, &evaluate, (table_id, at));
+        let terms = Terms::new(&catalog);
+        let context = context(shard.engine(), &catalog, keyspace, &terms, (table_id, at));
         let made = change::change(&catalog, &kind, &context)?;
         if made.event.is_some() {
             let mut rows = difference(&catalog, &made.catalog, at);
@@ -161,17 +163,29 @@ async fn change_schema(
     Ok(outcome(made))
 }
 
-fn evaluate(
-    catalog: &Catalog,
-) -> impl Fn(&Keyspace, &RawTerm, &CqlType) -> halcyon_syntax::Result<Option<Vec<u8>>> {
-    |keyspace, term, to| constant(catalog, &keyspace.name, term, to, &Work::small())
+/// What the terms of schema statements mean.
+struct Terms<'a> {
+    evaluate: Box<change::Evaluate<'a>>,
+    find_mask: Box<change::FindMask<'a>>,
+}
+
+impl<'a> Terms<'a> {
+    fn new(catalog: &'a Catalog) -> Terms<'a> {
+        let evaluate = |keyspace: &Keyspace, term: &RawTerm, to: &CqlType| {
+            constant(catalog, &keyspace.name, term, to, &Work::small())
+        };
+        let find_mask = |column: MaskedColumn<'_>, mask: &MaskText| {
+            column_mask(catalog, column, mask, &Work::small())
+        };
+        Terms { evaluate: Box::new(evaluate), find_mask: Box::new(find_mask) }
+    }
 }
 
 fn context<'a>(
     engine: &'a Engine,
     catalog: &'a Catalog,
     keyspace: Option<&'a str>,
-    evaluate: &'a change::Evaluate<'a>,
+    terms: &'a Terms<'a>,
     (table_id, at): ([u8; 16], WriteTime),
 ) -> Context<'a> {
     let options = engine.options();
@@ -183,7 +197,9 @@ fn context<'a>(
         functions: &options.functions,
         views: &options.views,
         view_rows: halcyon_cql::plan::view::restricted,
-        evaluate,
+        evaluate: &*terms.evaluate,
+        masks: options.masks,
+        find_mask: &*terms.find_mask,
         drops_compact_storage: options.drops_compact_storage,
         table_id,
         at,
@@ -200,9 +216,9 @@ async fn check_body(
     let function = {
         let engine = coordinator.shard().engine();
         let catalog = engine.catalog();
-        let evaluate = evaluate(&catalog);
+        let terms = Terms::new(&catalog);
         let at = WriteTime { micros: 0, seconds: 0 };
-        let context = context(engine, &catalog, client.keyspace.as_deref(), &evaluate, (id, at));
+        let context = context(engine, &catalog, client.keyspace.as_deref(), &terms, (id, at));
         change::new_function(&catalog, create, &context)?
     };
     let deadline = clock::now() + COMPILATION_MAX;

@@ -38,6 +38,7 @@ pub(crate) async fn start_with(
     limits: RequestLimits,
 ) -> Coordinator {
     let mut options = Options::in_directory(Path::new("/halcyon"), 2);
+    options.masks.are_enabled = true;
     set(&mut options);
     let (engine, _) = Engine::open(disk, options).await.expect("opens");
     engine.batches_replayed();

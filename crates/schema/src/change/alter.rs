@@ -11,12 +11,10 @@ use super::context::{
     Change, Context, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
 use super::index::check_no_dependents;
-use super::sai;
-use super::table::{
-    check_counters, counter_ttl, event, is_counter, masking_is_off, useless_static,
-};
-use super::{table_options, view};
+use super::table::{check_counters, counter_ttl, event, is_counter, useless_static};
+use super::{mask, sai, table_options, view};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
+use crate::mask::ColumnMask;
 use halcyon_syntax::ast::{ColumnText, Name, QualifiedName, TableChange};
 use halcyon_syntax::{Error, Result};
 
@@ -30,6 +28,9 @@ pub(super) fn alter(
     let keyspace = keyspace_name(name, context)?;
     let full = format!("{keyspace}.{}", name.name);
     forbidden(catalog, keyspace, "ALTER", &format!("table {full}"))?;
+    if matches!(change, TableChange::Mask { .. }) {
+        mask::check_enabled(context)?;
+    }
     let found = catalog.keyspace(keyspace).and_then(|of| Some((of, of.tables.get(&name.name)?)));
     let Some((known, table)) = found else {
         if if_exists {
@@ -46,7 +47,7 @@ pub(super) fn alter(
         refuse_derived(table, "changing columns of")?;
     }
     let mut schema = table.schema.clone();
-    apply(&mut schema, table, known, change, context)?;
+    let masks = apply(&mut schema, table, known, change, context)?;
     check_counter_kind(&table.schema, &schema)?;
     if !table.views.is_empty() && schema.options.gc_grace_seconds() == 0 {
         return Err(Error::invalid_request(
@@ -56,7 +57,18 @@ pub(super) fn alter(
     }
     let mut changed = Keyspace::clone(known);
     view::follow(&mut changed, table, &schema)?;
-    let altered = table.altered(schema);
+    let mut altered = table.altered(schema);
+    altered.masks.extend(masks);
+    match change {
+        TableChange::Mask { if_exists, column, mask } => {
+            mask::alter(&mut altered, column, *if_exists, Some(mask), context)?;
+        }
+        TableChange::Unmask { if_exists, column } => {
+            mask::alter(&mut altered, column, *if_exists, None, context)?;
+        }
+        _ => {}
+    }
+    mask::share(&mut changed, &altered);
     // Cassandra validates a table that gets columns.
     let warnings = match change {
         TableChange::Add { .. } => sai::warnings(&altered).collect(),
@@ -74,16 +86,24 @@ pub fn drop_time(micros: i64) -> i64 {
     micros.saturating_add(999).div_euclid(1000).saturating_mul(1000)
 }
 
+/// The masks of columns that are added.
+type Masks = Vec<(String, ColumnMask)>;
+
 fn apply(
     schema: &mut TableSchema,
     table: &Table,
     keyspace: &Keyspace,
     change: &TableChange,
     context: &Context<'_>,
-) -> Result<()> {
+) -> Result<Masks> {
+    let mut masks = Masks::new();
     match change {
         TableChange::Add { if_not_exists, columns } => {
-            columns.iter().try_for_each(|column| add(schema, keyspace, column, *if_not_exists))
+            for column in columns {
+                let mask = add(schema, keyspace, column, *if_not_exists, context)?;
+                masks.extend(mask.map(|mask| (column.name.text.clone(), mask)));
+            }
+            Ok(())
         }
         TableChange::Drop { if_exists, columns, timestamp } => {
             let at = timestamp.unwrap_or_else(|| drop_time(context.at.micros));
@@ -103,17 +123,10 @@ fn apply(
             Ok(())
         }
         TableChange::DropCompactStorage => drop_compact_storage(schema, context),
-        TableChange::Unmask { if_exists, column } => {
-            if *if_exists || all_columns(schema).any(|known| known.name == column.text) {
-                return Ok(());
-            }
-            Err(invalid(format!(
-                "Column with name '{}' doesn't exist on table '{}'",
-                column.text, schema.name
-            )))
-        }
-        TableChange::Mask | TableChange::Constraint => Err(masking_is_off()),
-    }
+        // A client's text has no CHECK.
+        TableChange::Mask { .. } | TableChange::Unmask { .. } | TableChange::Constraint => Ok(()),
+    }?;
+    Ok(masks)
 }
 
 /// What CQL did not show of the table is shown then: it is as it is stored.
@@ -160,15 +173,14 @@ fn add(
     keyspace: &Keyspace,
     column: &ColumnText,
     if_not_exists: bool,
-) -> Result<()> {
+    context: &Context<'_>,
+) -> Result<Option<ColumnMask>> {
     let name = &column.name.text;
     let cql_type = resolve(&column.column_type, keyspace)?;
-    if column.is_masked {
-        return Err(masking_is_off());
-    }
+    let mask = mask::of_column(schema, column, &cql_type, context)?;
     if all_columns(schema).any(|known| known.name == *name) {
         if if_not_exists {
-            return Ok(());
+            return Ok(None);
         }
         return Err(invalid(format!("Column with name '{name}' already exists")));
     }
@@ -189,7 +201,7 @@ fn add(
     let columns = if column.is_static { &mut schema.statics } else { &mut schema.regulars };
     columns.push(def);
     columns.sort_by(ColumnDef::compare);
-    Ok(())
+    Ok(mask)
 }
 
 /// A column that was there before may come back if its old cells can still be read.

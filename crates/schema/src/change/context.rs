@@ -6,12 +6,13 @@ use std::sync::Arc;
 use halcyon_model::CqlType;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_model::request::SchemaChange;
-use halcyon_syntax::ast::{QualifiedName, RawTerm, Relation};
+use halcyon_syntax::ast::{MaskText, QualifiedName, RawTerm, Relation};
 use halcyon_syntax::{Error, Result};
 
 use crate::catalog::{Catalog, Keyspace, Table};
 use crate::function::FunctionSettings;
 use crate::index::IndexSettings;
+use crate::mask::{ColumnMask, MaskSettings, MaskedColumn};
 use crate::rows::WriteTime;
 use crate::system;
 use crate::view::ViewSettings;
@@ -19,6 +20,9 @@ use crate::view::ViewSettings;
 /// The session and the node that execute a statement.
 /// Evaluates a constant term: the meaning of terms is known above this crate.
 pub type Evaluate<'e> = dyn Fn(&Keyspace, &RawTerm, &CqlType) -> Result<Option<Vec<u8>>> + 'e;
+
+/// Finds the function of a column's mask, and its arguments.
+pub type FindMask<'e> = dyn Fn(MaskedColumn<'_>, &MaskText) -> Result<ColumnMask> + 'e;
 
 #[derive(Clone)]
 pub struct Context<'a> {
@@ -35,6 +39,8 @@ pub struct Context<'a> {
     pub functions: &'a FunctionSettings,
     /// What a term is as a value of a type, in a keyspace; `None`: null.
     pub evaluate: &'a Evaluate<'a>,
+    pub masks: MaskSettings,
+    pub find_mask: &'a FindMask<'a>,
     /// `drop_compact_storage_enabled`
     pub drops_compact_storage: bool,
     /// For a table whose statement has no id: a time-based UUID, unique.

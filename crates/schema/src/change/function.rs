@@ -12,7 +12,7 @@ use super::context::{
     Change, Context, existing, first_duplicate, invalid, keyspace_name, system_keyspace, unchanged,
     with_keyspace,
 };
-use crate::catalog::{Catalog, Keyspace};
+use crate::catalog::{Catalog, Keyspace, Table};
 use crate::function::{Functions, UserFunction, signature};
 
 /// Characters that no name of a function has, because names of resources are paths.
@@ -252,6 +252,19 @@ pub(super) fn remove(
         let users = users.join(", ");
         return Err(invalid(format!(
             "Function '{full}' is still referenced by aggregates {users}"
+        )));
+    }
+    let has_mask = |table: &&Arc<Table>| {
+        let mut masks = table.masks.values();
+        table.view.is_none()
+            && masks.any(|mask| mask.keyspace == keyspace.name && mask.function == signature.0)
+    };
+    let masked = keyspace.tables.values().filter(has_mask);
+    let masked: Vec<&str> = masked.map(|table| table.schema.name.as_str()).collect();
+    if !masked.is_empty() {
+        let tables = masked.join(", ");
+        return Err(invalid(format!(
+            "Function '{full}' is still referenced by column masks in tables {tables}"
         )));
     }
     let mut changed = Keyspace::clone(keyspace);

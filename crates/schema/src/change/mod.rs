@@ -14,6 +14,7 @@ mod context;
 mod function;
 mod index;
 mod keyspace;
+mod mask;
 mod sai;
 mod stored;
 mod table;
@@ -30,7 +31,7 @@ use halcyon_syntax::{Error, Result};
 
 pub use self::alter::drop_time;
 use self::context::keyspace_name;
-pub use self::context::{Change, CheckViewRows, Context, Evaluate, RestrictedRows};
+pub use self::context::{Change, CheckViewRows, Context, Evaluate, FindMask, RestrictedRows};
 pub use self::function::new_function;
 use crate::catalog::Catalog;
 use crate::rows;

@@ -13,7 +13,7 @@ use super::context::{
     Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
     with_keyspace,
 };
-use super::table_options;
+use super::{mask, table_options};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_syntax::ast::{CreateTable, Name, PrimaryKey, QualifiedName};
 use halcyon_syntax::{Error, Result};
@@ -37,6 +37,9 @@ pub(super) fn create(
     forbidden(catalog, keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
     let given = &create.properties.options;
     let options = table_options::for_new_table(given, context.default_compaction)?;
+    if create.columns.iter().any(|column| column.mask.is_some()) {
+        mask::check_enabled(context)?;
+    }
     let known = existing(catalog, keyspace)?;
     if known.tables.contains_key(name) {
         if create.if_not_exists {
@@ -49,9 +52,6 @@ pub(super) fn create(
                 "Cannot add already existing table \"{name}\" to keyspace \"{keyspace}\""
             ),
         });
-    }
-    if create.columns.iter().any(|column| column.is_masked) {
-        return Err(masking_is_off());
     }
     check_key(create, key)?;
     check_order(create, key)?;
@@ -69,15 +69,17 @@ pub(super) fn create(
         return Err(invalid(format!("Table with id exists already: {}", other.full_name())));
     }
     schema.id = Some(id);
+    let mut table = Table::new(id, TableKind::Regular, schema);
+    for column in &create.columns {
+        let name = &column.name.text;
+        let known = table.all_columns().find(|known| known.name == *name);
+        let Some(cql_type) = known.map(|known| &known.cql_type) else { continue };
+        let mask = mask::of_column(&table.schema, column, cql_type, context)?;
+        table.masks.extend(mask.map(|mask| (name.clone(), mask)));
+    }
     let mut changed = Keyspace::clone(known);
-    changed.tables.insert(name.clone(), Arc::new(Table::new(id, TableKind::Regular, schema)));
+    changed.tables.insert(name.clone(), Arc::new(table));
     Ok(with_keyspace(catalog, changed, event(SchemaAction::Created, keyspace, name)))
-}
-
-pub(super) fn masking_is_off() -> Error {
-    Error::invalid_request(
-        "Cannot mask columns because dynamic data masking is not enabled. You can enable it with the dynamic_data_masking_enabled property on cassandra.yaml",
-    )
 }
 
 pub(super) fn counter_ttl() -> Error {

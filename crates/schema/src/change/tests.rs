@@ -18,12 +18,13 @@ use crate::catalog::{Catalog, Keyspace};
 use crate::describe::{Element, describe};
 use crate::function::FunctionSettings;
 use crate::index::IndexSettings;
+use crate::mask::{ColumnMask, MaskSettings, MaskedColumn};
 use crate::rows::tests::apply;
 use crate::rows::{SchemaRows, WriteTime, difference};
 use crate::view::ViewSettings;
 use crate::{system_tables, virtual_keyspace};
 use halcyon_syntax::Error;
-use halcyon_syntax::ast::{DescribeTarget, RawTerm, StatementKind};
+use halcyon_syntax::ast::{DescribeTarget, MaskText, RawTerm, StatementKind};
 use halcyon_syntax::parse_statement;
 
 fn data(name: &str) -> String {
@@ -100,6 +101,8 @@ impl Session {
             view_rows: |_, _, _| Ok(RestrictedRows::default()),
             functions: &self.functions,
             evaluate: &integers,
+            masks: MaskSettings { are_enabled: true },
+            find_mask: &natives,
             table_id: self.statements.to_be_bytes(),
             at: WriteTime { micros: 10_000_000 + self.statements as i64, seconds: 10 },
         };
@@ -119,6 +122,16 @@ impl Session {
 fn integers(_: &Keyspace, term: &RawTerm, _: &CqlType) -> halcyon_syntax::Result<Option<Vec<u8>>> {
     let number: i32 = term.to_string().parse().expect("an integer");
     Ok(Some(number.to_be_bytes().to_vec()))
+}
+
+/// Only what needs no look at functions.
+fn natives(_: MaskedColumn<'_>, mask: &MaskText) -> halcyon_syntax::Result<ColumnMask> {
+    let arguments = mask.arguments.iter().map(|term| {
+        let text = (*term != RawTerm::Null).then(|| term.to_string());
+        (CqlType::Int, text)
+    });
+    let function = mask.function.name.clone();
+    Ok(ColumnMask { keyspace: "system".to_owned(), function, arguments: arguments.collect() })
 }
 
 fn failure(error: &Error) -> String {
@@ -455,4 +468,34 @@ fn settings_of_indexes() {
                     aborting the creation of secondary index on table t";
     assert_eq!(session.answer("CREATE INDEX ON d.t (w) USING 'legacy_local_table'"), too_many);
     assert!(session.answer("DESCRIBE INDEX d.t_v_idx").contains("USING 'sai'"));
+}
+
+/// Proves that masks are rows and back, those of views too, and that a new column has not the mask of a dropped one.
+#[test]
+fn masks_are_rows_and_back() {
+    let mut session = Session::begin();
+    for statement in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE k.t (a int MASKED WITH DEFAULT, b text, c int MASKED WITH f(1, null), PRIMARY KEY (a, c))",
+        "ALTER TABLE k.t ADD d int MASKED WITH f(7)",
+        "ALTER TABLE k.t ADD e int MASKED WITH f(8)",
+        "ALTER TABLE k.t DROP e",
+        "ALTER TABLE k.t RENAME c TO cc",
+        "ALTER TABLE k.t ALTER b MASKED WITH g()",
+        "ALTER TABLE k.t ALTER b DROP MASKED",
+    ] {
+        assert_eq!(session.answer(statement), "ok", "{statement}");
+    }
+    let again = Catalog::from_rows(&session.rows);
+    let masks = &session.catalog.table("k", "t").expect("the table").masks;
+    assert_eq!(*masks, again.table("k", "t").expect("the table").masks);
+    let shown: Vec<String> = masks.iter().map(|(name, mask)| format!("{name} {mask}")).collect();
+    assert_eq!(shown, ["a system.mask_default()", "cc system.f(1, null)", "d system.f(7)"]);
+    // As Cassandra leaves it behind.
+    let mut stray = session.rows["column_masks"][0].clone();
+    stray.insert("column_name".to_owned(), Some(b"b2".to_vec()));
+    session.rows.get_mut("column_masks").expect("rows").push(stray);
+    assert_eq!(session.answer("ALTER TABLE k.t ADD b2 int"), "ok");
+    let again = Catalog::from_rows(&session.rows);
+    assert_eq!(again.table("k", "t").expect("the table").masks.len(), 3);
 }

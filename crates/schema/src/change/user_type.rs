@@ -233,7 +233,11 @@ fn replace(keyspace: &mut Keyspace, user_type: UserType) {
         }
     }
     for table in keyspace.tables.values_mut() {
-        if table.all_columns().any(|column| mentions(&column.cql_type, &user_type.name)) {
+        let arguments = table.masks.values().flat_map(|mask| &mask.arguments).map(|(of, _)| of);
+        let mut types = arguments.chain(table.all_columns().map(|column| &column.cql_type));
+        let is_used = types.any(|of| mentions(of, &user_type.name));
+        drop(types);
+        if is_used {
             let mut schema = table.schema.clone();
             let retype = |columns: &mut Vec<ColumnDef>| {
                 for column in columns {
@@ -244,7 +248,11 @@ fn replace(keyspace: &mut Keyspace, user_type: UserType) {
             retype(&mut schema.clustering);
             retype(&mut schema.statics);
             retype(&mut schema.regulars);
-            *table = Arc::new(table.altered(schema));
+            let mut altered = table.altered(schema);
+            for (of, _) in altered.masks.values_mut().flat_map(|mask| &mut mask.arguments) {
+                *of = replaced(of, &user_type);
+            }
+            *table = Arc::new(altered);
         }
     }
     if keyspace.functions.types().any(|of| mentions(of, &user_type.name)) {

@@ -11,6 +11,7 @@ use halcyon_model::types::quote_identifier_if_needed as quoted;
 use super::context::{
     Change, Context, first_duplicate, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
+use super::mask;
 use super::table::{check_key_column, check_name, event};
 use super::table_options::{self, NewTable};
 use crate::catalog::{Catalog, ColumnRef, Keyspace, Table, TableKind};
@@ -75,7 +76,8 @@ pub(super) fn create(
     let selected = selected(create, base)?;
     let key = key(create, base, &selected)?;
     check_rows(catalog, create, base, &key, context)?;
-    let table = table(create, base, known, &selected, &key, context)?;
+    let mut table = table(create, base, known, &selected, &key, context)?;
+    table.masks = mask::in_view(base, &table);
     warnings.push(USAGE_WARNING.to_owned());
     let mut changed = Keyspace::clone(known);
     changed.tables.insert(name.clone(), Arc::new(table));

@@ -10,6 +10,7 @@ use halcyon_model::types::UserType;
 
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use crate::function::{Signature, UserAggregate, UserFunction};
+use crate::mask::ColumnMask;
 use crate::system::is_local;
 
 /// Cells by column.
@@ -129,6 +130,9 @@ fn push_table(rows: &mut Described, table: &Table) {
             rows.insert(("columns", vec![name.clone(), text(&column.name)]), cells);
         }
     }
+    for (column, mask) in &table.masks {
+        rows.insert(("column_masks", vec![name.clone(), text(column)]), mask_cells(mask));
+    }
     push_dropped(rows, schema);
     for index in &table.indexes {
         let cells = [("kind", text(index.kind_name())), ("options", map(&index.options))];
@@ -148,6 +152,24 @@ fn column_cells(column: &ColumnDef, kind: ColumnKind, kind_name: &str, position:
         ("kind", text(kind_name)),
         ("position", position.to_be_bytes().to_vec()),
         ("type", text(&column.cql_type.base().cql_name())),
+    ]
+    .into()
+}
+
+/// A null argument is an empty text, and is told apart by `function_argument_nulls`.
+fn mask_cells(mask: &ColumnMask) -> Cells {
+    let types: Vec<String> = mask.arguments.iter().map(|(of, _)| of.base().cql_name()).collect();
+    let values = mask.arguments.iter().map(|(_, text)| text.as_deref().unwrap_or_default());
+    let nulls = mask.arguments.iter().map(|(_, value)| match value {
+        None => &[1][..],
+        Some(_) => &[0][..],
+    });
+    [
+        ("function_keyspace", text(&mask.keyspace)),
+        ("function_name", text(&mask.function)),
+        ("function_argument_types", texts(types.iter().map(String::as_bytes))),
+        ("function_argument_values", texts(values.map(str::as_bytes))),
+        ("function_argument_nulls", texts(nulls)),
     ]
     .into()
 }

@@ -11,6 +11,7 @@ use super::{SchemaRow, SchemaRows};
 use crate::catalog::{Catalog, Keyspace, SetApart, Table, TableKind};
 use crate::function::{Functions, UserAggregate, UserFunction};
 use crate::index::Index;
+use crate::mask::ColumnMask;
 use crate::view::View;
 use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, system};
 use halcyon_stream::TableId;
@@ -85,6 +86,7 @@ struct KeyspaceRows<'a> {
     /// By table or view.
     columns: BTreeMap<String, Vec<&'a SchemaRow>>,
     dropped: BTreeMap<String, Vec<&'a SchemaRow>>,
+    masks: BTreeMap<String, Vec<&'a SchemaRow>>,
 }
 
 fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
@@ -107,6 +109,7 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
                 "functions" => of.functions.push(row),
                 "aggregates" => of.aggregates.push(row),
                 "columns" => of.columns.entry(owner()).or_default().push(row),
+                "column_masks" => of.masks.entry(owner()).or_default().push(row),
                 "dropped_columns" => of.dropped.entry(owner()).or_default().push(row),
                 _ => {}
             }
@@ -173,6 +176,15 @@ impl KeyspaceRows<'_> {
         } else {
             table.view = Some(view(Fields(row)).ok_or_else(|| unreadable("views", row))?);
         }
+        for row in self.masks.get(&table.schema.name).into_iter().flatten() {
+            let name = Fields(row).text("column_name").unwrap_or_default();
+            // Cassandra leaves the rows of dropped columns behind.
+            if table.all_columns().any(|column| column.name == name) {
+                let mask =
+                    mask(Fields(row), types).ok_or_else(|| unreadable("column_masks", row))?;
+                table.masks.insert(name, mask);
+            }
+        }
         Ok(table)
     }
 
@@ -216,6 +228,22 @@ fn view(row: Fields<'_>) -> Option<View> {
         includes_all: row.boolean("include_all_columns").unwrap_or(false),
         where_clause: row.text("where_clause").unwrap_or_default(),
     })
+}
+
+fn mask(row: Fields<'_>, types: &UserTypeCatalog) -> Option<ColumnMask> {
+    let nulls = row.texts("function_argument_nulls", 1)?;
+    let values = row.texts("function_argument_values", 1)?;
+    let mut arguments = Vec::new();
+    for (index, of) in row.texts("function_argument_types", 1)?.iter().enumerate() {
+        let of = types.parse(of).ok()?;
+        let value = match nulls.get(index)?.as_str() {
+            "\u{1}" => None,
+            _ => Some(values.get(index)?.clone()),
+        };
+        arguments.push((of, value));
+    }
+    let keyspace = row.text("function_keyspace")?;
+    Some(ColumnMask { keyspace, function: row.text("function_name")?, arguments })
 }
 
 fn column_kind(text: &str) -> Option<ColumnKind> {

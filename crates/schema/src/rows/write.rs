@@ -68,6 +68,17 @@ pub fn difference(from: &Catalog, to: &Catalog, at: WriteTime) -> Vec<Mutation> 
         for ((table, clustering), cells) in &after {
             let Some(found) = system.table("system_schema", table) else { continue };
             let old = before.get(&(*table, clustering.clone()));
+            // Who drops a column leaves the row of its mask behind, which must not be that of a new column.
+            let mask = ("column_masks", clustering.clone());
+            if *table == "columns"
+                && old.is_none()
+                && !after.contains_key(&mask)
+                && !system::is_replicated_system(name)
+                && let Some(masks) = system.table("system_schema", mask.0)
+            {
+                let row = deleted_row(&masks.layout, clustering, at);
+                by_table.entry(mask.0).or_default().push(row);
+            }
             if old != Some(cells) {
                 let row = live_row(&found.layout, clustering, cells, old, at);
                 by_table.entry(table).or_default().push(row);

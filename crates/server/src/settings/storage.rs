@@ -11,6 +11,7 @@ use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
 use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
+use halcyon_schema::mask::MaskSettings;
 use halcyon_schema::view::ViewSettings;
 
 use super::error::{Error, Result};
@@ -39,11 +40,7 @@ impl Values {
         Ok(Options {
             data_directories: self.data_directories(data_dir),
             commitlog: self.commitlog(data_dir, shards)?,
-            saved_caches_directory: self.directory(
-                "saved_caches_directory",
-                data_dir,
-                "saved_caches",
-            ),
+            saved_caches_directory: self.saved_caches_directory(data_dir),
             shards,
             memtable_space,
             flush_writers: match self.integer("memtable_flush_writers")?.map(usize::try_from) {
@@ -85,6 +82,7 @@ impl Values {
             indexes: self.indexes()?,
             views: self.views()?,
             functions: self.functions()?,
+            masks: MaskSettings { are_enabled: self.boolean("dynamic_data_masking_enabled")? },
             drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
         })
     }
@@ -96,6 +94,10 @@ impl Values {
             }
             _ => vec![data_dir.join("data")],
         }
+    }
+
+    fn saved_caches_directory(&self, data_dir: &Path) -> PathBuf {
+        self.directory("saved_caches_directory", data_dir, "saved_caches")
     }
 
     fn commitlog(&self, data_dir: &Path, shards: usize) -> Result<CommitLogOptions> {

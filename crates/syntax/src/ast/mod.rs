@@ -22,6 +22,8 @@ pub use select::{
 };
 pub use term::{ArithmeticOperator, LiteralKind, RawTerm};
 
+use std::fmt;
+
 use crate::lexer::Location;
 
 /// A name with an optional keyspace: `ks.t`.
@@ -168,7 +170,22 @@ pub struct ColumnText {
     pub name: Name,
     pub column_type: TypeText,
     pub is_static: bool,
-    pub is_masked: bool,
+    pub mask: Option<MaskText>,
+}
+
+/// What follows `MASKED WITH`: a function, with the arguments that follow the column's value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaskText {
+    pub function: QualifiedName,
+    pub arguments: Vec<RawTerm>,
+}
+
+/// As Cassandra's messages show it.
+impl fmt::Display for MaskText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let call = RawTerm::Call { name: self.function.clone(), arguments: self.arguments.clone() };
+        call.fmt(f)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -223,8 +240,12 @@ pub enum TableChange {
     },
     Options(Vec<TableOption>),
     DropCompactStorage,
-    /// `MASKED WITH …`: nothing that files hold.
-    Mask,
+    /// `ALTER … MASKED WITH …`
+    Mask {
+        if_exists: bool,
+        column: Name,
+        mask: MaskText,
+    },
     /// `ALTER … DROP MASKED`
     Unmask {
         if_exists: bool,

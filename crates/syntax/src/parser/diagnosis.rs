@@ -75,6 +75,36 @@ fn error(
     Error::Syntax { location: location.unwrap_or(end), message }
 }
 
+/// A number of which Cassandra's parser cannot tell whether it is a double: it then throws, whatever receives the number.
+pub(super) fn unreadable_number(text: &str, token: &Token<'_>) -> Option<Error> {
+    let reason =
+        if token.kind == TokenKind::Float { number_fault(token.text)? } else { return None };
+    let message =
+        format!("Failed parsing statement: [{text}] reason: NumberFormatException {reason}");
+    Some(Error::Syntax { location: token.location, message })
+}
+
+/// What `BigDecimal` says of a number, or of the double that it would be.
+fn number_fault(number: &str) -> Option<&'static str> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent).trim_start_matches('0');
+    if digits.len() > 10 {
+        return Some("Too many nonzero exponent digits.");
+    }
+    let exponent: i64 = exponent.parse().unwrap_or(0);
+    if i32::try_from(exponent).is_err() {
+        return Some("Exponent overflow.");
+    }
+    let fraction = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i64);
+    if i32::try_from(fraction - exponent).is_err() {
+        return Some("Scale out of range.");
+    }
+    let is_infinite = number.parse().is_ok_and(f64::is_infinite);
+    is_infinite.then_some(
+        "Character I is neither a decimal digit number, decimal point, nor \"e\" notation exponential mark.",
+    )
+}
+
 /// A token, or the blanks or the comment between two.
 struct Piece {
     location: Location,

@@ -74,6 +74,11 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
         Some(token) => Some((token.location, diagnosis::bad_token(text, token))),
         None => diagnosis::open_comment(text, &all).map(|error| (error.location(), error)),
     };
+    if let Some(thrown) = all.iter().find_map(|token| diagnosis::unreadable_number(text, token))
+        && parsed.as_ref().err().is_none_or(|error| error.location() > thrown.location())
+    {
+        return Err(thrown);
+    }
     match (parsed, lexical) {
         (Err(error), Some((location, _))) if error.location() < location => Err(error),
         (_, Some((_, error))) => Err(error),

@@ -4,12 +4,14 @@ use super::cursor::Cursor;
 use super::properties::{options, properties};
 use super::relation::relations;
 use super::select::selectors;
+use super::term::{function_name, term};
 use super::types::{renames, type_text};
 use crate::ast::{
-    ColumnText, CreateTable, CreateView, Name, PrimaryKey, StatementKind, TableChange,
+    ColumnText, CreateTable, CreateView, MaskText, Name, PrimaryKey, QualifiedName, StatementKind,
+    TableChange,
 };
 use crate::error::{Error, Result};
-use crate::lexer::TokenKind;
+use crate::lexer::{Token, TokenKind};
 
 /// `TABLE [IF NOT EXISTS] name ( column, …, PRIMARY KEY (…) ) [WITH …]`
 pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
@@ -69,10 +71,7 @@ fn column(cursor: &mut Cursor<'_>) -> Result<ColumnText> {
     let name = cursor.name()?;
     let column_type = type_text(cursor)?;
     let is_static = cursor.eat_word("static");
-    let is_masked = cursor.is_word("masked");
-    if is_masked {
-        mask(cursor)?;
-    }
+    let mask = if cursor.is_word("masked") { Some(mask(cursor)?) } else { None };
     if cursor.is_script && cursor.eat_word("check") {
         // Constraints do not affect files.
         while !cursor.at_end() && ![",", ")", ";"].iter().any(|s| cursor.is_symbol(s)) {
@@ -86,25 +85,54 @@ fn column(cursor: &mut Cursor<'_>) -> Result<ColumnText> {
             }
         }
     }
-    Ok(ColumnText { name, column_type, is_static, is_masked })
+    Ok(ColumnText { name, column_type, is_static, mask })
 }
 
 /// `MASKED WITH DEFAULT`, or a function with its arguments.
-fn mask(cursor: &mut Cursor<'_>) -> Result<()> {
+fn mask(cursor: &mut Cursor<'_>) -> Result<MaskText> {
+    let is_default = mask_is_default(cursor)?;
     cursor.expect_words(&["masked", "with"])?;
-    if cursor.is_word("default") && !cursor.peek_ahead(1).is_symbol("(") {
-        cursor.next();
-        return Ok(());
+    if is_default {
+        let location = cursor.next().location;
+        let (keyspace, name) = (Some("system".to_owned()), "mask_default".to_owned());
+        let function = QualifiedName { location, keyspace, name };
+        return Ok(MaskText { function, arguments: Vec::new() });
     }
-    super::term::function_name(cursor)?;
-    if cursor.is_script {
-        return cursor.skip_parenthesised();
+    if !begins_call(&cursor.peek_ahead(1)) {
+        return Err(cursor.no_viable_ahead(1));
     }
-    cursor.expect_symbol("(")?;
-    if !cursor.is_symbol(")") {
-        cursor.list(super::term::term)?;
+    let function = function_name(cursor)?;
+    if !cursor.eat_symbol("(") {
+        return Err(cursor.no_viable());
     }
-    cursor.expect_symbol(")")
+    let arguments = if cursor.is_symbol(")") { Vec::new() } else { cursor.list(term)? };
+    cursor.expect_symbol(")")?;
+    Ok(MaskText { function, arguments })
+}
+
+fn begins_call(token: &Token<'_>) -> bool {
+    token.is_symbol("(") || token.is_symbol(".")
+}
+
+/// Whether `MASKED WITH` is followed by DEFAULT and what may follow that, which Cassandra's parser looks at before it goes on.
+fn mask_is_default(cursor: &Cursor<'_>) -> Result<bool> {
+    if !cursor.peek_ahead(1).is_word("with") {
+        return Err(cursor.no_viable_ahead(1));
+    }
+    if !cursor.is_name_ahead(2) && !cursor.peek_ahead(2).is_word("token") {
+        return Err(cursor.no_viable_ahead(2));
+    }
+    if !cursor.peek_ahead(2).is_word("default") {
+        return Ok(false);
+    }
+    let next = cursor.peek_ahead(3);
+    let ends = next.kind == TokenKind::End
+        || [",", ")", ";"].iter().any(|symbol| next.is_symbol(symbol))
+        || ["primary", "check"].iter().any(|word| next.is_word(word));
+    match ends {
+        false if !begins_call(&next) => Err(cursor.no_viable_ahead(3)),
+        ends => Ok(ends),
+    }
 }
 
 /// `( (a, b), c, d )` after `PRIMARY KEY`.
@@ -226,8 +254,9 @@ fn alter_column(cursor: &mut Cursor<'_>) -> Result<TableChange> {
         return Ok(TableChange::Retype { name, to: type_text(cursor)? });
     }
     if cursor.is_word("masked") {
-        mask(cursor)?;
-    } else if cursor.eat_word("drop") {
+        return Ok(TableChange::Mask { if_exists, column: name, mask: mask(cursor)? });
+    }
+    if cursor.eat_word("drop") {
         if !(cursor.is_script && cursor.eat_word("check")) {
             cursor.expect_word("masked")?;
             return Ok(TableChange::Unmask { if_exists, column: name });
@@ -236,9 +265,8 @@ fn alter_column(cursor: &mut Cursor<'_>) -> Result<TableChange> {
         while !cursor.at_end() && !cursor.is_symbol(";") {
             cursor.next();
         }
-        return Ok(TableChange::Constraint);
     } else {
         return Err(cursor.no_viable());
     }
-    Ok(TableChange::Mask)
+    Ok(TableChange::Constraint)
 }

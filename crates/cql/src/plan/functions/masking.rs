@@ -46,8 +46,13 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
             if !matches!(of, CqlType::Text | CqlType::Ascii) {
                 return Err(wrong_type(name, TEXTS, arguments, 0));
             }
-            types.extend([CqlType::Int, CqlType::Int]);
-            types.extend(arguments.get(3).map(|_| CqlType::Text));
+            let fixed = [CqlType::Int, CqlType::Int, CqlType::Text];
+            for (at, (argument, of)) in (1..).zip(arguments.iter().skip(1).zip(fixed)) {
+                if !argument.matches(&of).is_assignable() {
+                    return Err(wrong_type(name, &of.cql_name(), arguments, at));
+                }
+                types.push(of);
+            }
         }
         Mask::Hash => {
             if arguments.get(1).is_some_and(|text| !text.matches(&CqlType::Text).is_assignable()) {
@@ -72,9 +77,25 @@ fn wrong_type(name: &str, wanted: &str, arguments: &[&dyn Argument], at: usize) 
     ))
 }
 
-/// By the names that Java knows; letters may be small, and of SHA the dash may be left out.
+/// By the names that Java knows: letters may be small, the dash may be left out of SHA-1 and SHA-2, and all but MD2 and MD5 have object
+/// identifiers.
 fn hash(algorithm: &str, value: &[u8]) -> Result<Vec<u8>> {
-    Ok(match algorithm.to_ascii_uppercase().as_str() {
+    let name = algorithm.to_ascii_uppercase();
+    let name = match name.strip_prefix("OID.").unwrap_or(&name) {
+        "1.3.14.3.2.26" => "SHA-1",
+        "2.16.840.1.101.3.4.2.1" => "SHA-256",
+        "2.16.840.1.101.3.4.2.2" => "SHA-384",
+        "2.16.840.1.101.3.4.2.3" => "SHA-512",
+        "2.16.840.1.101.3.4.2.4" => "SHA-224",
+        "2.16.840.1.101.3.4.2.5" => "SHA-512/224",
+        "2.16.840.1.101.3.4.2.6" => "SHA-512/256",
+        "2.16.840.1.101.3.4.2.7" => "SHA3-224",
+        "2.16.840.1.101.3.4.2.8" => "SHA3-256",
+        "2.16.840.1.101.3.4.2.9" => "SHA3-384",
+        "2.16.840.1.101.3.4.2.10" => "SHA3-512",
+        _ => &name,
+    };
+    Ok(match name {
         "MD5" => md5::Md5::digest(value).to_vec(),
         "SHA" | "SHA1" | "SHA-1" => sha1::Sha1::digest(value).to_vec(),
         "SHA224" | "SHA-224" => sha2::Sha224::digest(value).to_vec(),
@@ -83,9 +104,11 @@ fn hash(algorithm: &str, value: &[u8]) -> Result<Vec<u8>> {
         "SHA512" | "SHA-512" => sha2::Sha512::digest(value).to_vec(),
         "SHA512/224" | "SHA-512/224" => sha2::Sha512_224::digest(value).to_vec(),
         "SHA512/256" | "SHA-512/256" => sha2::Sha512_256::digest(value).to_vec(),
-        "MD2" | "SHA3-224" | "SHA3-256" | "SHA3-384" | "SHA3-512" => {
-            return Err(Error::NotSupportedYet(format!("mask_hash with {algorithm}")));
-        }
+        "MD2" => md2::Md2::digest(value).to_vec(),
+        "SHA3-224" => sha3::Sha3_224::digest(value).to_vec(),
+        "SHA3-256" => sha3::Sha3_256::digest(value).to_vec(),
+        "SHA3-384" => sha3::Sha3_384::digest(value).to_vec(),
+        "SHA3-512" => sha3::Sha3_512::digest(value).to_vec(),
         _ => {
             return Err(Error::InvalidRequest(format!("Hash algorithm not found: {algorithm}")));
         }
@@ -158,7 +181,7 @@ impl Mask {
 fn blank(cql_type: &CqlType) -> Vec<u8> {
     match cql_type.thawed() {
         CqlType::Text | CqlType::Ascii => b"****".to_vec(),
-        CqlType::Blob | CqlType::Custom(_) => Vec::new(),
+        CqlType::Blob | CqlType::DynamicComposite(_) | CqlType::Custom(_) => Vec::new(),
         CqlType::Boolean | CqlType::TinyInt | CqlType::Varint => vec![0],
         CqlType::SmallInt => vec![0; 2],
         CqlType::Int | CqlType::Float => vec![0; 4],

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 use halcyon_model::types::UserType;
+use halcyon_model::value::from_string;
 
 use super::parse::{Json, parse};
 use crate::plan::value::collection::sorted_collection;
 use crate::plan::value::number::parse_decimal;
-use crate::plan::value::text::from_string;
 
 /// Why a value cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
+use halcyon_model::value::parse_duration;
 use halcyon_model::{CqlType, Cursor};
 
 use super::execution::Work;
@@ -23,7 +24,6 @@ use super::prepared::Prepared;
 use super::restrictions::{Context, Restrictions};
 use super::selection::{Preparing, Selection, Selector, qualify};
 use super::term::{Preparation, Term};
-use super::value::duration::parse_duration;
 use columns::columns_of;
 use halcyon_schema::catalog::{Catalog, ColumnRef, Keyspace, Table};
 use halcyon_syntax::ast::{self, RawSelector, RawTerm, SelectItem};

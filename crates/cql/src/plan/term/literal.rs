@@ -2,10 +2,9 @@
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
+use halcyon_model::value::{from_string, is_exact_double};
 
 use crate::plan::functions::Match;
-use crate::plan::value::is_exact_double;
-use crate::plan::value::text::from_string;
 use halcyon_syntax::ast::LiteralKind;
 use halcyon_syntax::{Error, Result};
 
@@ -32,7 +31,7 @@ pub(super) fn matches(kind: LiteralKind, text: &str, receiver: &CqlType) -> Matc
         return Match::Exact;
     }
     let weak = match receiver {
-        T::Tuple(_) | T::Custom(_) => true,
+        T::Tuple(_) | T::Composite(_) | T::DynamicComposite(_) | T::Custom(_) => true,
         T::Ascii | T::Text | T::Inet => kind == LiteralKind::String,
         T::Date | T::Time | T::Timestamp | T::LegacyTimestamp => {
             matches!(kind, LiteralKind::String | LiteralKind::Integer)

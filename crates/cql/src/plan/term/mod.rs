@@ -24,7 +24,7 @@ pub use super::eval::Bound;
 pub use constant::constant;
 pub use literal::parse_literal;
 pub use preparation::Preparation;
-pub(crate) use raw::{Inference, RawArgument};
+pub(crate) use raw::{Inference, RawArgument, type_matches};
 
 /// A term that is ready to be evaluated.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,8 +2,8 @@
 
 use num_bigint::{BigInt, Sign};
 
-use super::number_text::integer;
 use halcyon_model::CqlType;
+use halcyon_model::value::integer;
 
 /// `BigDecimal`: `unscaled × 10^−scale`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,16 +2,16 @@
 
 use std::str::FromStr;
 
-use halcyon_model::CqlType;
+use crate::types::CqlType;
 use num_bigint::BigInt;
 
 /// Two's complement, as few bytes as possible.
-pub(crate) fn varint(text: &str) -> Option<Vec<u8>> {
+pub(super) fn varint(text: &str) -> Option<Vec<u8>> {
     integer(text).map(|value| value.to_signed_bytes_be())
 }
 
 /// A whole number in digits, with or without a sign.
-pub(super) fn integer(text: &str) -> Option<BigInt> {
+pub fn integer(text: &str) -> Option<BigInt> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -47,7 +47,7 @@ fn of_digits(digits: &str, powers: &[BigInt]) -> Option<BigInt> {
 }
 
 /// `i32` scale and unscaled value: `-1.50e3` is −150 at scale −1.
-pub(crate) fn decimal(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decimal(text: &str) -> Option<Vec<u8>> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (text, 0),
@@ -61,7 +61,7 @@ pub(crate) fn decimal(text: &str) -> Option<Vec<u8>> {
 }
 
 /// As Java reads a float or a double: blanks around it count nothing, an `f` or `d` may end it.
-pub(crate) fn float<F: FromStr>(text: &str) -> Option<F> {
+pub(super) fn float<F: FromStr>(text: &str) -> Option<F> {
     let text = text.trim_matches(|c| c <= ' ');
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(digits, "NaN" | "Infinity") {
@@ -74,16 +74,16 @@ pub(crate) fn float<F: FromStr>(text: &str) -> Option<F> {
 }
 
 /// Java has one NaN.
-pub(crate) fn java_float(value: f32) -> f32 {
+pub(super) fn java_float(value: f32) -> f32 {
     if value.is_nan() { f32::from_bits(0x7fc0_0000) } else { value }
 }
 
-pub(crate) fn java_double(value: f64) -> f64 {
+pub(super) fn java_double(value: f64) -> f64 {
     if value.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { value }
 }
 
 /// Whether a double shows the same digits as the text.
-pub(crate) fn is_exact_double(text: &str) -> bool {
+pub fn is_exact_double(text: &str) -> bool {
     let Ok(value) = text.parse::<f64>() else { return false };
     if !value.is_finite() {
         return true;
@@ -130,8 +130,7 @@ mod tests {
     /// Proves that a constant is a double only if a double shows the same digits, and that this is seen without counting with all of them.
     #[test]
     fn doubles_have_few_digits() {
-        for exact in ["1.5", "0.1", "100000000000000000000000", "1e300", "-0.00025", "1e999", "0.0"]
-        {
+        for exact in ["1.5", "0.1", "100000000000000000000000", "1e300", "-0.00025", "0.0"] {
             assert!(is_exact_double(exact), "{exact}");
         }
         for other in ["0.1234567890123456789", "9007199254740993", "1.00000000000000000000001"] {

@@ -1,10 +1,12 @@
 //! Timestamps, dates and times of day as text.
 //!
 //! A timestamp is a number of milliseconds, or `yyyy-mm-dd`, then perhaps `hh:mm[:ss[.fffffffff]]` after a blank or `T`,
-//! then perhaps a zone: `Z`, `UTC`, `GMT`, `±hh`, `±hhmm`, `±hh:mm`, with or without a blank in front. Without a zone it
-//! is UTC. Days beyond the end of a month mean its last day. Names of other zones are not known. Beside a time of day
-//! numbers may have as many digits as one likes, and years are those after Christ; without one they are two digits,
+//! then perhaps a zone: `Z`, `UTC`, `GMT`, `±hh`, `±hhmm`, `±hh:mm`, with or without a blank in front, or behind a blank a
+//! name that `zones` knows. Without a zone it is UTC. Days beyond the end of a month mean its last day. Beside a time of
+//! day numbers may have as many digits as one likes, and years are those after Christ; without one they are two digits,
 //! and a year is `yyyy`, `-yyyy…` or `+yyyyy…`, as in a date.
+
+use super::zones;
 
 const DAY_MILLIS: i64 = 86_400_000;
 const DAY_NANOS: i64 = 86_400_000_000_000;
@@ -45,7 +47,7 @@ fn digits(text: &str, min: usize, max: usize) -> Option<i64> {
 }
 
 /// Milliseconds since 1970.
-pub(crate) fn parse_timestamp(text: &str) -> Result<i64, String> {
+pub(super) fn parse_timestamp(text: &str) -> Result<i64, String> {
     if is_number(text) {
         return text.parse().map_err(|_| format!("Unable to make long (for date) from: '{text}'"));
     }
@@ -72,9 +74,12 @@ fn timestamp(text: &str) -> Option<i64> {
         return None;
     }
     let (time, zone) = if has_time { time_and_zone(rest.get(1..)?)? } else { (0, rest) };
+    if year < 0 && zone.starts_with(' ') {
+        return None;
+    }
     let day = day.min(days_of_month(year, month));
     let millis = days_from_civil(year, month, day).checked_mul(DAY_MILLIS)?.checked_add(time)?;
-    millis.checked_sub(zone_offset(zone)?)
+    millis.checked_sub(zone_offset(zone, millis)?)
 }
 
 /// The year of a date: more than four digits need a sign, and `+` needs more than four.
@@ -115,8 +120,8 @@ fn time_and_zone(text: &str) -> Option<(i64, &str)> {
     (of_day <= DAY_MILLIS).then_some((of_day, rest))
 }
 
-/// Milliseconds that a zone is ahead of UTC.
-fn zone_offset(zone: &str) -> Option<i64> {
+/// Milliseconds that a zone is ahead of UTC at a local time.
+fn zone_offset(zone: &str, local_millis: i64) -> Option<i64> {
     let named = zone.strip_prefix(' ');
     let zone = named.unwrap_or(zone);
     if zone == "Z" || (zone.is_empty() && named.is_none()) {
@@ -132,6 +137,9 @@ fn zone_offset(zone: &str) -> Option<i64> {
         let offset = ["UTC", "GMT", "UT"].iter().find_map(|name| zone.strip_prefix(name));
         if let Some(offset) = offset.filter(|offset| offset.contains(':')) {
             return numeric_offset(offset);
+        }
+        if let Some(offset) = zones::offset(zone, local_millis) {
+            return Some(offset);
         }
     }
     numeric_offset(zone)
@@ -159,7 +167,7 @@ fn numeric_offset(zone: &str) -> Option<i64> {
 }
 
 /// Unsigned days, 2³¹ being 1970-01-01.
-pub(crate) fn parse_date(text: &str) -> Result<u32, String> {
+pub(super) fn parse_date(text: &str) -> Result<u32, String> {
     if is_number(text) && !text.starts_with('+') {
         let days = text.parse::<i64>().ok().and_then(|days| u32::try_from(days).ok());
         return days
@@ -191,7 +199,7 @@ fn days(text: &str) -> Option<i64> {
 }
 
 /// Nanoseconds of the day.
-pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
+pub(super) fn parse_time(text: &str) -> Result<i64, String> {
     if is_number(text) {
         return text
             .parse()

@@ -2,16 +2,17 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use halcyon_model::CqlType;
-use halcyon_model::bytes::Put;
-use halcyon_model::{hex, uuid};
+use crate::bytes::Put;
+use crate::types::dynamic::Comparator;
+use crate::types::{Aliases, CqlType};
+use crate::{hex, uuid};
 
 use super::duration::parse_duration;
 use super::number_text as number;
 use super::temporal::{parse_date, parse_time, parse_timestamp};
 
 /// `AbstractType.fromString`; the error is the message.
-pub(crate) fn from_string(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, String> {
+pub fn from_string(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, String> {
     macro_rules! number {
         ($int:ty, $name:literal) => {
             text.parse::<$int>()
@@ -47,7 +48,11 @@ pub(crate) fn from_string(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, Str
         CqlType::Boolean if text.eq_ignore_ascii_case("true") => Ok(vec![1]),
         CqlType::Boolean if text.eq_ignore_ascii_case("false") => Ok(vec![0]),
         CqlType::Boolean => Err(format!("Unable to make boolean from '{text}'")),
-        CqlType::Blob => {
+        CqlType::Blob
+        | CqlType::List(_)
+        | CqlType::Set(_)
+        | CqlType::Map(..)
+        | CqlType::Vector(..) => {
             hex::decode(text).ok_or_else(|| format!("cannot parse '{text}' as hex bytes"))
         }
         CqlType::Timestamp | CqlType::LegacyTimestamp => {
@@ -61,6 +66,15 @@ pub(crate) fn from_string(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, Str
             inet(text).ok_or_else(|| format!("Unable to make inet address from '{text}'"))
         }
         CqlType::Tuple(fields) => tuple(fields, text),
+        CqlType::Udt(udt) => {
+            let fields: Vec<CqlType> = udt.fields.iter().map(|(_, field)| field.clone()).collect();
+            tuple(&fields, text)
+        }
+        CqlType::Composite(types) => composite(text, |i, part| match types.get(i) {
+            Some(of) => Ok((Vec::new(), of.clone(), part.to_owned())),
+            None => Err(format!("'{text}' has more components than {cql_type}")),
+        }),
+        CqlType::DynamicComposite(aliases) => composite(text, |_, part| typed(aliases, part)),
         other => Err(format!("cannot parse '{text}' as {}", other.cql_name())),
     }
 }
@@ -153,4 +167,83 @@ fn tuple(types: &[CqlType], text: &str) -> Result<Vec<u8>, String> {
         }
     }
     Ok(out)
+}
+
+/// Components between colons that no backslash escapes; `!` and `_` at the end are an end-of-component byte after or before what follows.
+/// `part` tells the bytes in front of a component, its type and its text.
+fn composite(
+    text: &str,
+    part: impl Fn(usize, &str) -> Result<(Vec<u8>, CqlType, String), String>,
+) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    for (i, text) in components(text).into_iter().enumerate() {
+        let end = match text {
+            "!" => 1,
+            "_" => 0xff,
+            _ => {
+                let (before, of, text) = part(i, text)?;
+                let value = from_string(&of, &unescaped(&text))?;
+                of.validate(&value)?;
+                let length = u16::try_from(value.len());
+                let length = length.map_err(|_| format!("component {i} is too long"))?;
+                out.extend(before);
+                out.extend(length.to_be_bytes());
+                out.extend(value);
+                out.push(0);
+                continue;
+            }
+        };
+        let Some(last) = out.last_mut() else {
+            return Err("an end of component without a component".to_owned());
+        };
+        *last = end;
+        break;
+    }
+    Ok(out)
+}
+
+fn components(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    let mut from = 0;
+    while let Some(colon) = rest.get(from..).and_then(|rest| rest.find(':')) {
+        let at = from + colon;
+        let (part, tail) = rest.split_at(at);
+        if part.ends_with('\\') {
+            from = at + 1;
+            continue;
+        }
+        parts.push(part);
+        rest = tail.strip_prefix(':').unwrap_or(tail);
+        from = 0;
+    }
+    if !text.is_empty() {
+        parts.push(rest);
+    }
+    parts
+}
+
+/// `\:` is a colon, and a `!` at the end says nothing.
+fn unescaped(text: &str) -> String {
+    let text = text.replace("\\:", ":");
+    text.strip_suffix('!').map(str::to_owned).unwrap_or(text)
+}
+
+/// `a@text`: behind the alias of a type, or the name of its class.
+fn typed(aliases: &Aliases, part: &str) -> Result<(Vec<u8>, CqlType, String), String> {
+    let wrong = || format!("Invalid component representation: {part}");
+    let trimmed = part.trim_end_matches('@');
+    let (name, text) = trimmed.split_once('@').unwrap_or((trimmed, ""));
+    if text.contains('@') {
+        return Err(wrong());
+    }
+    if let &[alias] = name.as_bytes()
+        && let Some(of) = Comparator::Alias(alias).type_in(aliases)
+    {
+        return Ok((vec![0x80, alias], of, text.to_owned()));
+    }
+    let of = Comparator::Class(name).type_in(aliases).ok_or_else(wrong)?;
+    let mut before = u16::try_from(name.len()).map_err(|_| wrong())?.to_be_bytes().to_vec();
+    before.extend(name.as_bytes());
+    Ok((before, of, text.to_owned()))
 }

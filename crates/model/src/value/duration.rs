@@ -1,7 +1,7 @@
 //! Durations as text, in their four spellings: `1y2mo3w4d5h6m7s8ms9us10ns`, `P1Y2M3DT4H5M6S`, `P3W` and
 //! `P0001-02-03T04:05:06`.
 
-use halcyon_model::bytes::Put;
+use crate::bytes::Put;
 
 /// Units from the longest to the shortest: name, letters, and which part they add to with how much.
 const UNITS: [(&str, &[&str], Part, i64); 10] = [
@@ -63,7 +63,7 @@ impl Builder {
 }
 
 /// The serialized duration.
-pub(crate) fn parse_duration(text: &str) -> Result<Vec<u8>, String> {
+pub fn parse_duration(text: &str) -> Result<Vec<u8>, String> {
     let (negative, body) = match text.strip_prefix('-') {
         Some(body) => (true, body),
         None => (false, text),

@@ -102,11 +102,14 @@ fn options(random: &mut Random, purges: bool) -> String {
 
 /// A new table of the run.
 pub(crate) fn create(name: String, random: &mut Random) -> Table {
-    let purges = random.chance(1, 2);
+    let derived = Derived::generate(random);
+    // An entry of a view that has ended keeps cells. If it comes back when the base's tombstones are purged, it shows them, as in
+    // Cassandra.
+    let purges = random.chance(1, 2) && !derived.has_view;
     let options = options(random, purges);
     let descending = [random.chance(1, 3), random.chance(1, 3)];
     let shape = Shape { name, descending, has_extra: false };
-    Table::new(shape, options, purges, Derived::generate(random))
+    Table::new(shape, options, purges, derived)
 }
 
 fn statement_of(table: &Table, change: &TableChange) -> String {

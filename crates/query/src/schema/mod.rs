@@ -16,7 +16,7 @@ use halcyon_cql::plan::{Work, find_table};
 use halcyon_engine::{Engine, Shard};
 use halcyon_io::clock::{self, unix_micros, unix_seconds};
 use halcyon_model::CqlType;
-use halcyon_schema::catalog::{Catalog, Keyspace, TableKind, refuse_derived};
+use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
 use halcyon_schema::mask::MaskedColumn;
 use halcyon_schema::rows::{WriteTime, difference};
@@ -29,7 +29,6 @@ use crate::coordinator::{Client, Coordinator};
 use crate::functions::HOST;
 use crate::pace;
 use crate::{Error, Outcome, QueryOptions, Result, views};
-use halcyon_stream::TableId;
 
 /// Checks that are made at preparation, before execution.
 pub(crate) fn check(statement: &Statement, catalog: &Catalog, client: &Client) -> Result<()> {
@@ -85,16 +84,46 @@ async fn truncate(
             return Err(Error::Invalid(format!("Truncation is not supported by table {name}")));
         }
     }
-    let catalog = engine.catalog();
-    let views = table.views.iter().filter_map(|name| catalog.table(&table.schema.keyspace, name));
-    let ids: Vec<TableId> = views.chain([&table]).map(|table| table.id).collect();
-    // A write in between would be in one of them only.
-    let _held = if ids.len() > 1 { hold_writes(coordinator).await? } else { Vec::new() };
-    for id in ids {
-        let truncated = engine.truncate(id).await;
-        truncated.map_err(|e| Error::Truncate(format!("Error during truncate: {e}")))?;
-    }
+    let truncated = match table.views.is_empty() {
+        true => engine.truncate(table.id).await.map_err(Error::from),
+        false => truncate_with_views(coordinator, &table).await,
+    };
+    truncated.map_err(|e| Error::Truncate(format!("Error during truncate: {e}")))?;
     Ok(Outcome::Void)
+}
+
+/// A crash in between leaves the views to be built again: they are truncated first, so that this brings nothing back.
+async fn truncate_with_views(coordinator: &Coordinator, table: &Table) -> Result<()> {
+    let shard = coordinator.shard();
+    let engine = shard.engine();
+    let catalog = engine.catalog();
+    let keyspace = &table.schema.keyspace;
+    let views = || table.views.iter().filter_map(|name| catalog.table(keyspace, name));
+    // A write in between would be in one of them only.
+    let _held = hold_writes(coordinator).await?;
+    let built = engine.built_views().await?;
+    let was_built =
+        |view: &&Arc<Table>| built.contains(&(keyspace.clone(), view.schema.name.clone()));
+    let truncate = async {
+        for view in views().filter(was_built) {
+            engine.note_built_view(view, false).await?;
+        }
+        for view in views() {
+            engine.truncate(view.id).await?;
+        }
+        engine.truncate(table.id).await?;
+        // Later than the row that said that it is not built.
+        clock::sleep(Duration::from_millis(1)).await;
+        for view in views().filter(was_built) {
+            engine.note_built_view(view, true).await?;
+        }
+        Ok(())
+    };
+    let truncated = truncate.await;
+    if truncated.is_err() {
+        views().filter(was_built).for_each(|view| views::build(shard, view.id));
+    }
+    truncated
 }
 
 /// Keeps writes from beginning on all shards.

@@ -84,16 +84,17 @@ fn a_shard_keeps_what_is_current() {
         let node = start(disk).await.expect("starts");
         let table = table();
         change(&node, std::slice::from_ref(&table)).await.expect("schema");
-        for round in 0..4 {
+        // Fewer than a compaction begins with by itself.
+        for round in 0..3 {
             node.shard.apply(vec![insert(&table, 1, round, 5, 20)]).await.expect("applied");
             node.engine.flush(Some(table.id)).await.expect("flushed");
         }
-        assert_eq!(contents(&node, &table).await.len(), 4);
+        assert_eq!(contents(&node, &table).await.len(), 3);
         let own = node.shard.table(&table).expect("known");
         let before = own.current();
         let inputs: Vec<_> = before.version.sstables().iter().map(Arc::downgrade).collect();
         let definition = Arc::downgrade(&before.definition);
-        assert_eq!(inputs.len(), 4);
+        assert_eq!(inputs.len(), 3);
         drop(before);
         node.engine.compact(table.id).await.expect("compacted");
         yield_now().await;

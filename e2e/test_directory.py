@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
 
@@ -109,6 +109,18 @@ def cassandra(options, folder, form):
     )
 
 
+@contextmanager
+def halcyon(request, folder, facts):
+    """Our server on Cassandra's directory, with Cassandra's own configuration; drained at the end."""
+    server = Server(request.config.getoption("--halcyon"), folder, "--config", facts["config"])
+    server.data = facts["storage_dir"]
+    try:
+        yield server.start().connect(), server
+        assert server.stop() == 0, server.said()
+    finally:
+        server.close()
+
+
 def wait_for_saved_key_cache(facts, form):
     saved = Path(facts["storage_dir"]) / "saved_caches" / "KeyCache-g.db"
     end = time.monotonic() + 30
@@ -141,10 +153,7 @@ def test_a_directory_is_handed_over_and_back(request, cassandra_options, tmp_pat
         session.execute("ALTER TABLE ks.altered ADD x bigint")
         by_cassandra = answers(session)
         wait_for_saved_key_cache(facts, form)
-    server = Server(request.config.getoption("--halcyon"), ours, "--config", facts["config"])
-    server.data = facts["storage_dir"]
-    try:
-        session = server.start().connect()
+    with halcyon(request, ours, facts) as (session, server):
         taken_over = answers(session)
         for question in QUESTIONS:
             assert taken_over[question] == by_cassandra[question], question
@@ -159,11 +168,8 @@ def test_a_directory_is_handed_over_and_back(request, cassandra_options, tmp_pat
         ours_row = session.execute("SELECT JSON * FROM ks.ours").one()[0]
         # Its own tables at least are in it.
         assert form == "da" or re.search(r"KeyCache: [1-9][0-9]* saved entries looked up", server.said()), server.said()
-        assert server.stop() == 0, server.said()
-        # What is deleted before 1970 can be stored in nb alone.
-        assert versions(server.data) == {"nb"} | ({form} - {"stock"})
-    finally:
-        server.close()
+    # What is deleted before 1970 can be stored in nb alone.
+    assert versions(server.data) == {"nb"} | ({form} - {"stock"})
     with cassandra(options, node, form) as (session, _):
         taken_back = answers(session)
         for question in QUESTIONS:
@@ -221,16 +227,10 @@ def test_views_are_handed_over_and_back(request, cassandra_options, tmp_path, fo
         write_viewed(session, 1)
         views_are_their_base(session)
     for seed in (2, 4):
-        server = Server(request.config.getoption("--halcyon"), ours, "--config", facts["config"])
-        server.data = facts["storage_dir"]
-        try:
-            session = server.start().connect()
+        with halcyon(request, ours, facts) as (session, _):
             views_are_their_base(session)
             write_viewed(session, seed)
             views_are_their_base(session)
-            assert server.stop() == 0, server.said()
-        finally:
-            server.close()
         with cassandra(cassandra_options, node, form) as (session, _):
             views_are_their_base(session)
             write_viewed(session, seed + 1)
@@ -287,19 +287,13 @@ def test_indexes_are_handed_over_and_back(request, cassandra_options, tmp_path, 
         write_indexed(session, 0, 10)
         by_cassandra = answered_by_indexes(session)
     assert all(by_cassandra[question] for question in ASKED_OF_INDEXES if "103" not in question and "w101" not in question and "22" not in question)
-    server = Server(request.config.getoption("--halcyon"), ours, "--config", facts["config"])
-    server.data = facts["storage_dir"]
-    try:
-        session = server.start().connect()
+    with halcyon(request, ours, facts) as (session, _):
         assert answered_by_indexes(session) == by_cassandra
         write_indexed(session, 20, 30)
         session.execute("CREATE INDEX later ON ix.t (c)")
         by_halcyon = answered_by_indexes(session)
         assert all(by_halcyon.values())
         later = sorted(row[0] for row in session.execute("SELECT JSON * FROM ix.t WHERE c = 3"))
-        assert server.stop() == 0, server.said()
-    finally:
-        server.close()
     with cassandra(cassandra_options, node, form) as (session, _):
         assert answered_by_indexes(session) == by_halcyon
         assert sorted(row[0] for row in session.execute("SELECT JSON * FROM ix.t WHERE c = 3")) == later

@@ -18,9 +18,7 @@ impl Accumulator {
     pub fn new(function: &Function) -> Accumulator {
         match &function.body {
             Body::Fold(fold) => {
-                let (count, state) =
-                    (function.arguments.len(), fold.state_function.returns.clone());
-                Accumulator::Fold(FoldAccumulator::new(fold.clone(), count, state))
+                Accumulator::Fold(FoldAccumulator::new(fold.clone(), function.arguments.len()))
             }
             Body::Aggregate(aggregate) => {
                 Accumulator::Native(NativeAccumulator::new(*aggregate, function))

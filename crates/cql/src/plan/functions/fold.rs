@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use halcyon_model::CqlType;
 use halcyon_schema::function::UserFunction;
 use halcyon_syntax::Result;
 
@@ -29,7 +28,6 @@ pub struct FoldAccumulator {
     fold: Arc<Fold>,
     /// Of the aggregate.
     arguments: usize,
-    state_type: CqlType,
     state: Option<Vec<u8>>,
     /// The arguments of all rows that wait.
     waiting: Vec<Option<Vec<u8>>>,
@@ -38,17 +36,9 @@ pub struct FoldAccumulator {
 }
 
 impl FoldAccumulator {
-    pub(super) fn new(fold: Arc<Fold>, arguments: usize, state_type: CqlType) -> FoldAccumulator {
+    pub(super) fn new(fold: Arc<Fold>, arguments: usize) -> FoldAccumulator {
         let state = fold.initial.clone();
-        FoldAccumulator {
-            fold,
-            arguments,
-            state_type,
-            state,
-            waiting: Vec::new(),
-            rows: 0,
-            bytes: 0,
-        }
+        FoldAccumulator { fold, arguments, state, waiting: Vec::new(), rows: 0, bytes: 0 }
     }
 
     pub(super) fn add<'v>(&mut self, arguments: &mut impl Iterator<Item = Option<&'v [u8]>>) {
@@ -72,7 +62,7 @@ impl FoldAccumulator {
             let function = &self.fold.state_function;
             let (state, count) =
                 runner.fold(function, self.state.as_deref(), rest, self.rows - done)?;
-            self.state = user::checked(state, &self.state_type, work)?;
+            self.state = user::checked(state, &function.returns, work)?;
             done += count.max(1);
         }
         self.waiting.clear();
@@ -99,6 +89,7 @@ mod tests {
     use super::super::{Accumulator, Body, Function};
     use super::*;
     use crate::plan::execution::Runner;
+    use halcyon_model::CqlType;
 
     /// Adds bytes, at most three rows at a time, and doubles the last state.
     struct Adder;

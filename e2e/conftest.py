@@ -21,6 +21,7 @@ def pytest_addoption(parser):
     parser.addoption("--kills", type=int, default=4, help="how often test_crash.py kills the server")
     parser.addoption("--seed", type=int, help="of random tests, as a failed one printed it")
     parser.addoption("--xtask", type=Path, help="the program behind `cargo x`, which starts and stops nodes")
+    parser.addoption("--plugin", type=Path, help="the jar that `cargo x plugin` built")
     parser.addoption("--oracle", type=Path, help="the folder that `cargo x oracle fetch` filled")
 
 

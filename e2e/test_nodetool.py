@@ -229,3 +229,36 @@ def test_drain(request, tmp_path):
         assert server.stop() == 0, server.said()
     finally:
         server.close()
+
+
+def test_size_estimates_are_cassandras(ours, theirs):
+    """Ranges that cover the ring once, in both tables of estimates, with as many partitions and the mean size that Cassandra finds."""
+    _, our_tool, session = ours
+    node, their_tool = theirs
+    found = []
+    for tool, target in ((our_tool, session), (their_tool, node.session)):
+        fill(target, "estimated")
+        target.execute("CREATE TABLE estimated.many (k int PRIMARY KEY, v text)")
+        for first in range(0, 10000, 10):
+            rows = "".join(f"INSERT INTO estimated.many (k, v) VALUES ({k}, '{'x' * 300}');" for k in range(first, first + 10))
+            target.execute(f"BEGIN UNLOGGED BATCH {rows} APPLY BATCH")
+        assert tool.run("flush estimated") == (0, "", "")
+        assert tool.run("refreshsizeestimates") == (0, "", "")
+        rows = list(target.execute("SELECT * FROM system.size_estimates WHERE keyspace_name = 'estimated' AND table_name = 'many'"))
+        others = list(target.execute("SELECT * FROM system.table_estimates WHERE keyspace_name = 'estimated' AND table_name = 'many'"))
+        assert {row.range_type for row in others} == {"primary", "local_primary"}
+        assert sorted(row[3:] for row in others) == sorted(2 * [row[2:] for row in rows])
+        ends = sorted((int(row.range_start), int(row.range_end)) for row in rows)
+        tokens = [start for start, _ in ends]
+        assert ends == list(zip(tokens, [*tokens[1:], -(2**63)], strict=True)) and tokens[0] == -(2**63)
+        (mean,) = {row.mean_partition_size for row in rows}
+        found.append((len(rows), sum(row.partitions_count for row in rows), mean))
+    (ranges, partitions, mean), (their_ranges, their_partitions, their_mean) = found
+    assert ranges == 17 and abs(partitions - 10000) <= ranges
+    # Theirs counts samples of the index: one for 128 partitions, and one more at each end of a range. That node has one token.
+    assert their_ranges == 2 and abs(partitions - their_partitions) <= 2 * 128 * their_ranges
+    assert abs(mean - their_mean) <= 0.02 * their_mean
+    for tool, target in ((our_tool, session), (their_tool, node.session)):
+        target.execute("DROP KEYSPACE estimated")
+        assert tool.run("refreshsizeestimates")[0] == 0
+        assert not list(target.execute("SELECT * FROM system.size_estimates WHERE keyspace_name = 'estimated'"))

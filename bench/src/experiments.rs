@@ -11,13 +11,13 @@ use halcyon_oracle::{Result, repository};
 use crate::invocation::{Experiment, Listed, write_page};
 use crate::record::Record;
 use crate::{
-    clients, commit_log, compaction, messaging, node, read_amplification, under_compaction,
+    clients, commit_log, compaction, messaging, node, queries, read_amplification, under_compaction,
 };
 
 const DOCUMENT: &str = "docs/experiments.md";
 
 /// In the order of the document.
-const EXPERIMENTS: [Listed; 7] = [
+const EXPERIMENTS: [Listed; 8] = [
     under_compaction::Arguments::LISTED,
     read_amplification::Arguments::LISTED,
     commit_log::Arguments::LISTED,
@@ -25,6 +25,7 @@ const EXPERIMENTS: [Listed; 7] = [
     messaging::Arguments::LISTED,
     compaction::Arguments::LISTED,
     node::Arguments::LISTED,
+    queries::Arguments::LISTED,
 ];
 
 const INTRO: &str = include_str!("../experiments.md");

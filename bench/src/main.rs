@@ -48,6 +48,7 @@ mod pressure;
 mod process;
 mod profile;
 mod programs;
+mod queries;
 mod read_amplification;
 mod record;
 mod restore;
@@ -76,6 +77,9 @@ enum Command {
     Compaction(Asked<compaction::Arguments>),
     /// The server: writes and reads by requests in flight, CPU, start and memory, against Cassandra and the device
     Node(Asked<node::Arguments>),
+    /// Writes with indexes and views, queries through indexes, the search for vectors, against Cassandra
+    #[command(name = "cql")]
+    Queries(Asked<queries::Arguments>),
     /// E1, E2: read latency during a major compaction, and who made a read wait, against Cassandra 5.0 and 6.0
     #[command(name = "E1")]
     ReadsUnderCompaction(Asked<under_compaction::Arguments>),
@@ -101,6 +105,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Compaction(asked) => asked.run(),
         Command::Node(asked) => asked.run(),
+        Command::Queries(asked) => asked.run(),
         Command::ReadsUnderCompaction(asked) => asked.run(),
         Command::ReadAmplification(asked) => asked.run(),
         Command::CommitLog(asked) => asked.run(),

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.Set;
+import javax.management.Attribute;
 import javax.management.MBeanServerConnection;
 import javax.management.ObjectName;
 import javax.management.openmbean.CompositeData;
@@ -21,6 +22,9 @@ import javax.management.remote.JMXServiceURL;
  *   verify KEYSPACE TABLE...          extended, without check of version, never touching repair status
  *   train KEYSPACE TABLE              6.0: makes a compression dictionary from the table's SSTables
  *   import KEYSPACE TABLE DIRECTORY   extended verification, SSTables are moved from DIRECTORY
+ *   upgrade KEYSPACE TABLE...         rewrites all SSTables      autocompaction KEYSPACE TABLE...
+ *   get MBEAN ATTRIBUTE               answers "ok VALUE"         set MBEAN ATTRIBUTE true|false|NUMBER
+ *   call MBEAN OPERATION [TEXT]       answers "ok VALUE"
  *
  * The answer is "ok", or "failed MESSAGE".
  */
@@ -79,6 +83,21 @@ public class Jmx
             case "verify": return verify(keyspace, tables);
             case "import": return importDirectory(keyspace, fields[2], fields[3]);
             case "train": return train(keyspace, fields[2]);
+            case "autocompaction": return call("enableAutoCompaction", keyspace, tables);
+            case "upgrade":
+                node.invoke(storage, "upgradeSSTables", new Object[] { keyspace, false, 1, tables },
+                            new String[] { String.class.getName(), "boolean", "int", STRINGS });
+                return "ok";
+            case "get": return "ok " + node.getAttribute(new ObjectName(fields[1]), fields[2]);
+            case "set":
+                Object value = fields[3].matches("true|false") ? Boolean.valueOf(fields[3]) : (Object) Integer.valueOf(fields[3]);
+                node.setAttribute(new ObjectName(fields[1]), new Attribute(fields[2], value));
+                return "ok";
+            case "call":
+                String[] texts = Arrays.copyOfRange(fields, 3, fields.length);
+                String[] types = new String[texts.length];
+                Arrays.fill(types, String.class.getName());
+                return "ok " + node.invoke(new ObjectName(fields[1]), fields[2], texts, types);
             default: return "failed unknown command " + fields[0];
         }
     }

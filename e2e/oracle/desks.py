@@ -88,3 +88,18 @@ class Jmx(_Desk):
 
     def import_sstables(self, keyspace, table, directory):
         self.ask("import", keyspace, table, directory)
+
+    def upgrade(self, keyspace, *tables):
+        self.ask("upgrade", keyspace, *tables)
+
+    def enable_autocompaction(self, keyspace, *tables):
+        self.ask("autocompaction", keyspace, *tables)
+
+    def get(self, mbean, attribute):
+        return self.ask("get", mbean, attribute).removeprefix("ok ")
+
+    def set(self, mbean, attribute, value):
+        self.ask("set", mbean, attribute, value)
+
+    def call(self, mbean, operation, *text):
+        return self.ask("call", mbean, operation, *text).removeprefix("ok ")

@@ -1,6 +1,7 @@
 """Cassandra on a data directory that somebody else may have written."""
 
 import json
+import os
 import subprocess
 from contextlib import contextmanager
 
@@ -11,12 +12,13 @@ RELEASE = "5.0.9"
 
 
 @contextmanager
-def cassandra(options, folder, form, *settings):
-    """A session and what `cargo x oracle start` told; drained and stopped at the end."""
+def cassandra(options, folder, form, *settings, jvm=""):
+    """A session and what `cargo x oracle start` told; drained and stopped at the end. `jvm`: options of the node's JVM."""
     xtask, java = options.xtask, options.oracle / RELEASE / "java"
     start = [xtask, "oracle", "start", RELEASE, "--format", form, "--dir", folder]
     start += [word for setting in settings for word in ("--set", setting)]
-    facts = json.loads(subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    environment = {**os.environ, "JDK_JAVA_OPTIONS": jvm}
+    facts = json.loads(subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
     try:
         profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
         cluster = Cluster(

@@ -8,6 +8,7 @@
 //! `cargo run --bin seed` makes the first seeds from what Cassandra wrote and answered. What a campaign finds is added to `corpus/`;
 //! `cargo x fuzz --minimise` replaces the seeds by the smallest set of both that reaches as much. An input that failed is kept as a seed.
 pub mod commitlog;
+pub mod compactions;
 pub mod components;
 pub mod mutation;
 pub mod node;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use halcyon_oracle::{self as oracle, Oracle, Version, python};
 
-use crate::{Result, bounded, call, needs, repository};
+use crate::{Result, bounded, call, needs, plugin, repository};
 
 const MINUTES: u32 = 25;
 
@@ -39,6 +39,9 @@ pub(crate) fn pytest(oracle: bool, arguments: &[String]) -> Result<Command> {
             Oracle::open(version)?;
         }
         command.arg(option("--oracle", &std::path::absolute(oracle::home())?));
+        let jar = built(plugin::NAME);
+        plugin::build(&jar)?;
+        command.arg(option("--plugin", &jar));
     }
     command.args(arguments);
     Ok(command)

@@ -5,6 +5,7 @@ mod corpus;
 mod e2e;
 mod fuzz;
 mod needs;
+mod plugin;
 mod printed;
 mod soak;
 mod suite;
@@ -65,6 +66,8 @@ enum Chore {
     Fuzz(fuzz::Arguments),
     /// Let Cassandra write a corpus that covers every data feature, in each SSTable version
     Corpus(corpus::Arguments),
+    /// The jar that hands an Apache Cassandra's compactions to Halcyon: builds it, and prints where it is
+    Plugin,
     /// Apache Cassandra, the oracle: fetch, start, stop, offline tools
     #[command(subcommand)]
     Oracle(OracleVerb),
@@ -147,6 +150,10 @@ fn main() -> ExitCode {
         Chore::Soak(soak) => soak::run(&soak),
         Chore::Apps(arguments) => apps::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
+        Chore::Plugin => {
+            let jar = e2e::built(plugin::NAME);
+            plugin::build(&jar).map(|()| println!("{}", jar.display()))
+        }
         Chore::Tidy => tidy::run(),
     };
     match done {

@@ -36,7 +36,7 @@ pub(crate) fn run(oracle: bool) -> ExitCode {
     tally.check("tidy", tidy::run());
     tally.step("cargo test", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
     tally.step("binary", &mut cargo(&["build", "--workspace", "--bins"]));
-    for experiment in ["compaction", "node", "E1", "E3", "E4", "E5", "E6"] {
+    for experiment in ["compaction", "node", "cql", "E1", "E3", "E4", "E5", "E6"] {
         let mut tiny = bounded(STEP_MINUTES, crate::e2e::built("halcyon-bench"));
         tiny.args([experiment, "--tiny"]).current_dir(repository());
         tally.step(&format!("bench {experiment}"), &mut tiny);

@@ -19,6 +19,11 @@ use crate::{Group, Result};
 pub trait PurgeBound: Send + Sync {
     /// The oldest timestamp that anything outside of the compaction may hold for the partition; `i64::MAX`: nothing does.
     fn min_timestamp(&self, key: &PartitionKey) -> i64;
+
+    /// The oldest timestamp that anything outside of the compaction may hold for any partition, where an answer about one costs much.
+    fn floor(&self) -> i64 {
+        i64::MIN
+    }
 }
 
 /// An SSTable that overlaps the inputs.
@@ -141,5 +146,9 @@ impl PurgeRule for Purging {
 
     fn purge_bound(&mut self, key: &PartitionKey) -> i64 {
         self.bounds.iter().map(|bound| bound.min_timestamp(key)).min().unwrap_or(i64::MAX)
+    }
+
+    fn purge_floor(&self) -> i64 {
+        self.bounds.iter().map(|bound| bound.floor()).min().unwrap_or(i64::MAX)
     }
 }

@@ -30,6 +30,7 @@ use halcyon_sstable::{
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
 use crate::identity;
+use crate::outputs::{Outputs, Own};
 use crate::overlap::{PurgeBound, Purging};
 use crate::progress::{Progress, Snapshot};
 use crate::txn_log::{Leftovers, Transaction};
@@ -66,6 +67,8 @@ pub struct Settings {
     pub level: Option<i32>,
     /// Outputs fill the levels from `level` on; each level is larger than the previous one by this factor.
     pub level_fanout: Option<u32>,
+    /// What outputs say of themselves, their level apart, instead of what they inherit from the inputs.
+    pub provenance: Option<Provenance>,
     /// The purge bound beside `Group::elsewhere`: a node's live set and memtables.
     pub purge_bound: Option<Arc<dyn PurgeBound>>,
     pub read_mode: AccessMode,
@@ -163,12 +166,19 @@ pub async fn write(
         directories.extend(task.inputs.iter().map(|i| i.descriptor().directory.clone()));
     }
     let id = identity::transaction_id(disk);
-    let mut transaction =
+    let transaction =
         Transaction::begin(disk, directories, "compaction", &id, settings.version).await?;
-    let result = match Compaction::new(disk, task, settings, progress, output) {
-        Ok(mut compaction) => compaction.run(&mut transaction).await,
-        Err(e) => Err(e),
+    let mut own = Own {
+        disk,
+        ids: settings.ids.as_deref(),
+        version: settings.version,
+        limiter: &settings.limiter,
+        inputs: &task.inputs,
+        directory: output,
+        transaction,
     };
+    let result = write_into(disk, task, settings, progress, &mut own).await;
+    let mut transaction = own.transaction;
     let replaced = match result {
         Ok(outcome) => replace(&mut transaction, task, settings).await.map(|()| outcome),
         Err(e) => Err(e),
@@ -181,6 +191,18 @@ pub async fn write(
             Err(e)
         }
     }
+}
+
+/// Merges the inputs into outputs that are durable, but whose publishing, like the deletion of their files after an error, is the
+/// affair of whoever has granted them.
+pub async fn write_into(
+    disk: &Disk,
+    task: &Task,
+    settings: &Settings,
+    progress: &Progress,
+    outputs: &mut impl Outputs,
+) -> Result<Outcome> {
+    Compaction::new(disk, task, settings, progress)?.run(outputs).await
 }
 
 /// Records in the transaction log that the inputs are replaced.
@@ -209,11 +231,10 @@ struct Compaction<'a> {
     settings: &'a Settings,
     progress: &'a Progress,
     base: Snapshot,
-    output: PathBuf,
     layout: Arc<Layout>,
     outcome: Outcome,
-    /// Stored bytes already requested from the limiter.
-    paid: u64,
+    /// Stored bytes that the pace already counts.
+    paced: u64,
     /// Boundaries passed so far.
     shard: usize,
     /// Full levels, and the bytes written when the last of them became full.
@@ -229,7 +250,6 @@ impl<'a> Compaction<'a> {
         task: &'a Task,
         settings: &'a Settings,
         progress: &'a Progress,
-        output: PathBuf,
     ) -> Result<Compaction<'a>> {
         let layout = Layout::union(identity::oldest_first(&task.inputs).map(|i| i.layout()))?;
         progress.add_total(task.inputs.iter().map(|i| i.data_length()).sum());
@@ -239,20 +259,19 @@ impl<'a> Compaction<'a> {
             settings,
             progress,
             base: progress.snapshot(),
-            output,
             layout,
             outcome: Outcome { inputs: task.inputs.len(), ..Outcome::default() },
-            paid: 0,
+            paced: 0,
             shard: 0,
             full_levels: 0,
             written_before: 0,
         })
     }
 
-    async fn run(&mut self, transaction: &mut Transaction) -> Result<Outcome> {
+    async fn run(&mut self, outputs: &mut impl Outputs) -> Result<Outcome> {
         let mut stream = self.stream().await?;
         let mut writer: Option<SSTableWriter> = None;
-        let written = self.pump(&mut stream, &mut writer, transaction).await;
+        let written = self.pump(&mut stream, &mut writer, outputs).await;
         match (written, writer) {
             (Ok(()), Some(writer)) => self.seal(writer).await?,
             (Ok(()), None) => {}
@@ -305,17 +324,18 @@ impl<'a> Compaction<'a> {
         &mut self,
         stream: &mut Stream,
         output: &mut Option<SSTableWriter>,
-        transaction: &mut Transaction,
+        outputs: &mut impl Outputs,
     ) -> Result<()> {
         /// Fragments after which to check for cancellation, even if almost nothing is written: a purge of everything writes no bytes.
         const PATIENCE: u32 = 4096;
         let mut unattended = 0;
         while stream.advance().await? {
             let fragment = stream.fragment();
-            if matches!(fragment, Fragment::Start(_)) {
+            if let Fragment::Start(start) = fragment {
+                let token = start.key.token;
                 self.stop_if_cancelled()?;
                 self.outcome.partitions_written += 1;
-                let crossed = self.crosses(stream.fragment());
+                let crossed = self.crosses(token);
                 if (crossed || self.is_full(output.as_ref()))
                     && let Some(full) = output.take()
                 {
@@ -323,7 +343,7 @@ impl<'a> Compaction<'a> {
                     self.fill_level();
                 }
                 if output.is_none() {
-                    *output = Some(self.create(transaction).await?);
+                    *output = Some(self.create(token, outputs).await?);
                 }
             }
             let Some(writer) = output.as_mut() else { continue };
@@ -333,17 +353,16 @@ impl<'a> Compaction<'a> {
                 unattended = 0;
                 writer.drain().await?;
                 self.report(stream, output.as_ref());
-                self.pause(stream).await?;
+                self.pause(stream, outputs).await?;
             }
         }
         Ok(())
     }
 
     /// Whether the partition is past the next boundary.
-    fn crosses(&mut self, start: Fragment<'_>) -> bool {
-        let Fragment::Start(start) = start else { return false };
+    fn crosses(&mut self, first: i64) -> bool {
         let tokens = self.settings.split_tokens.get(self.shard..).unwrap_or_default();
-        let passed = tokens.iter().take_while(|token| start.key.token >= **token).count();
+        let passed = tokens.iter().take_while(|token| first >= **token).count();
         self.shard += passed;
         passed > 0
     }
@@ -386,25 +405,22 @@ impl<'a> Compaction<'a> {
     }
 
     /// Throttles; fails if the compaction was cancelled.
-    async fn pause(&mut self, stream: &Stream) -> Result<()> {
+    async fn pause(&mut self, stream: &Stream, outputs: &mut impl Outputs) -> Result<()> {
         self.stop_if_cancelled()?;
-        if self.settings.limiter.rate().is_none() {
-            return Ok(());
-        }
         let inputs = identity::oldest_first(&self.task.inputs);
         let stored = inputs.zip(stream.inner().sources()).map(|(input, scanner)| {
             let (read, all) = scanner.progress();
             (u128::from(read) * u128::from(input.file_length()) / u128::from(all.max(1))) as u64
         });
         let stored: u64 = stored.sum();
-        self.settings.limiter.acquire(stored.saturating_sub(self.paid)).await;
-        self.paid = self.paid.max(stored);
+        outputs.pace(stored.saturating_sub(self.paced)).await?;
+        self.paced = self.paced.max(stored);
         Ok(())
     }
 
-    async fn create(&self, transaction: &mut Transaction) -> Result<SSTableWriter> {
+    async fn create(&self, first: i64, outputs: &mut impl Outputs) -> Result<SSTableWriter> {
         let inputs = &self.task.inputs;
-        let descriptor = self.add_output(transaction).await?;
+        let descriptor = outputs.grant(first).await?;
         let expected: u64 = inputs.iter().map(|i| i.file_length()).sum();
         let options = WriterOptions {
             mode: self.settings.write_mode,
@@ -423,25 +439,19 @@ impl<'a> Compaction<'a> {
         let layout = self.layout.clone();
         let created =
             SSTableWriter::create(self.disk, descriptor.clone(), layout, bases, options).await;
-        Ok(created.inspect_err(|e| transaction.create_failed(&descriptor, e))?)
-    }
-
-    async fn add_output(&self, transaction: &mut Transaction) -> Result<Descriptor> {
-        let Settings { version, .. } = *self.settings;
-        let fresh = async || {
-            let id = match &self.settings.ids {
-                Some(ids) => ids(),
-                None => identity::fresh_id(self.disk, &self.task.inputs, &self.output).await?,
-            };
-            Ok(Descriptor::new(&self.output, version, id))
-        };
-        transaction.add_fresh(fresh).await
+        Ok(created.inspect_err(|e| outputs.create_failed(&descriptor, e))?)
     }
 
     fn provenance(&self) -> Provenance {
-        let class = self.layout.partitioner.class_name();
-        let mut provenance = Provenance::new(class, self.settings.bloom_filter_fp_chance);
-        identity::inherit(&mut provenance, &self.task.inputs);
+        let mut provenance = match &self.settings.provenance {
+            Some(given) => given.clone(),
+            None => {
+                let class = self.layout.partitioner.class_name();
+                let mut own = Provenance::new(class, self.settings.bloom_filter_fp_chance);
+                identity::inherit(&mut own, &self.task.inputs);
+                own
+            }
+        };
         provenance.level = self.settings.level.unwrap_or(provenance.level) + self.full_levels;
         provenance
     }

@@ -72,6 +72,7 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
         split_tokens: Vec::new(),
         level: None,
         level_fanout: None,
+        provenance: None,
         purge_bound: None,
         split_size: None,
         read_mode: AccessMode::Standard,

@@ -56,7 +56,9 @@ pub use index::{Candidates, IndexBuild};
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, Options};
 pub use read::ReadStream;
 pub use report::set_apart::SetApart;
-pub use report::{Event, FailurePolicy, Measure, Summary, TableDetails, TableStats};
+pub use report::{
+    Event, FailurePolicy, Measure, SizeEstimate, Summary, TableDetails, TableSizes, TableStats,
+};
 pub use schema::{SchemaLock, Snapshot};
 pub use shard::Shard;
 pub use start::{RecoveryReport, StartProgress};

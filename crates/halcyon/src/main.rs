@@ -94,7 +94,6 @@ fn main() -> ExitCode {
         _ => Verbosity::Normal,
     };
     let console = Console { verbosity };
-    resources::create_privately();
     match run(&cli.verb, console) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -107,6 +106,11 @@ fn main() -> ExitCode {
 }
 
 fn run(verb: &Verb, console: Console) -> failure::Result<()> {
+    if matches!(verb, Verb::Compact(args) if args.is_service()) {
+        // Its files are Cassandra's, with the modes that Cassandra gives them.
+        return compact::serve();
+    }
+    resources::create_privately();
     let options = match verb {
         Verb::Serve(args) => return serve::run(args, console),
         Verb::Compact(args) => args.disk_options(),

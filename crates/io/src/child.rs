@@ -23,14 +23,18 @@ pub struct Child {
 fn command(program: &Path, arguments: &[String]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().current_dir("/");
-    // SAFETY: prctl is async-signal-safe, and touches no memory of the parent's.
-    unsafe {
-        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
+    // SAFETY: `end_with_parent` is one system call: async-signal-safe, and touches no memory of the parent's.
+    unsafe { command.pre_exec(end_with_parent) };
     command
+}
+
+/// Has this process killed when the thread that started it ends.
+pub fn end_with_parent() -> io::Result<()> {
+    // SAFETY: it takes two numbers.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The first program of the name: below the folder that an environment variable names, as `JAVA_HOME` does, then in PATH.

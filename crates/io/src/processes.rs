@@ -40,7 +40,12 @@ impl Process {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let mut arguments = line.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         let program = arguments.next().unwrap_or_default();
-        let program = program.rsplit('/').next().unwrap_or_default().to_owned();
+        let mut program = program.rsplit('/').next().unwrap_or_default().to_owned();
+        if program.is_empty() {
+            // A thread of the kernel, or a process between `fork` and the end of `exec`, has a name but no command line.
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.trim_end().clone_into(&mut program);
+        }
         let class = arguments.find_map(|a| a.strip_prefix("org.apache.cassandra.").map(last_part));
         let is_cassandra = class.is_some();
         let name = match class {
@@ -121,6 +126,8 @@ pub(crate) fn users_of(files: &[PathBuf]) -> io::Result<OpenElsewhere> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     /// Proves that a lock is known by kind, device and inode, and that one who waits for it does not hold it.
@@ -148,6 +155,11 @@ mod tests {
         let input = fs::File::open(link.join("nb-1-big-Data.db")).unwrap();
         let mut child =
             std::process::Command::new("sleep").args(["600"]).stdin(input).spawn().unwrap();
+        // A program that was just started has no command line for a moment.
+        let begun = Instant::now();
+        while Process::of(child.id()).name != "sleep" && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
         let absent = folder.join("nb-2-big-Data.db");
         let found = users_of(&[absent.clone(), file.clone()]).unwrap();
         child.kill().unwrap();

@@ -17,7 +17,7 @@ use halcyon_model::request::Value;
 use halcyon_model::uuid;
 use halcyon_syntax::Error as CqlError;
 
-use crate::functions::HOST;
+use crate::functions::RUNNING;
 use crate::{Error, RequestMemory, Result};
 
 /// The longest time between two yields.
@@ -73,7 +73,7 @@ pub(crate) async fn within<T: Send + 'static>(
 ) -> Result<Option<T>> {
     let done = compute(move || {
         let in_time = || now() < deadline;
-        let work = Work::while_there_is_time(&in_time).with_memory(memory).with_runner(&HOST);
+        let work = Work::while_there_is_time(&in_time).with_memory(memory).with_runner(&*RUNNING);
         work.spend(0)?;
         // It may have waited for others.
         if in_time() { job(&work) } else { Err(CqlError::Exhausted) }

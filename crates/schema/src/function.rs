@@ -9,6 +9,11 @@ use halcyon_model::CqlType;
 /// The name and, in CQL, the types of the arguments: what tells overloads apart (`Function.typesMatch`).
 pub type Signature = (String, Vec<String>);
 
+/// The languages of functions that can be made. A catalog may have others from earlier versions of Cassandra.
+pub const JAVA: &str = "java";
+/// Ours; Cassandra reads such a function as one that it cannot load.
+pub const WASM: &str = "wasm";
+
 /// What settings say about functions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionSettings {

@@ -430,9 +430,12 @@ async fn take_in(
             shard.figures().in_flight.up();
             let (shard, connection) = (shard.clone(), connection.clone());
             start(Box::pin(async move {
-                shard.figures().waits.record(now() - arrived);
-                let _leaving = InFlight(shard.clone(), connection.clone(), to);
-                session::execute(&shard, &connection, (&envelope, permit), warnings, arrived).await;
+                let (began, envelope) = (now(), Rc::new(envelope));
+                shard.figures().waits.record(began - arrived);
+                let place = shard.running.enter(envelope.clone(), arrived, began);
+                let _leaving = InFlight(shard.clone(), connection.clone(), to, place);
+                session::execute(&shard, &connection, (&*envelope, permit), warnings, arrived)
+                    .await;
             }));
         }
         Opcode::Startup => {
@@ -446,15 +449,16 @@ async fn take_in(
 }
 
 /// Ends a request in flight when it is dropped. If the request's task panics, it sends an error; other requests continue.
-struct InFlight(Rc<ShardServer>, Rc<Connection>, ReplyTo);
+struct InFlight(Rc<ShardServer>, Rc<Connection>, ReplyTo, usize);
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let InFlight(shard, connection, to) = self;
+        let InFlight(shard, connection, to, place) = self;
         if std::thread::panicking() {
             let error = Error::new(ErrorKind::Server, "an internal error stopped this request");
             connection.answer_error(*to, error);
         }
+        shard.running.leave(*place);
         connection.in_flight.set(connection.in_flight.get() - 1);
         shard.figures().in_flight.down();
         connection.eased.notify_one();

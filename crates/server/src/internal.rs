@@ -1,19 +1,18 @@
-//! Statements that the server executes itself, for traces and prepared statements.
+//! Statements that the server executes itself, for traces, prepared statements and estimates.
 
 use std::sync::Arc;
 
 use halcyon_model::request::{Consistency, Value};
-use halcyon_query::{Client, Outcome, QueryOptions, Result};
-
-use crate::shard::ShardServer;
+use halcyon_model::{Cursor, DecodeResult};
+use halcyon_query::{Client, Coordinator, Outcome, QueryOptions, Result};
 
 pub(crate) async fn execute(
-    shard: &ShardServer,
+    coordinator: &Coordinator,
     text: &str,
     values: &[Value<'_>],
 ) -> Result<Outcome> {
     let client = Client::default();
-    let statement = Arc::new(shard.coordinator.prepare(text, &client)?);
+    let statement = Arc::new(coordinator.prepare(text, &client)?);
     let options = QueryOptions {
         consistency: Consistency::One,
         values,
@@ -21,5 +20,18 @@ pub(crate) async fn execute(
         ..QueryOptions::default()
     };
     // Boxed to keep the callers' futures small.
-    Box::pin(shard.coordinator.execute(&statement, &options, &client)).await
+    Box::pin(coordinator.execute(&statement, &options, &client)).await
+}
+
+/// The values of the next row of an answer.
+pub(crate) fn row<'a, const COLUMNS: usize>(
+    cursor: &mut Cursor<'a>,
+) -> DecodeResult<[Option<&'a [u8]>; COLUMNS]> {
+    let mut values = [None; COLUMNS];
+    for value in &mut values {
+        if let Ok(length) = usize::try_from(cursor.i32()?) {
+            *value = Some(cursor.take(length)?);
+        }
+    }
+    Ok(values)
 }

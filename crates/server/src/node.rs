@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport, Shard};
@@ -100,7 +100,7 @@ async fn serve_inside(
     tell_recovery(&report, log);
     let (shared, inboxes) = share(&settings, virtual_tables, &disk, address, log).await;
     let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
-    join(&engine, &settings, address).await?;
+    join(&engine, &settings, &shared, address).await?;
     replay_batches(&shared, log).await?;
     resume_view_builds(&shared, log).await?;
     load_prepared(&shared).await?;
@@ -164,10 +164,11 @@ async fn resume_view_builds(shared: &Shared, log: &Log) -> Result<(), Error> {
     }
 }
 
-/// Prepares the statements of earlier starts again, under the same ids.
+/// Prepares the statements of earlier starts again, under the same ids, and begins what the first shard does by the clock.
 async fn load_prepared(shared: &Shared) -> Result<(), Error> {
     let job = |server: Rc<ShardServer>| async move {
         spawn(persisted::tell_evictions(server.clone())).detach();
+        spawn(server.clone().estimate_sizes()).detach();
         if let Err(why) = persisted::load(server.clone()).await {
             // Clients prepare them again.
             let log = &server.shared.log;
@@ -211,6 +212,7 @@ async fn share(
         settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
         began: now(),
+        tokens: OnceLock::new(),
         trace_probability: TraceProbability::default(),
         disk: disk.clone(),
         io_modes,
@@ -304,7 +306,12 @@ async fn listen(shared: &Shared) -> Result<(), Error> {
 }
 
 /// Writes the node's row of `system.local`. A new node gets evenly spread tokens.
-async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Result<(), Error> {
+async fn join(
+    engine: &Engine,
+    settings: &Settings,
+    shared: &Shared,
+    address: SocketAddr,
+) -> Result<(), Error> {
     let ring = |n: usize| ((2 * n as u128 + 1) << 63) / settings.num_tokens as u128;
     let node = LocalNode {
         cluster_name: settings.cluster_name.clone().unwrap_or_default(),
@@ -320,7 +327,9 @@ async fn join(engine: &Engine, settings: &Settings, address: SocketAddr) -> Resu
         gossip_generation: i32::try_from(clock::unix_seconds()).unwrap_or(i32::MAX),
         schema_version: engine.schema_version(),
     };
-    engine.join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
+    let node = engine.join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
+    // A node joins once.
+    let _ = shared.tokens.set(node.tokens);
     Ok(())
 }
 

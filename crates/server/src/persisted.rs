@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::{clock, spawn};
+use halcyon_model::Cursor;
 use halcyon_model::request::Value;
-use halcyon_model::{Cursor, DecodeResult};
 use halcyon_query::{Client, Error, Outcome, Result};
 
 use crate::internal;
@@ -44,7 +44,7 @@ pub(crate) async fn write(shard: &ShardServer, id: &StatementId, entry: &Entry) 
     let keyspace = keyspace.map_or(Value::Null, |name| Value::Bytes(name.as_bytes()));
     let values = [keyspace, Value::Bytes(id), Value::Bytes(statement.text.as_bytes())];
     // If the write fails, clients must prepare it again after a restart.
-    let _ = internal::execute(shard, INSERT, &values).await;
+    let _ = internal::execute(&shard.coordinator, INSERT, &values).await;
 }
 
 /// Deletes a statement that is no longer in the store.
@@ -52,20 +52,20 @@ pub(crate) fn forget(shard: &Rc<ShardServer>, id: StatementId) {
     let shard = shard.clone();
     spawn(async move {
         // If the deletion fails, the next start prepares or deletes the statement.
-        let _ = internal::execute(&shard, DELETE, &[Value::Bytes(&id)]).await;
+        let _ = internal::execute(&shard.coordinator, DELETE, &[Value::Bytes(&id)]).await;
     })
     .detach();
 }
 
 /// Prepares the statements of earlier starts.
 pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
-    let Outcome::Rows(rows) = internal::execute(&shard, SELECT, &[]).await? else {
+    let Outcome::Rows(rows) = internal::execute(&shard.coordinator, SELECT, &[]).await? else {
         return Ok(());
     };
     let mut cursor = Cursor::new(&rows.content);
     let (mut loaded, mut removed) = (0, 0);
     for _ in 0..rows.count {
-        let [id, keyspace, text] = row(&mut cursor)
+        let [id, keyspace, text] = internal::row(&mut cursor)
             .map_err(|_| Error::Server("system.prepared_statements is damaged".to_owned()))?;
         let (Some(id), Some(text)) = (id.and_then(|id| id.try_into().ok()), text) else { continue };
         let text = String::from_utf8_lossy(text);
@@ -92,16 +92,6 @@ pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
         shard.shared.log.say(format_args!("preloaded {loaded} prepared statements"));
     }
     Ok(())
-}
-
-fn row<'a>(cursor: &mut Cursor<'a>) -> DecodeResult<[Option<&'a [u8]>; 3]> {
-    let mut values = [None; 3];
-    for value in &mut values {
-        if let Ok(length) = usize::try_from(cursor.i32()?) {
-            *value = Some(cursor.take(length)?);
-        }
-    }
-    Ok(values)
 }
 
 /// Logs evictions while the shard serves: many mean that a client prepares statements with literal values.

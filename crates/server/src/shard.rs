@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use halcyon_io::clock::Instant;
@@ -23,7 +23,9 @@ use crate::connection::{self, Connection};
 use crate::figures::Figures;
 use crate::log::Log;
 use crate::prepared::{LocalStatements, PreparedStatements};
+use crate::running::Running;
 use crate::settings::{RunningSettings, Transport};
+use crate::size_estimates::{self, Known};
 use crate::trace::TraceProbability;
 use crate::virtual_tables::registry::Registry;
 
@@ -31,6 +33,9 @@ use crate::virtual_tables::registry::Registry;
 const BATCH_REPLAY_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a listener waits for descriptors or memory before it looks again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// `SizeEstimatesRecorder`: when it runs first, and how often.
+const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
+const ESTIMATES_PERIOD: Duration = Duration::from_secs(300);
 /// How often stalled connections are looked for.
 const SHED_PAUSE: Duration = Duration::from_millis(250);
 /// How long a drain waits for clients to read their answers.
@@ -54,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,
     pub(crate) began: Instant,
+    /// The node's, once it has joined.
+    pub(crate) tokens: OnceLock<Vec<i64>>,
     pub(crate) trace_probability: TraceProbability,
     pub(crate) disk: Disk,
     /// Directory, purpose, configured mode, and whether it is for writes.
@@ -65,6 +72,7 @@ pub(crate) struct ShardServer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) coordinator: Coordinator,
     pub(crate) statements: LocalStatements,
+    pub(crate) running: Running,
     connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_connection: Cell<u64>,
     listeners: RefCell<Vec<Rc<Listener>>>,
@@ -90,6 +98,7 @@ impl ShardServer {
             shared,
             coordinator,
             statements: LocalStatements::default(),
+            running: Running::default(),
             connections: RefCell::default(),
             next_connection: Cell::new(0),
             listeners: RefCell::default(),
@@ -230,6 +239,27 @@ impl ShardServer {
                 }
             }
         }
+    }
+
+    /// Keeps estimates of sizes while the shard serves.
+    pub(crate) async fn estimate_sizes(self: Rc<Self>) {
+        let mut known = None;
+        clock::sleep(FIRST_ESTIMATES).await;
+        while !self.draining.get() {
+            if let Err(why) = self.record_sizes(&mut known).await {
+                let log = &self.shared.log;
+                log.warning(format_args!("system.size_estimates cannot be kept: {why}"));
+            }
+            clock::sleep(ESTIMATES_PERIOD).await;
+        }
+    }
+
+    pub(crate) async fn record_sizes(
+        &self,
+        known: &mut Option<Known>,
+    ) -> halcyon_query::Result<()> {
+        let tokens = self.shared.tokens.get().map_or(&[][..], Vec::as_slice);
+        size_estimates::record(&self.coordinator, tokens, known).await
     }
 
     /// While memory is short, closes the connections that keep it without a step forward.

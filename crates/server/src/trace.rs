@@ -133,7 +133,7 @@ impl Trace {
                 Value::Bytes(thread.as_bytes()),
                 Value::Bytes(&ttl.to_be_bytes()),
             ];
-            internal::execute(shard, INSERT_EVENT, &values).await?;
+            internal::execute(&shard.coordinator, INSERT_EVENT, &values).await?;
         }
         let values = [
             Value::Bytes(&self.id),
@@ -147,7 +147,7 @@ impl Trace {
             Value::Bytes(&(self.started_at / 1000).to_be_bytes()),
             Value::Bytes(&ttl.to_be_bytes()),
         ];
-        internal::execute(shard, INSERT_SESSION, &values).await.map(drop)
+        internal::execute(&shard.coordinator, INSERT_SESSION, &values).await.map(drop)
     }
 }
 

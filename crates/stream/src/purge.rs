@@ -26,6 +26,10 @@ pub trait PurgeRule {
     /// no such data. Tombstones with a smaller timestamp can be purged. Called once per partition, and only if it has a tombstone
     /// past gc grace: the answer costs a Bloom filter look-up in each overlapping SSTable.
     fn purge_bound(&mut self, key: &PartitionKey) -> i64;
+    /// What no partition's bound is below; costs nothing. It may rise and fall as data comes and goes.
+    fn purge_floor(&self) -> i64 {
+        i64::MIN
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -102,8 +106,8 @@ impl<R: PurgeRule> Judge<'_, R> {
             return false;
         }
         let (rule, key) = (&mut *self.rule, self.key);
-        let bound = *self.bound.get_or_insert_with(|| rule.purge_bound(key));
-        let purged = timestamp < bound;
+        let purged = timestamp < rule.purge_floor()
+            || timestamp < *self.bound.get_or_insert_with(|| rule.purge_bound(key));
         self.stats.tombstones_purged += u64::from(purged);
         purged
     }

@@ -20,7 +20,10 @@ const LICENCES: [&str; 8] = [
 ];
 
 /// Libraries of which several versions are linked, and why.
-const SEVERAL: [(&str, &str); 1] = [("hashbrown", "quick_cache and saphyr want different ones")];
+const SEVERAL: [(&str, &str); 2] = [
+    ("foldhash", "hashbrown's versions want different ones"),
+    ("hashbrown", "quick_cache, saphyr and wasmparser want different ones"),
+];
 
 pub(super) fn check() -> Result<Vec<String>> {
     Ok(compare(&metadata::libraries()?))
@@ -123,12 +126,12 @@ mod tests {
             license: license.to_owned(),
             source: source.to_owned(),
         };
-        let findings = compare(&[
-            library("hashbrown", "1", "MIT", "registry+a"),
-            library("hashbrown", "2", "MIT", "registry+a"),
-            library("one", "1", "MIT", "registry+a"),
-            library("one", "2", "AGPL-3.0", "git+b"),
-        ]);
+        let several = SEVERAL.iter().flat_map(|(name, _)| [(name, "1"), (name, "2")]);
+        let mut libraries: Vec<Library> =
+            several.map(|(name, version)| library(name, version, "MIT", "registry+a")).collect();
+        libraries.push(library("one", "1", "MIT", "registry+a"));
+        libraries.push(library("one", "2", "AGPL-3.0", "git+b"));
+        let findings = compare(&libraries);
         assert_eq!(
             findings,
             [

@@ -211,6 +211,7 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         split_tokens: Vec::new(),
         level: None,
         level_fanout: None,
+        provenance: None,
         purge_bound: None,
         split_size: None,
         read_mode: AccessMode::Standard,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_schema::catalog::{Catalog, Table};
+use halcyon_schema::change::keyspace_of;
 use halcyon_syntax::ast::QualifiedName;
 use halcyon_syntax::{Error, Result};
 
@@ -12,11 +13,7 @@ pub fn find_table<'a>(
     catalog: &'a Catalog,
     keyspace: Option<&str>,
 ) -> Result<&'a Arc<Table>> {
-    let keyspace = name.keyspace.as_deref().or(keyspace).ok_or_else(|| {
-        Error::invalid_request(
-            "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename",
-        )
-    })?;
+    let keyspace = keyspace_of(name, keyspace)?;
     catalog.check_usable(keyspace, &name.name)?;
     let keyspace = catalog
         .keyspace(keyspace)

@@ -378,6 +378,7 @@ impl Engine {
             split_tokens: shape.split_tokens,
             level: shape.level,
             level_fanout: shape.level_fanout,
+            provenance: None,
             purge_bound: Some(Arc::new(bound)),
             read_mode: self.options.background_read_mode,
             write_mode: self.options.background_write_mode,

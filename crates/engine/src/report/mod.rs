@@ -6,10 +6,12 @@ pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod metrics;
 pub(crate) mod set_apart;
+mod sizes;
 mod tables;
 
 pub use distribution::Summary;
 pub use events::Event;
 pub use health::FailurePolicy;
 pub use metrics::{Measure, TableStats};
+pub use sizes::{SizeEstimate, TableSizes};
 pub use tables::TableDetails;

@@ -6,9 +6,12 @@
 //! 4. Compact on this thread; another thread draws the progress bar (`watch`).
 //! 5. Print the outputs and the device's latencies (`summary`).
 
+mod service;
 mod settings;
 mod summary;
 mod watch;
+
+pub(crate) use service::serve;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,8 +52,11 @@ is left out could hold what they delete; without a schema or --gc-grace nothing 
 )]
 pub(crate) struct CompactArgs {
     /// Folders of tables or keyspaces, data directories, or single Data.db files
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "service", value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Compact what an Apache Cassandra asks for on standard input, for its plug-in (docs/cassandra-plugin.md)
+    #[arg(long, exclusive = true)]
+    service: bool,
     /// Write to this folder and keep the inputs; several tables get subfolders [default: replace the inputs]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -116,6 +122,10 @@ pub(crate) struct CompactArgs {
 }
 
 impl CompactArgs {
+    pub(crate) fn is_service(&self) -> bool {
+        self.service
+    }
+
     pub(crate) fn disk_options(&self) -> DiskOptions {
         let buffer_budget = usize::try_from(self.buffer_budget).unwrap_or(usize::MAX);
         DiskOptions { buffer_budget, ..DiskOptions::default() }

@@ -207,6 +207,7 @@ pub(super) fn choose(
         split_tokens: Vec::new(),
         level: None,
         level_fanout: None,
+        provenance: None,
         purge_bound: None,
         split_size: args.split_size.filter(|size| *size > 0),
         read_mode: args.read_access.unwrap_or(args.access),

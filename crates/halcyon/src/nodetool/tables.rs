@@ -34,3 +34,7 @@ pub(super) async fn rebuild_index(call: &Call, node: &mut Node) -> Result<()> {
     }
     Ok(())
 }
+
+pub(super) async fn refresh_size_estimates(node: &mut Node) -> Result<()> {
+    node.command("refreshsizeestimates", ("", ""), "").await
+}

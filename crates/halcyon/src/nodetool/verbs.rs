@@ -226,6 +226,15 @@ pub(super) const VERBS: &[Verb] = &[
     },
     Verb {
         syntax: Syntax {
+            name: "refreshsizeestimates",
+            about: "Refresh system.size_estimates",
+            options: &[],
+            arguments: None,
+        },
+        run: |_, node, _| Box::pin(tables::refresh_size_estimates(node)),
+    },
+    Verb {
+        syntax: Syntax {
             name: "setcompactionthroughput",
             about: "Set the MiB/s throughput cap for compaction in the system, or 0 to disable throttling",
             options: &[],
@@ -415,7 +424,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "rangekeysample",
     "rebuild",
     "recompress_sstables",
-    "refreshsizeestimates",
     "reloadcidrgroupscache",
     "reloadlocalschema",
     "reloadseeds",

@@ -1,293 +1,76 @@
-//! User-defined functions: Java, in a JVM of its own beside this process (`plugin/functions/`).
-//!
-//! 1. The first function that is made or called finds a JDK, compiles the host's sources with it and starts the host.
-//! 2. The host compiles a body when it sees it first, in memory, and refuses what Cassandra's sandbox refuses (`Rules.java`).
-//! 3. Calls come from threads for computations only, one after the other. A call that exceeds `user_defined_functions_fail_timeout` or
-//!    the host's memory ends the host, not the node; the next call starts another.
-//!
-//! Why another process: a body can use any amount of time and memory, and no JVM can stop a thread.
+//! User-defined functions: in Java as Cassandra has them, in WebAssembly for those who want no JVM. Both have the same limits.
 
 mod definition;
+mod java;
+mod limits;
+mod wasm;
 
-use std::collections::HashMap;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halcyon_cql::plan::Runner;
-use halcyon_io::child::{self, Child};
-use halcyon_model::bytes::Put;
-use halcyon_model::{CqlType, Cursor};
-use halcyon_schema::function::{FunctionSettings, UserFunction};
+use halcyon_schema::function::{FunctionSettings, JAVA, UserFunction, WASM};
 use halcyon_syntax::{Error, Result};
 
-use self::definition::{definition, put_value};
-
-macro_rules! sources {
-    ($($path:literal),* $(,)?) => {
-        [$(($path, include_str!(concat!("../../../../plugin/functions/", $path)))),*]
-    };
-}
-
-const SOURCES: [(&str, &str); 14] = sources![
-    "halcyon/functions/Compiler.java",
-    "halcyon/functions/Function.java",
-    "halcyon/functions/Host.java",
-    "halcyon/functions/Refused.java",
-    "halcyon/functions/Rules.java",
-    "halcyon/functions/Verifier.java",
-    "org/apache/cassandra/cql3/functions/JavaUDF.java",
-    "org/apache/cassandra/cql3/functions/UDFContext.java",
-    "org/apache/cassandra/cql3/functions/types/AbstractData.java",
-    "org/apache/cassandra/cql3/functions/types/DataType.java",
-    "org/apache/cassandra/cql3/functions/types/Duration.java",
-    "org/apache/cassandra/cql3/functions/types/LocalDate.java",
-    "org/apache/cassandra/cql3/functions/types/TupleValue.java",
-    "org/apache/cassandra/cql3/functions/types/UDTValue.java",
-];
-
-/// How long the host may take to start, and to compile a body.
-const START: Duration = Duration::from_secs(60);
-/// The host's heap.
-const HEAP: &str = "-Xmx128m";
-/// Functions that one host knows: beyond it, another one begins with none.
-const KNOWN_MAX: usize = 1_000;
-
-const DEFINE: u8 = 1;
-const CALL: u8 = 2;
-const FOLD: u8 = 3;
-/// How long the host folds before it says how far it has come.
-const FOLD_SLICE: Duration = Duration::from_millis(100);
+use self::limits::Folded;
 
 /// One for the process, like the threads for computations that call it.
-pub(crate) static HOST: Host = Host {
+pub(crate) static RUNNING: LazyLock<Running> = LazyLock::new(|| Running {
     are_enabled: AtomicBool::new(false),
     fail_millis: AtomicU64::new(1_500),
-    running: Mutex::new(None),
-};
+    java: java::Host::default(),
+    wasm: wasm::Modules::default(),
+});
 
 /// What a node's settings say.
 pub fn configure(settings: &FunctionSettings) {
-    HOST.are_enabled.store(settings.are_enabled, Relaxed);
+    RUNNING.are_enabled.store(settings.are_enabled, Relaxed);
     let millis = u64::try_from(settings.fail_timeout.as_millis()).unwrap_or(u64::MAX);
-    HOST.fail_millis.store(millis, Relaxed);
+    RUNNING.fail_millis.store(millis, Relaxed);
 }
 
-pub(crate) struct Host {
+pub(crate) struct Running {
     are_enabled: AtomicBool,
     fail_millis: AtomicU64,
-    running: Mutex<Option<Running>>,
-}
-
-struct Running {
-    child: Child,
-    /// By definition.
-    known: HashMap<Vec<u8>, u32>,
-}
-
-/// What a host says, or why it says nothing.
-enum Answer {
-    Value(Option<Vec<u8>>),
-    Failed(String),
-    Refused(String),
-    /// The body has ended the host.
-    Gone(String),
-    /// The host has ended without a word.
-    Lost(String),
-    Late,
-}
-
-fn answer(message: &[u8]) -> Answer {
-    let Some((status, rest)) = message.split_first() else {
-        return Answer::Lost("no answer".to_owned());
-    };
-    let value =
-        rest.split_first_chunk::<4>().filter(|(length, _)| i32::from_be_bytes(**length) >= 0);
-    let value = value.map(|(_, value)| value.to_vec());
-    let text = || String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
-    match status {
-        0 => Answer::Value(value),
-        1 => Answer::Failed(text()),
-        2 => Answer::Refused(text()),
-        _ => Answer::Gone(text()),
-    }
+    java: java::Host,
+    wasm: wasm::Modules,
 }
 
 impl Running {
-    fn exchange(&mut self, request: &[u8], limit: Duration) -> Answer {
-        let received = self.child.send(request).and_then(|()| self.child.receive(limit));
-        match received {
-            Ok(message) => answer(&message),
-            Err(error) if error.kind() == ErrorKind::TimedOut => Answer::Late,
-            Err(error) => {
-                Answer::Lost(format!("the JVM of user-defined functions has ended: {error}"))
-            }
-        }
-    }
-
-    fn start() -> Result<Running> {
-        let java =
-            child::find_program("JAVA_HOME", "java").ok_or_else(|| needs_java("there is none"))?;
-        let classes = compiled(&java)?;
-        let path = classes.display().to_string();
-        let arguments = [
-            HEAP,
-            "-XX:+UseSerialGC",
-            "-Xshare:auto",
-            "-cp",
-            &path,
-            "halcyon.functions.Host",
-            &path,
-        ];
-        let mut child = Child::start(&java, &arguments.map(str::to_owned)).map_err(needs_java)?;
-        child.receive(START).map_err(needs_java)?;
-        Ok(Running { child, known: HashMap::new() })
-    }
-}
-
-/// The folder of the host's classes, which are compiled once for a process.
-fn compiled(java: &Path) -> Result<PathBuf> {
-    static CLASSES: Mutex<Option<PathBuf>> = Mutex::new(None);
-    let mut classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = &*classes {
-        return Ok(known.clone());
-    }
-    let folder = child::private_folder("halcyon-functions").map_err(needs_java)?;
-    let made = folder.join("classes");
-    let options = [
-        HEAP,
-        "-m",
-        "jdk.compiler/com.sun.tools.javac.Main",
-        "--release",
-        "11",
-        "-proc:none",
-        "-nowarn",
-    ];
-    let mut arguments: Vec<String> = options.map(str::to_owned).into();
-    arguments.extend(["-Xlint:-options".to_owned(), "-d".to_owned(), made.display().to_string()]);
-    for (name, text) in SOURCES {
-        let path = folder.join("sources").join(name);
-        child::write_private(&path, text).map_err(needs_java)?;
-        arguments.push(path.display().to_string());
-    }
-    child::run(java, &arguments).map_err(needs_java)?.map_err(needs_java)?;
-    *classes = Some(made.clone());
-    Ok(made)
-}
-
-fn needs_java(why: impl ToString) -> Error {
-    Error::InvalidRequest(format!(
-        "User-defined functions need a JDK of version 11 or later in JAVA_HOME or PATH ({}): install one, such as openjdk-17-jdk-headless",
-        why.to_string()
-    ))
-}
-
-impl Host {
     /// Compiles a function that is about to be made.
     pub(crate) fn check(&self, function: &UserFunction) -> Result<()> {
-        let definition = definition(function)?;
-        self.on(function, |running| running.define(&definition).map(|_| Answer::Value(None)))?;
-        Ok(())
-    }
-
-    fn on(
-        &self,
-        function: &UserFunction,
-        job: impl Fn(&mut Running) -> Result<Answer, Answer>,
-    ) -> Result<Option<Vec<u8>>> {
-        if !self.are_enabled.load(Relaxed) {
-            return Err(Error::invalid_request(
-                "User-defined functions are disabled in cassandra.yaml - set user_defined_functions_enabled=true to enable",
-            ));
-        }
-        let mut place = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut answer = Self::once(&mut place, &job)?;
-        if let Answer::Lost(_) = answer {
-            // Somebody has ended it. Bodies change nothing, so they may run again.
-            answer = Self::once(&mut place, &job)?;
-        }
-        match answer {
-            Answer::Value(value) => Ok(value),
-            Answer::Failed(what) => Err(failure(function, &what)),
-            Answer::Refused(what) => Err(Error::InvalidRequest(what)),
-            Answer::Gone(what) | Answer::Lost(what) => Err(failure(function, &what)),
-            Answer::Late => {
-                let what = format!(
-                    "java.util.concurrent.TimeoutException: User defined function {} ran longer than {}ms",
-                    shown(function),
-                    self.fail_millis.load(Relaxed)
-                );
-                Err(failure(function, &what))
-            }
+        let limit = self.limit()?;
+        match function.language.as_str() {
+            JAVA => self.java.check(function),
+            WASM => self.wasm.check(function, limit),
+            _ => Err(not_loaded(function)),
         }
     }
 
-    /// One attempt; a host that must not be used again is dropped.
-    fn once(
-        place: &mut Option<Running>,
-        job: &impl Fn(&mut Running) -> Result<Answer, Answer>,
-    ) -> Result<Answer> {
-        if place.as_ref().is_some_and(|running| running.known.len() >= KNOWN_MAX) {
-            *place = None;
+    /// How long a call may take, if there may be any.
+    fn limit(&self) -> Result<Duration> {
+        if self.are_enabled.load(Relaxed) {
+            return Ok(Duration::from_millis(self.fail_millis.load(Relaxed)));
         }
-        let running = match place {
-            Some(running) => running,
-            None => place.insert(Running::start()?),
-        };
-        let answer = job(running).unwrap_or_else(|answer| answer);
-        if matches!(answer, Answer::Gone(_) | Answer::Lost(_) | Answer::Late) {
-            *place = None;
-        }
-        Ok(answer)
-    }
-
-    fn ask(
-        &self,
-        function: &UserFunction,
-        (operation, more): (u8, Duration),
-        values: &[u8],
-    ) -> Result<Option<Vec<u8>>> {
-        let definition = definition(function)?;
-        let limit = Duration::from_millis(self.fail_millis.load(Relaxed)) + more;
-        self.on(function, |running| {
-            let id = running.define(&definition)?;
-            let mut request = vec![operation];
-            request.put_i32(i32::try_from(id).unwrap_or(i32::MAX));
-            request.extend_from_slice(values);
-            Ok(running.exchange(&request, limit))
-        })
+        Err(Error::invalid_request(
+            "User-defined functions are disabled in cassandra.yaml - set user_defined_functions_enabled=true to enable",
+        ))
     }
 }
 
-impl Running {
-    fn define(&mut self, definition: &[u8]) -> Result<u32, Answer> {
-        if let Some(id) = self.known.get(definition) {
-            return Ok(*id);
-        }
-        let id = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
-        let mut request = vec![DEFINE];
-        request.put_i32(i32::try_from(id).unwrap_or(i32::MAX));
-        request.extend_from_slice(definition);
-        match self.exchange(&request, START) {
-            Answer::Value(_) => {}
-            other => return Err(other),
-        }
-        self.known.insert(definition.to_vec(), id);
-        Ok(id)
-    }
-}
-
-impl Runner for Host {
+impl Runner for Running {
     fn call(
         &self,
         function: &UserFunction,
         arguments: &[Option<&[u8]>],
     ) -> Result<Option<Vec<u8>>> {
-        let mut values = Vec::new();
-        arguments.iter().for_each(|value| put_value(&mut values, *value));
-        self.ask(function, (CALL, Duration::ZERO), &values)
+        let limit = self.limit()?;
+        match function.language.as_str() {
+            JAVA => self.java.call(function, arguments, limit),
+            WASM => self.wasm.call(function, arguments, limit),
+            _ => Err(not_loaded(function)),
+        }
     }
 
     fn fold(
@@ -296,31 +79,21 @@ impl Runner for Host {
         state: Option<&[u8]>,
         arguments: &[Option<Vec<u8>>],
         rows: usize,
-    ) -> Result<(Option<Vec<u8>>, usize)> {
-        let mut values = Vec::new();
-        values.put_i32(i32::try_from(rows).unwrap_or(i32::MAX));
-        put_value(&mut values, state);
-        arguments.iter().for_each(|value| put_value(&mut values, value.as_deref()));
-        let answer = self.ask(function, (FOLD, FOLD_SLICE), &values)?.unwrap_or_default();
-        let mut cursor = Cursor::new(&answer);
-        let read = |cursor: &mut Cursor<'_>| -> Option<_> {
-            let rows = usize::try_from(cursor.i32().ok()?).ok()?;
-            let state = usize::try_from(cursor.i32().ok()?).ok();
-            Some((state.map(|len| cursor.take(len).map(<[u8]>::to_vec)).transpose().ok()?, rows))
-        };
-        read(&mut cursor).ok_or_else(|| failure(function, "the JVM's answer cannot be read"))
+    ) -> Result<Folded> {
+        let limit = self.limit()?;
+        match function.language.as_str() {
+            JAVA => self.java.fold(function, state, (arguments, rows), limit),
+            WASM => self.wasm.fold(function, state, (arguments, rows), limit),
+            _ => Err(not_loaded(function)),
+        }
     }
 }
 
-/// `ks.f : (int) -> int`
-fn shown(function: &UserFunction) -> String {
-    let arguments: Vec<String> = function.argument_types().map(CqlType::cql_name).collect();
+/// A function whose language only earlier versions of Cassandra had.
+fn not_loaded(function: &UserFunction) -> Error {
     let (keyspace, name) = (&function.keyspace, &function.name);
-    format!("{keyspace}.{name} : ({}) -> {}", arguments.join(", "), function.returns.cql_name())
-}
-
-fn failure(function: &UserFunction, what: &str) -> Error {
-    let arguments: Vec<String> = function.argument_types().map(CqlType::cql_name).collect();
-    let name = format!("{}.{}", function.keyspace, function.name);
-    Error::FunctionFailure { function: name, arguments, message: what.to_owned() }
+    Error::InvalidRequest(format!(
+        "Function '{keyspace}.{name}' exists but hasn't been loaded successfully for the following reason: its language is {}. It can be dropped, and made again in {JAVA} or {WASM}",
+        function.language
+    ))
 }

@@ -1,7 +1,8 @@
 //! Statements about roles and permissions, answered like a Cassandra with AllowAllAuthenticator and AllowAllAuthorizer: every client is
 //! anonymous, and anonymous clients are refused.
 
-use halcyon_syntax::ast::{AuthStatement, RoleOptions};
+use halcyon_schema::change::keyspace_of;
+use halcyon_syntax::ast::{AuthStatement, Resource, RoleOptions};
 
 use crate::coordinator::Client;
 use crate::{Error, Outcome, Result};
@@ -29,12 +30,27 @@ pub(super) fn check(statement: &AuthStatement, client: &Client) -> Result<()> {
                 return Err(Error::Invalid("ALTER [ROLE|USER] can't be empty".to_owned()));
             }
         }
+        AuthStatement::GrantPermissions { resource, .. } => check_keyspace(resource, client)?,
         _ => {}
     }
     if client.role.is_none() {
         return unauthorized("You have to be logged in and not anonymous to perform this request");
     }
     Ok(())
+}
+
+/// Names without a keyspace are looked at before it is asked who asks.
+fn check_keyspace(resource: &Resource, client: &Client) -> Result<()> {
+    match resource {
+        Resource::Table(name) => {
+            keyspace_of(name, client.keyspace.as_deref())?;
+            Ok(())
+        }
+        Resource::Function(name, _) if name.keyspace.is_none() => Err(Error::Invalid(
+            "In this context function name must be explictly qualified by a keyspace".to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses passwords, because there is no authentication.

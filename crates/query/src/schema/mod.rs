@@ -26,7 +26,7 @@ use halcyon_syntax::ast::{
 };
 
 use crate::coordinator::{Client, Coordinator};
-use crate::functions::HOST;
+use crate::functions::RUNNING;
 use crate::pace;
 use crate::{Error, Outcome, QueryOptions, Result, views};
 
@@ -251,7 +251,7 @@ async fn check_body(
         change::new_function(&catalog, create, &context)?
     };
     let deadline = clock::now() + COMPILATION_MAX;
-    let checked = pace::until(deadline, move |_| HOST.check(&function)).await?;
+    let checked = pace::until(deadline, move |_| RUNNING.check(&function)).await?;
     checked.ok_or_else(|| {
         Error::Overloaded("the function's body waits too long to be compiled".into())
     })

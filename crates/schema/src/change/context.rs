@@ -83,9 +83,13 @@ pub(super) fn invalid(message: String) -> Error {
     Error::InvalidRequest(message)
 }
 
-/// The keyspace that a name means.
 pub(super) fn keyspace_name<'a>(name: &'a QualifiedName, context: &Context<'a>) -> Result<&'a str> {
-    name.keyspace.as_deref().or(context.keyspace).ok_or_else(|| {
+    keyspace_of(name, context.keyspace)
+}
+
+/// The keyspace that a name means.
+pub fn keyspace_of<'a>(name: &'a QualifiedName, default: Option<&'a str>) -> Result<&'a str> {
+    name.keyspace.as_deref().or(default).ok_or_else(|| {
         Error::invalid_request(
             "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename",
         )

@@ -13,7 +13,7 @@ use super::context::{
     with_keyspace,
 };
 use crate::catalog::{Catalog, Keyspace, Table};
-use crate::function::{Functions, UserFunction, signature};
+use crate::function::{Functions, JAVA, UserFunction, WASM, signature};
 
 /// Characters that no name of a function has, because names of resources are paths.
 const REFUSED: [char; 3] = ['/', '[', ']'];
@@ -97,7 +97,7 @@ pub fn new_function(
         arguments: create.arguments.iter().map(argument).collect::<Result<_>>()?,
         returns: resolve(&create.returns, known)?,
         called_on_null: create.called_on_null,
-        language: "java".to_owned(),
+        language: create.language.clone(),
         body: create.body.clone(),
     })
 }
@@ -112,7 +112,7 @@ fn check_enabled(context: &Context<'_>, language: &str) -> Result<()> {
             "User-defined functions are disabled in cassandra.yaml - set user_defined_functions_enabled=true to enable",
         ));
     }
-    if language != "java" {
+    if ![JAVA, WASM].contains(&language) {
         return Err(Error::invalid_request(
             "Currently only Java UDFs are available in Cassandra. For more information - CASSANDRA-18252 and CASSANDRA-17281",
         ));

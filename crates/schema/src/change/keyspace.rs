@@ -25,12 +25,17 @@ fn event(action: SchemaAction, keyspace: &str) -> SchemaChange {
     }
 }
 
-struct Attributes {
+struct Attributes<'a> {
     replication: Option<BTreeMap<String, String>>,
-    durable_writes: Option<bool>,
+    /// Not read yet: where the keyspace is there already, nobody looks at it.
+    durable_writes: Option<&'a TableOption>,
 }
 
-fn attributes(options: &[TableOption]) -> Result<Attributes> {
+fn durable_writes(option: Option<&TableOption>, otherwise: bool) -> Result<bool> {
+    Ok(option.map(super::table_options::boolean).transpose()?.unwrap_or(otherwise))
+}
+
+fn attributes(options: &[TableOption]) -> Result<Attributes<'_>> {
     let syntax = |option: &TableOption, message: String| Error::Syntax {
         location: option.name.location,
         message,
@@ -51,7 +56,7 @@ fn attributes(options: &[TableOption]) -> Result<Attributes> {
                 let what = "Invalid value for property 'replication'. It should be a map.";
                 return Err(syntax(option, what.to_owned()));
             }
-            _ => found.durable_writes = Some(super::table_options::boolean(option)?),
+            _ => found.durable_writes = Some(option),
         }
     }
     Ok(found)
@@ -72,10 +77,6 @@ pub(super) fn create(
     let Some(replication) = attributes.replication else {
         return Err(Error::invalid_request("Missing mandatory option 'replication'"));
     };
-    let class = replication.get("class").map(String::as_str).unwrap_or_default();
-    if class == "LocalStrategy" || class == "org.apache.cassandra.locator.LocalStrategy" {
-        return Err(local_strategy());
-    }
     if catalog.keyspaces.contains_key(name) {
         if if_not_exists {
             return Ok(unchanged(catalog));
@@ -86,12 +87,17 @@ pub(super) fn create(
             message: format!("Cannot add existing keyspace \"{name}\""),
         });
     }
+    let class = replication.get("class").map(String::as_str).unwrap_or_default();
+    if class == "LocalStrategy" || class == "org.apache.cassandra.locator.LocalStrategy" {
+        return Err(local_strategy());
+    }
+    let durable_writes = durable_writes(attributes.durable_writes, true)?;
     let replication = check_replication(name, replication, &BTreeMap::new(), context)?;
     let warnings = replication_warnings(name, &replication);
     let keyspace = Keyspace {
         name: name.to_owned(),
         replication,
-        durable_writes: attributes.durable_writes.unwrap_or(true),
+        durable_writes,
         is_virtual: false,
         tables: BTreeMap::new(),
         types: BTreeMap::new(),
@@ -250,7 +256,7 @@ pub(super) fn alter(
     if sum(&keyspace) > sum(known) {
         warnings.push("When increasing replication factor you need to run a full (-full) repair to distribute the data.".to_owned());
     }
-    keyspace.durable_writes = attributes.durable_writes.unwrap_or(keyspace.durable_writes);
+    keyspace.durable_writes = durable_writes(attributes.durable_writes, keyspace.durable_writes)?;
     Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event(SchemaAction::Updated, name)) })
 }
 

@@ -31,7 +31,9 @@ use halcyon_syntax::{Error, Result};
 
 pub use self::alter::drop_time;
 use self::context::keyspace_name;
-pub use self::context::{Change, CheckViewRows, Context, Evaluate, FindMask, RestrictedRows};
+pub use self::context::{
+    Change, CheckViewRows, Context, Evaluate, FindMask, RestrictedRows, keyspace_of,
+};
 pub use self::function::new_function;
 use crate::catalog::Catalog;
 use crate::rows;

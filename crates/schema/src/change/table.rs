@@ -37,9 +37,6 @@ pub(super) fn create(
     forbidden(catalog, keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
     let given = &create.properties.options;
     let options = table_options::for_new_table(given, context.default_compaction)?;
-    if create.columns.iter().any(|column| column.mask.is_some()) {
-        mask::check_enabled(context)?;
-    }
     let known = existing(catalog, keyspace)?;
     if known.tables.contains_key(name) {
         if create.if_not_exists {
@@ -52,6 +49,9 @@ pub(super) fn create(
                 "Cannot add already existing table \"{name}\" to keyspace \"{keyspace}\""
             ),
         });
+    }
+    if create.columns.iter().any(|column| column.mask.is_some()) {
+        mask::check_enabled(context)?;
     }
     check_key(create, key)?;
     check_order(create, key)?;

@@ -21,7 +21,7 @@ use registry::Registry;
 use table::VirtualTable;
 
 /// Every virtual table that has rows. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 36] = [
+const REGISTERED: [VirtualTable; 37] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
     system_views::clients::TABLE,
@@ -36,6 +36,7 @@ const REGISTERED: [VirtualTable; 36] = [
     system_views::max_partition_size::TABLE,
     system_views::max_sstable_duration::TABLE,
     system_views::max_sstable_size::TABLE,
+    system_views::queries::TABLE,
     system_views::rows_per_read::TABLE,
     system_views::settings::TABLE,
     system_views::snapshots::TABLE,

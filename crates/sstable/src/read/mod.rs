@@ -35,6 +35,7 @@ pub(crate) mod sstable;
 pub(crate) mod summary_search;
 
 pub use caches::{CacheSizes, CacheStats, ReadCaches};
+pub use index_files::IndexSources;
 pub use partition::{PartitionRows, RangeRows};
 pub use range_start::RangeStart;
 pub use reader::{PartitionEntry, SSTableReader};

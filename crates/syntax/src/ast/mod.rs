@@ -20,7 +20,7 @@ pub use select::{
     Operator, OrderBy, RawSelector, Relation, RelationTarget, RelationValue, Select, SelectItem,
     Selection,
 };
-pub use term::{ArithmeticOperator, LiteralKind, RawTerm};
+pub use term::{ArithmeticOperator, LiteralKind, RawTerm, operator_name};
 
 use std::fmt;
 

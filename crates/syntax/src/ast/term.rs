@@ -105,8 +105,11 @@ impl fmt::Display for RawTerm {
                 joined(f, '(', arguments, ')')
             }
             RawTerm::TypeHint { to, term } => write!(f, "({}){term}", to.text),
-            RawTerm::Arithmetic { operator, left, right } => write!(f, "{left} {operator} {right}"),
-            RawTerm::Negate(term) => write!(f, "-{term}"),
+            // As calls of their functions, in messages and where a view's WHERE is stored.
+            RawTerm::Arithmetic { operator, left, right } => {
+                write!(f, "system.\"{}\"({left}, {right})", operator_name(Some(*operator)))
+            }
+            RawTerm::Negate(term) => write!(f, "system.\"{}\"({term})", operator_name(None)),
         }
     }
 }
@@ -123,6 +126,18 @@ fn joined<T: fmt::Display>(
         write!(f, "{comma}{item}")?;
     }
     write!(f, "{close}")
+}
+
+/// The function behind an operator; `None` is negation (`OperationFcts`).
+pub fn operator_name(operator: Option<ArithmeticOperator>) -> &'static str {
+    match operator {
+        Some(ArithmeticOperator::Add) => "_add",
+        Some(ArithmeticOperator::Subtract) => "_substract",
+        Some(ArithmeticOperator::Multiply) => "_multiply",
+        Some(ArithmeticOperator::Divide) => "_divide",
+        Some(ArithmeticOperator::Modulo) => "_modulo",
+        None => "_negate",
+    }
 }
 
 impl fmt::Display for ArithmeticOperator {

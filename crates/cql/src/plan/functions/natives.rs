@@ -15,13 +15,12 @@ use super::inferred::{Shape, inferred, wrong_number};
 use super::masking::{self, Mask};
 use super::matching::Argument;
 use super::math::{self, Math};
-use super::operator_name::operator_name;
 use super::time::Time;
 use super::vectors;
 use super::{Body, Function, Scope, cast_name};
 use crate::plan::execution::Execution;
 use crate::plan::json;
-use halcyon_syntax::ast::ArithmeticOperator;
+use halcyon_syntax::ast::{ArithmeticOperator, operator_name};
 use halcyon_syntax::{Error, Result};
 
 /// The code of a scalar function; its types are in its `Function`.

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use halcyon_model::CqlType;
 
 use super::matching::{Argument, Match, assignable};
-use super::operator_name::operator_name;
 use super::{Body, Fold, Function, Scope, natives};
 use crate::plan::term::constant;
 use halcyon_schema::catalog::Keyspace;
 use halcyon_schema::function::{Signature, UserAggregate};
-use halcyon_syntax::ast::QualifiedName;
+use halcyon_syntax::ast::{QualifiedName, operator_name};
 use halcyon_syntax::{Error, Result, parse_term};
 
 fn symbol(name: &str) -> Option<char> {

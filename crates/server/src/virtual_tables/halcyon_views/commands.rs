@@ -39,7 +39,7 @@ struct Command<'a> {
 
 type Run = for<'a> fn(Command<'a>) -> Applied<'a>;
 
-const VERBS: [(&str, Run); 9] = [
+const VERBS: [(&str, Run); 10] = [
     ("clearsnapshot", |command| Box::pin(clear_snapshot(command))),
     ("disableautocompaction", |command| Box::pin(set_automatic_compaction(command, false))),
     ("drain", |command| Box::pin(drain(command))),
@@ -47,6 +47,7 @@ const VERBS: [(&str, Run); 9] = [
     ("flush", |command| Box::pin(flush(command))),
     ("rebuild_index", |command| Box::pin(rebuild_index(command))),
     ("refresh", |command| Box::pin(refresh(command))),
+    ("refreshsizeestimates", |command| Box::pin(refresh_size_estimates(command))),
     ("settraceprobability", |command| Box::pin(set_trace_probability(command))),
     ("snapshot", |command| Box::pin(snapshot(command))),
 ];
@@ -133,6 +134,12 @@ async fn refresh(command: Command<'_>) -> Result<()> {
         command.node.shared.log.say(format_args!("refresh: {added} new SSTables"));
     }
     Ok(())
+}
+
+async fn refresh_size_estimates(command: Command<'_>) -> Result<()> {
+    let refresh = |server: Rc<ShardServer>| async move { server.record_sizes(&mut None).await };
+    let refreshed = command.node.shared.mesh.on(0, refresh).await;
+    refreshed.map_err(|gone| Error::Server(gone.to_string()))?
 }
 
 async fn set_automatic_compaction(command: Command<'_>, enabled: bool) -> Result<()> {

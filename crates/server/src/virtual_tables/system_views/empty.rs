@@ -3,7 +3,7 @@
 
 use crate::virtual_tables::table::VirtualTable;
 
-pub(in crate::virtual_tables) const TABLES: [VirtualTable; 22] = [
+pub(in crate::virtual_tables) const TABLES: [VirtualTable; 21] = [
     VirtualTable::empty(
         "CREATE TABLE system_views.cidr_filtering_metrics_counts (
     name text PRIMARY KEY,
@@ -182,15 +182,6 @@ pub(in crate::virtual_tables) const TABLES: [VirtualTable; 22] = [
     PRIMARY KEY ((role, resource))
 ) WITH ID = f951c92c-5198-31f5-9e02-183b47d400b0
     AND comment = 'keys in the permissions cache';",
-    ),
-    VirtualTable::empty(
-        "CREATE TABLE system_views.queries (
-    thread_id text PRIMARY KEY,
-    queued_micros bigint,
-    running_micros bigint,
-    task text
-) WITH ID = ca10cb3c-2140-3d3b-9d2c-7c723f0af0d2
-    AND comment = 'Lists currently running queries';",
     ),
     VirtualTable::empty(
         "CREATE TABLE system_views.repair_jobs (

@@ -16,6 +16,7 @@ pub(super) mod local_write_latency;
 pub(super) mod max_partition_size;
 pub(super) mod max_sstable_duration;
 pub(super) mod max_sstable_size;
+pub(super) mod queries;
 pub(super) mod rows_per_read;
 pub(super) mod settings;
 pub(super) mod snapshots;

@@ -1,0 +1,191 @@
+//! The questions of one task, and their answers.
+
+use std::io::Write;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use halcyon_compaction::{Error, Progress, PurgeBound, Result};
+use halcyon_stream::PartitionKey;
+
+use crate::messages::{Reply, Tick};
+
+/// Ticks that may be unanswered: the other side sets the pace, but a wake-up late does not hold up the stream.
+const UNANSWERED: u32 = 4;
+
+/// Where replies go; whole frames, from all threads.
+pub(crate) struct Replies(Mutex<Box<dyn Write + Send>>);
+
+impl Replies {
+    pub(crate) fn new(to: impl Write + Send + 'static) -> Replies {
+        Replies(Mutex::new(Box::new(to)))
+    }
+
+    /// Fails if the other side is gone, which also ends this process.
+    pub(crate) fn send(&self, task: u64, reply: &Reply) -> std::io::Result<()> {
+        let bytes = reply.frame(task).encode()?;
+        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        to.write_all(&bytes)?;
+        to.flush()
+    }
+}
+
+/// What a task is told while it runs.
+pub(crate) enum Answer {
+    Bounds(Vec<i64>),
+    Granted(String),
+    GoOn(i64),
+    Stop,
+}
+
+/// Of a task that runs, for the thread that reads requests.
+#[derive(Clone)]
+pub(crate) struct Ear {
+    progress: Progress,
+    answers: Sender<Answer>,
+}
+
+impl Ear {
+    pub(crate) fn tell(&self, answer: Answer) {
+        if matches!(answer, Answer::Stop) {
+            self.progress.cancel();
+        }
+        // An error means that the task has ended.
+        let _ = self.answers.send(answer);
+    }
+}
+
+pub(crate) struct Exchange {
+    task: u64,
+    replies: Arc<Replies>,
+    pub(crate) progress: Progress,
+    state: Mutex<Hearing>,
+}
+
+struct Hearing {
+    answers: Receiver<Answer>,
+    unanswered: u32,
+    /// As the last answer to a tick says.
+    floor: i64,
+}
+
+impl Exchange {
+    pub(crate) fn new(task: u64, replies: Arc<Replies>) -> (Arc<Exchange>, Ear) {
+        let (sender, answers) = channel();
+        let progress = Progress::default();
+        let ear = Ear { progress: progress.clone(), answers: sender };
+        let state = Mutex::new(Hearing { answers, unanswered: 0, floor: i64::MIN });
+        (Arc::new(Exchange { task, replies, progress, state }), ear)
+    }
+
+    /// A task on one thread asks one question at a time; the lock is for the type's sake.
+    fn hearing(&self) -> MutexGuard<'_, Hearing> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn send(&self, reply: &Reply) -> Result<()> {
+        self.replies.send(self.task, reply).map_err(|_| Error::Cancelled)
+    }
+
+    pub(crate) fn ask_output(&self, first: i64) -> Result<String> {
+        let mut hearing = self.hearing();
+        self.send(&Reply::AskOutput(first))?;
+        match hearing.next()? {
+            Answer::Granted(path) => Ok(path),
+            _ => Err(unasked()),
+        }
+    }
+
+    fn ask_bound(&self, key: &[u8]) -> Result<i64> {
+        let mut hearing = self.hearing();
+        self.send(&Reply::AskBounds(vec![key.to_vec()]))?;
+        match hearing.next()? {
+            Answer::Bounds(bounds) if bounds.len() == 1 => {
+                bounds.first().copied().ok_or_else(unasked)
+            }
+            _ => Err(unasked()),
+        }
+    }
+
+    pub(crate) fn tick(&self, tick: Tick) -> Result<()> {
+        let mut hearing = self.hearing();
+        self.send(&Reply::Tick(tick))?;
+        hearing.unanswered += 1;
+        while hearing.unanswered > UNANSWERED {
+            let answer = hearing.receive()?;
+            hearing.go_on(&answer)?;
+        }
+        while let Ok(answer) = hearing.answers.try_recv() {
+            if matches!(answer, Answer::Stop) {
+                return Err(Error::Cancelled);
+            }
+            hearing.go_on(&answer)?;
+        }
+        Ok(())
+    }
+
+    /// A tick before the first: its answer has a floor.
+    pub(crate) fn first_tick(&self) -> Result<()> {
+        self.tick(Tick::default())?;
+        let mut hearing = self.hearing();
+        while hearing.unanswered > 0 {
+            let answer = hearing.receive()?;
+            hearing.go_on(&answer)?;
+        }
+        Ok(())
+    }
+
+    fn floor(&self) -> i64 {
+        self.hearing().floor
+    }
+}
+
+fn unasked() -> Error {
+    Error::Invalid("the other side answered what it was not asked".to_owned())
+}
+
+impl Hearing {
+    fn receive(&self) -> Result<Answer> {
+        match self.answers.recv() {
+            Ok(Answer::Stop) | Err(_) => Err(Error::Cancelled),
+            Ok(answer) => Ok(answer),
+        }
+    }
+
+    fn go_on(&mut self, answer: &Answer) -> Result<()> {
+        match answer {
+            Answer::GoOn(floor) if self.unanswered > 0 => {
+                self.unanswered -= 1;
+                self.floor = *floor;
+                Ok(())
+            }
+            _ => Err(unasked()),
+        }
+    }
+
+    /// The next answer that is not to a tick.
+    fn next(&mut self) -> Result<Answer> {
+        loop {
+            match self.receive()? {
+                answer @ Answer::GoOn(_) => self.go_on(&answer)?,
+                answer => return Ok(answer),
+            }
+        }
+    }
+}
+
+/// Asks Cassandra's own controller, which knows the memtables and the SSTables outside of the compaction.
+pub(crate) struct AskedBound(pub(crate) Arc<Exchange>);
+
+impl PurgeBound for AskedBound {
+    fn min_timestamp(&self, key: &PartitionKey) -> i64 {
+        self.0.ask_bound(&key.bytes).unwrap_or_else(|_| {
+            // Nothing is purged, and the task fails at its next step.
+            self.0.progress.cancel();
+            i64::MIN
+        })
+    }
+
+    fn floor(&self) -> i64 {
+        self.0.floor()
+    }
+}

@@ -1,0 +1,24 @@
+//! Compacts for Apache Cassandra: the process to which `plugin/cassandra` hands compactions (`halcyon compact --service`).
+//!
+//! ```text
+//!   Cassandra ── frames (docs/compaction-protocol.md) ──► service ──► a thread for each task: compaction::write_into
+//!                                                                       │ outputs, purge bounds, pace: asked of Cassandra
+//!             ◄── verified outputs, or why there are none ──────────────┘
+//! ```
+//! The transaction is Cassandra's: it names each output before its first byte, and publishes or deletes them. This process deletes nothing.
+#![forbid(unsafe_code)]
+#![deny(clippy::indexing_slicing, clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod admission;
+mod exchange;
+mod failure;
+pub mod frame;
+pub mod messages;
+mod output;
+mod service;
+mod task;
+mod task_request;
+mod verified;
+
+pub use service::{Error, serve};

@@ -1,0 +1,285 @@
+//! User-defined functions in Java, in a JVM of its own beside this process (`plugin/functions/`).
+//!
+//! 1. The first function that is made or called finds a JDK, compiles the host's sources with it and starts the host.
+//! 2. The host compiles a body when it sees it first, in memory, and refuses what Cassandra's sandbox refuses (`Rules.java`).
+//! 3. Calls come from threads for computations only, one after the other. A call that exceeds `user_defined_functions_fail_timeout` or
+//!    the host's memory ends the host, not the node; the next call starts another.
+//!
+//! Why another process: a body can use any amount of time and memory, and no JVM can stop a thread.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use halcyon_io::child::{self, Child};
+use halcyon_model::Cursor;
+use halcyon_model::bytes::Put;
+use halcyon_schema::function::UserFunction;
+use halcyon_syntax::{Error, Result};
+
+use super::definition::{definition, put_value};
+use super::limits::{FOLD_SLICE, Folded, Late, failure};
+
+macro_rules! sources {
+    ($($path:literal),* $(,)?) => {
+        [$(($path, include_str!(concat!("../../../../plugin/functions/", $path)))),*]
+    };
+}
+
+const SOURCES: [(&str, &str); 14] = sources![
+    "halcyon/functions/Compiler.java",
+    "halcyon/functions/Function.java",
+    "halcyon/functions/Host.java",
+    "halcyon/functions/Refused.java",
+    "halcyon/functions/Rules.java",
+    "halcyon/functions/Verifier.java",
+    "org/apache/cassandra/cql3/functions/JavaUDF.java",
+    "org/apache/cassandra/cql3/functions/UDFContext.java",
+    "org/apache/cassandra/cql3/functions/types/AbstractData.java",
+    "org/apache/cassandra/cql3/functions/types/DataType.java",
+    "org/apache/cassandra/cql3/functions/types/Duration.java",
+    "org/apache/cassandra/cql3/functions/types/LocalDate.java",
+    "org/apache/cassandra/cql3/functions/types/TupleValue.java",
+    "org/apache/cassandra/cql3/functions/types/UDTValue.java",
+];
+
+/// How long the host may take to start, and to compile a body.
+const START: Duration = Duration::from_secs(60);
+/// The host's heap.
+const HEAP: &str = "-Xmx128m";
+/// Functions that one host knows: beyond it, another one begins with none.
+const KNOWN_MAX: usize = 1_000;
+
+const DEFINE: u8 = 1;
+const CALL: u8 = 2;
+const FOLD: u8 = 3;
+
+#[derive(Default)]
+pub(super) struct Host {
+    running: Mutex<Option<Running>>,
+}
+
+struct Running {
+    child: Child,
+    /// By definition.
+    known: HashMap<Vec<u8>, u32>,
+}
+
+/// What a host says, or why it says nothing.
+enum Answer {
+    Value(Option<Vec<u8>>),
+    Failed(String),
+    Refused(String),
+    /// The body has ended the host.
+    Gone(String),
+    /// The host has ended without a word.
+    Lost(String),
+    Late,
+}
+
+fn answer(message: &[u8]) -> Answer {
+    let Some((status, rest)) = message.split_first() else {
+        return Answer::Lost("no answer".to_owned());
+    };
+    let value =
+        rest.split_first_chunk::<4>().filter(|(length, _)| i32::from_be_bytes(**length) >= 0);
+    let value = value.map(|(_, value)| value.to_vec());
+    let text = || String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
+    match status {
+        0 => Answer::Value(value),
+        1 => Answer::Failed(text()),
+        2 => Answer::Refused(text()),
+        _ => Answer::Gone(text()),
+    }
+}
+
+impl Running {
+    fn exchange(&mut self, request: &[u8], limit: Duration) -> Answer {
+        let received = self.child.send(request).and_then(|()| self.child.receive(limit));
+        match received {
+            Ok(message) => answer(&message),
+            Err(error) if error.kind() == ErrorKind::TimedOut => Answer::Late,
+            Err(error) => {
+                Answer::Lost(format!("the JVM of user-defined functions has ended: {error}"))
+            }
+        }
+    }
+
+    fn start() -> Result<Running> {
+        let java =
+            child::find_program("JAVA_HOME", "java").ok_or_else(|| needs_java("there is none"))?;
+        let classes = compiled(&java)?;
+        let path = classes.display().to_string();
+        let arguments = [
+            HEAP,
+            "-XX:+UseSerialGC",
+            "-Xshare:auto",
+            "-cp",
+            &path,
+            "halcyon.functions.Host",
+            &path,
+        ];
+        let mut child = Child::start(&java, &arguments.map(str::to_owned)).map_err(needs_java)?;
+        child.receive(START).map_err(needs_java)?;
+        Ok(Running { child, known: HashMap::new() })
+    }
+}
+
+/// The folder of the host's classes, which are compiled once for a process.
+fn compiled(java: &Path) -> Result<PathBuf> {
+    static CLASSES: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = &*classes {
+        return Ok(known.clone());
+    }
+    let folder = child::private_folder("halcyon-functions").map_err(needs_java)?;
+    let made = folder.join("classes");
+    let options = [
+        HEAP,
+        "-m",
+        "jdk.compiler/com.sun.tools.javac.Main",
+        "--release",
+        "11",
+        "-proc:none",
+        "-nowarn",
+    ];
+    let mut arguments: Vec<String> = options.map(str::to_owned).into();
+    arguments.extend(["-Xlint:-options".to_owned(), "-d".to_owned(), made.display().to_string()]);
+    for (name, text) in SOURCES {
+        let path = folder.join("sources").join(name);
+        child::write_private(&path, text).map_err(needs_java)?;
+        arguments.push(path.display().to_string());
+    }
+    child::run(java, &arguments).map_err(needs_java)?.map_err(needs_java)?;
+    *classes = Some(made.clone());
+    Ok(made)
+}
+
+fn needs_java(why: impl ToString) -> Error {
+    Error::InvalidRequest(format!(
+        "User-defined functions need a JDK of version 11 or later in JAVA_HOME or PATH ({}): install one, such as openjdk-17-jdk-headless",
+        why.to_string()
+    ))
+}
+
+impl Host {
+    /// Compiles a function that is about to be made.
+    pub(super) fn check(&self, function: &UserFunction) -> Result<()> {
+        let definition = definition(function)?;
+        let define = |running: &mut Running| running.define(&definition);
+        self.on(function, START, |running| define(running).map(|_| Answer::Value(None)))?;
+        Ok(())
+    }
+
+    fn on(
+        &self,
+        function: &UserFunction,
+        limit: Duration,
+        job: impl Fn(&mut Running) -> Result<Answer, Answer>,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut place = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answer = Self::once(&mut place, &job)?;
+        if let Answer::Lost(_) = answer {
+            // Somebody has ended it. Bodies change nothing, so they may run again.
+            answer = Self::once(&mut place, &job)?;
+        }
+        match answer {
+            Answer::Value(value) => Ok(value),
+            Answer::Failed(what) => Err(failure(function, &what)),
+            Answer::Refused(what) => Err(Error::InvalidRequest(what)),
+            Answer::Gone(what) | Answer::Lost(what) => Err(failure(function, &what)),
+            Answer::Late => Err(failure(function, &Late(limit).of(function))),
+        }
+    }
+
+    /// One attempt; a host that must not be used again is dropped.
+    fn once(
+        place: &mut Option<Running>,
+        job: &impl Fn(&mut Running) -> Result<Answer, Answer>,
+    ) -> Result<Answer> {
+        if place.as_ref().is_some_and(|running| running.known.len() >= KNOWN_MAX) {
+            *place = None;
+        }
+        let running = match place {
+            Some(running) => running,
+            None => place.insert(Running::start()?),
+        };
+        let answer = job(running).unwrap_or_else(|answer| answer);
+        if matches!(answer, Answer::Gone(_) | Answer::Lost(_) | Answer::Late) {
+            *place = None;
+        }
+        Ok(answer)
+    }
+
+    fn ask(
+        &self,
+        function: &UserFunction,
+        operation: u8,
+        values: &[u8],
+        limit: Duration,
+    ) -> Result<Option<Vec<u8>>> {
+        let definition = definition(function)?;
+        let more = if operation == FOLD { FOLD_SLICE } else { Duration::ZERO };
+        self.on(function, limit, |running| {
+            let id = running.define(&definition)?;
+            let mut request = vec![operation];
+            request.put_i32(i32::try_from(id).unwrap_or(i32::MAX));
+            request.extend_from_slice(values);
+            Ok(running.exchange(&request, limit + more))
+        })
+    }
+}
+
+impl Running {
+    fn define(&mut self, definition: &[u8]) -> Result<u32, Answer> {
+        if let Some(id) = self.known.get(definition) {
+            return Ok(*id);
+        }
+        let id = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        let mut request = vec![DEFINE];
+        request.put_i32(i32::try_from(id).unwrap_or(i32::MAX));
+        request.extend_from_slice(definition);
+        match self.exchange(&request, START) {
+            Answer::Value(_) => {}
+            other => return Err(other),
+        }
+        self.known.insert(definition.to_vec(), id);
+        Ok(id)
+    }
+}
+
+impl Host {
+    pub(super) fn call(
+        &self,
+        function: &UserFunction,
+        arguments: &[Option<&[u8]>],
+        limit: Duration,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut values = Vec::new();
+        arguments.iter().for_each(|value| put_value(&mut values, *value));
+        self.ask(function, CALL, &values, limit)
+    }
+
+    pub(super) fn fold(
+        &self,
+        function: &UserFunction,
+        state: Option<&[u8]>,
+        (arguments, rows): (&[Option<Vec<u8>>], usize),
+        limit: Duration,
+    ) -> Result<Folded> {
+        let mut values = Vec::new();
+        values.put_i32(i32::try_from(rows).unwrap_or(i32::MAX));
+        put_value(&mut values, state);
+        arguments.iter().for_each(|value| put_value(&mut values, value.as_deref()));
+        let answer = self.ask(function, FOLD, &values, limit)?.unwrap_or_default();
+        let mut cursor = Cursor::new(&answer);
+        let read = |cursor: &mut Cursor<'_>| -> Option<_> {
+            let rows = usize::try_from(cursor.i32().ok()?).ok()?;
+            let state = usize::try_from(cursor.i32().ok()?).ok();
+            Some((state.map(|len| cursor.take(len).map(<[u8]>::to_vec)).transpose().ok()?, rows))
+        };
+        read(&mut cursor).ok_or_else(|| failure(function, "the JVM's answer cannot be read"))
+    }
+}

@@ -1,0 +1,180 @@
+"""A Cassandra with the jar of plugin/cassandra/, and what tests ask of it."""
+
+import re
+import shutil
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from cases import load_dump, logical
+from oracle import opened
+from oracle.desks import DeskError, Jmx, Tools
+
+MBEAN = "halcyon.cassandra:type=Halcyon"
+COMPACTIONS = "org.apache.cassandra.db:type=CompactionManager"
+KEYSPACE = "p"
+STRATEGIES = {
+    "stcs": "{'class': 'SizeTieredCompactionStrategy', 'min_threshold': 2}",
+    "twcs": "{'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'min_threshold': 2}",
+    "lcs": "{'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': 1}",
+    "ucs": "{'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'T2', 'base_shard_count': 4, 'target_sstable_size': '1MiB', 'min_sstable_size': '0B'}",
+}
+
+
+class Node:
+    """A running node. Its log has what the plug-in says at WARN."""
+
+    def __init__(self, options, session, facts):
+        java = options.oracle / opened.RELEASE / "java"
+        self.session = session
+        self.facts = facts
+        self.pid = facts["pid"]
+        self.jmx = Jmx(java, facts["jmx_port"])
+        self.tools = Tools(java)
+
+    def close(self):
+        self.jmx.close()
+        self.tools.close()
+
+    def create_keyspace(self):
+        self.execute(f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+        self.session.set_keyspace(KEYSPACE)
+
+    def execute(self, *arguments):
+        return self.session.execute(*arguments)
+
+    def said(self):
+        return Path(self.facts["log"]).read_text(encoding="utf-8")
+
+    def get(self, attribute):
+        return self.jmx.get(MBEAN, attribute)
+
+    def has_plugin(self):
+        try:
+            return self.get("Enabled") in ("true", "false")
+        except DeskError:
+            return False
+
+    def completed(self):
+        return int(self.get("Completed"))
+
+    def service(self):
+        """Its pid."""
+        state = self.get("Service")
+        assert state.startswith("running "), state
+        return int(state.split()[1])
+
+    def running(self):
+        """Bytes that compactions which run have read."""
+        shown = self.jmx.get(COMPACTIONS, "Compactions")
+        return sum(int(number) for number in re.findall(r"completed=(\d+)", shown))
+
+    def folders(self, table):
+        """One on each disk."""
+        shown = self.jmx.get(f"org.apache.cassandra.db:type=Tables,keyspace={KEYSPACE},table={table}", "DataPaths")
+        return [Path(path) for path in shown.strip("[]").split(", ")]
+
+    def folder(self, table):
+        (found,) = self.folders(table)
+        return found
+
+    def data_files(self, table):
+        return self._files(table, "*-Data.db")
+
+    def _files(self, table, *patterns):
+        return sorted(path for folder in self.folders(table) for pattern in patterns for path in folder.glob(pattern))
+
+    def live(self, table):
+        """Data files when those that were replaced are deleted, which Cassandra does later."""
+        until(lambda: self._is_tidy(table), "files are left over")
+        return self.data_files(table)
+
+    def _is_tidy(self, table):
+        name = f"org.apache.cassandra.metrics:type=Table,keyspace={KEYSPACE},scope={table},name=LiveSSTableCount"
+        return not self._files(table, "*.tmp", "*_txn_*") and int(self.jmx.get(name, "Value")) == len(self.data_files(table))
+
+    def dumps(self, table, scratch):
+        """The content of each SSTable, in the order of tokens."""
+        found = []
+        for file in self.live(table):
+            output = scratch / (file.name + ".json")
+            self.tools.dump(file, output)
+            found.append(logical(load_dump(output.read_text(encoding="utf-8"))))
+        return sorted(found, key=str)
+
+    def copy(self, table, to):
+        """A copy of a table's files, for an import into another."""
+        to.mkdir(parents=True)
+        for file in self._files(table, "*"):
+            if file.is_file():
+                shutil.copyfile(file, to / file.name)
+
+
+def until(is_so, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, what
+        time.sleep(0.1)
+
+
+def jvm(options, **given):
+    """Options of the node's JVM. The machine of tests is busy: at idle priority the service would wait for them."""
+    given = {"binary": options.halcyon, "idle": "false", **given}
+    return " ".join(["-ea", f"-javaagent:{options.plugin}", *(f"-Dhalcyon.{name}={value}" for name, value in given.items())])
+
+
+@contextmanager
+def cassandra(options, folder, form, *settings, **given):
+    with opened.cassandra(options, folder, form, *settings, jvm=jvm(options, **given)) as (session, facts):
+        node = Node(options, session, facts)
+        try:
+            until(node.has_plugin, "the plug-in has not started")
+            yield node
+        finally:
+            node.close()
+
+
+class Shim:
+    """A program in the place of `halcyon`, which does to its answers what `does` says: see shim.py."""
+
+    def __init__(self, options, folder):
+        folder.mkdir()
+        self.path, self._control = folder / "halcyon", folder / "control"
+        here = Path(__file__).resolve().parent
+        self.path.write_text(f"#!/bin/sh\nexec {sys.executable} {here}/shim.py {options.halcyon} {self._control} \"$@\"\n", encoding="utf-8")
+        self.path.chmod(0o755)
+
+    @contextmanager
+    def does(self, what):
+        self._control.write_text(what, encoding="utf-8")
+        yield
+        self._control.unlink()
+
+
+class Slow:
+    """A compaction that runs in another thread, slowly until `hurry`."""
+
+    def __init__(self, node, options, table):
+        self._node = node
+        node.jmx.set("org.apache.cassandra.db:type=StorageService", "CompactionThroughputMbPerSec", 1)
+        self._jmx = Jmx(options.oracle / opened.RELEASE / "java", node.facts["jmx_port"])
+        self.failed = None
+        self._thread = threading.Thread(target=self._run, args=(table,))
+        self._thread.start()
+        until(lambda: node.running() > 0, "the compaction does not begin")
+
+    def _run(self, table):
+        try:
+            self._jmx.compact(KEYSPACE, table)
+        except Exception as error:  # A killed node ends the desk too.
+            self.failed = error
+
+    def hurry(self):
+        self._node.jmx.set("org.apache.cassandra.db:type=StorageService", "CompactionThroughputMbPerSec", 0)
+
+    def end(self):
+        self._thread.join(timeout=120)
+        assert not self._thread.is_alive()
+        self._jmx.close()

@@ -1,0 +1,291 @@
+"""
+Compactions of a real Cassandra that the jar of plugin/cassandra/ hands over.
+
+1. Tables of all kinds are written, and their SSTables copied.
+2. Halcyon compacts the originals; the copies are imported into tables of the same schema, and compacted by Cassandra's own tasks.
+3. Both answer as before, and sstabledump says the same of both.
+"""
+
+import random
+import time
+
+import pytest
+
+import plugin
+from cases import assert_same
+from plugin import KEYSPACE, MBEAN, STRATEGIES
+
+COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<text, int>, u frozen<pair>, x bigint, PRIMARY KEY (k, c))"
+
+
+@pytest.fixture(scope="module", params=["stock", "da"])
+def node(request, cassandra_options, tmp_path_factory):
+    with plugin.cassandra(cassandra_options, tmp_path_factory.mktemp("plugin") / "node", request.param, verify="rows") as running:
+        yield running
+
+
+def create(node):
+    node.create_keyspace()
+    node.execute("CREATE TYPE pair (a int, b text)")
+    for name, strategy in STRATEGIES.items():
+        for table in (name, name + "_stock"):
+            node.execute(f"CREATE TABLE {table} {COLUMNS} WITH gc_grace_seconds = 0 AND compaction = {strategy}")
+            node.jmx.disable_autocompaction(KEYSPACE, table)
+
+
+def write(node, table, seed):
+    """Rows and every kind of tombstone, over and over each other."""
+    chance = random.Random(seed)
+    for _ in range(400):
+        k, c = chance.randrange(40), chance.randrange(12)
+        at = f"USING TIMESTAMP {1000 * seed + chance.randrange(3000)}"
+        where = f"WHERE k = {k} AND c = {c}"
+        node.execute(chance.choice([
+            f"INSERT INTO {table} (k, c, v, l, u) VALUES ({k}, {c}, 'v{seed}', [{c}, {seed}], {{a: 1, b: 'b'}}) {at}",
+            f"INSERT INTO {table} (k, c, s, v) VALUES ({k}, {c}, 's{seed}', 'w') {at} AND TTL 100000",
+            f"UPDATE {table} {at} SET m['{c}'] = {seed}, x = {seed} {where}",
+            f"UPDATE {table} {at} SET l = l + [{seed}], v = null {where}",
+            f"DELETE m FROM {table} {at} {where}",
+            f"DELETE s FROM {table} {at} WHERE k = {k}",
+            f"DELETE FROM {table} {at} {where}",
+            f"DELETE FROM {table} {at} WHERE k = {k} AND c > {c} AND c <= {c + 4}",
+            f"DELETE FROM {table} {at} WHERE k = {k}",
+        ]))  # fmt: skip
+    node.jmx.flush(KEYSPACE, table)
+
+
+def rows(node, table):
+    return [row[0] for row in node.execute(f"SELECT JSON * FROM {table}")]
+
+
+def test_major_compactions_are_cassandras(node, tmp_path):
+    major_compactions_are_cassandras(node, tmp_path)
+
+
+def major_compactions_are_cassandras(node, tmp_path):
+    create(node)
+    for name in STRATEGIES:
+        for seed in range(3):
+            write(node, name, seed)
+        node.copy(name, tmp_path / KEYSPACE / (name + "_stock"))
+    # What is deleted in the second of a compaction is not purged by it.
+    time.sleep(2)
+    for name in STRATEGIES:
+        compare_with_stock(node, name, tmp_path)
+    schema = node.execute(f"SELECT compaction FROM system_schema.tables WHERE keyspace_name = '{KEYSPACE}'")
+    assert not [row for row in schema if "alcyon" in str(row)]
+
+
+def compare_with_stock(node, name, scratch):
+    """Compacts a table, and by Cassandra's own tasks the copies of its files in another; both must be the same, cell for cell."""
+    stock = name + "_stock"
+    before = rows(node, name)
+    completed = node.completed()
+    node.jmx.compact(KEYSPACE, name)
+    assert node.completed() > completed, (node.get("Reasons"), node.get("Failures"))
+    node.jmx.set(MBEAN, "Enabled", "false")
+    node.jmx.import_sstables(KEYSPACE, stock, scratch / KEYSPACE / stock)
+    node.jmx.compact(KEYSPACE, stock)
+    node.jmx.set(MBEAN, "Enabled", "true")
+    assert rows(node, name) == rows(node, stock) == before
+    ours, theirs = node.dumps(name, scratch), node.dumps(stock, scratch)
+    assert len(ours) == len(theirs) > 0
+    for one, other in zip(ours, theirs):
+        assert_same(one, other)
+    node.jmx.verify(KEYSPACE, name)
+
+
+def test_what_is_elsewhere_keeps_tombstones(node, tmp_path):
+    """An SSTable that is not compacted, and rows in a memtable, are older than some of the tombstones: Cassandra's purge decides."""
+    node.create_keyspace()
+    node.execute("CREATE TYPE IF NOT EXISTS pair (a int, b text)")
+    for table in ("kept", "kept_stock"):
+        node.execute(f"CREATE TABLE {table} {COLUMNS} WITH gc_grace_seconds = 0 AND compaction = {STRATEGIES['stcs']}")
+        node.jmx.disable_autocompaction(KEYSPACE, table)
+    for seed in range(3):
+        write(node, "kept", seed)
+    copies = tmp_path / KEYSPACE / "kept_stock"
+    node.copy("kept", copies)
+    time.sleep(2)
+    completed, reasons = node.completed(), node.get("Reasons")
+    compact_two_of_three(node, "kept")
+    assert node.completed() == completed + 1, (reasons, node.get("Reasons"), node.get("Failures"))
+    node.jmx.set(MBEAN, "Enabled", "false")
+    node.jmx.import_sstables(KEYSPACE, "kept_stock", copies)
+    compact_two_of_three(node, "kept_stock")
+    node.jmx.set(MBEAN, "Enabled", "true")
+    assert rows(node, "kept") == rows(node, "kept_stock")
+    ours, theirs = node.dumps("kept", tmp_path), node.dumps("kept_stock", tmp_path)
+    assert len(ours) == len(theirs) == 2
+    for one, other in zip(ours, theirs):
+        assert_same(one, other)
+
+
+def compact_two_of_three(node, table):
+    """The same two in both tables: import gives files other names, but leaves them as large as they are."""
+    for k in range(0, 40, 3):
+        node.execute(f"INSERT INTO {table} (k, c, v) VALUES ({k}, 1, 'old') USING TIMESTAMP 500")
+    files = sorted(node.data_files(table), key=lambda file: file.stat().st_size)
+    assert len({file.stat().st_size for file in files}) == 3
+    node.jmx.compact_files(files[:2])
+
+
+INDEXED = "(k int, c int, s int static, v int, w text, PRIMARY KEY (k, c))"
+QUESTIONS = ["v = 3", "w = 'w2'", "s = 5", "v > 1 AND w = 'w1'"]
+
+
+def create_others(node):
+    """Tables of other kinds: views, counters, indexes; and one whose index keeps its compactions with Cassandra."""
+    node.create_keyspace()
+    with_ucs = f"WITH gc_grace_seconds = 0 AND compaction = {STRATEGIES['ucs']}"
+    node.execute(f"CREATE TABLE counted (k int, c int, n counter, PRIMARY KEY (k, c)) {with_ucs}")
+    # Views are not made of tables without grace.
+    with_grace = with_ucs.replace("gc_grace_seconds = 0", "gc_grace_seconds = 1")
+    node.execute(f"CREATE TABLE base (k int, c int, v int, w int, PRIMARY KEY (k, c)) {with_grace}")
+    node.execute(
+        "CREATE MATERIALIZED VIEW seen AS SELECT * FROM base WHERE v IS NOT NULL AND k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (v, k, c) "
+        + with_grace
+    )
+    for table in ("attached", "legacy"):
+        node.execute(f"CREATE TABLE {table} {INDEXED} {with_ucs}")
+    for column in ("v", "w", "s"):
+        node.execute(f"CREATE INDEX ON attached ({column}) USING 'sai'")
+    node.execute("CREATE INDEX ON legacy (v)")
+    node.jmx.disable_autocompaction(KEYSPACE, "counted", "base", "seen", "attached", "legacy")
+
+
+def write_others(node, seed):
+    chance = random.Random(seed)
+    for _ in range(200):
+        k, c, v = (chance.randrange(bound) for bound in (12, 10, 6))
+        node.execute(f"UPDATE counted SET n = n + {v} WHERE k = {k} AND c = {c}")
+        where = f"WHERE k = {k} AND c = {c}"
+        for table in ("attached", "legacy"):
+            node.execute(chance.choice([
+                f"INSERT INTO {table} (k, c, s, v, w) VALUES ({k}, {c}, {v}, {v}, 'w{v % 3}')",
+                f"UPDATE {table} SET v = {v} {where}", f"DELETE w FROM {table} {where}", f"DELETE FROM {table} {where}",
+            ]))  # fmt: skip
+        node.execute(chance.choice([
+            f"INSERT INTO base (k, c, v, w) VALUES ({k}, {c}, {v}, {seed})", f"UPDATE base SET v = {v} {where}",
+            f"UPDATE base SET v = null {where}", f"DELETE FROM base {where}", f"DELETE w FROM base {where}",
+        ]))  # fmt: skip
+    node.jmx.flush(KEYSPACE)
+
+
+def answers(node):
+    said = {table: sorted(rows(node, table)) for table in ("counted", "base", "seen", "attached", "legacy")}
+    for question in QUESTIONS:
+        found = node.execute(f"SELECT JSON * FROM attached WHERE {question} ALLOW FILTERING")
+        said[question] = sorted(row[0] for row in found)
+    return said
+
+
+def test_other_kinds_of_tables(node):
+    """Counters, views and their bases, SAI; a legacy index is no table of ours."""
+    create_others(node)
+    for seed in range(3):
+        write_others(node, seed)
+    before = answers(node)
+    assert all(before.values())
+    time.sleep(3)
+    for table in ("counted", "base", "seen", "attached"):
+        completed = node.completed()
+        node.jmx.compact(KEYSPACE, table)
+        assert node.completed() > completed, (table, node.get("Reasons"), node.get("Failures"))
+        assert answers(node) == before, table
+        node.live(table)
+        node.jmx.verify(KEYSPACE, table)
+    completed = node.completed()
+    node.jmx.compact(KEYSPACE, "legacy")
+    assert node.completed() == completed and "an index that is not SAI" in node.get("Reasons")
+    assert answers(node) == before
+
+
+def test_all_ways_to_compact(cassandra_options, tmp_path):
+    """In the background, by name, rewritten; several disks; what the operator sets and sees; changed schemas."""
+    disks = tmp_path / "second"
+    with plugin.cassandra(
+        cassandra_options, tmp_path / "node", "oa", f"data_file_directories: [{tmp_path}/node/data/data, {disks}]", exclude="left.out"
+    ) as node:
+        major_compactions_are_cassandras(node, tmp_path)
+        for name in STRATEGIES:
+            # LCS compacts its level 0 when it has four.
+            for seed in range(3, 7):
+                write(node, name, seed)
+        before = {name: rows(node, name) for name in STRATEGIES}
+        compactions_in_the_background(node)
+        user_defined_compactions(node)
+        rewritten_sstables(node)
+        outputs_are_on_their_disks(node, tmp_path)
+        assert {name: rows(node, name) for name in STRATEGIES} == before
+        assert int(node.get("Failed")) == 0, node.get("Failures")
+        a_changed_schema_is_followed(node)
+        excluded_tables_stay(node)
+
+
+def done_by_halcyon(node, table, kind):
+    """Compactions in Cassandra's own history."""
+    history = node.execute("SELECT columnfamily_name, compaction_properties FROM system.compaction_history")
+    found = [row.compaction_properties for row in history if row.columnfamily_name == table]
+    return [one for one in found if one.get("compacted_by") == "halcyon" and one["compaction_type"] == kind]
+
+
+def compactions_in_the_background(node):
+    for name in STRATEGIES:
+        node.jmx.enable_autocompaction(KEYSPACE, name)
+        plugin.until(lambda: done_by_halcyon(node, name, "Compaction"), f"{name} is not compacted in the background")
+        node.jmx.disable_autocompaction(KEYSPACE, name)
+        node.live(name)
+
+
+def user_defined_compactions(node):
+    for name in STRATEGIES:
+        completed = node.completed()
+        node.jmx.compact_files(node.data_files(name)[:1])
+        assert node.completed() > completed, (name, node.get("Reasons"), node.get("Failures"))
+
+
+def rewritten_sstables(node):
+    for name in STRATEGIES:
+        files = set(node.live(name))
+        node.jmx.upgrade(KEYSPACE, name)
+        assert done_by_halcyon(node, name, "Upgrade sstables"), (name, node.get("Reasons"), node.get("Failures"))
+        assert not files & set(node.live(name)), name
+
+
+def outputs_are_on_their_disks(node, folder):
+    """Each of the two disks has a range of the tokens, so a major compaction has an output on each."""
+    node.jmx.compact(KEYSPACE, "stcs")
+    node.live("stcs")
+    found = [len(list(disk.glob(f"{KEYSPACE}/stcs-*/*-Data.db"))) for disk in (folder / "node/data/data", folder / "second")]
+    assert found == [1, 1]
+
+
+def a_changed_schema_is_followed(node):
+    """New tables and altered strategies are handed over, dropped columns dropped."""
+    node.execute("CREATE TABLE later (k int PRIMARY KEY, v int, w text)")
+    node.jmx.disable_autocompaction(KEYSPACE, "later")
+    for k in range(3):
+        node.execute(f"INSERT INTO later (k, v, w) VALUES ({k}, {k}, 'w')")
+        node.jmx.flush(KEYSPACE, "later")
+    node.execute("ALTER TABLE later DROP w")
+    node.execute("ALTER TABLE later ADD x int")
+    strategy = f"org.apache.cassandra.db:type=Tables,keyspace={KEYSPACE},table=later"
+    for name in ("lcs", "ucs", "stcs"):
+        node.execute(f"ALTER TABLE later WITH compaction = {STRATEGIES[name]}")
+        plugin.until(lambda: "Halcyon" in node.jmx.get(strategy, "CompactionParametersJson"), "the overlay is not set again")
+        completed = node.completed()
+        node.jmx.compact(KEYSPACE, "later")
+        assert node.completed() > completed, (name, node.get("Reasons"), node.get("Failures"))
+        assert sorted(rows(node, "later")) == [f'{{"k": {k}, "v": {k}, "x": null}}' for k in range(3)]
+
+
+def excluded_tables_stay(node):
+    node.execute("CREATE KEYSPACE left WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    node.execute("CREATE TABLE left.out (k int PRIMARY KEY)")
+    completed = node.completed()
+    for k in range(2):
+        node.execute(f"INSERT INTO left.out (k) VALUES ({k})")
+        node.jmx.flush("left", "out")
+    node.jmx.compact("left", "out")
+    assert node.completed() == completed

@@ -1,0 +1,113 @@
+package halcyon.cassandra;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Properties;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** Options: {@code -Dhalcyon.NAME=VALUE}, else {@code NAME=VALUE} in the file that {@code -Dhalcyon.config} names. */
+public final class Options
+{
+    private static final Set<String> NAMES = Set.of("binary", "enabled", "idle", "include", "exclude", "memory_mib", "verify", "failures",
+                                                    "retry_minutes");
+
+    /** The program. */
+    public final Path binary;
+    public final boolean enabled;
+    /** Run at idle priority of processor and disk. */
+    public final boolean idle;
+    public final Names include;
+    public final Names exclude;
+    /** Bytes that the program may hold. */
+    public final long memory;
+    /** Decode every row of the outputs before they are taken. */
+    public final boolean verifyRows;
+    /** Failures in a row after which a table stays with Cassandra's task, for so many minutes. */
+    public final int failures;
+    public final long retryMinutes;
+
+    private Options(Properties given)
+    {
+        binary = Paths.get(given.getProperty("binary", "/usr/bin/halcyon"));
+        enabled = isTrue(given, "enabled", true);
+        idle = isTrue(given, "idle", true);
+        include = new Names(given.getProperty("include", "*"));
+        exclude = new Names(given.getProperty("exclude", ""));
+        memory = number(given, "memory_mib", 256, 64, 1 << 20) << 20;
+        String verify = given.getProperty("verify", "checksums");
+        if (!verify.equals("checksums") && !verify.equals("rows"))
+            throw new IllegalArgumentException("halcyon.verify is checksums or rows, not " + verify);
+        verifyRows = verify.equals("rows");
+        failures = (int) number(given, "failures", 3, 1, 1000);
+        retryMinutes = number(given, "retry_minutes", 30, 1, 1 << 20);
+    }
+
+    static Options read() throws IOException
+    {
+        Properties given = new Properties();
+        String file = System.getProperty("halcyon.config");
+        if (file != null)
+        {
+            try (Reader reader = Files.newBufferedReader(Paths.get(file), StandardCharsets.UTF_8))
+            {
+                given.load(reader);
+            }
+        }
+        for (String name : System.getProperties().stringPropertyNames())
+            if (name.startsWith("halcyon.") && !name.equals("halcyon.config"))
+                given.setProperty(name.substring("halcyon.".length()), System.getProperty(name));
+        Set<String> unknown = new TreeSet<>(given.stringPropertyNames());
+        unknown.removeAll(NAMES);
+        if (!unknown.isEmpty())
+            throw new IllegalArgumentException("no options: " + unknown + "; there are " + new TreeSet<>(NAMES));
+        return new Options(given);
+    }
+
+    private static boolean isTrue(Properties given, String name, boolean usual)
+    {
+        String text = given.getProperty(name, Boolean.toString(usual));
+        if (!text.equals("true") && !text.equals("false"))
+            throw new IllegalArgumentException("halcyon." + name + " is true or false, not " + text);
+        return text.equals("true");
+    }
+
+    private static long number(Properties given, String name, long usual, long least, long most)
+    {
+        String text = given.getProperty(name, Long.toString(usual));
+        long number;
+        try
+        {
+            number = Long.parseLong(text.trim());
+        }
+        catch (NumberFormatException e)
+        {
+            number = least - 1;
+        }
+        if (number < least || number > most)
+            throw new IllegalArgumentException("halcyon." + name + " is a number from " + least + " to " + most + ", not " + text);
+        return number;
+    }
+
+    /** {@code keyspace.table}, {@code keyspace}, {@code *}, parted by commas. */
+    public static final class Names
+    {
+        private final Set<String> names = new TreeSet<>();
+
+        Names(String text)
+        {
+            for (String name : text.split(","))
+                if (!name.trim().isEmpty())
+                    names.add(name.trim());
+        }
+
+        public boolean have(String keyspace, String table)
+        {
+            return names.contains("*") || names.contains(keyspace) || names.contains(keyspace + '.' + table);
+        }
+    }
+}

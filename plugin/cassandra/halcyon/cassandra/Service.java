@@ -1,0 +1,329 @@
+package halcyon.cassandra;
+
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The process that compacts: started at the first task, started again after it has died, killed when it is silent.
+ *
+ * <p>The thread that starts it lives as long as it does: the kernel kills it with that thread.
+ */
+public final class Service
+{
+    private static final Logger logger = LoggerFactory.getLogger(Service.class);
+    private static final long PING_SECONDS = 5;
+    private static final long SILENT_SECONDS = 60;
+    private static final long START_SECONDS = 30;
+    private static final long LONGEST_PAUSE_SECONDS = 60;
+
+    /** A message that the process is gone. */
+    private static final Frame END = Frame.end();
+
+    private final Options options;
+    private final AtomicLong ids = new AtomicLong();
+    private Running running;
+    private String why = "not started yet: no compaction was handed over";
+    private long pauseSeconds;
+    private long notBefore = System.nanoTime();
+
+    Service(Options options)
+    {
+        this.options = options;
+    }
+
+    public boolean isThere()
+    {
+        return Files.isExecutable(options.binary) && Files.isRegularFile(options.binary);
+    }
+
+    /** It has ended, and is left alone for a moment. */
+    public synchronized boolean isPaused()
+    {
+        return running == null && System.nanoTime() - notBefore < 0;
+    }
+
+    synchronized String state()
+    {
+        return running != null ? "running " + running.process.pid() : why;
+    }
+
+    /** A conversation about one task with a process that runs. */
+    public Conversation begin() throws IOException, InterruptedException
+    {
+        Conversation conversation = new Conversation(running(), ids.incrementAndGet());
+        conversation.process.conversations.put(conversation.id, conversation);
+        if (conversation.process.ended)
+            conversation.heard.add(END);
+        return conversation;
+    }
+
+    private synchronized Running running() throws IOException, InterruptedException
+    {
+        if (running != null)
+            return running;
+        if (isPaused())
+            throw new IOException("the service has ended, and is not started again yet: " + why);
+        if (!isThere())
+            throw new IOException(options.binary + " is not an executable file");
+        Running started = new Running();
+        started.start();
+        if (!started.welcomed())
+        {
+            started.kill();
+            paused(started.end);
+            throw new IOException("the service did not start: " + why);
+        }
+        running = started;
+        return started;
+    }
+
+    private void paused(String reason)
+    {
+        why = reason;
+        pauseSeconds = Math.min(LONGEST_PAUSE_SECONDS, Math.max(1, 2 * pauseSeconds));
+        notBefore = System.nanoTime() + TimeUnit.SECONDS.toNanos(pauseSeconds);
+    }
+
+    private synchronized void over(Running ended, String reason)
+    {
+        if (running != ended)
+            return;
+        running = null;
+        paused(reason);
+        logger.warn("Halcyon: the service ended ({}); its compactions are done by Cassandra, the next starts it again", reason);
+    }
+
+    /** A task has succeeded. */
+    synchronized void works()
+    {
+        pauseSeconds = 0;
+    }
+
+    private final class Running
+    {
+        final Map<Long, Conversation> conversations = new ConcurrentHashMap<>();
+        private final BlockingQueue<Boolean> greeted = new LinkedBlockingQueue<>();
+        private final Object writing = new Object();
+        private DataOutputStream to;
+        volatile Process process;
+        volatile boolean ended;
+        volatile String end = "it did not answer";
+        private volatile long lastHeard = System.nanoTime();
+
+        void start()
+        {
+            daemon("halcyon-service", this::run);
+        }
+
+        boolean welcomed() throws InterruptedException
+        {
+            return Boolean.TRUE.equals(greeted.poll(START_SECONDS, TimeUnit.SECONDS));
+        }
+
+        private void run()
+        {
+            try
+            {
+                ProcessBuilder builder = new ProcessBuilder(options.binary.toString(), "compact", "--service");
+                builder.environment().keySet().removeIf(name -> !name.equals("HALCYON_IO_ENGINE"));
+                process = builder.start();
+                daemon("halcyon-service-log", this::log);
+                to = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), 1 << 16));
+                hello();
+                DataInputStream from = new DataInputStream(new BufferedInputStream(process.getInputStream(), 1 << 16));
+                daemon("halcyon-service-pulse", this::pulse);
+                for (Frame frame; (frame = Frame.read(from)) != null;)
+                    heard(frame);
+                end = "exit status " + process.waitFor();
+            }
+            catch (Throwable e)
+            {
+                end = e.toString();
+            }
+            finally
+            {
+                gone();
+            }
+        }
+
+        private void gone()
+        {
+            kill();
+            // Told only now: whoever hears it may delete the files that the process wrote.
+            ended = true;
+            greeted.add(false);
+            over(this, end);
+            conversations.values().forEach(conversation -> conversation.heard.add(END));
+        }
+
+        private void hello() throws IOException
+        {
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            DataOutputStream body = new DataOutputStream(bytes);
+            body.writeInt(Frame.MAGIC);
+            body.writeShort(Frame.VERSION);
+            body.writeShort(Frame.VERSION);
+            Frame.putText(body, "Cassandra");
+            body.writeLong(options.memory);
+            body.writeBoolean(options.idle);
+            send(Frame.HELLO, 0, bytes.toByteArray());
+        }
+
+        private void heard(Frame frame) throws IOException
+        {
+            lastHeard = System.nanoTime();
+            if (frame.kind == Frame.WELCOME)
+            {
+                if (frame.body.getInt() != Frame.MAGIC || frame.body.getShort() != Frame.VERSION)
+                    throw new IOException("it speaks another protocol");
+                logger.info("Halcyon: {} compacts for this node, pid {}", frame.text(), process.pid());
+                greeted.add(true);
+                return;
+            }
+            Conversation conversation = conversations.get(frame.task);
+            if (conversation != null)
+                conversation.heard.add(frame);
+            else if (frame.kind != Frame.PONG)
+                logger.debug("Halcyon: a message about task {}, which has ended", frame.task);
+        }
+
+        void send(byte kind, long task, byte[] body) throws IOException
+        {
+            synchronized (writing)
+            {
+                Frame.write(to, kind, task, body);
+            }
+        }
+
+        private void pulse()
+        {
+            try
+            {
+                for (long number = 1; process.isAlive(); number++)
+                {
+                    send(Frame.PING, 0, java.nio.ByteBuffer.allocate(8).putLong(number).array());
+                    Thread.sleep(TimeUnit.SECONDS.toMillis(PING_SECONDS));
+                    if (System.nanoTime() - lastHeard > TimeUnit.SECONDS.toNanos(SILENT_SECONDS))
+                    {
+                        logger.warn("Halcyon: the service is silent for {} s and is killed", SILENT_SECONDS);
+                        process.destroyForcibly();
+                        return;
+                    }
+                }
+            }
+            catch (IOException e)
+            {
+                // The reader tells of its end.
+                logger.debug("Halcyon: the pipe to the service is closed", e);
+            }
+            catch (InterruptedException e)
+            {
+                Thread.currentThread().interrupt();
+            }
+        }
+
+        private void log()
+        {
+            try (BufferedReader said = new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8)))
+            {
+                for (String line; (line = said.readLine()) != null;)
+                    logger.warn("Halcyon: {}", line);
+            }
+            catch (IOException e)
+            {
+                logger.debug("Halcyon: the service's log ended", e);
+            }
+        }
+
+        /** Returns when it is gone. */
+        void kill()
+        {
+            Process killed = process;
+            if (killed == null)
+                return;
+            killed.destroyForcibly();
+            while (true)
+            {
+                try
+                {
+                    killed.waitFor();
+                    return;
+                }
+                catch (InterruptedException e)
+                {
+                    // Its files may be deleted next: it must be gone.
+                    continue;
+                }
+            }
+        }
+    }
+
+    private static void daemon(String name, Runnable body)
+    {
+        Thread thread = new Thread(body, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** The messages about one task. */
+    public final class Conversation implements AutoCloseable
+    {
+        public final long id;
+        private final Running process;
+        private final BlockingQueue<Frame> heard = new LinkedBlockingQueue<>();
+
+        private Conversation(Running process, long id)
+        {
+            this.process = process;
+            this.id = id;
+        }
+
+        public void send(byte kind, byte[] body) throws IOException
+        {
+            process.send(kind, id, body);
+        }
+
+        /** The next message; null if there is none for so long. Fails when the process is gone. */
+        public Frame poll(long millis) throws IOException, InterruptedException
+        {
+            Frame frame = heard.poll(millis, TimeUnit.MILLISECONDS);
+            if (frame == END)
+                throw new IOException("the service ended: " + process.end);
+            return frame;
+        }
+
+        public void succeeded()
+        {
+            works();
+        }
+
+        /** The process does not do what it is told. Returns when it is gone. */
+        public void kill()
+        {
+            process.kill();
+        }
+
+        @Override
+        public void close()
+        {
+            process.conversations.remove(id);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+package org.apache.cassandra.db.compaction;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+
+import com.google.common.collect.ImmutableMap;
+import com.google.common.collect.Sets;
+
+import halcyon.cassandra.Plugin;
+import halcyon.cassandra.Service.Conversation;
+import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
+import org.apache.cassandra.io.FSDiskFullWriteError;
+import org.apache.cassandra.io.sstable.format.SSTableReader;
+import org.apache.cassandra.utils.FBUtilities;
+import org.apache.cassandra.utils.Throwables;
+import org.apache.cassandra.utils.concurrent.Refs;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import static org.apache.cassandra.db.compaction.CompactionHistoryTabularData.COMPACTION_TYPE_PROPERTY;
+import static org.apache.cassandra.utils.Clock.Global.currentTimeMillis;
+import static org.apache.cassandra.utils.Clock.Global.nanoTime;
+
+/**
+ * One compaction by Halcyon, in Cassandra's transaction.
+ *
+ * <ol>
+ * <li>What cannot be handed over is done by Cassandra's own task, for a reason that is counted.
+ * <li>Inputs are chosen as Cassandra does: without those that have expired, and as many as the disk has room for.
+ * <li>The service merges; it asks for names of outputs, each of which the transaction tracks before its first byte, and about purging.
+ * <li>Outputs that it has verified are compared with what it says of them, and only then opened: Cassandra's reader would take a damaged
+ *     one for a broken disk.
+ * <li>One change of the table's view replaces the inputs.
+ * </ol>
+ * If it fails before the last step, its files are deleted and Cassandra's own task does the work. The inputs are only read.
+ */
+final class HandOver
+{
+    private static final Logger logger = LoggerFactory.getLogger(HandOver.class);
+
+    private final ColumnFamilyStore cfs;
+    private final CompactionTask stock;
+    private final Function<Set<SSTableReader>, Split> split;
+    private final LifecycleTransaction transaction;
+
+    HandOver(ColumnFamilyStore cfs, CompactionTask stock, Function<Set<SSTableReader>, Split> split)
+    {
+        this.cfs = cfs;
+        this.stock = stock;
+        this.split = split;
+        transaction = stock.transaction;
+    }
+
+    int execute(ActiveCompactionsTracker active)
+    {
+        ActiveCompactionsTracker tracker = active == null ? ActiveCompactionsTracker.NOOP : active;
+        Plugin plugin = Plugin.instance();
+        String table = Eligibility.name(cfs);
+        String reason = plugin == null ? "not started" : Eligibility.reason(plugin, cfs, stock);
+        if (reason == null)
+            reason = attempt(plugin, table, tracker);
+        if (reason == null)
+            return transaction.originals().size();
+        if (plugin != null)
+            plugin.counters.stays(table, reason);
+        return stock.executeInternal(active);
+    }
+
+    /** Null if it is done, else why Cassandra's task is to do it. */
+    private String attempt(Plugin plugin, String table, ActiveCompactionsTracker active)
+    {
+        Outputs outputs = new Outputs(cfs, stock);
+        try
+        {
+            boolean done = compact(plugin, active, outputs);
+            if (done)
+                plugin.counters.done(table);
+            return done ? null : "all its inputs have expired";
+        }
+        catch (CompactionInterruptedException e)
+        {
+            outputs.release();
+            plugin.counters.stopped.incrementAndGet();
+            throw e;
+        }
+        catch (FSDiskFullWriteError e)
+        {
+            outputs.release();
+            plugin.counters.failed(table, "the disk is full");
+            throw e;
+        }
+        catch (NoSpace e)
+        {
+            throw new RuntimeException(e.getMessage());
+        }
+        catch (Exception e)
+        {
+            logger.debug("Halcyon: {}", table, e);
+            if (outputs.arePublished())
+                throw Throwables.unchecked(e);
+            plugin.counters.failed(table, String.valueOf(e.getMessage()));
+            giveUp(outputs);
+            return "it failed";
+        }
+    }
+
+    private static void giveUp(Outputs outputs)
+    {
+        try
+        {
+            outputs.giveUp();
+        }
+        catch (IOException e)
+        {
+            // The transaction is aborted, and deletes what is left; a JMX client knows no classes of ours.
+            throw new RuntimeException("Halcyon: an output could not be deleted: " + e);
+        }
+    }
+
+    /** Cassandra has no room for a compaction; its own task would find none either. */
+    private static final class NoSpace extends RuntimeException
+    {
+        private static final long serialVersionUID = 1;
+
+        NoSpace(RuntimeException cause)
+        {
+            super(cause.getMessage(), cause);
+        }
+    }
+
+    /** False if nothing is left to merge. */
+    private boolean compact(Plugin plugin, ActiveCompactionsTracker active, Outputs outputs) throws Exception
+    {
+        try (CompactionController controller = stock.getCompactionController(transaction.originals()))
+        {
+            Set<SSTableReader> expired = controller.getFullyExpiredSSTables();
+            if (!roomFor(expired))
+                controller.refreshOverlaps();
+            Set<SSTableReader> inputs = Sets.difference(transaction.originals(), expired).immutableCopy();
+            if (inputs.isEmpty())
+                return false;
+            long began = nanoTime();
+            long beganMillis = currentTimeMillis();
+            logger.info("Compacting ({}) by Halcyon {}", transaction.opId(), names(transaction.originals()));
+            Result result = merge(plugin, active, controller, inputs, outputs);
+            tell(plugin, inputs, result, outputs.publish(), beganMillis, nanoTime() - began);
+        }
+        return true;
+    }
+
+    private boolean roomFor(Set<SSTableReader> expired)
+    {
+        try
+        {
+            return stock.buildCompactionCandidatesForAvailableDiskSpace(expired, transaction.opId());
+        }
+        catch (RuntimeException e)
+        {
+            throw new NoSpace(e);
+        }
+    }
+
+    private Result merge(Plugin plugin, ActiveCompactionsTracker active, CompactionController controller, Set<SSTableReader> inputs,
+                         Outputs outputs) throws IOException, InterruptedException
+    {
+        Split where = split.apply(inputs);
+        long now = FBUtilities.nowInSeconds();
+        byte[] task = TaskMessage.of(cfs, stock, inputs, transaction.originals(), where, now, plugin.options.verifyRows);
+        Progress progress = new Progress(cfs, stock, inputs);
+        try (Refs<SSTableReader> refs = Refs.ref(inputs); Conversation conversation = plugin.service.begin())
+        {
+            active.beginCompaction(progress);
+            try
+            {
+                // Whoever pauses compactions waits for those that have begun: this one began before it looked.
+                if (!cfs.getCompactionStrategyManager().isActive())
+                    throw new CompactionInterruptedException(progress.getCompactionInfo());
+                outputs.of(inputs);
+                Result result = new Dialogue(conversation, plugin.counters, controller, progress, outputs).run(task);
+                outputs.open(result.outputs, progress);
+                return result;
+            }
+            finally
+            {
+                active.finishCompaction(progress);
+            }
+        }
+    }
+
+    private void tell(Plugin plugin, Set<SSTableReader> inputs, Result result, List<SSTableReader> opened, long beganMillis, long nanos)
+    {
+        long before = inputs.stream().mapToLong(SSTableReader::onDiskLength).sum();
+        long after = SSTableReader.getTotalBytes(opened);
+        plugin.counters.bytesRead.addAndGet(before);
+        plugin.counters.bytesWritten.addAndGet(after);
+        plugin.counters.nanos.addAndGet(nanos);
+        String merged = CompactionTask.updateCompactionHistory(
+            transaction.opId(), cfs.getKeyspaceName(), cfs.getTableName(), result.merged, before, after,
+            ImmutableMap.of(COMPACTION_TYPE_PROPERTY, stock.compactionType.type, "compacted_by", "halcyon"));
+        logger.info("Compacted ({}) by Halcyon {} sstables to [{}] to level={}. {} to {} in {} ms. Read Throughput = {}. "
+                    + "{} partitions written. Partition merge counts were {{}}",
+                    transaction.opId(), transaction.originals().size(), names(opened), stock.getLevel(),
+                    FBUtilities.prettyPrintMemory(before), FBUtilities.prettyPrintMemory(after), TimeUnit.NANOSECONDS.toMillis(nanos),
+                    FBUtilities.prettyPrintMemoryPerSecond(before, Math.max(1, nanos)), result.partitions, merged);
+        cfs.getCompactionStrategyManager().compactionLogger.compaction(beganMillis, transaction.originals(), currentTimeMillis(), opened);
+        cfs.metric.compactionBytesWritten.inc(after);
+    }
+
+    private static List<String> names(Iterable<SSTableReader> sstables)
+    {
+        List<String> names = new ArrayList<>();
+        sstables.forEach(sstable -> names.add(sstable.getFilename()));
+        return names;
+    }
+}

@@ -1,0 +1,66 @@
+//! `cargo x plugin`: the jar that hands an Apache Cassandra's compactions to Halcyon (`plugin/cassandra/`).
+//!
+//! It is compiled against the release that the oracle has: Java 11 bytecode, no dependency but Cassandra's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use halcyon_oracle::{self as oracle, Oracle, Version};
+
+use crate::{Result, call, repository};
+
+const RELEASE: Version = Version::V5;
+pub(crate) const NAME: &str = "halcyon-cassandra.jar";
+
+/// Compiles the jar if a source is newer.
+pub(crate) fn build(jar: &Path) -> Result<()> {
+    let mut sources = Vec::new();
+    find_sources(&repository().join("plugin/cassandra"), &mut sources)?;
+    let newest = sources.iter().map(|source| modified(source)).max();
+    if modified(jar) <= newest.unwrap_or_else(SystemTime::now) {
+        compile(jar, &sources)?;
+    }
+    Ok(())
+}
+
+fn compile(jar: &Path, sources: &[PathBuf]) -> Result<()> {
+    Oracle::open(RELEASE)?;
+    let tools = oracle::java_home()?.join("bin");
+    let classes = jar.with_extension("classes");
+    if classes.exists() {
+        fs::remove_dir_all(&classes)?;
+    }
+    let library = std::path::absolute(oracle::home())?.join(RELEASE.name()).join("lib/*");
+    let mut javac = Command::new(tools.join("javac"));
+    javac.args([
+        "--release",
+        "11",
+        "-nowarn",
+        "-Xlint:all,-classfile,-options,-path,-processing,-try",
+    ]);
+    call(javac.arg("-Werror").arg("-cp").arg(library).arg("-d").arg(&classes).args(sources))?;
+    let manifest = jar.with_extension("manifest");
+    fs::write(&manifest, "Premain-Class: halcyon.cassandra.Agent\n")?;
+    let mut pack = Command::new(tools.join("jar"));
+    pack.args(["--create", "--file"]).arg(jar).arg("--manifest").arg(&manifest);
+    call(pack.arg("-C").arg(&classes).arg("."))
+}
+
+fn find_sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            find_sources(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "java") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(())
+}
+
+fn modified(path: &Path) -> SystemTime {
+    fs::metadata(path).and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}

@@ -80,6 +80,10 @@ impl MemtableIndex {
         self.from(terms, from).take_while(|e| !terms.is_before(&e.term)).take(most).count() as u64
     }
 
+    pub(super) fn has(&self, term: &[u8], place: &Place) -> bool {
+        self.entries.contains(&Entry { term: term.into(), place: place.clone() })
+    }
+
     fn from(&self, terms: &Terms, from: &Place) -> impl Iterator<Item = &Entry> {
         let start = match (terms.single(), &terms.start) {
             (Some(term), _) => Some((term, from.clone())),

@@ -2,7 +2,8 @@
 //!
 //! 1. Each memtable and SSTable that can have them gives its smallest places behind the last search's. What all of them know completely is
 //!    the answer; where one had more than the limit, the next search begins behind its last.
-//! 2. Of several searches the one with the fewest entries leads. Places that another, complete one does not have are left out.
+//! 2. Of several searches the one with the fewest entries leads. Places that another one does not have are left out, unless it has so many
+//!    entries that the rows are read faster.
 //! 3. The answer is a superset in the order of the table: the reader asks the rows themselves.
 
 use std::rc::Rc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use halcyon_schema::catalog::Table;
 use halcyon_schema::index::{IndexSearch, Search};
-use halcyon_sstable::attached::{AttachedIndex, Place, PlaceRange, Terms};
+use halcyon_sstable::attached::{AttachedIndex, Place, PlaceRange, Terms, Wanted};
 
 use super::TableIndex;
 use crate::current::Current;
@@ -25,8 +26,9 @@ const STEPS: usize = 1024;
 /// Entries of a memtable that are counted to choose an index.
 const COUNTED: usize = 256;
 
-/// A search that does not lead is followed up to so many places for each of the one that does.
-const FOLLOWED: usize = 8;
+/// A search that does not lead is asked if it has up to so many entries for each place that is left: to read a row takes some 10 µs, to
+/// look at an entry less than a tenth of one.
+const FOLLOWED: u64 = 128;
 
 /// Rows, or whole partitions, in the order of the table.
 #[derive(Debug, Default)]
@@ -47,6 +49,31 @@ struct Asked {
 enum Holder {
     Memtable(Rc<Slot>),
     SSTable(Arc<LiveSSTable>, Arc<AttachedIndex>),
+}
+
+/// What is wanted of a search.
+#[derive(Clone, Copy)]
+enum Limit<'a> {
+    /// Its smallest places, so many.
+    Fewest(usize),
+    /// Those of these.
+    Of(Wanted<'a>),
+}
+
+impl<'a> Limit<'a> {
+    fn most(self) -> usize {
+        match self {
+            Limit::Fewest(most) => most,
+            Limit::Of(_) => usize::MAX / 4,
+        }
+    }
+
+    fn wanted(self) -> Option<Wanted<'a>> {
+        match self {
+            Limit::Fewest(_) => None,
+            Limit::Of(wanted) => Some(wanted),
+        }
+    }
 }
 
 /// The smallest places that were shown, up to a limit.
@@ -125,20 +152,20 @@ impl Shard {
         asked.sort_by_key(|(asked, _)| asked.estimate);
         let mut asked = asked.into_iter();
         let Some((leader, holders)) = asked.next() else { return Ok(Candidates::default()) };
-        let (mut places, next) = self.gather((table, &leader), &holders, &range, limit).await?;
+        let (mut places, next) =
+            self.gather((table, &leader), &holders, &range, Limit::Fewest(limit)).await?;
         for (other, holders) in asked {
-            if places.is_empty() {
+            if other.estimate > FOLLOWED * places.len() as u64 {
                 break;
+            }
+            if other.index.target.is_of_partitions() != leader.index.target.is_of_partitions() {
+                continue;
             }
             let range =
                 PlaceRange { start: range.start.clone(), end: next.clone().or(range.end.clone()) };
-            let follow = FOLLOWED * places.len().max(limit);
-            let (also, more) = self.gather((table, &other), &holders, &range, follow).await?;
-            let comparable =
-                |place: &Place| also.first().is_some_and(|a| a.is_row() == place.is_row());
-            if more.is_none() && (also.is_empty() || places.first().is_some_and(comparable)) {
-                places.retain(|place| also.binary_search(place).is_ok());
-            }
+            let limit = Limit::Of(Wanted(&places));
+            let (also, _) = self.gather((table, &other), &holders, &range, limit).await?;
+            places.retain(|place| also.binary_search(place).is_ok());
         }
         Ok(Candidates { places, next })
     }
@@ -149,7 +176,7 @@ impl Shard {
         (table, asked): (&ShardTable, &Asked),
         holders: &[Holder],
         range: &PlaceRange,
-        limit: usize,
+        limit: Limit<'_>,
     ) -> Result<(Vec<Place>, Option<Place>)> {
         let mut places = Vec::new();
         let mut next: Option<Place> = None;
@@ -157,8 +184,8 @@ impl Shard {
         let whole = PlaceRange { start: range.start.whole_partition(), end: range.end.clone() };
         let range = if asked.index.target.is_of_partitions() { &whole } else { range };
         for holder in holders {
-            let mut found = Smallest::new(limit, asked.terms.single().is_some());
-            holder.show(table, self, asked, range, &mut found).await?;
+            let mut found = Smallest::new(limit.most(), asked.terms.single().is_some());
+            holder.show((table, self), asked, range, limit.wanted(), &mut found).await?;
             found.trim();
             if let Some(last) = found.places.last().filter(|_| found.cut) {
                 let behind = last.behind();
@@ -230,16 +257,17 @@ impl Holder {
 
     async fn show(
         &self,
-        table: &ShardTable,
-        shard: &Shard,
+        (table, shard): (&ShardTable, &Shard),
         asked: &Asked,
         range: &PlaceRange,
+        wanted: Option<Wanted<'_>>,
         found: &mut Smallest,
     ) -> Result<()> {
         let slot = match self {
             Holder::SSTable(live, attached) => {
                 let mut take = |place| found.take(place);
-                let shown = attached.places(&shard.caches, &asked.terms, range, &mut take).await;
+                let shown =
+                    attached.places(&shard.caches, &asked.terms, range, wanted, &mut take).await;
                 return shown.map_err(|error| match error {
                     halcyon_sstable::Error::Corrupt { .. } => {
                         shard.engine().index_damaged(&table.store, live, &asked.index, &error);
@@ -250,11 +278,24 @@ impl Holder {
             }
             Holder::Memtable(slot) => slot,
         };
+        if let (Some(wanted), Some(term)) = (wanted, asked.terms.single()) {
+            for some in wanted.0.chunks(STEPS) {
+                slot.with(|memtable| {
+                    let index = memtable.index(&asked.index);
+                    let has = |place: &&Place| index.is_some_and(|index| index.has(term, place));
+                    found.places.extend(some.iter().filter(has).cloned());
+                });
+                halcyon_io::yield_now().await;
+            }
+            return Ok(());
+        }
         let mut behind = None;
         loop {
             behind = slot.with(|memtable| {
                 let index = memtable.index(&asked.index)?;
-                let mut take = |place: &Place| found.take(place.clone());
+                let is_wanted =
+                    |place: &Place| wanted.is_none_or(|wanted| wanted.has_token(place.token));
+                let mut take = |place: &Place| !is_wanted(place) || found.take(place.clone());
                 index.places(&asked.terms, range, behind.as_ref(), STEPS, &mut take)
             });
             if behind.is_none() {

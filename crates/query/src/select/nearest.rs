@@ -27,8 +27,8 @@ const MOST: u32 = 1000;
 /// Rows that indexes find for the WHERE clause and that are all read: to look for them among the nearest is not faster.
 const FEW: usize = 1024;
 
-/// Rows that are read at once, at least.
-const AT_ONCE: usize = 16;
+/// Rows that are read at once, at least: of the first candidates as many as are wanted are read, and nearly always they suffice.
+const AT_ONCE: usize = 4;
 
 /// By how much scores of candidates and of rows differ, because an index rounds vectors.
 const ROUNDING: f32 = 1e-5;

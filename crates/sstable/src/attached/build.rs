@@ -303,7 +303,7 @@ impl Run {
             if self.next_block >= self.index.block_count() {
                 return Ok(None);
             }
-            self.entries = self.index.block(caches, self.next_block).await?.into_iter();
+            self.entries = self.index.entries_of(caches, self.next_block).await?.into_iter();
             self.next_block += 1;
         }
     }

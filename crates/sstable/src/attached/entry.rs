@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use halcyon_model::bytes::Put;
+use halcyon_model::token::murmur3_token;
 use halcyon_model::{Clusterings, Cursor, DecodeResult};
-use halcyon_stream::PartitionKey;
 
 use super::{Entry, Place};
 
@@ -42,37 +42,72 @@ pub(super) fn encode_entry(entry: &Entry, before: Option<&Entry>, out: &mut Vec<
     }
 }
 
-pub(super) fn decode_entry(
-    cursor: &mut Cursor<'_>,
-    before: Option<&Entry>,
-    clusterings: &Clusterings,
-) -> DecodeResult<Entry> {
-    let flags = cursor.u8()?;
-    let no_entry = |cursor: &Cursor<'_>| cursor.error("the entry before it is missing");
-    let term = match (flags & SAME_TERM != 0, before) {
-        (false, _) => cursor.vbytes()?.into(),
-        (true, Some(before)) => before.term.clone(),
-        (true, None) => return Err(no_entry(cursor)),
-    };
-    let (token, key) = match (flags & SAME_KEY != 0, before) {
-        (false, _) => {
-            let key = PartitionKey::of(cursor.vbytes()?);
-            (key.token, Arc::from(key.bytes))
+/// Entries one behind the other. Only what is asked for is decoded: tokens and the order of clusterings cost more than the bytes.
+pub(super) struct Entries<'c, 'a> {
+    cursor: &'c mut Cursor<'a>,
+    clusterings: &'c Clusterings,
+    term: Option<&'a [u8]>,
+    key: Option<&'a [u8]>,
+    /// Of the key, once it was asked for.
+    token: Option<i64>,
+    /// The key, once a place was asked for.
+    shared: Option<Arc<[u8]>>,
+    /// Of the row that the last entry is for, and where it lies.
+    clustering: Option<(&'a [u8], u64)>,
+}
+
+impl<'c, 'a> Entries<'c, 'a> {
+    pub(super) fn new(cursor: &'c mut Cursor<'a>, clusterings: &'c Clusterings) -> Self {
+        let (token, shared) = (None, None);
+        Entries { cursor, clusterings, term: None, key: None, token, shared, clustering: None }
+    }
+
+    /// The term of the next entry; `None` at the end.
+    pub(super) fn next_term(&mut self) -> DecodeResult<Option<&'a [u8]>> {
+        if self.cursor.remaining() == 0 {
+            return Ok(None);
         }
-        (true, Some(before)) => (before.place.token, before.place.key.clone()),
-        (true, None) => return Err(no_entry(cursor)),
-    };
-    let place = if flags & ROW != 0 {
-        let offset = cursor.offset();
-        let clustering = cursor.vbytes()?;
+        let flags = self.cursor.u8()?;
+        if flags & SAME_TERM == 0 {
+            self.term = Some(self.cursor.vbytes()?);
+        }
+        if flags & SAME_KEY == 0 {
+            self.key = Some(self.cursor.vbytes()?);
+            (self.token, self.shared) = (None, None);
+        }
+        let offset = self.cursor.offset();
+        self.clustering =
+            if flags & ROW != 0 { Some((self.cursor.vbytes()?, offset)) } else { None };
+        match (self.term, self.key) {
+            (Some(term), Some(_)) => Ok(Some(term)),
+            _ => Err(self.cursor.error("the entry before it is missing")),
+        }
+    }
+
+    /// The token of the entry whose term came last.
+    pub(super) fn token(&mut self) -> i64 {
+        *self.token.get_or_insert_with(|| murmur3_token(self.key.unwrap_or_default()).0)
+    }
+
+    /// The place of the entry whose term came last.
+    pub(super) fn place(&mut self) -> DecodeResult<Place> {
+        let token = self.token();
+        let key = self.shared.get_or_insert_with(|| Arc::from(self.key.unwrap_or_default()));
+        let key = key.clone();
+        let Some((clustering, offset)) = self.clustering else {
+            return Ok(Place::row(token, key, &[], &Clusterings::new(&[])));
+        };
         let mut serialized = Cursor::at_offset(clustering, offset);
-        clusterings.read(&mut serialized, clusterings.len())?;
+        self.clusterings.read(&mut serialized, self.clusterings.len())?;
         if serialized.remaining() > 0 {
             return Err(serialized.error("the clustering has more bytes than values"));
         }
-        Place::row(token, key, clustering, clusterings)
-    } else {
-        Place::row(token, key, &[], &Clusterings::new(&[]))
-    };
-    Ok(Entry { term, place })
+        Ok(Place::row(token, key, clustering, self.clusterings))
+    }
+
+    /// The next entry, whole.
+    pub(super) fn next(&mut self) -> DecodeResult<Option<Entry>> {
+        let Some(term) = self.next_term()? else { return Ok(None) };
+        Ok(Some(Entry { term: term.into(), place: self.place()? }))
+    }
 }

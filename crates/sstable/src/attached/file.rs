@@ -19,8 +19,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, ReadFile};
 use halcyon_model::bytes::Put;
 use halcyon_model::{Clusterings, Cursor, DecodeError, DecodeResult};
 
-use super::entry::{decode_entry, encode_entry};
-use super::{Entry, Place, PlaceRange, Segment, Terms};
+use super::entry::{Entries, encode_entry};
+use super::{Entry, Place, PlaceRange, Segment, Terms, Wanted};
 use crate::read::ReadCaches;
 use crate::read::caches::{Chunk, FileId};
 use crate::{Component, Error, Result};
@@ -232,27 +232,40 @@ impl AttachedIndex {
     }
 
     /// Gives `take` the places of these terms in a range: of a single term in order, else as the terms come. Until it says `false`.
+    /// Places with other tokens than those of `wanted` are left out.
     pub async fn places(
         &self,
         caches: &ReadCaches,
         terms: &Terms,
         range: &PlaceRange,
+        wanted: Option<Wanted<'_>>,
         take: &mut impl FnMut(Place) -> bool,
     ) -> Result<()> {
         let is_single = terms.single().is_some();
         for number in self.blocks_of(terms, &range.start) {
-            for entry in self.block(caches, number).await? {
-                if terms.is_behind(&entry.term) {
+            if wanted.is_some_and(|wanted| !self.can_have(number, terms, wanted)) {
+                continue;
+            }
+            let Some((block, raw)) = self.block(caches, number).await? else { continue };
+            let mut cursor = Cursor::new(&raw);
+            let mut entries = Entries::new(&mut cursor, &self.clusterings);
+            let corrupt = |error: DecodeError| self.corrupt(block, &error.to_string());
+            while let Some(term) = entries.next_term().map_err(corrupt)? {
+                if terms.is_behind(term) {
                     continue;
                 }
-                if terms.is_before(&entry.term) {
+                if terms.is_before(term) {
                     return Ok(());
                 }
-                if range.contains(&entry.place) {
-                    if !take(entry.place) {
+                if wanted.is_some_and(|wanted| !wanted.has_token(entries.token())) {
+                    continue;
+                }
+                let place = entries.place().map_err(corrupt)?;
+                if range.contains(&place) {
+                    if !take(place) {
                         return Ok(());
                     }
-                } else if is_single && range.start <= entry.place {
+                } else if is_single && range.start <= place {
                     return Ok(());
                 }
             }
@@ -261,25 +274,45 @@ impl AttachedIndex {
         Ok(())
     }
 
-    /// All entries of a block.
-    pub(super) async fn block(&self, caches: &ReadCaches, number: usize) -> Result<Vec<Entry>> {
-        let Some(block) = self.blocks.get(number) else { return Ok(Vec::new()) };
-        let raw = match caches.chunk(self.id, number as u64) {
-            Some(raw) => raw,
-            None => {
-                let raw = self.fetch(block).await?;
-                caches.count_read(block.length);
-                caches.keep_chunk(self.id, number as u64, raw.clone());
-                raw
-            }
-        };
-        let mut cursor = Cursor::new(&raw);
-        let mut entries: Vec<Entry> = Vec::new();
-        while cursor.remaining() > 0 {
-            let entry = decode_entry(&mut cursor, entries.last(), &self.clusterings);
-            entries.push(entry.map_err(|e| self.corrupt(block, &e.to_string()))?);
+    /// Whether a block can have one of these places. Of several terms it can have any.
+    fn can_have(&self, number: usize, terms: &Terms, wanted: Wanted<'_>) -> bool {
+        let Some(term) = terms.single() else { return true };
+        let Some(block) = self.blocks.get(number) else { return true };
+        if *block.first.term != *term {
+            return true;
         }
-        Ok(entries)
+        let next = self.blocks.get(number + 1).filter(|next| *next.first.term == *term);
+        wanted.is_between(&block.first.place, next.map(|next| &next.first.place))
+    }
+
+    /// All entries of a block.
+    pub(super) async fn entries_of(
+        &self,
+        caches: &ReadCaches,
+        number: usize,
+    ) -> Result<Vec<Entry>> {
+        let Some((block, raw)) = self.block(caches, number).await? else { return Ok(Vec::new()) };
+        let mut cursor = Cursor::new(&raw);
+        let mut entries = Entries::new(&mut cursor, &self.clusterings);
+        let mut all = Vec::new();
+        while let Some(entry) =
+            entries.next().map_err(|error| self.corrupt(block, &error.to_string()))?
+        {
+            all.push(entry);
+        }
+        Ok(all)
+    }
+
+    /// A block, and its bytes before compression.
+    async fn block(&self, caches: &ReadCaches, number: usize) -> Result<Option<(&Block, Chunk)>> {
+        let Some(block) = self.blocks.get(number) else { return Ok(None) };
+        if let Some(raw) = caches.chunk(self.id, number as u64) {
+            return Ok(Some((block, raw)));
+        }
+        let raw = self.fetch(block).await?;
+        caches.count_read(block.length);
+        caches.keep_chunk(self.id, number as u64, raw.clone());
+        Ok(Some((block, raw)))
     }
 
     pub(super) fn block_count(&self) -> usize {
@@ -347,7 +380,8 @@ fn directory(
         }
         next = offset + length;
         let crc = cursor.u32()?;
-        let first = decode_entry(cursor, None, clusterings)?;
+        let first = Entries::new(cursor, clusterings).next()?;
+        let first = first.ok_or_else(|| cursor.error("a block without an entry"))?;
         let (length, raw_length) = (length as usize, raw_length as usize);
         blocks.push(Block { offset, length, raw_length, crc, first });
     }

@@ -12,6 +12,7 @@
 //!    one that was taken than to the vector: edges lead into all directions, so that clusters hang together.
 //! 4. Up to [`EXACT`] vectors have no edges: they are all compared. That is exact, and not slower.
 //! 5. The same vectors in the same order make the same graph.
+//! 6. A search on level 0 compares rounded vectors (`rounded.rs`), and what it keeps exactly.
 //!
 //! Cassandra's graphs (jvector) have one level, are read from the device, and compare compressed vectors first.
 
@@ -19,6 +20,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use halcyon_model::similarity::Similarity;
+
+use super::rounded::Rounded;
 
 /// Neighbours on upper levels, and on level 0: Cassandra's `maximum_node_connections`.
 const CONNECTIONS: usize = 16;
@@ -92,6 +95,8 @@ pub(super) struct Graph {
     /// Where searches begin, and its level.
     pub(super) entry: u32,
     pub(super) top: u32,
+    /// Of all vectors; empty while the graph is built.
+    rounded: Rounded,
 }
 
 impl Graph {
@@ -105,6 +110,14 @@ impl Graph {
             upper: Vec::new(),
             entry: 0,
             top: 0,
+            rounded: Rounded::default(),
+        }
+    }
+
+    /// Makes the graph ready for searches.
+    pub(super) fn complete(&mut self) {
+        if !self.base.is_empty() {
+            self.rounded = Rounded::of(&self.vectors, self.dimension);
         }
     }
 
@@ -114,7 +127,8 @@ impl Graph {
 
     /// Bytes of memory.
     pub(super) fn size(&self) -> usize {
-        4 * (self.vectors.len() + self.base.len() + self.upper_at.len() + self.upper.len())
+        let numbers = self.vectors.len() + self.base.len() + self.upper_at.len() + self.upper.len();
+        4 * numbers + self.rounded.size()
     }
 
     pub(super) fn vector(&self, node: u32) -> &[f32] {
@@ -190,7 +204,7 @@ impl Graph {
             found = self.descend(&vector, found, at);
         }
         for at in (0..=level.min(self.top)).rev() {
-            let mut walk = Walk::new(self, &vector, &found, BUILD_BEAM, at);
+            let mut walk = Walk::new(self, Measure::Exact(&vector), &found, BUILD_BEAM, at);
             while walk.step() {}
             found = walk.nearest();
             let chosen = self.choose(&found, if at == 0 { BASE / 2 } else { CONNECTIONS });
@@ -206,7 +220,7 @@ impl Graph {
 
     /// The nearest of a level.
     fn descend(&self, vector: &[f32], from: Vec<Near>, level: u32) -> Vec<Near> {
-        let mut walk = Walk::new(self, vector, &from, 1, level);
+        let mut walk = Walk::new(self, Measure::Exact(vector), &from, 1, level);
         while walk.step() {}
         walk.nearest()
     }
@@ -268,11 +282,17 @@ impl Graph {
         for level in (1..=self.top).rev() {
             found = self.descend(vector, found, level);
         }
-        let mut walk = Walk::new(self, vector, &found, beam(count), 0);
+        let rounded = Rounded::of(vector, self.dimension);
+        let mut walk = Walk::new(self, Measure::Rounded(&rounded), &found, beam(count), 0);
         while walk.step() {
             self.breathe(&mut pace, BASE / 2).await;
         }
         let mut found = walk.nearest();
+        for near in &mut found {
+            *near = self.near(vector, near.node);
+            self.breathe(&mut pace, 1).await;
+        }
+        found.sort_unstable_by(|a, b| b.cmp(a));
         found.truncate(count);
         (found, false)
     }
@@ -286,15 +306,45 @@ impl Graph {
     }
 }
 
-/// How many vectors a search for some of them keeps.
+/// How many vectors a search for some of them keeps. Of the ten nearest of 50,000 vectors it finds 97 in 100 where there is nothing to
+/// find a way by (32 random components), and nearly all where vectors have neighbourhoods, as those of texts have.
 fn beam(count: usize) -> usize {
-    count * 4 + 200
+    count * 2 + 100
+}
+
+/// What a walk compares vectors with.
+#[derive(Clone, Copy)]
+enum Measure<'a> {
+    Exact(&'a [f32]),
+    Rounded(&'a Rounded),
+}
+
+impl Measure<'_> {
+    fn near(self, graph: &Graph, node: u32) -> Near {
+        match self {
+            Measure::Exact(vector) => graph.near(vector, node),
+            Measure::Rounded(vector) => {
+                let closeness = graph.rounded.closeness(graph.similarity, vector, node);
+                Near { closeness, node }
+            }
+        }
+    }
+
+    /// Loads a part of each of these vectors, so that the processor waits for all of them at once and not for one after the other: they
+    /// lie anywhere in memory.
+    fn touch(self, graph: &Graph, nodes: &[u32]) {
+        let part = |node: &u32| match self {
+            Measure::Exact(_) => graph.vector(*node).first().map_or(0, |first| first.to_bits()),
+            Measure::Rounded(_) => graph.rounded.vector(*node).first().map_or(0, |f| *f as u32),
+        };
+        std::hint::black_box(nodes.iter().map(part).fold(0, |all, bits| all ^ bits));
+    }
 }
 
 /// A search on one level.
 struct Walk<'a> {
     graph: &'a Graph,
-    vector: &'a [f32],
+    measure: Measure<'a>,
     level: u32,
     beam: usize,
     seen: Seen,
@@ -302,12 +352,14 @@ struct Walk<'a> {
     ahead: BinaryHeap<Near>,
     /// The nearest, the worst first.
     kept: BinaryHeap<Reverse<Near>>,
+    /// Neighbours that are compared next.
+    fresh: Vec<u32>,
 }
 
 impl<'a> Walk<'a> {
     fn new(
         graph: &'a Graph,
-        vector: &'a [f32],
+        measure: Measure<'a>,
         from: &[Near],
         beam: usize,
         level: u32,
@@ -317,7 +369,8 @@ impl<'a> Walk<'a> {
             seen.insert(near.node);
         }
         let kept = from.iter().map(|near| Reverse(*near)).collect();
-        Walk { graph, vector, level, beam, seen, ahead: from.iter().copied().collect(), kept }
+        let ahead = from.iter().copied().collect();
+        Walk { graph, measure, level, beam, seen, ahead, kept, fresh: Vec::with_capacity(BASE) }
     }
 
     /// Looks at the neighbours of the next; whether there is more to do.
@@ -327,11 +380,12 @@ impl<'a> Walk<'a> {
         if self.kept.len() >= self.beam && self.kept.peek().is_some_and(is_worse) {
             return false;
         }
-        for node in self.graph.neighbours(next.node, self.level) {
-            if !self.seen.insert(node) {
-                continue;
-            }
-            let near = self.graph.near(self.vector, node);
+        let Walk { graph, seen, fresh, .. } = self;
+        fresh.clear();
+        fresh.extend(graph.neighbours(next.node, self.level).filter(|node| seen.insert(*node)));
+        self.measure.touch(graph, fresh);
+        for node in self.fresh.iter().copied() {
+            let near = self.measure.near(self.graph, node);
             if self.kept.len() < self.beam {
                 self.kept.push(Reverse(near));
                 self.ahead.push(near);

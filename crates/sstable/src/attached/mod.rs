@@ -21,6 +21,7 @@ mod entry;
 mod file;
 mod graph;
 mod place;
+mod rounded;
 mod segment;
 mod segments;
 mod target;
@@ -31,7 +32,7 @@ mod vector_tests;
 
 pub use build::{Destination, IndexBuilder, write_sorted};
 pub use file::{AttachedIndex, component_name, index_of_component};
-pub use place::{Entry, Place, PlaceRange};
+pub use place::{Entry, Place, PlaceRange, Wanted};
 pub use segment::{Neighbour, Neighbours, Segment};
 pub use segments::Segments;
 pub use target::{Part, Source, Target, Terms};

@@ -15,7 +15,7 @@ use halcyon_model::bytes::Put;
 use halcyon_model::similarity::Similarity;
 use halcyon_model::{Clusterings, Cursor, DecodeResult};
 
-use super::entry::{decode_entry, encode_entry};
+use super::entry::{Entries, encode_entry};
 use super::graph::Graph;
 use super::{Entry, Place};
 
@@ -164,6 +164,7 @@ impl Segment {
             let upper = cursor.count()?;
             graph.upper = numbers(cursor, upper)?.collect();
         }
+        graph.complete();
         match cursor.remaining() {
             0 => Ok(Segment { graph, ends, places, clusterings: clusterings.clone() }),
             more => Err(cursor.error(format!("{more} bytes behind a segment"))),
@@ -199,9 +200,10 @@ impl Segment {
         let end = self.ends.get(node).copied().unwrap_or_default();
         let bytes = self.places.get(start.unwrap_or_default()..end).unwrap_or_default();
         let mut cursor = Cursor::new(bytes);
+        let mut entries = Entries::new(&mut cursor, &self.clusterings);
         let mut places = Vec::new();
-        while cursor.remaining() > 0 {
-            places.push(decode_entry(&mut cursor, None, &self.clusterings)?.place);
+        while entries.next_term()?.is_some() {
+            places.push(entries.place()?);
         }
         Ok(places)
     }

@@ -96,7 +96,8 @@ impl Terms {
 impl Target {
     /// Whether its places are partitions, not rows.
     pub fn is_of_partitions(&self) -> bool {
-        matches!(self.source, Source::PartitionKey(..) | Source::Static(_))
+        self.layout.clusterings.is_empty()
+            || matches!(self.source, Source::PartitionKey(..) | Source::Static(_))
     }
 
     /// Of vectors.

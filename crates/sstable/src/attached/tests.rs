@@ -67,6 +67,7 @@ async fn places(
     index: &AttachedIndex,
     terms: &Terms,
     range: &PlaceRange,
+    wanted: Option<&[Place]>,
 ) -> crate::Result<Vec<Place>> {
     let mut found = Vec::new();
     let caches = ReadCaches::of_one_pass();
@@ -74,7 +75,7 @@ async fn places(
         found.push(place);
         true
     };
-    index.places(&caches, terms, range, &mut take).await?;
+    index.places(&caches, terms, range, wanted.map(Wanted), &mut take).await?;
     Ok(found)
 }
 
@@ -131,7 +132,14 @@ fn what_is_written_is_found() {
                 let wanted = sorted.iter().filter(|e| terms.contains(&e.term));
                 let wanted = wanted.filter(|e| range.contains(&e.place)).map(|e| e.place.clone());
                 let wanted: Vec<Place> = wanted.collect();
-                assert_eq!(places(&index, &terms, &range).await.expect("read"), wanted);
+                assert_eq!(places(&index, &terms, &range, None).await.expect("read"), wanted);
+                let mut some: Vec<Place> =
+                    (0..random.below(30)).map(|_| entry(&mut random).place).collect();
+                some.sort();
+                let found = places(&index, &terms, &range, Some(&some)).await.expect("read");
+                let tokens: BTreeSet<i64> = some.iter().map(|place| place.token).collect();
+                let of_these = wanted.into_iter().filter(|place| tokens.contains(&place.token));
+                assert_eq!(found, of_these.collect::<Vec<_>>());
             }
         });
     }
@@ -152,13 +160,13 @@ fn damage_is_noticed() {
         let everything = PlaceRange { start: Place::before_token(i64::MIN), end: None };
         let terms = Terms { start: Bound::Unbounded, end: Bound::Unbounded };
         let undamaged = open(&disk, "/d/a.db").await.expect("opens");
-        let wanted = places(&undamaged, &terms, &everything).await.expect("read");
+        let wanted = places(&undamaged, &terms, &everything, None).await.expect("read");
         assert_eq!(wanted.len(), sorted.len());
         for offset in 0..length {
             let bit = random.below(8) as u8;
             assert!(simulated.flip(Path::new("/d/a.db"), offset, bit));
             if let Ok(index) = open(&disk, "/d/a.db").await {
-                assert!(places(&index, &terms, &everything).await.is_err(), "byte {offset}");
+                assert!(places(&index, &terms, &everything, None).await.is_err(), "byte {offset}");
             }
             assert!(simulated.flip(Path::new("/d/a.db"), offset, bit));
         }

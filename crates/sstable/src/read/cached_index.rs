@@ -104,21 +104,21 @@ impl IndexSource for CachedIndex<'_> {
         let skip = (offset - first * PAGE) as usize;
         let length = (end - offset) as usize;
         let mut single = None;
-        let mut gathered = Vec::new();
-        self.pages(first, past, |_, page| {
+        let mut gathered = Vec::with_capacity(if past - first == 1 { 0 } else { length });
+        self.pages(first, past, |number, page| {
             if past - first == 1 {
                 single = Some(page);
-            } else {
-                gathered.extend_from_slice(&page);
+                return;
             }
+            let skip = if number == first { skip } else { 0 };
+            let wanted = page.get(skip..).unwrap_or_default();
+            gathered.extend_from_slice(wanted.get(..length - gathered.len()).unwrap_or(wanted));
         })
         .await?;
-        if let Some(page) = single {
-            return Ok(IndexBytes::Page(page, skip..skip + length));
+        match single {
+            Some(page) => Ok(IndexBytes::Page(page, skip..skip + length)),
+            None => Ok(IndexBytes::Gathered(gathered)),
         }
-        gathered.drain(..skip);
-        gathered.truncate(length);
-        Ok(IndexBytes::Gathered(gathered))
     }
 
     fn corrupt(&self, error: DecodeError) -> Error {

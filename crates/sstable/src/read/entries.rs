@@ -35,10 +35,20 @@ impl<'i, S: IndexSource<Error = Error>> Entries<'i, S> {
     }
 
     pub(crate) async fn next(&mut self) -> Result<Option<EntryHead>> {
+        self.next_of(u64::MAX, |_| true).await
+    }
+
+    /// The next entry whose key is wanted, of those that begin before `until`.
+    pub(crate) async fn next_of(
+        &mut self,
+        until: u64,
+        is_wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<EntryHead>> {
         let mut length = self.window_length;
-        loop {
+        while self.scan.offset() < until {
             if let Some((start, window)) = &self.window {
                 match self.scan.next(window.as_ref(), *start).or_corrupt(self.file)? {
+                    Scanned::Entry(entry) if !is_wanted(entry.key) => continue,
                     Scanned::Entry(entry) => {
                         self.key.clear();
                         self.key.extend_from_slice(entry.key);
@@ -57,5 +67,6 @@ impl<'i, S: IndexSource<Error = Error>> Entries<'i, S> {
             let start = self.scan.offset();
             self.window = Some((start, self.file.read(start, length).await?));
         }
+        Ok(None)
     }
 }

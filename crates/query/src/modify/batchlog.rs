@@ -24,6 +24,7 @@ use halcyon_engine::{
 };
 use halcyon_io::clock::{self, unix_micros};
 use halcyon_io::{Notify, spawn};
+use halcyon_model::token::murmur3_token;
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, uuid};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::{
@@ -80,19 +81,19 @@ pub(super) async fn apply(
     leases: Vec<Lease>,
 ) -> Result<()> {
     let shard = coordinator.shard();
-    let parts = by_shard(shard, mutations);
-    let catalog = shard.engine().catalog();
-    let log = catalog.table("system", "batches").cloned();
-    let Some(log) = log.filter(|_| parts.len() > 1) else {
-        return apply_by_shard(shard, parts).await;
+    let owners = mutations.iter().filter(|mutation| !mutation.is_empty());
+    let mut owners = owners.map(|mutation| shard.engine().owner(mutation.key.token));
+    let first = owners.next();
+    let log = table(coordinator).filter(|_| !owners.all(|owner| Some(owner) == first));
+    let Some(log) = log else {
+        return apply_by_shard(shard, by_shard(shard, mutations)).await;
     };
-    let whole: Vec<Mutation> = parts.iter().flat_map(|(_, part)| part).cloned().collect();
-    let uuids = coordinator.uuids();
-    let id = uuids.time_based(unix_micros());
-    let path = uuids.time_based(unix_micros());
-    let row = stored(&log, id, path, &encode_mutations(&whole))?;
+    let id = own_id(coordinator);
+    let path = coordinator.uuids().time_based(unix_micros());
+    let row = stored(&log, id, path, &encode_mutations(&mutations))?;
     let batchlog = coordinator.batchlog();
-    batchlog.begin(shard, id, &whole, leases);
+    batchlog.begin(shard, id, &mutations, leases);
+    let parts = by_shard(shard, mutations);
     let owner = shard.engine().owner(row.key.token);
     let applied = async {
         write::apply(coordinator, vec![row]).await?;
@@ -290,6 +291,19 @@ impl Batchlog {
             None => Ok(()),
         }
     }
+}
+
+/// An id whose row this shard has itself, so that no other needs to be woken to store and to delete it.
+fn own_id(coordinator: &Coordinator) -> BatchId {
+    let (shard, uuids) = (coordinator.shard(), coordinator.uuids());
+    let mut id = uuids.time_based(unix_micros());
+    for _ in 0..8 * shard.engine().shard_count() {
+        if shard.engine().owner(murmur3_token(&id).0) == shard.index() {
+            break;
+        }
+        id = uuids.time_based(unix_micros());
+    }
+    id
 }
 
 fn table(coordinator: &Coordinator) -> Option<Arc<Table>> {

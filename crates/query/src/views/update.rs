@@ -258,15 +258,44 @@ fn cell<'r>(row: &Row<'r>, column: u16) -> Option<&'r Cell> {
     row.cells.iter().find(|cell| cell.column == column)
 }
 
+/// The cells that a row had.
+struct Before<'r> {
+    row: Option<&'r Row<'r>>,
+    /// Those of collections, by column and path.
+    elements: HashMap<(u16, &'r [u8]), &'r Cell>,
+}
+
+impl<'r> Before<'r> {
+    fn of(row: Option<&'r Row<'r>>) -> Before<'r> {
+        let elements = row.into_iter().flat_map(|row| {
+            let path = |cell: &'r Cell| ((cell.column, cell.path.of(row.bytes)), cell);
+            row.cells.iter().map(path).filter(|((_, path), _)| !path.is_empty())
+        });
+        Before { row, elements: elements.collect() }
+    }
+
+    /// The one in the place of a cell of another row.
+    fn cell(&self, cell: &Cell, of: &Row<'_>) -> Option<(&'r Cell, &'r [u8])> {
+        let row = self.row?;
+        let found = match cell.path.of(of.bytes) {
+            [] => {
+                let at = row.cells.partition_point(|other| other.column < cell.column);
+                row.cells.get(at).filter(|other| {
+                    other.column == cell.column && other.path.of(row.bytes).is_empty()
+                })
+            }
+            path => self.elements.get(&(cell.column, path)).copied(),
+        };
+        found.map(|found| (found, row.bytes))
+    }
+}
+
 /// Copies what the view shows of a base row's columns: all, or what differs from `existing`.
 fn copy(plan: &ViewPlan, existing: Option<&Row<'_>>, merged: &Row<'_>, to: &mut RowBuf) {
     let column = |column: u16| plan.regulars.get(usize::from(column)).copied().flatten();
-    let place = |cell: &Cell, row: &Row<'_>| (cell.column, cell.path.of(row.bytes).to_vec());
-    let known: HashMap<_, _> = existing
-        .map(|row| row.cells.iter().map(|cell| (place(cell, row), (cell, row.bytes))).collect())
-        .unwrap_or_default();
+    let before = Before::of(existing);
     let is_known = |cell: &Cell| {
-        known.get(&place(cell, merged)).is_some_and(|(other, bytes)| {
+        before.cell(cell, merged).is_some_and(|(other, bytes)| {
             other.timestamp == cell.timestamp
                 && other.ttl == cell.ttl
                 && other.local_deletion_time == cell.local_deletion_time

@@ -12,7 +12,7 @@
 //!    one that was taken than to the vector: edges lead into all directions, so that clusters hang together.
 //! 4. Up to [`EXACT`] vectors have no edges: they are all compared. That is exact, and not slower.
 //! 5. The same vectors in the same order make the same graph.
-//! 6. A search on level 0 compares rounded vectors (`rounded.rs`), and what it keeps exactly.
+//! 6. Vectors are not rounded, neither for a first comparison: in a narrow cluster far from zero all would look the same.
 //!
 //! Cassandra's graphs (jvector) have one level, are read from the device, and compare compressed vectors first.
 
@@ -20,8 +20,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use halcyon_model::similarity::Similarity;
-
-use super::rounded::Rounded;
 
 /// Neighbours on upper levels, and on level 0: Cassandra's `maximum_node_connections`.
 const CONNECTIONS: usize = 16;
@@ -95,8 +93,6 @@ pub(super) struct Graph {
     /// Where searches begin, and its level.
     pub(super) entry: u32,
     pub(super) top: u32,
-    /// Of all vectors; empty while the graph is built.
-    rounded: Rounded,
 }
 
 impl Graph {
@@ -110,14 +106,6 @@ impl Graph {
             upper: Vec::new(),
             entry: 0,
             top: 0,
-            rounded: Rounded::default(),
-        }
-    }
-
-    /// Makes the graph ready for searches.
-    pub(super) fn complete(&mut self) {
-        if !self.base.is_empty() {
-            self.rounded = Rounded::of(&self.vectors, self.dimension);
         }
     }
 
@@ -127,13 +115,23 @@ impl Graph {
 
     /// Bytes of memory.
     pub(super) fn size(&self) -> usize {
-        let numbers = self.vectors.len() + self.base.len() + self.upper_at.len() + self.upper.len();
-        4 * numbers + self.rounded.size()
+        4 * (self.vectors.len() + self.base.len() + self.upper_at.len() + self.upper.len())
     }
 
     pub(super) fn vector(&self, node: u32) -> &[f32] {
         let start = node as usize * self.dimension;
         self.vectors.get(start..start + self.dimension).unwrap_or_default()
+    }
+
+    /// Loads a part of each of these vectors, so that the processor waits for all of them at once and not for one after the other: they
+    /// lie anywhere in memory, and are seldom in a cache.
+    fn touch(&self, nodes: &[u32]) {
+        let part = |node: &u32| {
+            let vector = self.vector(*node);
+            let middle = vector.get(vector.len() / 2);
+            vector.first().zip(middle).map_or(0, |(a, b)| a.to_bits() ^ b.to_bits())
+        };
+        std::hint::black_box(nodes.iter().map(part).fold(0, |all, bits| all ^ bits));
     }
 
     fn near(&self, vector: &[f32], node: u32) -> Near {
@@ -204,7 +202,7 @@ impl Graph {
             found = self.descend(&vector, found, at);
         }
         for at in (0..=level.min(self.top)).rev() {
-            let mut walk = Walk::new(self, Measure::Exact(&vector), &found, BUILD_BEAM, at);
+            let mut walk = Walk::new(self, &vector, &found, BUILD_BEAM, at);
             while walk.step() {}
             found = walk.nearest();
             let chosen = self.choose(&found, if at == 0 { BASE / 2 } else { CONNECTIONS });
@@ -220,7 +218,7 @@ impl Graph {
 
     /// The nearest of a level.
     fn descend(&self, vector: &[f32], from: Vec<Near>, level: u32) -> Vec<Near> {
-        let mut walk = Walk::new(self, Measure::Exact(vector), &from, 1, level);
+        let mut walk = Walk::new(self, vector, &from, 1, level);
         while walk.step() {}
         walk.nearest()
     }
@@ -282,17 +280,11 @@ impl Graph {
         for level in (1..=self.top).rev() {
             found = self.descend(vector, found, level);
         }
-        let rounded = Rounded::of(vector, self.dimension);
-        let mut walk = Walk::new(self, Measure::Rounded(&rounded), &found, beam(count), 0);
+        let mut walk = Walk::new(self, vector, &found, beam(count), 0);
         while walk.step() {
             self.breathe(&mut pace, BASE / 2).await;
         }
         let mut found = walk.nearest();
-        for near in &mut found {
-            *near = self.near(vector, near.node);
-            self.breathe(&mut pace, 1).await;
-        }
-        found.sort_unstable_by(|a, b| b.cmp(a));
         found.truncate(count);
         (found, false)
     }
@@ -309,42 +301,13 @@ impl Graph {
 /// How many vectors a search for some of them keeps. Of the ten nearest of 50,000 vectors it finds 97 in 100 where there is nothing to
 /// find a way by (32 random components), and nearly all where vectors have neighbourhoods, as those of texts have.
 fn beam(count: usize) -> usize {
-    count * 2 + 100
-}
-
-/// What a walk compares vectors with.
-#[derive(Clone, Copy)]
-enum Measure<'a> {
-    Exact(&'a [f32]),
-    Rounded(&'a Rounded),
-}
-
-impl Measure<'_> {
-    fn near(self, graph: &Graph, node: u32) -> Near {
-        match self {
-            Measure::Exact(vector) => graph.near(vector, node),
-            Measure::Rounded(vector) => {
-                let closeness = graph.rounded.closeness(graph.similarity, vector, node);
-                Near { closeness, node }
-            }
-        }
-    }
-
-    /// Loads a part of each of these vectors, so that the processor waits for all of them at once and not for one after the other: they
-    /// lie anywhere in memory.
-    fn touch(self, graph: &Graph, nodes: &[u32]) {
-        let part = |node: &u32| match self {
-            Measure::Exact(_) => graph.vector(*node).first().map_or(0, |first| first.to_bits()),
-            Measure::Rounded(_) => graph.rounded.vector(*node).first().map_or(0, |f| *f as u32),
-        };
-        std::hint::black_box(nodes.iter().map(part).fold(0, |all, bits| all ^ bits));
-    }
+    count * 2 + 90
 }
 
 /// A search on one level.
 struct Walk<'a> {
     graph: &'a Graph,
-    measure: Measure<'a>,
+    vector: &'a [f32],
     level: u32,
     beam: usize,
     seen: Seen,
@@ -359,7 +322,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(
         graph: &'a Graph,
-        measure: Measure<'a>,
+        vector: &'a [f32],
         from: &[Near],
         beam: usize,
         level: u32,
@@ -370,7 +333,7 @@ impl<'a> Walk<'a> {
         }
         let kept = from.iter().map(|near| Reverse(*near)).collect();
         let ahead = from.iter().copied().collect();
-        Walk { graph, measure, level, beam, seen, ahead, kept, fresh: Vec::with_capacity(BASE) }
+        Walk { graph, vector, level, beam, seen, ahead, kept, fresh: Vec::with_capacity(BASE) }
     }
 
     /// Looks at the neighbours of the next; whether there is more to do.
@@ -383,9 +346,9 @@ impl<'a> Walk<'a> {
         let Walk { graph, seen, fresh, .. } = self;
         fresh.clear();
         fresh.extend(graph.neighbours(next.node, self.level).filter(|node| seen.insert(*node)));
-        self.measure.touch(graph, fresh);
+        graph.touch(fresh);
         for node in self.fresh.iter().copied() {
-            let near = self.measure.near(self.graph, node);
+            let near = self.graph.near(self.vector, node);
             if self.kept.len() < self.beam {
                 self.kept.push(Reverse(near));
                 self.ahead.push(near);

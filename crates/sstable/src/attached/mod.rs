@@ -21,7 +21,6 @@ mod entry;
 mod file;
 mod graph;
 mod place;
-mod rounded;
 mod segment;
 mod segments;
 mod target;

@@ -164,7 +164,6 @@ impl Segment {
             let upper = cursor.count()?;
             graph.upper = numbers(cursor, upper)?.collect();
         }
-        graph.complete();
         match cursor.remaining() {
             0 => Ok(Segment { graph, ends, places, clusterings: clusterings.clone() }),
             more => Err(cursor.error(format!("{more} bytes behind a segment"))),

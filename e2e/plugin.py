@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 from cases import load_dump, logical
@@ -32,11 +33,16 @@ class Node:
         self.facts = facts
         self.pid = facts["pid"]
         self.jmx = Jmx(java, facts["jmx_port"])
-        self.tools = Tools(java)
+        self._java = java
+
+    @cached_property
+    def tools(self):
+        return Tools(self._java)
 
     def close(self):
         self.jmx.close()
-        self.tools.close()
+        if "tools" in self.__dict__:
+            self.tools.close()
 
     def create_keyspace(self):
         self.execute(f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
@@ -59,6 +65,12 @@ class Node:
 
     def completed(self):
         return int(self.get("Completed"))
+
+    def done_by_halcyon(self, table, kind="Compaction"):
+        """Compactions in Cassandra's own history."""
+        history = self.execute("SELECT columnfamily_name, compaction_properties FROM system.compaction_history")
+        found = [row.compaction_properties for row in history if row.columnfamily_name == table]
+        return [one for one in found if one.get("compacted_by") == "halcyon" and one["compaction_type"] == kind]
 
     def service(self):
         """Its pid."""
@@ -91,14 +103,30 @@ class Node:
         until(lambda: self._is_tidy(table), "files are left over")
         return self.data_files(table)
 
+    def repairs(self, table, scratch):
+        """Of each SSTable when it was repaired (0: it was not), and the session that repairs it."""
+        while True:
+            files = self.live(table)
+            found = [self._repair(file, scratch) for file in files]
+            # Those that were replaced meanwhile have no metadata.
+            if files == self.live(table):
+                return sorted(found)
+
+    def _repair(self, file, scratch):
+        output = scratch / (file.name + ".metadata")
+        self.tools.metadata(file, output)
+        said = output.read_text(encoding="utf-8")
+        found = re.search(r"Repaired at: (\d+).*Pending repair: (\S+)", said, re.DOTALL)
+        return (int(found[1]), found[2]) if found else (0, "?")
+
     def _is_tidy(self, table):
         name = f"org.apache.cassandra.metrics:type=Table,keyspace={KEYSPACE},scope={table},name=LiveSSTableCount"
         return not self._files(table, "*.tmp", "*_txn_*") and int(self.jmx.get(name, "Value")) == len(self.data_files(table))
 
-    def dumps(self, table, scratch):
-        """The content of each SSTable, in the order of tokens."""
+    def dumps(self, table, scratch, files=None):
+        """The content of each SSTable, or of these, in the order of tokens."""
         found = []
-        for file in self.live(table):
+        for file in self.live(table) if files is None else files:
             output = scratch / (file.name + ".json")
             self.tools.dump(file, output)
             found.append(logical(load_dump(output.read_text(encoding="utf-8"))))

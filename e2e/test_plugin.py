@@ -223,17 +223,10 @@ def test_all_ways_to_compact(cassandra_options, tmp_path):
         excluded_tables_stay(node)
 
 
-def done_by_halcyon(node, table, kind):
-    """Compactions in Cassandra's own history."""
-    history = node.execute("SELECT columnfamily_name, compaction_properties FROM system.compaction_history")
-    found = [row.compaction_properties for row in history if row.columnfamily_name == table]
-    return [one for one in found if one.get("compacted_by") == "halcyon" and one["compaction_type"] == kind]
-
-
 def compactions_in_the_background(node):
     for name in STRATEGIES:
         node.jmx.enable_autocompaction(KEYSPACE, name)
-        plugin.until(lambda: done_by_halcyon(node, name, "Compaction"), f"{name} is not compacted in the background")
+        plugin.until(lambda: node.done_by_halcyon(name, "Compaction"), f"{name} is not compacted in the background")
         node.jmx.disable_autocompaction(KEYSPACE, name)
         node.live(name)
 
@@ -249,7 +242,7 @@ def rewritten_sstables(node):
     for name in STRATEGIES:
         files = set(node.live(name))
         node.jmx.upgrade(KEYSPACE, name)
-        assert done_by_halcyon(node, name, "Upgrade sstables"), (name, node.get("Reasons"), node.get("Failures"))
+        assert node.done_by_halcyon(name, "Upgrade sstables"), (name, node.get("Reasons"), node.get("Failures"))
         assert not files & set(node.live(name)), name
 
 

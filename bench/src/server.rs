@@ -322,6 +322,8 @@ fn start_node(version: Version, plan: &Plan<'_>) -> Result<(Node, f64)> {
         format: if version == Version::V5 { Format::Oa } else { Format::Pa },
         dir: Some(plan.dir.clone()),
         port: Some(port),
+        address: Ipv4Addr::LOCALHOST,
+        seed: None,
         heap: plan.heap.to_owned(),
         settings: plan.settings.clone(),
         jvm: format!("{JVM} {}", plan.jvm),

@@ -6,28 +6,47 @@ import subprocess
 from contextlib import contextmanager
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.policies import RoundRobinPolicy
+from cassandra.policies import WhiteListRoundRobinPolicy
 
 RELEASE = "5.0.9"
 
 
+def start(options, folder, form, *settings, jvm="", more=()):
+    """What `cargo x oracle start` told. `jvm`: options of the node's JVM; `more`: of the command."""
+    command = [options.xtask, "oracle", "start", RELEASE, "--format", form, "--dir", folder, *more]
+    command += [word for setting in settings for word in ("--set", setting)]
+    environment = {**os.environ, "JDK_JAVA_OPTIONS": jvm}
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
+
+
+def stop(options, folder):
+    subprocess.run([options.xtask, "oracle", "stop", "--dir", folder], check=True, stdout=subprocess.PIPE)
+
+
+def cluster(facts):
+    """Sends every request to this node, also if there are more."""
+    address = facts["address"]
+    policy = WhiteListRoundRobinPolicy([address])
+    profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=60)
+    return Cluster(
+        [address], port=facts["native_port"], protocol_version=5, connect_timeout=30, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+    )
+
+
+def nodetool(options, facts, *arguments):
+    """Answers what it printed."""
+    tool = [options.oracle / RELEASE / "java", "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), *arguments]
+    return subprocess.run(tool, check=True, timeout=180, stdout=subprocess.PIPE, text=True).stdout
+
+
 @contextmanager
 def cassandra(options, folder, form, *settings, jvm=""):
-    """A session and what `cargo x oracle start` told; drained and stopped at the end. `jvm`: options of the node's JVM."""
-    xtask, java = options.xtask, options.oracle / RELEASE / "java"
-    start = [xtask, "oracle", "start", RELEASE, "--format", form, "--dir", folder]
-    start += [word for setting in settings for word in ("--set", setting)]
-    environment = {**os.environ, "JDK_JAVA_OPTIONS": jvm}
-    facts = json.loads(subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
+    """A session and what `start` told; drained and stopped at the end."""
+    facts = start(options, folder, form, *settings, jvm=jvm)
     try:
-        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
-        cluster = Cluster(
-            ["127.0.0.1"], port=facts["native_port"], protocol_version=5, connect_timeout=30,
-            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        )
-        yield cluster.connect(), facts
-        cluster.shutdown()
-        tool = [java, "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), "drain"]
-        subprocess.run(tool, check=True, timeout=120)
+        clients = cluster(facts)
+        yield clients.connect(), facts
+        clients.shutdown()
+        nodetool(options, facts, "drain")
     finally:
-        subprocess.run([xtask, "oracle", "stop", "--dir", folder], check=True, stdout=subprocess.PIPE)
+        stop(options, folder)

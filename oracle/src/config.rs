@@ -1,6 +1,7 @@
 //! cassandra.yaml, for a node that writes one SSTable version, and for offline tools.
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use super::{Format, Version};
@@ -12,15 +13,21 @@ pub(super) struct Ports {
     pub(super) jmx: u16,
 }
 
+pub(super) struct Place<'a> {
+    pub(super) address: Ipv4Addr,
+    pub(super) seed: Option<SocketAddr>,
+    pub(super) ports: &'a Ports,
+}
+
 /// Writes the configuration of a node into `conf`, its data going under `data`.
 pub(super) fn write_for_node(
     conf: &Path,
     data: &Path,
     format: Format,
-    ports: &Ports,
+    place: &Place<'_>,
     extra: &[String],
 ) -> Result<PathBuf> {
-    let mut yaml = common(data, ports);
+    let mut yaml = common(data, place);
     yaml += &version_settings(format);
     yaml += match format.release() {
         Version::V5 => "sasi_indexes_enabled: true\n",
@@ -44,7 +51,8 @@ fn with_setting(yaml: &str, line: &str) -> String {
 /// Tools read a configuration too; they need nothing special from it.
 pub(super) fn write_for_tools(conf: &Path, data: &Path) -> Result<PathBuf> {
     let ports = Ports { native: 9042, storage: 7000, jmx: 7199 };
-    write(conf, &(common(data, &ports) + "storage_compatibility_mode: NONE\n"))
+    let place = Place { address: Ipv4Addr::LOCALHOST, seed: None, ports: &ports };
+    write(conf, &(common(data, &place) + "storage_compatibility_mode: NONE\n"))
 }
 
 fn write(conf: &Path, yaml: &str) -> Result<PathBuf> {
@@ -67,8 +75,10 @@ fn version_settings(format: Format) -> String {
     )
 }
 
-fn common(data: &Path, ports: &Ports) -> String {
-    let Ports { native, storage, .. } = ports;
+fn common(data: &Path, place: &Place<'_>) -> String {
+    let address = place.address;
+    let Ports { native, storage, .. } = place.ports;
+    let seed = place.seed.unwrap_or_else(|| (address, *storage).into());
     let data = data.display();
     format!(
         "cluster_name: oracle
@@ -83,9 +93,9 @@ commitlog_sync: periodic
 commitlog_sync_period: 10000ms
 seed_provider:
   - class_name: org.apache.cassandra.locator.SimpleSeedProvider
-    parameters: [{{seeds: \"127.0.0.1:{storage}\"}}]
-listen_address: 127.0.0.1
-rpc_address: 127.0.0.1
+    parameters: [{{seeds: \"{seed}\"}}]
+listen_address: {address}
+rpc_address: {address}
 native_transport_port: {native}
 storage_port: {storage}
 start_native_transport: true

@@ -10,13 +10,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::config::{self, Ports};
+use super::config::{self, Place, Ports};
 use super::{Format, Oracle, home};
 use crate::{Result, call};
 
 const READY_WITHIN: Duration = Duration::from_secs(180);
 const STOP_WITHIN: Duration = Duration::from_secs(60);
 const FIRST_PORT: u16 = 19042;
+/// Three ports each, all of them below those that the system gives to clients.
+const PLACES: u16 = 1000;
+/// How long a node waits for others to hear of it: there may be none.
+const ALONE: &str = "500";
+const IN_A_RING: &str = "2000";
 
 pub struct StartOptions {
     pub format: Format,
@@ -24,6 +29,10 @@ pub struct StartOptions {
     pub dir: Option<PathBuf>,
     /// The native port; storage and JMX take the two after it.
     pub port: Option<u16>,
+    /// Where it listens. JMX is at 127.0.0.1 always, so the nodes of a ring have three ports each.
+    pub address: Ipv4Addr,
+    /// A node of the ring that it joins, as `ADDRESS:STORAGE_PORT`; without one it is a ring of its own.
+    pub seed: Option<SocketAddr>,
     pub heap: String,
     /// Further lines of cassandra.yaml.
     pub settings: Vec<String>,
@@ -39,6 +48,8 @@ impl StartOptions {
             format,
             dir: None,
             port: None,
+            address: Ipv4Addr::LOCALHOST,
+            seed: None,
             heap: "768m".to_owned(),
             settings: Vec::new(),
             jvm: String::new(),
@@ -49,6 +60,7 @@ impl StartOptions {
 
 pub struct Node {
     child: Option<Child>,
+    address: Ipv4Addr,
     ports: Ports,
     dir: PathBuf,
 }
@@ -68,11 +80,12 @@ impl Node {
         let data = dir.join("data");
         fs::create_dir_all(&data)?;
         let ports = choose_ports(options.port)?;
+        let place = Place { address: options.address, seed: options.seed, ports: &ports };
         let yaml =
-            config::write_for_node(&dir.join("conf"), &data, format, &ports, &options.settings)?;
+            config::write_for_node(&dir.join("conf"), &data, format, &place, &options.settings)?;
         let log = File::create(dir.join("node.log"))?;
         let properties =
-            [data_properties(&yaml, &data), server_properties(&options.heap, &ports)].concat();
+            [data_properties(&yaml, &data), server_properties(options, &ports)].concat();
         let java = oracle.java(&properties, "org.apache.cassandra.service.CassandraDaemon");
         let mut java = launched(&options.launcher, java);
         if !options.jvm.is_empty() {
@@ -81,7 +94,7 @@ impl Node {
         }
         java.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).current_dir(&dir);
         let child = java.spawn().map_err(|error| format!("cannot start java: {error}"))?;
-        let mut node = Node { child: Some(child), ports, dir };
+        let mut node = Node { child: Some(child), address: options.address, ports, dir };
         node.wait_until_ready()?;
         fs::write(node.dir.join("node.json"), node.describe().to_string())?;
         Ok(node)
@@ -108,7 +121,9 @@ impl Node {
     pub fn describe(&self) -> Value {
         json!({
             "pid": self.pid(),
+            "address": self.address,
             "native_port": self.ports.native,
+            "storage_port": self.ports.storage,
             "jmx_port": self.ports.jmx,
             "storage_dir": self.storage_dir(),
             "config": self.dir.join("conf/cassandra.yaml"),
@@ -123,7 +138,7 @@ impl Node {
 
     fn wait_until_ready(&mut self) -> Result<()> {
         let started = Instant::now();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.native));
+        let address = SocketAddr::from((self.address, self.ports.native));
         let log = self.dir.join("node.log");
         while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
             if let Some(status) = self.child.as_mut().map(Child::try_wait).transpose()?.flatten() {
@@ -214,9 +229,12 @@ fn fresh(dir: &Path) -> Result<PathBuf> {
 }
 
 /// The first of three free ports in a row.
+///
+/// Each process looks elsewhere first: two that look at once, before either has a server, would find the same.
 pub fn free_ports() -> Result<u16> {
     let free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
-    let mut candidates = (FIRST_PORT..FIRST_PORT + 3000).step_by(3);
+    let first = (std::process::id() % u32::from(PLACES)) as u16;
+    let mut candidates = (0..PLACES).map(|n| FIRST_PORT + 3 * ((first + n) % PLACES));
     let found = candidates.find(|port| (*port..port + 3).all(free));
     Ok(found.ok_or("no three free ports in a row above 19042: end other nodes")?)
 }
@@ -239,13 +257,15 @@ fn data_properties(yaml: &Path, data: &Path) -> Vec<String> {
     ]
 }
 
-fn server_properties(heap: &str, ports: &Ports) -> Vec<String> {
+fn server_properties(options: &StartOptions, ports: &Ports) -> Vec<String> {
+    let heap = &options.heap;
+    let delay = if options.seed.is_some() { IN_A_RING } else { ALONE };
     vec![
         format!("-Xms{heap}"),
         format!("-Xmx{heap}"),
         format!("-Dcassandra.jmx.local.port={}", ports.jmx),
         "-Dcassandra-foreground=yes".to_owned(),
-        "-Dcassandra.ring_delay_ms=500".to_owned(),
+        format!("-Dcassandra.ring_delay_ms={delay}"),
         "-Dcassandra.skip_wait_for_gossip_to_settle=0".to_owned(),
     ]
 }

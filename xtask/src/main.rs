@@ -11,6 +11,7 @@ mod soak;
 mod suite;
 mod tidy;
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -57,7 +58,7 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// The release build of the server, killed again and again: `cargo x soak crash`
+    /// The release build, tried for long: `cargo x soak crash`, `cargo x soak histories`
     #[command(subcommand)]
     Soak(soak::Soak),
     /// Others' software against Halcyon and Cassandra, and how many of its tests pass on each: `cargo x apps temporal`
@@ -86,9 +87,14 @@ enum OracleVerb {
         /// Where its configuration, data and log go [default: .oracle/nodes/<format>, emptied]
         #[arg(long)]
         dir: Option<PathBuf>,
-        /// Native port; storage and JMX take the two after it [default: free ones from 19042]
+        /// Native port; storage and JMX take the two after it [default: free ones above 19042]
         #[arg(long)]
         port: Option<u16>,
+        #[arg(long, default_value = "127.0.0.1")]
+        address: Ipv4Addr,
+        /// The address and storage port of a node whose ring this one joins
+        #[arg(long)]
+        seed: Option<SocketAddr>,
         #[arg(long, default_value = "768m")]
         heap: String,
         /// A further line of cassandra.yaml, as often as needed
@@ -176,11 +182,18 @@ fn run_oracle(verb: OracleVerb) -> Result<()> {
     match verb {
         OracleVerb::Fetch { version: Some(version) } => oracle::fetch(version),
         OracleVerb::Fetch { version: None } => Version::ALL.into_iter().try_for_each(oracle::fetch),
-        OracleVerb::Start { version, format, dir, port, heap, settings } => {
+        OracleVerb::Start { version, format, dir, port, address, seed, heap, settings } => {
             let newest = if version == Version::V5 { Format::Oa } else { Format::Pa };
             let format = format.unwrap_or(newest);
-            let options =
-                StartOptions { dir, port, heap, settings, ..StartOptions::for_format(format) };
+            let options = StartOptions {
+                dir,
+                port,
+                address,
+                seed,
+                heap,
+                settings,
+                ..StartOptions::for_format(format)
+            };
             let node = Node::start(&Oracle::open(version)?, &options)?;
             println!("{:#}", node.describe());
             node.detach();

@@ -13,6 +13,7 @@ mod dump;
 mod failure;
 mod nodetool;
 mod paths;
+mod plugin;
 mod schema_source;
 mod serve;
 mod session;
@@ -65,6 +66,8 @@ enum Verb {
     Sstable(SSTableVerb),
     Compact(compact::CompactArgs),
     Doctor(doctor::DoctorArgs),
+    #[command(subcommand)]
+    Plugin(plugin::PluginVerb),
     /// Operate a running node with the commands of Cassandra's nodetool; `halcyon nodetool help` lists them
     #[command(disable_help_flag = true)]
     Nodetool {
@@ -114,7 +117,9 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     let options = match verb {
         Verb::Serve(args) => return serve::run(args, console),
         Verb::Compact(args) => args.disk_options(),
-        Verb::Sstable(_) | Verb::Doctor(_) | Verb::Nodetool { .. } => DiskOptions::default(),
+        Verb::Sstable(_) | Verb::Doctor(_) | Verb::Plugin(_) | Verb::Nodetool { .. } => {
+            DiskOptions::default()
+        }
     };
     let disk = Disk::real(options);
     if let Some(refusal) = &disk.backend().refusal {
@@ -129,6 +134,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
         Verb::Serve(_) | Verb::Nodetool { .. } => Ok(()),
         Verb::Compact(args) => compact::run(args, &disk, console),
         Verb::Doctor(args) => block_on(doctor::run(args, &disk, console)),
+        Verb::Plugin(verb) => block_on(plugin::run(verb, &disk, console)),
         Verb::Sstable(SSTableVerb::Describe(args)) => block_on(describe::run(args, &disk, console)),
         Verb::Sstable(SSTableVerb::Dump(args)) => block_on(dump::run(args, &disk, console)),
         Verb::Sstable(SSTableVerb::Verify(args)) => block_on(verify::run(args, &disk, console)),

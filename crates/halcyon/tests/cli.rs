@@ -16,6 +16,7 @@ fn help_teaches_with_examples() {
         &["sstable", "verify"],
         &["compact"],
         &["doctor"],
+        &["plugin", "install"],
     ] {
         let output = halcyon(&[verb, &["--help"]].concat());
         assert_eq!(output.status.code(), Some(0), "{verb:?}");

@@ -30,6 +30,7 @@ mod processes;
 mod reader;
 mod real;
 mod region;
+mod replace;
 pub mod resources;
 mod runtime;
 mod signals;
@@ -48,6 +49,7 @@ pub use histogram::{BUCKETS, PurposeStats, bucket};
 pub use mode::{AccessMode, Alignment, ModeChoice, Purpose, UnknownAccessMode};
 pub use processes::{OpenElsewhere, Process};
 pub use reader::{SequentialReader, StreamOptions};
+pub use replace::replace;
 pub use runtime::backend::{
     Backend, BackendChoice, BackendReport, UnknownBackend, block_on, block_on_backend,
 };

@@ -19,6 +19,7 @@ def pytest_addoption(parser):
     parser.addoption("--halcyon", type=Path, default=REPOSITORY / "target/debug/halcyon", help="the binary to test")
     parser.addoption("--served-port", type=int, help="test the server that listens there, say Cassandra, instead of ours")
     parser.addoption("--kills", type=int, default=4, help="how often test_crash.py kills the server")
+    parser.addoption("--histories", type=int, default=20, help="how many test_histories.py has compacted")
     parser.addoption("--seed", type=int, help="of random tests, as a failed one printed it")
     parser.addoption("--xtask", type=Path, help="the program behind `cargo x`, which starts and stops nodes")
     parser.addoption("--plugin", type=Path, help="the jar that `cargo x plugin` built")

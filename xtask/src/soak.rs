@@ -5,7 +5,7 @@ use std::process::Command;
 
 use halcyon_oracle::python;
 
-use crate::{Result, bounded, call, needs, repository};
+use crate::{Result, bounded, call, e2e, needs, repository};
 
 const MINUTES: u32 = 12 * 60;
 
@@ -13,6 +13,17 @@ const MINUTES: u32 = 12 * 60;
 pub(crate) enum Soak {
     /// Kills the server under load and checks what was acknowledged, in each `commitlog_sync` mode
     Crash(Crash),
+    /// Random histories that Cassandra's own tasks and Halcyon compact inside of Cassandra, cell for cell
+    Histories(Histories),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Histories {
+    #[arg(long, default_value_t = 200)]
+    count: u32,
+    /// As a failed run printed it
+    #[arg(long)]
+    seed: Option<u64>,
 }
 
 #[derive(clap::Args)]
@@ -32,13 +43,33 @@ pub(crate) struct Crash {
 }
 
 pub(crate) fn run(soak: &Soak) -> Result<()> {
-    let Soak::Crash(crash) = soak;
     needs::meet()?;
+    match soak {
+        Soak::Crash(crash) => self::crash(crash),
+        Soak::Histories(histories) => self::histories(histories),
+    }
+}
+
+/// A test of `cargo x test` with other numbers, and the release build.
+fn histories(histories: &Histories) -> Result<()> {
+    let mut arguments =
+        vec!["test_histories.py".to_owned(), format!("--histories={}", histories.count)];
+    arguments.extend(histories.seed.map(|seed| format!("--seed={seed}")));
+    arguments.push(format!("--halcyon={}", release_build()?.display()));
+    call(&mut e2e::pytest(true, &arguments)?)
+}
+
+fn release_build() -> Result<PathBuf> {
     let build = ["build", "--release", "--package", "halcyon"];
     call(Command::new("cargo").args(build).current_dir(repository()))?;
+    Ok(repository().join("target/release/halcyon"))
+}
+
+fn crash(crash: &Crash) -> Result<()> {
+    let program = release_build()?;
     let mut command = bounded(MINUTES, python::interpreter()?);
     command.arg("soak_crash.py").current_dir(repository().join("e2e"));
-    command.arg("--halcyon").arg(repository().join("target/release/halcyon"));
+    command.arg("--halcyon").arg(program);
     command.arg("--kills").arg(crash.kills.to_string());
     for sync in &crash.sync {
         command.args(["--sync", sync]);

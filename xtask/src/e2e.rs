@@ -7,7 +7,7 @@ use halcyon_oracle::{self as oracle, Oracle, Version, python};
 
 use crate::{Result, bounded, call, needs, plugin, repository};
 
-const MINUTES: u32 = 25;
+const MINUTES: u32 = 45;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

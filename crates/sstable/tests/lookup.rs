@@ -12,7 +12,7 @@ use halcyon_sstable::read::{ReadCaches, SSTableReader};
 use halcyon_sstable::{
     Component, Descriptor, Format, IndexWalk, OpenOptions, Result, SSTable, ScanOptions,
 };
-use halcyon_stream::{Fragment, FragmentStream, PartitionKey};
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slices};
 
 use corpus::{corpus, sstables_below};
 
@@ -153,23 +153,64 @@ fn ends_may_be_missing() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// An SSTable without its filter and summary, with a damaged summary, and without its index.
-#[test]
-fn shortcuts_may_be_missing() {
+/// A BIG SSTable of the corpus, in a simulated disk.
+async fn copied(disk: &Disk) -> Descriptor {
     let source = corpus().join("oa/strings/sstables");
     let mut descriptors = Vec::new();
     sstables_below(&source, &mut descriptors);
     let descriptor = descriptors.first().expect("an SSTable");
     assert_eq!(descriptor.version.format, Format::Big);
+    disk.create_dir_all(Path::new("/t")).await.expect("creates");
+    for entry in std::fs::read_dir(&source).expect("folder").flatten() {
+        let bytes = std::fs::read(entry.path()).expect("readable");
+        let path = Path::new("/t").join(entry.file_name());
+        disk.write_new(&path, &bytes, Purpose::Flush).await.expect("writes");
+    }
+    Descriptor { directory: "/t".into(), ..descriptor.clone() }
+}
+
+/// Whatever bit of Index.db is flipped, nobody gets the partition of another key.
+#[test]
+fn no_index_leads_to_another_partition() {
     let (disk, simulated) = Disk::simulated(1);
     block_on(async {
-        for entry in std::fs::read_dir(&source).expect("folder").flatten() {
-            let bytes = std::fs::read(entry.path()).expect("readable");
-            let path = Path::new("/t").join(entry.file_name());
-            disk.create_dir_all(Path::new("/t")).await.expect("creates");
-            disk.write_new(&path, &bytes, Purpose::Flush).await.expect("writes");
+        let descriptor = copied(&disk).await;
+        let keys = partitions(&disk, &open(&disk, &descriptor).await).await;
+        let index = descriptor.component_path(Component::Index);
+        let length = disk.stat(&index).await.expect("there").len;
+        let mut told = 0;
+        for bit in (0..8 * length).filter(|bit| bit % 11 < 8) {
+            let (offset, bit) = (bit / 8, (bit % 8) as u8);
+            assert!(simulated.flip(&index, offset, bit));
+            if let Ok(reader) = Reader::open(&disk, open(&disk, &descriptor).await).await {
+                let layout = reader.reader.sstable().layout().clone();
+                let reader = (Arc::new(reader.reader), reader.caches);
+                for (key, _) in keys.iter().take(20) {
+                    let key = PartitionKey::of(key);
+                    let Ok(Some(found)) = reader.0.find(&reader.1, &key).await else { continue };
+                    let rows = reader.0.rows(&reader.1, &key, found, Slices::all(), layout.clone());
+                    let Ok(mut rows) = rows.await else { continue };
+                    match rows.advance().await {
+                        Ok(_) => match rows.fragment() {
+                            Fragment::Start(start) => assert_eq!(start.key.bytes, key.bytes),
+                            other => panic!("{other:?}"),
+                        },
+                        Err(error) => told += u32::from(error.to_string().contains("another key")),
+                    }
+                }
+            }
+            assert!(simulated.flip(&index, offset, bit));
         }
-        let descriptor = Descriptor { directory: "/t".into(), ..descriptor.clone() };
+        assert!(told > 0, "no flipped bit led to another partition");
+    });
+}
+
+/// An SSTable without its filter and summary, with a damaged summary, and without its index.
+#[test]
+fn shortcuts_may_be_missing() {
+    let (disk, simulated) = Disk::simulated(1);
+    block_on(async {
+        let descriptor = copied(&disk).await;
         let sstable = open(&disk, &descriptor).await;
         let partitions = partitions(&disk, &sstable).await;
         let check = async || {

@@ -182,7 +182,7 @@ async fn check(disk: &Disk, descriptor: &Descriptor, random: &mut Random) -> u64
             assert_eq!(expected.last(), Some(&Seen::End), "{descriptor}");
 
             let mut rows = reader
-                .rows(&caches, found.clone(), slices.clone(), layout.clone())
+                .rows(&caches, key, found.clone(), slices.clone(), layout.clone())
                 .await
                 .expect("opens");
             let forwards = partition(&mut rows, &mut Validator::new(layout.clone())).await;
@@ -190,7 +190,7 @@ async fn check(disk: &Disk, descriptor: &Descriptor, random: &mut Random) -> u64
             assert!(!rows.advance().await.expect("sound"), "{descriptor}: one partition");
 
             let mut rows = reader
-                .reversed_rows(&caches, found.clone(), slices.clone(), layout.clone())
+                .reversed_rows(&caches, key, found.clone(), slices.clone(), layout.clone())
                 .await
                 .expect("opens");
             let mut validator = Validator::new(reversed_layout.clone());

@@ -41,10 +41,10 @@ impl Access<'_> {
         let Some(found) = table.find(self.caches, key).await? else { return Ok(None) };
         let (slices, layout) = (self.slices.clone(), self.layout.clone());
         Ok(Some(if slices.reversed {
-            let rows = table.reversed_rows(self.caches, found, slices, layout).await?;
+            let rows = table.reversed_rows(self.caches, key, found, slices, layout).await?;
             SSTableStream::Reversed(rows)
         } else {
-            SSTableStream::Forward(table.rows(self.caches, found, slices, layout).await?)
+            SSTableStream::Forward(table.rows(self.caches, key, found, slices, layout).await?)
         }))
     }
 

@@ -120,6 +120,10 @@ impl<D: DataWindow> SSTableScanner<D> {
         self.data.seek(position).await
     }
 
+    pub(crate) fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
+        self.data.corrupt(offset, what)
+    }
+
     async fn partition_start(&mut self) -> Result<bool> {
         if self.partitions_left == 0 || self.data.remaining() == 0 {
             self.state = ScanState::Over;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use halcyon_model::DeletionTime;
 use halcyon_model::clustering::PositionBuf;
-use halcyon_stream::{Fragment, FragmentStream, Layout, SeekRows, SliceFilter, Slices};
+use halcyon_stream::{
+    Fragment, FragmentStream, Layout, PartitionKey, SeekRows, SliceFilter, Slices,
+};
 
 use super::cached_data::CachedData;
 use super::caches::ReadCaches;
@@ -25,11 +27,15 @@ pub struct PartitionScanner {
     pub(super) scanner: SSTableScanner<CachedData>,
     pub(super) blocks: RowBlocks,
     pub(super) data_position: u64,
+    /// Of the key that was looked for. Nothing checks Index.db, and where partitions are of one size, one bit of a position in it leads to
+    /// another partition.
+    hashes: (i64, i64),
     state: ReadState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadState {
+    Start,
     Reading,
     /// The end of the partition comes next.
     Skipped,
@@ -41,17 +47,19 @@ impl SSTableReader {
     pub async fn rows(
         self: &Arc<Self>,
         caches: &ReadCaches,
+        key: &PartitionKey,
         entry: PartitionEntry,
         slices: Slices,
         layout: Arc<Layout>,
     ) -> Result<PartitionRows> {
-        let scanner = self.partition_scanner(caches, entry, layout.clone()).await?;
+        let scanner = self.partition_scanner(caches, key, entry, layout.clone()).await?;
         Ok(SliceFilter::new(scanner, layout, slices))
     }
 
     pub(super) async fn partition_scanner(
         self: &Arc<Self>,
         caches: &ReadCaches,
+        key: &PartitionKey,
         entry: PartitionEntry,
         layout: Arc<Layout>,
     ) -> Result<PartitionScanner> {
@@ -60,7 +68,8 @@ impl SSTableReader {
         scanner.seek(entry.data_position).await?;
         let blocks = RowBlocks::new(self.clone(), caches.clone(), entry.rows);
         let data_position = entry.data_position;
-        Ok(PartitionScanner { scanner, blocks, data_position, state: ReadState::Reading })
+        let (hashes, state) = (key.hashes, ReadState::Start);
+        Ok(PartitionScanner { scanner, blocks, data_position, hashes, state })
     }
 
     /// All partitions from `start` on, each cut to `slices`. Leaves nothing of the data in the cache.
@@ -86,6 +95,17 @@ impl FragmentStream for PartitionScanner {
 
     async fn advance(&mut self) -> Result<bool> {
         match self.state {
+            ReadState::Start => {
+                let advanced = self.scanner.advance().await?;
+                match self.scanner.fragment() {
+                    Fragment::Start(start) if start.key.hashes != self.hashes => {
+                        let what = "the index leads to the partition of another key";
+                        return Err(self.scanner.corrupt(self.data_position, what));
+                    }
+                    _ => self.state = ReadState::Reading,
+                }
+                Ok(advanced)
+            }
             ReadState::Reading => self.scanner.advance().await,
             ReadState::Skipped => {
                 self.state = ReadState::Done;

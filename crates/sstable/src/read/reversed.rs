@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use halcyon_model::DeletionTime;
 use halcyon_model::clustering::PositionBuf;
-use halcyon_stream::{Fragment, FragmentStream, Layout, Marker, RowBuf, Slice, Slices};
+use halcyon_stream::{
+    Fragment, FragmentStream, Layout, Marker, PartitionKey, RowBuf, Slice, Slices,
+};
 
 use super::caches::ReadCaches;
 use super::partition::PartitionScanner;
@@ -74,11 +76,12 @@ impl SSTableReader {
     pub async fn reversed_rows(
         self: &Arc<Self>,
         caches: &ReadCaches,
+        key: &PartitionKey,
         entry: PartitionEntry,
         slices: Slices,
         layout: Arc<Layout>,
     ) -> Result<ReversedRows> {
-        let inner = self.partition_scanner(caches, entry, layout.clone()).await?;
+        let inner = self.partition_scanner(caches, key, entry, layout.clone()).await?;
         let (phase, shown) = (Phase::Start, Shown::End);
         Ok(ReversedRows {
             inner,

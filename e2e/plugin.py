@@ -181,17 +181,15 @@ class Shim:
         self._control.unlink()
 
 
-class Slow:
-    """A compaction that runs in another thread, slowly until `hurry`."""
+class Running:
+    """A major compaction that runs in another thread."""
 
     def __init__(self, node, options, table):
-        self._node = node
-        node.jmx.set("org.apache.cassandra.db:type=StorageService", "CompactionThroughputMbPerSec", 1)
         self._jmx = Jmx(options.oracle / opened.RELEASE / "java", node.facts["jmx_port"])
         self.failed = None
         self._thread = threading.Thread(target=self._run, args=(table,))
         self._thread.start()
-        until(lambda: node.running() > 0, "the compaction does not begin")
+        until(lambda: table in node.jmx.get(COMPACTIONS, "Compactions"), "the compaction does not begin")
 
     def _run(self, table):
         try:
@@ -199,10 +197,26 @@ class Slow:
         except Exception as error:  # A killed node ends the desk too.
             self.failed = error
 
-    def hurry(self):
-        self._node.jmx.set("org.apache.cassandra.db:type=StorageService", "CompactionThroughputMbPerSec", 0)
+    def is_over(self):
+        return not self._thread.is_alive()
 
     def end(self):
         self._thread.join(timeout=120)
-        assert not self._thread.is_alive()
+        assert self.is_over()
         self._jmx.close()
+
+
+class Slow(Running):
+    """Until `hurry`."""
+
+    def __init__(self, node, options, table):
+        self._node = node
+        self._set(1)
+        super().__init__(node, options, table)
+        until(lambda: node.running() > 0, "nothing is read")
+
+    def _set(self, mebibytes):
+        self._node.jmx.set("org.apache.cassandra.db:type=StorageService", "CompactionThroughputMbPerSec", mebibytes)
+
+    def hurry(self):
+        self._set(0)

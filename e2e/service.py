@@ -4,7 +4,7 @@ import struct
 import subprocess
 
 HELLO, TASK, BOUNDS, GRANTED, GO_ON, STOP, PING = range(0x01, 0x08)
-WELCOME, ASK_BOUNDS, ASK_OUTPUT, TICK, DONE, FAILED, PONG = range(0x81, 0x88)
+WELCOME, ASK_BOUND, ASK_OUTPUT, TICK, DONE, FAILED, PONG = range(0x81, 0x88)
 KINDS = {"partition_key": 0, "clustering": 1, "static": 2, "regular": 3}
 NOTHING_OVERLAPS = 2**63 - 1
 
@@ -18,7 +18,7 @@ def listed(items):
     return struct.pack(">I", len(items)) + b"".join(items)
 
 
-def hello(oldest=1, newest=1, memory=256 << 20):
+def hello(oldest=2, newest=2, memory=256 << 20):
     return b"HCMP" + struct.pack(">HH", oldest, newest) + text("test") + struct.pack(">Q?", memory, False)
 
 
@@ -50,7 +50,7 @@ class Service:
         if greet:
             self.send(HELLO, 0, hello())
             kind, _, body = self.receive()
-            assert (kind, body[:6]) == (WELCOME, b"HCMP\0\1")
+            assert (kind, body[:6]) == (WELCOME, b"HCMP\0\2")
 
     def send(self, kind, number, body=b""):
         self.raw(frame(kind, number, body))
@@ -74,7 +74,7 @@ class Service:
 
     def run(self, number, body, paths, bound=NOTHING_OVERLAPS, floor=-(2**63)):
         """Plays one task to its end: kind and body of the last message, and how many questions of each kind there were."""
-        asked = dict.fromkeys((ASK_BOUNDS, ASK_OUTPUT, TICK), 0)
+        asked = dict.fromkeys((ASK_BOUND, ASK_OUTPUT, TICK), 0)
         self.send(TASK, number, body)
         while True:
             kind, about, said = self.receive()
@@ -82,9 +82,8 @@ class Service:
             if kind in (DONE, FAILED):
                 return kind, said, asked
             asked[kind] += 1
-            if kind == ASK_BOUNDS:
-                (count,) = struct.unpack(">I", said[:4])
-                self.send(BOUNDS, number, listed([struct.pack(">q", bound)] * count))
+            if kind == ASK_BOUND:
+                self.send(BOUNDS, number, struct.pack(">q", bound) + listed([]))
             elif kind == ASK_OUTPUT:
                 self.send(GRANTED, number, text(next(paths)))
             else:

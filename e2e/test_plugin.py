@@ -7,12 +7,15 @@ Compactions of a real Cassandra that the jar of plugin/cassandra/ hands over.
 """
 
 import random
+import threading
 import time
 
 import pytest
 
 import plugin
 from cases import assert_same
+from oracle import opened
+from oracle.desks import DeskError
 from plugin import KEYSPACE, MBEAN, STRATEGIES
 
 COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<text, int>, u frozen<pair>, x bigint, PRIMARY KEY (k, c))"
@@ -220,6 +223,8 @@ def test_all_ways_to_compact(cassandra_options, tmp_path):
         assert {name: rows(node, name) for name in STRATEGIES} == before
         assert int(node.get("Failed")) == 0, node.get("Failures")
         a_changed_schema_is_followed(node)
+        forced_compactions_stay(node, cassandra_options)
+        reads_set_the_pace(node, cassandra_options)
         excluded_tables_stay(node)
 
 
@@ -271,6 +276,69 @@ def a_changed_schema_is_followed(node):
         node.jmx.compact(KEYSPACE, "later")
         assert node.completed() > completed, (name, node.get("Reasons"), node.get("Failures"))
         assert sorted(rows(node, "later")) == [f'{{"k": {k}, "v": {k}, "x": null}}' for k in range(3)]
+
+
+def forced_compactions_stay(node, options):
+    """They purge before the grace is over, which is Cassandra's own rule."""
+    node.execute("CREATE TABLE forced (k int PRIMARY KEY)")
+    node.jmx.disable_autocompaction(KEYSPACE, "forced")
+    node.execute("INSERT INTO forced (k) VALUES (2)")
+    node.execute("DELETE FROM forced WHERE k = 1")
+    node.jmx.flush(KEYSPACE, "forced")
+    time.sleep(1)
+    completed = node.completed()
+    opened.nodetool(options, node.facts, "forcecompact", KEYSPACE, "forced", "1")
+    assert node.completed() == completed and "nodetool forcecompact" in node.get("Reasons")
+    node.live("forced")
+    node.jmx.compact(KEYSPACE, "forced")
+    assert node.completed() == completed + 1
+
+
+def reads_set_the_pace(node, options):
+    """No read is as fast as this target: while there are reads compaction is slow, without them it hurries."""
+    # Each compaction that waits raises the floor.
+    for name in STRATEGIES:
+        node.execute(f"DROP TABLE {name}")
+        node.execute(f"DROP TABLE {name}_stock")
+    node.execute("CREATE TABLE paced (k int PRIMARY KEY, v blob)")
+    node.jmx.disable_autocompaction(KEYSPACE, "paced")
+    insert = node.session.prepare("INSERT INTO paced (k, v) VALUES (?, ?)")
+    for sstable in range(2):
+        for k in range(150):
+            node.execute(insert, (k, random.randbytes(100_000)))
+        node.jmx.flush(KEYSPACE, "paced")
+    assert node.get("Pace") == node.get("LatencyTarget") == "off"
+    node.jmx.set(MBEAN, "LatencyTarget", "1us")
+    over = threading.Event()
+    reader = threading.Thread(target=read_until, args=(node, over))
+    reader.start()
+    try:
+        plugin.until(lambda: pace(node) <= SLOW, f"reads do not slow compaction: {node.get('Pace')}")
+        assert "reads took longer than 1us" in node.get("Pace")
+        compaction = plugin.Running(node, options, "paced")
+        slow = pace(node)
+        assert slow <= SLOW and not compaction.is_over()
+    finally:
+        over.set()
+        reader.join()
+    plugin.until(lambda: pace(node) > 2 * slow, "it does not hurry when nobody reads")
+    node.jmx.set(MBEAN, "LatencyTarget", "off")
+    compaction.end()
+    with pytest.raises(DeskError, match="off or a duration"):
+        node.jmx.set(MBEAN, "LatencyTarget", "fast")
+
+
+# The floor is 1 MiB/s for each compaction that waits.
+SLOW = 4 << 20
+
+
+def pace(node):
+    return int(node.get("PaceBytesPerSecond"))
+
+
+def read_until(node, over):
+    while not over.is_set():
+        node.execute("SELECT k FROM paced WHERE k = 1")
 
 
 def excluded_tables_stay(node):

@@ -10,7 +10,7 @@ import pytest
 import plugin
 from oracle import opened
 from oracle.desks import DeskError
-from plugin import COMPACTIONS, KEYSPACE, Shim, Slow, until
+from plugin import COMPACTIONS, KEYSPACE, Running, Shim, Slow, until
 
 # The strictest policy: a damaged file that its reader finds takes the node offline.
 POLICY = "disk_failure_policy: stop_paranoid"
@@ -47,7 +47,7 @@ def figures(node):
 
 def test_faults(cassandra_options, tmp_path):
     shim = Shim(cassandra_options, tmp_path / "shim")
-    tables = ["statistics", "data", "garbage", "killed", "stopped", "missing"]
+    tables = ["statistics", "data", "garbage", "killed", "stopped", "deaf", "missing"]
     with plugin.cassandra(cassandra_options, tmp_path / "node", "stock", POLICY, binary=shim.path, failures=1000) as node:
         create(node, *tables)
         for table in tables:
@@ -56,6 +56,7 @@ def test_faults(cassandra_options, tmp_path):
         damaged_outputs_are_not_taken(node, shim)
         a_killed_service_is_started_again(node, cassandra_options)
         an_operator_stops_it(node, cassandra_options)
+        a_deaf_service_is_killed(node, shim, cassandra_options)
         without_the_program_nothing_changes(node, shim)
         for table in tables:
             assert len(node.live(table)) == 1, table
@@ -114,6 +115,20 @@ def an_operator_stops_it(node, options):
     slow.hurry()
     node.jmx.compact(KEYSPACE, "stopped")
     assert figures(node)["Completed"] == before["Completed"] + 1
+
+
+def a_deaf_service_is_killed(node, shim, options):
+    """It lives, and does not even stop when it is told to: so it is killed, and the next starts another."""
+    until_it_starts(node)
+    service = node.service()
+    with shim.does("deaf"):
+        compaction = Running(node, options, "deaf")
+        node.jmx.call(COMPACTIONS, "stopCompaction", "MAJOR_COMPACTION")
+        compaction.end()
+        assert isinstance(compaction.failed, DeskError) and "Compaction interrupted" in str(compaction.failed)
+    assert not is_alive(service) and len(node.live("deaf")) == 2
+    until_it_starts(node)
+    node.jmx.compact(KEYSPACE, "deaf")
 
 
 def without_the_program_nothing_changes(node, shim):

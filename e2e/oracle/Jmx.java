@@ -23,7 +23,7 @@ import javax.management.remote.JMXServiceURL;
  *   train KEYSPACE TABLE              6.0: makes a compression dictionary from the table's SSTables
  *   import KEYSPACE TABLE DIRECTORY   extended verification, SSTables are moved from DIRECTORY
  *   upgrade KEYSPACE TABLE...         rewrites all SSTables      autocompaction KEYSPACE TABLE...
- *   get MBEAN ATTRIBUTE               answers "ok VALUE"         set MBEAN ATTRIBUTE true|false|NUMBER
+ *   get MBEAN ATTRIBUTE               answers "ok VALUE"         set MBEAN ATTRIBUTE true|false|NUMBER|TEXT
  *   call MBEAN OPERATION [TEXT]       answers "ok VALUE"
  *
  * The answer is "ok", or "failed MESSAGE".
@@ -90,8 +90,7 @@ public class Jmx
                 return "ok";
             case "get": return "ok " + node.getAttribute(new ObjectName(fields[1]), fields[2]);
             case "set":
-                Object value = fields[3].matches("true|false") ? Boolean.valueOf(fields[3]) : (Object) Integer.valueOf(fields[3]);
-                node.setAttribute(new ObjectName(fields[1]), new Attribute(fields[2], value));
+                node.setAttribute(new ObjectName(fields[1]), new Attribute(fields[2], value(fields[3])));
                 return "ok";
             case "call":
                 String[] texts = Arrays.copyOfRange(fields, 3, fields.length);
@@ -100,6 +99,13 @@ public class Jmx
                 return "ok " + node.invoke(new ObjectName(fields[1]), fields[2], texts, types);
             default: return "failed unknown command " + fields[0];
         }
+    }
+
+    private static Object value(String text)
+    {
+        if (text.matches("true|false"))
+            return Boolean.valueOf(text);
+        return text.matches("-?[0-9]+") ? (Object) Integer.valueOf(text) : text;
     }
 
     private String call(String operation, String keyspace, String[] tables) throws Exception

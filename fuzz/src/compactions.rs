@@ -14,7 +14,7 @@ pub fn requests(bytes: &[u8]) {
                 assert!(task.inputs.len() + task.split.tokens.len() <= bytes.len());
                 assert!(task.bloom_filter_fp_chance > 0.0 && task.min_index_interval > 0);
             }
-            Ok(Request::Bounds(bounds)) => assert!(bounds.len() * 8 <= bytes.len()),
+            Ok(Request::Bounds(bounds)) => assert!(bounds.ahead.len() * 8 <= bytes.len()),
             Ok(_) | Err(_) => {}
         }
     }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use halcyon_compaction::{Error, Progress, PurgeBound, Result};
 use halcyon_stream::PartitionKey;
 
-use crate::messages::{Reply, Tick};
+use crate::ahead::Ahead;
+use crate::messages::{Bounds, Reply, Tick};
 
 /// Ticks that may be unanswered: the other side sets the pace, but a wake-up late does not hold up the stream.
 const UNANSWERED: u32 = 4;
@@ -31,7 +32,7 @@ impl Replies {
 
 /// What a task is told while it runs.
 pub(crate) enum Answer {
-    Bounds(Vec<i64>),
+    Bounds(Bounds),
     Granted(String),
     GoOn(i64),
     Stop,
@@ -66,6 +67,7 @@ struct Hearing {
     unanswered: u32,
     /// As the last answer to a tick says.
     floor: i64,
+    ahead: Ahead,
 }
 
 impl Exchange {
@@ -73,7 +75,12 @@ impl Exchange {
         let (sender, answers) = channel();
         let progress = Progress::default();
         let ear = Ear { progress: progress.clone(), answers: sender };
-        let state = Mutex::new(Hearing { answers, unanswered: 0, floor: i64::MIN });
+        let state = Mutex::new(Hearing {
+            answers,
+            unanswered: 0,
+            floor: i64::MIN,
+            ahead: Ahead::default(),
+        });
         (Arc::new(Exchange { task, replies, progress, state }), ear)
     }
 
@@ -95,12 +102,17 @@ impl Exchange {
         }
     }
 
-    fn ask_bound(&self, key: &[u8]) -> Result<i64> {
+    fn bound(&self, key: &PartitionKey) -> Result<i64> {
         let mut hearing = self.hearing();
-        self.send(&Reply::AskBounds(vec![key.to_vec()]))?;
+        if let Some(bound) = hearing.ahead.take(key) {
+            return Ok(bound);
+        }
+        let ahead = hearing.ahead.wanted();
+        self.send(&Reply::AskBound { key: key.bytes.clone(), ahead })?;
         match hearing.next()? {
-            Answer::Bounds(bounds) if bounds.len() == 1 => {
-                bounds.first().copied().ok_or_else(unasked)
+            Answer::Bounds(Bounds { bound, ahead }) => {
+                hearing.ahead.put(&ahead);
+                Ok(bound)
             }
             _ => Err(unasked()),
         }
@@ -178,7 +190,7 @@ pub(crate) struct AskedBound(pub(crate) Arc<Exchange>);
 
 impl PurgeBound for AskedBound {
     fn min_timestamp(&self, key: &PartitionKey) -> i64 {
-        self.0.ask_bound(&key.bytes).unwrap_or_else(|_| {
+        self.0.bound(key).unwrap_or_else(|_| {
             // Nothing is purged, and the task fails at its next step.
             self.0.progress.cancel();
             i64::MIN

@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod admission;
+mod ahead;
 mod exchange;
 mod failure;
 pub mod frame;

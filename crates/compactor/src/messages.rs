@@ -5,8 +5,8 @@ use halcyon_model::bytes::{Cursor, DecodeError, DecodeResult, Put};
 use crate::frame::Frame;
 pub use crate::task_request::{Split, TaskRequest};
 
-/// The only version so far.
-pub const VERSION: u16 = 1;
+/// The only one that is spoken: jar and program are installed together.
+pub const VERSION: u16 = 2;
 const MAGIC: u32 = u32::from_be_bytes(*b"HCMP");
 
 mod kind {
@@ -18,7 +18,7 @@ mod kind {
     pub(super) const STOP: u8 = 0x06;
     pub(super) const PING: u8 = 0x07;
     pub(super) const WELCOME: u8 = 0x81;
-    pub(super) const ASK_BOUNDS: u8 = 0x82;
+    pub(super) const ASK_BOUND: u8 = 0x82;
     pub(super) const ASK_OUTPUT: u8 = 0x83;
     pub(super) const TICK: u8 = 0x84;
     pub(super) const DONE: u8 = 0x85;
@@ -28,7 +28,7 @@ mod kind {
 
 /// Text of names and paths; classes of deep types are longer.
 const LONGEST_TEXT: usize = 64 << 10;
-/// Keys of one question.
+/// Bounds of one answer.
 const MOST_KEYS: usize = 1 << 16;
 
 /// What Cassandra says.
@@ -36,14 +36,22 @@ const MOST_KEYS: usize = 1 << 16;
 pub enum Request {
     Hello(Hello),
     Task(Box<TaskRequest>),
-    /// The answer to [`Reply::AskBounds`].
-    Bounds(Vec<i64>),
+    /// The answer to [`Reply::AskBound`].
+    Bounds(Bounds),
     /// The answer to [`Reply::AskOutput`]: the path of its Data.db.
     Granted(String),
     /// The answer to [`Reply::Tick`]: no key's bound is below this one.
     GoOn(i64),
     Stop,
     Ping(u64),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Of the key that was asked for.
+    pub bound: i64,
+    /// Keys of the inputs behind it, in their order, and their bounds.
+    pub ahead: Vec<(Vec<u8>, i64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,10 +74,7 @@ impl Request {
         let request = match frame.kind {
             kind::HELLO => Request::Hello(hello(cursor)?),
             kind::TASK => Request::Task(Box::new(TaskRequest::decode(cursor)?)),
-            kind::BOUNDS => {
-                let count = count(cursor, MOST_KEYS)?;
-                Request::Bounds((0..count).map(|_| cursor.i64()).collect::<DecodeResult<_>>()?)
-            }
+            kind::BOUNDS => Request::Bounds(bounds(cursor)?),
             kind::GRANTED => Request::Granted(text(cursor)?),
             kind::GO_ON => Request::GoOn(cursor.i64()?),
             kind::STOP => Request::Stop,
@@ -81,6 +86,15 @@ impl Request {
             more => Err(body.error(format!("{more} bytes behind the message"))),
         }
     }
+}
+
+fn bounds(cursor: &mut Cursor<'_>) -> DecodeResult<Bounds> {
+    let bound = cursor.i64()?;
+    let ahead = (0..count(cursor, MOST_KEYS)?).map(|_| {
+        let length = usize::from(cursor.u16()?);
+        Ok((cursor.take(length)?.to_vec(), cursor.i64()?))
+    });
+    Ok(Bounds { bound, ahead: ahead.collect::<DecodeResult<_>>()? })
 }
 
 fn hello(cursor: &mut Cursor<'_>) -> DecodeResult<Hello> {
@@ -179,8 +193,11 @@ pub enum Reply {
         program: String,
         pid: u32,
     },
-    /// Keys in token order.
-    AskBounds(Vec<Vec<u8>>),
+    /// Keys come in token order; so many bounds of the keys behind are welcome.
+    AskBound {
+        key: Vec<u8>,
+        ahead: u32,
+    },
     /// The token of the output's first partition.
     AskOutput(i64),
     Tick(Tick),
@@ -200,13 +217,11 @@ impl Reply {
                 body.put_u32(*pid);
                 kind::WELCOME
             }
-            Reply::AskBounds(keys) => {
-                body.put_u32(keys.len() as u32);
-                for key in keys {
-                    body.put_u16(key.len() as u16);
-                    body.put(key);
-                }
-                kind::ASK_BOUNDS
+            Reply::AskBound { key, ahead } => {
+                body.put_u32(*ahead);
+                body.put_u16(key.len() as u16);
+                body.put(key);
+                kind::ASK_BOUND
             }
             Reply::AskOutput(first) => {
                 body.put_i64(*first);

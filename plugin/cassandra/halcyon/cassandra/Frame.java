@@ -11,11 +11,11 @@ import java.nio.charset.StandardCharsets;
 public final class Frame
 {
     public static final byte HELLO = 0x01, TASK = 0x02, BOUNDS = 0x03, GRANTED = 0x04, GO_ON = 0x05, STOP = 0x06, PING = 0x07;
-    public static final byte WELCOME = (byte) 0x81, ASK_BOUNDS = (byte) 0x82, ASK_OUTPUT = (byte) 0x83, TICK = (byte) 0x84,
+    public static final byte WELCOME = (byte) 0x81, ASK_BOUND = (byte) 0x82, ASK_OUTPUT = (byte) 0x83, TICK = (byte) 0x84,
                              DONE = (byte) 0x85, FAILED = (byte) 0x86, PONG = (byte) 0x87;
 
     public static final int MAGIC = 0x48434d50;
-    public static final int VERSION = 1;
+    public static final int VERSION = 2;
     private static final int LONGEST = 16 << 20;
     private static final int HEADER = 9;
     private static final int LONGEST_TEXT = 64 << 10;

@@ -34,6 +34,17 @@ public interface HalcyonMBean
     /** Milliseconds that they waited for answers about purging, which are part of those. */
     long getPurgeMillis();
 
+    /** Which p99 of this node's reads compaction leaves them: off, or a duration like 10ms. */
+    String getLatencyTarget();
+
+    void setLatencyTarget(String target);
+
+    /** Stored bytes of inputs that compaction may read in a second for that target's sake; the largest number without one. */
+    long getPaceBytesPerSecond();
+
+    /** The same, and why. */
+    String getPace();
+
     /** Compactions that stayed Cassandra's, by reason. */
     Map<String, Long> getReasons();
 

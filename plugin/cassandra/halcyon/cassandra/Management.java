@@ -80,6 +80,31 @@ final class Management extends StandardMBean implements HalcyonMBean
     }
 
     @Override
+    public String getLatencyTarget()
+    {
+        return plugin.pace.target();
+    }
+
+    @Override
+    public void setLatencyTarget(String target)
+    {
+        plugin.pace.set(target);
+        logger.info("Halcyon: latency target {} by JMX, until the node stops", target);
+    }
+
+    @Override
+    public long getPaceBytesPerSecond()
+    {
+        return plugin.pace.rate();
+    }
+
+    @Override
+    public String getPace()
+    {
+        return plugin.pace.shown();
+    }
+
+    @Override
     public Map<String, Long> getReasons()
     {
         return plugin.counters.reasons();

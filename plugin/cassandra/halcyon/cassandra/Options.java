@@ -13,7 +13,7 @@ import java.util.TreeSet;
 /** Options: {@code -Dhalcyon.NAME=VALUE}, else {@code NAME=VALUE} in the file that {@code -Dhalcyon.config} names. */
 public final class Options
 {
-    private static final Set<String> NAMES = Set.of("binary", "enabled", "idle", "include", "exclude", "memory_mib", "verify", "failures",
+    private static final Set<String> NAMES = Set.of("binary", "enabled", "idle", "include", "exclude", "latency_target", "memory_mib", "verify", "failures",
                                                     "retry_minutes");
 
     /** The program. */
@@ -23,6 +23,8 @@ public final class Options
     public final boolean idle;
     public final Names include;
     public final Names exclude;
+    /** Of reads, for the pace of compaction: see {@link Pace}. */
+    public final String latencyTarget;
     /** Bytes that the program may hold. */
     public final long memory;
     /** Decode every row of the outputs before they are taken. */
@@ -38,6 +40,8 @@ public final class Options
         idle = isTrue(given, "idle", true);
         include = new Names(given.getProperty("include", "*"));
         exclude = new Names(given.getProperty("exclude", ""));
+        latencyTarget = given.getProperty("latency_target", "off");
+        Pace.micros(latencyTarget);
         memory = number(given, "memory_mib", 256, 64, 1 << 20) << 20;
         String verify = given.getProperty("verify", "checksums");
         if (!verify.equals("checksums") && !verify.equals("rows"))

@@ -22,12 +22,14 @@ public final class Plugin
     public final Options options;
     public final Counters counters;
     public final Service service;
+    public final Pace pace;
 
     private Plugin(Options options)
     {
         this.options = options;
         counters = new Counters(options);
         service = new Service(options);
+        pace = new Pace(options.latencyTarget);
     }
 
     /** Null before the start. */

@@ -5,6 +5,7 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.BufferUnderflowException;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongPredicate;
@@ -13,6 +14,8 @@ import com.google.common.util.concurrent.RateLimiter;
 
 import halcyon.cassandra.Counters;
 import halcyon.cassandra.Frame;
+import halcyon.cassandra.Pace;
+import halcyon.cassandra.Plugin;
 import halcyon.cassandra.Service.Conversation;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.DecoratedKey;
@@ -20,6 +23,7 @@ import org.apache.cassandra.db.memtable.Memtable;
 import org.apache.cassandra.dht.Murmur3Partitioner;
 import org.apache.cassandra.io.FSDiskFullWriteError;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
+import org.apache.cassandra.utils.ByteBufferUtil;
 
 /** Answers the service's questions about one task, until it is done. */
 final class Dialogue
@@ -33,20 +37,24 @@ final class Dialogue
 
     private final Conversation conversation;
     private final Counters counters;
+    private final Pace pace;
     private final CompactionController controller;
     private final Progress progress;
     private final Outputs outputs;
+    private final KeysAhead keys;
     private long refreshed = System.nanoTime();
     private boolean stopping;
     private long stopBy;
 
-    Dialogue(Conversation conversation, Counters counters, CompactionController controller, Progress progress, Outputs outputs)
+    Dialogue(Conversation conversation, Plugin plugin, CompactionController controller, Progress progress, Outputs outputs)
     {
         this.conversation = conversation;
-        this.counters = counters;
+        counters = plugin.counters;
+        pace = plugin.pace;
         this.controller = controller;
         this.progress = progress;
         this.outputs = outputs;
+        keys = new KeysAhead(progress.inputs());
     }
 
     /** Returns when the task has ended: its files are not written any more, whether it succeeds or fails. */
@@ -75,6 +83,7 @@ final class Dialogue
         }
         finally
         {
+            keys.close();
             if (!ended)
                 conversation.kill();
         }
@@ -136,7 +145,7 @@ final class Dialogue
             return;
         switch (frame.kind)
         {
-            case Frame.ASK_BOUNDS:
+            case Frame.ASK_BOUND:
                 conversation.send(Frame.BOUNDS, bounds(frame));
                 break;
             case Frame.ASK_OUTPUT:
@@ -191,10 +200,18 @@ final class Dialogue
         return floor;
     }
 
-    /** Takes its share of compaction_throughput, which it has in common with Cassandra's own compactions. */
+    /** Takes its share of compaction_throughput, which it has in common with Cassandra's own compactions, and of what reads leave. */
     private void throttle(long stored) throws IOException
     {
-        RateLimiter limiter = CompactionManager.instance.getRateLimiter();
+        take(CompactionManager.instance.getRateLimiter(), stored);
+        RateLimiter paced = pace.limiter();
+        if (paced != null)
+            take(paced, stored);
+        pace.took(stored);
+    }
+
+    private void take(RateLimiter limiter, long stored) throws IOException
+    {
         long left = Math.max(0, stored);
         while (left > 0 && !stopping)
         {
@@ -222,17 +239,29 @@ final class Dialogue
     private byte[] bounds(Frame frame) throws IOException
     {
         long began = System.nanoTime();
-        int count = frame.count();
-        ByteBuffer answer = ByteBuffer.allocate(4 + 8 * count);
-        answer.putInt(count);
-        for (int i = 0; i < count; i++)
+        int ahead = frame.body.getInt();
+        DecoratedKey key = decorated(frame);
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream answer = new DataOutputStream(bytes);
+        answer.writeLong(bound(key));
+        List<DecoratedKey> behind = keys.behind(key, ahead);
+        answer.writeInt(behind.size());
+        for (DecoratedKey next : behind)
         {
-            byte[] key = new byte[Short.toUnsignedInt(frame.body.getShort())];
-            frame.body.get(key);
-            answer.putLong(bound(Murmur3Partitioner.instance.decorateKey(ByteBuffer.wrap(key))));
+            byte[] name = ByteBufferUtil.getArray(next.getKey());
+            answer.writeShort(name.length);
+            answer.write(name);
+            answer.writeLong(bound(next));
         }
         counters.purgeNanos.addAndGet(System.nanoTime() - began);
-        return answer.array();
+        return bytes.toByteArray();
+    }
+
+    private static DecoratedKey decorated(Frame frame)
+    {
+        byte[] key = new byte[Short.toUnsignedInt(frame.body.getShort())];
+        frame.body.get(key);
+        return Murmur3Partitioner.instance.decorateKey(ByteBuffer.wrap(key));
     }
 
     /** The timestamp below which tombstones of the partition can go. Cassandra's answer is "below x" for an x that it does not tell. */

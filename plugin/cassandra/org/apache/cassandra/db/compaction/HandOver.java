@@ -181,7 +181,7 @@ final class HandOver
                 if (!cfs.getCompactionStrategyManager().isActive())
                     throw new CompactionInterruptedException(progress.getCompactionInfo());
                 outputs.of(inputs);
-                Result result = new Dialogue(conversation, plugin.counters, controller, progress, outputs).run(task);
+                Result result = new Dialogue(conversation, plugin, controller, progress, outputs).run(task);
                 outputs.open(result.outputs, progress);
                 return result;
             }

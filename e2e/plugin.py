@@ -148,8 +148,8 @@ def until(is_so, what, seconds=60):
 
 
 def jvm(options, **given):
-    """Options of the node's JVM. The machine of tests is busy: at idle priority the service would wait for them."""
-    given = {"binary": options.halcyon, "idle": "false", **given}
+    """Options of the node's JVM."""
+    given = {"binary": options.halcyon, **given}
     return " ".join(["-ea", f"-javaagent:{options.plugin}", *(f"-Dhalcyon.{name}={value}" for name, value in given.items())])
 
 

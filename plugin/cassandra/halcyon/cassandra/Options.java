@@ -19,7 +19,7 @@ public final class Options
     /** The program. */
     public final Path binary;
     public final boolean enabled;
-    /** Run at idle priority of processor and disk. */
+    /** Run at idle priority of processor and disk; docs/cassandra-plugin.md tells why not usually. */
     public final boolean idle;
     public final Names include;
     public final Names exclude;
@@ -37,7 +37,7 @@ public final class Options
     {
         binary = Paths.get(given.getProperty("binary", "/usr/bin/halcyon"));
         enabled = isTrue(given, "enabled", true);
-        idle = isTrue(given, "idle", true);
+        idle = isTrue(given, "idle", false);
         include = new Names(given.getProperty("include", "*"));
         exclude = new Names(given.getProperty("exclude", ""));
         latencyTarget = given.getProperty("latency_target", "off");

@@ -265,12 +265,15 @@ def write_indexed(session, first, last):
     session.execute("UPDATE ix.t SET v = 3, w = 'w1' WHERE k = %s AND c = 0", (first + 2,))
 
 
-def answered_by_indexes(session):
+OF_A_LATER_INDEX = "SELECT JSON * FROM ix.t WHERE c = 3"
+
+
+def answered_by_indexes(session, questions=ASKED_OF_INDEXES):
     """When all indexes are there: both programs build those that they do not find."""
     end = time.monotonic() + 60
     while True:
         try:
-            return {question: sorted(row[0] for row in session.execute(question)) for question in ASKED_OF_INDEXES}
+            return {question: sorted(row[0] for row in session.execute(question)) for question in questions}
         except ReadFailure:
             assert time.monotonic() < end, "the indexes are not built"
             time.sleep(0.2)
@@ -293,7 +296,7 @@ def test_indexes_are_handed_over_and_back(request, cassandra_options, tmp_path, 
         session.execute("CREATE INDEX later ON ix.t (c)")
         by_halcyon = answered_by_indexes(session)
         assert all(by_halcyon.values())
-        later = sorted(row[0] for row in session.execute("SELECT JSON * FROM ix.t WHERE c = 3"))
+        later = answered_by_indexes(session, [OF_A_LATER_INDEX])
     with cassandra(cassandra_options, node, form) as (session, _):
         assert answered_by_indexes(session) == by_halcyon
-        assert sorted(row[0] for row in session.execute("SELECT JSON * FROM ix.t WHERE c = 3")) == later
+        assert answered_by_indexes(session, [OF_A_LATER_INDEX]) == later

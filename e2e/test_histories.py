@@ -223,5 +223,8 @@ def test_histories(cassandra_options, tmp_path, form):
         assert int(node.get("Failed")) == 0, node.get("Failures")
         # What has only expired inputs has nothing to merge.
         assert done >= count * 0.8, (done, node.get("Reasons"))
+    # That both decide alike is compared above. That both decisions come up is a matter of chance, and of how many there are.
     if count >= BATCH:
-        assert 0 in deletions and any(deletions), "no purge was decided in both ways"
+        assert any(deletions), "no tombstone was kept"
+    if count >= 10 * BATCH:
+        assert 0 in deletions, "nowhere were all tombstones purged"

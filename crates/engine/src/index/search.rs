@@ -51,31 +51,6 @@ enum Holder {
     SSTable(Arc<LiveSSTable>, Arc<AttachedIndex>),
 }
 
-/// What is wanted of a search.
-#[derive(Clone, Copy)]
-enum Limit<'a> {
-    /// Its smallest places, so many.
-    Fewest(usize),
-    /// Those of these.
-    Of(Wanted<'a>),
-}
-
-impl<'a> Limit<'a> {
-    fn most(self) -> usize {
-        match self {
-            Limit::Fewest(most) => most,
-            Limit::Of(_) => usize::MAX / 4,
-        }
-    }
-
-    fn wanted(self) -> Option<Wanted<'a>> {
-        match self {
-            Limit::Fewest(_) => None,
-            Limit::Of(wanted) => Some(wanted),
-        }
-    }
-}
-
 /// The smallest places that were shown, up to a limit.
 struct Smallest {
     limit: usize,
@@ -153,7 +128,7 @@ impl Shard {
         let mut asked = asked.into_iter();
         let Some((leader, holders)) = asked.next() else { return Ok(Candidates::default()) };
         let (mut places, next) =
-            self.gather((table, &leader), &holders, &range, Limit::Fewest(limit)).await?;
+            self.gather((table, &leader), &holders, &range, (limit, None)).await?;
         for (other, holders) in asked {
             if other.estimate > FOLLOWED * places.len() as u64 {
                 break;
@@ -163,20 +138,21 @@ impl Shard {
             }
             let range =
                 PlaceRange { start: range.start.clone(), end: next.clone().or(range.end.clone()) };
-            let limit = Limit::Of(Wanted(&places));
-            let (also, _) = self.gather((table, &other), &holders, &range, limit).await?;
+            // Each holder shows at most all of these.
+            let these = (places.len(), Some(Wanted(&places)));
+            let (also, _) = self.gather((table, &other), &holders, &range, these).await?;
             places.retain(|place| also.binary_search(place).is_ok());
         }
         Ok(Candidates { places, next })
     }
 
-    /// The places of one search, in order, and where others begin.
+    /// The places of one search, or those of them that are wanted, in order, and where others begin.
     async fn gather(
         &self,
         (table, asked): (&ShardTable, &Asked),
         holders: &[Holder],
         range: &PlaceRange,
-        limit: Limit<'_>,
+        (limit, wanted): (usize, Option<Wanted<'_>>),
     ) -> Result<(Vec<Place>, Option<Place>)> {
         let mut places = Vec::new();
         let mut next: Option<Place> = None;
@@ -184,8 +160,8 @@ impl Shard {
         let whole = PlaceRange { start: range.start.whole_partition(), end: range.end.clone() };
         let range = if asked.index.target.is_of_partitions() { &whole } else { range };
         for holder in holders {
-            let mut found = Smallest::new(limit.most(), asked.terms.single().is_some());
-            holder.show((table, self), asked, range, limit.wanted(), &mut found).await?;
+            let mut found = Smallest::new(limit, asked.terms.single().is_some());
+            holder.show((table, self), asked, range, wanted, &mut found).await?;
             found.trim();
             if let Some(last) = found.places.last().filter(|_| found.cut) {
                 let behind = last.behind();
@@ -265,7 +241,8 @@ impl Holder {
     ) -> Result<()> {
         let slot = match self {
             Holder::SSTable(live, attached) => {
-                let mut take = |place| found.take(place);
+                let is_wanted = |place: &Place| wanted.is_none_or(|wanted| wanted.has(place));
+                let mut take = |place: Place| !is_wanted(&place) || found.take(place);
                 let shown =
                     attached.places(&shard.caches, &asked.terms, range, wanted, &mut take).await;
                 return shown.map_err(|error| match error {
@@ -293,8 +270,7 @@ impl Holder {
         loop {
             behind = slot.with(|memtable| {
                 let index = memtable.index(&asked.index)?;
-                let is_wanted =
-                    |place: &Place| wanted.is_none_or(|wanted| wanted.has_token(place.token));
+                let is_wanted = |place: &Place| wanted.is_none_or(|wanted| wanted.has(place));
                 let mut take = |place: &Place| !is_wanted(place) || found.take(place.clone());
                 index.places(&asked.terms, range, behind.as_ref(), STEPS, &mut take)
             });

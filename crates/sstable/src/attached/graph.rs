@@ -298,8 +298,8 @@ impl Graph {
     }
 }
 
-/// How many vectors a search for some of them keeps. Of the ten nearest of 50,000 vectors it finds 97 in 100 where there is nothing to
-/// find a way by (32 random components), and nearly all where vectors have neighbourhoods, as those of texts have.
+/// How many vectors a search for some of them keeps. Of the ten nearest of 50,000 vectors, 70 found 92 in 100 and 120 found 98 where there
+/// is nothing to find a way by (32 random components), and nearly all where vectors have neighbourhoods, as those of texts have.
 fn beam(count: usize) -> usize {
     count * 2 + 90
 }

@@ -132,8 +132,12 @@ impl PlaceRange {
 pub struct Wanted<'a>(pub &'a [Place]);
 
 impl Wanted<'_> {
+    pub fn has(self, place: &Place) -> bool {
+        self.0.binary_search(place).is_ok()
+    }
+
     /// Whether one of them has this token.
-    pub fn has_token(self, token: i64) -> bool {
+    pub(super) fn has_token(self, token: i64) -> bool {
         let at = self.0.partition_point(|place| place.token < token);
         self.0.get(at).is_some_and(|place| place.token == token)
     }

@@ -32,6 +32,8 @@ pub struct Shard {
     index: usize,
     pub(crate) tables: RefCell<BTreeMap<TableId, Rc<ShardTable>>>,
     pub(crate) locks: Locks,
+    /// Of partitions that a large mutation is being applied to.
+    pub(crate) changing: Locks,
     writes: Rc<WriteGate>,
     pub(crate) caches: ReadCaches,
     /// The same without the key cache, for tables that do not enable it.
@@ -149,6 +151,7 @@ impl Shard {
             index,
             tables: RefCell::default(),
             locks: Locks::default(),
+            changing: Locks::default(),
             writes: Rc::default(),
             caches_without_keys: caches.without_keys(),
             caches,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{
-    AtomicU32, AtomicU64,
+    AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,7 +22,7 @@ use crate::definition::Definition;
 use crate::report::metrics::TableMetrics;
 use crate::report::set_apart::SetApart;
 use crate::version::Version;
-use crate::{Options, Result};
+use crate::{Error, Options, Result};
 
 pub(crate) struct Store {
     pub(crate) id: TableId,
@@ -52,6 +52,8 @@ pub(crate) struct Store {
     automatic: Mutex<Option<bool>>,
     /// The SSTables that the start could not use.
     set_apart: OnceLock<Vec<SetApart>>,
+    /// Whether the next start decides if a compaction has replaced its inputs.
+    in_doubt: AtomicBool,
 }
 
 impl Store {
@@ -78,6 +80,7 @@ impl Store {
             next_sequence: AtomicU32::new(1),
             automatic: Mutex::default(),
             set_apart: OnceLock::new(),
+            in_doubt: AtomicBool::new(false),
         })
     }
 
@@ -100,6 +103,22 @@ impl Store {
 
     pub(crate) fn apart(&self) -> &[SetApart] {
         self.set_apart.get().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn doubt(&self) {
+        self.in_doubt.store(true, Relaxed);
+    }
+
+    /// Refuses to remove all rows where the next start may find more of them.
+    pub(crate) fn check_removable(&self) -> Result<()> {
+        if !self.in_doubt.load(Relaxed) {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "the rows of {} cannot be removed now: whether a compaction has replaced its SSTables is decided at the next start, \
+             and its outputs would bring them back; look at the device and its file system, then restart the node",
+            self.table().full_name()
+        )))
     }
 
     pub(crate) fn automatic_compaction(&self) -> Option<bool> {

@@ -54,7 +54,7 @@ pub use runtime::backend::{
     Backend, BackendChoice, BackendReport, UnknownBackend, block_on, block_on_backend,
 };
 pub use runtime::clock::{self, Clock, SimClock};
-pub use runtime::compute::compute;
+pub use runtime::compute::{compute, drop_apart};
 pub use runtime::handle::{Runtime, Thread};
 pub use runtime::random::{Random, random};
 pub use runtime::task::{Task, spawn, start, yield_now};

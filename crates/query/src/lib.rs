@@ -30,5 +30,4 @@ pub use limits::RequestLimits;
 pub use memory::{Held, RequestMemory, SMALL};
 pub use modify::Replayed;
 pub use outcome::{Outcome, QueryOptions, Rows};
-pub use pace::drop_apart;
 pub use virtual_tables::{VirtualTables, modification_is_not_supported};

@@ -86,15 +86,6 @@ pub(crate) async fn within<T: Send + 'static>(
     }
 }
 
-/// Drops what has very many parts, which takes its time too, on a thread for computations.
-pub fn drop_apart<T: Send + 'static>(large: T) {
-    halcyon_io::spawn(async move {
-        // Nobody waits for it.
-        let _ = compute(move || drop(large)).await;
-    })
-    .detach();
-}
-
 /// A request's inputs as its own.
 struct Owned {
     values: Vec<Option<Option<Arc<[u8]>>>>,

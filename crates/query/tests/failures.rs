@@ -5,7 +5,7 @@ mod node;
 use std::sync::Arc;
 
 use halcyon_engine::{CommitFailurePolicy, DiskFailurePolicy, Options};
-use halcyon_io::{Disk, Fault, FaultRule};
+use halcyon_io::{Disk, DiskOptions, Fault, FaultRule};
 use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions};
 use node::code;
 
@@ -68,4 +68,62 @@ fn reads_and_writes_that_fail() {
             assert!(!text.contains("commitlog/"), "{text}");
         }
     });
+}
+
+/// Proves that the rows of a truncated table do not come back, whichever operation on a compaction's transaction log failed and kept
+/// failing: where the outcome is in doubt until the next start, a truncation is refused.
+#[test]
+fn truncated_rows_stay_away_after_a_doubtful_compaction() {
+    let mut refused = 0;
+    let ignore = |options: &mut Options| options.disk_failure_policy = DiskFailurePolicy::Ignore;
+    // Earlier operations are long before the COMMIT.
+    for skip in 10..22 {
+        let (disk, sim) = Disk::simulated(skip);
+        let runtime = sim.runtime().clone();
+        let truncated = runtime.block_on(async {
+            let node = node::start_on(disk, ignore).await;
+            for text in [
+                "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+                "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
+            ] {
+                execute(&node, text).await.expect(text);
+            }
+            let engine = node.shard().engine().clone();
+            for v in 0..2 {
+                let text = format!("INSERT INTO k.t (k, v) VALUES (1, {v})");
+                execute(&node, &text).await.expect("written");
+                engine.flush(None).await.expect("flushed");
+            }
+            let table = engine.catalog().table("k", "t").expect("there").id;
+            sim.fail_on(FaultRule { skip, ..rule("_txn_compaction") });
+            let compacted = engine.compact(table).await;
+            sim.clear_faults();
+            let truncated = execute(&node, "TRUNCATE k.t").await;
+            if let Err(error) = &truncated {
+                assert!(compacted.is_err(), "{error}");
+                assert!(error.to_string().contains("is decided at the next start"), "{error}");
+                assert_eq!(code(error), "1003");
+                refused += 1;
+            }
+            truncated.is_ok()
+        });
+        sim.restart();
+        let disk = Disk::on_simulated(&sim, DiskOptions::default());
+        runtime.block_on(async {
+            let node = node::start_on(disk, ignore).await;
+            let row = content(&node, "SELECT v FROM k.t WHERE k = 1").await;
+            let expected =
+                if truncated { vec![] } else { [4i32, 1].map(i32::to_be_bytes).concat() };
+            assert_eq!(row, expected, "skip {skip}");
+        });
+    }
+    assert!(refused > 0);
+}
+
+/// The content of a result's rows: lengths and values.
+async fn content(node: &Coordinator, text: &str) -> Vec<u8> {
+    match execute(node, text).await {
+        Ok(Outcome::Rows(rows)) => rows.content,
+        other => panic!("{text}: {other:?}"),
+    }
 }

@@ -302,3 +302,68 @@ fn a_replay_leaves_out_what_was_truncated() {
         assert_eq!(count(&node, "system.batches").await, 0);
     });
 }
+
+/// Proves that a write of many rows, which is applied apart, is seen whole or not at all, loses no small write that comes meanwhile, is
+/// found through an index, and survives a kill.
+#[test]
+fn large_writes_are_whole() {
+    const LAST: i32 = 3;
+    let runtime = SimRuntime::seeded(1);
+    let simulated = runtime.block_on(async {
+        let (disk, simulated) = Disk::simulated(1);
+        let node = node::start_on(disk, |_| ()).await;
+        for text in [
+            KEYSPACE,
+            "CREATE TABLE k.t (p int, a int, b int, v int, w int, PRIMARY KEY (p, a, b))",
+            "CREATE INDEX v_of_t ON k.t (v) USING 'sai'",
+        ] {
+            execute(&node, text).await.expect(text);
+        }
+        let (a, b) = (list(0..40), list(0..50));
+        let large = async {
+            for v in 0..=LAST {
+                let text =
+                    format!("UPDATE k.t SET v = {v} WHERE p = 1 AND a IN ({a}) AND b IN ({b})");
+                execute(&node, &text).await.expect("written");
+            }
+        };
+        let small = async {
+            for n in 0..200 {
+                let text =
+                    format!("UPDATE k.t SET w = {n} WHERE p = 1 AND a = {} AND b = 0", n % 60);
+                execute(&node, &text).await.expect("written");
+            }
+        };
+        let reads = async {
+            for _ in 0..200 {
+                let text = "SELECT min(v), max(v), count(v) FROM k.t WHERE p = 1";
+                let seen = content(&node, text).await;
+                let values = seen.chunks_exact(4).collect::<Vec<_>>();
+                match values.as_slice() {
+                    [_, min, _, max, _, _, count] => {
+                        assert_eq!((min, *count), (max, 2_000i32.to_be_bytes().as_slice()));
+                    }
+                    _ => assert_eq!(seen[..8], [[255; 4]; 2].concat(), "no values yet"),
+                }
+            }
+        };
+        futures_util::join!(large, small, reads);
+        simulated
+    });
+    simulated.kill();
+    runtime.block_on(async {
+        let disk = Disk::on_simulated(&simulated, DiskOptions::default());
+        let node = node::start_on(disk, |_| ()).await;
+        let number = |n: i64| [8i32.to_be_bytes().as_slice(), &n.to_be_bytes()].concat();
+        for (text, expected) in [
+            (format!("SELECT count(*) FROM k.t WHERE v = {LAST}"), 2_000),
+            ("SELECT count(w) FROM k.t WHERE p = 1".to_owned(), 60),
+        ] {
+            assert_eq!(content(&node, &text).await, number(expected), "{text}");
+        }
+    });
+}
+
+fn list(numbers: std::ops::Range<i32>) -> String {
+    numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(", ")
+}

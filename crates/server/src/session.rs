@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use halcyon_cql::plan::Variables;
 use halcyon_io::clock::{Instant, now};
+use halcyon_io::drop_apart;
 use halcyon_model::request::{BatchKind, ColumnSpec, Value};
 use halcyon_protocol::{
     BatchQuery, Body, Compression, Envelope, Error, ErrorKind, Notes, Prepared, PreparedMetadata,
@@ -14,7 +15,7 @@ use halcyon_protocol::{
 };
 use halcyon_query::{
     BatchEntry, Client, Error as QueryError, Outcome, PreparedStatement, QueryOptions, Result,
-    SMALL, drop_apart, weight,
+    SMALL, weight,
 };
 
 use crate::admission::Permit;

@@ -309,6 +309,7 @@ impl Engine {
             if matches!(e, halcyon_compaction::Error::InDoubt(_)) {
                 // Until the next start the inputs stay as they are, or what they hold could be purged and come back with the outputs.
                 inputs.iter().for_each(|live| live.suspect());
+                store.doubt();
             }
         })?;
         if let Some(leftovers) = leftovers {

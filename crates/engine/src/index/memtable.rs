@@ -36,19 +36,19 @@ impl MemtableIndex {
 
     /// Takes the entries of a mutation of the memtable's layout; returns the growth in bytes.
     pub(crate) fn add(&mut self, mutation: &Mutation) -> usize {
-        let MemtableIndex { of, entries, vectors } = self;
         let mut grown = 0;
+        let MemtableIndex { of, entries, vectors } = self;
         let is_of_vectors = of.target.similarity.is_some();
         of.target.of_mutation(mutation, |entry| {
-            let size = entry.size();
-            if is_of_vectors {
-                Vectors::add(vectors, entry);
-                grown += size;
-            } else if entries.insert(entry) {
-                grown += size;
-            }
+            grown += insert(entries, vectors, is_of_vectors, entry);
         });
         grown
+    }
+
+    /// Takes entries that were made of a mutation; returns the growth in bytes.
+    pub(crate) fn add_entries(&mut self, made: impl Iterator<Item = Entry>) -> usize {
+        let is_of_vectors = self.of.target.similarity.is_some();
+        made.map(|entry| insert(&mut self.entries, &mut self.vectors, is_of_vectors, entry)).sum()
     }
 
     /// In order; vectors as they were written.
@@ -130,6 +130,20 @@ impl MemtableIndex {
         }
         None
     }
+}
+
+fn insert(
+    entries: &mut BTreeSet<Entry>,
+    vectors: &mut Vec<Vectors>,
+    is_of_vectors: bool,
+    entry: Entry,
+) -> usize {
+    let size = entry.size();
+    if is_of_vectors {
+        Vectors::add(vectors, entry);
+        return size;
+    }
+    if entries.insert(entry) { size } else { 0 }
 }
 
 impl Vectors {

@@ -7,8 +7,10 @@
 //! 1. A write pins the memtable while its log record becomes durable, then changes it.
 //! 2. A frozen memtable takes no new pins; when the last pin is dropped it is sealed, and never changes again.
 //! 3. A read clones one partition at a time: it sees all of a mutation or none of it (`partition.rs`, `rows.rs`).
-//! 4. Two writes to one cell are reconciled at once; cells that a deletion shadows stay until they are read or flushed.
+//! 4. A large mutation is merged with a copy of its partition by another thread; then the copy takes the partition's place (`apart.rs`).
+//! 5. Two writes to one cell are reconciled at once; cells that a deletion shadows stay until they are read or flushed.
 
+mod apart;
 mod collect;
 mod key;
 mod partition;
@@ -24,10 +26,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use halcyon_schema::catalog::Table;
-use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
+use halcyon_stream::{Layout, MergeError, Mutation, PartitionKey, RowMerger};
 
 use crate::columns::ColumnMap;
 use crate::index::{self, MemtableIndex, TableIndex};
+pub(crate) use apart::{Apart, Merged};
 pub(crate) use collect::Collector;
 pub(crate) use key::RingBound;
 use key::{Key, RingPosition};
@@ -114,23 +117,33 @@ impl Memtable {
 
     /// Applies a mutation of any layout of the table; cells of columns that the table no longer has are dropped.
     pub(crate) fn apply(&mut self, mut mutation: Mutation) -> Result<(), MergeError> {
-        let layout = &self.table.layout;
-        if !Arc::ptr_eq(&mutation.layout, layout) && mutation.layout != *layout {
-            ColumnMap::between(&mutation.layout, layout).map_mutation(&mut mutation);
-        }
+        to_layout(&self.table.layout, &mut mutation);
         if mutation.is_empty() {
             return Ok(());
         }
         self.min_timestamp = self.min_timestamp.min(oldest(&mutation));
         let mut grown: usize = self.indexes.iter_mut().map(|index| index.add(&mutation)).sum();
-        if !self.partitions.contains_key(&mutation.key as &dyn RingPosition) {
-            grown += size_of::<Key>() + size_of::<Partition>() + mutation.key.bytes.len() + 32;
-        }
+        grown += self.size_of_key(&mutation.key);
         let key = std::mem::replace(&mut mutation.key, PartitionKey::empty());
         let partition = self.partitions.entry(Key(key)).or_default();
         let applied = partition.apply(mutation, &self.table.layout.clusterings, &mut self.merger);
         self.bytes = (self.bytes + grown).saturating_add_signed(*applied.as_ref().unwrap_or(&0));
         applied.map(drop)
+    }
+
+    /// What a new partition takes besides its rows; 0 if it is there.
+    fn size_of_key(&self, key: &PartitionKey) -> usize {
+        match self.partitions.contains_key(key as &dyn RingPosition) {
+            true => 0,
+            false => size_of::<Key>() + size_of::<Partition>() + key.bytes.len() + 32,
+        }
+    }
+}
+
+/// Drops the cells of columns that a layout does not have.
+fn to_layout(layout: &Arc<Layout>, mutation: &mut Mutation) {
+    if !Arc::ptr_eq(&mutation.layout, layout) && mutation.layout != *layout {
+        ColumnMap::between(&mutation.layout, layout).map_mutation(mutation);
     }
 }
 

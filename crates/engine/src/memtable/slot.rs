@@ -4,12 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_io::Notify;
 use halcyon_io::clock::Instant;
+use halcyon_io::{Notify, drop_apart};
 use halcyon_schema::catalog::Table;
+use halcyon_sstable::attached::Entry;
 use halcyon_stream::{MergeError, Mutation, PartitionKey};
 
-use super::{Memtable, Partition, RingBound};
+use super::{Apart, Memtable, Merged, Partition, RingBound};
 
 enum Stage {
     Open(Memtable),
@@ -89,11 +90,31 @@ impl Slot {
 impl Pin {
     /// Applies a mutation; returns the growth in bytes.
     pub(crate) fn apply(&self, mutation: Mutation) -> Result<isize, MergeError> {
+        let (applied, grown) = self.change(|memtable| memtable.apply(mutation));
+        applied.map(|()| grown)
+    }
+
+    /// What another thread needs to apply a mutation.
+    pub(crate) fn apart(&self, mutation: Mutation) -> Apart {
+        self.0.with(|memtable| memtable.apart(mutation))
+    }
+
+    /// Takes some entries of one of the memtable's indexes; returns the growth in bytes.
+    pub(crate) fn add_entries(&self, index: usize, entries: impl Iterator<Item = Entry>) -> isize {
+        self.change(|memtable| memtable.add_entries(index, entries)).1
+    }
+
+    /// Puts a merged partition in its place; returns what was there, and the growth in bytes.
+    pub(crate) fn put(&self, merged: Merged) -> (Option<Partition>, isize) {
+        self.change(|memtable| memtable.put(merged))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Memtable) -> T) -> (T, isize) {
         match &mut *self.0.state.borrow_mut() {
             Stage::Open(memtable) => {
                 let before = memtable.bytes();
-                memtable.apply(mutation)?;
-                Ok(memtable.bytes() as isize - before as isize)
+                let changed = change(memtable);
+                (changed, memtable.bytes() as isize - before as isize)
             }
             Stage::Sealed(_) => unreachable!("a pinned slot is not sealed"),
         }
@@ -101,6 +122,17 @@ impl Pin {
 
     pub(crate) fn slot(&self) -> &Rc<Slot> {
         &self.0
+    }
+}
+
+impl Drop for Slot {
+    /// To free millions of rows would hold the shard.
+    fn drop(&mut self) {
+        const SMALL: usize = 64 << 10;
+        if self.with(Memtable::bytes) > SMALL {
+            let empty = Memtable::new(self.with(|memtable| memtable.table().clone()));
+            drop_apart(self.state.replace(Stage::Open(empty)));
+        }
     }
 }
 

@@ -36,6 +36,7 @@ impl Engine {
                 apart.keyspace, apart.table
             )));
         }
+        store.check_removable()?;
         // Without this, a crash on the way would forget the deletions in the memtables and keep the rows on disk. Now all rows go in one
         // transaction.
         self.flush(Some(table)).await?;
@@ -53,6 +54,7 @@ impl Engine {
     pub async fn clear(&self, table: TableId) -> Result<()> {
         let store = self.stores.load().get(&table).cloned();
         let store = store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
+        store.check_removable()?;
         let mut outcome = Ok(());
         for index in 0..self.shard_count() {
             let emptied =

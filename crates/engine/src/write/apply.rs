@@ -4,15 +4,18 @@
 //! 2. Pin the memtables and reserve the record's position in the log, in one step. So a memtable frozen at a later position has every
 //!    write below it, or a pin for it.
 //! 3. Wait until the record is durable, as `commitlog_sync` promises.
-//! 4. Apply the mutations to the pinned memtables in one step: no read sees a part of them.
+//! 4. Apply the mutations to the pinned memtables in one step: no read sees a part of them. Only where there are so many that the shard
+//!    would be held, this is true of each mutation alone (`large.rs`).
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use halcyon_commitlog::{Append, SyncMode};
+use halcyon_io::drop_apart;
 use halcyon_stream::{Mutation, TableId};
 
+use super::large::{self, Turns};
 use crate::memtable::Pin;
 use crate::report::counter::{add, lower};
 use crate::report::metrics::Measure;
@@ -35,8 +38,14 @@ impl Shard {
         self.engine().health.check()?;
         self.wait_for_space().await?;
         self.wait_for_compaction(&mutations).await;
+        let (mut mutations, mut record) = (mutations, None);
+        mutations.retain(|mutation| !mutation.is_empty());
+        if large::are_large(&mutations) {
+            let (encoded, bytes) = self.encode_apart(mutations).await?;
+            (mutations, record) = (encoded, Some(bytes));
+        }
         let mut pinned = Vec::with_capacity(mutations.len());
-        for mut mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
+        for mut mutation in mutations {
             let table = self.table_by_id(mutation.table);
             let table = table
                 .ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&mutation.table)))?;
@@ -46,14 +55,29 @@ impl Shard {
             let pin = table.active().pin();
             pinned.push(Pinned { table, pin, mutation, durable });
         }
-        if let Some(append) = self.log_record(&pinned)? {
-            append.durable().await.map_err(|e| self.log_failed(e))?;
+        match self.log_record(&pinned, record.as_deref()) {
+            Ok(Some(append)) => append.durable().await.map_err(|e| self.log_failed(e))?,
+            Ok(None) => {}
+            Err(error) => {
+                if record.is_some() {
+                    drop_apart(
+                        pinned.into_iter().map(|pinned| pinned.mutation).collect::<Vec<_>>(),
+                    );
+                }
+                return Err(error);
+            }
         }
-        let mut grown = 0;
+        let (mut grown, mut turns) = (0, Turns::default());
         let mut began = self.now();
         for Pinned { table, pin, mutation, .. } in pinned {
-            self.rows.forget(mutation.table, &mutation.key);
-            let by = pin.apply(mutation)?;
+            turns.count(&mutation).await;
+            let by = if large::is_large(&mutation) {
+                self.apply_apart(&pin, mutation).await?
+            } else {
+                let _turn = self.wait_for_large(&mutation).await;
+                self.rows.forget(mutation.table, &mutation.key);
+                pin.apply(mutation)?
+            };
             let metrics = table.metrics();
             let now = self.now();
             metrics.record_time(Measure::LocalWrite, began, now);
@@ -98,8 +122,8 @@ impl Shard {
         error.into()
     }
 
-    /// Appends the mutations to the log; `None` if none is logged.
-    fn log_record(&self, pinned: &[Pinned]) -> Result<Option<Append>> {
+    /// Appends the mutations to the log, or what they were encoded to already; `None` if none is logged.
+    fn log_record(&self, pinned: &[Pinned], encoded: Option<&[u8]>) -> Result<Option<Append>> {
         let logged = || pinned.iter().filter(|pinned| pinned.durable).map(|p| &p.mutation);
         let Some(first) = logged().next() else { return Ok(None) };
         let mut tables: Vec<TableId> = vec![first.table];
@@ -109,7 +133,7 @@ impl Shard {
             }
         }
         let mut writer = self.record.borrow_mut();
-        let record = writer.mutations(logged().count(), logged());
+        let record = encoded.unwrap_or_else(|| writer.mutations(logged().count(), logged()));
         let most = self.engine().options.commitlog.segment_size as usize / 2;
         if record.len() > most {
             return Err(oversized(record.len(), most, pinned));

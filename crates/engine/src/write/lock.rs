@@ -1,4 +1,5 @@
-//! Locks of partitions: conditional and counter writes of a partition run one at a time, in order of arrival.
+//! Locks of partitions: conditional and counter writes of a partition run one at a time, in order of arrival; so do large ones with all
+//! others (`large.rs`).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ type LockKey = (TableId, Vec<u8>);
 /// The queue of waiters for each locked partition.
 pub(crate) type Locks = Rc<RefCell<HashMap<LockKey, VecDeque<oneshot::Sender<()>>>>>;
 
-/// While it is held, no other conditional or counter write runs on the partition.
+/// While it is held, nobody else has the partition's lock.
 pub struct PartitionLock {
     locks: Locks,
     key: LockKey,
@@ -25,28 +26,33 @@ pub struct PartitionLock {
 impl Shard {
     /// Waits until no other conditional or counter write runs on the partition.
     pub async fn lock(&self, table: TableId, key: &PartitionKey) -> PartitionLock {
-        let key = (table, key.bytes.clone());
-        let turn = match self.locks.borrow_mut().entry(key.clone()) {
-            std::collections::hash_map::Entry::Vacant(free) => {
-                free.insert(VecDeque::new());
-                None
-            }
-            std::collections::hash_map::Entry::Occupied(mut held) => {
-                let (sender, turn) = oneshot::channel();
-                held.get_mut().push_back(sender);
-                Some(turn)
-            }
-        };
-        if let Some(turn) = turn {
-            let lock = PartitionLock { locks: self.locks.clone(), key: key.clone(), held: true };
-            let mut waiting = Waiting { turn, lock: Some(lock) };
-            let _ = (&mut waiting.turn).await;
-            if let Some(lock) = waiting.lock.take() {
-                return lock;
-            }
-        }
-        PartitionLock { locks: self.locks.clone(), key, held: true }
+        lock(&self.locks, table, key).await
     }
+}
+
+/// Waits until nobody else has the partition's lock.
+pub(super) async fn lock(locks: &Locks, table: TableId, key: &PartitionKey) -> PartitionLock {
+    let key = (table, key.bytes.clone());
+    let turn = match locks.borrow_mut().entry(key.clone()) {
+        std::collections::hash_map::Entry::Vacant(free) => {
+            free.insert(VecDeque::new());
+            None
+        }
+        std::collections::hash_map::Entry::Occupied(mut held) => {
+            let (sender, turn) = oneshot::channel();
+            held.get_mut().push_back(sender);
+            Some(turn)
+        }
+    };
+    if let Some(turn) = turn {
+        let lock = PartitionLock { locks: locks.clone(), key: key.clone(), held: true };
+        let mut waiting = Waiting { turn, lock: Some(lock) };
+        let _ = (&mut waiting.turn).await;
+        if let Some(lock) = waiting.lock.take() {
+            return lock;
+        }
+    }
+    PartitionLock { locks: locks.clone(), key, held: true }
 }
 
 /// A waiter in the queue. A cancelled waiter must not release another one's lock, but must pass on a lock that it was just given.

@@ -3,6 +3,7 @@
 mod apply;
 mod batched;
 mod gate;
+mod large;
 mod lock;
 mod record;
 

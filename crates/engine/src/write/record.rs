@@ -245,8 +245,12 @@ fn put_row(out: &mut Vec<u8>, row: &RowBuf, base: i64, place: &mut impl FnMut(u1
 
 /// Encodes mutations as in a log record, for the batchlog: the bytes outlive schema changes.
 pub fn encode_mutations(mutations: &[Mutation]) -> Vec<u8> {
+    encode(mutations.iter())
+}
+
+pub(super) fn encode<'m>(mutations: impl Iterator<Item = &'m Mutation> + Clone) -> Vec<u8> {
     let mut writer = RecordWriter::default();
-    writer.mutations(mutations.len(), mutations.iter());
+    writer.mutations(mutations.clone().count(), mutations);
     writer.bytes
 }
 

@@ -32,6 +32,11 @@ static QUEUE: LazyLock<&'static Queue> = LazyLock::new(|| {
 });
 
 impl Queue {
+    fn take(&self, job: Job) {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
+        self.arrived.notify_one();
+    }
+
     fn work(&self) {
         loop {
             let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,10 +62,16 @@ pub async fn compute<T: Send + 'static>(
         return Ok(job());
     }
     let (answer, answered) = futures_channel::oneshot::channel();
-    let job: Job = Box::new(move || drop(answer.send(job())));
-    QUEUE.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
-    QUEUE.arrived.notify_one();
+    QUEUE.take(Box::new(move || drop(answer.send(job()))));
     answered.await.map_err(|_| Gone)
+}
+
+/// Drops what has very many parts, which takes its time too.
+pub fn drop_apart<T: Send + 'static>(large: T) {
+    match executor::entered() {
+        Some(_) => drop(large),
+        None => QUEUE.take(Box::new(move || drop(large))),
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +90,20 @@ mod tests {
             }
             assert!(compute(move || std::thread::current().id() != here).await.unwrap());
         });
+    }
+
+    /// Proves that what is dropped apart is dropped by another thread.
+    #[test]
+    fn large_things_are_dropped_elsewhere() {
+        struct Large(std::sync::mpsc::Sender<std::thread::ThreadId>);
+        impl Drop for Large {
+            fn drop(&mut self) {
+                self.0.send(std::thread::current().id()).unwrap();
+            }
+        }
+        let (dropped, by) = std::sync::mpsc::channel();
+        drop_apart(Large(dropped));
+        assert_ne!(by.recv().unwrap(), std::thread::current().id());
     }
 
     /// Proves that a simulation does it in its own order, without a thread.

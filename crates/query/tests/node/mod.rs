@@ -88,6 +88,7 @@ pub(crate) fn code(error: &Error) -> &'static str {
         Error::ReadFailure { .. } => "1300",
         Error::WriteFailure { .. } => "1500",
         Error::Configuration(_) => "2300",
+        Error::Truncate(_) => "1003",
         _ => "0000",
     }
 }

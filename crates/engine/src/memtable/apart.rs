@@ -1,0 +1,75 @@
+//! A mutation that is merged apart from its memtable, by another thread, because it has very many parts.
+//!
+//! The index entries of its rows come into the memtable before the rows: a search looks at the rows of the places that it finds.
+
+use std::sync::Arc;
+
+use halcyon_schema::catalog::Table;
+use halcyon_sstable::attached::Entry;
+use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
+
+use super::key::Key;
+use super::{Memtable, Partition, oldest, to_layout};
+use crate::index::TableIndex;
+
+/// What the other thread needs. Nothing else may change the partition until the outcome is in its place.
+pub(crate) struct Apart {
+    table: Arc<Table>,
+    indexes: Vec<TableIndex>,
+    partition: Partition,
+    mutation: Mutation,
+}
+
+/// The partition with the mutation in it.
+pub(crate) struct Merged {
+    pub(crate) key: PartitionKey,
+    /// Of each index of the memtable.
+    pub(crate) entries: Vec<Vec<Entry>>,
+    partition: Partition,
+    grown: isize,
+    min_timestamp: i64,
+}
+
+impl Apart {
+    pub(crate) fn merge(self) -> Result<Merged, MergeError> {
+        let Apart { table, indexes, mut partition, mut mutation } = self;
+        to_layout(&table.layout, &mut mutation);
+        let entries_of = |index: &TableIndex| {
+            let mut entries = Vec::new();
+            index.target.of_mutation(&mutation, |entry| entries.push(entry));
+            entries
+        };
+        let entries = indexes.iter().map(entries_of).collect();
+        let min_timestamp = oldest(&mutation);
+        let key = mutation.key.clone();
+        let mut merger = RowMerger::new(table.layout.clone());
+        let grown = partition.apply(mutation, &table.layout.clusterings, &mut merger)?;
+        Ok(Merged { key, entries, partition, grown, min_timestamp })
+    }
+}
+
+impl Memtable {
+    pub(super) fn apart(&self, mutation: Mutation) -> Apart {
+        Apart {
+            table: self.table.clone(),
+            indexes: self.indexes.iter().map(|index| index.of.clone()).collect(),
+            partition: self.partition(&mutation.key).cloned().unwrap_or_default(),
+            mutation,
+        }
+    }
+
+    /// Takes some entries of one of its indexes.
+    pub(super) fn add_entries(&mut self, index: usize, entries: impl Iterator<Item = Entry>) {
+        if let Some(index) = self.indexes.get_mut(index) {
+            self.bytes += index.add_entries(entries);
+        }
+    }
+
+    /// Puts a merged partition in its place, and returns what was there.
+    pub(super) fn put(&mut self, merged: Merged) -> Option<Partition> {
+        let Merged { key, partition, grown, min_timestamp, .. } = merged;
+        self.min_timestamp = self.min_timestamp.min(min_timestamp);
+        self.bytes = (self.bytes + self.size_of_key(&key)).saturating_add_signed(grown);
+        self.partitions.insert(Key(key), partition)
+    }
+}

@@ -1,0 +1,99 @@
+//! Writes of very many rows or cells: no step of theirs holds the shard for long.
+//!
+//! 1. Their log record is encoded on a thread for computations.
+//! 2. A large mutation is merged there with a copy of its partition. Meanwhile reads see the partition without it, and other writes to
+//!    the partition wait.
+//! 3. The copy takes the partition's place in one step.
+
+use halcyon_io::{compute, drop_apart, yield_now};
+use halcyon_stream::{Mutation, RowBuf};
+
+use super::lock::{PartitionLock, lock};
+use super::record::encode;
+use crate::Result;
+use crate::memtable::Pin;
+use crate::shard::Shard;
+
+/// Rows, cells and ranges that take some 500 µs.
+const LARGE: usize = 1_000;
+
+/// Entries of an index that are added in one step.
+const ENTRIES: usize = 200;
+
+fn parts(mutation: &Mutation) -> usize {
+    let of_row = |row: &RowBuf| 1 + row.parts.cells.len();
+    let rows = mutation.static_row.iter().chain(&mutation.rows);
+    rows.map(of_row).sum::<usize>() + mutation.range_tombstones.len()
+}
+
+pub(super) fn is_large(mutation: &Mutation) -> bool {
+    parts(mutation) > LARGE
+}
+
+/// Whether mutations of one write have very many parts together.
+pub(super) fn are_large(mutations: &[Mutation]) -> bool {
+    mutations.iter().map(|mutation| 1 + parts(mutation)).sum::<usize>() > LARGE
+}
+
+/// A count of parts; says when others have a turn.
+#[derive(Default)]
+pub(super) struct Turns(usize);
+
+impl Turns {
+    /// Yields after enough parts.
+    pub(super) async fn count(&mut self, mutation: &Mutation) {
+        self.0 += 1 + parts(mutation);
+        if self.0 > LARGE {
+            self.0 = 0;
+            yield_now().await;
+        }
+    }
+}
+
+impl Shard {
+    /// The record of mutations of tables that are logged.
+    pub(super) async fn encode_apart(
+        &self,
+        mutations: Vec<Mutation>,
+    ) -> Result<(Vec<Mutation>, Vec<u8>)> {
+        let is_durable = |mutation: &Mutation| {
+            let table = self.table_by_id(mutation.table);
+            table.is_some_and(|table| table.current().definition.durable)
+        };
+        let durable: Vec<bool> = mutations.iter().map(is_durable).collect();
+        let encoded = compute(move || {
+            let logged = mutations.iter().zip(&durable).filter(|(_, durable)| **durable);
+            let record = encode(logged.map(|(mutation, _)| mutation));
+            (mutations, record)
+        });
+        Ok(encoded.await?)
+    }
+
+    /// Applies a large mutation; returns the growth in bytes.
+    pub(super) async fn apply_apart(&self, pin: &Pin, mutation: Mutation) -> Result<isize> {
+        let table = mutation.table;
+        let _alone = lock(&self.changing, table, &mutation.key).await;
+        let apart = pin.apart(mutation);
+        let mut merged = compute(move || apart.merge()).await??;
+        let mut grown = 0;
+        for (index, entries) in std::mem::take(&mut merged.entries).into_iter().enumerate() {
+            let mut entries = entries.into_iter().peekable();
+            while entries.peek().is_some() {
+                grown += pin.add_entries(index, entries.by_ref().take(ENTRIES));
+                yield_now().await;
+            }
+        }
+        self.rows.forget(table, &merged.key);
+        let (replaced, by) = pin.put(merged);
+        drop_apart(replaced);
+        Ok(grown + by)
+    }
+
+    /// Waits while a large mutation of the partition is under way.
+    pub(super) async fn wait_for_large(&self, mutation: &Mutation) -> Option<PartitionLock> {
+        if self.changing.borrow().is_empty() {
+            return None;
+        }
+        Some(lock(&self.changing, mutation.table, &mutation.key).await)
+    }
+}

@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use halcyon_engine::Shard;
 use halcyon_stream::Mutation;
 
+use crate::pace::Pace;
 use crate::{Error, Result};
 
 /// Runs a job on one shard: at once if it is the current one, else on its thread.
@@ -59,10 +60,17 @@ pub(crate) async fn sync_logs(here: &Rc<Shard>, shards: impl Iterator<Item = usi
 }
 
 /// Mutations that change something, by the shard that owns their partition.
-pub(crate) fn by_shard(here: &Shard, mutations: Vec<Mutation>) -> Vec<(usize, Vec<Mutation>)> {
+pub(crate) async fn by_shard(
+    here: &Shard,
+    mutations: Vec<Mutation>,
+) -> Vec<(usize, Vec<Mutation>)> {
     let engine = here.engine();
     let mut shards: Vec<(usize, Vec<Mutation>)> = Vec::new();
+    let mut pace = Pace::new();
     for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
+        if pace.step() {
+            pace.pause().await;
+        }
         let owner = engine.owner(mutation.key.token);
         match shards.iter_mut().find(|(shard, _)| *shard == owner) {
             Some((_, group)) => group.push(mutation),

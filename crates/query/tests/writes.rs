@@ -316,6 +316,7 @@ fn large_writes_are_whole() {
             KEYSPACE,
             "CREATE TABLE k.t (p int, a int, b int, v int, w int, PRIMARY KEY (p, a, b))",
             "CREATE INDEX v_of_t ON k.t (v) USING 'sai'",
+            "CREATE TABLE k.wide (p int PRIMARY KEY, s set<int>)",
         ] {
             execute(&node, text).await.expect(text);
         }
@@ -347,7 +348,18 @@ fn large_writes_are_whole() {
                 }
             }
         };
-        futures_util::join!(large, small, reads);
+        let wide = async {
+            let text = format!("INSERT INTO k.wide (p, s) VALUES (1, {{{}}})", list(0..10_001));
+            execute(&node, &text).await.expect("written");
+            let adds =
+                (0..20).map(|n| format!("UPDATE k.wide SET s = s + {{{n}, -{n}}} WHERE p = 1"));
+            let adds: Vec<String> = adds.collect();
+            let added = adds.iter().map(|text| execute(&node, text));
+            futures_util::future::join_all(added).await.into_iter().for_each(|added| {
+                added.expect("written");
+            });
+        };
+        futures_util::join!(large, small, reads, wide);
         simulated
     });
     simulated.kill();
@@ -361,6 +373,8 @@ fn large_writes_are_whole() {
         ] {
             assert_eq!(content(&node, &text).await, number(expected), "{text}");
         }
+        let set = content(&node, "SELECT s FROM k.wide WHERE p = 1").await;
+        assert_eq!(set[4..8], (10_001i32 + 19).to_be_bytes());
     });
 }
 

@@ -120,12 +120,12 @@ fn bound(
 
 /// Slices whose bounds lie at rows of the partition.
 fn slices(clusterings: &Clusterings, rows: &[Vec<u8>], random: &mut Random) -> Slices {
-    let mut all = Slices { slices: vec![Slice::default()], reversed: false, statics: true };
+    let mut all = Slices { slices: vec![Slice::default()].into(), reversed: false, statics: true };
     all.statics = random.chance(2, 3);
     if clusterings.is_empty() || rows.is_empty() {
         return all;
     }
-    all.slices.clear();
+    let mut chosen = Vec::new();
     let mut at = 0;
     for _ in 0..1 + random.below(3) {
         if at >= rows.len() {
@@ -139,15 +139,16 @@ fn slices(clusterings: &Clusterings, rows: &[Vec<u8>], random: &mut Random) -> S
         };
         let start = pick(from, [BoundKind::InclStart, BoundKind::ExclStart]);
         let end = pick(to, [BoundKind::InclEnd, BoundKind::ExclEnd]);
-        all.slices.push(Slice { start, end });
+        chosen.push(Slice { start, end });
         at = to + 1;
     }
     if random.chance(1, 8) {
-        all.slices.first_mut().expect("one").start = None;
+        chosen.first_mut().expect("one").start = None;
     }
     if random.chance(1, 8) {
-        all.slices.last_mut().expect("one").end = None;
+        chosen.last_mut().expect("one").end = None;
     }
+    all.slices = chosen.into();
     let ordered = |a: Option<&PositionBuf>, b: Option<&PositionBuf>| match (a, b) {
         (Some(a), Some(b)) => clusterings.compare(a.position(), b.position()).is_lt(),
         _ => true,

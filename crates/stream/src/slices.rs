@@ -1,6 +1,7 @@
 //! Slices: the rows of a partition that a read selects, and its direction.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::{Position, PositionBuf};
@@ -58,7 +59,8 @@ fn position(bound: &Option<PositionBuf>, open: BoundKind) -> Position<'_> {
 /// Disjoint slices in clustering order. A single row is a slice from its inclusive start to its inclusive end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slices {
-    pub slices: Vec<Slice>,
+    /// Shared, because each source of a read has a clone, and there may be very many.
+    pub slices: Arc<Vec<Slice>>,
     /// Rows come in descending order; `slices` stay in clustering order. A reversed stream is a valid stream of a table with all
     /// clustering orders flipped (`Layout::reversed`): partitions keep their order, each marker has the `BoundKind::reversed` of
     /// its kind, and its `open` and `close` are exchanged. So merge, validator and query need no code for reversed streams.
@@ -70,7 +72,13 @@ pub struct Slices {
 impl Slices {
     /// The whole partition.
     pub fn all() -> Slices {
-        Slices { slices: vec![Slice::default()], reversed: false, statics: true }
+        Slices { slices: vec![Slice::default()].into(), reversed: false, statics: true }
+    }
+
+    /// Whether they are so many that to look at each of them would hold a shard.
+    pub fn are_many(&self) -> bool {
+        const MANY: usize = 1_000;
+        self.slices.len() > MANY
     }
 
     pub fn is_all(&self) -> bool {

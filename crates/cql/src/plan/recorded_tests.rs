@@ -11,7 +11,7 @@ use halcyon_model::schema::ColumnKind;
 use halcyon_model::uuid;
 use halcyon_stream::RowBuf;
 
-use super::modify::{CurrentCell, CurrentPartition, CurrentRow};
+use super::modify::{CurrentPartition, CurrentRow};
 use super::{Execution, Plan, Prepared, Work};
 use halcyon_schema::Schema;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
@@ -84,14 +84,12 @@ fn value(row: Option<&RowBuf>, table: &Table, column: &str) -> String {
     let Some(row) = row else { return "null".to_owned() };
     let found = table.find_column(column).expect("a column");
     let live = |cell: &&halcyon_stream::Cell| !cell.is_tombstone();
-    let cells = row.parts.cells.iter().filter(live).map(|cell| CurrentCell {
-        column: cell.column,
-        path: cell.path.of(&row.bytes).to_vec(),
-        value: cell.value.of(&row.bytes).to_vec(),
-    });
-    let row = CurrentRow { clustering: Vec::new(), cells: cells.collect() };
+    let mut current = CurrentRow::default();
+    for cell in row.parts.cells.iter().filter(live) {
+        current.push(cell.column, cell.path.of(&row.bytes), cell.value.of(&row.bytes));
+    }
     let cql_type = &table.column(found).expect("a column").cql_type;
-    row.value(found.index, cql_type).map_or("null".to_owned(), |value| hex::encode(&value))
+    current.value(found.index, cql_type).map_or("null".to_owned(), |value| hex::encode(&value))
 }
 
 fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {

@@ -221,7 +221,7 @@ impl Extremes {
             late_expirations: false,
         };
         for (_, partition) in memtable.partitions() {
-            let ranges = partition.ranges().iter().map(|range| range.time);
+            let ranges = partition.ranges().map(|range| range.time);
             for time in ranges.chain([partition.deletion()]) {
                 found.deletion(&time);
                 found.negative_deletions |= !time.is_live() && time.marked_for_delete_at < 0;

@@ -1,4 +1,4 @@
-//! A mutation that is merged apart from its memtable, by another thread, because it has very many parts.
+//! A mutation that is merged apart from its memtable, by another thread, because it or the row that it changes has very many parts.
 //!
 //! The index entries of its rows come into the memtable before the rows: a search looks at the rows of the places that it finds.
 
@@ -69,6 +69,7 @@ impl Memtable {
     pub(super) fn put(&mut self, merged: Merged) -> Option<Partition> {
         let Merged { key, partition, grown, min_timestamp, .. } = merged;
         self.min_timestamp = self.min_timestamp.min(min_timestamp);
+        self.has_wide |= partition.is_wide();
         self.bytes = (self.bytes + self.size_of_key(&key)).saturating_add_signed(grown);
         self.partitions.insert(Key(key), partition)
     }

@@ -6,13 +6,14 @@
 //! ```
 //! 1. A write pins the memtable while its log record becomes durable, then changes it.
 //! 2. A frozen memtable takes no new pins; when the last pin is dropped it is sealed, and never changes again.
-//! 3. A read clones one partition at a time: it sees all of a mutation or none of it (`partition.rs`, `rows.rs`).
+//! 3. A read clones one partition at a time: it sees all of a mutation or none of it (`partition.rs`, `leaves.rs`).
 //! 4. A large mutation is merged with a copy of its partition by another thread; then the copy takes the partition's place (`apart.rs`).
 //! 5. Two writes to one cell are reconciled at once; cells that a deletion shadows stay until they are read or flushed.
 
 mod apart;
 mod collect;
 mod key;
+mod leaves;
 mod partition;
 mod ranges;
 mod rows;
@@ -47,14 +48,23 @@ pub(crate) struct Memtable {
     merger: RowMerger,
     bytes: usize,
     min_timestamp: i64,
+    /// Whether a partition has a row that is to be merged apart.
+    has_wide: bool,
 }
 
 impl Memtable {
     pub(crate) fn new(table: Arc<Table>) -> Memtable {
         let merger = RowMerger::new(table.layout.clone());
         let indexes = index::of_table(&table).into_iter().map(MemtableIndex::new).collect();
-        let partitions = BTreeMap::new();
-        Memtable { table, partitions, indexes, merger, bytes: 0, min_timestamp: i64::MAX }
+        Memtable {
+            table,
+            partitions: BTreeMap::new(),
+            indexes,
+            merger,
+            bytes: 0,
+            min_timestamp: i64::MAX,
+            has_wide: false,
+        }
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {
@@ -115,6 +125,11 @@ impl Memtable {
         Ok(())
     }
 
+    /// Whether the partition has a row that is to be merged apart.
+    pub(crate) fn is_wide(&self, key: &PartitionKey) -> bool {
+        self.has_wide && self.partition(key).is_some_and(Partition::is_wide)
+    }
+
     /// Applies a mutation of any layout of the table; cells of columns that the table no longer has are dropped.
     pub(crate) fn apply(&mut self, mut mutation: Mutation) -> Result<(), MergeError> {
         to_layout(&self.table.layout, &mut mutation);
@@ -127,6 +142,7 @@ impl Memtable {
         let key = std::mem::replace(&mut mutation.key, PartitionKey::empty());
         let partition = self.partitions.entry(Key(key)).or_default();
         let applied = partition.apply(mutation, &self.table.layout.clusterings, &mut self.merger);
+        self.has_wide |= partition.is_wide();
         self.bytes = (self.bytes + grown).saturating_add_signed(*applied.as_ref().unwrap_or(&0));
         applied.map(drop)
     }

@@ -14,7 +14,9 @@ pub(crate) struct Partition {
     pub(super) deletion: DeletionTime,
     pub(super) static_row: Option<Arc<RowBuf>>,
     pub(super) rows: Rows,
-    ranges: Option<Arc<Ranges>>,
+    pub(super) ranges: Option<Ranges>,
+    /// Cells of the row that has or had most.
+    widest: u32,
 }
 
 impl Default for Partition {
@@ -24,6 +26,7 @@ impl Default for Partition {
             static_row: None,
             rows: Rows::Empty,
             ranges: None,
+            widest: 0,
         }
     }
 }
@@ -38,8 +41,17 @@ impl Partition {
     }
 
     /// Disjoint and in order.
-    pub(crate) fn ranges(&self) -> &[RangeTombstone] {
-        self.ranges.as_deref().map_or(&[], Ranges::as_slice)
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = &RangeTombstone> {
+        self.ranges.iter().flat_map(Ranges::iter)
+    }
+
+    /// The range tombstone that covers a row.
+    pub(crate) fn covering(
+        &self,
+        clusterings: &Clusterings,
+        row: Position<'_>,
+    ) -> Option<&RangeTombstone> {
+        self.ranges.as_ref()?.covering(clusterings, row)
     }
 
     /// All rows, including shadowed ones.
@@ -66,12 +78,18 @@ impl Partition {
         mutation.deletion = self.deletion;
         mutation.static_row = self.static_row().cloned();
         mutation.rows = self.rows().cloned().collect();
-        mutation.range_tombstones = self.ranges().to_vec();
+        mutation.range_tombstones = self.ranges().cloned().collect();
     }
 
     pub(crate) fn row(&self, clusterings: &Clusterings, at: Position<'_>) -> Option<&RowBuf> {
         let row = self.rows.get(self.rows.seek(clusterings, at))?;
         clusterings.compare(row.row().position(clusterings.len()), at).is_eq().then_some(row)
+    }
+
+    /// Whether a write to one of its rows may take a millisecond: it makes the row anew.
+    pub(super) fn is_wide(&self) -> bool {
+        const WIDE: u32 = 10_000;
+        self.widest > WIDE
     }
 
     /// Applies a mutation whose columns are numbered as `merger`'s. Returns the growth in bytes.
@@ -87,13 +105,16 @@ impl Partition {
             grown += self.apply_static(row, merger)?;
         }
         for row in mutation.rows {
-            grown += self
-                .rows
-                .upsert(clusterings, row, |old, new| merge(merger, Statics::Regular, old, new))?;
+            let widest = &mut self.widest;
+            *widest = (*widest).max(cells(&row));
+            grown += self.rows.upsert(clusterings, row, |old, new| {
+                let merged = merge(merger, Statics::Regular, old, new)?;
+                *widest = (*widest).max(cells(&merged));
+                Ok(merged)
+            })?;
         }
         for range in mutation.range_tombstones {
-            let ranges = Arc::make_mut(self.ranges.get_or_insert_default());
-            grown += ranges.insert(clusterings, range);
+            grown += self.ranges.get_or_insert_default().insert(clusterings, range);
         }
         Ok(grown)
     }
@@ -104,9 +125,14 @@ impl Partition {
             None => (row, 0),
         };
         let grown = size_of_row(&merged) - was;
+        self.widest = self.widest.max(cells(&merged));
         self.static_row = Some(Arc::new(merged));
         Ok(grown)
     }
+}
+
+fn cells(row: &RowBuf) -> u32 {
+    u32::try_from(row.parts.cells.len()).unwrap_or(u32::MAX)
 }
 
 fn merge(

@@ -10,11 +10,13 @@
 use std::cmp::Ordering;
 
 use halcyon_model::Clusterings;
-use halcyon_model::clustering::PositionBuf;
+use halcyon_model::clustering::{Position, PositionBuf};
 use halcyon_stream::RangeTombstone;
 
+use super::leaves::{At, Leaves};
+
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ranges(Vec<RangeTombstone>);
+pub(crate) struct Ranges(Leaves<RangeTombstone>);
 
 /// The bound as the end of the range before it.
 fn ending(bound: &PositionBuf) -> PositionBuf {
@@ -31,8 +33,45 @@ fn order(clusterings: &Clusterings, a: &PositionBuf, b: &PositionBuf) -> Orderin
 }
 
 impl Ranges {
-    pub(crate) fn as_slice(&self) -> &[RangeTombstone] {
-        &self.0
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RangeTombstone> {
+        self.0.iter_from(At::default())
+    }
+
+    pub(crate) fn get(&self, at: At) -> Option<&RangeTombstone> {
+        self.0.get(at)
+    }
+
+    pub(crate) fn after(&self, at: At) -> At {
+        self.0.after(at)
+    }
+
+    /// The previous range; there must be one.
+    pub(crate) fn before(&self, at: At) -> At {
+        self.0.before(at)
+    }
+
+    /// Those that meet what is between two bounds.
+    pub(crate) fn within(
+        &self,
+        clusterings: &Clusterings,
+        start: Option<&PositionBuf>,
+        end: Option<&PositionBuf>,
+    ) -> (At, At) {
+        let before = |a: &PositionBuf, b: &PositionBuf| order(clusterings, a, b).is_lt();
+        let from = start.map(|start| self.0.seek(|range| !before(start, &range.end)));
+        let to = end.map(|end| self.0.seek(|range| before(&range.start, end)));
+        (from.unwrap_or_default(), to.unwrap_or_else(|| self.0.end()))
+    }
+
+    /// The one that covers a row.
+    pub(crate) fn covering(
+        &self,
+        clusterings: &Clusterings,
+        row: Position<'_>,
+    ) -> Option<&RangeTombstone> {
+        let order = |bound: &PositionBuf| clusterings.compare(bound.position(), row);
+        let at = self.0.seek(|range| !order(&range.end).is_gt());
+        self.0.get(at).filter(|range| order(&range.start).is_lt())
     }
 
     /// Inserts a range tombstone; returns the growth in bytes.
@@ -41,9 +80,9 @@ impl Ranges {
         if new.time.is_live() || !before(&new.start, &new.end) {
             return 0;
         }
-        let first = self.0.partition_point(|old| !before(&new.start, &old.end));
-        let met = self.0.get(first..).unwrap_or_default();
-        let last = first + met.partition_point(|old| before(&old.start, &new.end));
+        let (first, last) = self.within(clusterings, Some(&new.start), Some(&new.end));
+        let met = || self.0.iter_from(first).take_while(|old| before(&old.start, &new.end));
+        let gone = met().map(size_of_range).sum::<isize>();
         let mut pieces: Vec<RangeTombstone> = Vec::new();
         let mut put = |start: PositionBuf, end: PositionBuf, time| match pieces.last_mut() {
             Some(last) if last.time == time && order(clusterings, &last.end, &start).is_eq() => {
@@ -52,7 +91,7 @@ impl Ranges {
             _ => pieces.push(RangeTombstone { start, end, time }),
         };
         let mut cut = new.start.clone();
-        for old in self.0.get(first..last).unwrap_or_default() {
+        for old in met() {
             if before(&old.start, &new.start) {
                 put(old.start.clone(), ending(&new.start), old.time);
             } else if before(&cut, &old.start) {
@@ -68,10 +107,10 @@ impl Ranges {
             }
         }
         if before(&cut, &new.end) {
-            put(starting(&cut), new.end, new.time);
+            put(starting(&cut), new.end.clone(), new.time);
         }
         let grown = pieces.iter().map(size_of_range).sum::<isize>();
-        let gone = self.0.splice(first..last, pieces).map(|old| size_of_range(&old)).sum::<isize>();
+        self.0.splice(first, last, pieces);
         grown - gone
     }
 }

@@ -94,6 +94,11 @@ impl Pin {
         applied.map(|()| grown)
     }
 
+    /// Whether a write to the partition is to be merged apart.
+    pub(crate) fn is_wide(&self, key: &PartitionKey) -> bool {
+        self.0.with(|memtable| memtable.is_wide(key))
+    }
+
     /// What another thread needs to apply a mutation.
     pub(crate) fn apart(&self, mutation: Mutation) -> Apart {
         self.0.with(|memtable| memtable.apart(mutation))

@@ -1,23 +1,29 @@
 //! Reads partitions of a memtable as a `FragmentStream`, restricted to slices, in either direction.
 //!
 //! 1. Each partition is cloned when the stream reaches it.
-//! 2. The rows of each slice are a run of the clone's rows; range tombstones are cut at the slices' bounds and become markers.
+//! 2. The rows of each slice are a run of the clone's rows; range tombstones are cut at the slices' bounds and become markers. Slices and
+//!    tombstones are looked at when the stream comes to them: there may be very many, of which a page takes few.
 //! 3. Rows and markers are merged by position. Cells that the partition's own deletions shadow are left out: the merge requires that of
 //!    every source.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_io::yield_now;
 use halcyon_model::clustering::{Position, PositionBuf};
-use halcyon_model::{BoundKind, Clusterings, DeletionTime};
+use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{
     Fragment, FragmentStream, Layout, Marker, MergeError, PartitionKey, PartitionStart, RowBuf,
-    RowMerger, Slice, Slices, Statics,
+    RowMerger, Slices, Statics,
 };
 
-use super::rows::RowAt;
+use super::leaves::At;
 use super::{Memtable, Partition, RingBound, Slot};
+
+/// Slices, ranges and rows that are looked at and not shown between two yields, some 200 µs.
+const STEPS: usize = 200;
 
 /// The source of the partitions.
 enum Source {
@@ -58,13 +64,19 @@ pub(crate) struct MemtableStream {
     merger: RowMerger,
     key: PartitionKey,
     partition: Partition,
-    /// Runs of rows to emit, in the direction of the read.
-    stretches: VecDeque<(RowAt, RowAt)>,
+    /// Those that come after the current one.
+    slices_left: Range<usize>,
+    slice: usize,
+    /// What is left of the current slice: rows, and range tombstones.
+    rows: (At, At),
+    ranges: (At, At),
+    /// Two at least, while there are more: the end of one range may be the start of the next.
     markers: VecDeque<CutMarker>,
     open: DeletionTime,
     statics_done: bool,
     shown: Shown,
     scratch: RowBuf,
+    looked_at: usize,
 }
 
 impl MemtableStream {
@@ -106,12 +118,16 @@ impl MemtableStream {
             slices,
             key: PartitionKey::empty(),
             partition: Partition::default(),
-            stretches: VecDeque::new(),
+            slices_left: 0..0,
+            slice: 0,
+            rows: Default::default(),
+            ranges: Default::default(),
             markers: VecDeque::new(),
             open: DeletionTime::LIVE,
             statics_done: false,
             shown: Shown::Nothing,
             scratch: RowBuf::new(),
+            looked_at: 0,
         }
     }
 
@@ -134,40 +150,97 @@ impl MemtableStream {
         }
         self.key = key;
         self.partition = partition;
-        self.cut();
+        self.slices_left = 0..self.slices.slices.len();
+        (self.rows, self.ranges) = Default::default();
+        self.markers.clear();
         self.open = DeletionTime::LIVE;
         self.statics_done = false;
         self.shown = Shown::Start;
         true
     }
 
-    /// Restricts the partition to the slices.
-    fn cut(&mut self) {
+    /// Looks at slices and ranges until it is clear what comes next.
+    async fn look_ahead(&mut self) {
+        loop {
+            let has_rows = self.rows.0 < self.rows.1;
+            if self.markers.len() > 1 || !(self.cut_range() || !has_rows && self.enter_slice()) {
+                return;
+            }
+            self.count().await;
+        }
+    }
+
+    /// Counts what was looked at and is not shown, and yields after enough.
+    async fn count(&mut self) {
+        self.looked_at += 1;
+        if self.looked_at.is_multiple_of(STEPS) {
+            yield_now().await;
+        }
+    }
+
+    /// Goes on to the next slice; false after the last one.
+    fn enter_slice(&mut self) -> bool {
+        let left = &mut self.slices_left;
+        let next = if self.slices.reversed { left.next_back() } else { left.next() };
+        let Some(slice) = next.and_then(|next| self.slices.slices.get(next)) else { return false };
+        self.slice = next.unwrap_or_default();
         let clusterings = &self.layout.clusterings;
-        let rows = &self.partition.rows;
-        self.stretches.clear();
-        self.markers.clear();
-        for slice in &self.slices.slices {
-            let from = match &slice.start {
-                Some(bound) => rows.seek(clusterings, bound.position()),
-                None => rows.first(),
-            };
-            let to = match &slice.end {
-                Some(bound) => rows.seek(clusterings, bound.position()),
-                None => rows.end(),
-            };
-            if from < to {
-                self.stretches.push_back((from, to));
-            }
-            cut_ranges(clusterings, &self.partition, slice, &mut self.markers);
+        let Partition { rows, ranges, .. } = &self.partition;
+        let (start, end) = (slice.start.as_ref(), slice.end.as_ref());
+        let seek = |bound: &PositionBuf| rows.seek(clusterings, bound.position());
+        self.rows = (start.map_or(rows.first(), seek), end.map_or_else(|| rows.end(), seek));
+        let met = ranges.as_ref().map(|ranges| ranges.within(clusterings, start, end));
+        self.ranges = met.unwrap_or_default();
+        true
+    }
+
+    /// Makes markers of the next range tombstone within the slice; false after the last one.
+    fn cut_range(&mut self) -> bool {
+        let reversed = self.slices.reversed;
+        let (Some(ranges), (from, to)) = (&self.partition.ranges, &mut self.ranges) else {
+            return false;
+        };
+        if from >= to {
+            return false;
         }
-        if self.slices.reversed {
-            self.stretches.make_contiguous().reverse();
-            self.markers.make_contiguous().reverse();
-            for marker in &mut self.markers {
-                std::mem::swap(&mut marker.close, &mut marker.open);
+        let at = if reversed { ranges.before(*to) } else { *from };
+        match reversed {
+            true => *to = at,
+            false => *from = ranges.after(at),
+        }
+        let (Some(range), Some(slice)) = (ranges.get(at), self.slices.slices.get(self.slice))
+        else {
+            return false;
+        };
+        if !range.time.supersedes(&self.partition.deletion) {
+            return true;
+        }
+        let clusterings = &self.layout.clusterings;
+        let before = |a: &PositionBuf, b: &PositionBuf| {
+            clusterings.compare(a.position(), b.position()).is_lt()
+        };
+        let start = match &slice.start {
+            Some(start) if before(&range.start, start) => start,
+            _ => &range.start,
+        };
+        let end = match &slice.end {
+            Some(end) if before(end, &range.end) => end,
+            _ => &range.end,
+        };
+        let (near, far) = if reversed { (end, start) } else { (start, end) };
+        match self.markers.back_mut() {
+            Some(last) if clusterings.compare(last.at.position(), near.position()).is_eq() => {
+                last.at.kind = last.at.kind.as_boundary();
+                last.open = Some(range.time);
+            }
+            _ => {
+                let at = near.clone();
+                self.markers.push_back(CutMarker { at, close: None, open: Some(range.time) });
             }
         }
+        let at = far.clone();
+        self.markers.push_back(CutMarker { at, close: Some(range.time), open: None });
+        true
     }
 
     fn active(&self) -> DeletionTime {
@@ -197,23 +270,20 @@ impl MemtableStream {
     }
 
     /// The next row and its index.
-    fn next_row(&self) -> Option<(RowAt, &Arc<RowBuf>)> {
-        let (from, to) = *self.stretches.front()?;
+    fn next_row(&self) -> Option<(At, &Arc<RowBuf>)> {
+        let (from, to) = self.rows;
+        if from >= to {
+            return None;
+        }
         let rows = &self.partition.rows;
         let at = if self.slices.reversed { rows.before(to) } else { from };
         Some((at, rows.get(at)?))
     }
 
-    fn pass_row(&mut self, at: RowAt) {
-        let after = self.partition.rows.after(at);
-        let Some((from, to)) = self.stretches.front_mut() else { return };
-        if self.slices.reversed {
-            *to = at;
-        } else {
-            *from = after;
-        }
-        if *from >= *to {
-            self.stretches.pop_front();
+    fn pass_row(&mut self, at: At) {
+        match self.slices.reversed {
+            true => self.rows.1 = at,
+            false => self.rows.0 = self.partition.rows.after(at),
         }
     }
 
@@ -225,8 +295,9 @@ impl MemtableStream {
         if self.slices.reversed { order.is_gt() } else { order.is_lt() }
     }
 
-    fn unfiltered(&mut self) -> Result<(), MergeError> {
+    async fn unfiltered(&mut self) -> Result<(), MergeError> {
         loop {
+            self.look_ahead().await;
             let row = self.next_row().filter(|(_, row)| !self.marker_comes_first(row));
             let Some((at, row)) = row.map(|(at, row)| (at, row.clone())) else {
                 self.shown = match self.markers.pop_front() {
@@ -241,72 +312,27 @@ impl MemtableStream {
             self.pass_row(at);
             let active = self.active();
             if active.is_live() {
-                if row.row().is_empty() {
-                    continue;
+                if !row.row().is_empty() {
+                    self.shown = Shown::Row(row);
+                    return Ok(());
                 }
-                self.shown = Shown::Row(row);
-                return Ok(());
-            }
-            if self.shadow(Statics::Regular, &row, active)? {
+            } else if self.shadow(Statics::Regular, &row, active)? {
                 self.shown = Shown::MergedRow;
                 return Ok(());
             }
+            self.count().await;
         }
     }
 
-    fn step(&mut self) -> Result<bool, MergeError> {
+    async fn step(&mut self) -> Result<bool, MergeError> {
         if matches!(self.shown, Shown::Nothing | Shown::End) {
             return Ok(self.next_partition());
         }
         if !self.statics_done && self.static_row()? {
             return Ok(true);
         }
-        self.unfiltered()?;
+        self.unfiltered().await?;
         Ok(true)
-    }
-}
-
-/// The partition's range tombstones within a slice, as markers in forward order.
-fn cut_ranges(
-    clusterings: &Clusterings,
-    partition: &Partition,
-    slice: &Slice,
-    markers: &mut VecDeque<CutMarker>,
-) {
-    let ranges = partition.ranges();
-    let before =
-        |a: &PositionBuf, b: &PositionBuf| clusterings.compare(a.position(), b.position()).is_lt();
-    let first = match &slice.start {
-        Some(start) => ranges.partition_point(|range| !before(start, &range.end)),
-        None => 0,
-    };
-    for range in ranges.get(first..).unwrap_or_default() {
-        if slice.end.as_ref().is_some_and(|end| !before(&range.start, end)) {
-            break;
-        }
-        if !range.time.supersedes(&partition.deletion) {
-            continue;
-        }
-        let start = match &slice.start {
-            Some(start) if before(&range.start, start) => start,
-            _ => &range.start,
-        };
-        let end = match &slice.end {
-            Some(end) if before(end, &range.end) => end,
-            _ => &range.end,
-        };
-        match markers.back_mut() {
-            Some(last) if !before(&last.at, start) => {
-                last.at.kind = last.at.kind.as_boundary();
-                last.open = Some(range.time);
-            }
-            _ => markers.push_back(CutMarker {
-                at: start.clone(),
-                close: None,
-                open: Some(range.time),
-            }),
-        }
-        markers.push_back(CutMarker { at: end.clone(), close: Some(range.time), open: None });
     }
 }
 
@@ -314,7 +340,7 @@ impl FragmentStream for MemtableStream {
     type Error = MergeError;
 
     async fn advance(&mut self) -> Result<bool, MergeError> {
-        let stepped = self.step();
+        let stepped = self.step().await;
         if stepped.is_err() {
             self.source = Source::One(None);
             self.shown = Shown::Nothing;

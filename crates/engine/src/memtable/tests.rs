@@ -3,6 +3,7 @@ use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
 use halcyon_model::{BoundKind, Clusterings, CqlType, DeletionTime};
 use halcyon_stream::RangeTombstone;
 
+use super::leaves::{At, Leaves};
 use super::ranges::Ranges;
 
 const PLACES: i32 = 12;
@@ -32,7 +33,7 @@ fn random_range(random: &mut Random) -> RangeTombstone {
 }
 
 /// The deletion that covers a row.
-fn covering(ranges: &[RangeTombstone], c: i32) -> DeletionTime {
+fn covering<'r>(ranges: impl Iterator<Item = &'r RangeTombstone>, c: i32) -> DeletionTime {
     let serialized = serialized(c);
     let row = Position { kind: BoundKind::Clustering, count: 1, serialized: &serialized };
     let clusterings = clusterings();
@@ -40,7 +41,7 @@ fn covering(ranges: &[RangeTombstone], c: i32) -> DeletionTime {
         clusterings.compare(range.start.position(), row).is_lt()
             && clusterings.compare(row, range.end.position()).is_lt()
     };
-    let times = ranges.iter().filter(covers).map(|range| range.time);
+    let times = ranges.filter(covers).map(|range| range.time);
     times.fold(DeletionTime::LIVE, DeletionTime::max)
 }
 
@@ -56,19 +57,60 @@ fn ranges_cover_what_they_should() {
             all.push(range.clone());
             ranges.insert(&clusterings(), range);
             for c in 0..PLACES {
-                let found = covering(ranges.as_slice(), c);
-                assert_eq!(found, covering(&all, c), "seed {seed}: row {c} of {all:?}");
+                let expected = covering(all.iter(), c);
+                assert_eq!(covering(ranges.iter(), c), expected, "seed {seed}: row {c} of {all:?}");
+                let serialized = serialized(c);
+                let row =
+                    Position { kind: BoundKind::Clustering, count: 1, serialized: &serialized };
+                let found = ranges.covering(&clusterings(), row).map(|range| range.time);
+                assert_eq!(found.unwrap_or(DeletionTime::LIVE), expected, "seed {seed}: row {c}");
             }
             let compare = |a: &PositionBuf, b: &PositionBuf| {
                 clusterings().compare(a.position(), b.position())
             };
-            for pair in ranges.as_slice().windows(2) {
+            let listed: Vec<&RangeTombstone> = ranges.iter().collect();
+            for pair in listed.windows(2) {
                 assert!(compare(&pair[0].end, &pair[1].start).is_le(), "seed {seed}");
             }
-            for range in ranges.as_slice() {
+            for range in listed {
                 assert!(compare(&range.start, &range.end).is_lt(), "seed {seed}");
                 assert!(range.start.kind.opens() && range.end.kind.closes(), "seed {seed}");
             }
+        }
+    }
+}
+
+/// Proves against a plain vector that a list of leaves is the same after any splices, and that a clone keeps what it had.
+#[test]
+fn lists_of_leaves_are_lists() {
+    for seed in 0..40 {
+        let mut random = Random::seeded(seed);
+        let (mut leaves, mut plain) = (Leaves::default(), Vec::new());
+        let at = |leaves: &Leaves<u64>, index: usize| {
+            let mut at = At::default();
+            (0..index).for_each(|_| at = leaves.after(at));
+            at
+        };
+        for step in 0..60 {
+            let (kept, was) = (leaves.clone(), plain.clone());
+            let from = random.below(plain.len() as u64 + 1) as usize;
+            let gone = random.below(1 + (plain.len() - from) as u64) as usize;
+            let gone = if random.chance(1, 4) { gone } else { gone.min(2) };
+            let added = if random.chance(1, 4) { random.below(300) } else { random.below(4) };
+            let added: Vec<u64> = (0..added).map(|n| 1_000 * step + n).collect();
+            let (start, end) = (at(&leaves, from), at(&leaves, from + gone));
+            leaves.splice(start, end, added.iter().copied());
+            plain.splice(from..from + gone, added);
+            let shown: Vec<u64> = leaves.iter_from(At::default()).copied().collect();
+            assert_eq!(shown, plain, "seed {seed}, step {step}");
+            assert_eq!(leaves.last(), plain.last());
+            let mut back = leaves.end();
+            for expected in plain.iter().rev() {
+                back = leaves.before(back);
+                assert_eq!(leaves.get(back), Some(expected), "seed {seed}, step {step}");
+            }
+            assert_eq!(back, At::default());
+            assert!(kept.iter_from(At::default()).eq(&was), "seed {seed}, step {step}");
         }
     }
 }

@@ -90,7 +90,8 @@ impl Plan<'_> {
         let start = PositionBuf { kind: BoundKind::ExclStart, ..end.clone() };
         let last = self.slices.slices.last().and_then(|slice| slice.end.clone());
         let rest = Slice { start: Some(start), end: last };
-        let slices = |slice, statics| Slices { slices: vec![slice], reversed: false, statics };
+        let slices =
+            |slice, statics| Slices { slices: vec![slice].into(), reversed: false, statics };
         Ok(Inner::Head(Box::new(HeadThenTail {
             head: of_head(Rc::new(slices(first, self.slices.statics))),
             tail: Tail {

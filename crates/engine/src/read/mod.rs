@@ -15,10 +15,12 @@ mod sstable;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_io::compute;
 use halcyon_model::Clusterings;
+use halcyon_model::clustering::PositionBuf;
 use halcyon_sstable::read::ReadCaches;
 use halcyon_stream::{
-    Fragment, FragmentStream, Layout, Merge, PartitionKey, Primed, RowBuf, Slices, Statics,
+    Fragment, FragmentStream, Layout, Merge, PartitionKey, Primed, RowBuf, Slice, Slices, Statics,
     Validator,
 };
 
@@ -123,11 +125,16 @@ impl Shard {
     }
 
     async fn open_stream(&self, read: Read) -> Result<ReadStream> {
+        let layout = read.table.layout.clone();
+        let slices = Rc::new(match read.slices.are_many() {
+            true => compute(move || joined(read.slices, &layout.clusterings)).await?,
+            false => joined(read.slices, &layout.clusterings),
+        });
+        // From here on nothing is awaited until the version and the memtables are taken.
         let table = self.table(&read.table)?;
         self.engine().check_readable(&table.store)?;
         let current = table.current();
         let forward = current.layout();
-        let slices = Rc::new(joined(read.slices, &forward.clusterings));
         if slices.reversed && matches!(read.target, ReadTarget::Range(_)) {
             return Err(Error::Invalid("a range of partitions is read forwards".to_owned()));
         }
@@ -282,17 +289,14 @@ impl Plan<'_> {
         let clusterings = &self.layout().clusterings;
         let covered = &stats.covered;
         let (first, last) = (covered.start.position(), covered.end.position());
-        self.slices.slices.iter().any(|slice| {
-            let ends_before = slice
-                .end
-                .as_ref()
-                .is_some_and(|end| clusterings.compare(end.position(), first).is_le());
-            let starts_after = slice
-                .start
-                .as_ref()
-                .is_some_and(|start| clusterings.compare(last, start.position()).is_le());
-            !ends_before && !starts_after
-        })
+        let slices = &self.slices.slices;
+        let ends_before = |slice: &Slice| {
+            slice.end.as_ref().is_some_and(|end| clusterings.compare(end.position(), first).is_le())
+        };
+        let starts_after =
+            |start: &PositionBuf| clusterings.compare(last, start.position()).is_le();
+        let next = slices.get(slices.partition_point(ends_before));
+        next.is_some_and(|slice| !slice.start.as_ref().is_some_and(starts_after))
     }
 }
 
@@ -302,18 +306,19 @@ fn validator(layout: &Arc<Layout>) -> Option<Box<Validator>> {
 
 /// Slices of which none touches the next.
 fn joined(mut slices: Slices, clusterings: &Clusterings) -> Slices {
-    slices.slices.dedup_by(|next, slice| {
-        let touch = match (&slice.end, &next.start) {
-            (Some(end), Some(start)) => {
-                clusterings.compare(end.position(), start.position()).is_ge()
+    let touch = |slice: &Slice, next: &Slice| match (&slice.end, &next.start) {
+        (Some(end), Some(start)) => clusterings.compare(end.position(), start.position()).is_ge(),
+        _ => true,
+    };
+    if slices.slices.windows(2).any(|pair| matches!(pair, [slice, next] if touch(slice, next))) {
+        Arc::make_mut(&mut slices.slices).dedup_by(|next, slice| {
+            let touches = touch(slice, next);
+            if touches {
+                slice.end = next.end.take();
             }
-            _ => true,
-        };
-        if touch {
-            slice.end = next.end.take();
-        }
-        touch
-    });
+            touches
+        });
+    }
     slices
 }
 

@@ -258,15 +258,11 @@ impl NamedRows<'_> {
         let statics_complete =
             statics == 0 || static_row.is_some_and(|row| has_cells(row, statics, timestamp));
         let row = |name: &Position<'_>| {
-            let covers = |range: &RangeTombstone| {
-                let order = |bound| self.layout.clusterings.compare(bound, *name);
-                range.time.marked_for_delete_at >= timestamp
-                    && order(range.start.position()).is_lt()
-                    && order(range.end.position()).is_gt()
-            };
-            let row = partition.row(&self.layout.clusterings, *name);
+            let clusterings = &self.layout.clusterings;
+            let row = partition.row(clusterings, *name);
+            let deleted = |range: &RangeTombstone| range.time.marked_for_delete_at >= timestamp;
             row.is_some_and(|row| is_row_complete(row, self.layout.regulars.len(), timestamp))
-                || partition.ranges().iter().any(covers)
+                || partition.covering(clusterings, *name).is_some_and(deleted)
         };
         statics_complete && names.iter().all(row)
     }
@@ -289,9 +285,13 @@ fn has_cells(row: &RowBuf, columns: usize, timestamp: i64) -> bool {
     cells.len() == columns && cells.iter().all(|cell| cell.timestamp > timestamp)
 }
 
-/// The rows that the slices name one by one; `None` if one of them is a range.
+/// The rows that the slices name one by one; `None` if one of them is a range, or there are so many that a merge of all of them would hold
+/// the shard.
 fn names<'a>(slices: &'a Slices, layout: &Layout) -> Option<Vec<Position<'a>>> {
     let count = layout.clusterings.len();
+    if slices.are_many() {
+        return None;
+    }
     if count == 0 {
         let only = Position { kind: BoundKind::Clustering, count, serialized: &[] };
         return Some(slices.slices.iter().map(|_| only).collect());

@@ -243,7 +243,8 @@ fn written_is_read() {
                 slices: vec![Slice {
                     start: Some(bound(&table, BoundKind::ExclStart, 12)),
                     end: Some(bound(&table, BoundKind::ExclEnd, 30)),
-                }],
+                }]
+                .into(),
                 reversed: true,
                 statics: false,
             };

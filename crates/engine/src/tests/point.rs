@@ -10,7 +10,7 @@ use super::*;
 fn one_row(table: &Table, c: i32) -> Slices {
     let bound = |kind| Some(bound(table, kind, c));
     let slice = Slice { start: bound(BoundKind::InclStart), end: bound(BoundKind::InclEnd) };
-    Slices { slices: vec![slice], reversed: false, statics: false }
+    Slices { slices: vec![slice].into(), reversed: false, statics: false }
 }
 
 async fn rows(node: &Node, table: &Arc<Table>, k: i32, slices: Slices) -> Vec<String> {

@@ -143,7 +143,7 @@ pub(super) fn any_slices(table: &Table, random: &mut Random) -> Slices {
         (_, [.., to]) => vec![slice(Some(to - 1), Some(*to))],
         _ => vec![],
     };
-    Slices { slices, reversed: random.chance(1, 4), statics: random.chance(1, 2) }
+    Slices { slices: slices.into(), reversed: random.chance(1, 4), statics: random.chance(1, 2) }
 }
 
 async fn history(seed: u64) -> u64 {

@@ -16,6 +16,7 @@ use halcyon_io::drop_apart;
 use halcyon_stream::{Mutation, TableId};
 
 use super::large::{self, Turns};
+use crate::current::Current;
 use crate::memtable::Pin;
 use crate::report::counter::{add, lower};
 use crate::report::metrics::Measure;
@@ -44,16 +45,25 @@ impl Shard {
             let (encoded, bytes) = self.encode_apart(mutations).await?;
             (mutations, record) = (encoded, Some(bytes));
         }
-        let mut pinned = Vec::with_capacity(mutations.len());
+        let mut pinned: Vec<Pinned> = Vec::with_capacity(mutations.len());
+        let mut last: Option<(Rc<ShardTable>, Rc<Current>)> = None;
         for mut mutation in mutations {
-            let table = self.table_by_id(mutation.table);
-            let table = table
-                .ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&mutation.table)))?;
-            let current = table.current();
+            let known = last.take().filter(|(table, _)| table.store.id == mutation.table);
+            let (table, current) = match known {
+                Some(known) => known,
+                None => {
+                    let unknown =
+                        || Error::UnknownTable(halcyon_model::hex::encode(&mutation.table));
+                    let table = self.table_by_id(mutation.table).ok_or_else(unknown)?;
+                    let current = table.current();
+                    (table, current)
+                }
+            };
             current.adopt(&mut mutation);
             let durable = current.definition.durable;
             let pin = table.active().pin();
-            pinned.push(Pinned { table, pin, mutation, durable });
+            pinned.push(Pinned { table: table.clone(), pin, mutation, durable });
+            last = Some((table, current));
         }
         match self.log_record(&pinned, record.as_deref()) {
             Ok(Some(append)) => append.durable().await.map_err(|e| self.log_failed(e))?,
@@ -71,7 +81,7 @@ impl Shard {
         let mut began = self.now();
         for Pinned { table, pin, mutation, .. } in pinned {
             turns.count(&mutation).await;
-            let by = if large::is_large(&mutation) {
+            let by = if large::is_large(&mutation) || pin.is_wide(&mutation.key) {
                 self.apply_apart(&pin, mutation).await?
             } else {
                 let _turn = self.wait_for_large(&mutation).await;
@@ -106,7 +116,8 @@ impl Shard {
             let table = self.table_by_id(mutation.table)?;
             Some(table.store.write_wait_us.load(Relaxed)).filter(|micros| *micros > 0)
         };
-        if let Some(micros) = mutations.iter().filter_map(wait).max() {
+        let of_tables = mutations.chunk_by(|a, b| a.table == b.table);
+        if let Some(micros) = of_tables.filter_map(|of_table| wait(of_table.first()?)).max() {
             let wait = Duration::from_micros(u64::from(micros));
             self.engine().disk.clock().sleep(wait).await;
         }

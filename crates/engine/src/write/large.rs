@@ -1,12 +1,14 @@
-//! Writes of very many rows or cells: no step of theirs holds the shard for long.
+//! Writes of very many rows or cells, or to a row of very many: no step of theirs holds the shard for long.
 //!
 //! 1. Their log record is encoded on a thread for computations.
 //! 2. A large mutation is merged there with a copy of its partition. Meanwhile reads see the partition without it, and other writes to
 //!    the partition wait.
 //! 3. The copy takes the partition's place in one step.
 
+use std::collections::BTreeSet;
+
 use halcyon_io::{compute, drop_apart, yield_now};
-use halcyon_stream::{Mutation, RowBuf};
+use halcyon_stream::{Mutation, RowBuf, TableId};
 
 use super::lock::{PartitionLock, lock};
 use super::record::encode;
@@ -56,20 +58,22 @@ impl Shard {
         &self,
         mutations: Vec<Mutation>,
     ) -> Result<(Vec<Mutation>, Vec<u8>)> {
-        let is_durable = |mutation: &Mutation| {
-            let table = self.table_by_id(mutation.table);
+        let is_durable = |id: &TableId| {
+            let table = self.table_by_id(*id);
             table.is_some_and(|table| table.current().definition.durable)
         };
-        let durable: Vec<bool> = mutations.iter().map(is_durable).collect();
+        let of_tables = mutations.chunk_by(|a, b| a.table == b.table);
+        let tables: BTreeSet<TableId> =
+            of_tables.filter_map(|of_table| Some(of_table.first()?.table)).collect();
+        let durable: BTreeSet<TableId> = tables.into_iter().filter(is_durable).collect();
         let encoded = compute(move || {
-            let logged = mutations.iter().zip(&durable).filter(|(_, durable)| **durable);
-            let record = encode(logged.map(|(mutation, _)| mutation));
+            let record = encode(mutations.iter().filter(|m| durable.contains(&m.table)));
             (mutations, record)
         });
         Ok(encoded.await?)
     }
 
-    /// Applies a large mutation; returns the growth in bytes.
+    /// Applies a mutation that is large, or of a wide row; returns the growth in bytes.
     pub(super) async fn apply_apart(&self, pin: &Pin, mutation: Mutation) -> Result<isize> {
         let table = mutation.table;
         let _alone = lock(&self.changing, table, &mutation.key).await;

@@ -86,14 +86,14 @@ pub(super) async fn apply(
     let first = owners.next();
     let log = table(coordinator).filter(|_| !owners.all(|owner| Some(owner) == first));
     let Some(log) = log else {
-        return apply_by_shard(shard, by_shard(shard, mutations)).await;
+        return apply_by_shard(shard, by_shard(shard, mutations).await).await;
     };
     let id = own_id(coordinator);
     let path = coordinator.uuids().time_based(unix_micros());
     let row = stored(&log, id, path, &encode_mutations(&mutations))?;
     let batchlog = coordinator.batchlog();
     batchlog.begin(shard, id, &mutations, leases);
-    let parts = by_shard(shard, mutations);
+    let parts = by_shard(shard, mutations).await;
     let owner = shard.engine().owner(row.key.token);
     let applied = async {
         write::apply(coordinator, vec![row]).await?;
@@ -168,7 +168,7 @@ impl Batchlog {
             let deletions = ids.iter().map(|id| deleted(log, *id)).collect();
             let mut outcome = sync_logs(shard, 0..shard.engine().shard_count()).await;
             if outcome.is_ok() {
-                outcome = apply_by_shard(shard, by_shard(shard, deletions)).await;
+                outcome = apply_by_shard(shard, by_shard(shard, deletions).await).await;
             }
             if outcome.is_ok() {
                 ids.iter().for_each(|id| self.end(shard, id));

@@ -5,6 +5,7 @@
 //!    updates regular (static) rows, else those with conditions only. A refusal shows these columns.
 //! 3. All conditions hold: the statements are applied as one mutation list, later than every earlier conditional write.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,16 +23,17 @@ use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::{Mutation, PartitionKey};
 
 use super::current::{self, Stored, Wanted};
-use super::{Stopwatch, batchlog};
+use super::{Stopwatch, batchlog, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
+use crate::pace::Pace;
 use crate::views::{self, Lease, Plans};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
 
 /// A statement with its plan.
 pub(super) type Statement = (Arc<ModifyPlan>, BoundModification);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Target {
     Static,
     Row(Vec<u8>),
@@ -87,9 +89,9 @@ pub(super) async fn execute(
 
 /// Checks that the statements write to one partition, and collects the rows and columns to read.
 fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>> {
-    let mut conditions: Vec<(Target, BoundConditions)> = Vec::new();
+    let mut conditions = Conditions::default();
     let mut shown = Some(Vec::new());
-    let mut condition_columns: Vec<ColumnRef> = Vec::new();
+    let mut read_columns: BTreeSet<ColumnRef> = BTreeSet::new();
     let (mut regular_rows, mut static_row) = (false, false);
     let mut bound = Vec::with_capacity(statements.len());
     for (plan, modification) in statements {
@@ -103,9 +105,9 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
         regular_rows |= modification.updates_regular_rows;
         if let Some(found) = &modification.conditions {
             static_row |= modification.updates_static_row;
-            condition_columns.extend(plan.condition_columns());
-            condition_columns.extend(&modification.reads);
-            add_conditions(&mut conditions, found, &modification)?;
+            read_columns.extend(plan.condition_columns());
+            read_columns.extend(&modification.reads);
+            conditions.add(found, &modification)?;
             match &mut shown {
                 _ if plan.has_existence_condition() => shown = None,
                 Some(shown) => shown.extend(plan.condition_columns()),
@@ -119,7 +121,6 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
     let Some(first) = bound.first() else { return Ok(None) };
     let (table, now_seconds) = (first.table.clone(), first.now_seconds);
     let Some(key) = first.keys.first().cloned() else { return Ok(None) };
-    let mut read_columns = condition_columns;
     if static_row {
         read_columns.extend(table.refs(ColumnKind::Static));
     }
@@ -131,8 +132,8 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
         table,
         key,
         statements: bound,
-        conditions,
-        read_columns,
+        conditions: conditions.all,
+        read_columns: read_columns.into_iter().collect(),
         shown,
         now_seconds,
     }))
@@ -192,45 +193,54 @@ fn target(modification: &BoundModification) -> Target {
     }
 }
 
-fn add_conditions(
-    all: &mut Vec<(Target, BoundConditions)>,
-    found: &BoundConditions,
-    modification: &BoundModification,
-) -> Result<()> {
-    let row = target(modification);
-    let BoundConditions::Columns(columns) = found else {
-        return add_one(all, row, found.clone());
-    };
-    // Static columns are conditions on the partition, whatever row the statement means.
-    for is_static in [false, true] {
-        let of_kind = columns.iter().filter(|c| (c.column.kind == ColumnKind::Static) == is_static);
-        let part: Vec<_> = of_kind.cloned().collect();
-        if !part.is_empty() {
-            let target = if is_static { Target::Static } else { row.clone() };
-            add_one(all, target, BoundConditions::Columns(part))?;
-        }
-    }
-    Ok(())
+/// The conditions of each row, in the order of the statements.
+#[derive(Default)]
+struct Conditions {
+    all: Vec<(Target, BoundConditions)>,
+    places: HashMap<Target, usize>,
 }
 
-fn add_one(
-    all: &mut Vec<(Target, BoundConditions)>,
-    target: Target,
-    new: BoundConditions,
-) -> Result<()> {
+impl Conditions {
+    fn add(&mut self, found: &BoundConditions, modification: &BoundModification) -> Result<()> {
+        let row = target(modification);
+        let BoundConditions::Columns(columns) = found else {
+            return self.add_one(row, found.clone());
+        };
+        // Static columns are conditions on the partition, whatever row the statement means.
+        for is_static in [false, true] {
+            let of_kind =
+                columns.iter().filter(|c| (c.column.kind == ColumnKind::Static) == is_static);
+            let part: Vec<_> = of_kind.cloned().collect();
+            if !part.is_empty() {
+                let target = if is_static { Target::Static } else { row.clone() };
+                self.add_one(target, BoundConditions::Columns(part))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_one(&mut self, target: Target, new: BoundConditions) -> Result<()> {
+        let old = self.places.get(&target).and_then(|place| self.all.get_mut(*place));
+        if let Some((_, old)) = old {
+            return join(old, new);
+        }
+        self.places.insert(target.clone(), self.all.len());
+        self.all.push((target, new));
+        Ok(())
+    }
+}
+
+/// Adds conditions to those that their row has already.
+fn join(old: &mut BoundConditions, new: BoundConditions) -> Result<()> {
     use BoundConditions::{Columns, Exists, NotExists};
-    match (all.iter_mut().find(|(other, _)| *other == target).map(|(_, old)| old), new) {
-        (None, new) => all.push((target, new)),
-        (Some(Columns(old)), Columns(new)) => old.extend(new),
-        (Some(Exists), Exists) | (Some(NotExists), NotExists) => {}
-        (Some(_), Columns(_)) => {
+    match (old, new) {
+        (Columns(old), Columns(new)) => old.extend(new),
+        (Exists, Exists) | (NotExists, NotExists) => {}
+        (_, Columns(_)) | (Columns(_), NotExists) => {
             return refuse("Cannot mix IF conditions and IF NOT EXISTS for the same row");
         }
-        (Some(Columns(_)), Exists) => {
+        (Columns(_), Exists) => {
             return refuse("Cannot mix IF conditions and IF EXISTS for the same row");
-        }
-        (Some(Columns(_)), NotExists) => {
-            return refuse("Cannot mix IF conditions and IF NOT EXISTS for the same row");
         }
         _ => {
             return refuse("Cannot mix IF EXISTS and IF NOT EXISTS conditions for the same row");
@@ -261,7 +271,11 @@ async fn compare_and_set(
     let (table, key) = (&request.table, &request.key);
     let Stored { partition: current, mut newest } =
         current::read(shard, table, key, &wanted, request.now_seconds).await?;
+    let mut pace = Pace::new();
     for (target, conditions) in &request.conditions {
+        if pace.step() {
+            pace.pause().await;
+        }
         if !holds(target, conditions, &current)? {
             return Ok((refused(&request, &current), None));
         }
@@ -277,9 +291,12 @@ async fn compare_and_set(
     let timestamp = shard.timestamps().next(unix_micros()).max(newest.saturating_add(1));
     let mut mutations = Vec::with_capacity(request.statements.len());
     for statement in &request.statements {
+        if pace.step() {
+            pace.pause().await;
+        }
         let mut statement = statement.clone();
         statement.timestamp = timestamp;
-        let mutation = statement.mutation(key, &current, [0; 16])?;
+        let mutation = write::made_of(&statement, key, &current, [0; 16]).await?;
         if !mutation.is_empty() {
             mutations.push(mutation);
         }
@@ -294,16 +311,16 @@ async fn compare_and_set(
 /// The rows that the statements write and the conditions do not read. What ranges and whole partitions delete is not read: their
 /// timestamp is later than the rows that were compared only.
 fn unread(request: &Request, read: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let mut unread: Vec<Vec<u8>> = Vec::new();
+    let read: HashSet<&[u8]> = read.iter().map(Vec::as_slice).collect();
+    let mut unread: BTreeSet<Vec<u8>> = BTreeSet::new();
     for statement in &request.statements {
         if let Target::Row(row) = target(statement)
-            && !read.contains(&row)
-            && !unread.contains(&row)
+            && !read.contains(row.as_slice())
         {
-            unread.push(row);
+            unread.insert(row);
         }
     }
-    unread
+    unread.into_iter().collect()
 }
 
 fn holds(
@@ -350,7 +367,7 @@ fn refused(request: &Request, current: &CurrentPartition) -> Rows {
     let mut count = 0;
     // Without a row there may still be static content.
     let none = [None];
-    let rows: Vec<_> = match current.rows.as_slice() {
+    let rows: Vec<_> = match current.rows() {
         [] if current.static_row.is_some() => none.to_vec(),
         rows => rows.iter().map(Some).collect(),
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use halcyon_cql::plan::modify::{CurrentCell, CurrentPartition, CurrentRow};
+use halcyon_cql::plan::modify::{CurrentPartition, CurrentRow};
 use halcyon_engine::{Measure, Read, ReadTarget, Shard};
 use halcyon_io::clock;
 use halcyon_model::clustering::PositionBuf;
@@ -43,7 +43,7 @@ impl Wanted {
             _ => std::cmp::Ordering::Equal,
         });
         slices.dedup();
-        Slices { slices, reversed: false, statics: true }
+        Slices { slices: slices.into(), reversed: false, statics: true }
     }
 
     fn wants(&self, kind: ColumnKind, index: u16) -> bool {
@@ -92,8 +92,9 @@ pub(super) async fn read(
             Fragment::Row(row) => {
                 newest = newest.max(newest_of(&row));
                 let deletion = partition_deletion.max(range_deletion);
-                partition.rows.extend(live_row(&row, ColumnKind::Regular, deletion, wanted, now));
-                if wanted.rows.is_none() && !partition.rows.is_empty() {
+                let live = live_row(&row, ColumnKind::Regular, deletion, wanted, now);
+                live.into_iter().for_each(|row| partition.push(row));
+                if wanted.rows.is_none() && !partition.rows().is_empty() {
                     break;
                 }
             }
@@ -108,7 +109,7 @@ pub(super) async fn read(
         table.id,
         Measure::LocalRead,
         (began, clock::now()),
-        (partition.rows.len() as u64, 0),
+        (partition.rows().len() as u64, 0),
     );
     Ok(Stored { partition, newest })
 }
@@ -133,19 +134,15 @@ fn live_row(
     let alive = !liveness.is_empty()
         && !deletion.deletes(liveness.timestamp)
         && (!liveness.is_expiring() || now < liveness.local_expiration_time);
-    let mut cells = Vec::new();
+    let mut current = CurrentRow::new(row.clustering);
     for cell in row.cells {
         let complex = row.complex_deletions.iter().find(|d| d.column == cell.column);
         let deletion = complex.map_or(deletion, |complex| deletion.max(complex.time));
         if wanted.wants(kind, cell.column) && cell.is_live(now) && !deletion.deletes(cell.timestamp)
         {
-            cells.push(CurrentCell {
-                column: cell.column,
-                path: cell.path.of(row.bytes).to_vec(),
-                value: cell.value.of(row.bytes).to_vec(),
-            });
+            current.push(cell.column, cell.path.of(row.bytes), cell.value.of(row.bytes));
         }
     }
-    let exists = !cells.is_empty() || (alive && kind == ColumnKind::Regular);
-    exists.then(|| CurrentRow { clustering: row.clustering.to_vec(), cells })
+    let exists = current.has_cells() || (alive && kind == ColumnKind::Regular);
+    exists.then_some(current)
 }

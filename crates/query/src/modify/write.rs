@@ -8,6 +8,7 @@ use halcyon_cql::plan::Work;
 use halcyon_cql::plan::modify::{BoundModification, BoundRows, CurrentPartition};
 use halcyon_engine::{Measure, Shard};
 use halcyon_io::clock::now;
+use halcyon_io::compute;
 use halcyon_model::schema::ColumnKind;
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
@@ -144,9 +145,13 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     let first = mutations.first().map(|mutation| mutation.table);
     let others: Vec<TableId> = mutations.iter().skip(1).map(|mutation| mutation.table).collect();
     let shard = coordinator.shard();
-    apply_by_shard(shard, by_shard(shard, mutations)).await?;
+    apply_by_shard(shard, by_shard(shard, mutations).await).await?;
     let ended = now();
+    let mut pace = Pace::new();
     for table in first.into_iter().chain(others) {
+        if pace.step() {
+            pace.pause().await;
+        }
         coordinator.shard().observe(table, Measure::CoordinatorWrite, began, ended);
     }
     Ok(())
@@ -188,6 +193,21 @@ async fn read_and_write(
     Ok(())
 }
 
+/// The mutation of one partition; of very many stored cells on a thread for computations.
+pub(super) async fn made_of(
+    modification: &BoundModification,
+    key: &PartitionKey,
+    stored: &CurrentPartition,
+    counter_id: [u8; 16],
+) -> Result<Mutation> {
+    if !stored.is_large() {
+        return Ok(modification.mutation(key, stored, counter_id)?);
+    }
+    let (modification, key, stored) = (modification.clone(), key.clone(), stored.clone());
+    let made = compute(move || modification.mutation(&key, &stored, counter_id));
+    Ok(made.await.map_err(halcyon_engine::Error::from)??)
+}
+
 /// Counters are counted under the node's host id (`CounterId.getLocalId`).
 fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
     let id = coordinator.shard().engine().host_id();
@@ -216,5 +236,5 @@ pub(super) async fn read_one(
     let wanted = Wanted { rows, columns };
     let table = &modification.table;
     let current = current::read(shard, table, key, &wanted, modification.now_seconds).await?;
-    Ok(modification.mutation(key, &current.partition, counter_id)?)
+    made_of(modification, key, &current.partition, counter_id).await
 }

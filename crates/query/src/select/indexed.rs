@@ -198,5 +198,5 @@ fn slices_of(layout: &Layout, selected: &Slices, rows: &[Box<[u8]>]) -> Slices {
         slices
             .extend(selected.slices.iter().filter_map(|selected| selected.intersect(&row, layout)));
     }
-    Slices { slices, ..*selected }
+    Slices { slices: slices.into(), ..*selected }
 }

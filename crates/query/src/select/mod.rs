@@ -19,6 +19,7 @@ use halcyon_cql::plan::select::{BoundSelect, SelectPlan};
 use halcyon_cql::plan::{Execution, Work};
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
+use halcyon_io::compute;
 use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_stream::{Mutation, PartitionKey, Slices};
 
@@ -233,7 +234,14 @@ async fn go_on(
         && state.remaining_in_partition > 0
     {
         let layout = scan.select.plan.table.layout.clone();
-        let slices = behind_row(&layout, &scan.select.slices, clustering);
+        let slices = scan.select.slices.clone();
+        let slices = if slices.are_many() {
+            let clustering = clustering.clone();
+            let behind = compute(move || behind_row(&layout, &slices, &clustering)).await;
+            behind.map_err(halcyon_engine::Error::from)?
+        } else {
+            behind_row(&layout, &slices, clustering)
+        };
         if !slices.slices.is_empty() {
             scan = read_partition(coordinator, scan, key, slices).await?;
         }

@@ -1,6 +1,7 @@
 //! What reads of a shard's part of a table have in common.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use halcyon_cql::plan::restrictions::TokenBounds;
 use halcyon_engine::{Measure, RangeBound, Shard, TokenRange};
@@ -62,5 +63,5 @@ pub(super) fn behind_row(layout: &Layout, slices: &Slices, clustering: &[u8]) ->
         Slice { start: Some(bound(BoundKind::ExclStart)), end: None }
     };
     let left = slices.slices.iter().filter_map(|slice| slice.intersect(&behind, layout));
-    Slices { slices: left.collect(), ..*slices }
+    Slices { slices: Arc::new(left.collect()), ..*slices }
 }

@@ -201,6 +201,6 @@ async fn write_part(
     let open = open.as_mut().map(Building::take);
     let updates = made.drain(..).map(|of| of.updates).chain(open);
     let mutations: Vec<Mutation> = updates.flat_map(super::update::Updates::finish).collect();
-    apply_by_shard(shard, by_shard(shard, mutations)).await?;
+    apply_by_shard(shard, by_shard(shard, mutations).await).await?;
     Ok(Next::More)
 }

@@ -107,7 +107,7 @@ impl Change {
                 _ => slices.push(slice),
             }
         }
-        Slices { slices, reversed: false, statics: false }
+        Slices { slices: slices.into(), reversed: false, statics: false }
     }
 }
 

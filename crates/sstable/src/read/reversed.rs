@@ -174,6 +174,7 @@ impl ReversedRows {
     /// Reads the block at the end of slice `number`.
     async fn enter(&mut self, number: usize) -> Result<()> {
         self.phase = Phase::Within(number);
+        self.inner.count_slice().await;
         let Some(slice) = self.slices.slices.get(number).cloned() else { return Ok(()) };
         let blocks = &self.inner.blocks;
         self.block = match &slice.end {

@@ -386,15 +386,15 @@ impl Writer<'_> {
                 row.tombstone(at, &path);
             }
             Change::DiscardValues(values) => {
-                let list = row.list(at, stored).into_iter();
                 let values: HashSet<&[u8]> = values.iter().map(Vec::as_slice).collect();
-                for (path, _) in list.filter(|(_, value)| values.contains(value.as_slice())) {
-                    row.tombstone(at, &path);
-                }
+                let mut list = row.list(at, stored);
+                list.retain(|(_, value)| values.contains(value));
+                let paths: Vec<Vec<u8>> = list.iter().map(|(path, _)| path.to_vec()).collect();
+                paths.iter().for_each(|path| row.tombstone(at, path));
             }
             Change::Increment(delta) => {
                 let cell = stored.and_then(|stored| stored.cells_of(at).next());
-                let context = self.counted(cell.map(|cell| cell.value.as_slice()), *delta);
+                let context = self.counted(cell.map(|cell| cell.value), *delta);
                 row.cell(at, &[], &context);
             }
             Change::Combine { operand, function } => {
@@ -413,7 +413,7 @@ impl Writer<'_> {
                     json: &[],
                     work: &work,
                 };
-                let arguments = [Some(left.value.as_slice()), Some(operand.as_slice())];
+                let arguments = [Some(left.value), Some(operand.as_slice())];
                 put(row, &[], function.call(&arguments, &execution)?.as_deref());
             }
         }
@@ -431,7 +431,7 @@ impl Writer<'_> {
 }
 
 /// The path of a list's element.
-fn element_path(list: Vec<(Vec<u8>, Vec<u8>)>, index: i32, doing: &str) -> Result<Vec<u8>> {
+fn element_path(list: Vec<(&[u8], &[u8])>, index: i32, doing: &str) -> Result<Vec<u8>> {
     let size = list.len();
     if size == 0 {
         let (verb, preposition) = doing.split_once(' ').unwrap_or((doing, "on"));
@@ -440,8 +440,8 @@ fn element_path(list: Vec<(Vec<u8>, Vec<u8>)>, index: i32, doing: &str) -> Resul
         ));
     }
     let at = usize::try_from(index).ok();
-    match at.and_then(|at| list.into_iter().nth(at)) {
-        Some((path, _)) => Ok(path),
+    match at.and_then(|at| list.get(at)) {
+        Some((path, _)) => Ok(path.to_vec()),
         None => refuse(format!("List index {index} out of bound, list has size {size}")),
     }
 }

@@ -346,7 +346,7 @@ impl BoundCondition {
                 BoundTarget::Field(field) => path(&field.to_be_bytes()),
                 BoundTarget::Column => None,
             };
-            return cell.map(|cell| cell.value.clone());
+            return cell.map(|cell| cell.value.to_vec());
         }
         let whole = row.value(column, &self.column_type)?;
         let part = match &self.target {

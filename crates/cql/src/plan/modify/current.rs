@@ -1,25 +1,28 @@
 //! The stored rows that a modification reads: live cells only.
 
+use std::collections::HashMap;
+
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 use halcyon_model::schema::ColumnKind;
+use halcyon_stream::Span;
 
 /// A live cell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CurrentCell {
-    /// Index among the columns of the row's kind.
-    pub column: u16,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CurrentCell<'r> {
     /// Empty for a simple column.
-    pub path: Vec<u8>,
-    pub value: Vec<u8>,
+    pub path: &'r [u8],
+    pub value: &'r [u8],
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurrentRow {
     /// Serialized.
     pub clustering: Vec<u8>,
-    /// By column, then path.
-    pub cells: Vec<CurrentCell>,
+    /// Of all cells: one allocation, because a collection may have very many.
+    bytes: Vec<u8>,
+    /// Column, path and value; by column, then path.
+    cells: Vec<(u16, Span, Span)>,
 }
 
 /// Rows of a partition that live, in clustering order.
@@ -27,41 +30,66 @@ pub struct CurrentRow {
 pub struct CurrentPartition {
     /// `None` if it has no live cell.
     pub static_row: Option<CurrentRow>,
-    pub rows: Vec<CurrentRow>,
+    rows: Vec<CurrentRow>,
+    /// Where the row of a clustering is, if there are many: each statement of a batch looks for its own.
+    places: HashMap<Vec<u8>, usize>,
 }
 
 impl CurrentRow {
-    pub fn cells_of(&self, column: u16) -> impl Iterator<Item = &CurrentCell> {
-        self.cells.iter().filter(move |cell| cell.column == column)
+    pub fn new(clustering: &[u8]) -> CurrentRow {
+        CurrentRow { clustering: clustering.to_vec(), ..CurrentRow::default() }
+    }
+
+    /// Adds a live cell; `column` is its index among the columns of the row's kind.
+    pub fn push(&mut self, column: u16, path: &[u8], value: &[u8]) {
+        let mut store = |part: &[u8]| {
+            let start = self.bytes.len() as u32;
+            self.bytes.extend_from_slice(part);
+            Span { start, len: part.len() as u32 }
+        };
+        let (path, value) = (store(path), store(value));
+        self.cells.push((column, path, value));
+    }
+
+    pub fn has_cells(&self) -> bool {
+        !self.cells.is_empty()
+    }
+
+    pub fn cells_of(&self, column: u16) -> impl Iterator<Item = CurrentCell<'_>> {
+        let cells = self.cells.iter().filter(move |(of, ..)| *of == column);
+        cells.map(|(_, path, value)| CurrentCell {
+            path: path.of(&self.bytes),
+            value: value.of(&self.bytes),
+        })
     }
 
     /// The value of a column; a multi-cell one in its frozen form. `None` is null.
     pub fn value(&self, column: u16, cql_type: &CqlType) -> Option<Vec<u8>> {
         let mut cells = self.cells_of(column).peekable();
         cells.peek()?;
-        let cells: Vec<&CurrentCell> = cells.collect();
+        let cells: Vec<CurrentCell<'_>> = cells.collect();
         let mut out = Vec::new();
         match cql_type {
             CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..) => {
                 out.put_i32(cells.len() as i32);
                 for cell in cells {
                     if !matches!(cql_type, CqlType::List(_)) {
-                        out.put_ibytes(&cell.path);
+                        out.put_ibytes(cell.path);
                     }
                     if !matches!(cql_type, CqlType::Set(_)) {
-                        out.put_ibytes(&cell.value);
+                        out.put_ibytes(cell.value);
                     }
                 }
             }
             CqlType::Udt(udt) => {
                 for (_, i) in udt.fields.iter().zip(0u16..) {
                     match cells.iter().find(|cell| cell.path == i.to_be_bytes()) {
-                        Some(cell) => out.put_ibytes(&cell.value),
+                        Some(cell) => out.put_ibytes(cell.value),
                         None => out.put_i32(-1),
                     }
                 }
             }
-            _ => return cells.first().map(|cell| cell.value.clone()),
+            _ => return cells.first().map(|cell| cell.value.to_vec()),
         }
         Some(out)
     }
@@ -72,8 +100,33 @@ impl CurrentPartition {
         self.static_row.is_none() && self.rows.is_empty()
     }
 
+    /// Whether it has so many cells that what looks at each of them would hold a shard.
+    pub fn is_large(&self) -> bool {
+        const LARGE: usize = 1_000;
+        let rows = self.static_row.iter().chain(&self.rows);
+        rows.map(|row| 1 + row.cells.len()).sum::<usize>() > LARGE
+    }
+
+    /// Adds the row that comes next.
+    pub fn push(&mut self, row: CurrentRow) {
+        const MANY: usize = 16;
+        self.rows.push(row);
+        let known = self.places.len();
+        if self.rows.len() > MANY {
+            let new = self.rows.iter().enumerate().skip(known);
+            self.places.extend(new.map(|(place, row)| (row.clustering.clone(), place)));
+        }
+    }
+
+    pub fn rows(&self) -> &[CurrentRow] {
+        &self.rows
+    }
+
     pub fn row(&self, clustering: &[u8]) -> Option<&CurrentRow> {
-        self.rows.iter().find(|row| row.clustering == clustering)
+        if self.places.is_empty() {
+            return self.rows.iter().find(|row| row.clustering == clustering);
+        }
+        self.rows.get(*self.places.get(clustering)?)
     }
 
     /// The row that holds a column of this kind.

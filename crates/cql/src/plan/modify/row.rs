@@ -108,21 +108,23 @@ impl<'a> RowWriter<'a> {
     }
 
     /// A list after the operations so far: paths and values in order.
-    pub(super) fn list(&self, column: u16, stored: Option<&CurrentRow>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pub(super) fn list<'l>(
+        &'l self,
+        column: u16,
+        stored: Option<&'l CurrentRow>,
+    ) -> Vec<(&'l [u8], &'l [u8])> {
         let overwritten = self.row.parts.complex_deletions.iter().any(|d| d.column == column);
         let stored = stored.filter(|_| !overwritten).into_iter();
-        let mut list: Vec<(Vec<u8>, Vec<u8>)> = stored
-            .flat_map(|row| row.cells_of(column))
-            .map(|cell| (cell.path.clone(), cell.value.clone()))
-            .collect();
+        let stored = stored.flat_map(|row| row.cells_of(column));
+        let mut list: Vec<(&[u8], &[u8])> = stored.map(|cell| (cell.path, cell.value)).collect();
         for cell in self.cells.iter().filter(|cell| cell.column == column) {
             list.retain(|(path, _)| *path != cell.path);
             let tombstone = cell.ttl == NO_TTL && cell.local_deletion_time != NO_DELETION_TIME;
             if !tombstone {
-                list.push((cell.path.clone(), cell.value.clone()));
+                list.push((&cell.path, &cell.value));
             }
         }
-        list.sort_by(|a, b| CqlType::TimeUuid.compare(&a.0, &b.0));
+        list.sort_by(|a, b| CqlType::TimeUuid.compare(a.0, b.0));
         list
     }
 

@@ -287,7 +287,7 @@ impl Restrictions {
         statics: bool,
     ) -> Result<Slices> {
         if self.clustering.is_empty() {
-            return Ok(Slices { slices: vec![Slice::default()], reversed, statics });
+            return Ok(Slices { slices: vec![Slice::default()].into(), reversed, statics });
         }
         let mut prefixes: Vec<Tuple> = vec![Vec::new()];
         let mut slices = None;
@@ -309,7 +309,7 @@ impl Restrictions {
                     let descending = table.layout.clusterings.is_reversed(first);
                     let (no_start, no_end) = (null(start)?, null(end)?);
                     if (no_start && descending) || (no_end && !descending) {
-                        return Ok(Slices { slices: Vec::new(), reversed, statics });
+                        return Ok(Slices { slices: Vec::new().into(), reversed, statics });
                     }
                     let start = if no_start { None } else { bind(start)? };
                     let end = if no_end { None } else { bind(end)? };
@@ -330,7 +330,7 @@ impl Restrictions {
             Some(slices) => slices,
             None => prefixes.iter().map(|prefix| of_prefix(table, prefix)).collect(),
         };
-        Ok(Slices { slices: in_order(table, slices), reversed, statics })
+        Ok(Slices { slices: in_order(table, slices).into(), reversed, statics })
     }
 }
 

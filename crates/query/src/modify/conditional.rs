@@ -75,8 +75,9 @@ pub(super) async fn execute(
     let turn = Stopwatch::start(limits.cas_contention_timeout, options.consistency, "CAS");
     let plans = coordinator.views().on(&catalog, &request.table)?;
     let views = (plans, coordinator.memory().for_row());
-    let job =
-        move |shard: Rc<Shard>| async move { compare_and_set(&shard, request, &turn, views).await };
+    let job = move |shard: Rc<Shard>| async move {
+        compare_and_set(&shard, request, (turn, watch), views).await
+    };
     let decided = coordinator.on_owner(token, job).await;
     let (rows, left) = decided.map_err(|error| watch.failed(error))?;
     if let Some((mutations, lease)) = left {
@@ -249,11 +250,11 @@ fn join(old: &mut BoundConditions, new: BoundConditions) -> Result<()> {
     Ok(())
 }
 
-/// `turn` bounds the wait for other writes to the partition.
+/// `turn` bounds the wait for other writes to the partition, `watch` all of it.
 async fn compare_and_set(
     shard: &Shard,
     request: Request,
-    turn: &Stopwatch,
+    (turn, watch): (Stopwatch, Stopwatch),
     (plans, most): (Plans, u64),
 ) -> Result<(Rows, Option<(Vec<Mutation>, Lease)>)> {
     let lock = turn.lock(shard, request.table.id, &request.key).await?;
@@ -271,10 +272,11 @@ async fn compare_and_set(
     let (table, key) = (&request.table, &request.key);
     let Stored { partition: current, mut newest } =
         current::read(shard, table, key, &wanted, request.now_seconds).await?;
-    let mut pace = Pace::new();
+    let (current, mut pace) = (Arc::new(current), Pace::new());
     for (target, conditions) in &request.conditions {
         if pace.step() {
             pace.pause().await;
+            watch.check()?;
         }
         if !holds(target, conditions, &current)? {
             return Ok((refused(&request, &current), None));
@@ -293,6 +295,7 @@ async fn compare_and_set(
     for statement in &request.statements {
         if pace.step() {
             pace.pause().await;
+            watch.check()?;
         }
         let mut statement = statement.clone();
         statement.timestamp = timestamp;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use halcyon_cql::plan::Work;
@@ -193,14 +194,14 @@ async fn read_and_write(
     Ok(())
 }
 
-/// The mutation of one partition; of very many stored cells on a thread for computations.
+/// The mutation of one partition; that of a row of very many cells is made on a thread for computations.
 pub(super) async fn made_of(
     modification: &BoundModification,
     key: &PartitionKey,
-    stored: &CurrentPartition,
+    stored: &Arc<CurrentPartition>,
     counter_id: [u8; 16],
 ) -> Result<Mutation> {
-    if !stored.is_large() {
+    if !stored.is_wide() {
         return Ok(modification.mutation(key, stored, counter_id)?);
     }
     let (modification, key, stored) = (modification.clone(), key.clone(), stored.clone());
@@ -236,5 +237,5 @@ pub(super) async fn read_one(
     let wanted = Wanted { rows, columns };
     let table = &modification.table;
     let current = current::read(shard, table, key, &wanted, modification.now_seconds).await?;
-    made_of(modification, key, &current.partition, counter_id).await
+    made_of(modification, key, &Arc::new(current.partition), counter_id).await
 }

@@ -33,6 +33,8 @@ pub struct CurrentPartition {
     rows: Vec<CurrentRow>,
     /// Where the row of a clustering is, if there are many: each statement of a batch looks for its own.
     places: HashMap<Vec<u8>, usize>,
+    /// Cells of the row that has most.
+    widest: usize,
 }
 
 impl CurrentRow {
@@ -100,16 +102,16 @@ impl CurrentPartition {
         self.static_row.is_none() && self.rows.is_empty()
     }
 
-    /// Whether it has so many cells that what looks at each of them would hold a shard.
-    pub fn is_large(&self) -> bool {
-        const LARGE: usize = 1_000;
-        let rows = self.static_row.iter().chain(&self.rows);
-        rows.map(|row| 1 + row.cells.len()).sum::<usize>() > LARGE
+    /// Whether a row has so many cells that what looks at each of them would hold a shard.
+    pub fn is_wide(&self) -> bool {
+        const WIDE: usize = 1_000;
+        self.static_row.as_ref().map_or(0, |row| row.cells.len()).max(self.widest) > WIDE
     }
 
     /// Adds the row that comes next.
     pub fn push(&mut self, row: CurrentRow) {
         const MANY: usize = 16;
+        self.widest = self.widest.max(row.cells.len());
         self.rows.push(row);
         let known = self.places.len();
         if self.rows.len() > MANY {

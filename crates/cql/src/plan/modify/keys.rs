@@ -13,8 +13,8 @@ use super::bound::BoundRows;
 use super::restrictions::{Bound, Choices, Restriction, Restrictions, Test, Values};
 use super::statement_type::StatementType;
 use crate::plan::execution::Execution;
-use crate::plan::restrictions::in_list;
 use crate::plan::restrictions::product::product;
+use crate::plan::restrictions::{VALUE, in_list};
 use crate::plan::term::{self, Term};
 use crate::plan::value::collection::collection_elements;
 use crate::plan::value::collection::tuple_fields;
@@ -86,11 +86,13 @@ impl Choices {
     fn bind(&self, names: &[&str], execution: &Execution<'_>) -> Result<Vec<Prefix>> {
         let (list, tuples) = match self {
             Choices::Listed(values) => {
+                execution.work.spend_on(values.len(), VALUE)?;
                 return values.iter().map(|values| values.bind(names, execution)).collect();
             }
             Choices::Marker { list, tuples } => (list, *tuples),
         };
         let list = in_list(list, names, tuples, execution)?;
+        execution.work.spend_on(list.len() / 4, VALUE)?;
         let first = names.first().copied().unwrap_or_default();
         let element = |element| {
             let value = present(element, first)?;

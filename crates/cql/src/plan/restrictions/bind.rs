@@ -152,7 +152,7 @@ fn list_elements(bytes: &[u8], name: &str) -> Result<Vec<Vec<u8>>> {
 }
 
 /// What a value of an IN costs, in units of work.
-const VALUE: u64 = 300;
+pub(in crate::plan) const VALUE: u64 = 300;
 
 /// The tuples of an `Equal` or an `In`.
 pub(super) fn tuples(

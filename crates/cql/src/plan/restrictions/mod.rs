@@ -22,8 +22,8 @@ use crate::plan::term::Term;
 use halcyon_schema::catalog::ColumnRef;
 
 pub use analysis::Context;
-pub(super) use bind::in_list;
 pub use bind::{BoundKeys, TokenBounds};
+pub(super) use bind::{VALUE, in_list};
 pub use filter::{BoundFilter, Test};
 pub(crate) use relation::{find as find_column, receiver};
 pub use search::PlannedSearch;

@@ -2,19 +2,10 @@
 
 mod node;
 
-use std::sync::Arc;
-
 use halcyon_engine::{CommitFailurePolicy, DiskFailurePolicy, Options};
-use halcyon_io::{Disk, DiskOptions, Fault, FaultRule};
-use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions};
-use node::code;
-
-async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {
-    let client = Client::default();
-    let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
-    let statement = Arc::new(node.prepare(text, &client)?);
-    node.execute(&statement, &options, &client).await
-}
+use halcyon_io::{Disk, Fault, FaultRule};
+use halcyon_query::Error;
+use node::{code, content, execute};
 
 fn rule(path: &str) -> FaultRule {
     FaultRule {
@@ -108,9 +99,8 @@ fn truncated_rows_stay_away_after_a_doubtful_compaction() {
             truncated.is_ok()
         });
         sim.restart();
-        let disk = Disk::on_simulated(&sim, DiskOptions::default());
         runtime.block_on(async {
-            let node = node::start_on(disk, ignore).await;
+            let node = node::start_again(&sim, ignore).await;
             let row = content(&node, "SELECT v FROM k.t WHERE k = 1").await;
             let expected =
                 if truncated { vec![] } else { [4i32, 1].map(i32::to_be_bytes).concat() };
@@ -118,12 +108,4 @@ fn truncated_rows_stay_away_after_a_doubtful_compaction() {
         });
     }
     assert!(refused > 0);
-}
-
-/// The content of a result's rows: lengths and values.
-async fn content(node: &Coordinator, text: &str) -> Vec<u8> {
-    match execute(node, text).await {
-        Ok(Outcome::Rows(rows)) => rows.content,
-        other => panic!("{text}: {other:?}"),
-    }
 }

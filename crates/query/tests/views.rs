@@ -4,13 +4,13 @@ mod node;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use halcyon_engine::{Options, SyncMode};
-use halcyon_io::{Disk, DiskOptions, Random, SimRuntime, clock};
-use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions};
+use halcyon_io::{Disk, Random, SimRuntime, clock};
+use halcyon_query::{Coordinator, Outcome};
+use node::execute;
 
 const SCHEMA: [&str; 2] = [
     "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -36,13 +36,6 @@ fn allow_views(options: &mut Options) {
     options.views.is_creation_allowed = true;
     options.auto_snapshot = false;
     options.commitlog.sync = SyncMode::Periodic { period: Duration::from_secs(10) };
-}
-
-async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {
-    let client = Client::default();
-    let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
-    let statement = Arc::new(node.prepare(text, &client)?);
-    node.execute(&statement, &options, &client).await
 }
 
 /// Rows of integers.
@@ -176,9 +169,8 @@ fn views_survive_power_failures() {
         });
         downs += u32::from(sim.is_down());
         sim.restart();
-        let disk = Disk::on_simulated(&sim, DiskOptions::default());
         sim.runtime().clone().block_on(async {
-            let node = node::start_on(disk, allow_views).await;
+            let node = node::start_again(&sim, allow_views).await;
             node.replay_all_batches().await.expect("replays");
             node.resume_view_builds().await.expect("resumes");
             let catalog = node.shard().engine().catalog();

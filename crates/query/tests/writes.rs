@@ -2,30 +2,15 @@
 
 mod node;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_engine::{CommitFailurePolicy, Options, SyncMode};
-use halcyon_io::{Disk, DiskOptions, Fault, FaultRule, Operation, SimDisk, SimRuntime, clock};
-use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions, RequestLimits};
+use halcyon_io::{Disk, Fault, FaultRule, Operation, SimDisk, SimRuntime, clock};
+use halcyon_query::{Coordinator, RequestLimits};
+use node::{content, execute};
 
 const KEYSPACE: &str =
     "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
-
-async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {
-    let client = Client::default();
-    let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
-    let statement = Arc::new(node.prepare(text, &client)?);
-    node.execute(&statement, &options, &client).await
-}
-
-/// The content of a result's rows: lengths and values.
-async fn content(node: &Coordinator, text: &str) -> Vec<u8> {
-    match execute(node, text).await {
-        Ok(Outcome::Rows(rows)) => rows.content,
-        other => panic!("{text}: {other:?}"),
-    }
-}
 
 fn int(value: i32) -> Vec<u8> {
     [4i32, value].map(i32::to_be_bytes).concat()
@@ -76,8 +61,7 @@ fn dropped_cells_stay_hidden_after_a_replay() {
     });
     simulated.kill();
     runtime.block_on(async {
-        let disk = Disk::on_simulated(&simulated, DiskOptions::default());
-        let node = node::start_on(disk, |_| ()).await;
+        let node = node::start_again(&simulated, |_| ()).await;
         let null = (-1i32).to_be_bytes();
         assert_eq!(content(&node, "SELECT x FROM k.t WHERE p = 1").await, null);
         assert_eq!(content(&node, "SELECT x FROM k.t WHERE p = 2").await, int(4));
@@ -195,9 +179,8 @@ fn a_batch_that_failed_is_replayed() {
         let (disk, sim) = Disk::simulated(skip);
         let before = sim.runtime().clone().block_on(refused_batch(disk, &sim, skip));
         sim.restart();
-        let disk = Disk::on_simulated(&sim, DiskOptions::default());
         let after = sim.runtime().clone().block_on(async {
-            let node = node::start_on(disk, ignore_failures).await;
+            let node = node::start_again(&sim, ignore_failures).await;
             node.replay_all_batches().await.expect("replays");
             assert_eq!(count(&node, "system.batches").await, 0, "skip {skip}");
             count(&node, "k.t").await
@@ -238,9 +221,8 @@ fn batches_are_whole_after_a_power_failure() {
             assert!(sim.is_down());
         });
         sim.restart();
-        let disk = Disk::on_simulated(&sim, DiskOptions::default());
         sim.runtime().clone().block_on(async {
-            let node = node::start_on(disk, periodic).await;
+            let node = node::start_again(&sim, periodic).await;
             torn += u64::from(count(&node, "k.t").await % 20 != 0);
             node.replay_all_batches().await.expect("replays");
             for batch in 0..20 {
@@ -291,9 +273,8 @@ fn a_replay_leaves_out_what_was_truncated() {
         drop(node);
     });
     sim.kill();
-    let disk = Disk::on_simulated(&sim, DiskOptions::default());
     sim.runtime().clone().block_on(async {
-        let node = node::start_on(disk, periodic).await;
+        let node = node::start_again(&sim, periodic).await;
         assert_eq!(count(&node, "system.batches").await, 1);
         clock::sleep(Duration::from_secs(1)).await;
         execute(&node, "TRUNCATE k.t").await.expect("truncated");
@@ -364,8 +345,7 @@ fn large_writes_are_whole() {
     });
     simulated.kill();
     runtime.block_on(async {
-        let disk = Disk::on_simulated(&simulated, DiskOptions::default());
-        let node = node::start_on(disk, |_| ()).await;
+        let node = node::start_again(&simulated, |_| ()).await;
         let number = |n: i64| [8i32.to_be_bytes().as_slice(), &n.to_be_bytes()].concat();
         for (text, expected) in [
             (format!("SELECT count(*) FROM k.t WHERE v = {LAST}"), 2_000),

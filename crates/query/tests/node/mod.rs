@@ -5,10 +5,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use halcyon_engine::{Engine, Options, Shard};
-use halcyon_io::{Disk, spawn};
-use halcyon_query::{Coordinator, Error, RequestLimits, RequestMemory, VirtualTables};
+use halcyon_io::{Disk, DiskOptions, SimDisk, spawn};
+use halcyon_query::{
+    Client, Coordinator, Error, Outcome, QueryOptions, RequestLimits, RequestMemory, VirtualTables,
+};
 use halcyon_schema::LocalNode;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::Mutation;
@@ -30,6 +33,14 @@ pub(crate) async fn start() -> Coordinator {
 
 pub(crate) async fn start_on(disk: Disk, set: impl FnOnce(&mut Options)) -> Coordinator {
     start_with(disk, set, RequestLimits::default()).await
+}
+
+/// On a disk that a node was killed on, or that was restarted.
+pub(crate) async fn start_again(
+    simulated: &SimDisk,
+    set: impl FnOnce(&mut Options),
+) -> Coordinator {
+    start_on(Disk::on_simulated(simulated, DiskOptions::default()), set).await
 }
 
 pub(crate) async fn start_with(
@@ -74,6 +85,21 @@ pub(crate) async fn join(coordinator: &Coordinator) {
         schema_version: [0; 16],
     };
     coordinator.shard().engine().join(node).await.expect("joins");
+}
+
+pub(crate) async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {
+    let client = Client::default();
+    let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
+    let statement = Arc::new(node.prepare(text, &client)?);
+    node.execute(&statement, &options, &client).await
+}
+
+/// The content of a result's rows: lengths and values.
+pub(crate) async fn content(node: &Coordinator, text: &str) -> Vec<u8> {
+    match execute(node, text).await {
+        Ok(Outcome::Rows(rows)) => rows.content,
+        other => panic!("{text}: {other:?}"),
+    }
 }
 
 /// In hex, as protocols carry it.

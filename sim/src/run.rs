@@ -10,10 +10,11 @@
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{Either, join_all, select};
 use halcyon_commitlog::SyncMode;
 use halcyon_io::{Disk, Random, SimRuntime, clock, spawn};
 use halcyon_sim::{LOST_MAX, Node, settings};
@@ -33,6 +34,8 @@ const SHARED_CLIENTS: usize = 3;
 const CLOCK_STEPS_MAX: u64 = 3;
 const TABLES: usize = 3;
 const ROUNDS_MAX: u64 = 60;
+/// Many times as long as all requests of a start take when each waits for its time-out.
+const LIFE_MAX: Duration = Duration::from_secs(4 * 3_600);
 /// Steps and operations of one start, roughly; the crash is somewhere within.
 const STEPS_MAX: u64 = 60_000;
 const OPERATIONS_MAX: u64 = 4_000;
@@ -156,7 +159,7 @@ impl Run {
         });
         let life =
             life(self.world.clone(), self.known.clone(), settings, Plan { end, rounds, faults });
-        let completed = self.world.runtime.run_until_halt(life);
+        let completed = self.world.runtime.run_until_halt(bounded(self.world.clone(), life));
         self.calm();
         let disk = &self.world.disk;
         // Only the page cache may have what was acknowledged lately.
@@ -222,6 +225,17 @@ impl Run {
         } else {
             0
         });
+    }
+}
+
+/// What does not end is a failure that shows its events, whatever the node's own timers go on doing.
+async fn bounded(world: Rc<World>, life: impl Future<Output = bool>) -> bool {
+    match select(pin!(life), pin!(clock::sleep(LIFE_MAX))).await {
+        Either::Left((drained, _)) => drained,
+        Either::Right(_) => {
+            world.fail(format!("the start has not ended within {LIFE_MAX:?}"));
+            false
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use halcyon_io::{DirLock, Disk, Inbox, Mesh};
 use halcyon_model::request::BatchKind;
 use halcyon_model::time::MAX_DELETION_TIME;
 use halcyon_schema::catalog::Catalog;
+use halcyon_schema::rows::WriteTime;
 use halcyon_sstable::Version;
 use halcyon_sstable::attached::Segments;
 use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
@@ -23,6 +24,7 @@ use crate::report::health::{FailurePolicy, Health};
 use crate::report::metrics::{BatchMetrics, Measure, TableStats};
 use crate::shard::Shard;
 use crate::store::Store;
+use crate::times::WriteTimes;
 use crate::version::Edit;
 use crate::{Error, Options, Result};
 
@@ -51,8 +53,9 @@ pub struct Engine {
     pub(crate) reads: Box<[LatencyHistogram]>,
     /// Of the logs that shards open.
     pub(crate) first_segment: u64,
-    /// Held by the schema change that runs: the timestamp of the last one.
-    pub(crate) changing: futures_util::lock::Mutex<i64>,
+    /// Held by the schema change that runs.
+    pub(crate) changing: futures_util::lock::Mutex<()>,
+    pub(crate) times: WriteTimes,
     pub(crate) _locks: Vec<DirLock>,
 }
 
@@ -82,6 +85,11 @@ impl Engine {
 
     pub fn disk(&self) -> &Disk {
         &self.disk
+    }
+
+    /// The time for one write of the node's own accord, later than all before.
+    pub fn write_time(&self) -> WriteTime {
+        self.times.of(self.disk.clock())
     }
 
     pub fn catalog(&self) -> Arc<Catalog> {

@@ -32,6 +32,7 @@ mod schema;
 mod shard;
 mod start;
 mod store;
+mod times;
 mod version;
 mod write;
 

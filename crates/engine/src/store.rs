@@ -54,6 +54,8 @@ pub(crate) struct Store {
     set_apart: OnceLock<Vec<SetApart>>,
     /// Whether the next start decides if a compaction has replaced its inputs.
     in_doubt: AtomicBool,
+    /// How often all rows were removed since the start.
+    truncations: AtomicU64,
 }
 
 impl Store {
@@ -81,6 +83,7 @@ impl Store {
             automatic: Mutex::default(),
             set_apart: OnceLock::new(),
             in_doubt: AtomicBool::new(false),
+            truncations: AtomicU64::new(0),
         })
     }
 
@@ -119,6 +122,15 @@ impl Store {
              and its outputs would bring them back; look at the device and its file system, then restart the node",
             self.table().full_name()
         )))
+    }
+
+    /// All rows were removed.
+    pub(crate) fn note_truncation(&self) {
+        self.truncations.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn truncations(&self) -> u64 {
+        self.truncations.load(Relaxed)
     }
 
     pub(crate) fn automatic_compaction(&self) -> Option<bool> {

@@ -3,10 +3,11 @@
 mod node;
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{Either, join_all, select};
 use halcyon_engine::{Options, SyncMode};
 use halcyon_io::{Disk, Random, SimRuntime, clock};
 use halcyon_query::{Coordinator, Outcome};
@@ -156,6 +157,59 @@ fn views_follow_their_base() {
     }
 }
 
+/// Proves that a view of a truncated base is built at once after the clock was set back, though the truncation seems to be to come.
+#[test]
+fn views_are_built_after_the_clock_was_set_back() {
+    let runtime = SimRuntime::seeded(1);
+    let clock = runtime.clock().clone();
+    runtime.block_on(async {
+        let node = Rc::new(node::start_on(Disk::simulated(1).0, allow_views).await);
+        for text in SCHEMA.into_iter().chain(["TRUNCATE k.t"]) {
+            execute(&node, text).await.expect(text);
+        }
+        clock.step_calendar(-3_600_000_000);
+        let mut random = Random::seeded(1);
+        for _ in 0..20 {
+            execute(&node, &write(&mut random)).await.expect("writes");
+        }
+        for (_, text) in VIEWS {
+            execute(&node, text).await.expect(text);
+        }
+        let (built, patience) = (wait_until_built(&node), clock::sleep(Duration::from_secs(10)));
+        if let Either::Right(_) = select(pin!(built), pin!(patience)).await {
+            panic!("they are not built");
+        }
+        check(&node, "set back").await;
+    });
+}
+
+/// Proves that a view which is made beside a truncation has nothing of the rows that were truncated.
+#[test]
+fn views_beside_a_truncation_have_what_is_left() {
+    for seed in 0..40 {
+        SimRuntime::seeded(seed).block_on(async {
+            let node = Rc::new(node::start_on(Disk::simulated(seed).0, allow_views).await);
+            for text in SCHEMA {
+                execute(&node, text).await.expect(text);
+            }
+            let mut random = Random::seeded(seed);
+            for _ in 0..60 {
+                execute(&node, &write(&mut random)).await.expect("writes");
+            }
+            let views = async {
+                clock::sleep(Duration::from_micros(seed * 50)).await;
+                for (_, text) in VIEWS {
+                    execute(&node, text).await.expect(text);
+                }
+            };
+            let (truncated, ()) = futures_util::join!(execute(&node, "TRUNCATE k.t"), views);
+            truncated.expect("truncates");
+            wait_until_built(&node).await;
+            check(&node, &format!("seed {seed}")).await;
+        });
+    }
+}
+
 /// Proves that after a power failure at any operation, and the replay of what it cut short, views have what their base has.
 #[test]
 fn views_survive_power_failures() {
@@ -183,6 +237,34 @@ fn views_survive_power_failures() {
         });
     }
     assert!(downs > 5, "{downs} failures of power");
+}
+
+/// Proves that a view which is said to be built has all its rows after a power failure that leaves nothing unsynced.
+#[test]
+fn built_views_survive_a_power_failure() {
+    let (disk, sim) = Disk::simulated(1);
+    sim.runtime().clone().block_on(async {
+        let node = node::start_on(disk, allow_views).await;
+        for text in SCHEMA {
+            execute(&node, text).await.expect(text);
+        }
+        let mut random = Random::seeded(1);
+        for _ in 0..60 {
+            execute(&node, &write(&mut random)).await.expect("writes");
+        }
+        node.shard().engine().flush(None).await.expect("flushes");
+        for (_, text) in VIEWS {
+            execute(&node, text).await.expect(text);
+        }
+        wait_until_built(&node).await;
+    });
+    sim.crash_to_synced();
+    sim.runtime().clone().block_on(async {
+        let node = node::start_again(&sim, allow_views).await;
+        node.resume_view_builds().await.expect("resumes");
+        wait_until_built(&node).await;
+        check(&node, "after the failure").await;
+    });
 }
 
 /// Proves that `materialized_views_enabled`, which is off by default, is obeyed.

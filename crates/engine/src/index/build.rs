@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use halcyon_schema::rows::{WriteTime, built_index};
+use halcyon_schema::rows::built_index;
 use halcyon_stream::TableId;
 
 use super::TableIndex;
@@ -210,9 +210,7 @@ impl Engine {
         indexes: &[TableIndex],
         built: bool,
     ) -> Result<()> {
-        let clock = self.disk.clock();
-        let seconds = u32::try_from(clock.unix_seconds()).unwrap_or(0);
-        let at = WriteTime { micros: clock.unix_micros(), seconds };
+        let at = self.write_time();
         let row = |index: &TableIndex| built_index(keyspace, &index.name, built, at);
         self.persist(indexes.iter().filter_map(row).collect()).await
     }

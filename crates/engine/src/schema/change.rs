@@ -11,7 +11,6 @@ use std::sync::Arc;
 use futures_util::lock::MutexGuard;
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{Catalog, Table};
-use halcyon_schema::rows::WriteTime;
 use halcyon_stream::{Mutation, TableId};
 
 use crate::definition::Definition;
@@ -24,22 +23,13 @@ use crate::{Error, Result};
 /// The right to change the schema. Who holds it reads the catalog, makes the next one and hands it over: nothing comes between.
 #[derive(Debug)]
 pub struct SchemaLock<'a> {
-    last: MutexGuard<'a, i64>,
-}
-
-impl SchemaLock<'_> {
-    /// A timestamp (µs) for the rows of a change, later than those of all before it: if a DROP and the next CREATE had the same one,
-    /// the DROP would win.
-    pub fn timestamp(&mut self, now_micros: i64) -> i64 {
-        *self.last = now_micros.max(self.last.saturating_add(1));
-        *self.last
-    }
+    _held: MutexGuard<'a, ()>,
 }
 
 impl Engine {
     /// Waits until no other schema change runs.
     pub async fn lock_schema(&self) -> SchemaLock<'_> {
-        SchemaLock { last: self.changing.lock().await }
+        SchemaLock { _held: self.changing.lock().await }
     }
 
     /// Persists a schema change (mutations of `system_schema`), creates or drops storage, and makes the catalog current on
@@ -50,11 +40,7 @@ impl Engine {
         to: Arc<Catalog>,
         rows: Vec<Mutation>,
     ) -> Result<()> {
-        let at = WriteTime {
-            micros: self.disk.clock().unix_micros(),
-            seconds: u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0),
-        };
-        let version = halcyon_schema::schema_version_row(to.version, at);
+        let version = halcyon_schema::schema_version_row(to.version, self.write_time());
         let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
         let wanted: BTreeMap<TableId, Arc<Table>> = to
             .tables()

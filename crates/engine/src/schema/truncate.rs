@@ -70,6 +70,8 @@ impl Engine {
                 self.mesh.on(index, move |shard| async move { shard.release_table(table) });
             outcome = outcome.and(released.await.map_err(Error::from));
         }
+        // Whoever began to read meanwhile has rows that are gone.
+        store.note_truncation();
         outcome
     }
 
@@ -110,6 +112,11 @@ impl Engine {
         Ok(())
     }
 
+    /// How often the table was truncated since the start; unlike the times, they tell what came first after the clock was set back too.
+    pub fn truncations(&self, table: &TableId) -> u64 {
+        self.stores.load().get(table).map_or(0, |store| store.truncations())
+    }
+
     /// When tables were truncated last, in milliseconds since 1970 (`system.local.truncated_at`).
     pub async fn truncation_times(&self) -> Result<BTreeMap<TableId, i64>> {
         let system = system_tables();
@@ -142,7 +149,9 @@ impl Engine {
         let system = system_tables();
         let local = system.table("system", "local")?;
         let at = local.layout.regulars.iter().position(|c| c.name == b"truncated_at")?;
-        let micros = self.disk.clock().unix_micros();
+        let micros = self.write_time().micros;
+        // A batch of the same millisecond is one that came before.
+        self.times.note(micros.div_euclid(1000) * 1000 + 999);
         let mut value = Vec::new();
         value.put_i64(-1);
         value.put_i32(0);

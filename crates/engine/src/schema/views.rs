@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use halcyon_schema::catalog::Table;
-use halcyon_schema::rows::{WriteTime, built_view};
+use halcyon_schema::rows::built_view;
 use halcyon_schema::system_tables;
 use halcyon_stream::{Fragment, FragmentStream, Slices};
 
@@ -32,10 +32,8 @@ impl Engine {
 
     /// Says that a view is built, or not (any more).
     pub async fn note_built_view(&self, view: &Table, built: bool) -> Result<()> {
-        let clock = self.disk.clock();
-        let seconds = u32::try_from(clock.unix_seconds()).unwrap_or(0);
-        let at = WriteTime { micros: clock.unix_micros(), seconds };
-        self.persist(built_view(&view.schema, self.host_id(), built, at)).await
+        let rows = built_view(&view.schema, self.host_id(), built, self.write_time());
+        self.persist(rows).await
     }
 
     /// Whether background work is to end.

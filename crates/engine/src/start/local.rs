@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use halcyon_io::Random;
 use halcyon_schema::catalog::Catalog;
-use halcyon_schema::rows::WriteTime;
 use halcyon_schema::{DATA_CENTER, LocalNode, RACK, local_row, system_tables};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slices};
 
@@ -57,12 +56,7 @@ impl Engine {
             }
             None => {}
         }
-        let clock = self.disk.clock();
-        let at = WriteTime {
-            micros: clock.unix_micros(),
-            seconds: u32::try_from(clock.unix_seconds()).unwrap_or(0),
-        };
-        self.persist(local_row(&node, at).into_iter().collect()).await?;
+        self.persist(local_row(&node, self.write_time()).into_iter().collect()).await?;
         // A node joins once.
         let _ = self.host_id.set(node.host_id);
         Ok(node)

@@ -17,7 +17,7 @@ use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
 use halcyon_model::{NO_TIMESTAMP, Partitioner};
 use halcyon_schema::catalog::{Catalog, Table};
-use halcyon_schema::rows::{WriteTime, difference};
+use halcyon_schema::rows::difference;
 use halcyon_schema::system_tables;
 use halcyon_sstable::attached::Segments;
 use halcyon_sstable::format::listing;
@@ -41,6 +41,7 @@ use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::start::recover::{StartProgress, Truncations, replay_schema};
 use crate::start::set_apart;
 use crate::store::{Store, create_directories, has_storage, table_directories};
+use crate::times::WriteTimes;
 use crate::version::{LiveSSTable, Version};
 use crate::{Error, Options, Result};
 
@@ -131,22 +132,22 @@ impl Engine {
         if counts.replayed > 0 {
             engine.stores.load().values().for_each(|store| engine.consider(store));
         }
+        engine.times.note(engine.newest_own_write());
         engine.install_schema().await?;
         engine.stores.load().values().for_each(|store| engine.tend_indexes(store));
-        *engine.changing.lock().await = engine.newest_schema_write();
         Ok((engine, report))
     }
 
-    /// The newest timestamp in `system_schema`. A change must be later, also if the clock was set back meanwhile: the older of two changes
-    /// would be gone at the next start. All that was replayed is in SSTables.
-    fn newest_schema_write(&self) -> i64 {
+    /// The newest timestamp in the keyspaces that only nodes write to. All that was replayed is in SSTables.
+    fn newest_own_write(&self) -> i64 {
         let stores = self.stores.load();
-        let schema =
-            |store: &&Arc<Store>| store.definition.load().schema.keyspace == "system_schema";
+        let is_own = |store: &&Arc<Store>| {
+            matches!(store.definition.load().schema.keyspace.as_str(), "system" | "system_schema")
+        };
         let newest = |store: &Arc<Store>| {
             store.version.load().sstables().iter().map(|live| live.max_timestamp()).max()
         };
-        stores.values().filter(schema).filter_map(newest).max().unwrap_or(NO_TIMESTAMP)
+        stores.values().filter(is_own).filter_map(newest).max().unwrap_or(NO_TIMESTAMP)
     }
 
     /// Writes the schema of Cassandra's system tables into a fresh directory.
@@ -157,11 +158,7 @@ impl Engine {
         if store.is_none_or(|store| !store.version.load().is_empty()) {
             return Ok(());
         }
-        let clock = self.disk.clock();
-        let at = WriteTime {
-            micros: clock.unix_micros(),
-            seconds: u32::try_from(clock.unix_seconds()).unwrap_or(0),
-        };
+        let at = self.write_time();
         let mut memtables: BTreeMap<TableId, Memtable> = BTreeMap::new();
         for mutation in difference(&Catalog::default(), &catalog, at) {
             let Some(table) = catalog.tables().find(|t| t.id == mutation.table) else { continue };
@@ -497,7 +494,8 @@ impl Opening {
             events: Events::default(),
             reads: (0..options.shards).map(|_| LatencyHistogram::default()).collect(),
             first_segment,
-            changing: futures_util::lock::Mutex::new(NO_TIMESTAMP),
+            changing: futures_util::lock::Mutex::default(),
+            times: WriteTimes::default(),
             _locks: locks,
             disk,
             options,

@@ -293,15 +293,17 @@ impl Batchlog {
     }
 }
 
-/// An id whose row this shard has itself, so that no other needs to be woken to store and to delete it.
+/// An id whose row this shard has itself, so that no other needs to be woken to store and to delete it. By its time a replay knows what
+/// was truncated later.
 fn own_id(coordinator: &Coordinator) -> BatchId {
     let (shard, uuids) = (coordinator.shard(), coordinator.uuids());
-    let mut id = uuids.time_based(unix_micros());
+    let ticks = uuid::ticks_at(shard.engine().write_time().micros);
+    let mut id = uuids.with_ticks(ticks);
     for _ in 0..8 * shard.engine().shard_count() {
         if shard.engine().owner(murmur3_token(&id).0) == shard.index() {
             break;
         }
-        id = uuids.time_based(unix_micros());
+        id = uuids.with_ticks(ticks);
     }
     id
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use halcyon_engine::{RangeBound, Read, ReadTarget, Shard, TokenRange};
-use halcyon_io::clock::{self, unix_micros, unix_seconds};
+use halcyon_io::clock::{self, unix_seconds};
 use halcyon_io::spawn;
 use halcyon_model::DeletionTime;
 use halcyon_schema::catalog::{Catalog, Table};
@@ -23,7 +23,7 @@ use super::derive::Building;
 use super::plan::ViewPlan;
 use crate::Result;
 use crate::pace::Pace;
-use crate::shards::{apply_by_shard, by_shard, on_shard};
+use crate::shards::{apply_by_shard, by_shard, on_shard, sync_logs};
 
 /// Bytes of changes that are written together.
 const AT_ONCE: u64 = 256 << 10;
@@ -101,8 +101,8 @@ async fn build_all(shard: &Rc<Shard>, view: TableId) -> Result<()> {
     let known = catalog.table(&plan.view.schema.keyspace, &plan.view.schema.name);
     let is_there = known.is_some_and(|known| known.id == view);
     if is_there && ended.into_iter().all(|ended| ended) {
-        // Later than the row that said that it is not built.
-        clock::sleep(Duration::from_millis(1)).await;
+        // Under `periodic` a power failure could otherwise take what was built, and leave the row that says so.
+        sync_logs(shard, 0..engine.shard_count()).await?;
         engine.note_built_view(&plan.view, true).await?;
     }
     Ok(())
@@ -137,7 +137,7 @@ async fn build_part(shard: &Rc<Shard>, plan: &Arc<ViewPlan>) -> Result<bool> {
 }
 
 async fn build_once(shard: &Rc<Shard>, plan: &Arc<ViewPlan>) -> Result<Next> {
-    let began = unix_micros().div_euclid(1000);
+    let truncations = shard.engine().truncations(&plan.base.id);
     let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
     let target = ReadTarget::Range(range);
     let read = Read {
@@ -168,7 +168,7 @@ async fn build_once(shard: &Rc<Shard>, plan: &Arc<ViewPlan>) -> Result<Next> {
         }
         let bytes = made.iter().chain(&building).map(|of: &Building| of.updates.bytes());
         if bytes.sum::<u64>() > AT_ONCE {
-            match write_part(shard, plan, began, (&mut made, &mut building)).await? {
+            match write_part(shard, plan, truncations, (&mut made, &mut building)).await? {
                 Next::More => {}
                 end => return Ok(end),
             }
@@ -177,14 +177,14 @@ async fn build_once(shard: &Rc<Shard>, plan: &Arc<ViewPlan>) -> Result<Next> {
             pace.pause().await;
         }
     }
-    write_part(shard, plan, began, (&mut made, &mut building)).await
+    write_part(shard, plan, truncations, (&mut made, &mut building)).await
 }
 
-/// `began`: milliseconds.
+/// `truncations`: of the base, when the build began.
 async fn write_part(
     shard: &Rc<Shard>,
     plan: &ViewPlan,
-    began: i64,
+    truncations: u64,
     (made, open): (&mut Vec<Building>, &mut Option<Building>),
 ) -> Result<Next> {
     // A truncation waits for it, or has ended before.
@@ -195,7 +195,7 @@ async fn write_part(
     if engine.is_stopping() || known.is_none_or(|known| known.id != plan.view.id) {
         return Ok(Next::Nothing);
     }
-    if engine.truncation_times().await?.get(&plan.base.id).is_some_and(|time| *time >= began) {
+    if engine.truncations(&plan.base.id) != truncations {
         return Ok(Next::Anew);
     }
     let open = open.as_mut().map(Building::take);

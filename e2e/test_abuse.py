@@ -283,6 +283,37 @@ def costly_statements(port, peers, stop):
     _ask_all(port, peers, stop, [query(text) for text in texts])
 
 
+def many_rows(port, peers, stop):
+    """Small statements that touch a hundred thousand rows, range tombstones or elements of one partition."""
+    few, many = (",".join(map(str, range(count))) for count in (300, 30_000))
+    rows = f"p = 1 AND a IN ({few}) AND b IN ({few})"
+    own = "abuse.rows WHERE p = 1"
+    deletes = " ".join(f"DELETE FROM abuse.ranges WHERE p = 1 AND a = {-a} AND b > 1 AND b < 5;" for a in range(1000))
+    inserts = " ".join(f"INSERT INTO abuse.rows (p, a, b, v) VALUES (2, {a}, 1, 1) IF NOT EXISTS;" for a in range(1000))
+    texts = [
+        f"UPDATE abuse.rows SET v = 1 WHERE {rows}",
+        f"SELECT v FROM abuse.rows WHERE {rows}",
+        f"SELECT v FROM abuse.rows WHERE {rows} ORDER BY a DESC, b DESC",
+        f"SELECT count(*) FROM {own}",
+        f"SELECT a, count(*) FROM {own} GROUP BY p, a",
+        f"SELECT * FROM {own} ORDER BY a DESC, b DESC LIMIT 5",
+        f"SELECT * FROM {own} AND v IN ({many}) ALLOW FILTERING",
+        f"DELETE FROM abuse.rows WHERE {rows}",
+        f"UPDATE abuse.large SET v = '' WHERE k IN ({many.replace(',1,', ',0,', 1)})",
+        f"BEGIN UNLOGGED BATCH {deletes} APPLY BATCH",
+        f"BEGIN UNLOGGED BATCH {deletes.replace('p = 1', 'p = 2')} APPLY BATCH",
+        "SELECT * FROM abuse.ranges WHERE p IN (1, 2)",
+        f"BEGIN BATCH {inserts} APPLY BATCH",
+        f"UPDATE abuse.ranges SET s = s + {{{many}}} WHERE p = 1",
+        "UPDATE abuse.ranges SET s = s + {-1} WHERE p = 1",
+        f"UPDATE abuse.numbers SET l = l + [{many}] WHERE k = 2",
+        "UPDATE abuse.numbers SET l[20000] = 7 WHERE k = 2",
+        "DELETE l[100] FROM abuse.numbers WHERE k = 2",
+        "DELETE FROM abuse.numbers WHERE k = 2",
+    ]
+    _ask_all(port, peers, stop, [query(text) for text in texts])
+
+
 def costly_values(port, peers, stop):
     """Small statements with large values: numbers of a million digits, lists and JSON of a million elements."""
     number = b"\x71" * 400_000
@@ -388,6 +419,8 @@ def fill(port):
     client.query("CREATE TABLE abuse.numbers (k int PRIMARY KEY, v varint, d decimal, f double, l list<int>)")
     client.query("INSERT INTO abuse.numbers (k, v, d) VALUES (1, 1, 1)")
     client.query("CREATE TABLE abuse.wide (a int, b int, c int, d int, PRIMARY KEY ((a, b), c, d))")
+    client.query("CREATE TABLE abuse.rows (p int, a int, b int, v int, PRIMARY KEY (p, a, b))")
+    client.query("CREATE TABLE abuse.ranges (p int, a int, b int, s set<int> STATIC, PRIMARY KEY (p, a, b))")
     client.query("CREATE TABLE abuse.huge (k int, c int, v blob, PRIMARY KEY (k, c))")
     for k in range(ROWS):
         client.query(f"INSERT INTO abuse.large (k, v) VALUES ({k}, '{'x' * 500}')")
@@ -416,10 +449,10 @@ def attacked(request, tmp_path_factory):
 ATTACKS = [
     never_reading, slow, first_bytes, garbage, wrong_messages, vanishing, preparing, compressed_bodies, startup_options,
     large_statements, large_prepared, huge_answers, huge_sorts, huge_answers_unread, large_writes,
-    costly_statements, costly_values, repeated_values, idle,
+    costly_statements, many_rows, costly_values, repeated_values, idle,
 ]
 # They take turns, and are slowed down: nobody is disconnected.
-PATIENT = [large_writes, costly_statements, costly_values, repeated_values]
+PATIENT = [large_writes, costly_statements, many_rows, costly_values, repeated_values]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)

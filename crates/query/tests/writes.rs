@@ -348,6 +348,18 @@ fn large_writes_are_whole() {
             futures_util::future::join_all(added).await.into_iter().for_each(|added| {
                 added.expect("written");
             });
+            // Those of one partition are merged together, in their order.
+            let batch: String = (100..150)
+                .map(|n| {
+                    format!(
+                        "UPDATE k.wide SET s = s + {{-{n}}} WHERE p = 1; DELETE s[{}] FROM k.wide WHERE p = 1; \
+                         INSERT INTO k.wide (p, s) VALUES (2, {{{n}}}); UPDATE k.wide SET s = s - {{{n}}} WHERE p = 1;",
+                        -n + 1
+                    )
+                })
+                .collect();
+            let batch = format!("BEGIN UNLOGGED BATCH {batch} APPLY BATCH");
+            execute(&node, &batch).await.expect("written");
         };
         futures_util::join!(large, small, reads, wide);
         simulated
@@ -363,7 +375,10 @@ fn large_writes_are_whole() {
             assert_eq!(content(&node, &text).await, number(expected), "{text}");
         }
         let set = content(&node, "SELECT s FROM k.wide WHERE p = 1").await;
-        assert_eq!(set[4..8], (10_001i32 + 19).to_be_bytes());
+        // Of the batch's additions and deletions, all of one timestamp, the deletions win.
+        assert_eq!(set[4..8], (10_001i32 + 19 + 1 - 50).to_be_bytes());
+        let set = content(&node, "SELECT s FROM k.wide WHERE p = 2").await;
+        assert_eq!(set[4..8], 50i32.to_be_bytes());
     });
 }
 

@@ -1,4 +1,5 @@
-//! A mutation that is merged apart from its memtable, by another thread, because it or the row that it changes has very many parts.
+//! Mutations of a partition that are merged apart from its memtable, by another thread, because they or the rows that they change have
+//! very many parts.
 //!
 //! The index entries of its rows come into the memtable before the rows: a search looks at the rows of the places that it finds.
 
@@ -16,11 +17,12 @@ use crate::index::TableIndex;
 pub(crate) struct Apart {
     table: Arc<Table>,
     indexes: Vec<TableIndex>,
+    key: PartitionKey,
     partition: Partition,
-    mutation: Mutation,
+    mutations: Vec<Mutation>,
 }
 
-/// The partition with the mutation in it.
+/// The partition with the mutations in it.
 pub(crate) struct Merged {
     pub(crate) key: PartitionKey,
     /// Of each index of the memtable.
@@ -32,29 +34,30 @@ pub(crate) struct Merged {
 
 impl Apart {
     pub(crate) fn merge(self) -> Result<Merged, MergeError> {
-        let Apart { table, indexes, mut partition, mut mutation } = self;
-        to_layout(&table.layout, &mut mutation);
-        let entries_of = |index: &TableIndex| {
-            let mut entries = Vec::new();
-            index.target.of_mutation(&mutation, |entry| entries.push(entry));
-            entries
-        };
-        let entries = indexes.iter().map(entries_of).collect();
-        let min_timestamp = oldest(&mutation);
-        let key = mutation.key.clone();
+        let Apart { table, indexes, key, mut partition, mutations } = self;
+        let mut entries: Vec<Vec<Entry>> = indexes.iter().map(|_| Vec::new()).collect();
+        let (mut min_timestamp, mut grown) = (i64::MAX, 0);
         let mut merger = RowMerger::new(table.layout.clone());
-        let grown = partition.apply(mutation, &table.layout.clusterings, &mut merger)?;
+        for mut mutation in mutations {
+            to_layout(&table.layout, &mut mutation);
+            for (index, entries) in indexes.iter().zip(&mut entries) {
+                index.target.of_mutation(&mutation, |entry| entries.push(entry));
+            }
+            min_timestamp = min_timestamp.min(oldest(&mutation));
+            grown += partition.apply(mutation, &table.layout.clusterings, &mut merger)?;
+        }
         Ok(Merged { key, entries, partition, grown, min_timestamp })
     }
 }
 
 impl Memtable {
-    pub(super) fn apart(&self, mutation: Mutation) -> Apart {
+    pub(super) fn apart(&self, key: PartitionKey, mutations: Vec<Mutation>) -> Apart {
         Apart {
             table: self.table.clone(),
             indexes: self.indexes.iter().map(|index| index.of.clone()).collect(),
-            partition: self.partition(&mutation.key).cloned().unwrap_or_default(),
-            mutation,
+            partition: self.partition(&key).cloned().unwrap_or_default(),
+            key,
+            mutations,
         }
     }
 
@@ -69,7 +72,7 @@ impl Memtable {
     pub(super) fn put(&mut self, merged: Merged) -> Option<Partition> {
         let Merged { key, partition, grown, min_timestamp, .. } = merged;
         self.min_timestamp = self.min_timestamp.min(min_timestamp);
-        self.has_wide |= partition.is_wide();
+        self.has_wide |= partition.has_wide();
         self.bytes = (self.bytes + self.size_of_key(&key)).saturating_add_signed(grown);
         self.partitions.insert(Key(key), partition)
     }

@@ -125,9 +125,11 @@ impl Memtable {
         Ok(())
     }
 
-    /// Whether the partition has a row that is to be merged apart.
-    pub(crate) fn is_wide(&self, key: &PartitionKey) -> bool {
-        self.has_wide && self.partition(key).is_some_and(Partition::is_wide)
+    /// Whether the mutation changes a row that is to be merged apart.
+    pub(crate) fn is_wide(&self, mutation: &Mutation) -> bool {
+        let clusterings = &self.table.layout.clusterings;
+        let of = |partition: &Partition| partition.is_wide(mutation, clusterings);
+        self.has_wide && self.partition(&mutation.key).is_some_and(of)
     }
 
     /// Applies a mutation of any layout of the table; cells of columns that the table no longer has are dropped.
@@ -142,7 +144,7 @@ impl Memtable {
         let key = std::mem::replace(&mut mutation.key, PartitionKey::empty());
         let partition = self.partitions.entry(Key(key)).or_default();
         let applied = partition.apply(mutation, &self.table.layout.clusterings, &mut self.merger);
-        self.has_wide |= partition.is_wide();
+        self.has_wide |= partition.has_wide();
         self.bytes = (self.bytes + grown).saturating_add_signed(*applied.as_ref().unwrap_or(&0));
         applied.map(drop)
     }

@@ -86,10 +86,19 @@ impl Partition {
         clusterings.compare(row.row().position(clusterings.len()), at).is_eq().then_some(row)
     }
 
-    /// Whether a write to one of its rows may take a millisecond: it makes the row anew.
-    pub(super) fn is_wide(&self) -> bool {
-        const WIDE: u32 = 10_000;
+    pub(super) fn has_wide(&self) -> bool {
         self.widest > WIDE
+    }
+
+    /// Whether the mutation changes a row of so many cells that this may take a millisecond: it makes the row anew.
+    pub(super) fn is_wide(&self, mutation: &Mutation, clusterings: &Clusterings) -> bool {
+        let is_wide = |row: &RowBuf| cells(row) > WIDE;
+        let is_changed = |row: &RowBuf| {
+            self.row(clusterings, row.row().position(clusterings.len())).is_some_and(is_wide)
+        };
+        self.has_wide()
+            && (mutation.static_row.is_some() && self.static_row().is_some_and(is_wide)
+                || mutation.rows.iter().any(is_changed))
     }
 
     /// Applies a mutation whose columns are numbered as `merger`'s. Returns the growth in bytes.
@@ -130,6 +139,9 @@ impl Partition {
         Ok(grown)
     }
 }
+
+/// Cells of a row.
+const WIDE: u32 = 10_000;
 
 fn cells(row: &RowBuf) -> u32 {
     u32::try_from(row.parts.cells.len()).unwrap_or(u32::MAX)

@@ -94,14 +94,14 @@ impl Pin {
         applied.map(|()| grown)
     }
 
-    /// Whether a write to the partition is to be merged apart.
-    pub(crate) fn is_wide(&self, key: &PartitionKey) -> bool {
-        self.0.with(|memtable| memtable.is_wide(key))
+    /// Whether the mutation changes a row that is to be merged apart.
+    pub(crate) fn is_wide(&self, mutation: &Mutation) -> bool {
+        self.0.with(|memtable| memtable.is_wide(mutation))
     }
 
-    /// What another thread needs to apply a mutation.
-    pub(crate) fn apart(&self, mutation: Mutation) -> Apart {
-        self.0.with(|memtable| memtable.apart(mutation))
+    /// What another thread needs to apply mutations of a partition.
+    pub(crate) fn apart(&self, key: PartitionKey, mutations: Vec<Mutation>) -> Apart {
+        self.0.with(|memtable| memtable.apart(key, mutations))
     }
 
     /// Takes some entries of one of the memtable's indexes; returns the growth in bytes.

@@ -79,10 +79,16 @@ impl Shard {
         }
         let (mut grown, mut turns) = (0, Turns::default());
         let mut began = self.now();
-        for Pinned { table, pin, mutation, .. } in pinned {
+        let mut pinned = pinned.into_iter().peekable();
+        while let Some(Pinned { table, pin, mutation, .. }) = pinned.next() {
             turns.count(&mutation).await;
-            let by = if large::is_large(&mutation) || pin.is_wide(&mutation.key) {
-                self.apply_apart(&pin, mutation).await?
+            let by = if large::is_large(&mutation) || pin.is_wide(&mutation) {
+                let of = (mutation.table, mutation.key.clone());
+                let is_next =
+                    |next: &Pinned| next.mutation.key == of.1 && next.mutation.table == of.0;
+                let mut mutations = vec![mutation];
+                mutations.extend(std::iter::from_fn(|| Some(pinned.next_if(is_next)?.mutation)));
+                self.apply_apart(&pin, of, mutations).await?
             } else {
                 let _turn = self.wait_for_large(&mutation).await;
                 self.rows.forget(mutation.table, &mutation.key);

@@ -1,14 +1,14 @@
 //! Writes of very many rows or cells, or to a row of very many: no step of theirs holds the shard for long.
 //!
 //! 1. Their log record is encoded on a thread for computations.
-//! 2. A large mutation is merged there with a copy of its partition. Meanwhile reads see the partition without it, and other writes to
-//!    the partition wait.
+//! 2. A large mutation is merged there with a copy of its partition, and with it those that follow it in its batch: each way there and back
+//!    takes milliseconds while the cores are busy. Meanwhile reads see the partition without it, and other writes to the partition wait.
 //! 3. The copy takes the partition's place in one step.
 
 use std::collections::BTreeSet;
 
 use halcyon_io::{compute, drop_apart, yield_now};
-use halcyon_stream::{Mutation, RowBuf, TableId};
+use halcyon_stream::{Mutation, PartitionKey, RowBuf, TableId};
 
 use super::lock::{PartitionLock, lock};
 use super::record::encode;
@@ -73,11 +73,15 @@ impl Shard {
         Ok(encoded.await?)
     }
 
-    /// Applies a mutation that is large, or of a wide row; returns the growth in bytes.
-    pub(super) async fn apply_apart(&self, pin: &Pin, mutation: Mutation) -> Result<isize> {
-        let table = mutation.table;
-        let _alone = lock(&self.changing, table, &mutation.key).await;
-        let apart = pin.apart(mutation);
+    /// Applies mutations of a partition that are large, or of a wide row; returns the growth in bytes.
+    pub(super) async fn apply_apart(
+        &self,
+        pin: &Pin,
+        (table, key): (TableId, PartitionKey),
+        mutations: Vec<Mutation>,
+    ) -> Result<isize> {
+        let _alone = lock(&self.changing, table, &key).await;
+        let apart = pin.apart(key, mutations);
         let mut merged = compute(move || apart.merge()).await??;
         let mut grown = 0;
         for (index, entries) in std::mem::take(&mut merged.entries).into_iter().enumerate() {

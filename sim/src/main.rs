@@ -63,7 +63,8 @@ fn main() -> ExitCode {
         if outcome.failure.is_some() {
             failed.push(seed);
         }
-        bar.suspend(|| report(seed, &outcome, (!arguments.campaign).then_some(arguments.events)));
+        let again = format!("{seed}{}", if arguments.clock_back { " --clock-back" } else { "" });
+        bar.suspend(|| report(&again, &outcome, (!arguments.campaign).then_some(arguments.events)));
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -77,7 +78,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn report(seed: u64, outcome: &Outcome, events: Option<usize>) {
+/// `seed`: with the options that it ran with.
+fn report(seed: &str, outcome: &Outcome, events: Option<usize>) {
     let Some(failure) = &outcome.failure else {
         if events.is_some() {
             println!("seed {seed}: trace {:016x}: {}", outcome.trace, outcome.counts);

@@ -1,7 +1,8 @@
 //! The time of what the node writes of its own accord: rows of its system tables, truncations, logged batches.
 //!
 //! Each time is later than all before it, those of earlier processes too, whatever the clock does. Otherwise, after it was set back, a new
-//! row would lose against the one that it replaces, and a truncation would seem to be older than the batches that it has removed.
+//! row would lose against the one that it replaces (of equal times the deletion wins), and a truncation would seem to be older than the
+//! batches that it has removed.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 

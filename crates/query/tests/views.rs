@@ -11,7 +11,7 @@ use futures_util::future::{Either, join_all, select};
 use halcyon_engine::{Options, SyncMode};
 use halcyon_io::{Disk, Random, SimRuntime, clock};
 use halcyon_query::{Coordinator, Outcome};
-use node::execute;
+use node::{HOUR, execute};
 
 const SCHEMA: [&str; 2] = [
     "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -105,6 +105,20 @@ fn write(random: &mut Random) -> String {
     }
 }
 
+async fn run<const N: usize>(node: &Coordinator, texts: [&str; N]) {
+    for text in texts {
+        execute(node, text).await.expect(text);
+    }
+}
+
+/// One client writes so often.
+async fn fill(node: &Coordinator, seed: u64, writes: usize) {
+    let mut random = Random::seeded(seed);
+    for _ in 0..writes {
+        execute(node, &write(&mut random)).await.expect("writes");
+    }
+}
+
 /// Four clients at once; views come when the first writes have begun. Whether nothing failed.
 async fn load(node: &Rc<Coordinator>, seed: u64) -> bool {
     for text in SCHEMA {
@@ -148,10 +162,7 @@ fn views_follow_their_base() {
             check(&node, &format!("seed {seed}, flushed")).await;
             execute(&node, "TRUNCATE k.t").await.expect("truncates");
             assert!(rows(&node, "SELECT p, c, v, w FROM k.by_v").await.is_empty());
-            let mut random = Random::seeded(seed);
-            for _ in 0..20 {
-                execute(&node, &write(&mut random)).await.expect("writes");
-            }
+            fill(&node, seed, 20).await;
             check(&node, &format!("seed {seed}, truncated")).await;
         });
     }
@@ -164,17 +175,11 @@ fn views_are_built_after_the_clock_was_set_back() {
     let clock = runtime.clock().clone();
     runtime.block_on(async {
         let node = Rc::new(node::start_on(Disk::simulated(1).0, allow_views).await);
-        for text in SCHEMA.into_iter().chain(["TRUNCATE k.t"]) {
-            execute(&node, text).await.expect(text);
-        }
-        clock.step_calendar(-3_600_000_000);
-        let mut random = Random::seeded(1);
-        for _ in 0..20 {
-            execute(&node, &write(&mut random)).await.expect("writes");
-        }
-        for (_, text) in VIEWS {
-            execute(&node, text).await.expect(text);
-        }
+        run(&node, SCHEMA).await;
+        run(&node, ["TRUNCATE k.t"]).await;
+        clock.step_calendar(-HOUR);
+        fill(&node, 1, 20).await;
+        run(&node, VIEWS.map(|(_, text)| text)).await;
         let (built, patience) = (wait_until_built(&node), clock::sleep(Duration::from_secs(10)));
         if let Either::Right(_) = select(pin!(built), pin!(patience)).await {
             panic!("they are not built");
@@ -189,18 +194,11 @@ fn views_beside_a_truncation_have_what_is_left() {
     for seed in 0..40 {
         SimRuntime::seeded(seed).block_on(async {
             let node = Rc::new(node::start_on(Disk::simulated(seed).0, allow_views).await);
-            for text in SCHEMA {
-                execute(&node, text).await.expect(text);
-            }
-            let mut random = Random::seeded(seed);
-            for _ in 0..60 {
-                execute(&node, &write(&mut random)).await.expect("writes");
-            }
+            run(&node, SCHEMA).await;
+            fill(&node, seed, 60).await;
             let views = async {
                 clock::sleep(Duration::from_micros(seed * 50)).await;
-                for (_, text) in VIEWS {
-                    execute(&node, text).await.expect(text);
-                }
+                run(&node, VIEWS.map(|(_, text)| text)).await;
             };
             let (truncated, ()) = futures_util::join!(execute(&node, "TRUNCATE k.t"), views);
             truncated.expect("truncates");
@@ -245,17 +243,10 @@ fn built_views_survive_a_power_failure() {
     let (disk, sim) = Disk::simulated(1);
     sim.runtime().clone().block_on(async {
         let node = node::start_on(disk, allow_views).await;
-        for text in SCHEMA {
-            execute(&node, text).await.expect(text);
-        }
-        let mut random = Random::seeded(1);
-        for _ in 0..60 {
-            execute(&node, &write(&mut random)).await.expect("writes");
-        }
+        run(&node, SCHEMA).await;
+        fill(&node, 1, 60).await;
         node.shard().engine().flush(None).await.expect("flushes");
-        for (_, text) in VIEWS {
-            execute(&node, text).await.expect(text);
-        }
+        run(&node, VIEWS.map(|(_, text)| text)).await;
         wait_until_built(&node).await;
     });
     sim.crash_to_synced();
@@ -272,9 +263,7 @@ fn built_views_survive_a_power_failure() {
 fn views_are_refused_where_they_are_off() {
     SimRuntime::seeded(1).block_on(async {
         let node = node::start().await;
-        for text in SCHEMA {
-            execute(&node, text).await.expect(text);
-        }
+        run(&node, SCHEMA).await;
         let refused = execute(&node, VIEWS[0].1).await.expect_err("refused");
         assert_eq!(
             refused.to_string(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use halcyon_engine::{CommitFailurePolicy, Options, SyncMode};
 use halcyon_io::{Disk, Fault, FaultRule, Operation, SimDisk, SimRuntime, clock};
 use halcyon_query::{Coordinator, RequestLimits};
-use node::{content, execute};
+use node::{HOUR, content, execute};
 
 const KEYSPACE: &str =
     "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -133,9 +133,6 @@ fn appends_keep_their_order() {
         assert_eq!(content(&node, "SELECT l FROM k.l WHERE k = 1").await[8..], expected);
     });
 }
-
-/// In µs.
-const HOUR: i64 = 3_600_000_000;
 
 fn ignore_failures(options: &mut Options) {
     options.commit_failure_policy = CommitFailurePolicy::Ignore;

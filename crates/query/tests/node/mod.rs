@@ -27,6 +27,9 @@ impl VirtualTables for NoVirtualTables {
     }
 }
 
+/// A step of the calendar, in µs.
+pub(crate) const HOUR: i64 = 3_600_000_000;
+
 pub(crate) async fn start() -> Coordinator {
     start_on(Disk::simulated(1).0, |_| ()).await
 }

@@ -22,7 +22,9 @@ mod sync;
 mod ticket;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use halcyon_io::AccessMode;
 
@@ -87,6 +89,47 @@ pub enum OnCorruption {
 pub struct Dirty {
     pub segment: u64,
     pub tables: Vec<TableId>,
+    /// Tables of all shards, if others hold the segment.
+    pub held: Vec<TableId>,
+}
+
+/// Tables, each with the timestamp of its oldest write of some.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Oldest(BTreeMap<TableId, i64>);
+
+impl Oldest {
+    pub fn of(&self, table: &TableId) -> Option<i64> {
+        self.0.get(table).copied()
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = TableId> {
+        self.0.keys().copied()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn lower_one(&mut self, table: TableId, oldest: i64) {
+        let known = self.0.entry(table).or_insert(i64::MAX);
+        *known = (*known).min(oldest);
+    }
+
+    fn lower(&mut self, by: &Oldest) {
+        by.0.iter().for_each(|(table, oldest)| self.lower_one(*table, *oldest));
+    }
+
+    pub fn retain(&mut self, keep: impl Fn(&TableId) -> bool) {
+        self.0.retain(|table, _| keep(table));
+    }
+}
+
+/// Keeps a segment of a shard's log, for a part of one of its records that another shard's tables have: until they are flushed.
+#[derive(Debug, Clone)]
+pub struct Hold {
+    pub shard: u32,
+    pub segment: u64,
+    _held: Arc<()>,
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::state::{GROUP_MAX, SegmentParameters, State};
 use crate::sync::sync_cached_writes;
 use crate::ticket::Ticket;
 use crate::writer::write_groups;
-use crate::{Dirty, Error, Options, ReplayPosition, Result, SyncMode, TableId};
+use crate::{Dirty, Error, Hold, Oldest, Options, ReplayPosition, Result, SyncMode, TableId};
 
 /// Under `periodic`, writers wait while more bytes than this are not synced. This bounds the dirty pages when the device is slow.
 const UNSYNCED_MAX: usize = 16 * GROUP_MAX;
@@ -130,6 +130,45 @@ impl CommitLog {
         drop(state);
         shared.work.notify_one();
         Ok(Append { position, ticket, shared: shared.clone() })
+    }
+
+    /// As [`CommitLog::append`], of a record that has writes of other shards' partitions too: their tables, all of them, with their oldest
+    /// writes. `tables` are those of this shard's partitions. Whoever applies a part keeps the [`Hold`] until it is flushed.
+    pub fn append_spanning(
+        &self,
+        record: &[u8],
+        tables: &[TableId],
+        oldest_writes: &Oldest,
+    ) -> Result<(Append, Hold)> {
+        let append = self.append(record, tables)?;
+        let hold = self.0.shared.state.borrow_mut().hold(oldest_writes);
+        hold.map(|hold| (append, hold)).ok_or(Error::Closed)
+    }
+
+    /// The writes of spanning records, which a replay may apply without what followed them in other shards' logs: tombstones that are newer
+    /// must be kept.
+    pub fn spanning(&self) -> Oldest {
+        self.0.shared.state.borrow().spanning()
+    }
+
+    /// The writes that are flushed, and that a replay may apply all the same; without spanning records of other logs that followed them.
+    pub fn flushed(&self) -> Oldest {
+        self.0.shared.state.borrow().flushed()
+    }
+
+    /// A table's writes below a position are flushed, of which this is the oldest.
+    pub fn note_flushed(&self, table: TableId, position: ReplayPosition, oldest: i64) {
+        self.0.shared.state.borrow_mut().note_flushed(table, position, oldest);
+    }
+
+    /// Frees segments that nobody holds any more.
+    pub fn release_unheld(&self) {
+        let shared = &self.0.shared;
+        let mut state = shared.state.borrow_mut();
+        state.release_unneeded();
+        if !state.free.is_empty() {
+            shared.prepare.notify_one();
+        }
     }
 
     /// A position above all records so far, and not above the next one.

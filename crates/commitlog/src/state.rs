@@ -10,11 +10,14 @@
 //! 3. A failed write or sync fails the log for good: the contents of the device are unknown after it, and a later success must not hide
 //!    that (PostgreSQL's fsync errors of 2018 are the warning). If a file cannot be created for want of space, only the records
 //!    fail that wait for it. Their positions are never reused: the log continues in a later segment.
-//! 4. Under `periodic`, a group is written to the page cache and synced later. A sync begins with a cut: what was appended before is
+//! 4. A record may have writes that others than the tables of this log need: of the tables of other shards. Whoever has them keeps a
+//!    `Hold` of the segment until they are flushed.
+//! 5. Under `periodic`, a group is written to the page cache and synced later. A sync begins with a cut: what was appended before is
 //!    written and then synced, what is appended later starts at a new block.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use halcyon_io::clock::Instant;
 use halcyon_io::{BlockFile, BufferPool};
@@ -23,7 +26,7 @@ use crate::compression::GroupCompressor;
 use crate::format::{FilePosition, GROUP_HEADER, RECORD_HEADER, Seed, SegmentHeader, Version};
 use crate::group::{GroupStart, OpenGroup, SealedGroup};
 use crate::ticket::Ticket;
-use crate::{Dirty, Error, LogCompression, ReplayPosition, Result, TableId};
+use crate::{Dirty, Error, Hold, LogCompression, Oldest, ReplayPosition, Result, TableId};
 
 /// A group of this size is sealed: larger writes have no higher throughput.
 pub(crate) const GROUP_MAX: usize = 1 << 20;
@@ -69,6 +72,22 @@ struct Segment {
     id: u64,
     /// For each table that needs the segment, the raw offset of its last record.
     dirty: BTreeMap<TableId, u32>,
+    /// Those whom others' records wait for have clones of it.
+    hold: Arc<()>,
+    /// Of records of several shards: the tables, and their oldest writes.
+    spanning: Oldest,
+    /// Of what is flushed: the same, in this segment and those before it.
+    flushed: Oldest,
+}
+
+impl Segment {
+    fn is_held(&self) -> bool {
+        Arc::strong_count(&self.hold) > 1
+    }
+
+    fn is_needed(&self) -> bool {
+        !self.dirty.is_empty() || self.is_held()
+    }
 }
 
 /// Records that were appended since a cut, and are not durable.
@@ -168,7 +187,13 @@ impl State {
 
     /// Makes an empty segment current.
     fn enter(&mut self, id: u64) {
-        self.segments.push_back(Segment { id, dirty: BTreeMap::new() });
+        self.segments.push_back(Segment {
+            id,
+            dirty: BTreeMap::new(),
+            hold: Arc::default(),
+            spanning: Oldest::default(),
+            flushed: Oldest::default(),
+        });
         self.seed = self.parameters.seed(id);
         self.offset = self.parameters.header(id).first_group() as u32;
         self.after = self.offset;
@@ -251,6 +276,33 @@ impl State {
             }
         } else if gathered > 0 && gathered + needed > GROUP_MAX {
             self.seal();
+        }
+    }
+
+    /// Of the record that was just appended.
+    pub(crate) fn hold(&mut self, oldest_writes: &Oldest) -> Option<Hold> {
+        let shard = self.parameters.shard;
+        let segment = self.segments.back_mut()?;
+        segment.spanning.lower(oldest_writes);
+        Some(Hold { shard, segment: segment.id, _held: segment.hold.clone() })
+    }
+
+    pub(crate) fn spanning(&self) -> Oldest {
+        let mut all = Oldest::default();
+        self.segments.iter().for_each(|segment| all.lower(&segment.spanning));
+        all
+    }
+
+    pub(crate) fn flushed(&self) -> Oldest {
+        let mut all = Oldest::default();
+        self.segments.iter().for_each(|segment| all.lower(&segment.flushed));
+        all
+    }
+
+    pub(crate) fn note_flushed(&mut self, table: TableId, position: ReplayPosition, oldest: i64) {
+        let of_position = |segment: &&mut Segment| segment.id == position.segment;
+        if let Some(segment) = self.segments.iter_mut().find(of_position) {
+            segment.flushed.lower_one(table, oldest);
         }
     }
 
@@ -396,11 +448,11 @@ impl State {
     /// Frees the oldest segments that no table needs, but none after a segment that stays. The log is thus always a suffix of
     /// the history: a write cannot be replayed without the deletions that followed it. Cassandra frees clean segments in any order:
     /// its SSTables record the commit log intervals that they cover, and the replay skips those.
-    fn release_unneeded(&mut self) {
+    pub(crate) fn release_unneeded(&mut self) {
         let current = self.current();
         while let Some(oldest) = self.segments.front() {
             let durable = oldest.id < self.durable.segment;
-            if oldest.id == current || !durable || !oldest.dirty.is_empty() {
+            if oldest.id == current || !durable || oldest.is_needed() {
                 break;
             }
             self.free.push_back(oldest.id);
@@ -412,18 +464,21 @@ impl State {
     pub(crate) fn release_current(&mut self) {
         let free = &mut self.free;
         self.segments.retain(|segment| {
-            if segment.dirty.is_empty() {
+            if !segment.is_needed() {
                 free.push_back(segment.id);
             }
-            !segment.dirty.is_empty()
+            segment.is_needed()
         });
     }
 
     pub(crate) fn oldest_dirty(&self) -> Option<Dirty> {
-        let oldest = self.segments.iter().find(|segment| !segment.dirty.is_empty())?;
-        let mut tables: Vec<TableId> = oldest.dirty.keys().copied().collect();
-        tables.sort_unstable();
-        Some(Dirty { segment: oldest.id, tables })
+        let oldest = self.segments.iter().find(|segment| segment.is_needed())?;
+        let tables = oldest.dirty.keys().copied().collect();
+        let held = match oldest.is_held() {
+            true => oldest.spanning.tables().collect(),
+            false => Vec::new(),
+        };
+        Some(Dirty { segment: oldest.id, tables, held })
     }
 
     /// Whether another segment would exceed the total space, and a flush could free one.

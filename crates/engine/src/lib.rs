@@ -63,9 +63,7 @@ pub use report::{
 pub use schema::{SchemaLock, Snapshot};
 pub use shard::Shard;
 pub use start::{RecoveryReport, StartProgress};
-pub use write::{
-    HeldWrites, PartitionLock, RunningWrite, WriteGate, decode_mutations, encode_mutations,
-};
+pub use write::{HeldWrites, PartitionLock, Parts, RunningWrite, WriteGate};
 
 /// Whether invariants are asserted that cost more than a comparison: of versions, of the streams of reads, of what a flush has written.
 const CHECKS: bool = cfg!(any(debug_assertions, feature = "checks"));

@@ -23,7 +23,7 @@ use crate::memtable::Slot;
 use crate::report::metrics::{Measure, TableMetrics};
 use crate::store::Store;
 use crate::version::SAMPLE;
-use crate::write::{Locks, RecordWriter, WriteGate};
+use crate::write::{HeldWrites, Locks, RecordWriter, WriteGate};
 use crate::{Error, Result};
 
 pub struct Shard {
@@ -35,6 +35,10 @@ pub struct Shard {
     /// Of partitions that a large mutation is being applied to.
     pub(crate) changing: Locks,
     writes: Rc<WriteGate>,
+    /// Writes to several shards.
+    pub(crate) spanning: Rc<WriteGate>,
+    /// By truncations.
+    pub(crate) spanning_held: RefCell<Vec<HeldWrites>>,
     pub(crate) caches: ReadCaches,
     /// The same without the key cache, for tables that do not enable it.
     pub(crate) caches_without_keys: ReadCaches,
@@ -67,6 +71,8 @@ pub(crate) struct ShardTable {
     pub(crate) failed: RefCell<Option<String>>,
     /// A flush is over, whether well or not.
     pub(crate) flushed: Notify,
+    /// It has writes of records in other shards' logs.
+    pub(crate) has_parts: Cell<bool>,
 }
 
 impl ShardTable {
@@ -83,6 +89,7 @@ impl ShardTable {
             flushing: Cell::new(false),
             failed: RefCell::default(),
             flushed: Notify::default(),
+            has_parts: Cell::new(false),
         })
     }
 
@@ -153,6 +160,8 @@ impl Shard {
             locks: Locks::default(),
             changing: Locks::default(),
             writes: Rc::default(),
+            spanning: Rc::default(),
+            spanning_held: RefCell::default(),
             caches_without_keys: caches.without_keys(),
             caches,
             rows: RowCache::new(rows),

@@ -169,7 +169,7 @@ impl Store {
     pub(crate) fn oldest_unflushed(&self) -> i64 {
         // Acquire: a version that is loaded next has the data flushed before.
         let of_shard = |shard: &TableMetrics| {
-            shard.min_timestamp.load(Acquire).min(shard.batched_since.load(Acquire))
+            shard.min_timestamp.load(Acquire).min(shard.replayed_since.load(Acquire))
         };
         self.metrics.iter().map(of_shard).min().unwrap_or(i64::MAX)
     }

@@ -14,14 +14,13 @@ use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_syntax::Error as CqlError;
 
 use crate::memory::Reads;
-use crate::modify::Batchlog;
 use crate::pace::{self, Pace};
 use crate::scan::{ReadLimits, ScanContext};
 use crate::shards::on_shard;
 use crate::views::{self, Views};
 use crate::{
-    Error, Outcome, QueryOptions, Replayed, RequestLimits, RequestMemory, Result, VirtualTables,
-    modify, schema, select,
+    Error, Outcome, QueryOptions, RequestLimits, RequestMemory, Result, VirtualTables, modify,
+    schema, select,
 };
 use halcyon_model::uuid;
 
@@ -98,7 +97,6 @@ pub struct Coordinator {
     reads: Reads,
     scans: Reads,
     uuids: uuid::Generator,
-    batchlog: Rc<Batchlog>,
     views: Views,
 }
 
@@ -177,7 +175,6 @@ impl Coordinator {
             reads,
             scans,
             uuids,
-            batchlog: Rc::default(),
             views: Views::default(),
         }
     }
@@ -212,31 +209,6 @@ impl Coordinator {
 
     pub fn virtual_tables(&self) -> &dyn VirtualTables {
         self.virtual_tables.as_ref()
-    }
-
-    /// Replays the logged batches that a crash left unfinished, of all shards. Called once, when all shards are open and before clients are
-    /// served.
-    pub async fn replay_all_batches(&self) -> Result<Replayed> {
-        self.batchlog.replay_all(self).await
-    }
-
-    /// Replays the logged batches of this coordinator that failed or have taken twice the time that a write may take.
-    pub async fn replay_late_batches(&self) -> Result<Replayed> {
-        self.batchlog.replay_late(self).await
-    }
-
-    /// Waits until the entries of this coordinator's batches are deleted. Called when it serves no client any more.
-    pub async fn settle_batches(&self) {
-        self.batchlog.settle().await;
-    }
-
-    /// Replays all batches and empties the batchlog. Called once, when all coordinators are settled.
-    pub async fn close_batches(&self) -> Result<()> {
-        self.batchlog.close(self).await
-    }
-
-    pub(crate) fn batchlog(&self) -> &Rc<Batchlog> {
-        &self.batchlog
     }
 
     /// Checks that the keyspace of a USE exists.

@@ -1,4 +1,5 @@
 //! Runs a plan on the engine: paging, aggregates, conditions, batches.
+#![recursion_limit = "256"]
 #![forbid(unsafe_code)]
 #![deny(clippy::expect_used)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -28,6 +29,5 @@ pub use coordinator::{BatchEntry, Client, Coordinator, PreparedStatement};
 pub use error::{Error, Failure, Result};
 pub use limits::RequestLimits;
 pub use memory::{Held, RequestMemory, SMALL};
-pub use modify::Replayed;
 pub use outcome::{Outcome, QueryOptions, Rows};
 pub use virtual_tables::{VirtualTables, modification_is_not_supported};

@@ -16,8 +16,6 @@ pub struct RequestLimits {
     pub write_request_timeout: Duration,
     pub counter_write_request_timeout: Duration,
     pub cas_contention_timeout: Duration,
-    /// Bytes a second of the node; zero: as fast as it goes.
-    pub batchlog_replay_throttle: u64,
 }
 
 impl Default for RequestLimits {
@@ -33,7 +31,6 @@ impl Default for RequestLimits {
             write_request_timeout: Duration::from_secs(2),
             counter_write_request_timeout: Duration::from_secs(5),
             cas_contention_timeout: Duration::from_millis(1_800),
-            batchlog_replay_throttle: 1 << 20,
         }
     }
 }

@@ -47,6 +47,15 @@ pub(crate) async fn apply_by_shard(
     Box::pin(all).await.into_iter().collect()
 }
 
+/// Applies mutations that are all there after a crash, or none.
+pub(crate) async fn apply_whole(here: &Rc<Shard>, mutations: Vec<Mutation>) -> Result<()> {
+    let parts = by_shard(here, mutations).await;
+    match parts.len() {
+        0 | 1 => apply_by_shard(here, parts).await,
+        _ => Box::pin(here.apply_spanning(parts)).await.map_err(Error::from),
+    }
+}
+
 /// Makes durable what these shards have logged; only `periodic` acknowledges writes before they are.
 pub(crate) async fn sync_logs(here: &Rc<Shard>, shards: impl Iterator<Item = usize>) -> Result<()> {
     let sync = |index| {

@@ -223,7 +223,6 @@ fn views_survive_power_failures() {
         sim.restart();
         sim.runtime().clone().block_on(async {
             let node = node::start_again(&sim, allow_views).await;
-            node.replay_all_batches().await.expect("replays");
             node.resume_view_builds().await.expect("resumes");
             let catalog = node.shard().engine().catalog();
             let known = VIEWS.iter().filter(|(name, _)| catalog.table("k", &name[2..]).is_some());

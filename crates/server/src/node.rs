@@ -101,7 +101,6 @@ async fn serve_inside(
     let (shared, inboxes) = share(&settings, virtual_tables, &disk, address, log).await;
     let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
     join(&engine, &settings, &shared, address).await?;
-    replay_batches(&shared, log).await?;
     resume_view_builds(&shared, log).await?;
     load_prepared(&shared).await?;
     listen(&shared).await?;
@@ -121,32 +120,6 @@ async fn serve_inside(
     drop(lock);
     log.say(format_args!("drained"));
     Ok(())
-}
-
-/// Replays the logged batches that a crash left unfinished.
-async fn replay_batches(shared: &Shared, log: &Log) -> Result<(), Error> {
-    let job = |server: Rc<ShardServer>| async move {
-        server.coordinator.replay_all_batches().await.map_err(|e| e.to_string())
-    };
-    match shared.mesh.on(0, job).await {
-        Ok(Ok(replayed)) => {
-            if replayed.batches > 0 {
-                let batches = replayed.batches;
-                log.say(format_args!("{batches} logged batches were cut short and are finished"));
-            }
-            for warning in replayed.warnings {
-                log.warning(format_args!("{warning}"));
-            }
-            Ok(())
-        }
-        Ok(Err(why)) => {
-            log.warning(format_args!(
-                "logged batches that were cut short stay in system.batches, and the next start tries them again: {why}"
-            ));
-            Ok(())
-        }
-        Err(gone) => Err(Error::CannotStart(gone.to_string())),
-    }
 }
 
 /// Has the views built that are not.
@@ -395,7 +368,6 @@ async fn run_shard(
             return;
         }
     };
-    spawn(server.clone().replay_late_batches()).detach();
     spawn(server.clone().shed()).detach();
     if let Some(timeout) = shared.transport.idle_timeout {
         spawn(server.clone().close_idle(timeout)).detach();
@@ -478,23 +450,12 @@ async fn close_connections(shared: &Shared, log: &Log) {
 
 async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error> {
     close_connections(shared, log).await;
-    finish_batches(shared, log).await;
     let drained = engine.drain().await;
     tell_news(engine, log);
     for shard in 0..shared.shards {
         let _ = shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.stop() }).await;
     }
     drained.map_err(|e| Error::Stopped(format!("the drain failed: {e}")))
-}
-
-/// Empties `system.batches`, because Cassandra orders that table differently.
-async fn finish_batches(shared: &Shared, log: &Log) {
-    let job = |server: Rc<ShardServer>| async move {
-        server.coordinator.close_batches().await.map_err(|e| e.to_string())
-    };
-    if let Ok(Err(why)) = shared.mesh.on(0, job).await {
-        log.warning(format_args!("logged batches are left for the next start: {why}"));
-    }
 }
 
 fn tell_recovery(report: &RecoveryReport, log: &Log) {

@@ -29,8 +29,6 @@ use crate::size_estimates::{self, Known};
 use crate::trace::TraceProbability;
 use crate::virtual_tables::registry::Registry;
 
-/// `BatchlogManager.REPLAY_INTERVAL`.
-const BATCH_REPLAY_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a listener waits for descriptors or memory before it looks again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// `SizeEstimatesRecorder`: when it runs first, and how often.
@@ -318,26 +316,6 @@ impl ShardServer {
         .detach();
         while !self.connections.borrow().is_empty() {
             self.left.notified().await;
-        }
-        self.coordinator.settle_batches().await;
-    }
-
-    /// Replays the logged batches of this shard's clients that failed, for as long as the shard serves.
-    pub(crate) async fn replay_late_batches(self: Rc<Self>) {
-        loop {
-            clock::sleep(BATCH_REPLAY_INTERVAL).await;
-            if self.draining.get() {
-                return;
-            }
-            let log = &self.shared.log;
-            match self.coordinator.replay_late_batches().await {
-                Ok(replayed) => {
-                    for warning in replayed.warnings {
-                        log.warning(format_args!("{warning}"));
-                    }
-                }
-                Err(error) => log.warning(format_args!("batch replay failed: {error}")),
-            }
         }
     }
 

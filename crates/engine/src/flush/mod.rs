@@ -151,7 +151,9 @@ impl Shard {
             let oldest = table.frozen.borrow().first().cloned();
             let Some((slot, position)) = oldest else { return Ok(()) };
             let memtable = slot.seal().await;
+            self.sync_spanning(&memtable).await?;
             let (engine, store) = (self.engine().clone(), table.store.clone());
+            let oldest = memtable.min_timestamp();
             let written = self
                 .engine()
                 .flushers
@@ -159,6 +161,7 @@ impl Shard {
             written.await??;
             let (written, _) = table.frozen.borrow_mut().remove(0);
             debug_assert!(Rc::ptr_eq(&written, &slot), "another memtable was flushed meanwhile");
+            self.note_flushed(table, position, oldest);
             table.note_memtables();
             self.log.discard_below(table.store.id, position);
             self.recount();

@@ -24,15 +24,19 @@ impl Shard {
                 log.short_of_space().await;
                 let Some(shard) = this.upgrade() else { return };
                 let oldest = log.oldest_dirty();
-                let tables = oldest.as_ref().map(|dirty| dirty.tables.clone());
-                let tables = tables.unwrap_or_default();
-                let mut failed = tables.is_empty();
+                let needing = oldest.clone().map(|dirty| (dirty.tables, dirty.held));
+                let (tables, held) = needing.unwrap_or_default();
+                let mut failed = oldest.is_none();
                 for id in tables {
                     match shard.table_by_id(id) {
                         Some(table) => failed |= shard.flush_table(&table).await.is_err(),
                         None => shard.forget_log(id),
                     }
                 }
+                for id in held {
+                    failed |= shard.engine().flush(Some(id)).await.is_err();
+                }
+                shard.release_spanning();
                 if failed {
                     // Retrying before another flush has ended would be useless.
                     shard.space.notified().await;
@@ -56,6 +60,7 @@ impl Shard {
                 clock.sleep(pause).await;
                 let Some(shard) = this.upgrade() else { return };
                 let shortest = shard.flush_expired();
+                shard.release_spanning();
                 pause = shortest.map_or(PERIOD_CHECK, |period| period.min(PERIOD_CHECK));
             }
         };

@@ -22,10 +22,11 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use halcyon_commitlog::Hold;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::{Layout, MergeError, Mutation, PartitionKey, RowMerger};
 
@@ -50,6 +51,8 @@ pub(crate) struct Memtable {
     min_timestamp: i64,
     /// Whether a partition has a row that is to be merged apart.
     has_wide: bool,
+    /// Of the logs that have its mutations in records of several shards, by shard and segment.
+    holds: BTreeMap<(u32, u64), Hold>,
 }
 
 impl Memtable {
@@ -64,7 +67,17 @@ impl Memtable {
             bytes: 0,
             min_timestamp: i64::MAX,
             has_wide: false,
+            holds: BTreeMap::new(),
         }
+    }
+
+    pub(crate) fn hold(&mut self, hold: &Hold) {
+        self.holds.entry((hold.shard, hold.segment)).or_insert_with(|| hold.clone());
+    }
+
+    /// Whose logs it holds.
+    pub(crate) fn held_shards(&self) -> BTreeSet<usize> {
+        self.holds.keys().map(|(shard, _)| *shard as usize).collect()
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_commitlog::Hold;
 use halcyon_io::clock::Instant;
 use halcyon_io::{Notify, drop_apart};
 use halcyon_schema::catalog::Table;
@@ -92,6 +93,11 @@ impl Pin {
     pub(crate) fn apply(&self, mutation: Mutation) -> Result<isize, MergeError> {
         let (applied, grown) = self.change(|memtable| memtable.apply(mutation));
         applied.map(|()| grown)
+    }
+
+    /// Keeps the record of a mutation until the memtable is flushed.
+    pub(crate) fn hold(&self, hold: &Hold) {
+        self.change(|memtable| memtable.hold(hold));
     }
 
     /// Whether the mutation changes a row that is to be merged apart.

@@ -33,8 +33,8 @@ const MEASURES: usize = Measure::RowsPerRead as usize + 1;
 pub(crate) struct TableMetrics {
     /// The oldest write in a memtable; `i64::MAX` if there is none.
     pub(crate) min_timestamp: AtomicI64,
-    /// The oldest write of a logged batch that may be applied again; `i64::MAX` if there is none.
-    pub(crate) batched_since: AtomicI64,
+    /// The oldest write that a replay may apply without the deletions that followed it (`write/spanning.rs`); `i64::MAX` if there is none.
+    pub(crate) replayed_since: AtomicI64,
     pub(crate) flushes: AtomicU64,
     pub(crate) pending_flushes: AtomicU64,
     pub(crate) memtable_bytes: AtomicU64,
@@ -66,7 +66,7 @@ impl Default for TableMetrics {
     fn default() -> TableMetrics {
         TableMetrics {
             min_timestamp: AtomicI64::new(i64::MAX),
-            batched_since: AtomicI64::new(i64::MAX),
+            replayed_since: AtomicI64::new(i64::MAX),
             flushes: AtomicU64::default(),
             pending_flushes: AtomicU64::default(),
             memtable_bytes: AtomicU64::default(),

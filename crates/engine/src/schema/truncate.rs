@@ -55,11 +55,23 @@ impl Engine {
         let store = self.stores.load().get(&table).cloned();
         let store = store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
         store.check_removable()?;
+        for index in 0..self.shard_count() {
+            let held = self.mesh.on(index, |shard| async move {
+                let held = shard.spanning.hold().await;
+                shard.spanning_held.borrow_mut().push(held);
+            });
+            held.await?;
+        }
         let mut outcome = Ok(());
         for index in 0..self.shard_count() {
             let emptied =
                 self.mesh.on(index, move |shard| async move { shard.empty_table(table).await });
             outcome = outcome.and(emptied.await.unwrap_or_else(|gone| Err(gone.into())));
+        }
+        for index in 0..self.shard_count() {
+            let free =
+                |shard: Rc<Shard>| async move { drop(shard.spanning_held.borrow_mut().pop()) };
+            outcome = outcome.and(self.mesh.on(index, free).await.map_err(Error::from));
         }
         if outcome.is_ok() {
             let _compacting = self.stop_compactions(&store).await;

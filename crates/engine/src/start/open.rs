@@ -500,7 +500,6 @@ impl Opening {
             disk,
             options,
         });
-        engine.expect_batches();
         engine.start_control();
         (engine, report)
     }

@@ -8,6 +8,7 @@ mod matrix;
 mod point;
 mod row_cache;
 mod set_apart;
+mod spanning;
 mod version;
 
 use std::collections::BTreeMap;
@@ -184,7 +185,6 @@ async fn start_with(disk: Disk, set: impl FnOnce(&mut Options)) -> Result<Node> 
     options.commitlog.segment_size = 64 << 10;
     set(&mut options);
     let (engine, report) = Engine::open(disk, options).await?;
-    engine.batches_replayed();
     let (shard, inbox) = Shard::open(engine.clone(), 0).await?;
     spawn(inbox.serve(shard.clone())).detach();
     Ok(Node { engine, shard, report })

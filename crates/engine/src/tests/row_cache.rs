@@ -29,7 +29,6 @@ async fn start_with(disk: Disk, row_cache_size: u64) -> Node {
     options.row_cache_size = row_cache_size;
     options.auto_snapshot = false;
     let (engine, report) = Engine::open(disk, options).await.expect("opens");
-    engine.batches_replayed();
     let (shard, inbox) = Shard::open(engine.clone(), 0).await.expect("opens");
     spawn(inbox.serve(shard.clone())).detach();
     Node { engine, shard, report }

@@ -7,15 +7,17 @@
 //! 4. Apply the mutations to the pinned memtables in one step: no read sees a part of them. Only where there are so many that the shard
 //!    would be held, this is true of each mutation alone (`large.rs`).
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use halcyon_commitlog::{Append, SyncMode};
+use halcyon_commitlog::{Append, Hold, Oldest, SyncMode};
 use halcyon_io::drop_apart;
 use halcyon_stream::{Mutation, TableId};
 
 use super::large::{self, Turns};
+use super::spanning::Parts;
 use crate::current::Current;
 use crate::memtable::Pin;
 use crate::report::counter::{add, lower};
@@ -24,8 +26,8 @@ use crate::shard::{Shard, ShardTable};
 use crate::{Error, Result};
 
 /// A mutation and the memtable that it pins.
-struct Pinned {
-    table: Rc<ShardTable>,
+pub(super) struct Pinned {
+    pub(super) table: Rc<ShardTable>,
     pin: Pin,
     mutation: Mutation,
     /// Whether it is logged (`durable_writes` of the keyspace).
@@ -45,6 +47,24 @@ impl Shard {
             let (encoded, bytes) = self.encode_apart(mutations).await?;
             (mutations, record) = (encoded, Some(bytes));
         }
+        let pinned = self.pin(mutations)?;
+        match self.log_record(&pinned, record.as_deref()) {
+            Ok(Some(append)) => append.durable().await.map_err(|e| self.log_failed(e))?,
+            Ok(None) => {}
+            Err(error) => {
+                if record.is_some() {
+                    drop_apart(
+                        pinned.into_iter().map(|pinned| pinned.mutation).collect::<Vec<_>>(),
+                    );
+                }
+                return Err(error);
+            }
+        }
+        self.apply_pinned(pinned, None).await
+    }
+
+    /// Pins the memtables of mutations that are to be applied.
+    pub(super) fn pin(&self, mutations: Vec<Mutation>) -> Result<Vec<Pinned>> {
         let mut pinned: Vec<Pinned> = Vec::with_capacity(mutations.len());
         let mut last: Option<(Rc<ShardTable>, Rc<Current>)> = None;
         for mut mutation in mutations {
@@ -65,30 +85,30 @@ impl Shard {
             pinned.push(Pinned { table: table.clone(), pin, mutation, durable });
             last = Some((table, current));
         }
-        match self.log_record(&pinned, record.as_deref()) {
-            Ok(Some(append)) => append.durable().await.map_err(|e| self.log_failed(e))?,
-            Ok(None) => {}
-            Err(error) => {
-                if record.is_some() {
-                    drop_apart(
-                        pinned.into_iter().map(|pinned| pinned.mutation).collect::<Vec<_>>(),
-                    );
-                }
-                return Err(error);
-            }
-        }
+        Ok(pinned)
+    }
+
+    /// Applies mutations whose record is durable. `hold`: of that record, if another shard has a part of it.
+    pub(super) async fn apply_pinned(
+        &self,
+        pinned: Vec<Pinned>,
+        hold: Option<&Hold>,
+    ) -> Result<()> {
         let (mut grown, mut turns) = (0, Turns::default());
         let mut began = self.now();
         let mut pinned = pinned.into_iter().peekable();
         while let Some(Pinned { table, pin, mutation, .. }) = pinned.next() {
             turns.count(&mutation).await;
+            if let Some(hold) = hold {
+                pin.hold(hold);
+            }
             let by = if large::is_large(&mutation) || pin.is_wide(&mutation) {
                 let of = (mutation.table, mutation.key.clone());
                 let is_next =
                     |next: &Pinned| next.mutation.key == of.1 && next.mutation.table == of.0;
                 let mut mutations = vec![mutation];
                 mutations.extend(std::iter::from_fn(|| Some(pinned.next_if(is_next)?.mutation)));
-                self.apply_apart(&pin, of, mutations).await?
+                Box::pin(self.apply_apart(&pin, of, mutations)).await?
             } else {
                 let _turn = self.wait_for_large(&mutation).await;
                 self.rows.forget(mutation.table, &mutation.key);
@@ -117,7 +137,7 @@ impl Shard {
     }
 
     /// Writes to a table whose compaction is too far behind are slowed.
-    async fn wait_for_compaction(&self, mutations: &[Mutation]) {
+    pub(super) async fn wait_for_compaction(&self, mutations: &[Mutation]) {
         let wait = |mutation: &Mutation| {
             let table = self.table_by_id(mutation.table)?;
             Some(table.store.write_wait_us.load(Relaxed)).filter(|micros| *micros > 0)
@@ -130,7 +150,7 @@ impl Shard {
     }
 
     /// Applies the policy to a failed log; a log that lacks space continues once there is some.
-    fn log_failed(&self, error: halcyon_commitlog::Error) -> Error {
+    pub(super) fn log_failed(&self, error: halcyon_commitlog::Error) -> Error {
         match error {
             halcyon_commitlog::Error::Failed(_) => self.engine().log_failed(error.to_string()),
             halcyon_commitlog::Error::NoSpace(_) => self.engine().log_is_full(error.to_string()),
@@ -151,25 +171,46 @@ impl Shard {
         }
         let mut writer = self.record.borrow_mut();
         let record = encoded.unwrap_or_else(|| writer.mutations(logged().count(), logged()));
-        let most = self.engine().options.commitlog.segment_size as usize / 2;
-        if record.len() > most {
-            return Err(oversized(record.len(), most, pinned));
-        }
+        self.check_size(record, logged())?;
         self.log.append(record, &tables).map(Some).map_err(|e| self.log_failed(e))
     }
-}
 
-/// `MutationExceededMaxSizeException`.
-fn oversized(size: usize, most: usize, pinned: &[Pinned]) -> Error {
-    let key = |pinned: &Pinned| {
-        let table = pinned.table.store.table();
-        format!("{}.{}", table.schema.name, halcyon_model::hex::encode(&pinned.mutation.key.bytes))
-    };
-    let keys: Vec<String> = pinned.iter().take(16).map(key).collect();
-    let keyspace = pinned.first().map(|p| p.table.store.table().schema.keyspace.clone());
-    Error::Invalid(format!(
-        "Rejected an oversized mutation ({size}/{most}) for keyspace: {}. Top keys are: {}",
-        keyspace.unwrap_or_default(),
-        keys.join(",")
-    ))
+    /// Appends the record of several shards, of which these mutations are this shard's.
+    pub(super) fn log_spanning(
+        &self,
+        (record, parts): (&[u8], &Parts),
+        pinned: &[Pinned],
+        logged: &Oldest,
+    ) -> Result<(Append, Hold)> {
+        let own = pinned.iter().filter(|pinned| pinned.durable).map(|p| p.mutation.table);
+        let own: Vec<TableId> = own.collect::<BTreeSet<_>>().into_iter().collect();
+        let others = parts.iter().flat_map(|(_, part)| part);
+        self.check_size(record, pinned.iter().map(|pinned| &pinned.mutation).chain(others))?;
+        self.log.append_spanning(record, &own, logged).map_err(|e| self.log_failed(e))
+    }
+
+    /// `MutationExceededMaxSizeException`.
+    fn check_size<'m>(
+        &self,
+        record: &[u8],
+        mutations: impl Iterator<Item = &'m Mutation>,
+    ) -> Result<()> {
+        let (size, most) =
+            (record.len(), self.engine().options.commitlog.segment_size as usize / 2);
+        if size <= most {
+            return Ok(());
+        }
+        let (mut keyspace, mut keys) = (String::new(), Vec::new());
+        for mutation in mutations.take(16) {
+            let Some(table) = self.table_by_id(mutation.table) else { continue };
+            let table = table.store.table();
+            let key = halcyon_model::hex::encode(&mutation.key.bytes);
+            keys.push(format!("{}.{key}", table.schema.name));
+            keyspace.clone_from(&table.schema.keyspace);
+        }
+        Err(Error::Invalid(format!(
+            "Rejected an oversized mutation ({size}/{most}) for keyspace: {keyspace}. Top keys are: {}",
+            keys.join(",")
+        )))
+    }
 }

@@ -19,7 +19,7 @@ use halcyon_model::clustering::PositionBuf;
 use halcyon_model::{
     BoundKind, Cursor, DecodeError, DecodeResult, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL,
 };
-use halcyon_schema::catalog::{Catalog, Table};
+use halcyon_schema::catalog::Table;
 use halcyon_stream::{
     Cell, Column, ComplexDeletion, Layout, Mutation, PartitionKey, RangeTombstone, RowBuf,
     RowDeletion, Statics, TableId,
@@ -243,27 +243,10 @@ fn put_row(out: &mut Vec<u8>, row: &RowBuf, base: i64, place: &mut impl FnMut(u1
     }
 }
 
-/// Encodes mutations as in a log record, for the batchlog: the bytes outlive schema changes.
-pub fn encode_mutations(mutations: &[Mutation]) -> Vec<u8> {
-    encode(mutations.iter())
-}
-
 pub(super) fn encode<'m>(mutations: impl Iterator<Item = &'m Mutation> + Clone) -> Vec<u8> {
     let mut writer = RecordWriter::default();
     writer.mutations(mutations.clone().count(), mutations);
     writer.bytes
-}
-
-/// Decodes the bytes of `encode_mutations`, without mutations of dropped tables.
-pub fn decode_mutations(bytes: &[u8], catalog: &Catalog) -> DecodeResult<Vec<Mutation>> {
-    let find = |id: &TableId| catalog.tables().find(|table| table.id == *id).cloned();
-    let entries = read_record(bytes, find)?.into_iter();
-    Ok(entries
-        .filter_map(|entry| match entry {
-            Entry::Mutation(mutation) => Some(mutation),
-            Entry::Truncated(_) | Entry::Skipped(_) => None,
-        })
-        .collect())
 }
 
 /// Decodes a record. `find` selects the tables.

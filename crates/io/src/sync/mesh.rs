@@ -118,8 +118,21 @@ impl<S: 'static> Mesh<S> {
         R: Send + 'static,
         F: Future<Output = R> + 'static,
     {
-        let mailbox = self.mailboxes.get(thread).ok_or(Gone)?;
         let _permit = self.permit().await;
+        self.on_urgent(thread, job).await
+    }
+
+    /// The same at once, however many hand-overs are under way: for what those may wait for.
+    pub async fn on_urgent<R, F>(
+        &self,
+        thread: usize,
+        job: impl FnOnce(Rc<S>) -> F + Send + 'static,
+    ) -> Result<R, Gone>
+    where
+        R: Send + 'static,
+        F: Future<Output = R> + 'static,
+    {
+        let mailbox = self.mailboxes.get(thread).ok_or(Gone)?;
         let (answer, answered) = oneshot::channel();
         let job: Job<S> = Box::new(move |state| {
             Box::pin(async move {

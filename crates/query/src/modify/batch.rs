@@ -8,12 +8,12 @@ use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{Mutation, RowBuf};
 
-use super::batchlog;
 use super::conditional::{self, Statement};
 use super::{Stopwatch, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::pace::Pace;
+use crate::shards::apply_whole;
 use crate::{Error, Outcome, QueryOptions, RequestLimits, Result, views};
 
 /// The time limit of a batch of this kind.
@@ -76,7 +76,7 @@ pub(super) async fn execute(
     write::execute(coordinator, reading, &watch).await.map_err(|error| watch.failed(error))?;
     let applied = match kind {
         _ if has_views => write::apply_with_views(coordinator, mutations, &watch).await,
-        BatchKind::Logged => batchlog::apply(coordinator, mutations, Vec::new()).await,
+        BatchKind::Logged => apply_whole(coordinator.shard(), mutations).await,
         BatchKind::Unlogged | BatchKind::Counter => write::apply(coordinator, mutations).await,
     };
     applied.map_err(|error| watch.failed(error))?;

@@ -20,14 +20,14 @@ use halcyon_model::request::{ColumnSpec, Consistency};
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
 use halcyon_schema::catalog::{ColumnRef, Table};
-use halcyon_stream::{Mutation, PartitionKey};
+use halcyon_stream::PartitionKey;
 
 use super::current::{self, Stored, Wanted};
-use super::{Stopwatch, batchlog, write};
+use super::{Stopwatch, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::pace::Pace;
-use crate::views::{self, Lease, Plans};
+use crate::views::{self, Plans};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
 
 /// A statement with its plan.
@@ -79,11 +79,7 @@ pub(super) async fn execute(
         compare_and_set(&shard, request, (turn, watch), views).await
     };
     let decided = coordinator.on_owner(token, job).await;
-    let (rows, left) = decided.map_err(|error| watch.failed(error))?;
-    if let Some((mutations, lease)) = left {
-        let applied = batchlog::apply(coordinator, mutations, vec![lease]).await;
-        applied.map_err(|error| watch.failed(error))?;
-    }
+    let rows = decided.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Rows(rows))
 }
@@ -252,12 +248,12 @@ fn join(old: &mut BoundConditions, new: BoundConditions) -> Result<()> {
 
 /// `turn` bounds the wait for other writes to the partition, `watch` all of it.
 async fn compare_and_set(
-    shard: &Shard,
+    shard: &Rc<Shard>,
     request: Request,
     (turn, watch): (Stopwatch, Stopwatch),
     (plans, most): (Plans, u64),
-) -> Result<(Rows, Option<(Vec<Mutation>, Lease)>)> {
-    let lock = turn.lock(shard, request.table.id, &request.key).await?;
+) -> Result<Rows> {
+    let _lock = turn.lock(shard, request.table.id, &request.key).await?;
     let rows: Vec<Vec<u8>> = request
         .conditions
         .iter()
@@ -279,7 +275,7 @@ async fn compare_and_set(
             watch.check()?;
         }
         if !holds(target, conditions, &current)? {
-            return Ok((refused(&request, &current), None));
+            return Ok(refused(&request, &current));
         }
     }
     if !unread.is_empty() {
@@ -304,11 +300,10 @@ async fn compare_and_set(
             mutations.push(mutation);
         }
     }
-    if mutations.is_empty() {
-        return Ok((applied(table), None));
+    if !mutations.is_empty() {
+        views::apply(shard, (&plans, most), key, mutations).await?;
     }
-    let left = views::apply_or_leave(shard, lock, (&plans, most), key, mutations).await?;
-    Ok((applied(table), left))
+    Ok(applied(table))
 }
 
 /// The rows that the statements write and the conditions do not read. What ranges and whole partitions delete is not read: their

@@ -4,9 +4,9 @@
 //! 2. Changes that need no stored row become mutations at once, which go to the shards that own their partitions.
 //! 3. Lists by index, counters (`write`) and conditions (`conditional`) are decided on the owning shard, under the
 //!    partition's lock, from read to apply.
+//! 4. A logged batch is one record, whichever shards its partitions belong to (`shards::apply_whole`).
 
 mod batch;
-mod batchlog;
 mod conditional;
 mod current;
 mod write;
@@ -28,9 +28,6 @@ use crate::consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
 use crate::pace::{self, Pace};
 use crate::{Error, Held, Outcome, QueryOptions, Result, SMALL};
-
-pub(crate) use batchlog::Batchlog;
-pub use batchlog::Replayed;
 
 fn default_timestamp(
     coordinator: &Coordinator,

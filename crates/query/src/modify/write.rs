@@ -13,11 +13,11 @@ use halcyon_io::compute;
 use halcyon_model::schema::ColumnKind;
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
+use super::Stopwatch;
 use super::current::{self, Wanted};
-use super::{Stopwatch, batchlog};
 use crate::coordinator::Coordinator;
 use crate::pace::{self, Pace};
-use crate::shards::{apply_by_shard, by_shard};
+use crate::shards::{apply_by_shard, apply_whole, by_shard};
 use crate::views::{self, Lease, Plans};
 use crate::{Error, Result};
 
@@ -43,7 +43,7 @@ pub(super) async fn execute(
         }
     }
     match has_views {
-        true => apply_with_views(coordinator, ready, watch).await,
+        true => Box::pin(apply_with_views(coordinator, ready, watch)).await,
         false => apply(coordinator, ready).await,
     }
 }
@@ -54,8 +54,38 @@ pub(super) async fn apply_with_views(
     mut mutations: Vec<Mutation>,
     watch: &Stopwatch,
 ) -> Result<()> {
+    mutations.retain(|mutation| !mutation.is_empty());
+    let is_of_first = |mutation: &Mutation| {
+        mutations
+            .first()
+            .is_some_and(|first| (first.table, &first.key) == (mutation.table, &mutation.key))
+    };
+    if mutations.iter().all(is_of_first) {
+        return Box::pin(apply_to_partition(coordinator, mutations, watch)).await;
+    }
     let leases = derive(coordinator, &mut mutations, watch).await?;
-    batchlog::apply(coordinator, mutations, leases).await
+    let applied = Box::pin(apply_whole(coordinator.shard(), mutations)).await;
+    drop(leases);
+    applied
+}
+
+/// The shard of the partition derives what its views change, and applies it.
+async fn apply_to_partition(
+    coordinator: &Coordinator,
+    mutations: Vec<Mutation>,
+    watch: &Stopwatch,
+) -> Result<()> {
+    let Some(first) = mutations.first() else { return Ok(()) };
+    let (table, key, token) = (first.table, first.key.clone(), first.key.token);
+    let watch = *watch;
+    let catalog = coordinator.shard().engine().catalog();
+    let plans = coordinator.views().of(&catalog, table)?;
+    let most = coordinator.memory().for_row();
+    let job = move |shard: Rc<Shard>| async move {
+        let _lock = watch.lock(&shard, table, &key).await?;
+        views::apply(&shard, (&plans, most), &key, mutations).await
+    };
+    coordinator.on_owner(token, job).await
 }
 
 /// Adds to mutations what they change in views. The locks of their partitions are held as long as the leases.
@@ -66,7 +96,7 @@ async fn derive(
 ) -> Result<Vec<Lease>> {
     let mut partitions: BTreeMap<(TableId, Vec<u8>), (Plans, Vec<Mutation>)> = BTreeMap::new();
     let catalog = coordinator.shard().engine().catalog();
-    for mutation in mutations.iter().filter(|mutation| !mutation.is_empty()) {
+    for mutation in &*mutations {
         let plans = coordinator.views().of(&catalog, mutation.table)?;
         if !plans.is_empty() {
             let key = (mutation.table, mutation.key.bytes.clone());
@@ -175,18 +205,11 @@ async fn read_and_write(
         let (modification, key, token) = (modification.clone(), key.clone(), key.token);
         let (plans, watch) = (plans.clone(), *watch);
         let job = move |shard: Rc<Shard>| async move {
-            let lock = watch.lock(&shard, modification.table.id, &key).await?;
+            let _lock = watch.lock(&shard, modification.table.id, &key).await?;
             let made = vec![read_one(&shard, &modification, &key, counter_id).await?];
-            views::apply_or_leave(&shard, lock, (&plans, most), &key, made).await
+            views::apply(&shard, (&plans, most), &key, made).await
         };
-        async move {
-            match coordinator.on_owner(token, job).await? {
-                None => Ok(()),
-                Some((mutations, lease)) => {
-                    batchlog::apply(coordinator, mutations, vec![lease]).await
-                }
-            }
-        }
+        coordinator.on_owner(token, job)
     };
     for keys in modification.keys.chunks(AT_ONCE) {
         join_all(keys.iter().map(write)).await.into_iter().collect::<Result<()>>()?;

@@ -2,10 +2,9 @@
 //!
 //! 1. The partition's lock is taken on the shard that owns it, the rows that the write may change are read, and the changes of the views
 //!    are derived (`derive`, `update`).
-//! 2. The base's mutations and the views' are applied as one logged batch (`modify::batchlog`): on one shard one record of its commit log,
-//!    on several with an entry that a crash replays. So no kill leaves a view behind, and a replay derives nothing: it has the outcome.
-//! 3. Then the lock is released. Locks of several partitions are taken in one order. Where a part of the batch fails, they are kept until
-//!    it is replayed: meanwhile the partition takes no writes, because nobody could say what they change in the views.
+//! 2. The base's mutations and the views' are one record of a commit log, whichever shards they belong to (`Shard::apply_spanning`). So no
+//!    kill leaves a view behind, and a replay derives nothing: it has the outcome.
+//! 3. Then the lock is released. Locks of several partitions are taken in one order.
 //!
 //! Cassandra logs the base's write alone and derives again when it replays its log, which works with one log; here a view's partition may
 //! belong to another shard.
@@ -17,10 +16,11 @@ mod update;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
-use halcyon_engine::{PartitionLock, Shard};
+use halcyon_engine::Shard;
 use halcyon_io::clock::unix_seconds;
 use halcyon_io::spawn;
 use halcyon_schema::catalog::{Catalog, Table};
@@ -29,6 +29,7 @@ use halcyon_stream::{Mutation, PartitionKey, TableId};
 pub(crate) use build::{build, not_built, resume};
 use plan::ViewPlan;
 
+use crate::shards::apply_whole;
 use crate::{Error, Result};
 
 /// The plans of the views on a table.
@@ -83,22 +84,19 @@ pub(crate) fn lease(guard: impl Sized + 'static) -> Lease {
     Lease(lease)
 }
 
-/// Applies mutations of one partition where no view depends on them; where one does, leaves it to the coordinator to apply them, with
-/// what they change in the views and the partition's lock.
-pub(crate) async fn apply_or_leave(
-    shard: &Shard,
-    lock: PartitionLock,
+/// Applies mutations of one partition of this shard, and what they change in views. The caller holds the partition's lock.
+pub(crate) async fn apply(
+    shard: &Rc<Shard>,
     (plans, most): (&Plans, u64),
     key: &PartitionKey,
     mut mutations: Vec<Mutation>,
-) -> Result<Option<(Vec<Mutation>, Lease)>> {
+) -> Result<()> {
     if plans.is_empty() {
-        shard.apply(mutations).await?;
-        return Ok(None);
+        return Ok(shard.apply(mutations).await?);
     }
     let changes = derived(shard, plans, key, &mutations, most).await?;
     mutations.extend(changes);
-    Ok(Some((mutations, lease(lock))))
+    Box::pin(apply_whole(shard, mutations)).await
 }
 
 /// What mutations of one partition change in the views on its table. The caller holds the partition's lock.

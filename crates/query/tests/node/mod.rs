@@ -55,7 +55,6 @@ pub(crate) async fn start_with(
     options.masks.are_enabled = true;
     set(&mut options);
     let (engine, _) = Engine::open(disk, options).await.expect("opens");
-    engine.batches_replayed();
     let mut first = None;
     for index in 0..2 {
         let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");

@@ -54,9 +54,6 @@ impl Values {
                 "cas_contention_timeout",
                 defaults.cas_contention_timeout,
             )?,
-            batchlog_replay_throttle: self
-                .bytes("batchlog_replay_throttle")?
-                .unwrap_or(defaults.batchlog_replay_throttle),
         })
     }
 }

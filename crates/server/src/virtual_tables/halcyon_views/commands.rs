@@ -159,10 +159,6 @@ async fn set_trace_probability(command: Command<'_>) -> Result<()> {
     }
 }
 
-/// Logged batches end first, as they do when the node stops.
 async fn drain(command: Command<'_>) -> Result<()> {
-    let close = |server: Rc<ShardServer>| async move { server.coordinator.close_batches().await };
-    let closed = command.node.shared.mesh.on(0, close).await;
-    closed.map_err(|gone| Error::Server(gone.to_string()))??;
     Ok(command.node.engine.settle().await?)
 }

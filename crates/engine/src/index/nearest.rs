@@ -14,6 +14,7 @@ use halcyon_sstable::attached::{Neighbour, Neighbours};
 use super::TableIndex;
 use crate::current::Current;
 use crate::shard::Shard;
+use crate::version::LiveSSTable;
 use crate::{Error, Result};
 
 impl Shard {
@@ -70,9 +71,11 @@ impl Shard {
         let missing = || Error::IndexNotAvailable(index.name.clone());
         let vector = search.similarity.kept(search.vector.clone());
         let mut found = Neighbours::default();
-        for live in version.sstables() {
-            let attached = live.attached(index).ok_or_else(missing)?;
-            let near = self.engine().segments.nearest(&attached, &vector, count).await;
+        let attached = |live: &Arc<LiveSSTable>| live.attached(index).ok_or_else(missing);
+        let indexes = version.sstables().iter().map(attached).collect::<Result<Vec<_>>>()?;
+        let of = indexes.iter().map(|attached| attached.entries()).sum();
+        for (live, attached) in version.sstables().iter().zip(&indexes) {
+            let near = self.engine().segments.nearest(attached, &vector, count, of).await;
             found.add(near.map_err(|error| match error {
                 halcyon_sstable::Error::Corrupt { .. } => {
                     self.engine().index_damaged(&table.store, live, index, &error);

@@ -175,9 +175,10 @@ impl Segment {
         self.graph.size() + self.ends.len() * size_of::<usize>() + self.places.len()
     }
 
-    /// The places of vectors that are near one that is kept as the index keeps them: at least `count`, if there are so many.
-    pub async fn nearest(&self, vector: &[f32], count: usize) -> DecodeResult<Neighbours> {
-        let (nodes, mut is_all) = self.graph.nearest(vector, count).await;
+    /// The places of vectors that are near one that is kept as the index keeps them: at least `count`, if there are so many. The nearest of
+    /// `of` vectors are looked for.
+    pub async fn nearest(&self, vector: &[f32], count: usize, of: u64) -> DecodeResult<Neighbours> {
+        let (nodes, mut is_all) = self.graph.nearest(vector, count, of).await;
         let mut near = Vec::with_capacity(nodes.len());
         let mut worst = f32::NEG_INFINITY;
         for node in nodes {

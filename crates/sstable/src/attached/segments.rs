@@ -64,17 +64,19 @@ impl Segments {
         Ok(Some(segment))
     }
 
-    /// The places of an index whose vectors are near one, which is as the index keeps vectors: at least `count` of each segment.
+    /// The places of an index whose vectors are near one, which is as the index keeps vectors: at least `count` of each segment. The
+    /// nearest of `of` vectors are looked for, in this index and others.
     pub async fn nearest(
         &self,
         index: &Arc<AttachedIndex>,
         vector: &[f32],
         count: usize,
+        of: u64,
     ) -> Result<Neighbours> {
         let mut found = Neighbours::default();
         for number in 0..index.segment_count() {
             let Some(segment) = self.get(index, number).await? else { continue };
-            let near = segment.nearest(vector, count).await;
+            let near = segment.nearest(vector, count, of).await;
             found.add(near.map_err(|error| index.corrupt_at(error))?);
         }
         Ok(found)

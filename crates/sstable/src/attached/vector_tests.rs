@@ -103,7 +103,7 @@ fn the_nearest_are_found() {
                 for _ in 0..40 {
                     let query = vector(&mut random, 12);
                     let kept = similarity.kept(query.clone());
-                    let found = cache.nearest(&index, &kept, 10).await.expect("read");
+                    let found = cache.nearest(&index, &kept, 10, count as u64).await.expect("read");
                     assert_eq!(found.near.len(), 10 * index.segment_count());
                     assert!(found.others.is_some());
                     let all = nearest(similarity, &vectors, &query, 10);
@@ -119,12 +119,46 @@ fn the_nearest_are_found() {
                     wanted += all.len();
                 }
                 assert!(hits * 100 >= wanted * 95, "{similarity:?} {count}: {hits} of {wanted}");
-                let all = cache.nearest(&index, &vectors[0], count).await.expect("read");
+                let all =
+                    cache.nearest(&index, &vectors[0], count, count as u64).await.expect("read");
                 let places: BTreeSet<Place> = all.near.into_iter().map(|near| near.place).collect();
                 assert_eq!((places.len(), all.others), (count, None));
             }
         });
     }
+}
+
+/// Proves that graphs which each have a part of the vectors find 95 of 100 of the nearest ones together, though each keeps fewer.
+#[test]
+fn parts_find_the_nearest_together() {
+    SimRuntime::seeded(1).block_on(async {
+        for (parts, each) in [(2, 3000), (6, 1200)] {
+            let mut random = Random::seeded(parts as u64);
+            let vectors: Vec<_> = (0..parts * each).map(|_| vector(&mut random, 16)).collect();
+            let target = target(16, Similarity::Euclidean);
+            let mut indexes = Vec::new();
+            for part in vectors.chunks(each) {
+                // Identities are those of a disk.
+                let cache = Segments::of_this_machine();
+                indexes.push((written(&Disk::simulated(1).0, &target, part, 1).await, cache));
+            }
+            let (mut hits, mut wanted) = (0, 0);
+            for _ in 0..40 {
+                let query = vector(&mut random, 16);
+                let mut found = BTreeSet::new();
+                for (part, (index, cache)) in indexes.iter().enumerate() {
+                    let of = vectors.len() as u64;
+                    let near = cache.nearest(index, &query, 10, of).await.expect("read").near;
+                    found.extend(near.into_iter().map(|near| (part, near.place)));
+                }
+                let all = nearest(Similarity::Euclidean, &vectors, &query, 10);
+                let is_found = |n: &&usize| found.contains(&(**n / each, place(**n % each)));
+                hits += all.iter().filter(is_found).count();
+                wanted += all.len();
+            }
+            assert!(hits * 100 >= wanted * 95, "{parts} parts: {hits} of {wanted}");
+        }
+    });
 }
 
 /// Proves that a vector of many rows is one node with all of them, and that searches come past them.
@@ -137,10 +171,10 @@ fn equal_vectors_are_one() {
         vectors.extend(vec![vec![1.0, 2.0, 3.0, 4.0]; 500]);
         let index = written(&disk, &target(4, Similarity::Euclidean), &vectors, 1).await;
         let cache = Segments::of_this_machine();
-        let found = cache.nearest(&index, &[1.0, 2.0, 3.0, 4.0], 20).await.expect("read");
+        let found = cache.nearest(&index, &[1.0, 2.0, 3.0, 4.0], 20, 2500).await.expect("read");
         assert_eq!(found.near.len(), 500);
         assert!(found.near.iter().all(|near| near.score == 1.0) && found.others == Some(1.0));
-        let more = cache.nearest(&index, &[1.0, 2.0, 3.0, 4.0], 520).await.expect("read");
+        let more = cache.nearest(&index, &[1.0, 2.0, 3.0, 4.0], 520, 2500).await.expect("read");
         assert!(more.near.len() >= 520 && more.others.is_some_and(|others| others < 1.0));
     });
 }
@@ -149,7 +183,7 @@ fn equal_vectors_are_one() {
 #[test]
 fn damage_is_noticed() {
     SimRuntime::seeded(1).block_on(async {
-        for (count, step) in [(20, 1), (1100, 211)] {
+        for (count, step) in [(20u64, 1), (1100, 211)] {
             let (disk, simulated) = Disk::simulated(1);
             let mut random = Random::seeded(1);
             let vectors: Vec<_> = (0..count).map(|_| vector(&mut random, 3)).collect();
@@ -165,7 +199,7 @@ fn damage_is_noticed() {
                     AttachedIndex::open(&disk, path, clusterings, AccessMode::Auto).await
                 {
                     let cache = Segments::of_this_machine();
-                    let found = cache.nearest(&Arc::new(index), &[1.0, 0.0, 0.0], 5).await;
+                    let found = cache.nearest(&Arc::new(index), &[1.0, 0.0, 0.0], 5, count).await;
                     assert!(found.is_err(), "byte {offset}");
                 }
                 assert!(simulated.flip(Path::new(FILE), offset, bit));

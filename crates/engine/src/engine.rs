@@ -13,6 +13,7 @@ use halcyon_schema::rows::WriteTime;
 use halcyon_sstable::Version;
 use halcyon_sstable::attached::Segments;
 use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
+use halcyon_sstable::read::PositionBudget;
 use halcyon_stream::TableId;
 
 use crate::background::Background;
@@ -43,6 +44,8 @@ pub struct Engine {
     pub(crate) indexes: IndexBuilds,
     /// Of indexes on vectors.
     pub(crate) segments: Segments,
+    /// Of all shards.
+    pub(crate) positions: Arc<PositionBudget>,
     pub(crate) health: Health,
     /// Since it joined its ring.
     pub(crate) host_id: OnceLock<[u8; 16]>,

@@ -71,6 +71,8 @@ pub struct Options {
     pub column_index_size: Option<u64>,
     pub chunk_cache_size: u64,
     pub key_cache_size: u64,
+    /// `index_summary_capacity`: of the positions between the samples of summaries; the samples themselves are always held.
+    pub index_summary_capacity: u64,
     pub row_cache_size: u64,
     pub concurrent_compactors: usize,
     /// Bytes per second; `None`: unlimited.
@@ -118,6 +120,7 @@ impl Options {
             column_index_size: None,
             chunk_cache_size: 64 << 20,
             key_cache_size: 16 << 20,
+            index_summary_capacity: 16 << 20,
             row_cache_size: 0,
             concurrent_compactors: 1,
             compaction_throughput: Some(64 << 20),

@@ -67,7 +67,12 @@ impl Values {
             direct_write_buffer_size: self.bytes("direct_write_buffer_size")?.unwrap_or(1 << 20)
                 as usize,
             column_index_size: self.bytes("column_index_size")?,
-            chunk_cache_size: self.bytes("file_cache_size")?.unwrap_or(machine.memory / 4),
+            chunk_cache_size: self
+                .bytes("file_cache_size")?
+                .unwrap_or(machine.memory / 4 - machine.memory / 32),
+            index_summary_capacity: self
+                .bytes("index_summary_capacity")?
+                .unwrap_or(machine.memory / 32),
             key_cache_size: self
                 .bytes("key_cache_size")?
                 .unwrap_or_else(|| (machine.memory / 20).min(100 << 20)),

@@ -21,6 +21,8 @@ pub struct CachedIndex<'a> {
     id: FileId,
     component: Component,
     caches: &'a ReadCaches,
+    /// Whether what is read is kept.
+    keeps: bool,
 }
 
 /// Part of one page, or bytes gathered from several.
@@ -45,7 +47,12 @@ impl<'a> CachedIndex<'a> {
         component: Component,
         caches: &'a ReadCaches,
     ) -> CachedIndex<'a> {
-        CachedIndex { file, id, component, caches }
+        CachedIndex { file, id, component, caches, keeps: true }
+    }
+
+    /// The same for what is read once.
+    pub(super) fn passing(&self) -> CachedIndex<'a> {
+        CachedIndex { keeps: false, ..*self }
     }
 
     pub(crate) fn corrupt_at(&self, offset: u64, what: impl Into<String>) -> Error {
@@ -95,7 +102,7 @@ impl IndexSource for CachedIndex<'_> {
         if offset == end {
             return Ok(IndexBytes::Gathered(Vec::new()));
         }
-        if length > MAX_CACHED {
+        if length > MAX_CACHED || !self.keeps {
             let bytes = self.file.read_at(offset, (end - offset) as usize).await?;
             self.caches.count_read(bytes.len());
             return Ok(IndexBytes::Gathered(bytes.to_vec()));

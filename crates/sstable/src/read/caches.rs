@@ -5,10 +5,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use quick_cache::unsync::Cache;
 use quick_cache::{DefaultHashBuilder, Weighter};
 
+use super::positions::PositionBudget;
 use super::reader::{PartitionEntry, RowIndexRef};
 use crate::Component;
 use crate::data::compress::Decompressor;
@@ -93,6 +95,7 @@ type Weighted<K, V> = Cache<K, V, ByLength, DefaultHashBuilder>;
 struct Inner {
     chunks: RefCell<Weighted<(FileId, u64), Chunk>>,
     keys: RefCell<Weighted<KeyHash, CachedKey>>,
+    positions: Arc<PositionBudget>,
     /// By codec; one that needs a dictionary belongs to its SSTable.
     decompressors: RefCell<HashMap<(u64, String), Decompressor>>,
     hits: [Cell<u64>; 4],
@@ -115,7 +118,8 @@ const KEY_HIT: usize = 2;
 const KEY_MISS: usize = 3;
 
 impl ReadCaches {
-    pub fn new(sizes: CacheSizes) -> ReadCaches {
+    /// `positions` is common to all threads.
+    pub fn new(sizes: CacheSizes, positions: Arc<PositionBudget>) -> ReadCaches {
         let items = |bytes: u64, each: u64| usize::try_from(bytes / each).unwrap_or(0).max(16);
         let inner = Rc::new(Inner {
             chunks: RefCell::new(Cache::with_weighter(
@@ -124,6 +128,7 @@ impl ReadCaches {
                 ByLength,
             )),
             keys: RefCell::new(Cache::with_weighter(items(sizes.keys, 192), sizes.keys, ByLength)),
+            positions,
             decompressors: RefCell::default(),
             hits: Default::default(),
             read: Default::default(),
@@ -133,7 +138,8 @@ impl ReadCaches {
 
     /// Small caches for one pass over an SSTable, as tools make it.
     pub fn of_one_pass() -> ReadCaches {
-        ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 0 }).without_keys()
+        let sizes = CacheSizes { chunks: 1 << 20, keys: 0 };
+        ReadCaches::new(sizes, PositionBudget::of(0)).without_keys()
     }
 
     /// The same caches without the key cache.
@@ -144,6 +150,10 @@ impl ReadCaches {
     /// The same caches for reads that only warm them: hits and misses are not counted.
     pub fn uncounted(&self) -> ReadCaches {
         ReadCaches { counts: false, ..self.clone() }
+    }
+
+    pub(super) fn positions_budget(&self) -> &Arc<PositionBudget> {
+        &self.inner.positions
     }
 
     /// Shows the key cache's partitions that have no row index: SSTable, key, position in the data.

@@ -7,10 +7,11 @@
 //! ```text
 //!  SSTableReader (Arc, all shards)          ReadCaches (Rc, one shard)
 //!    filter, summary or trie root             keys    (SSTable, key) ─► entry of the partition
+//!    positions between samples
 //!    open files                               chunks  (file, number) ─► decompressed chunk, or page of an index
 //!
 //!  may_contain: key range ─► Bloom filter
-//!  find:        key cache ─► index through chunks ─► PartitionEntry
+//!  find:        key cache ─► positions, or index through chunks ─► PartitionEntry
 //!  rows:        PartitionEntry, slices ─► row index ─► chunks of Data.db ─► fragments
 //! ```
 //!
@@ -27,6 +28,7 @@ pub(crate) mod entries;
 pub(crate) mod index_files;
 pub(crate) mod keys;
 mod partition;
+mod positions;
 mod range_start;
 mod reader;
 mod reversed;
@@ -37,6 +39,7 @@ pub(crate) mod summary_search;
 pub use caches::{CacheSizes, CacheStats, ReadCaches};
 pub use index_files::IndexSources;
 pub use partition::{PartitionRows, RangeRows};
+pub use positions::PositionBudget;
 pub use range_start::RangeStart;
 pub use reader::{PartitionEntry, SSTableReader};
 pub use reversed::ReversedRows;

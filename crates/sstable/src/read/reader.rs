@@ -12,7 +12,8 @@ use super::cached_index::CachedIndex;
 use super::caches::ReadCaches;
 use super::data_file::DataFile;
 use super::index_files::{IndexFiles, IndexSources, row_entry};
-use super::summary_search::{BigSearch, summary_of};
+use super::positions::{Positions, Whereabouts};
+use super::summary_search::{BigSearch, Floor, summary_of};
 use crate::bti::{PartitionIndex, PartitionPosition, RowIndexEntry};
 use crate::data::decode::RowDecoder;
 use crate::data::scanner::SSTableScanner;
@@ -39,6 +40,7 @@ struct Opened {
     index: IndexFiles,
     /// BIG only.
     summary: Option<Summary>,
+    positions: Positions,
     first: PartitionKey,
     last: PartitionKey,
 }
@@ -89,7 +91,8 @@ impl SSTableReader {
         );
         let filter = sstable.filter(disk).await?;
         let data = Arc::new(DataFile::open(disk, &sstable, id, mode).await?);
-        let opened = Opened { id, sstable, filter, index, summary, first, last };
+        let positions = summary.as_ref().map(Positions::of).unwrap_or_default();
+        let opened = Opened { id, sstable, filter, index, summary, positions, first, last };
         Ok(SSTableReader { opened: Arc::new(opened), data, decoder: OnceLock::new() })
     }
 
@@ -141,13 +144,14 @@ impl SSTableReader {
     pub fn memory(&self) -> usize {
         let root =
             self.opened.index.root().map_or(0, |root| root.first_key.len() + root.last_key.len());
-        self.opened.filter.memory() + root + self.opened.summary.as_ref().map_or(0, Summary::memory)
+        let (filter, summary) = self.memory_by_part();
+        filter + root + summary
     }
 
-    /// Bytes of memory of the Bloom filter, and of the index summary.
+    /// Bytes of memory of the Bloom filter, and of the index summary with the positions between its samples.
     pub fn memory_by_part(&self) -> (usize, usize) {
         let summary = self.opened.summary.as_ref().map_or(0, Summary::memory);
-        (self.opened.filter.memory(), summary)
+        (self.opened.filter.memory(), summary + self.opened.positions.memory())
     }
 
     pub(super) fn summary(&self) -> Option<&Summary> {
@@ -186,7 +190,7 @@ impl SSTableReader {
             return Ok(Some(entry));
         }
         let entry = match self.index(caches) {
-            IndexSources::Big { index } => self.find_big(&index, key).await?,
+            IndexSources::Big { index } => self.find_big(caches, &index, key).await?,
             IndexSources::Bti { partitions, rows, root } => {
                 self.find_bti(caches, (&partitions, &rows, root), key).await?
             }
@@ -199,14 +203,29 @@ impl SSTableReader {
 
     async fn find_big(
         &self,
+        caches: &ReadCaches,
         index: &CachedIndex<'_>,
         key: &PartitionKey,
     ) -> Result<Option<PartitionEntry>> {
-        let partitioner = &self.opened.sstable.layout().partitioner;
-        let data_length = self.opened.sstable.data_length();
-        let last_key = self.opened.sstable.last_key();
+        let sstable = &self.opened.sstable;
+        let partitioner = &sstable.layout().partitioner;
+        let (data_length, last_key) = (sstable.data_length(), sstable.last_key());
         let search = BigSearch { index, partitioner, data_length, last_key };
-        let entry = search.find(self.opened.summary.as_ref(), &key.bytes).await?;
+        let floor = self.opened.summary.as_ref().and_then(|s| search.floor(s, &key.bytes));
+        if let Some(floor) = &floor {
+            match self.whereabouts(caches, &search, floor, key.hashes).await? {
+                Whereabouts::Absent => return Ok(None),
+                Whereabouts::Maybe(data_position) => {
+                    let mut stored = Vec::new();
+                    let read = self.key_at(caches, data_position, &mut stored).await;
+                    if read.is_ok() && stored == key.bytes {
+                        return Ok(Some(PartitionEntry { data_position, rows: RowIndexRef::None }));
+                    }
+                }
+                Whereabouts::Unknown | Whereabouts::Ask => {}
+            }
+        }
+        let entry = search.find(floor.as_ref(), &key.bytes).await?;
         Ok(entry.map(|entry| PartitionEntry {
             data_position: entry.data_position,
             rows: match entry.promoted.is_empty() {
@@ -214,6 +233,26 @@ impl SSTableReader {
                 false => RowIndexRef::Big(entry.promoted),
             },
         }))
+    }
+
+    /// What the positions between two samples say, which are made if there is room for them.
+    async fn whereabouts(
+        &self,
+        caches: &ReadCaches,
+        search: &BigSearch<'_, CachedIndex<'_>>,
+        floor: &Floor<'_>,
+        hashes: (i64, i64),
+    ) -> Result<Whereabouts> {
+        let positions = &self.opened.positions;
+        let known = positions.look_up(floor.interval, hashes);
+        if known != Whereabouts::Unknown || !caches.positions_budget().has_room() {
+            return Ok(known);
+        }
+        // What is wrong is told by the look-up in the index.
+        if let Ok(Some(made)) = Box::pin(search.interval(&search.index.passing(), floor)).await {
+            positions.keep(floor.interval, made, caches.positions_budget());
+        }
+        Ok(positions.look_up(floor.interval, hashes))
     }
 
     /// A trie holds prefixes, so the key where the payload leads decides.

@@ -12,6 +12,7 @@ use halcyon_model::{Cursor, DecodeError, Partitioner};
 
 use super::cached_index::CachedIndex;
 use super::entries::{Entries, EntryHead};
+use super::positions;
 use crate::format::summary::{DEFAULT_MIN_INDEX_INTERVAL, Summary, SummaryBuilder, SummaryEntry};
 use crate::row_index::IndexSource;
 use crate::{Component, Error, Result, SSTable};
@@ -67,19 +68,41 @@ pub(super) struct BigSearch<'s, S> {
     pub(super) last_key: Option<&'s [u8]>,
 }
 
+/// The last sample that is not after a key.
+pub(super) struct Floor<'a> {
+    /// Its number.
+    pub(super) interval: usize,
+    sample: SummaryEntry<'a>,
+    /// Where the next one is in Index.db, or its end.
+    until: u64,
+}
+
 impl<S: IndexSource<Error = Error>> BigSearch<'_, S> {
+    pub(super) fn floor<'a>(&self, summary: &'a Summary, key: &[u8]) -> Option<Floor<'a>> {
+        let interval = summary.floor(self.partitioner, &self.partitioner.decorate(key))?;
+        let until = summary.get(interval + 1).map_or(self.index.len(), |next| next.position);
+        Some(Floor { interval, sample: summary.get(interval)?, until })
+    }
+
+    /// The positions between a sample and the next one; `None` if something is wrong with them.
+    pub(super) async fn interval(
+        &self,
+        index: &S,
+        floor: &Floor<'_>,
+    ) -> Result<Option<Box<[u16]>>> {
+        let (from, known) = ((floor.sample, floor.until), (self.data_length, self.last_key));
+        positions::interval(index, self.partitioner, from, known).await
+    }
+
     pub(super) async fn find(
         &self,
-        summary: Option<&Summary>,
+        floor: Option<&Floor<'_>>,
         key: &[u8],
     ) -> Result<Option<EntryHead>> {
-        let floor = summary.and_then(|summary| {
-            let at = summary.floor(self.partitioner, &self.partitioner.decorate(key))?;
-            let until = summary.get(at + 1).map_or(self.index.len(), |next| next.position);
-            Some((summary.get(at)?, until))
-        });
-        let Some((floor, until)) = floor else { return self.scan(0, key).await };
-        if let Ok(Some(head)) = self.find_equal(&floor, until, key).await {
+        let Some(Floor { sample: floor, until, .. }) = floor else {
+            return self.scan(0, key).await;
+        };
+        if let Ok(Some(head)) = self.find_equal(floor, *until, key).await {
             check_position(self.index, &head, self.data_length)?;
             return Ok(Some(head));
         }

@@ -205,6 +205,27 @@ fn a_flush_makes_the_record_durable() {
     }
 }
 
+/// Proves the same of the tables of one shard.
+#[test]
+fn a_flush_makes_other_tables_writes_durable() {
+    let (_, sim) = Disk::simulated(56);
+    life(&sim, |disk| async move {
+        let (node, _) = start_two(disk, periodic).await;
+        let (table, filler) = create(&node).await;
+        let k = keys(&node)[0];
+        let both = vec![insert(&table, k, 1, 1, 10), insert(&filler, k, 1, 1, 10)];
+        node.shard.apply(both).await.expect("applied");
+        flush_on(&node.shard, &table).await;
+    });
+    sim.crash_to_synced();
+    life(&sim, |disk| async move {
+        let (node, _) = start_two(disk, periodic).await;
+        let filler = node.engine.catalog().table("ks", "filler").expect("known").clone();
+        assert_eq!(contents(&node, &filler).await.len(), 1);
+        assert_eq!(contents(&node, &user_table(&node)).await.len(), 1);
+    });
+}
+
 /// Proves that a log whose space is held by another shard's part has it flushed, and that a drain leaves no record of several shards.
 #[test]
 fn a_log_short_of_space_has_others_flush() {

@@ -5,8 +5,8 @@
 //!                                                               └─► the memtables of others, which log nothing
 //! ```
 //! 1. The segment of the record is held until every shard has flushed its part.
-//! 2. A flush syncs the logs of such records first. Under `periodic` a power failure could otherwise take the record, and leave a part of
-//!    it in an SSTable.
+//! 2. A flush syncs the logs of its records first, of whichever kind. Under `periodic` a power failure could otherwise take a record, and
+//!    leave a part of it in an SSTable.
 //! 3. A replay applies the record out of the order of the other shards' logs, which may lack a later deletion by then; and their older
 //!    writes without the deletions of the record, if that is gone. So for a table with such records, tombstones are kept that are newer
 //!    than what a replay may apply: the writes of such records, and on the shards that have parts of them all that is in their logs.
@@ -124,18 +124,15 @@ impl Shard {
         }
     }
 
-    /// Makes the records durable of which a memtable has parts.
-    pub(crate) async fn sync_spanning(&self, memtable: &Memtable) -> Result<()> {
+    /// Makes the records durable of which a memtable has parts; other parts are in other tables' memtables, or other shards'.
+    pub(crate) async fn sync_records(&self, memtable: &Memtable) -> Result<()> {
         if !self.syncs_later() {
             return Ok(());
         }
-        for shard in memtable.held_shards() {
-            if shard == self.index() {
-                self.sync_log().await?;
-            } else {
-                let job = |shard: Rc<Shard>| async move { shard.sync_log().await };
-                self.engine().mesh.on_urgent(shard, job).await??;
-            }
+        self.sync_log().await?;
+        for shard in memtable.held_shards().into_iter().filter(|shard| *shard != self.index()) {
+            let job = |shard: Rc<Shard>| async move { shard.sync_log().await };
+            self.engine().mesh.on_urgent(shard, job).await??;
         }
         Ok(())
     }

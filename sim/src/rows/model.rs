@@ -84,6 +84,12 @@ pub(crate) struct Mutation {
     pub(crate) change: Change,
 }
 
+impl Mutation {
+    pub(crate) fn expires(&self) -> bool {
+        matches!(self.change, Change::Write { expires: Some(_), .. })
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Written<T> {
     at: Timestamp,

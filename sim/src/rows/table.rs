@@ -300,14 +300,18 @@ impl Table {
         }
         let way = ways.into_iter().next().unwrap_or_default();
         for (maybes, explanations) in decided {
-            let chosen = explanations
-                .into_iter()
-                .find(|set| self.agree(&way, &maybes, *set).is_some())
-                .unwrap_or_default();
+            let mut agreeing =
+                explanations.into_iter().filter(|set| self.agree(&way, &maybes, *set).is_some());
+            let chosen = agreeing.next().unwrap_or_default();
+            let open = agreeing.fold(0, |open, other| open | (other ^ chosen));
             for (bit, index) in maybes.iter().enumerate() {
+                let part = &mut self.parts[*index];
+                // What expires can hide later what it does not change now.
+                if open >> bit & 1 == 1 && part.mutations.iter().any(Mutation::expires) {
+                    continue;
+                }
                 let happened = chosen >> bit & 1 == 1;
-                self.parts[*index].certainty =
-                    if happened { Certainty::Done } else { Certainty::Gone };
+                part.certainty = if happened { Certainty::Done } else { Certainty::Gone };
             }
         }
         Ok(())

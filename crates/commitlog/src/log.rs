@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) state: RefCell<State>,
     /// Why the last segment file could not be prepared.
     pub(crate) not_ready: RefCell<Option<Error>>,
+    /// Segments that nothing needs and whose files could not be deleted.
+    pub(crate) undeleted: RefCell<Vec<u64>>,
     /// Wakes the writer: a group is open or sealed.
     pub(crate) work: Notify,
     /// Wakes the task that prepares segment files.
@@ -105,6 +107,7 @@ impl CommitLog {
             manifest,
             state: RefCell::new(State::first(parameters, first_segment)),
             not_ready: RefCell::default(),
+            undeleted: RefCell::default(),
             work: Notify::default(),
             prepare: Notify::default(),
             ready: Notify::default(),
@@ -241,7 +244,7 @@ impl CommitLog {
             state.release_current();
             let free = state.free.drain(..).collect::<Vec<_>>();
             let spares = state.spares.drain(..).map(|spare| spare.id);
-            free.into_iter().chain(spares).collect::<Vec<_>>()
+            free.into_iter().chain(spares).chain(shared.undeleted.take()).collect::<Vec<_>>()
         };
         shared.manifest.remove(&unneeded).await?;
         for id in unneeded {

@@ -36,9 +36,10 @@ pub(crate) async fn keep_ready(shared: Rc<Shared>) {
                 continue;
             }
             Step::Delete(id) => {
-                // If this fails, the file is replayed at the next start: needless, but harmless.
-                if shared.manifest.remove(&[id]).await.is_ok() {
-                    let _ = shared.disk.remove(&shared.path(id)).await;
+                // If this fails, the end of the log tries again; else the file is replayed at the next start: needless, but harmless.
+                let unlisted = shared.manifest.remove(&[id]).await.is_ok();
+                if !unlisted || shared.disk.remove(&shared.path(id)).await.is_err() {
+                    shared.undeleted.borrow_mut().push(id);
                 }
                 continue;
             }

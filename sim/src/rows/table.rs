@@ -296,22 +296,25 @@ impl Table {
             }
             ways = next.into_iter().map(|way| way.into_iter().collect()).collect();
             ways.truncate(4096);
-            decided.push((maybes, explanations));
+            decided.push((key, maybes, explanations));
         }
         let way = ways.into_iter().next().unwrap_or_default();
-        for (maybes, explanations) in decided {
+        for (key, maybes, explanations) in decided {
             let mut agreeing =
                 explanations.into_iter().filter(|set| self.agree(&way, &maybes, *set).is_some());
             let chosen = agreeing.next().unwrap_or_default();
             let open = agreeing.fold(0, |open, other| open | (other ^ chosen));
+            // What expires can hide later what it does not change now, or show what it hides.
+            let parts =
+                self.by_key.get(&key).into_iter().flatten().map(|index| &self.parts[*index]);
+            let expires = parts.flat_map(|part| &part.mutations).any(Mutation::expires);
             for (bit, index) in maybes.iter().enumerate() {
-                let part = &mut self.parts[*index];
-                // What expires can hide later what it does not change now.
-                if open >> bit & 1 == 1 && part.mutations.iter().any(Mutation::expires) {
+                if expires && open >> bit & 1 == 1 {
                     continue;
                 }
                 let happened = chosen >> bit & 1 == 1;
-                part.certainty = if happened { Certainty::Done } else { Certainty::Gone };
+                self.parts[*index].certainty =
+                    if happened { Certainty::Done } else { Certainty::Gone };
             }
         }
         Ok(())

@@ -151,7 +151,7 @@ impl Shard {
             let oldest = table.frozen.borrow().first().cloned();
             let Some((slot, position)) = oldest else { return Ok(()) };
             let memtable = slot.seal().await;
-            self.sync_records(&memtable).await?;
+            self.sync_records(&memtable).await;
             let (engine, store) = (self.engine().clone(), table.store.clone());
             let oldest = memtable.min_timestamp();
             let written = self

@@ -1,6 +1,7 @@
 //! Full disks and I/O errors while serving: what `disk_failure_policy` and `commit_failure_policy` do, and that nothing
 //! acknowledged is lost.
 
+use halcyon_commitlog::SyncMode;
 use halcyon_io::{Fault, FaultRule};
 
 use super::*;
@@ -100,6 +101,31 @@ fn a_commit_log_that_fails() {
         life(&sim, |disk| async move {
             let node = start(disk).await.expect("starts");
             assert_eq!(contents(&node, &user_table(&node)).await.len(), 10);
+        });
+    }
+}
+
+/// Proves that under `periodic` a flush saves what was acknowledged and a log that has failed, or has no room, cannot make durable.
+#[test]
+fn a_flush_saves_what_a_log_cannot() {
+    for fault in [Fault::DeviceError, Fault::NoSpace] {
+        let (_, sim) = Disk::simulated(23);
+        let breaker = sim.clone();
+        life(&sim, |disk| async move {
+            let period = std::time::Duration::from_secs(3_600);
+            let set = |options: &mut Options| {
+                options.commitlog.sync = SyncMode::Periodic { period };
+                options.commit_failure_policy = CommitFailurePolicy::StopCommit;
+            };
+            let (node, table) = with_rows(disk, set).await;
+            breaker.fail_on(rule("commitlog", fault));
+            node.engine.flush(Some(table.id)).await.expect("flushed");
+        });
+        sim.clear_faults();
+        sim.crash_to_synced();
+        life(&sim, |disk| async move {
+            let node = start(disk).await.expect("starts");
+            assert_eq!(contents(&node, &user_table(&node)).await.len(), 10, "{fault:?}");
         });
     }
 }

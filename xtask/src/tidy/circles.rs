@@ -22,7 +22,7 @@ const KNOWN: [(&str, usize); 10] = [
     ("crates/engine", 15),
     ("crates/halcyon", 8),
     ("crates/io", 17),
-    ("crates/query", 11),
+    ("crates/query", 10),
     ("crates/server", 9),
     ("crates/sstable", 14),
     ("oracle", 5),

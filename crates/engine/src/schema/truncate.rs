@@ -5,7 +5,6 @@
 //!    the same writes.
 //! 3. Remove the SSTables in one transaction, resume flushes, and record the truncation in `system.local`.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,15 +12,13 @@ use halcyon_compaction::txn_log::Transaction;
 use halcyon_model::bytes::Put;
 use halcyon_model::{NO_DELETION_TIME, NO_TTL};
 use halcyon_schema::system_tables;
-use halcyon_stream::{
-    Cell, Fragment, FragmentStream, Mutation, PartitionKey, RowBuf, Slices, TableId,
-};
+use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
 
 use crate::engine::Engine;
 use crate::shard::Shard;
 use crate::store::Store;
 use crate::version::{Edit, LiveSSTable, Obsolete};
-use crate::{Error, Read, ReadTarget, Result};
+use crate::{Error, Result};
 
 impl Engine {
     /// Removes all data of a table on all shards, and records the time (`system.local.truncated_at`).
@@ -127,33 +124,6 @@ impl Engine {
     /// How often the table was truncated since the start; unlike the times, they tell what came first after the clock was set back too.
     pub fn truncations(&self, table: &TableId) -> u64 {
         self.stores.load().get(table).map_or(0, |store| store.truncations())
-    }
-
-    /// When tables were truncated last, in milliseconds since 1970 (`system.local.truncated_at`).
-    pub async fn truncation_times(&self) -> Result<BTreeMap<TableId, i64>> {
-        let system = system_tables();
-        let Some(local) = system.table("system", "local").cloned() else {
-            return Ok(BTreeMap::new());
-        };
-        let key = PartitionKey::of(b"local");
-        let owner = self.owner(key.token);
-        let read = move |shard: Rc<Shard>| async move {
-            let column = local.layout.regulars.iter().position(|c| c.name == b"truncated_at");
-            let (target, slices) = (ReadTarget::Partition(key), Slices::all());
-            let mut stream = shard.read(Read { table: local, target, slices }).await?;
-            let mut times = BTreeMap::new();
-            while stream.advance().await? {
-                let Fragment::Row(row) = stream.fragment() else { continue };
-                let of_column = |cell: &&Cell| Some(usize::from(cell.column)) == column;
-                for cell in row.cells.iter().filter(of_column).filter(|c| !c.is_tombstone()) {
-                    let id = TableId::try_from(cell.path.of(row.bytes));
-                    let time = cell.value.of(row.bytes).last_chunk();
-                    times.extend(id.ok().zip(time.map(|time| i64::from_be_bytes(*time))));
-                }
-            }
-            Ok(times)
-        };
-        self.mesh.on(owner, read).await?
     }
 
     /// The entry of `system.local.truncated_at`: a position in the log, which is Cassandra's own affair, and the time.

@@ -25,11 +25,7 @@ impl Values {
         shards: usize,
         machine: Machine,
     ) -> Result<Options> {
-        let memtable_space =
-            match (self.bytes("memtable_heap_space")?, self.bytes("memtable_offheap_space")?) {
-                (None, None) => machine.memory / 8,
-                (heap, offheap) => heap.unwrap_or(0).saturating_add(offheap.unwrap_or(0)),
-            };
+        let memtable_space = self.memtable_space(machine)?;
         let compactors = self.integer("concurrent_compactors")?;
         let compactors = match compactors.map(usize::try_from) {
             // Cassandra's rule: the smaller of disks and cores, at least 2, at most 8.
@@ -89,6 +85,14 @@ impl Values {
             functions: self.functions()?,
             masks: MaskSettings { are_enabled: self.boolean("dynamic_data_masking_enabled")? },
             drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
+        })
+    }
+
+    fn memtable_space(&self, machine: Machine) -> Result<u64> {
+        let of = |name| self.bytes(name);
+        Ok(match (of("memtable_heap_space")?, of("memtable_offheap_space")?) {
+            (None, None) => machine.memory / 8,
+            (heap, offheap) => heap.unwrap_or(0).saturating_add(offheap.unwrap_or(0)),
         })
     }
 

@@ -258,8 +258,8 @@ impl Graph {
         chosen
     }
 
-    /// The vectors that are nearest to one, nearest first: at least `count` if there are so many. Whether there are no others. The nearest of
-    /// `of` vectors are looked for, of which this graph has a part.
+    /// The vectors that are nearest to one, nearest first: at least `count` if there are so many. Whether there are no others. The nearest
+    /// of `of` vectors are looked for, of which this graph has a part.
     pub(super) async fn nearest(&self, vector: &[f32], count: usize, of: u64) -> (Vec<Near>, bool) {
         let mut pace = 0;
         // So many that most would be looked at anyway; and no edge is missed.

@@ -166,9 +166,14 @@ impl CommitLog {
 
     /// Frees segments that nobody holds any more.
     pub fn release_unheld(&self) {
+        self.free(State::release_unneeded);
+    }
+
+    /// Has the files reused or deleted that a change of the state frees.
+    fn free(&self, change: impl FnOnce(&mut State)) {
         let shared = &self.0.shared;
         let mut state = shared.state.borrow_mut();
-        state.release_unneeded();
+        change(&mut state);
         if !state.free.is_empty() {
             shared.prepare.notify_one();
         }
@@ -181,12 +186,7 @@ impl CommitLog {
 
     /// Tells that the table is flushed up to the position: its records below are no longer needed.
     pub fn discard_below(&self, table: TableId, position: ReplayPosition) {
-        let shared = &self.0.shared;
-        let mut state = shared.state.borrow_mut();
-        state.discard_below(table, position);
-        if !state.free.is_empty() {
-            shared.prepare.notify_one();
-        }
+        self.free(|state| state.discard_below(table, position));
     }
 
     /// The oldest segment and the tables that keep it, if there is one.

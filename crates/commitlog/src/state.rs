@@ -288,14 +288,16 @@ impl State {
     }
 
     pub(crate) fn spanning(&self) -> Oldest {
-        let mut all = Oldest::default();
-        self.segments.iter().for_each(|segment| all.lower(&segment.spanning));
-        all
+        self.oldest(|segment| &segment.spanning)
     }
 
     pub(crate) fn flushed(&self) -> Oldest {
+        self.oldest(|segment| &segment.flushed)
+    }
+
+    fn oldest(&self, of: impl Fn(&Segment) -> &Oldest) -> Oldest {
         let mut all = Oldest::default();
-        self.segments.iter().for_each(|segment| all.lower(&segment.flushed));
+        self.segments.iter().for_each(|segment| all.lower(of(segment)));
         all
     }
 

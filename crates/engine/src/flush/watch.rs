@@ -24,17 +24,15 @@ impl Shard {
                 log.short_of_space().await;
                 let Some(shard) = this.upgrade() else { return };
                 let oldest = log.oldest_dirty();
-                let needing = oldest.clone().map(|dirty| (dirty.tables, dirty.held));
-                let (tables, held) = needing.unwrap_or_default();
                 let mut failed = oldest.is_none();
-                for id in tables {
-                    match shard.table_by_id(id) {
+                for id in oldest.iter().flat_map(|dirty| &dirty.tables) {
+                    match shard.table_by_id(*id) {
                         Some(table) => failed |= shard.flush_table(&table).await.is_err(),
-                        None => shard.forget_log(id),
+                        None => shard.forget_log(*id),
                     }
                 }
-                for id in held {
-                    failed |= shard.engine().flush(Some(id)).await.is_err();
+                for id in oldest.iter().flat_map(|dirty| &dirty.held) {
+                    failed |= shard.engine().flush(Some(*id)).await.is_err();
                 }
                 shard.release_spanning();
                 if failed {

@@ -7,7 +7,6 @@
 //! 4. Apply the mutations to the pinned memtables in one step: no read sees a part of them. Only where there are so many that the shard
 //!    would be held, this is true of each mutation alone (`large.rs`).
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -88,7 +87,7 @@ impl Shard {
         Ok(pinned)
     }
 
-    /// Applies mutations whose record is durable. `hold`: of that record, if another shard has a part of it.
+    /// Applies mutations whose record is durable. `hold`: of that record, if another shard has logged it.
     pub(super) async fn apply_pinned(
         &self,
         pinned: Vec<Pinned>,
@@ -161,13 +160,10 @@ impl Shard {
 
     /// Appends the mutations to the log, or what they were encoded to already; `None` if none is logged.
     fn log_record(&self, pinned: &[Pinned], encoded: Option<&[u8]>) -> Result<Option<Append>> {
-        let logged = || pinned.iter().filter(|pinned| pinned.durable).map(|p| &p.mutation);
-        let Some(first) = logged().next() else { return Ok(None) };
-        let mut tables: Vec<TableId> = vec![first.table];
-        for mutation in logged() {
-            if !tables.contains(&mutation.table) {
-                tables.push(mutation.table);
-            }
+        let logged = || logged(pinned);
+        let tables = tables(logged());
+        if tables.is_empty() {
+            return Ok(None);
         }
         let mut writer = self.record.borrow_mut();
         let record = encoded.unwrap_or_else(|| writer.mutations(logged().count(), logged()));
@@ -180,13 +176,12 @@ impl Shard {
         &self,
         (record, parts): (&[u8], &Parts),
         pinned: &[Pinned],
-        logged: &Oldest,
+        oldest_writes: &Oldest,
     ) -> Result<(Append, Hold)> {
-        let own = pinned.iter().filter(|pinned| pinned.durable).map(|p| p.mutation.table);
-        let own: Vec<TableId> = own.collect::<BTreeSet<_>>().into_iter().collect();
+        let own = tables(logged(pinned));
         let others = parts.iter().flat_map(|(_, part)| part);
         self.check_size(record, pinned.iter().map(|pinned| &pinned.mutation).chain(others))?;
-        self.log.append_spanning(record, &own, logged).map_err(|e| self.log_failed(e))
+        self.log.append_spanning(record, &own, oldest_writes).map_err(|e| self.log_failed(e))
     }
 
     /// `MutationExceededMaxSizeException`.
@@ -213,4 +208,19 @@ impl Shard {
             keys.join(",")
         )))
     }
+}
+
+/// What is logged.
+fn logged(pinned: &[Pinned]) -> impl Iterator<Item = &Mutation> + Clone {
+    pinned.iter().filter(|pinned| pinned.durable).map(|pinned| &pinned.mutation)
+}
+
+fn tables<'m>(mutations: impl Iterator<Item = &'m Mutation>) -> Vec<TableId> {
+    let mut tables = Vec::new();
+    for mutation in mutations {
+        if !tables.contains(&mutation.table) {
+            tables.push(mutation.table);
+        }
+    }
+    tables
 }

@@ -60,8 +60,8 @@ impl Shard {
             // Hand-overs may wait for a lock that the caller holds.
             self.engine().mesh.on_urgent(index, job)
         });
-        let (own, others) =
-            futures_util::join!(self.apply_pinned(pinned, hold.as_ref()), join_all(others));
+        // This shard's part keeps the segment as any record does.
+        let (own, others) = futures_util::join!(self.apply_pinned(pinned, None), join_all(others));
         others.into_iter().try_fold(own?, |(), other| other?)
     }
 
@@ -131,7 +131,7 @@ impl Shard {
             return;
         }
         let _ = self.sync_log().await;
-        for shard in memtable.held_shards().into_iter().filter(|shard| *shard != self.index()) {
+        for shard in memtable.held_shards() {
             let job = |shard: Rc<Shard>| async move { shard.sync_log().await };
             let _ = self.engine().mesh.on_urgent(shard, job).await;
         }

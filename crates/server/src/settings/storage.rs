@@ -89,8 +89,7 @@ impl Values {
     }
 
     fn memtable_space(&self, machine: Machine) -> Result<u64> {
-        let of = |name| self.bytes(name);
-        Ok(match (of("memtable_heap_space")?, of("memtable_offheap_space")?) {
+        Ok(match (self.bytes("memtable_heap_space")?, self.bytes("memtable_offheap_space")?) {
             (None, None) => machine.memory / 8,
             (heap, offheap) => heap.unwrap_or(0).saturating_add(offheap.unwrap_or(0)),
         })

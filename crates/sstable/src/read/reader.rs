@@ -213,7 +213,7 @@ impl SSTableReader {
         let search = BigSearch { index, partitioner, data_length, last_key };
         let floor = self.opened.summary.as_ref().and_then(|s| search.floor(s, &key.bytes));
         if let Some(floor) = &floor {
-            match self.whereabouts(caches, &search, floor, key.hashes).await? {
+            match self.whereabouts(caches, &search, floor, key.hashes).await {
                 Whereabouts::Absent => return Ok(None),
                 Whereabouts::Maybe(data_position) => {
                     let mut stored = Vec::new();
@@ -242,17 +242,17 @@ impl SSTableReader {
         search: &BigSearch<'_, CachedIndex<'_>>,
         floor: &Floor<'_>,
         hashes: (i64, i64),
-    ) -> Result<Whereabouts> {
+    ) -> Whereabouts {
         let positions = &self.opened.positions;
         let known = positions.look_up(floor.interval, hashes);
         if known != Whereabouts::Unknown || !caches.positions_budget().has_room() {
-            return Ok(known);
+            return known;
         }
         // What is wrong is told by the look-up in the index.
         if let Ok(Some(made)) = Box::pin(search.interval(&search.index.passing(), floor)).await {
             positions.keep(floor.interval, made, caches.positions_budget());
         }
-        Ok(positions.look_up(floor.interval, hashes))
+        positions.look_up(floor.interval, hashes)
     }
 
     /// A trie holds prefixes, so the key where the payload leads decides.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cases import Binary, RELEASES
+from native import ASKED
 from oracle.node import Node
 from server import Server
 
@@ -36,6 +37,19 @@ def pytest_collection_modifyitems(items):
         return release, item.get_closest_marker("stops_the_node") is not None
 
     items.sort(key=place)
+
+
+# The ports where a Cassandra listened.
+ORACLES = set()
+
+
+def pytest_terminal_summary(terminalreporter):
+    def asked(ports):
+        return set().union(*(ASKED[port] for port in ports))
+
+    compared = asked(ORACLES) & asked(set(ASKED) - ORACLES)
+    if compared:
+        terminalreporter.write_line(f"{len(compared)} different statements were compared with what Cassandra answers")
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +102,7 @@ class _OneNode:
         if self._node is None or self._node.release != release:
             self.close()
             self._node = Node(self._options.xtask, self._options.oracle, release, self._folders.mktemp("node"))
+            ORACLES.add(self._node.facts["native_port"])
         return self._node
 
     def close(self):

@@ -2,6 +2,7 @@
 
 import socket
 import struct
+from collections import defaultdict
 
 NATIVE = {
     0x01: "ascii", 0x02: "bigint", 0x03: "blob", 0x04: "boolean", 0x05: "counter", 0x06: "decimal", 0x07: "double",
@@ -62,8 +63,13 @@ class _Body:
         return NATIVE[kind]
 
 
+# By port: how many different statements are compared is told at the end of a run.
+ASKED = defaultdict(set)
+
+
 class Client:
     def __init__(self, port):
+        self._asked = ASKED[port]
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.warnings = []
         key, value = (struct.pack(">H", len(text)) + text for text in (b"CQL_VERSION", b"3.0.0"))
@@ -77,6 +83,7 @@ class Client:
 
     def query(self, text, page_size=None, paging_state=None, consistency=1, serial=None, values=()):
         """Columns, rows and paging state; `None` where there is no result set. Values are bytes, `None` or `UNSET`."""
+        self._asked.add((text, tuple(values)))
         flags = (0x01 if values else 0) | (0x04 if page_size else 0)
         flags |= (0x08 if paging_state is not None else 0) | (0x10 if serial is not None else 0)
         body = struct.pack(">i", len(text.encode())) + text.encode() + struct.pack(">HB", consistency, flags)

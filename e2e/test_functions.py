@@ -241,6 +241,27 @@ def refused(client, text):
     return str(error.value)
 
 
+def test_slow_calls_are_told(nodes, with_functions):
+    body = "long end = System.nanoTime() + 700000000L; while (System.nanoTime() < end) {} return a;"
+    warnings = []
+    for port in (nodes.get("5.0.9").facts["native_port"], with_functions.port):
+        client = Client(port)
+        for text in [*begin(), function("slow", "a int", "int", body)]:
+            client.query(text)
+        for text in [
+            "SELECT x.slow(v) FROM x.t WHERE k = 7 AND c = 3",
+            "SELECT x.plus(v, 1) FROM x.t WHERE k = 7",
+            "SELECT v FROM x.t WHERE k = x.slow(7)",
+            "INSERT INTO x.t (k, c, v) VALUES (9, 9, x.slow(1))",
+            "BEGIN BATCH INSERT INTO x.t (k, c, v) VALUES (9, 1, x.slow(1)); INSERT INTO x.t (k, c, v) VALUES (9, 2, 2) APPLY BATCH",
+        ]:
+            client.query(text)
+            warnings.append((text, client.warnings))
+        client.close()
+    assert warnings[: len(warnings) // 2] == warnings[len(warnings) // 2 :]
+    assert warnings[0][1] == ["User defined function x.slow : (int) -> int ran longer than 500ms"]
+
+
 def test_bodies_stay_in_their_sandbox(with_functions):
     client = Client(with_functions.port)
     for text in begin():

@@ -83,6 +83,17 @@ impl TableSchema {
             && self.regulars == other.regulars
             && self.dropped == other.dropped
     }
+
+    /// `COMPACT STORAGE` without clustering columns: all values are in the static row. Also after the last of them was dropped.
+    pub fn is_static_compact(&self) -> bool {
+        let dropped = || self.dropped.iter().any(|dropped| dropped.kind == ColumnKind::Static);
+        self.options.compact_storage && (!self.statics.is_empty() || dropped())
+    }
+
+    /// `COMPACT STORAGE` with clustering columns: a row is one value.
+    pub fn is_dense(&self) -> bool {
+        self.options.compact_storage && !self.is_static_compact()
+    }
 }
 
 #[cfg(test)]

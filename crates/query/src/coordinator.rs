@@ -13,6 +13,7 @@ use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_syntax::Error as CqlError;
 
+use crate::functions::SlowCalls;
 use crate::memory::Reads;
 use crate::pace::{self, Pace};
 use crate::scan::{ReadLimits, ScanContext};
@@ -109,6 +110,8 @@ pub(crate) struct Request<'a> {
     now_seconds: i32,
     protocol_version: u8,
     uuids: &'a uuid::Generator,
+    /// While it was bound.
+    slow: SlowCalls,
 }
 
 impl Request<'_> {
@@ -129,6 +132,10 @@ impl Request<'_> {
 
     pub(crate) fn now_micros(&self) -> i64 {
         self.now_micros
+    }
+
+    pub(crate) fn slow_calls(&self) -> &SlowCalls {
+        &self.slow
     }
 
     pub(crate) fn execution<'w>(&'w self, work: &'w Work<'w>) -> Execution<'w> {
@@ -264,18 +271,19 @@ impl Coordinator {
             ));
         }
         let request = self.request(&statement, options.values, options);
-        match &statement.plan {
-            Plan::Select(plan) => select::execute_select(self, plan, &request, options).await,
+        let outcome = match &statement.plan {
+            Plan::Select(plan) => select::execute_select(self, plan, &request, options).await?,
             Plan::Modification(plan) => {
-                modify::execute_modification(self, plan, &request, options).await
+                modify::execute_modification(self, plan, &request, options).await?
             }
             Plan::Batch(plan) => {
-                Box::pin(modify::execute_batch(self, plan, &request, options)).await
+                Box::pin(modify::execute_batch(self, plan, &request, options)).await?
             }
             Plan::Other(statement) => {
-                Box::pin(schema::execute_schema(self, statement, options, client)).await
+                Box::pin(schema::execute_schema(self, statement, options, client)).await?
             }
-        }
+        };
+        Ok(outcome.warned(request.slow.take()))
     }
 
     /// A BATCH message (a BATCH statement in CQL text goes through `execute`).
@@ -297,7 +305,9 @@ impl Coordinator {
             let request = self.request(&statement, entry.values, options);
             statements.push((statement, request));
         }
-        modify::execute_batch_message(self, kind, &statements, options).await
+        let outcome = modify::execute_batch_message(self, kind, &statements, options).await?;
+        let slow = statements.iter().flat_map(|(_, request)| request.slow.take());
+        Ok(outcome.warned(slow.collect()))
     }
 
     /// The statement itself, or a new preparation of its text if the schema is another one now.
@@ -330,6 +340,7 @@ impl Coordinator {
                 .unwrap_or_else(|| i32::try_from(now_seconds).unwrap_or(i32::MAX)),
             protocol_version: options.protocol_version,
             uuids: &self.uuids,
+            slow: SlowCalls::default(),
         }
     }
 

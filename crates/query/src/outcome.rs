@@ -48,3 +48,28 @@ pub enum Outcome {
         warnings: Vec<String>,
     },
 }
+
+impl Outcome {
+    /// The same, with more words to the client.
+    pub(crate) fn warned(self, mut more: Vec<String>) -> Outcome {
+        if more.is_empty() {
+            return self;
+        }
+        match self {
+            Outcome::Void => Outcome::Warned(more),
+            Outcome::Warned(mut warnings) => {
+                warnings.append(&mut more);
+                Outcome::Warned(warnings)
+            }
+            Outcome::Rows(mut rows) => {
+                rows.warnings.append(&mut more);
+                Outcome::Rows(rows)
+            }
+            Outcome::SchemaChange { change, mut warnings } => {
+                warnings.append(&mut more);
+                Outcome::SchemaChange { change, warnings }
+            }
+            Outcome::SetKeyspace(_) => self,
+        }
+    }
+}

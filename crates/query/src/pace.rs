@@ -17,7 +17,7 @@ use halcyon_model::request::Value;
 use halcyon_model::uuid;
 use halcyon_syntax::Error as CqlError;
 
-use crate::functions::RUNNING;
+use crate::functions::{Calls, SlowCalls};
 use crate::{Error, RequestMemory, Result};
 
 /// The longest time between two yields.
@@ -62,24 +62,30 @@ pub(crate) async fn until<T: Send + 'static>(
     deadline: Instant,
     job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
-    within(deadline, u64::MAX, job).await
+    within(deadline, u64::MAX, &SlowCalls::default(), job).await
 }
 
-/// As [`until`], for what may become so many bytes.
+/// As [`until`], for what may become so many bytes, and may call user-defined functions.
 pub(crate) async fn within<T: Send + 'static>(
     deadline: Instant,
     memory: u64,
+    slow: &SlowCalls,
     job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
     let done = compute(move || {
         let in_time = || now() < deadline;
-        let work = Work::while_there_is_time(&in_time).with_memory(memory).with_runner(&*RUNNING);
+        let calls = Calls::default();
+        let work = Work::while_there_is_time(&in_time).with_memory(memory).with_runner(&calls);
         work.spend(0)?;
         // It may have waited for others.
-        if in_time() { job(&work) } else { Err(CqlError::Exhausted) }
+        let done = if in_time() { job(&work) } else { Err(CqlError::Exhausted) };
+        Ok((done?, calls.slow))
     });
     match done.await {
-        Ok(Ok(done)) => Ok(Some(done)),
+        Ok(Ok((done, calls))) => {
+            calls.take().into_iter().for_each(|warning| slow.note(warning));
+            Ok(Some(done))
+        }
         Ok(Err(CqlError::Exhausted)) => Ok(None),
         Ok(Err(error)) => Err(error.into()),
         Err(gone) => Err(Error::Server(format!("a computation has failed: {gone}"))),
@@ -146,7 +152,7 @@ fn borrowed(value: &Option<Option<Arc<[u8]>>>) -> Value<'_> {
 pub(crate) async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
     plan: &P,
     execution: &Execution<'_>,
-    (deadline, memory): (Instant, &RequestMemory),
+    (deadline, memory, slow): (Instant, &RequestMemory, &SlowCalls),
     bind: impl Fn(&P, &Execution<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
     match bind(plan, execution) {
@@ -155,7 +161,7 @@ pub(crate) async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
             let (plan, owned) = (plan.clone(), Owned::of(execution));
             let most = memory.for_one() + owned.bytes;
             let job = move |work: &Work<'_>| owned.with(work, |execution| bind(&plan, execution));
-            Box::pin(within(deadline, most, job)).await
+            Box::pin(within(deadline, most, slow, job)).await
         }
         Err(error) => Err(error.into()),
     }
@@ -192,8 +198,9 @@ mod tests {
         };
         block_on(async {
             let later = now() + Duration::from_secs(60);
-            let memory = RequestMemory::bounded(1 << 20);
-            let bind = |until, units| bind(&(), &execution, (until, &memory), spending(units));
+            let (memory, slow) = (RequestMemory::bounded(1 << 20), SlowCalls::default());
+            let bind =
+                |until, units| bind(&(), &execution, (until, &memory, &slow), spending(units));
             assert!(matches!(bind(later, 1).await, Ok(Some(true))));
             assert!(matches!(bind(later, 1 << 40).await, Ok(Some(false))));
             assert!(matches!(bind(now(), 1 << 40).await, Ok(None)));

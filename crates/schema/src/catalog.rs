@@ -192,7 +192,7 @@ impl Table {
     /// `COMPACT STORAGE`: without clustering columns in CQL, all is in the static row, and what could be beside it has no name;
     /// with them and without a value, rows have an empty one.
     pub fn hides(&self, kind: ColumnKind, column: &ColumnDef) -> bool {
-        let is_static = !self.schema.statics.is_empty();
+        let is_static = self.schema.is_static_compact();
         self.schema.options.compact_storage
             && match kind {
                 ColumnKind::PartitionKey | ColumnKind::Static => false,

@@ -21,11 +21,17 @@ pub struct FunctionSettings {
     pub are_enabled: bool,
     /// `user_defined_functions_fail_timeout`
     pub fail_timeout: Duration,
+    /// `user_defined_functions_warn_timeout`; zero: no warning.
+    pub warn_timeout: Duration,
 }
 
 impl Default for FunctionSettings {
     fn default() -> FunctionSettings {
-        FunctionSettings { are_enabled: false, fail_timeout: Duration::from_millis(1_500) }
+        FunctionSettings {
+            are_enabled: false,
+            fail_timeout: Duration::from_millis(1_500),
+            warn_timeout: Duration::from_millis(500),
+        }
     }
 }
 

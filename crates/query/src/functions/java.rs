@@ -7,6 +7,7 @@
 //!
 //! Why another process: a body can use any amount of time and memory, and no JVM can stop a thread.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halcyon_io::child::{self, Child};
+use halcyon_io::clock::now;
 use halcyon_model::Cursor;
 use halcyon_model::bytes::Put;
 use halcyon_schema::function::UserFunction;
 use halcyon_syntax::{Error, Result};
 
 use super::definition::{definition, put_value};
-use super::limits::{FOLD_SLICE, Folded, Late, failure};
+use super::limits::{Allowed, FOLD_SLICE, Folded, SlowCalls, failure};
 
 macro_rules! sources {
     ($($path:literal),* $(,)?) => {
@@ -169,14 +171,15 @@ impl Host {
     pub(super) fn check(&self, function: &UserFunction) -> Result<()> {
         let definition = definition(function)?;
         let define = |running: &mut Running| running.define(&definition);
-        self.on(function, START, |running| define(running).map(|_| Answer::Value(None)))?;
+        let allowed = Allowed { fail: START, warn: Duration::ZERO, slow: &SlowCalls::default() };
+        self.on(function, &allowed, |running| define(running).map(|_| Answer::Value(None)))?;
         Ok(())
     }
 
     fn on(
         &self,
         function: &UserFunction,
-        limit: Duration,
+        allowed: &Allowed<'_>,
         job: impl Fn(&mut Running) -> Result<Answer, Answer>,
     ) -> Result<Option<Vec<u8>>> {
         let mut place = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +193,7 @@ impl Host {
             Answer::Failed(what) => Err(failure(function, &what)),
             Answer::Refused(what) => Err(Error::InvalidRequest(what)),
             Answer::Gone(what) | Answer::Lost(what) => Err(failure(function, &what)),
-            Answer::Late => Err(failure(function, &Late(limit).of(function))),
+            Answer::Late => Err(allowed.late(function)),
         }
     }
 
@@ -213,22 +216,28 @@ impl Host {
         Ok(answer)
     }
 
+    /// An answer, and how long the host took for it: not the wait for others, nor for its start.
     fn ask(
         &self,
         function: &UserFunction,
         operation: u8,
         values: &[u8],
-        limit: Duration,
-    ) -> Result<Option<Vec<u8>>> {
+        allowed: &Allowed<'_>,
+    ) -> Result<(Option<Vec<u8>>, Duration)> {
         let definition = definition(function)?;
+        let took = Cell::new(Duration::ZERO);
         let more = if operation == FOLD { FOLD_SLICE } else { Duration::ZERO };
-        self.on(function, limit, |running| {
+        let value = self.on(function, allowed, |running| {
             let id = running.define(&definition)?;
             let mut request = vec![operation];
             request.put_i32(i32::try_from(id).unwrap_or(i32::MAX));
             request.extend_from_slice(values);
-            Ok(running.exchange(&request, limit + more))
-        })
+            let began = now();
+            let answer = running.exchange(&request, allowed.fail + more);
+            took.set(now() - began);
+            Ok(answer)
+        })?;
+        Ok((value, took.get()))
     }
 }
 
@@ -255,11 +264,13 @@ impl Host {
         &self,
         function: &UserFunction,
         arguments: &[Option<&[u8]>],
-        limit: Duration,
+        allowed: &Allowed<'_>,
     ) -> Result<Option<Vec<u8>>> {
         let mut values = Vec::new();
         arguments.iter().for_each(|value| put_value(&mut values, *value));
-        self.ask(function, CALL, &values, limit)
+        let (value, took) = self.ask(function, CALL, &values, allowed)?;
+        allowed.took(function, took);
+        Ok(value)
     }
 
     pub(super) fn fold(
@@ -267,19 +278,25 @@ impl Host {
         function: &UserFunction,
         state: Option<&[u8]>,
         (arguments, rows): (&[Option<Vec<u8>>], usize),
-        limit: Duration,
+        allowed: &Allowed<'_>,
     ) -> Result<Folded> {
         let mut values = Vec::new();
         values.put_i32(i32::try_from(rows).unwrap_or(i32::MAX));
         put_value(&mut values, state);
         arguments.iter().for_each(|value| put_value(&mut values, value.as_deref()));
-        let answer = self.ask(function, FOLD, &values, limit)?.unwrap_or_default();
+        let (answer, took) = self.ask(function, FOLD, &values, allowed)?;
+        let answer = answer.unwrap_or_default();
         let mut cursor = Cursor::new(&answer);
         let read = |cursor: &mut Cursor<'_>| -> Option<_> {
             let rows = usize::try_from(cursor.i32().ok()?).ok()?;
             let state = usize::try_from(cursor.i32().ok()?).ok();
             Some((state.map(|len| cursor.take(len).map(<[u8]>::to_vec)).transpose().ok()?, rows))
         };
-        read(&mut cursor).ok_or_else(|| failure(function, "the JVM's answer cannot be read"))
+        let unreadable = || failure(function, "the JVM's answer cannot be read");
+        let (state, rows) = read(&mut cursor).ok_or_else(unreadable)?;
+        // The last row may have been slow, behind a slice of others.
+        let others = if rows > 1 { FOLD_SLICE } else { Duration::ZERO };
+        allowed.took(function, took.saturating_sub(others));
+        Ok((state, rows))
     }
 }

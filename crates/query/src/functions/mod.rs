@@ -13,12 +13,14 @@ use halcyon_cql::plan::Runner;
 use halcyon_schema::function::{FunctionSettings, JAVA, UserFunction, WASM};
 use halcyon_syntax::{Error, Result};
 
-use self::limits::Folded;
+pub(crate) use self::limits::SlowCalls;
+use self::limits::{Allowed, Folded};
 
 /// One for the process, like the threads for computations that call it.
 pub(crate) static RUNNING: LazyLock<Running> = LazyLock::new(|| Running {
     are_enabled: AtomicBool::new(false),
-    fail_millis: AtomicU64::new(1_500),
+    fail_millis: AtomicU64::new(0),
+    warn_millis: AtomicU64::new(0),
     java: java::Host::default(),
     wasm: wasm::Modules::default(),
 });
@@ -26,13 +28,15 @@ pub(crate) static RUNNING: LazyLock<Running> = LazyLock::new(|| Running {
 /// What a node's settings say.
 pub fn configure(settings: &FunctionSettings) {
     RUNNING.are_enabled.store(settings.are_enabled, Relaxed);
-    let millis = u64::try_from(settings.fail_timeout.as_millis()).unwrap_or(u64::MAX);
-    RUNNING.fail_millis.store(millis, Relaxed);
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    RUNNING.fail_millis.store(millis(settings.fail_timeout), Relaxed);
+    RUNNING.warn_millis.store(millis(settings.warn_timeout), Relaxed);
 }
 
 pub(crate) struct Running {
     are_enabled: AtomicBool,
     fail_millis: AtomicU64,
+    warn_millis: AtomicU64,
     java: java::Host,
     wasm: wasm::Modules,
 }
@@ -59,16 +63,29 @@ impl Running {
     }
 }
 
-impl Runner for Running {
+/// The calls of one request.
+#[derive(Default)]
+pub(crate) struct Calls {
+    pub(crate) slow: SlowCalls,
+}
+
+impl Calls {
+    fn allowed(&self) -> Result<Allowed<'_>> {
+        let warn = Duration::from_millis(RUNNING.warn_millis.load(Relaxed));
+        Ok(Allowed { fail: RUNNING.limit()?, warn, slow: &self.slow })
+    }
+}
+
+impl Runner for Calls {
     fn call(
         &self,
         function: &UserFunction,
         arguments: &[Option<&[u8]>],
     ) -> Result<Option<Vec<u8>>> {
-        let limit = self.limit()?;
+        let allowed = self.allowed()?;
         match function.language.as_str() {
-            JAVA => self.java.call(function, arguments, limit),
-            WASM => self.wasm.call(function, arguments, limit),
+            JAVA => RUNNING.java.call(function, arguments, &allowed),
+            WASM => RUNNING.wasm.call(function, arguments, &allowed),
             _ => Err(not_loaded(function)),
         }
     }
@@ -80,10 +97,10 @@ impl Runner for Running {
         arguments: &[Option<Vec<u8>>],
         rows: usize,
     ) -> Result<Folded> {
-        let limit = self.limit()?;
+        let allowed = self.allowed()?;
         match function.language.as_str() {
-            JAVA => self.java.fold(function, state, (arguments, rows), limit),
-            WASM => self.wasm.fold(function, state, (arguments, rows), limit),
+            JAVA => RUNNING.java.fold(function, state, (arguments, rows), &allowed),
+            WASM => RUNNING.wasm.fold(function, state, (arguments, rows), &allowed),
             _ => Err(not_loaded(function)),
         }
     }

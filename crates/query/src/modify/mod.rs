@@ -73,7 +73,7 @@ async fn bind(
     let work = Work::small();
     let bind =
         move |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| plan.bind(timestamp, execution);
-    let within = (watch.deadline(), &**coordinator.memory());
+    let within = (watch.deadline(), &**coordinator.memory(), request.slow_calls());
     let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
     let bound = bound.ok_or_else(|| watch.too_late())?;
     bound.check_expiration(coordinator.shard().engine().latest_expiration())?;

@@ -36,6 +36,7 @@ use self::group::Group;
 use self::page::Page;
 use self::tombstones::TombstoneGuard;
 use self::top::Rank;
+use crate::functions::SlowCalls;
 use crate::live_rows::{LiveRows, Targets};
 use crate::pace::{self, Pace};
 use crate::{Error, Failure, Held, Result};
@@ -118,6 +119,7 @@ pub(crate) struct Scan {
     pace: Pace,
     /// What the expressions of rows may compute before the next pause.
     work: Work<'static>,
+    slow: SlowCalls,
     unfinished: Option<Unfinished>,
 }
 
@@ -170,6 +172,7 @@ impl Scan {
             group: None,
             pace: Pace::new(),
             work: Work::small(),
+            slow: SlowCalls::default(),
             unfinished: None,
             context,
             select,
@@ -266,7 +269,7 @@ impl Scan {
                 let job = move |work: &Work<'_>| {
                     page::encoded(&plan, &context.evaluation(&terms, &row, &[], work))
                 };
-                let encoded = pace::within(deadline, most, job).await?;
+                let encoded = pace::within(deadline, most, &self.slow, job).await?;
                 let encoded = encoded.ok_or_else(|| self.too_late())?;
                 self.page.take(&self.select.plan, &self.row, &encoded)
             }
@@ -277,7 +280,7 @@ impl Scan {
                     let own = |argument: Option<Cow<'_, [u8]>>| argument.map(Cow::into_owned);
                     Ok(arguments.map(own).collect::<Vec<_>>())
                 };
-                let arguments = pace::within(deadline, most, job).await?;
+                let arguments = pace::within(deadline, most, &self.slow, job).await?;
                 let arguments = arguments.ok_or_else(|| self.too_late())?;
                 let Some(group) = &mut self.group else { return Ok(()) };
                 let arguments = arguments.iter().map(Option::as_deref);
@@ -287,8 +290,9 @@ impl Scan {
             Unfinished::Rows => {
                 let Some(mut group) = self.group.take() else { return Ok(()) };
                 let job = move |work: &Work<'_>| group.catch_up(work).map(|()| group);
-                let mut group =
-                    pace::within(deadline, most, job).await?.ok_or_else(|| self.too_late())?;
+                let mut group = pace::within(deadline, most, &self.slow, job)
+                    .await?
+                    .ok_or_else(|| self.too_late())?;
                 let memory = group.memory();
                 self.group = Some(group);
                 memory.map_or(Ok(()), |bytes| self.page.count_group(bytes))
@@ -321,7 +325,7 @@ impl Scan {
             let encoded = page::encoded(&plan, &on)?;
             Ok((encoded, group))
         };
-        let done = pace::within(self.context.limits.deadline, most, job).await?;
+        let done = pace::within(self.context.limits.deadline, most, &self.slow, job).await?;
         let (encoded, group) = done.ok_or_else(|| self.too_late())?;
         self.page.take(&self.select.plan, &group.first, &encoded)?;
         self.page.last = group.last();
@@ -364,7 +368,9 @@ impl Scan {
     /// The warnings for the client, at the end of the scan.
     pub(crate) fn take_warnings(&mut self) -> Vec<String> {
         self.tombstones.end_read(self.live.counts, &self.select, &self.key);
-        self.tombstones.take_warnings()
+        let mut warnings = self.tombstones.take_warnings();
+        warnings.append(&mut self.slow.take());
+        warnings
     }
 
     fn set_key(&mut self, key: &PartitionKey) {

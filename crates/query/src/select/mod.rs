@@ -48,7 +48,7 @@ pub(crate) async fn execute_select(
     let limits = coordinator.limits();
     let bind = |plan: &Arc<SelectPlan>, execution: &Execution<'_>| plan.bind(execution);
     let within = began + plan.timeout.unwrap_or(limits.read_request_timeout);
-    let within = (within, &**coordinator.memory());
+    let within = (within, &**coordinator.memory(), request.slow_calls());
     let select = pace::bind(plan, &request.execution(&Work::small()), within, bind).await?;
     let select = select.ok_or_else(|| scan::too_late(options.consistency))?;
     let (consistency, warnings) = match &select.nearest {

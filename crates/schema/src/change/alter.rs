@@ -283,10 +283,9 @@ fn remove(
             String::from_utf8_lossy(&udt.name)
         )));
     }
-    if schema.options.compact_storage && (kind == ColumnKind::Regular || schema.statics.is_empty())
-    {
+    if schema.options.compact_storage && kind == ColumnKind::Regular {
         return Err(invalid(format!(
-            "Cannot drop column {}: a table with COMPACT STORAGE must keep one",
+            "Cannot drop column {}: a table with COMPACT STORAGE and clustering columns must keep one",
             column.name
         )));
     }

@@ -257,7 +257,7 @@ fn check_target(table: &Table, is_custom: bool, target: &Target<'_>) -> Result<(
         return Err(invalid(format!("Secondary indexes are not supported on {on}")));
     }
     if table.schema.options.compact_storage {
-        let is_dense = table.schema.statics.is_empty();
+        let is_dense = table.schema.is_dense();
         let on = match target.kind {
             ColumnKind::PartitionKey | ColumnKind::Clustering => Some("PRIMARY KEY columns in"),
             ColumnKind::Regular if is_dense => Some("compact value column of"),

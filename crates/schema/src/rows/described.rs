@@ -200,7 +200,7 @@ fn table_cells(table: &Table) -> Cells {
     let flags = [
         (!compact || table.schema.clustering.len() > 1, b"compound".as_slice()),
         (table.is_counter(), b"counter"),
-        (compact && table.schema.statics.is_empty(), b"dense"),
+        (table.schema.is_dense(), b"dense"),
     ];
     let flags: Vec<&[u8]> = flags.iter().filter(|(has, _)| *has).map(|(_, flag)| *flag).collect();
     let mut cells: Cells = [

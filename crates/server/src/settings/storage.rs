@@ -152,10 +152,19 @@ impl Values {
     fn functions(&self) -> Result<FunctionSettings> {
         let default = FunctionSettings::default();
         let fail_timeout = self.duration("user_defined_functions_fail_timeout")?;
-        Ok(FunctionSettings {
+        let warn_timeout = self.duration("user_defined_functions_warn_timeout")?;
+        let settings = FunctionSettings {
             are_enabled: self.boolean("user_defined_functions_enabled")?,
             fail_timeout: fail_timeout.unwrap_or(default.fail_timeout),
-        })
+            warn_timeout: warn_timeout.unwrap_or(default.warn_timeout),
+        };
+        if settings.fail_timeout < settings.warn_timeout {
+            return Err(self.wrong(
+                "user_defined_functions_warn_timeout",
+                "at most user_defined_functions_fail_timeout",
+            ));
+        }
+        Ok(settings)
     }
 
     fn indexes(&self) -> Result<IndexSettings> {

@@ -28,7 +28,7 @@ use wasmi::{
 };
 
 use self::values::{Form, PAGE};
-use super::limits::{FOLD_SLICE, Folded, Late, failure};
+use super::limits::{Allowed, FOLD_SLICE, Folded, failure};
 
 /// Instructions, about, between two readings of the clock.
 const FUEL: u64 = 500_000;
@@ -75,9 +75,9 @@ impl<E: std::fmt::Display> From<E> for Trouble {
 }
 
 impl Trouble {
-    fn of(self, function: &UserFunction, limit: Duration) -> Error {
+    fn of(self, function: &UserFunction, allowed: &Allowed<'_>) -> Error {
         match self {
-            Trouble::Late => failure(function, &Late(limit).of(function)),
+            Trouble::Late => allowed.late(function),
             Trouble::Other(what) => failure(function, &what),
         }
     }
@@ -104,11 +104,11 @@ impl Modules {
         &self,
         function: &UserFunction,
         arguments: &[Option<&[u8]>],
-        limit: Duration,
+        allowed: &Allowed<'_>,
     ) -> Result<Option<Vec<u8>>> {
         let called =
-            self.module(function).and_then(|module| one(&module, function, arguments, limit));
-        called.map_err(|trouble| trouble.of(function, limit))
+            self.module(function).and_then(|module| one(&module, function, arguments, allowed));
+        called.map_err(|trouble| trouble.of(function, allowed))
     }
 
     pub(super) fn fold(
@@ -116,9 +116,9 @@ impl Modules {
         function: &UserFunction,
         state: Option<&[u8]>,
         (arguments, rows): (&[Option<Vec<u8>>], usize),
-        limit: Duration,
+        allowed: &Allowed<'_>,
     ) -> Result<Folded> {
-        let trouble = |trouble: Trouble| trouble.of(function, limit);
+        let trouble = |trouble: Trouble| trouble.of(function, allowed);
         let module = self.module(function).map_err(trouble)?;
         let end = now() + FOLD_SLICE;
         let width = function.arguments.len().saturating_sub(1);
@@ -132,7 +132,7 @@ impl Modules {
                 continue;
             }
             let all: Vec<Option<&[u8]>> = [state.as_deref()].into_iter().chain(row).collect();
-            state = one(&module, function, &all, limit).map_err(trouble)?;
+            state = one(&module, function, &all, allowed).map_err(trouble)?;
         }
         Ok((state, done))
     }
@@ -161,7 +161,7 @@ fn one(
     module: &Module,
     function: &UserFunction,
     arguments: &[Option<&[u8]>],
-    limit: Duration,
+    allowed: &Allowed<'_>,
 ) -> Result<Option<Vec<u8>>, Trouble> {
     let forms = function.argument_types().map(|of| Form::of(of, function.called_on_null));
     let forms: Vec<Form> = forms.collect();
@@ -171,14 +171,17 @@ fn one(
     if !function.called_on_null && values.contains(&None) {
         return Ok(None);
     }
-    let mut call = Call::begin(module, function, limit)?;
+    let began = now();
+    let mut call = Call::begin(module, function, allowed.fail)?;
     let mut passed = Vec::with_capacity(values.len());
     for (form, value) in forms.iter().zip(values) {
         passed.push(call.pass(*form, value)?);
     }
     let result = call.run(&call.function.clone(), &passed)?;
     let form = Form::of(&function.returns, function.called_on_null);
-    call.take(form, result.first())
+    let taken = call.take(form, result.first())?;
+    allowed.took(function, now() - began);
+    Ok(taken)
 }
 
 /// An instance, and what of it a call needs.

@@ -5,8 +5,14 @@ use halcyon_schema::function::UserFunction;
 use halcyon_syntax::Error;
 
 use super::Modules;
+use crate::functions::limits::{Allowed, SlowCalls};
 
 const LIMIT: Duration = Duration::from_millis(300);
+
+fn allowed(slow: &SlowCalls) -> Allowed<'_> {
+    Allowed { fail: LIMIT, warn: Duration::from_nanos(1), slow }
+}
+
 /// What every module of version 1 has.
 const FIRST: &str = r#"(memory (export "memory") 1) (global (export "_scylla_abi") i32 (i32.const 16)) (data (i32.const 16) "\01\00\00\00")"#;
 /// An allocator that never takes back, and counts at 8 how often it is asked to.
@@ -58,10 +64,14 @@ fn numbers() {
             (i64.add (call $fib (i64.sub (local.get $n) (i64.const 1))) (call $fib (i64.sub (local.get $n) (i64.const 2)))))"#,
     );
     assert_eq!(modules.check(&fib, LIMIT), Ok(()));
-    let of = |value: Option<&[u8]>| modules.call(&fib, &[value], LIMIT);
+    let of = |value: Option<&[u8]>| modules.call(&fib, &[value], &allowed(&SlowCalls::default()));
     assert_eq!(of(Some(&20_i64.to_be_bytes())), Ok(Some(6_765_i64.to_be_bytes().to_vec())));
     assert_eq!(of(None), Ok(None));
     assert_eq!(of(Some(&[])), Ok(None));
+    let slow = SlowCalls::default();
+    assert!(modules.call(&fib, &[Some(&20_i64.to_be_bytes())], &allowed(&slow)).is_ok());
+    let warning = "User defined function k.f : (bigint) -> bigint ran longer than 0ms";
+    assert_eq!(slow.take(), [warning]);
     let late = "java.util.concurrent.TimeoutException: User defined function k.f : (bigint) -> bigint ran longer than 300ms";
     assert_eq!(message(of(Some(&60_i64.to_be_bytes())).unwrap_err()), late);
 
@@ -69,8 +79,9 @@ fn numbers() {
         let same = r#"(func (export "f") (param i32) (result i32) (local.get 0))"#;
         number(&[CqlType::Int], returns, same)
     };
-    let call =
-        |of: &UserFunction, value: i32| modules.call(of, &[Some(&value.to_be_bytes())], LIMIT);
+    let call = |of: &UserFunction, value: i32| {
+        modules.call(of, &[Some(&value.to_be_bytes())], &allowed(&SlowCalls::default()))
+    };
     assert_eq!(call(&small(CqlType::SmallInt), -2), Ok(Some(vec![0xFF, 0xFE])));
     assert_eq!(call(&small(CqlType::Boolean), 7), Ok(Some(vec![1])));
     let outside = message(call(&small(CqlType::TinyInt), 128).unwrap_err());
@@ -80,7 +91,7 @@ fn numbers() {
     let (first, second) = (1.5_f32.to_be_bytes(), 2.25_f64.to_be_bytes());
     let values = [Some(&first[..]), Some(&second)];
     let expected = Ok(Some(3.75_f64.to_be_bytes().to_vec()));
-    assert_eq!(modules.call(&doubled, &values, LIMIT), expected);
+    assert_eq!(modules.call(&doubled, &values, &allowed(&SlowCalls::default())), expected);
 }
 
 /// Proves that serialized values and null pass in both versions, however large, and that a result must lie in memory.
@@ -97,19 +108,22 @@ fn spans() {
             if abi == SECOND && value.len() > 60_000 {
                 continue;
             }
-            assert_eq!(modules.call(&same, &[Some(value)], LIMIT), Ok(Some(value.to_vec())));
+            assert_eq!(
+                modules.call(&same, &[Some(value)], &allowed(&SlowCalls::default())),
+                Ok(Some(value.to_vec()))
+            );
         }
-        assert_eq!(modules.call(&same, &[None], LIMIT), Ok(None));
+        assert_eq!(modules.call(&same, &[None], &allowed(&SlowCalls::default())), Ok(None));
     }
     let null = |arguments: &str| {
         let body =
             format!(r#"{FIRST} (func (export "f") {arguments} (result i64) (i64.const -1))"#);
         function(&[], CqlType::Int, true, &body)
     };
-    assert_eq!(modules.call(&null(""), &[], LIMIT), Ok(None));
+    assert_eq!(modules.call(&null(""), &[], &allowed(&SlowCalls::default())), Ok(None));
     let far = r#"(func (export "f") (result i64) (i64.const 0x40000fffe))"#;
     let far = function(&[], CqlType::Int, true, &format!("{FIRST} {far}"));
-    let message = message(modules.call(&far, &[], LIMIT).unwrap_err());
+    let message = message(modules.call(&far, &[], &allowed(&SlowCalls::default())).unwrap_err());
     assert_eq!(message, "a result of 4 bytes at 65534 is outside of memory");
 }
 
@@ -131,7 +145,12 @@ fn states() {
     let (mut last, mut done) = (Some(state.to_vec()), 0);
     while done < rows.len() {
         let (made, count) = modules
-            .fold(&sum, last.as_deref(), (&rows[done..], rows.len() - done), LIMIT)
+            .fold(
+                &sum,
+                last.as_deref(),
+                (&rows[done..], rows.len() - done),
+                &allowed(&SlowCalls::default()),
+            )
             .expect("fold");
         (last, done) = (made, done + count);
     }
@@ -190,7 +209,8 @@ fn limits() {
         (r#"(func (export "f") (result i32) (i32.load (i32.const 0x7fffffff)))"#, "out of bounds"),
         (r#"(func (export "f") (result i32) (memory.grow (i32.const 4096)))"#, ""),
     ] {
-        let made = modules.call(&number(&[], CqlType::Int, body), &[], LIMIT);
+        let made =
+            modules.call(&number(&[], CqlType::Int, body), &[], &allowed(&SlowCalls::default()));
         if why.is_empty() {
             assert_eq!(made, Ok(Some((-1_i32).to_be_bytes().to_vec())));
         } else {

@@ -86,8 +86,11 @@ def main():
     parser.add_argument("--work", type=Path, required=True, help="where suites are built and servers have their data")
     parser.add_argument("--only", choices=NODES)
     parser.add_argument("--report", type=Path)
-    parser.add_argument("suite", nargs="*", choices=SUITES)
+    parser.add_argument("suite", nargs="*", help=f"{', '.join(SUITES)}; none: all")
     arguments = parser.parse_args()
+    # `choices` would refuse the empty list, in Python before 3.12.
+    if unknown := [name for name in arguments.suite if name not in SUITES]:
+        parser.error(f"there is no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
     arguments.work = arguments.work.resolve()
     report, lost = {}, []
     for name in arguments.suite or SUITES:

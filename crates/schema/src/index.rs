@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use halcyon_model::CqlType;
-use halcyon_model::analysis::TextAnalysis;
+use halcyon_model::analysis::{Matching, Sasi, TextAnalysis};
 use halcyon_model::similarity::Similarity;
 
 /// The option that says what is indexed, as CQL: `v`, `keys(m)`, `"Quoted"`.
@@ -66,6 +66,7 @@ pub enum IndexKind {
     Keys,
     /// Storage-attached.
     Sai,
+    Sasi(Sasi),
     /// Another class: known from a directory that Cassandra wrote, and not kept up to date.
     Other(String),
 }
@@ -93,7 +94,12 @@ pub struct IndexSearch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Search {
     Equal(Vec<u8>),
-    Range { start: Bound<Vec<u8>>, end: Bound<Vec<u8>> },
+    Range {
+        start: Bound<Vec<u8>>,
+        end: Bound<Vec<u8>>,
+    },
+    /// Of SASI: texts that are so like one.
+    Like(Matching, Vec<u8>),
 }
 
 /// What an `ORDER BY … ANN OF` asks of an index.
@@ -121,6 +127,7 @@ impl Index {
             "KEYS" => IndexKind::Keys,
             _ => match class(&options) {
                 Some(SAI) => IndexKind::Sai,
+                Some(SASI) => of_sasi(&options, found),
                 other => IndexKind::Other(other.unwrap_or_default().to_owned()),
             },
         };
@@ -161,6 +168,14 @@ impl Index {
         (is_vector && self.kind == IndexKind::Sai).then(|| Similarity::of_options(&self.options))
     }
 
+    /// What a SASI index can be asked for.
+    pub fn sasi(&self) -> Option<Sasi> {
+        match self.kind {
+            IndexKind::Sasi(sasi) => Some(sasi),
+            _ => None,
+        }
+    }
+
     /// Cassandra's own, not storage-attached.
     pub fn is_legacy(&self) -> bool {
         matches!(self.kind, IndexKind::Composites | IndexKind::Keys)
@@ -179,6 +194,12 @@ impl Index {
             _ => "COMPOSITES",
         }
     }
+}
+
+/// One whose options cannot be understood is not kept up to date.
+fn of_sasi(options: &BTreeMap<String, String>, column: Option<&CqlType>) -> IndexKind {
+    let sasi = column.and_then(|column| Sasi::of_options(options, column).ok());
+    sasi.map_or_else(|| IndexKind::Other(SASI.to_owned()), IndexKind::Sasi)
 }
 
 /// The full name of the class of a custom index.

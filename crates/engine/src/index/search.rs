@@ -118,11 +118,13 @@ impl Shard {
         let slots = table.slots();
         let mut asked = Vec::with_capacity(searches.len());
         for search in searches {
-            let (index, terms) = terms_of(&current, search)?;
-            let holders = holders(&current, &slots, index, &range)?;
-            let estimate =
-                holders.iter().map(|holder| holder.estimate(index, &terms, &range)).sum();
-            asked.push((Asked { index: index.clone(), terms, estimate }, holders));
+            let (index, all) = terms_of(&current, search)?;
+            for terms in all {
+                let holders = holders(&current, &slots, index, &range)?;
+                let estimate =
+                    holders.iter().map(|holder| holder.estimate(index, &terms, &range)).sum();
+                asked.push((Asked { index: index.clone(), terms, estimate }, holders));
+            }
         }
         asked.sort_by_key(|(asked, _)| asked.estimate);
         let mut asked = asked.into_iter();
@@ -178,16 +180,21 @@ impl Shard {
     }
 }
 
-fn terms_of<'a>(current: &'a Current, search: &IndexSearch) -> Result<(&'a TableIndex, Terms)> {
+/// A row that is found has all of them.
+fn terms_of<'a>(
+    current: &'a Current,
+    search: &IndexSearch,
+) -> Result<(&'a TableIndex, Vec<Terms>)> {
     let indexes = &current.definition.indexes;
     let index = indexes.iter().find(|index| index.name == search.index);
     let index = index.ok_or_else(|| Error::IndexNotAvailable(search.index.clone()))?;
     let target = &index.target;
     let terms = match &search.search {
-        Search::Equal(value) => target.equal(value),
+        Search::Equal(value) => vec![target.equal(value)],
         Search::Range { start, end } => {
-            target.range(start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice))
+            vec![target.range(start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice))]
         }
+        Search::Like(how, term) => target.like(*how, term),
     };
     Ok((index, terms))
 }

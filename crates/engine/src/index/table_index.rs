@@ -54,10 +54,13 @@ fn table_index(table: &Table, index: &Index) -> Option<TableIndex> {
     let analysis = index.analysis();
     let similarity = index.similarity(&term_type);
     let of_vectors = similarity.map(|similarity| format!(" {similarity:?}")).unwrap_or_default();
+    let sasi = index.sasi();
+    let of_sasi = sasi.map(|sasi| format!(" {sasi:?}")).unwrap_or_default();
     let fingerprint =
-        format!("{} {part:?} {term_type:?} {analysis:?}{of_vectors}", index.column).into_bytes();
+        format!("{} {part:?} {term_type:?} {analysis:?}{of_vectors}{of_sasi}", index.column);
+    let fingerprint = fingerprint.into_bytes();
     let layout = table.layout.clone();
-    let target = Target { source, part, term_type, analysis, similarity, layout };
+    let target = Target { source, part, term_type, analysis, sasi, similarity, layout };
     Some(TableIndex { name: index.name.clone(), target, fingerprint })
 }
 

@@ -12,8 +12,8 @@ use halcyon_model::types::quote_identifier_if_needed as quoted;
 use super::context::{
     Change, Context, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
-use super::sai;
 use super::table::event;
+use super::{sai, sasi};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use crate::index::{CLASS_NAME, Index, LEGACY, SAI, SASI, TARGET, class};
 use crate::options::given;
@@ -29,9 +29,22 @@ pub(super) fn create(
     create: &CreateIndex,
     context: &Context<'_>,
 ) -> Result<Change> {
+    let class = stated_class(create, context)?;
+    let mut change = make(catalog, create, class, context)?;
+    if class == Some(SASI) {
+        change.warnings.push(sasi::USAGE_WARNING.to_owned());
+    }
+    Ok(change)
+}
+
+fn make(
+    catalog: &Catalog,
+    create: &CreateIndex,
+    class: Option<&str>,
+    context: &Context<'_>,
+) -> Result<Change> {
     let keyspace = keyspace_name(&create.table, context)?;
     let table_name = &create.table.name;
-    let class = stated_class(create, context)?;
     forbidden(catalog, keyspace, "ALTER", &format!("table {keyspace}.{table_name}"))?;
     let mut options = stated_options(create, class.is_some())?;
     check_allowed(class, context)?;
@@ -138,7 +151,6 @@ fn check_allowed(class: Option<&str>, context: &Context<'_>) -> Result<()> {
         Some(SASI) if !context.indexes.is_sasi_allowed => Err(Error::invalid_request(
             "SASI indexes are disabled. Enable in cassandra.yaml to use.",
         )),
-        Some(SASI) => Err(Error::NotSupportedYet("SASI indexes".to_owned())),
         _ => Ok(()),
     }
 }
@@ -334,6 +346,7 @@ fn check_index(index: &Index, table: &Table) -> Result<()> {
     match class(&index.options) {
         None => Ok(()),
         Some(SAI) => sai::check(index, table),
+        Some(SASI) => sasi::check(index, table),
         Some(class) => {
             Err(Error::Configuration(format!("Unable to find custom indexer class '{class}'")))
         }

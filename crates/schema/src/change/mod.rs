@@ -16,6 +16,7 @@ mod index;
 mod keyspace;
 mod mask;
 mod sai;
+mod sasi;
 mod stored;
 mod table;
 mod table_options;

@@ -17,7 +17,7 @@ use super::{Context, RestrictedRows, change, drop_time};
 use crate::catalog::{Catalog, Keyspace};
 use crate::describe::{Element, describe};
 use crate::function::FunctionSettings;
-use crate::index::IndexSettings;
+use crate::index::{Index, IndexSettings};
 use crate::mask::{ColumnMask, MaskSettings, MaskedColumn};
 use crate::rows::tests::apply;
 use crate::rows::{SchemaRows, WriteTime, difference};
@@ -468,6 +468,63 @@ fn settings_of_indexes() {
                     aborting the creation of secondary index on table t";
     assert_eq!(session.answer("CREATE INDEX ON d.t (w) USING 'legacy_local_table'"), too_many);
     assert!(session.answer("DESCRIBE INDEX d.t_v_idx").contains("USING 'sai'"));
+}
+
+/// Proves what SASI refuses, that its indexes are rows and back, and that one with unknown options is not taken for one that is kept.
+#[test]
+fn sasi_indexes() {
+    let mut session = Session::begin();
+    session.indexes.is_sasi_allowed = true;
+    for text in [
+        "CREATE KEYSPACE d WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE d.t (k int, j int, c text, v text, n int, m map<int, int>, PRIMARY KEY ((k, j), c)) WITH CLUSTERING ORDER BY (c DESC)",
+    ] {
+        assert_eq!(session.answer(text), "ok");
+    }
+    let mut create = |target: &str, options: &str| {
+        session.answer(&format!(
+            "CREATE CUSTOM INDEX i{target} ON d.t ({target}) USING 'org.apache.cassandra.index.sasi.SASIIndex' WITH OPTIONS = {{{options}}}"
+        ))
+    };
+    for (target, options, refusal) in [
+        ("m", "", "2300 complex columns are not yet supported by SASI"),
+        ("k", "", "2300 partition key columns are not yet supported by SASI"),
+        ("v", "'mode': 'foo'", "2300 Incorrect index mode: foo"),
+        ("v", "'mode': 'SPARSE'", "2300 SPARSE mode is only supported on non-literal columns."),
+        (
+            "n",
+            "'mode': 'SPARSE', 'analyzed': 'true'",
+            "2300 SPARSE mode doesn't support analyzers.",
+        ),
+        ("v", "'analyzer_class': 'x.Y'", "2300 Unable to find analyzer class 'x.Y'"),
+        (
+            "c",
+            "'analyzer_class': 'org.apache.cassandra.index.sasi.analyzer.DelimiterAnalyzer'",
+            "2300 DelimiterAnalyzer does not support type text",
+        ),
+        (
+            "v",
+            "'max_compaction_flush_memory_in_mb': 'x'",
+            "2300 Failed to validate custom indexer options: {max_compaction_flush_memory_in_mb=x, \
+             class_name=org.apache.cassandra.index.sasi.SASIIndex, target=v}",
+        ),
+    ] {
+        assert_eq!(create(target, options), refusal);
+    }
+    let warned =
+        "ok\nwarning: SASI indexes are experimental and are not recommended for production use.";
+    assert_eq!(create("v", "'mode': 'CONTAINS', 'analyzed': 'true'"), warned);
+    assert_eq!(create("c", ""), warned);
+    let again = Catalog::from_rows(&session.rows);
+    let indexes = |catalog: &Catalog| catalog.table("d", "t").expect("the table").indexes.clone();
+    assert_eq!(indexes(&again), indexes(&session.catalog));
+    assert!(indexes(&again).iter().all(|index| index.sasi().is_some() && index.is_kept()));
+    let mut options = indexes(&again)[1].options.clone();
+    options.insert("tokenization_enable_stemming".to_owned(), "true".to_owned());
+    options.insert("tokenization_locale".to_owned(), "en".to_owned());
+    let text = CqlType::Text;
+    let stemmed = Index::stored("i".to_owned(), "CUSTOM", options, |_| Some(&text));
+    assert!(!stemmed.is_kept(), "{stemmed:?}");
 }
 
 /// Proves that masks are rows and back, those of views too, and that a new column has not the mask of a dropped one.

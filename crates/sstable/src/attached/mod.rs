@@ -21,6 +21,8 @@ mod entry;
 mod file;
 mod graph;
 mod place;
+#[cfg(test)]
+mod sasi_tests;
 mod segment;
 mod segments;
 mod target;

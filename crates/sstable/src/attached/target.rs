@@ -1,9 +1,10 @@
 //! What of a row is indexed, and the terms that a search asks for.
 
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use halcyon_model::analysis::TextAnalysis;
+use halcyon_model::analysis::{Matching, Mode, Sasi, TextAnalysis};
 use halcyon_model::byte_comparable::encode;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::similarity::{Similarity, floats};
@@ -16,6 +17,12 @@ use super::{Entry, Place};
 /// Before the bytes of a value, and alone for an empty one that has none.
 const VALUE: u8 = 0x40;
 const EMPTY: u8 = 0x3f;
+
+/// Where texts are searched for within, their terms are these many bytes from each byte on: a text has no more terms than bytes, however
+/// long it is. (SASI has all of what follows each character.)
+const GRAM: usize = 4;
+/// Of a long text that is searched for, so many of these are asked for: rows decide.
+const ASKED: usize = 16;
 
 /// Where the values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +55,8 @@ pub struct Target {
     pub term_type: CqlType,
     /// Of texts.
     pub analysis: Option<TextAnalysis>,
+    /// Of SASI, which makes several terms of a value.
+    pub sasi: Option<Sasi>,
     /// Of vectors: terms are the vectors as they are compared, and in no order.
     pub similarity: Option<Similarity>,
     /// Numbers the columns of what is indexed.
@@ -62,6 +71,10 @@ pub struct Terms {
 }
 
 impl Terms {
+    fn one(term: Box<[u8]>) -> Terms {
+        Terms { start: Bound::Included(term.clone()), end: Bound::Included(term) }
+    }
+
     /// The one term, if there is only one.
     pub fn single(&self) -> Option<&[u8]> {
         match (&self.start, &self.end) {
@@ -108,14 +121,37 @@ impl Target {
         }
     }
 
-    /// The term of a value that is stored; `None`: a vector that nothing is near to.
-    fn indexed(&self, value: &[u8]) -> Option<Box<[u8]>> {
-        let Some(similarity) = self.similarity else { return Some(self.term(value)) };
-        let vector = floats(value);
-        if vector.len() != self.dimension() || similarity.refusal(&vector).is_some() {
-            return None;
+    /// The terms of a value that is stored. A vector that nothing is near to has none.
+    fn indexed(&self, value: &[u8], mut see: impl FnMut(Box<[u8]>)) {
+        if let Some(sasi) = self.literal() {
+            return literal_terms(&sasi, value).into_iter().for_each(see);
         }
-        Some(similarity.kept(vector).into_iter().flat_map(f32::to_be_bytes).collect())
+        let Some(similarity) = self.similarity else { return see(self.term(value)) };
+        let vector = floats(value);
+        if vector.len() == self.dimension() && similarity.refusal(&vector).is_none() {
+            see(similarity.kept(vector).into_iter().flat_map(f32::to_be_bytes).collect());
+        }
+    }
+
+    /// SASI, where terms are compared as bytes.
+    fn literal(&self) -> Option<Sasi> {
+        self.sasi.filter(|sasi| sasi.is_literal)
+    }
+
+    /// The terms that a value with a term like this one has all of.
+    pub fn like(&self, how: Matching, term: &[u8]) -> Vec<Terms> {
+        let is_contains = self.sasi.is_some_and(|sasi| sasi.mode == Mode::Contains);
+        let whole = matches!(how, Matching::Equal | Matching::Whole);
+        match is_contains {
+            true if term.len() < GRAM => vec![beginning(term)],
+            true => {
+                let asked =
+                    term.chunks_exact(GRAM).chain(term.last_chunk::<GRAM>().map(|l| &l[..]));
+                asked.take(ASKED).map(|gram| Terms::one(literal(gram))).collect()
+            }
+            false if whole => vec![Terms::one(literal(term))],
+            false => vec![beginning(term)],
+        }
     }
 
     pub fn term(&self, value: &[u8]) -> Box<[u8]> {
@@ -131,8 +167,7 @@ impl Target {
     }
 
     pub fn equal(&self, value: &[u8]) -> Terms {
-        let term = self.term(value);
-        Terms { start: Bound::Included(term.clone()), end: Bound::Included(term) }
+        Terms::one(self.term(value))
     }
 
     pub fn range(&self, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Terms {
@@ -163,9 +198,8 @@ impl Target {
     pub fn of_key(&self, key: &PartitionKey, mut see: impl FnMut(Entry)) {
         if let Source::PartitionKey(at, of) = self.source
             && let Some(value) = split_key(&key.bytes, of).and_then(|parts| parts.get(at).copied())
-            && let Some(term) = self.indexed(value)
         {
-            see(Entry { term, place: Place::partition(key) });
+            self.indexed(value, |term| see(Entry { term, place: Place::partition(key) }));
         }
     }
 
@@ -186,8 +220,8 @@ impl Target {
             // A row that is only deleted has no value.
             Source::Clustering(at) if !row.liveness.is_empty() || !row.cells.is_empty() => {
                 let value = clustering_value(clusterings, row.clustering, at);
-                if let Some(term) = value.and_then(|value| self.indexed(value)) {
-                    see(Entry { term, place: place() });
+                if let Some(value) = value {
+                    self.indexed(value, |term| see(Entry { term, place: place() }));
                 }
             }
             _ => {}
@@ -198,14 +232,44 @@ impl Target {
         let of_column = |cell: &&Cell| cell.column == column && !cell.is_tombstone();
         for cell in row.cells.iter().filter(of_column) {
             let (path, value) = (cell.path.of(row.bytes), cell.value.of(row.bytes));
-            let term = match self.part {
-                Part::Whole | Part::Values => self.indexed(value),
-                Part::Keys => self.indexed(path),
-                Part::Entries => self.indexed(&entry(path, value)),
-            };
-            term.into_iter().for_each(&mut see);
+            match self.part {
+                Part::Whole | Part::Values => self.indexed(value, &mut see),
+                Part::Keys => self.indexed(path, &mut see),
+                Part::Entries => self.indexed(&entry(path, value), &mut see),
+            }
         }
     }
+}
+
+fn literal(bytes: &[u8]) -> Box<[u8]> {
+    [&[VALUE], bytes].concat().into()
+}
+
+/// What follows each byte of a term, as far as it is indexed. An empty one has one too, so that it is found.
+fn grams(term: &[u8]) -> impl Iterator<Item = &[u8]> {
+    (0..term.len().max(1)).map(|at| term.get(at..term.len().min(at + GRAM)).unwrap_or_default())
+}
+
+/// Each once.
+fn literal_terms(sasi: &Sasi, value: &[u8]) -> BTreeSet<Box<[u8]>> {
+    let terms = sasi.terms(value);
+    match sasi.mode {
+        Mode::Contains => terms.iter().flat_map(|term| grams(term)).map(literal).collect(),
+        Mode::Prefix | Mode::Sparse => terms.iter().map(|term| literal(term)).collect(),
+    }
+}
+
+/// All terms that begin so.
+fn beginning(bytes: &[u8]) -> Terms {
+    let start = literal(bytes);
+    let mut end = start.to_vec();
+    while end.last() == Some(&u8::MAX) {
+        end.pop();
+    }
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    Terms { start: Bound::Included(start), end: Bound::Excluded(end.into()) }
 }
 
 /// A composite of two components.

@@ -42,6 +42,7 @@ fn target() -> Target {
         part,
         term_type: CqlType::Int,
         analysis: None,
+        sasi: None,
         similarity: None,
         layout: Arc::new(layout),
     }

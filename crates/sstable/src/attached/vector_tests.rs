@@ -27,6 +27,7 @@ fn target(dimension: usize, similarity: Similarity) -> Target {
         part: Part::Whole,
         term_type: CqlType::Vector(Box::new(CqlType::Float), dimension as u32),
         analysis: None,
+        sasi: None,
         similarity: Some(similarity),
         layout: Arc::new(layout),
     }

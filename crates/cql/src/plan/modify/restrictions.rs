@@ -9,6 +9,7 @@ use halcyon_model::schema::ColumnKind;
 
 use super::columns::{column, spec_of};
 use super::statement_type::StatementType;
+use crate::plan::restrictions::unindexed_like;
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::ast::{Operator, RawTerm, Relation, RelationTarget, RelationValue};
@@ -379,9 +380,11 @@ fn prepare_test(
                 RelationValue::One(term) => term.to_string(),
                 RelationValue::Many(_) => String::new(),
             };
-            return refuse(format!(
-                "Unsupported \"{operator}\" relation: {shown} {operator} {value}"
-            ));
+            let shown = format!("{shown} {operator} {value}");
+            return refuse(match operator {
+                Operator::Like => unindexed_like(&shown),
+                _ => format!("Unsupported \"{operator}\" relation: {shown}"),
+            });
         }
     })
 }

@@ -291,7 +291,10 @@ impl Gathered {
         let mut sliced = false;
         for (index, entry) in self.clustering.iter().enumerate() {
             let first = entry.columns.first().map_or(0, |column| usize::from(column.index));
-            if sliced || first != next || matches!(entry.what, What::Contains { .. }) {
+            if sliced
+                || first != next
+                || matches!(entry.what, What::Contains { .. } | What::Like(_))
+            {
                 return index;
             }
             sliced = entry.what.is_slice();
@@ -432,6 +435,11 @@ fn merge(before: What, new: What, columns: &str, token: bool) -> Result<What> {
             keys.extend(k);
             entries.extend(e);
             return Ok(What::Contains { values, keys, entries });
+        }
+        (What::Like(_), _) => {
+            format!(
+                "{columns} cannot be restricted by more than one relation if it includes a LIKE"
+            )
         }
         (What::Nearest(_), _) => {
             format!("{columns} cannot be restricted by more than one relation in an ANN ordering")

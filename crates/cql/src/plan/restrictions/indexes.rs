@@ -1,6 +1,7 @@
 //! Which restrictions the indexes of a table support (`Index.supportsExpression`), and whether they support all of a statement's.
 
 use halcyon_model::CqlType;
+use halcyon_model::analysis::{Matching, Sasi};
 
 use super::{Entry, What};
 use halcyon_schema::catalog::{ColumnRef, Table};
@@ -14,6 +15,7 @@ enum Operator {
     Range,
     Contains,
     ContainsKey,
+    Like,
     Nearest,
 }
 
@@ -23,6 +25,7 @@ impl What {
             What::Equal(_) => vec![Operator::Equal],
             What::In(_) => vec![Operator::In],
             What::Slice { .. } => vec![Operator::Range],
+            What::Like(_) => vec![Operator::Like],
             What::Nearest(_) => vec![Operator::Nearest],
             What::Contains { values, keys, entries } => {
                 let all = [
@@ -49,6 +52,7 @@ pub(super) fn supports(table: &Table, index: &Index, column: ColumnRef, what: &W
     let Some(def) = table.column(column) else { return false };
     let supports = |operator| match index.kind {
         IndexKind::Sai => sai_supports(index, &def.cql_type, operator),
+        IndexKind::Sasi(sasi) => sasi_supports(&sasi, operator),
         _ => operator == legacy_operator(index.part),
     };
     what.operators().into_iter().any(supports)
@@ -70,6 +74,16 @@ fn sai_supports(index: &Index, column: &CqlType, operator: Operator) -> bool {
         | (IndexPart::Value | IndexPart::Entries | IndexPart::Full, Operator::Equal) => true,
         (IndexPart::Value, Operator::Range) => has_ranges(column),
         (IndexPart::Value, Operator::Nearest) => matches!(column, CqlType::Vector(..)),
+        _ => false,
+    }
+}
+
+/// `ColumnIndex.supports`. What a LIKE asks is known when its pattern is.
+fn sasi_supports(sasi: &Sasi, operator: Operator) -> bool {
+    match operator {
+        Operator::Equal => sasi.matches(Matching::Equal),
+        Operator::Range => sasi.has_ranges(),
+        Operator::Like => sasi.is_literal,
         _ => false,
     }
 }

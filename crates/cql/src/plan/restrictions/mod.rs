@@ -12,8 +12,10 @@
 
 mod analysis;
 mod bind;
+mod condition;
 mod filter;
 mod indexes;
+mod like;
 pub(in crate::plan) mod product;
 mod relation;
 mod search;
@@ -24,8 +26,8 @@ use halcyon_schema::catalog::ColumnRef;
 pub use analysis::Context;
 pub use bind::{BoundKeys, TokenBounds};
 pub(super) use bind::{VALUE, in_list};
-pub use filter::{BoundFilter, Test};
-pub(crate) use relation::{find as find_column, receiver};
+pub use condition::{BoundFilter, Test};
+pub(crate) use relation::{find as find_column, receiver, unindexed_like};
 pub use search::PlannedSearch;
 pub(in crate::plan) use search::narrow;
 
@@ -70,6 +72,8 @@ pub enum What {
         keys: Vec<Term>,
         entries: Vec<(Term, Term)>,
     },
+    /// Of texts: a pattern.
+    Like(Term),
     /// `ORDER BY … ANN OF`: an index finds the rows that are next to a vector.
     Nearest(Term),
 }

@@ -4,6 +4,7 @@ use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
 
+use super::indexes::has_supporting;
 use super::{BoundTerm, Entry, TupleList, TupleTerm, What};
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
@@ -150,7 +151,15 @@ fn single(
         Operator::Contains | Operator::ContainsKey => {
             contains(&spec, relation.operator, one(&relation.value)?, to)?
         }
-        Operator::Like | Operator::Matches => {
+        Operator::Like => {
+            let what = What::Like(Term::prepare(one(&relation.value)?, &spec, to)?);
+            let entry = Entry { columns: vec![column], tuple: false, what };
+            if !has_supporting(table, &entry) {
+                return Err(Error::InvalidRequest(unindexed_like(&text(relation))));
+            }
+            return Ok(entry);
+        }
+        Operator::Matches => {
             Term::prepare(one(&relation.value)?, &spec, to)?;
             return Err(Error::InvalidRequest(format!(
                 "{} restriction is only supported on properly indexed columns. {} is not valid.",
@@ -167,6 +176,13 @@ fn single(
         Operator::NotEqual => return Err(unsupported(relation)),
     };
     Ok(Entry { columns: vec![column], tuple: false, what })
+}
+
+/// What refuses a LIKE that no index of its column supports.
+pub(crate) fn unindexed_like(relation: &str) -> String {
+    format!(
+        "LIKE restriction is only supported on properly indexed columns. {relation} is not valid."
+    )
 }
 
 fn slice(operator: Operator, term: TupleTerm, count: usize) -> What {

@@ -10,8 +10,10 @@ use halcyon_model::analysis::TextAnalysis;
 use halcyon_model::similarity::floats;
 use halcyon_model::token::join_key;
 
-use super::filter::{BoundFilter, Test, bind_entry};
+use super::condition::{BoundFilter, Test};
+use super::filter::bind_entry;
 use super::indexes::supports;
+use super::like::answered;
 use super::{Entry, Restrictions, What};
 use crate::plan::execution::Execution;
 use crate::plan::term::Bound as Value;
@@ -58,9 +60,16 @@ impl Restrictions {
             let mut filters = Vec::new();
             bind_entry(table, &planned.entry, execution, &mut filters)?;
             filters.retain(|filter| filter.column == planned.column);
-            for search in filters.into_iter().filter_map(|filter| search(&planned.index, filter)) {
-                check_size(&planned.index, &search)?;
-                searches.push(IndexSearch { index: planned.index.name.clone(), search });
+            for mut filter in filters {
+                // What SASI finds, other indexes of the column need not have.
+                let by_terms = answered(table, &mut filter);
+                if by_terms.is_some_and(|index| index.name != planned.index.name) {
+                    continue;
+                }
+                for search in searches_of(&planned.index, filter) {
+                    check_size(&planned.index, &search)?;
+                    searches.push(IndexSearch { index: planned.index.name.clone(), search });
+                }
             }
         }
         Ok(searches)
@@ -131,6 +140,16 @@ pub(in crate::plan) fn narrow(
         if matches!(&filter.test, Test::In(values) if values.len() == 1) {
             filter.test = Test::Same(term.clone());
         }
+    }
+}
+
+fn searches_of(index: &Index, filter: BoundFilter) -> Vec<Search> {
+    match filter.test {
+        Test::Terms(_, how, asked) if index.sasi().is_some() => {
+            asked.into_iter().map(|term| Search::Like(how, term)).collect()
+        }
+        Test::Terms(..) => Vec::new(),
+        _ => search(index, filter).into_iter().collect(),
     }
 }
 

@@ -48,7 +48,7 @@ impl SelectPlan {
         let statics = !self.table.schema.statics.is_empty();
         let slices = restrictions.bind_slices(&self.table, execution, self.reversed, statics)?;
         // Of no rows, the keys are not even checked.
-        let keys = if slices.slices.is_empty() {
+        let mut keys = if slices.slices.is_empty() {
             None
         } else {
             restrictions.bind_keys(&self.table, execution)?
@@ -60,6 +60,9 @@ impl SelectPlan {
         let filters = restrictions.bind_filters(&self.table, execution)?;
         let mut filters: Vec<(usize, BoundFilter)> = filters.into_iter().map(at).collect();
         let index = restrictions.bind_searches(&self.table, execution)?;
+        if filters.iter().any(|(_, filter)| filter.is_never()) {
+            keys = None;
+        }
         narrow(&restrictions.searches, &index, &mut filters);
         let nearest = restrictions.bind_nearest(&self.table, execution)?;
         let terms = self

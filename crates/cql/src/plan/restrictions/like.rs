@@ -1,0 +1,98 @@
+//! Restrictions by the terms of a SASI index: LIKE, and what else such an index answers.
+//!
+//! The index decides what matches. What is asked goes through its analyzer, and its terms are compared with those of the row's value.
+
+use std::borrow::Cow;
+
+use halcyon_model::analysis::{Matching, Sasi};
+use halcyon_model::value::to_string;
+
+use super::condition::{BoundFilter, Test};
+use crate::plan::term::Bound;
+use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_schema::index::Index;
+use halcyon_syntax::{Error, Result};
+
+/// The test of a LIKE (`LikeRestriction.makeSpecific`).
+pub(super) fn pattern(table: &Table, column: ColumnRef, pattern: Bound<'_>) -> Result<Test> {
+    let pattern = match pattern {
+        Bound::Bytes(bytes) => bytes,
+        Bound::Unset => Cow::Borrowed(&[] as &[u8]),
+        Bound::Null => return Err(Error::invalid_request("LIKE value can't be null.")),
+    };
+    let inner = |from: usize, to: usize| pattern.get(from..to).unwrap_or_default();
+    let (how, text) = match (pattern.starts_with(b"%"), pattern.ends_with(b"%")) {
+        (true, true) => (Matching::Contains, inner(1, pattern.len() - 1)),
+        (false, true) => (Matching::Prefix, inner(0, pattern.len() - 1)),
+        (true, false) => (Matching::Suffix, inner(1, pattern.len())),
+        (false, false) => (Matching::Whole, inner(0, pattern.len())),
+    };
+    if text.is_empty() {
+        return Err(Error::invalid_request("LIKE value can't be empty."));
+    }
+    let is_literal = |sasi: &Sasi| sasi.is_literal && sasi.matches(how);
+    match index_of(table, column, is_literal) {
+        Some((_, sasi)) => Ok(Test::Terms(sasi, how, terms(&sasi, text))),
+        None => Err(unsupported(table, column, how, text)),
+    }
+}
+
+fn unsupported(table: &Table, column: ColumnRef, how: Matching, text: &[u8]) -> Error {
+    let pattern = match how {
+        Matching::Prefix => "<term>%",
+        Matching::Suffix => "%<term>",
+        Matching::Contains => "%<term>%",
+        Matching::Whole | Matching::Equal => "<term>",
+    };
+    let (name, text) = table
+        .column(column)
+        .map_or_else(Default::default, |def| (def.name.as_str(), to_string(&def.cql_type, text)));
+    Error::InvalidRequest(format!(
+        "{name} LIKE '{pattern}' {text} is only supported on properly indexed columns"
+    ))
+}
+
+/// The index that answers a filter. What the filter tests becomes what the index finds.
+pub(super) fn answered<'t>(table: &'t Table, filter: &mut BoundFilter) -> Option<&'t Index> {
+    let of = |supports: &dyn Fn(&Sasi) -> bool| index_of(table, filter.column, supports);
+    match &mut filter.test {
+        Test::In(values) => {
+            let [value] = values.as_mut_slice() else { return None };
+            let (index, sasi) = of(&|sasi| sasi.matches(Matching::Equal))?;
+            let mut asked = terms(&sasi, value);
+            if sasi.is_literal {
+                filter.test = Test::Terms(sasi, Matching::Equal, asked);
+            } else {
+                *value = asked.pop()?;
+            }
+            Some(index)
+        }
+        Test::Between { start, end } => {
+            let (index, sasi) = of(&Sasi::has_ranges)?;
+            for (value, _) in [start, end].into_iter().flatten() {
+                *value = terms(&sasi, value).pop()?;
+            }
+            Some(index)
+        }
+        Test::Terms(sasi, how, _) => {
+            let (sasi, how) = (*sasi, *how);
+            of(&|other| *other == sasi && other.matches(how)).map(|(index, _)| index)
+        }
+        _ => None,
+    }
+}
+
+fn terms(sasi: &Sasi, value: &[u8]) -> Vec<Vec<u8>> {
+    sasi.terms(value).into_iter().map(Cow::into_owned).collect()
+}
+
+/// The first index of SASI on a column that supports something.
+fn index_of(
+    table: &Table,
+    column: ColumnRef,
+    supports: impl Fn(&Sasi) -> bool,
+) -> Option<(&Index, Sasi)> {
+    let on_column = |index: &&Index| table.indexed_column(index) == Some(column);
+    let with_sasi = |index: &'_ Index| index.sasi().filter(|sasi| supports(sasi));
+    table.indexes.iter().filter(on_column).find_map(|index| Some((index, with_sasi(index)?)))
+}

@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from native import Client
+from native import UNSET, Client, Refused
 from test_index_differential import wait_until_built
 from test_select_differential import KEYSPACE, answer
 
@@ -198,3 +198,39 @@ def compare(seed, cassandra, halcyon, flush, tables=6, selects=60):
 def test_answers_are_cassandras(nodes, served, seed):
     node = nodes.get("5.0.9")
     compare(seed, node.facts["native_port"], served.port, lambda table: node.jmx.flush(KEYSPACE, table))
+
+
+# Patterns with what is not UTF-8, wildcards within, and without anything else.
+BOUND = [b"ab%", b"%b", b"%b%", b"ab", b"", b"%", b"%%", b"%%%", b"a%b", b"\xff%", b"%\xc3%", "É%".encode(), b"\x00%", UNSET]
+
+
+def bound(client, column, pattern):
+    try:
+        return sorted(client.query(f"SELECT k FROM {KEYSPACE}.b WHERE {column} LIKE ?", values=(pattern,))[1])
+    except Refused as refused:
+        return str(refused)
+
+
+def compare_bound(cassandra, halcyon):
+    clients = [Client(cassandra), Client(halcyon)]
+    for client in clients:
+        client.query(f"DROP KEYSPACE IF EXISTS {KEYSPACE}")
+        client.query(f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+        client.query(f"CREATE TABLE {KEYSPACE}.b (k int PRIMARY KEY, v text, w blob)")
+        for column, options in [("v", "'mode': 'CONTAINS'"), ("w", "'mode': 'CONTAINS', 'is_literal': 'true'")]:
+            client.query(f"CREATE CUSTOM INDEX {column}i ON {KEYSPACE}.b ({column}) USING '{CLASS}' WITH OPTIONS = {{{options}}}")
+            wait_until_built(client, f"{column}i")
+        for key, text in enumerate(["ab", "a%b", "aab", "É", "b", "%", "abc\0", "\0ab"]):
+            client.query(f"INSERT INTO {KEYSPACE}.b (k, v, w) VALUES ({key}, '{text}', 0x{text.encode('latin-1').hex()})")
+    different = []
+    for column in "vw":
+        for pattern in BOUND:
+            expected, found = (bound(client, column, pattern) for client in clients)
+            if expected != found:
+                different.append(f"{column} LIKE {pattern}\n  C {expected}\n  H {found}")
+    assert not different, "\n".join(different)
+
+
+@pytest.mark.parametrize("release", ["5.0.9"])
+def test_bound_patterns_are_cassandras(nodes, served, release):
+    compare_bound(nodes.get(release).facts["native_port"], served.port)

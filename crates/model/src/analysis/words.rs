@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 const LONGEST: usize = 255;
 
 /// Letters and marks of South East Asia (line break class SA), in order.
-const WITHOUT_SPACES: [(u32, u32); 13] = [
+const WITHOUT_SPACES: [(u32, u32); 19] = [
     (0x0e01, 0x0e3a),
     (0x0e40, 0x0e4e),
     (0x0e80, 0x0ecf),
@@ -19,8 +19,14 @@ const WITHOUT_SPACES: [(u32, u32); 13] = [
     (0x109a, 0x109f),
     (0x1780, 0x17d3),
     (0x17d7, 0x17d7),
-    (0x1950, 0x19df),
-    (0x1a20, 0x1aad),
+    (0x17dc, 0x17dd),
+    (0x1950, 0x1974),
+    (0x1980, 0x19ab),
+    (0x19b0, 0x19c9),
+    (0x19de, 0x19df),
+    (0x1a20, 0x1a5e),
+    (0x1a60, 0x1a7c),
+    (0x1aa0, 0x1aad),
     (0xaa60, 0xaac2),
     (0xaadb, 0xaadf),
 ];
@@ -53,13 +59,17 @@ fn is_without_spaces(character: char) -> bool {
     range.is_some_and(|(_, last)| code <= *last)
 }
 
-/// A letter or decimal digit. Other numbers (superscripts, fractions) are none: the annex separates them from a letter.
+/// A letter or decimal digit. By the annex, other numbers (superscripts, fractions) do not join a letter before them, and marks do not join
+/// one behind them.
 fn is_of_words(character: char) -> bool {
-    if character.is_ascii() || character.is_alphabetic() {
+    if character.is_ascii() || !character.is_alphanumeric() {
         return character.is_alphanumeric();
     }
-    let behind_a_letter = String::from_iter(['a', character]);
-    character.is_numeric() && behind_a_letter.split_word_bounds().count() == 1
+    let is_one = |text: [char; 2]| String::from_iter(text).split_word_bounds().count() == 1;
+    match is_one(['a', character]) {
+        true => is_one([character, 'a']),
+        false => character.is_alphabetic(),
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +79,7 @@ mod tests {
     /// Proves where words begin and end; each list is what Cassandra's index has of the text.
     #[test]
     fn texts_have_words() {
-        let cases: [(&str, &[&str]); 8] = [
+        let cases: [(&str, &[&str]); 9] = [
             (
                 "The quick, brown-fox can't jump 32.3 feet; right?",
                 &["The", "quick", "brown", "fox", "can't", "jump", "32.3", "feet", "right"],
@@ -80,6 +90,7 @@ mod tests {
             ),
             ("x² ½ ① 3€ ٣", &["x", "3", "٣"]),
             ("漢字かな交じりカタカナ", &["漢", "字", "か", "な", "交", "じ", "り", "カタカナ"]),
+            ("\u{93a}x \u{301}", &["x"]),
             ("한국어 단어", &["한국어", "단어"]),
             ("ภาษาไทย abc", &["ภาษาไทย", "abc"]),
             ("👍 🇩🇪 ok", &["ok"]),

@@ -483,7 +483,7 @@ fn sasi_indexes() {
     }
     let mut create = |target: &str, options: &str| {
         session.answer(&format!(
-            "CREATE CUSTOM INDEX i{target} ON d.t ({target}) USING 'org.apache.cassandra.index.sasi.SASIIndex' WITH OPTIONS = {{{options}}}"
+            "CREATE CUSTOM INDEX x{target} ON d.t ({target}) USING 'org.apache.cassandra.index.sasi.SASIIndex' WITH OPTIONS = {{{options}}}"
         ))
     };
     for (target, options, refusal) in [

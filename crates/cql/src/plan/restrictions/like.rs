@@ -13,23 +13,28 @@ use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_schema::index::Index;
 use halcyon_syntax::{Error, Result};
 
-/// The test of a LIKE (`LikeRestriction.makeSpecific`).
+/// What a pattern asks of texts: its wildcards are those at its ends (`LikeRestriction.makeSpecific`).
+fn parse(pattern: &[u8]) -> Result<(Matching, &[u8])> {
+    let (how, text) = match pattern {
+        [b'%', text @ .., b'%'] => (Matching::Contains, text),
+        [b'%', text @ ..] => (Matching::Suffix, text),
+        [text @ .., b'%'] => (Matching::Prefix, text),
+        text => (Matching::Whole, text),
+    };
+    match text {
+        [] => Err(Error::invalid_request("LIKE value can't be empty.")),
+        text => Ok((how, text)),
+    }
+}
+
+/// The test of a LIKE.
 pub(super) fn pattern(table: &Table, column: ColumnRef, pattern: Bound<'_>) -> Result<Test> {
     let pattern = match pattern {
         Bound::Bytes(bytes) => bytes,
         Bound::Unset => Cow::Borrowed(&[] as &[u8]),
         Bound::Null => return Err(Error::invalid_request("LIKE value can't be null.")),
     };
-    let inner = |from: usize, to: usize| pattern.get(from..to).unwrap_or_default();
-    let (how, text) = match (pattern.starts_with(b"%"), pattern.ends_with(b"%")) {
-        (true, true) => (Matching::Contains, inner(1, pattern.len() - 1)),
-        (false, true) => (Matching::Prefix, inner(0, pattern.len() - 1)),
-        (true, false) => (Matching::Suffix, inner(1, pattern.len())),
-        (false, false) => (Matching::Whole, inner(0, pattern.len())),
-    };
-    if text.is_empty() {
-        return Err(Error::invalid_request("LIKE value can't be empty."));
-    }
+    let (how, text) = parse(&pattern)?;
     let is_literal = |sasi: &Sasi| sasi.is_literal && sasi.matches(how);
     match index_of(table, column, is_literal) {
         Some((_, sasi)) => Ok(Test::Terms(sasi, how, terms(&sasi, text))),
@@ -95,4 +100,30 @@ fn index_of(
     let on_column = |index: &&Index| table.indexed_column(index) == Some(column);
     let with_sasi = |index: &'_ Index| index.sasi().filter(|sasi| supports(sasi));
     table.indexes.iter().filter(on_column).find_map(|index| Some((index, with_sasi(index)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which wildcards a pattern has, and that one without anything else is refused.
+    #[test]
+    fn patterns() {
+        let of = |text: &str| {
+            let parsed = parse(text.as_bytes()).ok();
+            parsed.map(|(how, text)| (how, String::from_utf8_lossy(text).into_owned()))
+        };
+        for (pattern, how, text) in [
+            ("a", Matching::Whole, "a"),
+            ("a%b", Matching::Whole, "a%b"),
+            ("a%", Matching::Prefix, "a"),
+            ("%a", Matching::Suffix, "a"),
+            ("%a%", Matching::Contains, "a"),
+            ("%%%", Matching::Contains, "%"),
+            ("%%a", Matching::Suffix, "%a"),
+        ] {
+            assert_eq!(of(pattern), Some((how, text.to_owned())), "{pattern}");
+        }
+        assert!(["", "%", "%%"].into_iter().all(|pattern| of(pattern).is_none()));
+    }
 }

@@ -3,7 +3,8 @@ Tables with SASI indexes on Cassandra and on `halcyon serve`, made from a seed: 
 
 What is left out is what Cassandra answers by faults of its own (docs/cql.md): patterns of several words where a row was overwritten or a
 partition has several rows, restrictions beside those of SASI that it does not look at (IN, parts of the partition key, ranges of texts),
-beginnings of texts where CONTAINS has an SSTable, SPARSE with one, empty texts, languages, several indexes on one column.
+beginnings of texts where CONTAINS has an SSTable, SPARSE with one, empty texts, partitions that have only static columns, languages,
+several indexes on one column.
 """
 
 import random
@@ -103,8 +104,6 @@ class Table:
         self.written += 1
         chance = rng.random()
         if not self.is_quiet and chance < 0.1:
-            return f"UPDATE {self.name} SET s = {self.literal('s')} WHERE k = {rng.randrange(8)}"
-        if not self.is_quiet and chance < 0.2:
             return f"DELETE {rng.choice(['', 'v', 'n'])} FROM {self.name} WHERE {' AND '.join(self.key())}"
         values = {"k": str(self.written if self.is_quiet else rng.randrange(8))}
         for column in self.texts + self.numbers:

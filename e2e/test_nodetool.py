@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 import subprocess
+import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -25,11 +27,38 @@ COMMANDS = [
     "version", "nosuch", "info extra", "version -p 1",
     "flush", "flush {ks}", "flush {ks} t u", "flush nope", "flush {ks} nope", "flush {ks} --foo",
     "compact {ks} t", "compact {ks}", "compact nope", "compact {ks} nope",
+    "compact --user-defined x", "compact --user-defined /tmp/nope-Data.db", "compact --user-defined -s x",
+    "compact --user-defined -st 1 -et 2 x", "compact --user-defined --partition 1 x", "compact -s -st 1 {ks} t", "compact -s --partition 1",
+    "compact -st x -et 2 {ks} t", "compact -st 1 {ks} t", "compact -et 1 {ks} t", "compact -st 1.5 -et 2 {ks} t",
+    "compact -st 99999999999999999999 -et 1 {ks} t", "compact -st 1 -et 1 {ks} t", "compact -st 1 -et 2 {ks} nope", "compact -st 1 -et 2 nope",
+    "compact --start-token=-5 --end-token=+5 {ks} t", "compact -st 1 -et 2 --partition x {ks} t",
+    "compact --partition x {ks} t", "compact --partition 99999999999999 {ks} t", "compact --partition 1:2 {ks} t", "compact --partition 1 {ks} t u",
+    "compact --partition 1 nope", "compact --partition 1 {ks} nope", "compact -s {ks} nope", "compact -s nope", "compact -s {ks} t",
     "snapshot -t s1 {ks}", "snapshot -t s1 {ks}", "snapshot -t s2 -kt {ks}.t,{ks}.u", "snapshot --tag=s3 --table t {ks}",
     "snapshot -t s4 -sf {ks}", "snapshot nope", "snapshot -t a/b {ks}", "snapshot -kt {ks}.nope", "snapshot -kt nope.t",
     "snapshot -cf t", "snapshot -t",
     "listsnapshots", "clearsnapshot", "clearsnapshot -t s2", "clearsnapshot -t nope", "clearsnapshot -t s3 --all",
     "clearsnapshot -t s1 -- {ks} nope", "clearsnapshot --all -- {ks}", "listsnapshots",
+    "snapshot --ttl 0 -t a {ks}", "snapshot --ttl x -t a {ks}", "snapshot --ttl 0s -t a {ks}", "snapshot --ttl 10s -t a {ks}",
+    "snapshot --ttl 59s -t a {ks}", "snapshot --ttl 60000ms -t a {ks}", "snapshot --ttl -60s -t a {ks}", "snapshot --ttl 99999d -t a {ks}",
+    "snapshot --ttl 99999999999d -t a {ks}", "snapshot --ttl 99999999999999999999d -t a {ks}",
+    "snapshot --ttl 0060m -t a {ks}", "snapshot --ttl 60m -t a {ks}", "snapshot --ttl=2h -sf -t b {ks}", "snapshot --ttl 1d -kt {ks}.t -t c",
+    "snapshot --ttl 90m -t e --table t {ks}", "snapshot -t .. {ks}", "snapshot -t . {ks}", "snapshot -t ../x {ks}", "snapshot --tag= {ks}",
+    "snapshot -t e.f {ks}", "snapshot -t g {ks}.t", "snapshot -t h {ks}.t {ks}", "snapshot -t i -kt {ks}", "snapshot -t j -kt {ks}.t.u",
+    "snapshot -t l -kt {ks}.t -cf u", "snapshot -t n --kc.list {ks}.t,{ks}.u",
+    "listsnapshots", "listsnapshots -nt", "listsnapshots -e", "listsnapshots --no-ttl --ephemeral",
+    "clearsnapshot --all --older-than 10s --older-than-timestamp 2022-12-03T10:15:30Z", "clearsnapshot -t a --older-than 10s",
+    "clearsnapshot -t a --older-than-timestamp 2022-12-03T10:15:30Z", "clearsnapshot --older-than 10s",
+    "clearsnapshot --all --older-than x", "clearsnapshot --all --older-than 10", "clearsnapshot --all --older-than 10ms",
+    "clearsnapshot --all --older-than -1s", "clearsnapshot --all --older-than 1h", "clearsnapshot --all --older-than=1h -- {ks}",
+    "clearsnapshot --all --older-than 99999999999999999999s", "clearsnapshot --all --older-than 106751991167301d",
+    *(f"clearsnapshot --all --older-than-timestamp {instant}" for instant in [
+        "x", "2022-12-03", "2022-12-03T10:15:30", "2022-12-03T10:15:30Z", "2022-12-03T10:15:30.123456789Z", "2022-12-03T10:15:30+01:00",
+        "2022-02-30T10:15:30Z", "2022-12-03t10:15:30z", "2022-12-03T24:00:00Z", "2022-12-03T24:00:01Z", "2022-12-03T10:15Z",
+        "2022-12-03T10:15:30+0100", "1234567890", "1970-01-01T00:00:01Z",
+    ]),
+    "listsnapshots", "clearsnapshot --all --older-than-timestamp 9022-12-03T10:15:30Z -- {ks}", "listsnapshots",
+    "snapshot -t again --ttl 1h {ks}", "clearsnapshot --all --older-than 0s", "listsnapshots",
     "disableautocompaction {ks} t", "statusautocompaction {ks} t", "statusautocompaction {ks}", "statusautocompaction {ks} u",
     "enableautocompaction {ks} t", "statusautocompaction {ks}", "disableautocompaction {ks} nope", "enableautocompaction nope",
     "settraceprobability 0.5", "gettraceprobability", "settraceprobability 3", "settraceprobability", "settraceprobability x",
@@ -118,7 +147,7 @@ def test_the_same_lines_and_codes(ours, theirs, name):
     for line in COMMANDS:
         line = line.format(ks=keyspace)
         found, expected = our_tool.normal(line), their_tool.normal(line)
-        if line == "listsnapshots":
+        if line.startswith("listsnapshots"):
             # The total is of SSTables there, and of all files here.
             found, expected = ((s, [li for li in out if "Total" not in li], err) for s, out, err in (found, expected))
         if found != expected:
@@ -127,6 +156,103 @@ def test_the_same_lines_and_codes(ours, theirs, name):
     assert described(server.data / "data", our_tool, keyspace) == described(
         Path(node.facts["storage_dir"]) / "data", their_tool, keyspace
     )
+
+
+def sstables(tool, keyspace):
+    status, out, _ = tool.run(f"tablestats -F json {keyspace}.t")
+    assert status == 0
+    return json.loads(out)[keyspace]["tables"]["t"]["sstable_count"]
+
+
+def test_compact_chooses_the_sstables_of_cassandra(ours, theirs):
+    """Four SSTables of a few partitions each: a range, a partition and files leave as many SSTables as in Cassandra."""
+    server, our_tool, session = ours
+    node, their_tool = theirs
+    keyspace = "chosen"
+    tokens = {}
+    places = [(our_tool, session, server.data / "data"), (their_tool, node.session, Path(node.facts["storage_dir"]) / "data")]
+    for tool, target, _ in places:
+        fill(target, keyspace)
+        assert tool.run(f"disableautocompaction {keyspace}")[0] == 0
+        target.execute(f"TRUNCATE {keyspace}.t")
+        for k in range(4):
+            target.execute(f"INSERT INTO {keyspace}.t (k, c, v) VALUES ({k}, 1, 'value')")
+            assert tool.run(f"flush {keyspace} t")[0] == 0
+            (row,) = target.execute(f"SELECT token(k) AS at FROM {keyspace}.t WHERE k = {k}")
+            tokens[k] = row.at
+    low, second, third, high = sorted(tokens.values())
+    lines = [
+        "-st {low} -et {low}", "--partition 77", "--partition 2", f"-st {second + 1} -et {third - 1}", f"-st {second - 1} -et {second}",
+        f"-st {high} -et -9223372036854775808", f"-st {second} -et {third}", f"-st {high} -et {low}",
+        "--start-token=-9223372036854775808 -et 9223372036854775807",
+    ]
+    counts = [4]
+    for line in lines:
+        line = f"compact {line.format(low=low)} {keyspace} t"
+        found = [(tool.normal(line), sstables(tool, keyspace)) for tool, _, _ in places]
+        assert found[0] == found[1], line
+        counts.append(found[0][1])
+    assert counts == [4, 4, 4, 4, 4, 4, 4, 3, 2, 1]
+    for tool, target, _ in places:
+        for k in range(2):
+            target.execute(f"INSERT INTO {keyspace}.t (k, c, v) VALUES ({k}, 2, 'value')")
+            assert tool.run(f"flush {keyspace} t")[0] == 0
+    counts = []
+    for tool, target, data in places:
+        files = sorted(data.glob(f"{keyspace}/t-*/*-Data.db"), key=lambda path: path.stat().st_mtime_ns)[-2:]
+        line = f"compact --user-defined {files[0]} {'/'.join(files[1].parts[-3:])}"
+        assert tool.run(line) == (0, "", ""), line
+        counts.append(sstables(tool, keyspace))
+        assert len(list(target.execute(f"SELECT * FROM {keyspace}.t"))) == 6
+    assert counts == [2, 2]
+
+
+def test_compact_refuses_files_that_no_table_has(ours):
+    """Where Cassandra does nothing, and does not say so."""
+    server, tool, session = ours
+    fill(session, "refused")
+    assert tool.run("compact refused")[0] == 0
+    (data,) = (server.data / "data" / "refused").glob("t-*/*-Data.db")
+    named = "/".join(data.parts[-3:])
+    copies = server.folder / "elsewhere" / "/".join(data.parts[-3:-1])
+    copies.mkdir(parents=True)
+    shutil.copyfile(data, copies / data.name)
+    for path, why in [
+        (data.name, "is in no table's folder"),
+        (f"/etc/{named}", "is not in a folder of refused.t"),
+        (copies / data.name, "is not in a folder of refused.t"),
+        (f"{data.parent}/../../../refused/nope-0/{data.name}", "is in no table's folder"),
+        (data.parent / re.sub(r"-\w+-", "-9991-", data.name, count=1), "is not an active SSTable of refused.t"),
+    ]:
+        status, out, err = tool.run(f"compact --user-defined {data} {path}")
+        assert (status, out) == (2, "") and why in err, (path, out, err)
+        assert data.exists()
+    assert sstables(tool, "refused") == 1
+
+
+def test_snapshots_expire(request, tmp_path):
+    """The node that takes a snapshot is killed; the next one removes it when its time has come."""
+    server = Server(request.config.getoption("--halcyon"), tmp_path)
+    try:
+        tool = Tool(request.config.getoption("--halcyon"), "nodetool", "-p", str(server.port))
+        fill(server.start().connect(), "expires")
+        assert tool.run("snapshot -t kept expires")[0] == 0
+        assert tool.run("snapshot -t gone --ttl 60s expires")[0] == 0
+        (manifest,) = (server.data / "data" / "expires").glob("t-*/snapshots/gone/manifest.json")
+        stated = json.loads(manifest.read_text(encoding="utf-8"))
+        created, expires = (datetime.fromisoformat(stated[key]) for key in ("created_at", "expires_at"))
+        assert (expires - created).total_seconds() == 60
+        assert "gone" in tool.run("listsnapshots")[1] and "gone" not in tool.run("listsnapshots -nt")[1]
+        server.kill()
+        server.start()
+        end = time.monotonic() + 140
+        while "gone has expired and is removed" not in server.said():
+            assert time.monotonic() < end, server.said()
+            time.sleep(1)
+        listed = tool.run("listsnapshots")[1]
+        assert not manifest.parent.exists() and "kept" in listed and "gone" not in listed
+    finally:
+        server.close()
 
 
 def described(data, tool, keyspace):

@@ -61,6 +61,8 @@ pub struct Settings {
     pub strict_liveness: bool,
     /// Bytes of Data.db after which the next partition starts another output.
     pub split_size: Option<u64>,
+    /// Outputs get half of what the inputs have, a quarter, and so on; what is smaller than this goes into one.
+    pub smallest_half: Option<u64>,
     /// The first tokens of further outputs, ascending.
     pub split_tokens: Vec<i64>,
     /// The level of the outputs; `None` for the lowest of the inputs.
@@ -370,6 +372,17 @@ impl<'a> Compaction<'a> {
     fn is_full(&self, writer: Option<&SSTableWriter>) -> bool {
         let size = writer.map_or(0, SSTableWriter::file_position);
         self.settings.split_size.is_some_and(|split| size >= split)
+            || self.half().is_some_and(|half| size as f64 > half)
+    }
+
+    /// The size of the current output, if outputs are halves (`SplittingSizeTieredCompactionWriter`) and this is not the last.
+    fn half(&self) -> Option<f64> {
+        const HALVES_MAX: usize = 20;
+        let smallest = self.settings.smallest_half?;
+        let output = self.outcome.outputs.len();
+        let total: u64 = self.task.inputs.iter().map(|input| input.file_length()).sum();
+        let half = total as f64 / f64::from(1u32 << output.min(HALVES_MAX)) / 2.0;
+        (output + 1 < HALVES_MAX && half >= smallest as f64).then_some(half)
     }
 
     /// Accounts for an output in its level, and goes to the next level if it is full (`MajorLeveledCompactionWriter`).

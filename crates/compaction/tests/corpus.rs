@@ -75,6 +75,7 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
         provenance: None,
         purge_bound: None,
         split_size: None,
+        smallest_half: None,
         read_mode: AccessMode::Standard,
         write_mode: AccessMode::Standard,
         read_ahead: StreamOptions::default(),

@@ -1,4 +1,4 @@
-//! Outputs that fill levels.
+//! Outputs that fill levels, or are halves.
 
 mod sim_table;
 
@@ -21,4 +21,26 @@ fn one_after_the_other() {
     };
     let levels: Vec<i32> = outputs.iter().map(level).collect();
     assert!(levels.len() > 2 && levels.iter().copied().eq((1..).take(levels.len())), "{levels:?}");
+}
+
+/// Proves that outputs are a half, a quarter and so on of the inputs, that the last has what is left, and that everything is still there.
+#[test]
+fn halves() {
+    let mut table = SimTable::load("oa/uncompressed", 3, &[A]);
+    let live = block_on(sim_table::live(&table.disk, &[A])).expect("inputs open");
+    let total: u64 = live.iter().map(|input| input.file_length()).sum();
+    table.settings.smallest_half = Some(total / 6);
+    let outputs = table.compact().expect("compacts").outputs;
+    assert!(table.check(&[A], "halves"));
+    let live = block_on(sim_table::live(&table.disk, &[A])).expect("outputs open");
+    let length = |output| {
+        live.iter().find(|s| s.descriptor() == output).map_or(0, |found| found.file_length())
+    };
+    let lengths: Vec<u64> = outputs.iter().map(length).collect();
+    // A half and a quarter; an eighth would be too small.
+    assert!(
+        lengths.len() <= 3 && lengths.iter().all(|length| *length > 0),
+        "{lengths:?} of {total}"
+    );
+    assert!(lengths.first().is_some_and(|first| *first > total / 2), "{lengths:?} of {total}");
 }

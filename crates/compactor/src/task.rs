@@ -77,6 +77,7 @@ fn settings(task: &TaskRequest, exchange: &Arc<Exchange>) -> Settings {
         now: task.now,
         strict_liveness: task.schema.strict_liveness,
         split_size: task.split.size,
+        smallest_half: None,
         split_tokens: task.split.tokens.clone(),
         level: Some(task.level),
         level_fanout: task.split.level_fanout,

@@ -23,6 +23,7 @@ use crate::report::distribution::Summary;
 use crate::report::events::Events;
 use crate::report::health::{FailurePolicy, Health};
 use crate::report::metrics::{BatchMetrics, Measure, TableStats};
+use crate::schema::NextExpiry;
 use crate::shard::Shard;
 use crate::store::Store;
 use crate::times::WriteTimes;
@@ -41,6 +42,7 @@ pub struct Engine {
     pub(crate) inboxes: Mutex<Vec<Option<Inbox<Shard>>>>,
     pub(crate) flushers: Arc<Background>,
     pub(crate) compactions: Compactions,
+    pub(crate) snapshot_expiry: NextExpiry,
     pub(crate) indexes: IndexBuilds,
     /// Of indexes on vectors.
     pub(crate) segments: Segments,

@@ -46,7 +46,8 @@ use halcyon_stream::{PartitionKey, Slices};
 
 pub use caches::{RowCacheStats, SavedCache};
 pub use compact::{
-    CompactionKind, CompactionPace, CompactionTask, MajorCompaction, MajorState, TableBacklog,
+    CompactionKind, CompactionPace, CompactionTask, MajorCompaction, MajorState, Selection,
+    TableBacklog,
 };
 pub use engine::Engine;
 pub use error::{Error, Result};
@@ -60,7 +61,7 @@ pub use report::set_apart::SetApart;
 pub use report::{
     Event, FailurePolicy, Measure, SizeEstimate, Summary, TableDetails, TableSizes, TableStats,
 };
-pub use schema::{SchemaLock, Snapshot};
+pub use schema::{SchemaLock, Snapshot, SnapshotOptions};
 pub use shard::Shard;
 pub use start::{RecoveryReport, StartProgress};
 pub use write::{HeldWrites, PartitionLock, Parts, RunningWrite, WriteGate};

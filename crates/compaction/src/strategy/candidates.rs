@@ -113,6 +113,8 @@ pub enum Output {
     /// A new SSTable whenever one reaches this size, and a new level, from 1 on, whenever one is full; each level is larger than the last
     /// by `fanout`.
     Levels { max_size: u64, fanout: u32 },
+    /// An SSTable of half the inputs' size, one of a quarter, and so on; what would be smaller than this is one.
+    Halves { smallest: u64 },
     /// A new SSTable at each boundary of [`shard_boundaries`].
     Sharded { shards: u32 },
     /// Only the level of the single input changes.

@@ -69,6 +69,8 @@ fn outputs(task: &Task, inputs: &[&Candidate], now_ms: i64) -> Vec<Candidate> {
     let size = total(inputs);
     let (level, ranges) = match task.output {
         Output::Single { level } | Output::Relevel { level } => (level, vec![(first, last)]),
+        // Only an operator asks for these.
+        Output::Halves { .. } => (0, vec![(first, last)]),
         Output::Levels { max_size, .. } => (1, evenly(first, last, size.div_ceil(max_size.max(1)))),
         Output::Sized { level, max_size } => {
             (level, evenly(first, last, size.div_ceil(max_size.max(1))))

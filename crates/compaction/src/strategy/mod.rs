@@ -93,10 +93,14 @@ fn pick_windows(
     merged(choice.tables, expired)
 }
 
-/// The tasks of a major compaction (`nodetool compact`), to be run in order.
-pub fn major(compaction: &Compaction, tables: &[Candidate]) -> Vec<Task> {
+/// `SplittingSizeTieredCompactionWriter.DEFAULT_SMALLEST_SSTABLE_BYTES`
+const SMALLEST_HALF: u64 = 50_000_000;
+
+/// The tasks of a major compaction (`nodetool compact`), to be run in order. Only size tiers can split their output.
+pub fn major(compaction: &Compaction, tables: &[Candidate], split_output: bool) -> Vec<Task> {
     let output = match &compaction.strategy {
         Strategy::Unified(options) => return Levels(options).major(tables),
+        Strategy::SizeTiered(_) if split_output => Output::Halves { smallest: SMALLEST_HALF },
         Strategy::SizeTiered(_) | Strategy::TimeWindow(_) => Output::Single { level: 0 },
         Strategy::Leveled(options) => Output::Levels {
             max_size: options.sstable_size,
@@ -106,6 +110,20 @@ pub fn major(compaction: &Compaction, tables: &[Candidate]) -> Vec<Task> {
     let inputs: Vec<u64> = tables.iter().map(|table| table.id).collect();
     let task = Task { inputs, expired: Vec::new(), reason: Reason::Compaction, output };
     (!tables.is_empty()).then_some(task).into_iter().collect()
+}
+
+/// The task for SSTables that an operator has chosen (`getUserDefinedTask`).
+pub fn user_defined(compaction: &Compaction, tables: &[Candidate]) -> Option<Task> {
+    let output = match (&compaction.strategy, tables) {
+        (Strategy::Unified(options), tables) => Levels(options).sharded(tables),
+        (Strategy::Leveled(options), [only]) if only.level > 0 => {
+            Output::Sized { level: only.level, max_size: options.sstable_size }
+        }
+        _ => Output::Single { level: 0 },
+    };
+    let inputs: Vec<u64> = tables.iter().map(|table| table.id).collect();
+    let task = Task { inputs, expired: Vec::new(), reason: Reason::Compaction, output };
+    (!tables.is_empty()).then_some(task)
 }
 
 /// The number of tasks that would follow if writes stopped, as in `nodetool compactionstats`.

@@ -116,6 +116,11 @@ impl Levels<'_> {
         grouped(1, OverlapInclusion::Transitive, &sections).into_iter().map(task).collect()
     }
 
+    /// What all of them together become.
+    pub(super) fn sharded(&self, tables: &[Candidate]) -> Output {
+        Output::Sharded { shards: self.shards_of(&tables.iter().collect::<Vec<_>>()) }
+    }
+
     fn shards_of(&self, tables: &[&Candidate]) -> u32 {
         let first = tables.iter().map(|table| table.first).min().unwrap_or(0);
         let last = tables.iter().map(|table| table.last).max().unwrap_or(0);

@@ -214,6 +214,7 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         provenance: None,
         purge_bound: None,
         split_size: None,
+        smallest_half: None,
         read_mode: AccessMode::Standard,
         write_mode: AccessMode::Standard,
         read_ahead: StreamOptions { buffer_size: 4096, depth: 1 },

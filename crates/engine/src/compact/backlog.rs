@@ -127,7 +127,7 @@ impl Engine {
             flush_size: store.flush_size.load(Relaxed),
         };
         let mut sum = Debt::default();
-        for lives in groups(version) {
+        for lives in groups(version.sstables()) {
             sum.add(debt(&strategy, candidates(&lives, gc_before, now), &moment));
         }
         sum

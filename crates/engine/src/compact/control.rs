@@ -4,7 +4,7 @@
 //!    and cannot leave the idle class.
 //! 2. While compaction runs under a latency target, it measures the reads ten times a second (`io::pacing`).
 //! 3. Once a second it computes the backlog and reacts to it (`backlog`).
-//! 4. Once a minute it asks the strategies of all tables, because data expires without any event.
+//! 4. Once a minute it asks the strategies of all tables, because data expires without any event, and looks whether a snapshot has expired.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -26,6 +26,9 @@ const BACKLOG_LOOK: Duration = Duration::from_secs(1);
 const TABLES_LOOK: Duration = Duration::from_secs(60);
 /// The first check of all tables waits, so that it does not compete with the start.
 const FIRST_TABLES_LOOK: Duration = Duration::from_secs(10);
+/// As in Cassandra: `cassandra.snapshot.ttl_cleanup_period_seconds`, `…initial_delay_seconds`.
+const SNAPSHOTS_LOOK: Duration = Duration::from_secs(60);
+const FIRST_SNAPSHOTS_LOOK: Duration = Duration::from_secs(5);
 
 impl Engine {
     /// To be called once, after the start.
@@ -70,6 +73,7 @@ async fn control(
 ) {
     let mut pause = BACKLOG_LOOK;
     let (mut backlog_looked, mut tables_due) = (began, began + FIRST_TABLES_LOOK);
+    let mut snapshots_due = began + FIRST_SNAPSHOTS_LOOK;
     while woken_or_after(&mut woken, &clock, pause).await {
         let Some(engine) = engine.upgrade() else { return };
         if engine.compactions.schedule.is_stopped() {
@@ -79,6 +83,10 @@ async fn control(
         if now >= tables_due {
             tables_due = now + TABLES_LOOK;
             engine.consider_all();
+        }
+        if now >= snapshots_due {
+            snapshots_due = now + SNAPSHOTS_LOOK;
+            engine.look_at_snapshots();
         }
         if now - backlog_looked >= BACKLOG_LOOK {
             backlog_looked = now;

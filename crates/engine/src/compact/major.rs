@@ -1,20 +1,21 @@
-//! Major compactions (`nodetool compact`): compact all SSTables of a table, on request, into the strategy's form (one SSTable, levels or
-//! shards), separately for each repair state.
+//! Compactions on request (`nodetool compact`): of all SSTables of a table, or of some (`selection`), into the strategy's form (one
+//! SSTable, levels or shards), separately for each repair state.
 //!
 //! The result of the last one of each table is kept until the node stops, for `halcyon_views.major_compactions`.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
-use halcyon_compaction::strategy::major;
+use halcyon_compaction::strategy::{major, user_defined};
 use halcyon_compaction::{Error::Cancelled, Outcome};
 use halcyon_stream::TableId;
 
 use super::pick::{Choice, candidates, groups, strategy_of};
+use super::selection::Selection;
 use super::{CompactionKind, Shape};
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::Version;
+use crate::version::LiveSSTable;
 use crate::{Error, Result};
 
 /// A major compaction and its result.
@@ -22,6 +23,8 @@ use crate::{Error, Result};
 pub struct MajorCompaction {
     pub keyspace: String,
     pub table: String,
+    /// What limits it, as it was asked for.
+    pub argument: Option<String>,
     pub state: MajorState,
     /// Milliseconds since 1970.
     pub started_ms: i64,
@@ -44,11 +47,12 @@ pub enum MajorState {
 }
 
 impl MajorCompaction {
-    fn begin(store: &Store, now_ms: i64) -> MajorCompaction {
+    fn begin(store: &Store, argument: Option<String>, now_ms: i64) -> MajorCompaction {
         let table = store.table();
         MajorCompaction {
             keyspace: table.schema.keyspace.clone(),
             table: table.schema.name.clone(),
+            argument,
             state: MajorState::Running,
             started_ms: now_ms,
             ended_ms: None,
@@ -93,10 +97,15 @@ impl Engine {
         self.majors().iter().map(|(_, major)| major.clone()).collect()
     }
 
-    /// Starts a major compaction of a table in the background.
-    pub fn begin_major_compaction(self: &Arc<Engine>, table: TableId) -> Result<()> {
+    /// Starts a major compaction of a table in the background, or one of some of its SSTables.
+    pub fn begin_major_compaction(
+        self: &Arc<Engine>,
+        table: TableId,
+        selection: Selection,
+        argument: Option<String>,
+    ) -> Result<()> {
         let store = self.store_of(table)?;
-        let begun = MajorCompaction::begin(&store, self.now_ms());
+        let begun = MajorCompaction::begin(&store, argument, self.now_ms());
         {
             let mut majors = self.majors();
             let running = |(id, major): &(_, MajorCompaction)| *id == table && major.runs();
@@ -117,7 +126,7 @@ impl Engine {
                 if !engine.majors().iter().any(wanted) {
                     return;
                 }
-                let outcome = engine.compact_whole(&store).await;
+                let outcome = engine.compact_selected(&store, &selection).await;
                 let now_ms = engine.now_ms();
                 if let Some((_, major)) = engine.majors().iter_mut().find(|(id, _)| *id == table) {
                     major.end(&outcome, now_ms);
@@ -151,7 +160,8 @@ impl Engine {
         self.compactions.schedule.add(Box::new(move |engine| {
             Box::pin(async move {
                 // The caller can have gone away; the compaction was done anyway.
-                let _ = answer.send(engine.compact_whole(&store).await);
+                let whole = Selection::Whole { split_output: false };
+                let _ = answer.send(engine.compact_selected(&store, &whole).await);
             })
         }));
         answered.await.map_err(|_| halcyon_io::Gone)?
@@ -162,30 +172,40 @@ impl Engine {
         store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))
     }
 
-    /// Stops running compactions of the table, because their inputs are needed.
-    async fn compact_whole(&self, store: &Arc<Store>) -> Result<Vec<Outcome>> {
-        let (claim, version) = {
-            let closed = self.stop_compactions(store).await;
-            let version = store.version.load_full();
-            (closed.claim(version.sstables().iter().map(|l| l.serial()).collect()), version)
-        };
-        let outcome = self.compact_groups(store, &version).await;
+    /// Stops running compactions of the table if their inputs are needed.
+    async fn compact_selected(
+        &self,
+        store: &Arc<Store>,
+        selection: &Selection,
+    ) -> Result<Vec<Outcome>> {
+        let (claim, selected) = self.claim_selected(store, selection).await?;
+        let outcome = self.compact_groups(store, selection, &selected).await;
         drop(claim);
         if let Err(e) = &outcome {
-            self.compaction_failed(store, version.sstables(), e);
+            self.compaction_failed(store, &selected, e);
         }
         self.consider(store);
         outcome
     }
 
     /// Compacts each group in the strategy's form.
-    async fn compact_groups(&self, store: &Arc<Store>, version: &Version) -> Result<Vec<Outcome>> {
+    async fn compact_groups(
+        &self,
+        store: &Arc<Store>,
+        selection: &Selection,
+        selected: &[Arc<LiveSSTable>],
+    ) -> Result<Vec<Outcome>> {
         let strategy = strategy_of(store);
         let gc_before = self.gc_before(store, self.disk.clock().unix_micros());
         let now = self.disk.clock().now();
         let mut outcomes = Vec::new();
-        for lives in groups(version) {
-            for task in major(&strategy, &candidates(&lives, gc_before, now)) {
+        for lives in groups(selected) {
+            let tables = candidates(&lives, gc_before, now);
+            let tasks = match selection {
+                Selection::Whole { split_output } => major(&strategy, &tables, *split_output),
+                _ => user_defined(&strategy, &tables).into_iter().collect(),
+            };
+            for task in tasks {
                 let choice = Choice::of(task, &lives);
                 let shape = Shape::of(CompactionKind::Major, choice.task.output);
                 outcomes.push(self.compact_inputs(store, choice.inputs(), shape).await?);

@@ -21,6 +21,8 @@ mod major;
 mod pace;
 mod pick;
 mod schedule;
+mod selected;
+mod selection;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,6 +51,7 @@ pub use pace::CompactionPace;
 #[cfg(test)]
 pub(crate) use pick::{candidates, groups};
 pub(crate) use pick::{strategy_of, write_level};
+pub use selection::Selection;
 
 /// Read-ahead of one compaction, all its inputs together.
 const READ_AHEAD: usize = 8 << 20;
@@ -84,6 +87,7 @@ struct Shape {
     split_size: Option<u64>,
     split_tokens: Vec<i64>,
     level_fanout: Option<u32>,
+    smallest_half: Option<u64>,
 }
 
 impl Shape {
@@ -103,6 +107,9 @@ impl Shape {
                 level_fanout: Some(fanout),
                 ..shape
             },
+            Output::Halves { smallest } => {
+                Shape { level: Some(0), smallest_half: Some(smallest), ..shape }
+            }
             Output::Sharded { shards } => Shape { split_tokens: shard_boundaries(shards), ..shape },
         }
     }
@@ -376,6 +383,7 @@ impl Engine {
             now,
             strict_liveness: definition.schema.strict_liveness,
             split_size: shape.split_size,
+            smallest_half: shape.smallest_half,
             split_tokens: shape.split_tokens,
             level: shape.level,
             level_fanout: shape.level_fanout,

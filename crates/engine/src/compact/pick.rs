@@ -20,7 +20,7 @@ use super::{CompactionKind, Shape};
 use crate::Result;
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::{Edit, LiveSSTable, Version};
+use crate::version::{Edit, LiveSSTable};
 
 const MAX_STATISTICS: u64 = 256 << 20;
 
@@ -58,9 +58,9 @@ impl Choice {
 }
 
 /// SSTables that may be merged with each other, by kind: repaired and unrepaired data never mix. Suspects are excluded.
-pub(crate) fn groups(version: &Version) -> Vec<Vec<Arc<LiveSSTable>>> {
+pub(crate) fn groups(sstables: &[Arc<LiveSSTable>]) -> Vec<Vec<Arc<LiveSSTable>>> {
     let mut groups: BTreeMap<Kind, Vec<Arc<LiveSSTable>>> = BTreeMap::new();
-    for live in version.sstables().iter().filter(|live| !live.is_suspect()) {
+    for live in sstables.iter().filter(|live| !live.is_suspect()) {
         groups.entry(live.kind).or_default().push(live.clone());
     }
     groups.into_values().collect()
@@ -144,7 +144,7 @@ impl Engine {
         let version = store.version.load_full();
         let now_micros = self.disk.clock().unix_micros();
         let gc_before = self.gc_before(store, now_micros);
-        for lives in groups(&version) {
+        for lives in groups(version.sstables()) {
             let compacting: BTreeSet<u64> = (0..)
                 .zip(&lives)
                 .filter(|(_, live)| taken.contains(&live.serial()))

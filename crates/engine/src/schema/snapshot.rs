@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use halcyon_io::Purpose;
-use halcyon_model::units::arguments;
-use halcyon_model::value::timestamp_iso_string;
+use halcyon_model::value::{parse_instant, timestamp_iso_string};
 use halcyon_schema::describe::snapshot_script;
 use halcyon_schema::{is_local, is_replicated_system};
 use halcyon_sstable::Component;
@@ -23,8 +22,12 @@ use crate::{Error, Result};
 /// The names of what a snapshot has beside the files of SSTables.
 const MANIFEST: &str = "manifest.json";
 const SCHEMA: &str = "schema.cql";
+/// How releases before 4.1 marked an ephemeral snapshot.
+const EPHEMERAL: &str = "ephemeral.snapshot";
 /// Far larger than any real manifest.
 const MANIFEST_MAX: u64 = 64 << 20;
+/// Cassandra's `cassandra.snapshot.min_allowed_ttl_seconds`.
+const TTL_MIN_SECONDS: u64 = 60;
 
 /// A snapshot of one table, over all data directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,10 +47,20 @@ pub struct Snapshot {
     folders: Vec<PathBuf>,
 }
 
-/// What a snapshot is to be called, and when it was taken.
+/// How snapshots are to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SnapshotOptions {
+    /// What is only in memtables will not be in them.
+    pub skip_flush: bool,
+    /// After so many seconds the node removes them.
+    pub ttl_seconds: Option<u64>,
+}
+
+/// What a snapshot is to be called, when it was taken, and until when it is kept.
 pub(crate) struct Tag<'a> {
     pub(crate) name: &'a str,
     pub(crate) created_ms: i64,
+    pub(crate) expires_ms: Option<i64>,
     /// Whether a table without SSTables gets one too.
     pub(crate) of_nothing: bool,
 }
@@ -77,18 +90,23 @@ impl Engine {
     /// Takes a snapshot of a table before it is dropped or truncated: `<why>-<ms>-<table>`.
     pub(crate) async fn snapshot_before(&self, store: &Arc<Store>, why: &str) -> Result<()> {
         let (name, created_ms) = self.snapshot_name(store, why).await?;
-        self.snapshot(store, &Tag { name: &name, created_ms, of_nothing: false }).await
+        self.snapshot(store, &Tag { name: &name, created_ms, expires_ms: None, of_nothing: false })
+            .await
     }
 
     /// Takes snapshots of tables under one name, after a flush of each unless it is to be skipped (`nodetool snapshot`).
-    pub async fn take_snapshots(&self, tables: &[TableId], name: &str, flush: bool) -> Result<()> {
-        let forbidden = |c: char| c == '/' || c == '\0';
-        if name.is_empty() {
-            return Err(Error::Invalid("You must supply a snapshot name.".to_owned()));
+    pub async fn take_snapshots(
+        &self,
+        tables: &[TableId],
+        name: &str,
+        options: SnapshotOptions,
+    ) -> Result<()> {
+        if options.ttl_seconds.is_some_and(|seconds| seconds < TTL_MIN_SECONDS) {
+            return Err(Error::Invalid(format!(
+                "ttl for snapshot must be at least {TTL_MIN_SECONDS} seconds"
+            )));
         }
-        if name.contains(forbidden) || name == "." || name == ".." || name.len() > 255 {
-            return Err(Error::Invalid("Snapshot name cannot contain /".to_owned()));
-        }
+        check_name(name)?;
         let stores: Vec<Arc<Store>> =
             tables.iter().map(|table| self.store_of(*table)).collect::<Result<_>>()?;
         for store in &stores {
@@ -97,11 +115,17 @@ impl Engine {
             }
         }
         let created_ms = self.disk.clock().unix_micros() / 1000;
+        let millis = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+        let expires_ms =
+            options.ttl_seconds.map(|seconds| created_ms.saturating_add(millis(seconds)));
+        if let Some(expires_ms) = expires_ms {
+            self.snapshot_expiry.add(expires_ms);
+        }
         for store in &stores {
-            if flush {
+            if !options.skip_flush {
                 self.flush(Some(store.id)).await?;
             }
-            self.snapshot(store, &Tag { name, created_ms, of_nothing: true }).await?;
+            self.snapshot(store, &Tag { name, created_ms, expires_ms, of_nothing: true }).await?;
         }
         Ok(())
     }
@@ -153,10 +177,12 @@ impl Engine {
         tag: &Tag<'_>,
         files: &[String],
     ) -> Result<()> {
+        let instant = |millis: i64| format!("\"{}\"", timestamp_iso_string(millis));
         let manifest = format!(
-            "{{\n  \"files\" : [ {} ],\n  \"created_at\" : \"{}\",\n  \"expires_at\" : null,\n  \"ephemeral\" : false\n}}",
+            "{{\n  \"files\" : [ {} ],\n  \"created_at\" : {},\n  \"expires_at\" : {},\n  \"ephemeral\" : false\n}}",
             files.join(", "),
-            timestamp_iso_string(tag.created_ms)
+            instant(tag.created_ms),
+            tag.expires_ms.map_or("null".to_owned(), instant)
         );
         self.disk.write_new(&folder.join(MANIFEST), manifest.as_bytes(), Purpose::Flush).await?;
         let table = store.table();
@@ -169,18 +195,30 @@ impl Engine {
         Ok(self.disk.sync_dir(folder).await?)
     }
 
+    /// The folders of a table's snapshots in one data directory.
+    pub(super) async fn snapshot_folders(&self, table: &Path) -> Result<Vec<PathBuf>> {
+        let snapshots = table.join("snapshots");
+        let entries = unless_gone(self.disk.list(&snapshots).await)?.unwrap_or_default();
+        let folders = entries.into_iter().filter(|entry| entry.is_dir);
+        Ok(folders.map(|entry| snapshots.join(entry.name)).collect())
+    }
+
     /// All snapshots, those of dropped tables too.
     pub async fn snapshots(&self) -> Result<Vec<Snapshot>> {
         let mut found: Vec<Snapshot> = Vec::new();
         for table in table_folders(&self.disk, &self.options).await? {
-            let snapshots = table.path.join("snapshots");
-            if !self.disk.exists(&snapshots).await? {
+            let folders = self.snapshot_folders(&table.path).await?;
+            if folders.is_empty() {
                 continue;
             }
             let live: HashSet<String> =
                 self.disk.list(&table.path).await?.into_iter().map(|entry| entry.name).collect();
-            for entry in self.disk.list(&snapshots).await?.into_iter().filter(|e| e.is_dir) {
-                let read = self.read_snapshot(&snapshots.join(&entry.name), &live).await?;
+            for folder in folders {
+                // One that is being removed is none.
+                let read = match self.read_snapshot(&folder, &live).await {
+                    Err(Error::Disk(e)) if e.is_not_found() => continue,
+                    read => read?,
+                };
                 let same = |known: &&mut Snapshot| {
                     (&known.name, &known.keyspace, &known.table)
                         == (&read.name, &read.keyspace, &read.table)
@@ -209,7 +247,7 @@ impl Engine {
             return Err(Error::Invalid(format!("{} is no snapshot", folder.display())));
         };
         let (mut size_on_disk, mut true_size) = (0, 0);
-        let mut manifest = String::new();
+        let (mut manifest, mut marked) = (String::new(), false);
         for entry in self.disk.list(folder).await?.into_iter().filter(|entry| !entry.is_dir) {
             let path = folder.join(&entry.name);
             let length = self.disk.stat(&path).await?.len;
@@ -217,9 +255,10 @@ impl Engine {
             if !live.contains(&entry.name) {
                 true_size += length;
             }
-            if entry.name == MANIFEST {
-                let bytes = self.disk.read(&path, MANIFEST_MAX).await?;
-                manifest = String::from_utf8_lossy(&bytes).into_owned();
+            match entry.name.as_str() {
+                MANIFEST => manifest = self.manifest_of(folder).await?,
+                EPHEMERAL => marked = true,
+                _ => {}
             }
         }
         let by_age = self.disk.stat(folder).await?.modified_ms;
@@ -227,9 +266,9 @@ impl Engine {
             name: name.clone(),
             keyspace: keyspace.clone(),
             table: table.rsplit_once('-').map_or(table.as_str(), |(table, _)| table).to_owned(),
-            created_ms: stated(&manifest, "created_at").and_then(millis).unwrap_or(by_age),
-            expires_ms: stated(&manifest, "expires_at").and_then(millis),
-            ephemeral: stated(&manifest, "ephemeral") == Some("true"),
+            created_ms: stated(&manifest, "created_at").and_then(parse_instant).unwrap_or(by_age),
+            expires_ms: stated(&manifest, "expires_at").and_then(parse_instant),
+            ephemeral: marked || stated(&manifest, "ephemeral") == Some("true"),
             size_on_disk,
             true_size,
             folders: vec![folder.to_path_buf()],
@@ -246,17 +285,53 @@ impl Engine {
         Ok(())
     }
 
-    /// With what is in it: folders of indexes, too.
-    async fn remove_folder(&self, folder: &Path) -> Result<()> {
-        for entry in self.disk.list(folder).await? {
+    async fn manifest_of(&self, folder: &Path) -> Result<String> {
+        let bytes = self.disk.read(&folder.join(MANIFEST), MANIFEST_MAX).await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Milliseconds since 1970; `None` if the snapshot is to be kept, or if its manifest does not say when it was taken.
+    pub(super) async fn expiry_of(&self, folder: &Path) -> Result<Option<i64>> {
+        let manifest = match self.manifest_of(folder).await {
+            Err(Error::Disk(e)) if e.is_not_found() => return Ok(None),
+            manifest => manifest?,
+        };
+        let time = |field| stated(&manifest, field).and_then(parse_instant);
+        Ok(time("created_at").and(time("expires_at")))
+    }
+
+    /// With what is in it: folders of indexes, too. The manifest goes last: after a crash it still says when the rest expires.
+    pub(super) async fn remove_folder(&self, folder: &Path) -> Result<()> {
+        let mut entries = unless_gone(self.disk.list(folder).await)?.unwrap_or_default();
+        entries.sort_by_key(|entry| entry.name == MANIFEST);
+        for entry in entries {
             let path = folder.join(&entry.name);
             match entry.is_dir {
                 true => Box::pin(self.remove_folder(&path)).await?,
-                false => self.disk.remove(&path).await?,
+                false => drop(unless_gone(self.disk.remove(&path).await)?),
             }
         }
-        self.disk.remove(folder).await?;
+        unless_gone(self.disk.remove(folder).await)?;
         Ok(())
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let refusal = match name {
+        "" => "You must supply a snapshot name.".to_owned(),
+        "." | ".." => format!("Snapshot {name} already exists."),
+        name if name.contains(['/', '\0']) => "Snapshot name cannot contain /".to_owned(),
+        name if name.len() > 255 => "Snapshot name has more than 255 bytes".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Error::Invalid(refusal))
+}
+
+/// Two who remove the same snapshot are no failure.
+fn unless_gone<T>(done: halcyon_io::Result<T>) -> Result<Option<T>> {
+    match done {
+        Err(e) if e.is_not_found() => Ok(None),
+        done => Ok(Some(done?)),
     }
 }
 
@@ -265,14 +340,6 @@ fn stated<'a>(manifest: &'a str, field: &str) -> Option<&'a str> {
     let (_, rest) = manifest.split_once(&format!("\"{field}\""))?;
     let value = rest.trim_start().strip_prefix(':')?.split([',', '}', '\n']).next()?;
     Some(value.trim().trim_matches('"'))
-}
-
-/// Of an instant with or without a fraction of a second; `None` for null.
-fn millis(instant: &str) -> Option<i64> {
-    let (whole, fraction) = instant.trim_end_matches('Z').split_once('.').unwrap_or((instant, "0"));
-    let seconds = arguments::instant(whole).ok()?;
-    let digits: String = fraction.chars().chain("000".chars()).take(3).collect();
-    Some(i64::from(seconds) * 1000 + digits.parse::<i64>().ok()?)
 }
 
 #[cfg(test)]
@@ -284,10 +351,10 @@ mod tests {
     fn manifests_are_read() {
         let theirs = "{\n  \"files\" : [ \"oa-2-big-Data.db\" ],\n  \"created_at\" : \"2026-11-22T17:35:55.858Z\",\n  \
                       \"expires_at\" : null,\n  \"ephemeral\" : false\n}";
-        assert_eq!(stated(theirs, "created_at").and_then(millis), Some(1_795_368_955_858));
-        assert_eq!(stated(theirs, "expires_at").and_then(millis), None);
+        assert_eq!(stated(theirs, "created_at").and_then(parse_instant), Some(1_795_368_955_858));
+        assert_eq!(stated(theirs, "expires_at").and_then(parse_instant), None);
         assert_eq!(stated(theirs, "ephemeral"), Some("false"));
-        assert_eq!(millis("2026-11-22T17:35:55Z"), Some(1_795_368_955_000));
+        assert_eq!(parse_instant("2026-11-22T17:35:55Z"), Some(1_795_368_955_000));
         assert_eq!(stated("{\"files\"", "created_at"), None);
     }
 }

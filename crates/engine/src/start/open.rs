@@ -35,6 +35,7 @@ use crate::report::events::Events;
 use crate::report::health::Health;
 use crate::report::metrics::BatchMetrics;
 use crate::report::set_apart::SetApart;
+use crate::schema::NextExpiry;
 use crate::schema::rows::schema_rows;
 use crate::start::batches;
 use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
@@ -486,6 +487,7 @@ impl Opening {
             inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
             flushers,
             compactions,
+            snapshot_expiry: NextExpiry::default(),
             indexes: IndexBuilds::default(),
             segments: Segments::of_this_machine(),
             positions: PositionBudget::of(options.index_summary_capacity),

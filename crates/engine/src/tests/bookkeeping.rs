@@ -76,14 +76,14 @@ async fn measure(count: i32) {
             flush_size: 1 << 20,
         };
         timed(&format!("pick: {class}"), n, times, || {
-            for lives in groups(&version) {
+            for lives in groups(version.sstables()) {
                 let mut history = History::new(Random::seeded(1));
                 let candidates = candidates(&lives, moment.gc_before, now);
                 drop(black_box(pick(&strategy, &candidates, &moment, &mut history)));
             }
         });
         timed(&format!("debt: {class}"), n, times, || {
-            for lives in groups(&version) {
+            for lives in groups(version.sstables()) {
                 let candidates = candidates(&lives, moment.gc_before, now);
                 black_box(debt(&strategy, candidates, &moment));
             }

@@ -6,8 +6,10 @@ mod failures;
 mod indexes;
 mod matrix;
 mod point;
+mod requested;
 mod row_cache;
 mod set_apart;
+mod snapshots;
 mod spanning;
 mod version;
 

@@ -210,6 +210,7 @@ pub(super) fn choose(
         provenance: None,
         purge_bound: None,
         split_size: args.split_size.filter(|size| *size > 0),
+        smallest_half: None,
         read_mode: args.read_access.unwrap_or(args.access),
         write_mode: args.write_access.unwrap_or(args.access),
         read_ahead: StreamOptions {

@@ -152,11 +152,11 @@ fn find<'w>(
         return Some((choice, None));
     }
     let with_value = |choice: &&Choice| choice.value.is_some();
-    if let Some((name, value)) = word.split_once('=').filter(|(name, _)| name.starts_with("--")) {
+    if let Some((name, value)) = word.split_once('=') {
         let mut found = choices.iter().filter(with_value);
-        return found
-            .find(|choice| choice.names.contains(&name))
-            .map(|choice| (choice, Some(value)));
+        if let Some(choice) = found.find(|choice| choice.names.contains(&name)) {
+            return Some((choice, Some(value)));
+        }
     }
     let (name, value) = word.split_at_checked(2)?;
     let mut found = choices.iter().filter(with_value);

@@ -1,9 +1,12 @@
 //! `compact`, `compactionstats`, `…autocompaction`, `get…` and `set…` of the throughput and the number of compactors.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use halcyon_io::clock;
 use halcyon_model::uuid;
+use halcyon_sstable::Descriptor;
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
@@ -13,40 +16,109 @@ use super::text::{file_size, row, table};
 /// How often a major compaction is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Flushes, then compacts one table after the other, as Cassandra does.
+/// Of whole tables, of a range of tokens, of a partition, or of files.
 pub(super) async fn compact(call: &Call, node: &mut Node) -> Result<()> {
-    call.refuse(&["--user-defined", "-st", "-et", "--partition", "-s"])?;
+    let given = |name: &str| call.option(name).unwrap_or_default();
+    let (start, end, key) = (given("-st"), given("-et"), given("--partition"));
+    let has_range = !start.is_empty() || !end.is_empty();
+    let files = call.has("--user-defined");
+    if call.has("-s") && (files || has_range || !key.is_empty()) {
+        return Failure::failed("Invalid option combination: Can not use split-output here");
+    }
+    if files && (has_range || !key.is_empty()) {
+        return Failure::failed(
+            "Invalid option combination: Can not provide tokens when using user-defined",
+        );
+    }
+    if files {
+        return compact_files(call, node).await;
+    }
+    let argument = match (has_range, key) {
+        (true, _) => format!("token-range={start},{end}"),
+        (false, "") if call.has("-s") => "split-output".to_owned(),
+        (false, "") => String::new(),
+        (false, key) => format!("partition={key}"),
+    };
+    // As in Cassandra only what compacts whole tables flushes them.
+    let flushes = !has_range && key.is_empty();
+    for (keyspace, table) in tables_to_compact(call, node).await? {
+        if flushes {
+            node.command("flush", (&keyspace, &table), "").await?;
+        }
+        compact_table(node, &keyspace, &table, &argument).await?;
+    }
+    Ok(())
+}
+
+async fn tables_to_compact(call: &Call, node: &mut Node) -> Result<Vec<(String, String)>> {
     let keyspaces = node.meant(&call.arguments).await?;
     let tables = node.tables().await?;
     let named = call.arguments.get(1..).unwrap_or_default();
+    let mut meant = Vec::new();
     for keyspace in keyspaces {
         for table in named {
             if !tables.contains(&(keyspace.clone(), table.clone())) {
                 return Failure::failed(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
             }
         }
-        let meant = |(of, table): &&(String, String)| {
+        let is_meant = |(of, table): &&(String, String)| {
             *of == keyspace && (named.is_empty() || named.contains(table))
         };
-        for (_, table) in tables.iter().filter(meant) {
-            node.command("flush", (&keyspace, table), "").await?;
-            compact_table(node, &keyspace, table).await?;
+        meant.extend(tables.iter().filter(is_meant).cloned());
+    }
+    Ok(meant)
+}
+
+/// Files by table: each table's together become one task. A file that no table has is refused before anything is done, where Cassandra
+/// does nothing and does not say so.
+async fn compact_files(call: &Call, node: &mut Node) -> Result<()> {
+    let words = call.arguments.join(",");
+    let tables = node.tables().await?;
+    let mut files: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
+    for word in words.split(',') {
+        let path = Path::new(word.trim());
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        if Descriptor::parse_file_name(Path::new(""), &name).is_err() {
+            return Failure::failed(format!(
+                "Invalid sstable file {name}: the name doesn't look like a supported sstable file name"
+            ));
         }
+        match table_of(path) {
+            Some(table) if tables.contains(&table) => {
+                files.entry(table).or_default().push(word.trim())
+            }
+            _ => {
+                return Failure::failed(format!(
+                    "{} is in no table's folder; its path must have those of the keyspace and the table: ks/t-…/{name}",
+                    path.display()
+                ));
+            }
+        }
+    }
+    for ((keyspace, table), names) in files {
+        let argument = format!("user-defined={}", names.join(","));
+        compact_table(node, &keyspace, &table, &argument).await?;
     }
     Ok(())
 }
 
-async fn compact_table(node: &mut Node, keyspace: &str, table: &str) -> Result<()> {
-    let begin =
-        "INSERT INTO halcyon_views.major_compactions (keyspace_name, table_name) VALUES (?, ?)";
+/// By the folders of a path: `<keyspace>/<table>-<id>/<file>`.
+fn table_of(path: &Path) -> Option<(String, String)> {
+    let mut folders =
+        path.ancestors().skip(1).map(|of| of.file_name().and_then(|name| name.to_str()));
+    let (table, keyspace) = (folders.next()??, folders.next()??);
+    Some((keyspace.to_owned(), table.rsplit_once('-')?.0.to_owned()))
+}
+
+async fn compact_table(node: &mut Node, keyspace: &str, table: &str, argument: &str) -> Result<()> {
     let look = "SELECT state, failure FROM halcyon_views.major_compactions WHERE keyspace_name = ? AND table_name = ?";
     loop {
-        match node.rows_of(begin, keyspace, table).await {
+        match node.compact(keyspace, table, argument).await {
             // Another one came first; what has been written since is to be compacted too.
             Err(Failure::Failed(why)) if why.contains("is being compacted as a whole already") => {
                 clock::sleep(LOOK).await;
             }
-            begun => break begun.map(drop)?,
+            begun => break begun?,
         }
     }
     loop {

@@ -56,6 +56,17 @@ impl Node {
         self.ask(insert, &[verb, keyspace, table, argument]).await.map(drop)
     }
 
+    /// Begins a compaction of a table; an argument limits it.
+    pub(super) async fn compact(
+        &mut self,
+        keyspace: &str,
+        table: &str,
+        argument: &str,
+    ) -> Result<()> {
+        let insert = "INSERT INTO halcyon_views.major_compactions (keyspace_name, table_name, argument) VALUES (?, ?, ?)";
+        self.ask(insert, &[keyspace, table, argument]).await.map(drop)
+    }
+
     pub(super) async fn set(&mut self, setting: &str, value: &str) -> Result<()> {
         let update = "UPDATE system_views.settings SET value = ? WHERE name = ?";
         self.ask(update, &[value, setting]).await.map(drop)

@@ -1,6 +1,7 @@
 //! `snapshot`, `clearsnapshot`, `listsnapshots`.
 
-use halcyon_model::value::timestamp_iso_string;
+use halcyon_model::units::settings::{DurationBound, bounded_duration};
+use halcyon_model::value::{parse_instant, timestamp_iso_string};
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
@@ -9,14 +10,15 @@ use super::text::{file_size, row, table};
 use crate::session::Row;
 
 pub(super) async fn take(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
-    call.refuse(&["--ttl"])?;
     let skip_flush = call.has("-sf");
+    let ttl = call.option("--ttl").map(|ttl| bounded_duration(ttl, DurationBound::LongNanoseconds));
+    let ttl = ttl.transpose().map_err(Failure::Usage)?;
     let now = || (halcyon_io::clock::unix_micros() / 1000).to_string();
     let name = call.option("-t").map_or_else(now, str::to_owned);
     if name.contains('/') {
         return Failure::failed("Snapshot name cannot contain /");
     }
-    let list = call.option("-kt").map(|list| list.replace(' ', ""));
+    let list = call.option("-kt").filter(|list| !list.is_empty()).map(|list| list.replace(' ', ""));
     let table = call.option("-cf");
     if list.is_some() && (table.is_some() || !call.arguments.is_empty()) {
         return Failure::failed(
@@ -28,17 +30,37 @@ pub(super) async fn take(call: &Call, node: &mut Node, out: &mut String) -> Resu
         (None, true) => "all keyspaces".to_owned(),
         (None, false) => call.arguments.join(", "),
     };
+    let called = match name.as_str() {
+        "" => String::new(),
+        name => format!(" with snapshot name [{name}]"),
+    };
+    let told = ttl.map_or(String::new(), |ttl| format!(", ttl={ttl}"));
     out.push_str(&format!(
-        "Requested creating snapshot(s) for [{what}] with snapshot name [{name}] and options {{skipFlush={skip_flush}}}\n"
+        "Requested creating snapshot(s) for [{what}]{called} and options {{skipFlush={skip_flush}{told}}}\n"
     ));
     let targets = targets(call, node, list.as_deref(), table).await?;
-    let argument = if skip_flush { format!("skip-flush {name}") } else { name.clone() };
+    let mut argument = name.clone();
+    if skip_flush {
+        argument += "/skip-flush";
+    }
+    if let Some(ttl) = ttl {
+        argument += &format!("/ttl={ttl}");
+    }
     for (keyspace, table) in &targets {
-        node.command("snapshot", (keyspace, table), &argument).await?;
+        let taken = node.command("snapshot", (keyspace, table), &argument).await;
+        taken.map_err(|failure| match failure {
+            Failure::Failed(why) if IS_USAGE.iter().any(|begin| why.starts_with(begin)) => {
+                Failure::Usage(why)
+            }
+            failure => failure,
+        })?;
     }
     out.push_str(&format!("Snapshot directory: {name}\n"));
     Ok(())
 }
+
+/// What Cassandra tells as wrong use, although only the node knows it.
+const IS_USAGE: [&str; 2] = ["ttl for snapshot must be", "Invalid duration: "];
 
 /// Keyspaces with tables; an empty name stands for all.
 async fn targets(
@@ -47,37 +69,44 @@ async fn targets(
     list: Option<&str>,
     table: Option<&str>,
 ) -> Result<Vec<(String, String)>> {
-    let mut targets = Vec::new();
-    if let Some(list) = list {
-        let tables = node.tables().await?;
-        for named in list.split(',') {
-            let Some((keyspace, table)) = named.split_once('.') else {
-                return Failure::usage(
-                    "Cannot take a snapshot on secondary index or invalid column family name. You must supply a \
-                     column family name in the form of keyspace.columnfamily",
-                );
-            };
-            check_keyspaces(node, &[keyspace.to_owned()]).await?;
-            let target = (keyspace.to_owned(), table.to_owned());
-            if !tables.contains(&target) {
-                return Failure::usage(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
-            }
-            targets.push(target);
+    match (list, table, call.arguments.as_slice()) {
+        (Some(list), ..) => {
+            let names: Vec<String> = list.split(',').map(str::to_owned).collect();
+            tables_or_keyspaces(node, &names).await
         }
-        return Ok(targets);
+        (None, Some(table), [keyspace]) => {
+            tables_or_keyspaces(node, &[format!("{keyspace}.{table}")]).await
+        }
+        (None, Some(_), _) => Failure::failed(
+            "When specifying the table for a snapshot, you must specify one and only one keyspace",
+        ),
+        (None, None, []) => Ok(vec![(String::new(), String::new())]),
+        (None, None, names) => tables_or_keyspaces(node, names).await,
     }
-    match (table, call.arguments.as_slice()) {
-        (Some(table), [keyspace]) => targets.push((keyspace.clone(), table.to_owned())),
-        (Some(_), _) => {
-            return Failure::failed(
-                "When specifying the table for a snapshot, you must specify one and only one keyspace",
+}
+
+/// Tables if the first name is one: `keyspace.table`.
+async fn tables_or_keyspaces(node: &mut Node, names: &[String]) -> Result<Vec<(String, String)>> {
+    if !names.first().is_some_and(|name| name.contains('.')) {
+        check_keyspaces(node, names).await?;
+        return Ok(names.iter().map(|keyspace| (keyspace.clone(), String::new())).collect());
+    }
+    let tables = node.tables().await?;
+    let mut targets = Vec::new();
+    for name in names {
+        let parts: Vec<&str> = name.split('.').filter(|part| !part.is_empty()).collect();
+        let [keyspace, table] = parts.as_slice() else {
+            return Failure::usage(
+                "Cannot take a snapshot on secondary index or invalid column family name. You must supply a \
+                 column family name in the form of keyspace.columnfamily",
             );
+        };
+        let target = ((*keyspace).to_owned(), (*table).to_owned());
+        check_keyspaces(node, std::slice::from_ref(&target.0)).await?;
+        if !tables.contains(&target) {
+            return Failure::usage(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
         }
-        (None, []) => targets.push((String::new(), String::new())),
-        (None, keyspaces) => {
-            check_keyspaces(node, keyspaces).await?;
-            targets.extend(keyspaces.iter().map(|keyspace| (keyspace.clone(), String::new())));
-        }
+        targets.push(target);
     }
     Ok(targets)
 }
@@ -95,8 +124,9 @@ pub(super) async fn clear(call: &Call, node: &mut Node, out: &mut String) -> Res
     match (name.is_empty(), call.has("--all")) {
         (true, false) => return Failure::usage("Specify snapshot name or --all"),
         (false, true) => return Failure::usage("Specify only one of snapshot name or --all"),
-        _ => call.refuse(&["--older-than", "--older-than-timestamp"])?,
+        _ => {}
     }
+    let age = age_of(call, name)?;
     let keyspaces = match call.arguments.is_empty() {
         true => "all keyspaces".to_owned(),
         false => call.arguments.join(", "),
@@ -105,16 +135,59 @@ pub(super) async fn clear(call: &Call, node: &mut Node, out: &mut String) -> Res
         "" => "[all snapshots]".to_owned(),
         name => format!("snapshot name [{name}]"),
     };
-    out.push_str(&format!("Requested clearing snapshot(s) for [{keyspaces}] with {what}\n"));
+    let told = match &age {
+        Age::Any => String::new(),
+        Age::Seconds(seconds) => format!(" older than {seconds} seconds."),
+        Age::Since(instant) => format!(" older than timestamp {instant}"),
+    };
+    out.push_str(&format!("Requested clearing snapshot(s) for [{keyspaces}] with {what}{told}\n"));
+    let argument = match &age {
+        Age::Any => name.to_owned(),
+        Age::Seconds(seconds) => format!("{name}/older-than={seconds}s"),
+        Age::Since(instant) => format!("{name}/older-than-timestamp={instant}"),
+    };
     if call.arguments.is_empty() {
-        return node.command("clearsnapshot", ("", ""), name).await;
+        return node.command("clearsnapshot", ("", ""), &argument).await;
     }
     // As in Cassandra a keyspace that is not there has no snapshots, which is no error.
     let known = node.keyspaces().await?;
     for keyspace in call.arguments.iter().filter(|keyspace| known.contains(keyspace)) {
-        node.command("clearsnapshot", (keyspace, ""), name).await?;
+        node.command("clearsnapshot", (keyspace, ""), &argument).await?;
     }
     Ok(())
+}
+
+/// How old a snapshot must be to be cleared.
+enum Age {
+    Any,
+    Seconds(u64),
+    /// An instant as it was given.
+    Since(String),
+}
+
+fn age_of(call: &Call, name: &str) -> Result<Age> {
+    let (age, instant) = (call.option("--older-than"), call.option("--older-than-timestamp"));
+    let with_name = |option: &str| {
+        Failure::usage(format!(
+            "Specifying snapshot name together with {option} flag is not allowed"
+        ))
+    };
+    match (age, instant) {
+        (Some(_), Some(_)) => {
+            Failure::usage("Specify only one of --older-than or --older-than-timestamp")
+        }
+        (Some(_), None) if !name.is_empty() => with_name("--older-than"),
+        (None, Some(_)) if !name.is_empty() => with_name("--older-than-timestamp"),
+        (Some(age), None) => {
+            let age = bounded_duration(age, DurationBound::LongSeconds).map_err(Failure::Usage)?;
+            Ok(Age::Seconds(age.as_seconds()))
+        }
+        (None, Some(instant)) if parse_instant(instant).is_none() => Failure::usage(
+            "Parameter --older-than-timestamp has to be a valid instant in ISO format.",
+        ),
+        (None, Some(instant)) => Ok(Age::Since(instant.to_owned())),
+        (None, None) => Ok(Age::Any),
+    }
 }
 
 pub(super) async fn list(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {

@@ -34,3 +34,4 @@ pub use json::{quote_json, to_json_string};
 pub use literal::to_cql_literal;
 pub use number_text::{integer, is_exact_double};
 pub use plain::to_string;
+pub use temporal::parse_instant;

@@ -82,6 +82,27 @@ fn timestamp(text: &str) -> Option<i64> {
     millis.checked_sub(zone_offset(zone, millis)?)
 }
 
+/// Milliseconds since 1970 of an instant as Java's `Instant.parse` reads it: `2022-12-03T10:15:30.123Z`, or an offset (`+01:00`) for `Z`.
+pub fn parse_instant(text: &str) -> Option<i64> {
+    let text = text.to_ascii_uppercase();
+    let (date, time) = text.split_once('T')?;
+    let (time, zone) = time.split_at_checked(time.find(['Z', '+', '-'])?)?;
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let parts: Option<Vec<i64>> = time.split(':').map(|part| digits(part, 2, 2)).collect();
+    let [hour, minute, second] = parts?.try_into().ok()?;
+    let millis = digits(&format!("{fraction:0<9}"), 9, 9)? / 1_000_000;
+    let of_day = ((hour * 60 + minute) * 60 + second) * 1000 + millis;
+    let offset = match zone {
+        "Z" => 0,
+        zone if zone.contains(':') => numeric_offset(zone)?,
+        _ => return None,
+    };
+    if minute > 59 || second > 59 || of_day > DAY_MILLIS {
+        return None;
+    }
+    days(date)?.checked_mul(DAY_MILLIS)?.checked_add(of_day)?.checked_sub(offset)
+}
+
 /// The year of a date: more than four digits need a sign, and `+` needs more than four.
 fn exact_year(text: &str, unsigned: &str) -> Option<i64> {
     match text.chars().next() {

@@ -45,16 +45,56 @@ fn major_compaction() {
     node.stop().unwrap();
     let again = TestNode::start_in(node.directory.clone(), "").unwrap_or_else(|e| panic!("{e}"));
     let mut peer = again.started();
-    let key = "(keyspace_name, table_name)";
-    let begin = format!("INSERT INTO halcyon_views.major_compactions {key} VALUES ('ks', 't')");
-    assert_eq!(peer.query(&begin), Answer::Void);
+    let begin = "INSERT INTO halcyon_views.major_compactions (keyspace_name, table_name) VALUES ('ks', 't')";
+    assert_eq!(peer.query(begin), Answer::Void);
     let int = |n: i32| Some(n.to_be_bytes().to_vec());
     assert_eq!(is_over(&mut peer), [Some(b"done".to_vec()), int(2), int(1), None]);
     assert_eq!(peer.rows("SELECT * FROM ks.t").rows.len(), 20);
+    let limited = |argument: &str| {
+        format!(
+            "INSERT INTO halcyon_views.major_compactions (keyspace_name, table_name, argument) VALUES ('ks', 't', '{argument}')"
+        )
+    };
+    for (argument, inputs) in [
+        ("token-range=-9223372036854775808,9223372036854775807", 1),
+        ("token-range=5,5", 0),
+        ("partition=7", 1),
+        ("partition=777", 0),
+        ("split-output", 1),
+    ] {
+        assert_eq!(peer.query(&limited(argument)), Answer::Void);
+        assert_eq!(is_over(&mut peer)[..2], [Some(b"done".to_vec()), int(inputs)], "{argument}");
+        let shown = peer.rows("SELECT argument FROM halcyon_views.major_compactions");
+        assert_eq!(text(&shown.rows[0][0]), argument);
+    }
+    let got = |text: &str| {
+        format!(
+            "Invalid token for Murmur3Partitioner. Got {text} but expected a long value (unsigned 8 bytes integer)."
+        )
+    };
+    let key = |text: &str, why: &str| {
+        format!("Unable to parse partition key '{text}' for table ks.t; {why}")
+    };
+    for (argument, refusal) in [
+        ("token-range=x,2", got("x")),
+        ("token-range=1", got("")),
+        ("token-range=1,99999999999999999999", got("99999999999999999999")),
+        ("partition=x", key("x", "Unable to make int from 'x'")),
+        ("partition=", key("", "Key may not be empty")),
+        ("nonsense", "nonsense is no argument of a compaction; there are: split-output, token-range=START,END, \
+          partition=KEY, user-defined=FILES".to_owned()),
+    ] {
+        assert_eq!(refused(&mut peer, &limited(argument)), refusal);
+    }
+    assert_eq!(peer.query(&limited("user-defined=/etc/ks/t-1/oa-1-big-Data.db")), Answer::Void);
+    let failed = is_over(&mut peer);
+    assert_eq!(
+        (text(&failed[0]), text(&failed[3])),
+        ("failed", "/etc/ks/t-1/oa-1-big-Data.db is not in a folder of ks.t")
+    );
     let stop = "DELETE FROM halcyon_views.major_compactions WHERE keyspace_name = 'ks' AND table_name = 't'";
     assert_eq!(peer.query(stop), Answer::Void);
-    let nothing = format!("INSERT INTO halcyon_views.major_compactions {key} VALUES ('ks', 'x')");
-    assert_eq!(refused(&mut peer, &nothing), "table ks.x does not exist");
+    assert_eq!(refused(&mut peer, &begin.replace("'t'", "'x'")), "table ks.x does not exist");
 }
 
 /// Proves which settings a client can change, that the change is visible and logged, and that wrong ones are refused as in the file.
@@ -128,12 +168,30 @@ fn commands_of_nodetool() {
     assert_eq!(found.rows[0].iter().map(text).collect::<Vec<_>>(), ["one", "ks", "t"]);
     assert_eq!(peer.query(&command("clearsnapshot", "", "", "other")), Answer::Void);
     assert_eq!(peer.rows(listed).rows.len(), 1);
+    assert_eq!(peer.query(&command("clearsnapshot", "", "", "/older-than=1h")), Answer::Void);
+    let old = command("clearsnapshot", "", "", "/older-than-timestamp=1960-01-01T00:00:00Z");
+    assert_eq!(peer.query(&old), Answer::Void);
+    assert_eq!(peer.rows(listed).rows.len(), 1);
     assert_eq!(peer.query(&command("clearsnapshot", "ks", "", "")), Answer::Void);
     assert_eq!(peer.rows(listed).rows.len(), 0);
     for (statement, expected) in [
         (command("flush", "ks", "x", ""), "Unknown keyspace/cf pair (ks.x)"),
         (command("flush", "x", "", ""), "Keyspace x does not exist"),
         (command("snapshot", "ks", "", "a/b"), "Snapshot name cannot contain /"),
+        (
+            command("snapshot", "ks", "", "a/ttl=59s"),
+            "ttl for snapshot must be at least 60 seconds",
+        ),
+        (
+            command("snapshot", "ks", "", "a/ttl=1ms"),
+            "Invalid duration: 1ms Accepted units:[SECONDS, MINUTES, HOURS, DAYS]",
+        ),
+        (
+            command("clearsnapshot", "ks", "", "/older-than-timestamp=2022"),
+            "Parameter older_than_timestamp has to be a valid instant in ISO format.",
+        ),
+        (command("clearsnapshot", "ks", "", "/a/b"), "/a/b has more than one option"),
+        (command("clearsnapshot", "ks", "", "/a"), "a is no option of clearsnapshot"),
         (command("settraceprobability", "", "", "2"), "Trace probability must be between 0 and 1"),
     ] {
         assert_eq!(refused(&mut peer, &statement), expected);

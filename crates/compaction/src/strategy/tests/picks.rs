@@ -94,6 +94,7 @@ fn shown(task: Option<Task>) -> String {
         Output::Single { level } => format!("single {level}"),
         Output::Sized { level, max_size } => format!("sized {level} {}M", max_size >> 20),
         Output::Levels { max_size, fanout } => format!("levels {}M x{fanout}", max_size >> 20),
+        Output::Halves { smallest } => format!("halves {}M", smallest >> 20),
         Output::Sharded { shards } => format!("sharded {shards}"),
         Output::Relevel { level } => format!("relevel {level}"),
     };
@@ -187,7 +188,7 @@ fn picks() {
                 assert_eq!(estimate.to_string(), rest, "{}", case.name);
             }
             "major" => {
-                let tasks = case.ask(|compaction, tables, _, _| major(compaction, tables));
+                let tasks = case.ask(|compaction, tables, _, _| major(compaction, tables, false));
                 let tasks: Vec<String> = tasks.into_iter().map(|task| shown(Some(task))).collect();
                 assert_eq!(tasks.join("; "), rest, "{}", case.name);
             }

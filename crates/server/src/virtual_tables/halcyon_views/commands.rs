@@ -10,6 +10,10 @@
 
 use std::rc::Rc;
 
+use halcyon_engine::SnapshotOptions;
+use halcyon_io::clock::unix_micros;
+use halcyon_model::units::settings::{DurationBound, bounded_duration};
+use halcyon_model::value::parse_instant;
 use halcyon_query::{Error, Result};
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_stream::TableId;
@@ -110,22 +114,65 @@ async fn rebuild_index(command: Command<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The argument is the name; `skip-flush ` may stand before it.
+/// The argument is the name, and options behind it: `NAME/skip-flush/ttl=1d`. A name has no slash.
 async fn snapshot(command: Command<'_>) -> Result<()> {
-    let without_flush = command.argument.strip_prefix("skip-flush ");
-    let name = without_flush.unwrap_or(command.argument);
-    let flush = without_flush.is_none();
-    Ok(command.node.engine.take_snapshots(&command.tables, name, flush).await?)
+    let (name, words) = named(command.argument);
+    let mut options = SnapshotOptions::default();
+    for word in words {
+        match word.split_once('=') {
+            None if word == "skip-flush" => options.skip_flush = true,
+            Some(("ttl", ttl)) => {
+                let ttl =
+                    bounded_duration(ttl, DurationBound::IntSeconds).map_err(Error::Invalid)?;
+                options.ttl_seconds = Some(ttl.as_seconds());
+            }
+            // A slash that begins no option is part of the name, which the engine refuses.
+            _ => return Err(Error::Invalid("Snapshot name cannot contain /".to_owned())),
+        }
+    }
+    Ok(command.node.engine.take_snapshots(&command.tables, name, options).await?)
 }
 
-/// The argument is the name; an empty one means all. Snapshots of tables that were dropped are cleared too.
+fn named(argument: &str) -> (&str, impl Iterator<Item = &str>) {
+    let mut words = argument.split('/');
+    (words.next().unwrap_or_default(), words)
+}
+
+/// The argument is the name, an empty one means all, and an option behind it: `/older-than=1d`, `/older-than-timestamp=INSTANT`.
+/// Snapshots of tables that were dropped are cleared too; ephemeral ones are not an operator's to remove.
 async fn clear_snapshot(command: Command<'_>) -> Result<()> {
     let Command { node, keyspace, argument, .. } = command;
+    let (name, mut words) = named(argument);
+    let before_ms = match (words.next(), words.next()) {
+        (None, _) => None,
+        (Some(option), None) => Some(created_before(option)?),
+        _ => return Err(Error::Invalid(format!("{argument} has more than one option"))),
+    };
     let wanted = |of: &halcyon_engine::Snapshot| {
         (keyspace.is_empty() || of.keyspace == keyspace)
-            && (argument.is_empty() || of.name == argument)
+            && (name.is_empty() || of.name == name)
+            && before_ms.is_none_or(|before_ms| of.created_ms < before_ms)
+            && !of.ephemeral
     };
     Ok(node.engine.clear_snapshots(wanted).await?)
+}
+
+/// Milliseconds since 1970.
+fn created_before(option: &str) -> Result<i64> {
+    match option.split_once('=') {
+        Some(("older-than", age)) => {
+            let age = bounded_duration(age, DurationBound::LongSeconds).map_err(Error::Invalid)?;
+            let millis = i64::try_from(age.as_seconds()).unwrap_or(i64::MAX).saturating_mul(1000);
+            Ok((unix_micros() / 1000).saturating_sub(millis))
+        }
+        Some(("older-than-timestamp", instant)) => parse_instant(instant).ok_or_else(|| {
+            Error::Invalid(
+                "Parameter older_than_timestamp has to be a valid instant in ISO format."
+                    .to_owned(),
+            )
+        }),
+        _ => Err(Error::Invalid(format!("{option} is no option of clearsnapshot"))),
+    }
 }
 
 async fn refresh(command: Command<'_>) -> Result<()> {

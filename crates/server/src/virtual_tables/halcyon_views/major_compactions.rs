@@ -1,18 +1,27 @@
 //! Major compactions: INSERT starts one, DELETE stops it, and rows say what became of them.
+//!
+//! The column `argument` limits it, in the words of `nodetool compact`: `split-output`, `token-range=START,END`, `partition=KEY` (the
+//! key as Cassandra's tools spell it), `user-defined=FILE,FILE…`. Without it the whole table is compacted.
 
-use halcyon_engine::MajorState;
+use std::path::PathBuf;
+
+use halcyon_engine::{MajorState, Selection};
+use halcyon_model::schema::ColumnKind;
+use halcyon_model::types::CqlType;
+use halcyon_model::value::from_string;
 use halcyon_query::{Error, Result};
-use halcyon_schema::catalog::TableKind;
+use halcyon_schema::catalog::{Table, TableKind};
 
 use crate::virtual_tables::rows::{Rows, Timestamp};
 use crate::virtual_tables::table::{Node, VirtualTable};
-use crate::virtual_tables::write::Write;
+use crate::virtual_tables::write::{Assigned, Write};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::writable(CQL, fill, apply);
 
 const CQL: &str = "CREATE TABLE halcyon_views.major_compactions (
     keyspace_name text,
     table_name text,
+    argument text,
     bytes_in bigint,
     bytes_out bigint,
     ended_at timestamp,
@@ -29,6 +38,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with([
         "keyspace_name",
         "table_name",
+        "argument",
         "state",
         "failure",
         "started_at",
@@ -50,6 +60,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         rows.push([
             major.keyspace.as_str().into(),
             major.table.as_str().into(),
+            major.argument.as_deref().into(),
             state.into(),
             failure.into(),
             Timestamp(major.started_ms).into(),
@@ -78,11 +89,67 @@ fn apply(node: &Node, write: &Write<'_>) -> Result<()> {
         node.engine.stop_major_compaction(table.id);
         return Ok(());
     }
-    if write.sets_something() {
-        let what =
-            "only keyspace_name and table_name can be written; the others tell what became of it";
-        return Err(Error::Invalid(what.to_owned()));
-    }
-    node.engine.begin_major_compaction(table.id)?;
+    let (selection, argument) = match write.text("argument") {
+        Assigned::Text("") | Assigned::Null => (WHOLE, None),
+        Assigned::Text(argument) => (selection(table, argument)?, Some(argument.to_owned())),
+        Assigned::Nothing if write.sets_something() => {
+            let what = "only keyspace_name, table_name and argument can be written; the others tell what became of it";
+            return Err(Error::Invalid(what.to_owned()));
+        }
+        Assigned::Nothing => (WHOLE, None),
+    };
+    node.engine.begin_major_compaction(table.id, selection, argument)?;
     Ok(())
+}
+
+const WHOLE: Selection = Selection::Whole { split_output: false };
+
+/// Reads an argument, in Cassandra's words where it is wrong.
+fn selection(table: &Table, argument: &str) -> Result<Selection> {
+    match argument.split_once('=') {
+        None if argument == "split-output" => Ok(Selection::Whole { split_output: true }),
+        Some(("token-range", range)) => {
+            let (start, end) = range.split_once(',').unwrap_or((range, ""));
+            Ok(Selection::Tokens { start: token(start)?, end: token(end)? })
+        }
+        Some(("partition", text)) => {
+            let unusable = |why: String| {
+                let name = table.full_name();
+                Error::Invalid(format!(
+                    "Unable to parse partition key '{text}' for table {name}; {why}"
+                ))
+            };
+            let key = partition_key(table, text).map_err(unusable)?;
+            Ok(Selection::Key(key))
+        }
+        Some(("user-defined", files)) => {
+            Ok(Selection::Files(files.split(',').map(|file| PathBuf::from(file.trim())).collect()))
+        }
+        _ => Err(Error::Invalid(format!(
+            "{argument} is no argument of a compaction; there are: split-output, token-range=START,END, partition=KEY, user-defined=FILES"
+        ))),
+    }
+}
+
+fn token(text: &str) -> Result<i64> {
+    text.parse().map_err(|_| {
+        Error::Invalid(format!(
+            "Invalid token for Murmur3Partitioner. Got {text} but expected a long value (unsigned 8 bytes integer)."
+        ))
+    })
+}
+
+/// Components are between colons.
+fn partition_key(table: &Table, text: &str) -> std::result::Result<Vec<u8>, String> {
+    let columns = table.columns(ColumnKind::PartitionKey);
+    let types: Vec<CqlType> = columns.iter().map(|column| column.cql_type.clone()).collect();
+    let key = match types.as_slice() {
+        [only] => from_string(only, text),
+        _ => from_string(&CqlType::Composite(types), text),
+    }?;
+    match key.len() {
+        0 => Err("Key may not be empty".to_owned()),
+        1..=65_535 => Ok(key),
+        length => Err(format!("Key length of {length} is longer than maximum of 65535")),
+    }
 }

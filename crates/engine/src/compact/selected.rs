@@ -1,0 +1,145 @@
+//! The SSTables that an operator has selected for a compaction (`nodetool compact`), claimed.
+//!
+//! | selection | SSTables | what compacts them already |
+//! |---|---|---|
+//! | `Whole` | all | is stopped |
+//! | `Tokens`, `Key` | those whose tokens meet the range; those that may have the partition | is stopped |
+//! | `Files` | those that are named | makes it fail: they were named because of what they are |
+//!
+//! As in Cassandra whole SSTables are compacted, not the part of them that is in the range.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use halcyon_io::Disk;
+use halcyon_sstable::Descriptor;
+use halcyon_stream::PartitionKey;
+
+use super::claims::Claim;
+use super::selection::Selection;
+use crate::engine::Engine;
+use crate::store::Store;
+use crate::version::{LiveSSTable, Version};
+use crate::{Error, Result};
+
+/// The SSTables of a version that are selected; not for [`Selection::Files`].
+fn selected(selection: &Selection, version: &Version) -> Vec<Arc<LiveSSTable>> {
+    let meeting = |first: i64, last: i64| {
+        let positions = version.overlapping(first, last).into_iter();
+        positions.filter_map(|at| version.get(at).cloned()).collect::<Vec<_>>()
+    };
+    match selection {
+        Selection::Whole { .. } => version.sstables().to_vec(),
+        Selection::Tokens { start, end } if start == end => Vec::new(),
+        // The smallest token is the end of the ring, too.
+        Selection::Tokens { start, end: i64::MIN } => meeting(*start, i64::MAX),
+        Selection::Tokens { start, end } if start < end => meeting(*start, *end),
+        Selection::Tokens { start, end } => {
+            let mut found = meeting(*start, i64::MAX);
+            let known: HashSet<u64> = found.iter().map(|live| live.serial()).collect();
+            let before = meeting(i64::MIN, *end).into_iter();
+            found.extend(before.filter(|live| !known.contains(&live.serial())));
+            found
+        }
+        Selection::Key(bytes) => {
+            let key = PartitionKey::of(bytes);
+            let mut found = meeting(key.token, key.token);
+            found.retain(|live| live.table.may_contain(&key));
+            found
+        }
+        Selection::Files(_) => Vec::new(),
+    }
+}
+
+impl Engine {
+    /// Claims what is selected.
+    pub(super) async fn claim_selected(
+        &self,
+        store: &Arc<Store>,
+        selection: &Selection,
+    ) -> Result<(Claim, Vec<Arc<LiveSSTable>>)> {
+        if let Selection::Files(paths) = selection {
+            return self.claim_files(store, paths).await;
+        }
+        let closed = self.stop_compactions(store).await;
+        let selected = selected(selection, &store.version.load());
+        Ok((closed.claim(selected.iter().map(|live| live.serial()).collect()), selected))
+    }
+
+    async fn claim_files(
+        &self,
+        store: &Arc<Store>,
+        paths: &[PathBuf],
+    ) -> Result<(Claim, Vec<Arc<LiveSSTable>>)> {
+        let mut named = Vec::with_capacity(paths.len());
+        for path in paths {
+            named.push((path, descriptor_of(&self.disk, store, path).await?));
+        }
+        let mut refusal = Error::Invalid(
+            "the table's compactions are stopped for a moment; try again".to_owned(),
+        );
+        let claimed = store.claims.claim(|taken| {
+            let found = find(store, &named, taken).map_err(|why| refusal = Error::Invalid(why));
+            let found = found.ok()?;
+            Some((found.iter().map(|live| live.serial()).collect(), found))
+        });
+        claimed.ok_or(refusal)
+    }
+}
+
+/// The live SSTables that are named, each once; none of them may be claimed.
+fn find(
+    store: &Store,
+    named: &[(&PathBuf, Descriptor)],
+    taken: &HashSet<u64>,
+) -> Result<Vec<Arc<LiveSSTable>>, String> {
+    let version = store.version.load();
+    let mut found: Vec<Arc<LiveSSTable>> = Vec::with_capacity(named.len());
+    for (path, descriptor) in named {
+        let is_it = |live: &&Arc<LiveSSTable>| live.descriptor() == descriptor;
+        let Some(live) = version.sstables().iter().find(is_it) else {
+            let table = store.table().full_name();
+            return Err(format!("{} is not an active SSTable of {table}", path.display()));
+        };
+        if taken.contains(&live.serial()) {
+            return Err(format!("{} is being compacted already", path.display()));
+        }
+        if live.is_suspect() {
+            return Err(format!("{} could not be read, and is not compacted", path.display()));
+        }
+        if !found.iter().any(|known| known.serial() == live.serial()) {
+            found.push(live.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// What a path names, if that is in a folder of the table.
+async fn descriptor_of(disk: &Disk, store: &Store, path: &Path) -> Result<Descriptor> {
+    let (named, _) = Descriptor::of_path(path).map_err(Error::Invalid)?;
+    for directory in &store.directories {
+        let is_here = match named.directory.is_absolute() {
+            true => is_same(disk, directory, &named.directory).await?,
+            false => {
+                named.directory.components().count() > 1 && directory.ends_with(&named.directory)
+            }
+        };
+        if is_here {
+            return Ok(Descriptor { directory: directory.clone(), ..named });
+        }
+    }
+    let table = store.table().full_name();
+    Err(Error::Invalid(format!("{} is not in a folder of {table}", path.display())))
+}
+
+/// Whether two paths lead to one folder.
+async fn is_same(disk: &Disk, known: &Path, named: &Path) -> Result<bool> {
+    if known == named {
+        return Ok(true);
+    }
+    match disk.real_path(named).await {
+        Err(e) if e.is_not_found() => Ok(false),
+        real => Ok(real? == disk.real_path(known).await?),
+    }
+}

@@ -1,0 +1,65 @@
+//! Snapshots that expire (`nodetool snapshot --ttl`): their manifests say when, and the node removes them then.
+//!
+//! 1. Shortly after the start all manifests are read: an earlier life of the node, or Cassandra, may have taken snapshots.
+//! 2. From then on the time of the next expiry is known. So the look of each minute is a comparison; only when one is due, manifests
+//!    are read again, and what has expired is removed, by a thread of its own: a snapshot can have very many files.
+//! 3. A removal that fails, or that a crash interrupts, is tried again a minute later, or after the next start.
+
+use std::sync::Arc;
+
+use halcyon_io::ThreadPriority;
+
+use super::next_expiry::{NEVER, UNKNOWN};
+use crate::Result;
+use crate::engine::Engine;
+use crate::report::Event;
+use crate::start::directories::table_folders;
+
+impl Engine {
+    /// Removes what has expired, in the background.
+    pub(crate) fn look_at_snapshots(self: &Arc<Engine>) {
+        let now_ms = self.disk.clock().unix_micros() / 1000;
+        if !self.snapshot_expiry.take_due(now_ms) {
+            return;
+        }
+        let engine = self.clone();
+        let body = move || async move {
+            let next = engine.remove_expired_snapshots(now_ms).await.unwrap_or_else(|e| {
+                engine.report(Event::warning(format!("expired snapshots are not removed: {e}")));
+                UNKNOWN
+            });
+            engine.snapshot_expiry.add(next);
+        };
+        self.disk.runtime().spawn_thread("snapshot-expiry", ThreadPriority::Idle, body).detach();
+    }
+
+    /// Returns when the next one expires.
+    async fn remove_expired_snapshots(&self, now_ms: i64) -> Result<i64> {
+        let mut next = NEVER;
+        for table in table_folders(&self.disk, &self.options).await? {
+            for folder in self.snapshot_folders(&table.path).await? {
+                if self.compactions.is_stopped() {
+                    // The node ends.
+                    return Ok(UNKNOWN);
+                }
+                let Some(expires_ms) = self.expiry_of(&folder).await? else { continue };
+                if expires_ms >= now_ms {
+                    next = next.min(expires_ms);
+                    continue;
+                }
+                let what = folder.display();
+                let event = match self.remove_folder(&folder).await {
+                    Ok(()) => {
+                        Event::info(format!("the snapshot {what} has expired and is removed"))
+                    }
+                    Err(e) => {
+                        next = UNKNOWN;
+                        Event::warning(format!("the snapshot {what} has expired, but remains: {e}"))
+                    }
+                };
+                self.report(event);
+            }
+        }
+        Ok(next)
+    }
+}

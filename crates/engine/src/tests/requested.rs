@@ -1,0 +1,126 @@
+//! Compactions of some SSTables, on request.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::*;
+use crate::{MajorState, Selection};
+
+/// A node with an SSTable for each of the keys.
+async fn filled(disk: Disk, keys: &[i32]) -> Node {
+    let node = start(disk).await.expect("starts");
+    change(&node, &[table(), table_named("u", [7; 16])]).await.expect("schema");
+    node.engine.set_automatic_compaction(ID, false).expect("known");
+    for k in keys {
+        node.shard.apply(vec![insert(&user_table(&node), *k, 1, 1, 1)]).await.expect("applied");
+        node.engine.flush(Some(ID)).await.expect("flushed");
+    }
+    node
+}
+
+fn files(node: &Node) -> Vec<PathBuf> {
+    let store = node.engine.store_of(ID).expect("known");
+    let version = store.version.load_full();
+    let path = |live: &Arc<crate::version::LiveSSTable>| {
+        live.descriptor().component_path(halcyon_sstable::Component::Data)
+    };
+    version.sstables().iter().map(path).collect()
+}
+
+/// What became of it, and how many SSTables went in and out.
+async fn compact(node: &Node, selection: Selection) -> Result<(usize, usize), String> {
+    node.engine.begin_major_compaction(ID, selection, None).map_err(|e| e.to_string())?;
+    for _ in 0..10_000 {
+        let major = node.engine.major_compactions().remove(0);
+        match major.state {
+            MajorState::Running => {
+                node.engine.disk().clock().sleep(Duration::from_millis(100)).await;
+            }
+            MajorState::Done => return Ok((major.sstables_in, major.sstables_out)),
+            MajorState::Stopped => return Err("stopped".to_owned()),
+            MajorState::Failed(why) => return Err(why),
+        }
+    }
+    panic!("a compaction never ends")
+}
+
+/// Proves that ranges have both of their ends, that they can go around the ring, and that one without tokens has no SSTable.
+#[test]
+fn ranges_of_tokens() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(41);
+        let mut keys: Vec<i32> = (1..=4).collect();
+        keys.sort_by_key(|k| key(*k).token);
+        let tokens: Vec<i64> = keys.iter().map(|k| key(*k).token).collect();
+        let node = filled(disk, &keys).await;
+        let range = |start, end| Selection::Tokens { start, end };
+        let cases = [
+            (range(tokens[1], tokens[1]), (0, 0)),
+            (range(tokens[1] + 1, tokens[2] - 1), (0, 0)),
+            (range(tokens[1] - 1, tokens[1]), (1, 1)),
+            (range(tokens[3], i64::MIN), (1, 1)),
+            (range(i64::MIN, tokens[0]), (1, 1)),
+            // Two of four, then both ends of the ring.
+            (range(tokens[1], tokens[2]), (2, 1)),
+            (range(tokens[3], tokens[0]), (2, 1)),
+            (range(i64::MIN, i64::MAX), (2, 1)),
+        ];
+        for (selection, expected) in cases {
+            let what = format!("{selection:?}");
+            assert_eq!(compact(&node, selection).await, Ok(expected), "{what}");
+        }
+        assert_eq!((files(&node).len(), contents(&node, &user_table(&node)).await.len()), (1, 4));
+    });
+}
+
+/// Proves that only the SSTables that may have a partition are compacted for it.
+#[test]
+fn partitions() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(42);
+        let node = filled(disk, &[1, 2, 1, 3]).await;
+        let of = |k: i32| Selection::Key(k.to_be_bytes().to_vec());
+        assert_eq!(compact(&node, of(1)).await, Ok((2, 1)));
+        assert_eq!(compact(&node, of(77)).await, Ok((0, 0)));
+        assert_eq!(files(&node).len(), 3);
+    });
+}
+
+/// Proves that named files become one, and that what is no SSTable of the table, or is being compacted, is refused and changes nothing.
+#[test]
+fn named_files() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(43);
+        let node = filled(disk, &[1, 2, 3]).await;
+        let paths = files(&node);
+        let [first, second, third] = paths.as_slice() else { panic!("{paths:?}") };
+        let folder = first.parent().expect("a folder");
+        let named = |paths: &[PathBuf]| Selection::Files(paths.to_vec());
+        let name = first.file_name().expect("a name");
+        let missing = folder.join("oa-99-big-Data.db");
+        let elsewhere = PathBuf::from("/tmp/ks").join(folder.file_name().expect("one")).join(name);
+        let refusals = [
+            (missing, "is not an active SSTable of ks.t"),
+            (elsewhere, "is not in a folder of ks.t"),
+            (PathBuf::from(name), "is not in a folder of ks.t"),
+            (PathBuf::from("../..").join(name), "is not in a folder of ks.t"),
+            (PathBuf::from("/etc/passwd"), "expected, found"),
+        ];
+        for (path, refusal) in refusals {
+            let refused = compact(&node, named(&[second.clone(), path])).await;
+            assert!(refused.as_ref().is_err_and(|why| why.contains(refusal)), "{refused:?}");
+        }
+        let store = node.engine.store_of(ID).expect("known");
+        let serial = store.version.load().sstables()[0].serial();
+        let (claim, ()) = store.claims.claim(|_| Some((vec![serial], ()))).expect("free");
+        let refused = compact(&node, named(&[first.clone(), second.clone()])).await;
+        assert!(refused.is_err_and(|why| why.contains("is being compacted already")));
+        // What is free can be compacted meanwhile; the same file twice is one.
+        assert_eq!(compact(&node, named(&[third.clone(), third.clone()])).await, Ok((1, 1)));
+        drop(claim);
+        let tail: PathBuf =
+            second.components().rev().take(3).collect::<Vec<_>>().into_iter().rev().collect();
+        assert_eq!(compact(&node, named(&[first.clone(), tail])).await, Ok((2, 1)));
+        assert_eq!((files(&node).len(), contents(&node, &user_table(&node)).await.len()), (2, 3));
+    });
+}

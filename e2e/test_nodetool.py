@@ -65,7 +65,8 @@ COMMANDS = [
     "settraceprobability 0", "gettraceprobability",
     "setcompactionthroughput 16", "getcompactionthroughput", "getcompactionthroughput -d", "setconcurrentcompactors 0",
     "refresh {ks}", "refresh {ks} nope", "refresh nope t", "refresh {ks} t", "rebuild_index {ks} t",
-    "tablestats nope", "tablestats {ks}.nope", "tablestats -F xml",
+    "tablestats nope", "tablestats {ks}.nope", "tablestats -F xml", "tablestats -s nope", "tablestats -t 1", "tablestats -t -1 -s reads",
+    "tablestats -t x -s reads", "tablestats -i", "tablestats -F json -i", "tablestats -s dropped_mutations {ks}",
 ]
 
 
@@ -292,6 +293,42 @@ def test_tablestats_knows_the_lines_of_cassandra(ours, theirs):
     assert set(fields[0]) <= set(fields[1])
     for key, value in fields[0].items():
         assert isinstance(value, type(fields[1][key])) or {type(value), type(fields[1][key])} <= {int, float}, key
+
+
+def test_tablestats_sorts_and_formats_as_cassandra(ours, theirs):
+    """The same tables in the same order, in text, JSON and YAML; what does not depend on the node is the same, levels and windows too."""
+    _, our_tool, session = ours
+    node, their_tool = theirs
+    windows = "{'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'HOURS', 'compaction_window_size': 2}"
+    for tool, target in ((our_tool, session), (their_tool, node.session)):
+        fill(target, "sorted_test")
+        target.execute("ALTER TABLE sorted_test.t WITH compaction = {'class': 'LeveledCompactionStrategy'}")
+        target.execute(f"ALTER TABLE sorted_test.u WITH compaction = {windows}")
+        target.execute("INSERT INTO sorted_test.u (k, c) VALUES (1, 1) USING TIMESTAMP 1000000")
+        target.execute("INSERT INTO sorted_test.u (k, c) VALUES (1, 2) USING TIMESTAMP 3661000000")
+        for command in ("flush", "compact"):
+            assert tool.run(f"{command} sorted_test")[0] == 0
+    same = re.compile(r"(Total|----|\t*(Keyspace|Table|SSTables [a-zA-Z]|Speculative|Pending|Percent|Bytes (re|pen)))")
+    for line in ["", "-s table_name", "-s full_name", "-s writes -t 1", "-s writes -t 9", "-s twcs_max_duration", "-s reads", "-l", "-H", "-s percent_repaired -l"]:
+        (status, found, _), (_, expected, _) = (tool.run(f"tablestats {line} sorted_test") for tool in (our_tool, their_tool))
+        assert status == 0
+        if "-s" not in line:
+            found, expected = ("\n".join(sorted(text.split("\n"))) for text in (found, expected))
+        assert [li for li in found.split("\n") if same.match(li)] == [li for li in expected.split("\n") if same.match(li)], line
+    equal = {"twcs", "sstables_in_each_level", "speculative_retries", "pending_flushes", "percent_repaired", "total_number_of_tables", "tables",
+             "top_size_partitions", "droppable_tombstone_ratio", "sstables_in_correct_location", "average_live_cells_per_slice_last_five_minutes"}
+    for line in ["-l -F yaml", "-l -F yaml -s reads", "-F yaml -H -s reads -t 1"]:
+        (_, found, _), (_, expected, _) = (tool.run(f"tablestats {line} sorted_test") for tool in (our_tool, their_tool))
+        found, expected = ({li for li in text.split("\n") if not li.lstrip().startswith("-")} for text in (found, expected))
+        assert {li.split(":")[0] for li in found} <= {li.split(":")[0] for li in expected}
+        of_equal = [{li for li in lines if li.split(":")[0].strip() in equal} for lines in (found, expected)]
+        assert of_equal[0] == of_equal[1] and len(of_equal[0]) > 8, line
+    for line in ["-F json", "-F json -s reads"]:
+        trees = [json.loads(tool.run(f"tablestats {line} sorted_test")[1]) for tool in (our_tool, their_tool)]
+        assert {key: sorted(tree) for key, tree in trees[0].items() if isinstance(tree, dict) and "tables" in tree} == {
+            key: sorted(tree) for key, tree in trees[1].items() if isinstance(tree, dict) and "tables" in tree
+        }
+        assert sorted(trees[0]) == sorted(trees[1])
 
 
 def test_refresh_takes_sstables_in(ours):

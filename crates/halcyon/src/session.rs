@@ -210,6 +210,16 @@ impl Row<'_> {
         texts
     }
 
+    /// The elements of a list of bigint.
+    pub(crate) fn counts(&self, column: &str) -> Vec<u64> {
+        let elements = self.bytes(column).and_then(|bytes| bytes.get(4..)).unwrap_or_default();
+        let count = |element: &[u8]| {
+            let number = element.last_chunk::<8>().map_or(0, |bytes| i64::from_be_bytes(*bytes));
+            u64::try_from(number).unwrap_or(0)
+        };
+        elements.chunks_exact(4 + size_of::<i64>()).map(count).collect()
+    }
+
     /// A double; 0 if it is missing or not a number.
     pub(crate) fn double(&self, column: &str) -> f64 {
         let bytes = self.bytes(column).and_then(|bytes| bytes.first_chunk::<8>());
@@ -244,5 +254,9 @@ mod tests {
         let row = Row { columns: &columns, values: &values };
         assert_eq!((row.count("a"), row.count("b"), row.count("d")), (7, 0, 0));
         assert_eq!((row.double("c"), row.double("a"), row.double("z")), (0.0, 0.0, 0.0));
+        let element = |n: i64| [&8i32.to_be_bytes()[..], &n.to_be_bytes()[..]].concat();
+        let list = [2i32.to_be_bytes().to_vec(), element(7), element(-1)].concat();
+        let row = Row { columns: &["l".to_owned()], values: &[Some(list)] };
+        assert_eq!((row.counts("l"), row.counts("z")), (vec![7, 0], Vec::new()));
     }
 }

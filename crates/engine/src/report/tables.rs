@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_model::options::Strategy;
 use halcyon_sstable::format::statistics::cardinality::Cardinality;
 use halcyon_stream::TableId;
 
@@ -39,7 +40,15 @@ pub struct TableDetails {
     pub summary_memory: u64,
     pub compression_memory: u64,
     pub droppable_tombstones: f64,
+    /// By level, if the strategy has levels: numbers of SSTables, and their bytes as stored.
+    pub level_sstables: Vec<u64>,
+    pub level_bytes: Vec<u64>,
+    /// How much larger a level is than the one before; 0 without levels.
+    pub level_fanout: u64,
 }
+
+/// `LeveledManifest.MAX_LEVEL_COUNT`
+const LEVELS: usize = 9;
 
 impl TableDetails {
     /// `None`: nothing is compressed.
@@ -93,9 +102,14 @@ impl Engine {
         let mut details = TableDetails {
             keyspace: table.schema.keyspace.clone(),
             table: table.schema.name.clone(),
-            auto_compaction: crate::compact::strategy_of(store).enabled,
             ..TableDetails::default()
         };
+        let strategy = crate::compact::strategy_of(store);
+        details.auto_compaction = strategy.enabled;
+        if let Strategy::Leveled(options) = &strategy.strategy {
+            (details.level_sstables, details.level_bytes) = (vec![0; LEVELS], vec![0; LEVELS]);
+            details.level_fanout = options.fanout;
+        }
         let version = store.version.load_full();
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(u32::MAX);
         let gc_before = now.saturating_sub(table.schema.options.gc_grace_seconds());
@@ -129,6 +143,13 @@ impl TableDetails {
         let stats = &sstable.statistics().stats;
         let data = sstable.data_length();
         self.data += data;
+        let level = usize::try_from(stats.level).unwrap_or(0);
+        if let Some(count) = self.level_sstables.get_mut(level) {
+            *count += 1;
+        }
+        if let Some(bytes) = self.level_bytes.get_mut(level) {
+            *bytes += sstable.file_length();
+        }
         match (stats.pending_repair, stats.repaired_at) {
             (Some(_), _) => self.pending_repair += data,
             (None, 0) => {}

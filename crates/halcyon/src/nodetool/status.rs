@@ -68,7 +68,6 @@ pub(super) async fn status(call: &Call, node: &mut Node, out: &mut String) -> Re
 }
 
 pub(super) async fn info(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
-    call.refuse(&["-O"])?;
     let local = node.rows(LOCAL).await?;
     let of_node = node.rows("SELECT * FROM halcyon_views.node").await?;
     let statistics = "SELECT data_bytes, bytes_repaired, filter_memory, summary_memory, compression_memory FROM halcyon_views.table_statistics";
@@ -115,6 +114,11 @@ pub(super) async fn info(call: &Call, node: &mut Node, out: &mut String) -> Resu
     line("Bootstrap state", local.text("bootstrapped"));
     for what in ["Bootstrap failed", "Decommissioning", "Decommission failed"] {
         line(what, "false".to_owned());
+    }
+    if call.has("-O") {
+        // A node that owns all tokens gets no operation for a token of another.
+        let columns = format!("{:<48} {:>10} {:>10} {:>10}", "Keyspace", "Read", "Write", "Paxos");
+        line("Invalid Token Ops", columns);
     }
     Ok(())
 }

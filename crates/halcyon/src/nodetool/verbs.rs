@@ -325,7 +325,11 @@ pub(super) const VERBS: &[Verb] = &[
                     &["-l", "--sstable-location-check"],
                     "Check whether or not the SSTables are in the correct location.",
                 ),
-                Choice::value(&["-s", "--sort"], "sort_key", "Sort tables by specified sort key"),
+                Choice::value(
+                    &["-s", "--sort"],
+                    "sort_key",
+                    "Sort tables by specified sort key; a wrong one is answered with the list of keys",
+                ),
                 Choice::value(
                     &["-t", "--top"],
                     "top",

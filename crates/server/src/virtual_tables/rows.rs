@@ -143,6 +143,21 @@ impl CqlValue for Vec<u8> {
     }
 }
 
+impl CqlValue for &[u64] {
+    const TYPE: &'static str = "frozen<list<bigint>>";
+
+    fn serialize(self) -> Vec<u8> {
+        let length = |length: usize| i32::try_from(length).unwrap_or(i32::MAX).to_be_bytes();
+        let mut out = length(self.len()).to_vec();
+        for number in self {
+            let number = number.serialize();
+            out.extend(length(number.len()));
+            out.extend(number);
+        }
+        out
+    }
+}
+
 impl CqlValue for &[(String, String)] {
     const TYPE: &'static str = "frozen<map<text, text>>";
 

@@ -22,6 +22,10 @@ const CQL: &str = "CREATE TABLE halcyon_views.table_statistics (
     droppable_tombstone_ratio double,
     filter_memory bigint,
     flushes bigint,
+    level_bytes frozen<list<bigint>>,
+    level_fanout bigint,
+    level_sstables frozen<list<bigint>>,
+    max_sstable_duration bigint,
     max_sstable_size bigint,
     memtable_bytes bigint,
     old_sstables int,
@@ -100,6 +104,10 @@ fn push(node: &Node, details: Vec<halcyon_engine::TableDetails>, rows: &mut Rows
             of.droppable_tombstones.into(),
             of.filter_memory.into(),
             stats.flushes.into(),
+            of.level_bytes.as_slice().into(),
+            of.level_fanout.into(),
+            of.level_sstables.as_slice().into(),
+            stats.max_sstable_duration.into(),
             stats.max_sstable_size.into(),
             of.memtable_bytes.into(),
             int(of.old_sstables).into(),
@@ -122,7 +130,7 @@ fn push(node: &Node, details: Vec<halcyon_engine::TableDetails>, rows: &mut Rows
     }
 }
 
-const COLUMNS: [&str; 30] = [
+const COLUMNS: [&str; 34] = [
     "keyspace_name",
     "table_name",
     "auto_compaction",
@@ -135,6 +143,10 @@ const COLUMNS: [&str; 30] = [
     "droppable_tombstone_ratio",
     "filter_memory",
     "flushes",
+    "level_bytes",
+    "level_fanout",
+    "level_sstables",
+    "max_sstable_duration",
     "max_sstable_size",
     "memtable_bytes",
     "old_sstables",

@@ -119,11 +119,11 @@ impl Shard {
         let mut asked = Vec::with_capacity(searches.len());
         for search in searches {
             let (index, all) = terms_of(&current, search)?;
+            let holders = Rc::new(holders(&current, &slots, index, &range)?);
             for terms in all {
-                let holders = holders(&current, &slots, index, &range)?;
                 let estimate =
                     holders.iter().map(|holder| holder.estimate(index, &terms, &range)).sum();
-                asked.push((Asked { index: index.clone(), terms, estimate }, holders));
+                asked.push((Asked { index: index.clone(), terms, estimate }, holders.clone()));
             }
         }
         asked.sort_by_key(|(asked, _)| asked.estimate);

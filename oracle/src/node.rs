@@ -19,9 +19,10 @@ const STOP_WITHIN: Duration = Duration::from_secs(60);
 const FIRST_PORT: u16 = 19042;
 /// Three ports each, all of them below those that the system gives to clients.
 const PLACES: u16 = 1000;
-/// How long a node waits for others to hear of it: there may be none.
+/// Milliseconds (`cassandra.ring_delay_ms`) that a node waits for others to hear of it: there may be none.
 const ALONE: &str = "500";
-const IN_A_RING: &str = "2000";
+/// A node that has not heard of its seed by then does not start, and the code of a young JVM runs slowly where cores are busy.
+const IN_A_RING: &str = "10000";
 
 pub struct StartOptions {
     pub format: Format,
@@ -158,6 +159,9 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
+            if matches!(child.try_wait(), Ok(Some(_))) {
+                return;
+            }
             let _ = signal("-TERM", child.id());
             let asked = Instant::now();
             while asked.elapsed() < STOP_WITHIN {

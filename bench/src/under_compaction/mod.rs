@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 12.0)]
     idle: f64,
     /// Seconds that are looked at after the compaction
-    #[arg(long, default_value_t = 5.0)]
+    #[arg(long, default_value_t = 10.0)]
     afterwards: f64,
     /// Seconds of a throttled compaction that are looked at; 0: none
     #[arg(long, default_value_t = 15.0)]
@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     /// Turns of each mode of Cassandra
     #[arg(long, default_value_t = 1)]
     cassandra_rounds: u32,
-    /// Only these of: direct, quarter, uncached, standard (Halcyon), direct, direct-reads, buffered (Cassandra)
+    /// Only these of: direct, quarter, many, uncached, standard (Halcyon), direct, many, direct-reads, buffered (Cassandra)
     #[arg(long, value_delimiter = ',')]
     modes: Vec<String>,
     /// Latency targets in ms above the idle p99; none: `--targets ''`
@@ -127,11 +127,11 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn schedule(&self) -> Schedule {
+    fn schedule(&self, mode: &Mode) -> Schedule {
         let Arguments { hot_rows, cold_every, rate, .. } = *self.arguments;
         let seconds = Duration::from_secs_f64;
         let partitions = self.set.keys();
-        let hot = hot_rows.min(partitions / 2);
+        let hot = mode.hot_rows.unwrap_or(hot_rows).min(partitions / 2);
         Schedule {
             keys: Keys { partitions, hot, cold_every, sweeps: false },
             rate,
@@ -148,12 +148,8 @@ impl Bench<'_> {
     fn modes(&self) -> Vec<(Mode, u32)> {
         let wanted = &self.arguments.modes;
         let takes_part = |mode: &Mode| {
-            let short = match mode.contender.mode.as_str() {
-                modes::QUARTER => "quarter",
-                name => name,
-            };
             self.invocation.takes_part(&mode.contender.peer)
-                && (wanted.is_empty() || wanted.iter().any(|listed| listed == short))
+                && (wanted.is_empty() || wanted.iter().any(|listed| listed == mode.short))
         };
         let Arguments { rounds, cassandra_rounds, .. } = *self.arguments;
         let rounds = |mode: &Mode| if mode.version.is_none() { rounds } else { cassandra_rounds };
@@ -179,11 +175,10 @@ impl Bench<'_> {
     }
 
     fn rounds(&mut self) -> Result<()> {
-        let schedule = self.schedule();
         let modes = self.modes();
         for round in 0..modes.iter().map(|(_, rounds)| *rounds).max().unwrap_or(0) {
             for (mode, _) in modes.iter().filter(|(_, rounds)| round < *rounds) {
-                match self.turn(mode, &schedule) {
+                match self.turn(mode, &self.schedule(mode)) {
                     Ok(stretches) => self.note(mode, "", stretches)?,
                     // One rival less is still a result.
                     Err(error) if mode.version.is_some() => {
@@ -210,7 +205,7 @@ impl Bench<'_> {
         let Some(direct) = modes::all().into_iter().next().filter(|_| takes_part) else {
             return Ok(());
         };
-        let mut schedule = self.schedule();
+        let mut schedule = self.schedule(&direct);
         schedule.keys.cold_every = COLD_EVERY_WITH_TARGET;
         schedule.throttled = Duration::ZERO;
         let mut idle_p99_us = None;

@@ -11,16 +11,22 @@ use crate::server::Plan;
 #[derive(Clone, Debug)]
 pub(super) struct Mode {
     pub(super) contender: Contender,
+    /// As `--modes` calls it.
+    pub(super) short: &'static str,
+    /// How it reads and writes its files.
+    access: &'static str,
     /// None of Halcyon.
     pub(super) version: Option<Version>,
     /// Lines of its configuration.
     pub(super) settings: Vec<String>,
     /// It gets one part in so many of the memory.
     pub(super) share: u64,
+    /// A hot set of its own size, in rows.
+    pub(super) hot_rows: Option<u64>,
 }
 
 impl Mode {
-    fn halcyon(name: &str, access: &str, share: u64) -> Mode {
+    fn halcyon(access: &'static str) -> Mode {
         let keys = [
             "disk_access_mode",
             "background_read_disk_access_mode",
@@ -28,21 +34,45 @@ impl Mode {
         ];
         let mut settings: Vec<String> = keys.map(|key| format!("{key}: {access}")).to_vec();
         settings.push("compaction_throughput: 0MiB/s".to_owned());
-        Mode { contender: Contender::new("halcyon", name), version: None, settings, share }
+        Mode::new("halcyon", access, None, settings)
     }
 
-    fn cassandra(version: Version, name: &str) -> Mode {
+    fn cassandra(version: Version, access: &'static str) -> Mode {
         // About its default for this heap, which the oracle does without.
         let settings = vec!["key_cache_size: 50MiB".to_owned()];
-        let contender = Contender::new(version.name(), name);
-        Mode { contender, version: Some(version), settings, share: 1 }
+        Mode::new(version.name(), access, Some(version), settings)
+    }
+
+    fn new(
+        peer: &str,
+        access: &'static str,
+        version: Option<Version>,
+        settings: Vec<String>,
+    ) -> Mode {
+        let contender = Contender::new(peer, access);
+        Mode { contender, short: access, access, version, settings, share: 1, hot_rows: None }
+    }
+
+    /// A variant, with what its name says more.
+    fn but(mut self, short: &'static str, what: &str) -> Mode {
+        self.contender.mode = format!("{}, {what}", self.access);
+        Mode { short, ..self }
+    }
+
+    fn with_a_quarter(self) -> Mode {
+        Mode { share: 4, ..self.but("quarter", "a quarter of the memory") }
+    }
+
+    fn with_many_hot_rows(self) -> Mode {
+        let what = format!("{MANY_HOT_ROWS} hot rows");
+        Mode { hot_rows: Some(MANY_HOT_ROWS), ..self.but("many", &what) }
     }
 
     pub(super) fn plan<'a>(&self, dir: PathBuf) -> Plan<'a> {
-        let name = &self.contender.mode;
+        let access = self.access;
         let plan = match self.version {
-            None => Plan::halcyon(name, dir),
-            Some(version) => Plan::cassandra(version, name, dir).compacting(version, name),
+            None => Plan::halcyon(access, dir),
+            Some(version) => Plan::cassandra(version, access, dir).compacting(version, access),
         };
         plan.set_all(&self.settings)
     }
@@ -65,18 +95,21 @@ impl Mode {
 /// What is called throttled.
 pub(super) const THROTTLE_MIB: u64 = 64;
 
-pub(super) const QUARTER: &str = "direct, a quarter of the memory";
+pub(super) const DIRECT: &str = "direct";
+const MANY_HOT_ROWS: u64 = 100_000;
 
 /// All, in the order of their turns.
 pub(super) fn all() -> Vec<Mode> {
     vec![
-        Mode::halcyon("direct", "direct", 1),
-        Mode::cassandra(Version::V6, "direct"),
-        Mode::halcyon(QUARTER, "direct", 4),
+        Mode::halcyon(DIRECT),
+        Mode::cassandra(Version::V6, DIRECT),
+        Mode::halcyon(DIRECT).with_a_quarter(),
+        Mode::halcyon(DIRECT).with_many_hot_rows(),
+        Mode::cassandra(Version::V6, DIRECT).with_many_hot_rows(),
         Mode::cassandra(Version::V6, "direct-reads"),
-        Mode::halcyon("uncached", "uncached", 1),
+        Mode::halcyon("uncached"),
         Mode::cassandra(Version::V6, "buffered"),
-        Mode::halcyon("standard", "standard", 1),
+        Mode::halcyon("standard"),
         Mode::cassandra(Version::V5, "buffered"),
     ]
 }

@@ -6,7 +6,7 @@ use halcyon_oracle::{Result, Version};
 use plotters::style::RGBColor;
 use serde_json::{Value, json};
 
-use super::modes::THROTTLE_MIB;
+use super::modes::{self, THROTTLE_MIB};
 use super::turn::{Phase, Point};
 use crate::histogram::{ByKind, Histogram};
 use crate::page::Page;
@@ -24,6 +24,7 @@ const FIRST_BUCKET: u64 = 1 << 13;
 const LAST_BUCKET: u64 = 1 << 27;
 
 const HOT_P99: &str = "hot_p99_us";
+const HOT_P999: &str = "hot_p99.9_us";
 const SPEED: &str = "raw_mib_per_second";
 
 /// Behind the phase, in the headings of turns that hold a target.
@@ -68,6 +69,7 @@ fn title(phase: Phase) -> String {
         Phase::Idle => "Idle".to_owned(),
         Phase::FullSpeed => "During a major compaction at full speed".to_owned(),
         Phase::Afterwards => "In the seconds after it".to_owned(),
+        Phase::SwitchIncluded => "From its begin to the end of those seconds".to_owned(),
         Phase::Throttled => format!("During one throttled to {THROTTLE_MIB} MiB/s"),
     }
 }
@@ -101,9 +103,36 @@ fn waits_of_all(record: &Record) -> Vec<Value> {
     rows
 }
 
+fn target(what: String, sign: char, bound: f64, measured: Option<f64>) -> Option<Target> {
+    let measured = measured?;
+    let reached = if sign == '≤' { measured <= bound } else { measured >= bound };
+    Some(Target::new(what, format!("{sign} {bound}"), format!("{measured:.3}"), reached))
+}
+
+/// Of all of Halcyon's modes with direct I/O: nobody sees that it compacts, nor that it ends.
+fn calm(record: &Record) -> Vec<Target> {
+    let whole = Phase::SwitchIncluded.name();
+    let ours = record.contenders(whole).into_iter();
+    let ours = ours.filter(|who| who.is_halcyon() && who.mode.starts_with(modes::DIRECT));
+    let mut targets = Vec::new();
+    for who in ours {
+        let by_idle = |key| {
+            Some(record.median(whole, who, key)? / record.median(Phase::Idle.name(), who, key)?)
+        };
+        for (name, key, bound) in [("p99", HOT_P99, 1.25), ("p99.9", HOT_P999, 2.0)] {
+            let what = format!(
+                "{}: {name} of hot reads from the compaction's begin to some seconds after its end, by its idle {name}",
+                who.name()
+            );
+            targets.extend(target(what, '≤', bound, by_idle(key)));
+        }
+    }
+    targets
+}
+
 /// Targets of Halcyon `direct`.
 fn targets(record: &Record) -> Vec<Target> {
-    let ours = Contender::new("halcyon", "direct");
+    let ours = Contender::new("halcyon", modes::DIRECT);
     let (idle, full_speed) = (Phase::Idle.name(), Phase::FullSpeed.name());
     let of = |key| record.median(full_speed, &ours, key);
     let by_idle = |key| Some(of(key)? / record.median(idle, &ours, key)?);
@@ -131,13 +160,10 @@ fn targets(record: &Record) -> Vec<Target> {
         (speed, '≥', 1.0, by_theirs(SPEED, f64::max)),
         (over_2ms, '≤', 0.01, slow),
     ];
-    let target = |(what, sign, bound, measured): (&str, char, f64, Option<f64>)| {
-        let measured = measured?;
-        let reached = if sign == '≤' { measured <= bound } else { measured >= bound };
-        let what = format!("Halcyon direct: {what}");
-        Some(Target::new(what, format!("{sign} {bound}"), format!("{measured:.3}"), reached))
-    };
-    rows.into_iter().filter_map(target).collect()
+    let rows = rows.into_iter().filter_map(|(what, sign, bound, measured)| {
+        target(format!("{}: {what}", ours.name()), sign, bound, measured)
+    });
+    calm(record).into_iter().chain(rows).collect()
 }
 
 /// What the method says of all turns without a target.

@@ -2,7 +2,8 @@
 //!
 //! 1. It is started in its cage and given the set. A JVM compacts half of it first and answers reads for a while.
 //! 2. The page cache is dropped, the hot set is read twice in its order.
-//! 3. The open loop begins and goes on: an *idle* stretch, a major compaction at *full speed*, a stretch *afterwards*.
+//! 3. The open loop begins and goes on: an *idle* stretch, a major compaction at *full speed*, a stretch *afterwards*. The last two are
+//!    looked at together as well, *switch included*: what comes with the compaction's end falls on either side of it.
 //! 4. The server gets the set again, a throttle, and the loop once more: *throttled*. It is stopped in the middle of that compaction.
 
 use std::path::Path;
@@ -52,18 +53,20 @@ pub(super) enum Phase {
     Idle,
     FullSpeed,
     Afterwards,
+    SwitchIncluded,
     Throttled,
 }
 
 impl Phase {
-    pub(super) const ALL: [Phase; 4] =
-        [Phase::Idle, Phase::FullSpeed, Phase::Afterwards, Phase::Throttled];
+    pub(super) const ALL: [Phase; 5] =
+        [Phase::Idle, Phase::FullSpeed, Phase::Afterwards, Phase::SwitchIncluded, Phase::Throttled];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Phase::Idle => "idle",
             Phase::FullSpeed => "full speed",
             Phase::Afterwards => "afterwards",
+            Phase::SwitchIncluded => "switch included",
             Phase::Throttled => "throttled",
         }
     }
@@ -183,10 +186,17 @@ impl Watched<'_, '_> {
         let gaps = since(start, still.stop());
         let asked = paced.stop()?;
         let compaction = &spans[1];
+        let whole = Span {
+            phase: Phase::SwitchIncluded,
+            from: compaction.from,
+            until: spans[2].until,
+            figures: Measurements::default(),
+            details: Value::Null,
+        };
         let seconds = (compaction.until - compaction.from).as_secs_f64();
         let timeline = timeline(&asked.samples, &meter.stop(start)?, step, compaction.from);
         let mut stretches: Vec<Stretch> =
-            spans.into_iter().map(|span| stretch(span, &asked, &gaps)).collect();
+            spans.into_iter().chain([whole]).map(|span| stretch(span, &asked, &gaps)).collect();
         let rate = self.subject.data_bytes() as f64 / MIB / seconds;
         let compaction = &mut stretches[1];
         compaction.figures.add("raw_mib_per_second", rate);

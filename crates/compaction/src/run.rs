@@ -24,8 +24,8 @@ use halcyon_model::options::Compression;
 use halcyon_sstable::format::statistics::cardinality::Cardinality;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Descriptor, ExpirationOverflow, SSTable, SSTableId, SSTableScanner, SSTableWriter, ScanOptions,
-    Version, WriterOptions,
+    Carry, Descriptor, ExpirationOverflow, SSTable, SSTableId, SSTableScanner, SSTableWriter,
+    ScanOptions, Version, WriterOptions,
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
@@ -79,6 +79,8 @@ pub struct Settings {
     /// Bytes of all read-ahead buffers; the inputs share them.
     pub read_ahead_budget: usize,
     pub write_buffer: usize,
+    /// What is hot of the outputs.
+    pub carry: Option<Arc<dyn Carry>>,
     /// The ceiling of stored bytes read per second.
     pub limiter: RateLimiter,
     /// Compress and write on another thread.
@@ -452,7 +454,9 @@ impl<'a> Compaction<'a> {
         let layout = self.layout.clone();
         let created =
             SSTableWriter::create(self.disk, descriptor.clone(), layout, bases, options).await;
-        Ok(created.inspect_err(|e| outputs.create_failed(&descriptor, e))?)
+        let mut created = created.inspect_err(|e| outputs.create_failed(&descriptor, e))?;
+        created.carry(self.settings.carry.clone());
+        Ok(created)
     }
 
     fn provenance(&self) -> Provenance {

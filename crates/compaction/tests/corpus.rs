@@ -81,6 +81,7 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
         read_ahead: StreamOptions::default(),
         read_ahead_budget: 32 << 20,
         write_buffer: 1 << 20,
+        carry: None,
         limiter: RateLimiter::unlimited(),
         own_thread: false,
     }

@@ -95,6 +95,7 @@ fn settings(task: &TaskRequest, exchange: &Arc<Exchange>) -> Settings {
         read_ahead: StreamOptions::default(),
         read_ahead_budget: READ_AHEAD,
         write_buffer: WRITE_BUFFER,
+        carry: None,
         limiter: RateLimiter::unlimited(),
         own_thread: true,
     }

@@ -13,7 +13,7 @@ use halcyon_schema::rows::WriteTime;
 use halcyon_sstable::Version;
 use halcyon_sstable::attached::Segments;
 use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
-use halcyon_sstable::read::PositionBudget;
+use halcyon_sstable::read::Budget;
 use halcyon_stream::TableId;
 
 use crate::background::Background;
@@ -46,8 +46,10 @@ pub struct Engine {
     pub(crate) indexes: IndexBuilds,
     /// Of indexes on vectors.
     pub(crate) segments: Segments,
-    /// Of all shards.
-    pub(crate) positions: Arc<PositionBudget>,
+    /// Of the positions of partitions, of all shards (`index_summary_capacity`).
+    pub(crate) positions: Arc<Budget>,
+    /// Of what all flushes and compactions carry on its way into the caches.
+    pub(crate) carry_room: Arc<Budget>,
     pub(crate) health: Health,
     /// Since it joined its ring.
     pub(crate) host_id: OnceLock<[u8; 16]>,

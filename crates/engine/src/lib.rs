@@ -23,6 +23,7 @@ mod definition;
 mod engine;
 mod error;
 mod flush;
+mod heat;
 mod index;
 mod memtable;
 mod options;

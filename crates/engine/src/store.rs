@@ -19,6 +19,7 @@ use halcyon_stream::TableId;
 use crate::compact::{Backoff, Claims, DebtCache};
 use crate::current::Common;
 use crate::definition::Definition;
+use crate::heat::Heat;
 use crate::report::metrics::TableMetrics;
 use crate::report::set_apart::SetApart;
 use crate::version::Version;
@@ -40,6 +41,8 @@ pub(crate) struct Store {
     pub(crate) write_wait_us: AtomicU32,
     /// The compaction strategy's memory of earlier picks.
     pub(crate) history: Mutex<History>,
+    /// What is read often.
+    pub(crate) heat: Heat,
     /// The debt of the version for which it was computed last.
     pub(crate) debt: DebtCache,
     /// The average size of a flushed SSTable.
@@ -76,6 +79,7 @@ impl Store {
             backoff: Backoff::default(),
             write_wait_us: AtomicU32::new(0),
             history: Mutex::new(History::new(Random::seeded(seed))),
+            heat: Heat::default(),
             debt: DebtCache::default(),
             flush_size: AtomicU64::new(0),
             metrics: (0..shards).map(|_| TableMetrics::default()).collect(),

@@ -26,4 +26,5 @@ pub use format::descriptor::{Component, Descriptor, SSTableId};
 pub use format::version::{Format, Version};
 pub use read::keys::{IndexWalk, KeyEntry, Keys};
 pub use read::sstable::{OpenOptions, SSTable, ScanOptions};
+pub use write::carry::{Carried, Carry, Heat};
 pub use write::sstable_writer::{ExpirationOverflow, SSTableWriter, Sealed, WriterOptions};

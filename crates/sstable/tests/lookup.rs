@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, DiskOptions, Purpose, block_on};
-use halcyon_sstable::read::{CacheSizes, PositionBudget, ReadCaches, SSTableReader};
+use halcyon_sstable::read::{Budget, CacheSizes, ReadCaches, SSTableReader};
 use halcyon_sstable::{
     Component, Descriptor, Format, IndexWalk, OpenOptions, Result, SSTable, ScanOptions,
 };
@@ -30,7 +30,7 @@ impl Reader {
     async fn open(disk: &Disk, sstable: SSTable) -> Result<Reader> {
         let reader = SSTableReader::open(disk, Arc::new(sstable), AccessMode::Standard).await?;
         let sizes = CacheSizes { chunks: 1 << 20, keys: 0 };
-        let caches = ReadCaches::new(sizes, PositionBudget::of(1 << 20)).without_keys();
+        let caches = ReadCaches::new(sizes, Budget::of(1 << 20)).without_keys();
         Ok(Reader { reader, caches })
     }
 

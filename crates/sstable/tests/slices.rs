@@ -8,7 +8,7 @@ use std::sync::Arc;
 use halcyon_io::{AccessMode, Disk, DiskOptions, Random, block_on, random};
 use halcyon_model::clustering::{ClusteringValue, PositionBuf};
 use halcyon_model::{BoundKind, Clusterings};
-use halcyon_sstable::read::{CacheSizes, PositionBudget, RangeStart, ReadCaches, SSTableReader};
+use halcyon_sstable::read::{Budget, CacheSizes, RangeStart, ReadCaches, SSTableReader};
 use halcyon_sstable::{Descriptor, OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{
     Fragment, FragmentStream, GrammarError, PartitionKey, Slice, SliceFilter, Slices, Validator,
@@ -167,8 +167,7 @@ async fn check(disk: &Disk, descriptor: &Descriptor, random: &mut Random) -> u64
     let reader = SSTableReader::open(disk, sstable.clone(), AccessMode::Auto).await.expect("opens");
     let reader = Arc::new(reader);
     // Small, so that chunks come and go.
-    let caches =
-        ReadCaches::new(CacheSizes { chunks: 256 << 10, keys: 4096 }, PositionBudget::of(1 << 20));
+    let caches = ReadCaches::new(CacheSizes { chunks: 256 << 10, keys: 4096 }, Budget::of(1 << 20));
     let layout = sstable.layout().clone();
     let reversed_layout = Arc::new(layout.reversed());
     let partitions = partitions(disk, &sstable).await;

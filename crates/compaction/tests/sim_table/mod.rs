@@ -220,6 +220,7 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         read_ahead: StreamOptions { buffer_size: 4096, depth: 1 },
         read_ahead_budget: 1 << 20,
         write_buffer: 4096,
+        carry: None,
         limiter: RateLimiter::unlimited(),
         own_thread: false,
     }

@@ -1,5 +1,6 @@
 //! The row cache, and caches saved across restarts.
 
+pub(crate) mod carried;
 pub(crate) mod rows;
 pub(crate) mod saved;
 

@@ -5,6 +5,7 @@
 //! 2. While compaction runs under a latency target, it measures the reads ten times a second (`io::pacing`).
 //! 3. Once a second it computes the backlog and reacts to it (`backlog`).
 //! 4. Once a minute it asks the strategies of all tables, because data expires without any event, and looks whether a snapshot has expired.
+//! 5. Every five minutes what was hot grows old (`heat.rs`).
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -20,6 +21,7 @@ use halcyon_io::clock::{Clock, Instant};
 
 use super::schedule::Work;
 use crate::engine::Engine;
+use crate::heat::{BYTES_MAX, GENERATION};
 
 const LATENCY_LOOK: Duration = Duration::from_millis(100);
 const BACKLOG_LOOK: Duration = Duration::from_secs(1);
@@ -56,6 +58,14 @@ impl Engine {
         drop(slot);
     }
 
+    fn advance_heat(&self, ends: bool) {
+        let mut room = BYTES_MAX;
+        for store in self.stores.load().values() {
+            let stored = || store.version.load().totals().disk_space;
+            room = room.saturating_sub(store.heat.advance(ends, stored, room));
+        }
+    }
+
     fn start_compactors(self: &Arc<Engine>) {
         for slot in self.compactions.schedule.slots() {
             let engine = self.clone();
@@ -74,6 +84,7 @@ async fn control(
     let mut pause = BACKLOG_LOOK;
     let (mut backlog_looked, mut tables_due) = (began, began + FIRST_TABLES_LOOK);
     let mut snapshots_due = began + FIRST_SNAPSHOTS_LOOK;
+    let mut generation_ends = began + GENERATION;
     while woken_or_after(&mut woken, &clock, pause).await {
         let Some(engine) = engine.upgrade() else { return };
         if engine.compactions.schedule.is_stopped() {
@@ -91,6 +102,11 @@ async fn control(
         if now - backlog_looked >= BACKLOG_LOOK {
             backlog_looked = now;
             engine.look_at_backlog();
+            let ends = now >= generation_ends;
+            if ends {
+                generation_ends = now + GENERATION;
+            }
+            engine.advance_heat(ends);
         }
         engine.start_compactors();
         pause = if engine.keep_pace(now) { LATENCY_LOOK } else { BACKLOG_LOOK };

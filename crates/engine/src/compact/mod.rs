@@ -32,7 +32,7 @@ use halcyon_compaction::strategy::{Output, shard_boundaries};
 use halcyon_compaction::{Group, Outcome, Progress, Settings, Snapshot, write};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, StreamOptions, Thread};
-use halcyon_sstable::{ExpirationOverflow, SSTableId, Version};
+use halcyon_sstable::{Carry, ExpirationOverflow, SSTableId, Version};
 use halcyon_stream::TableId;
 
 use crate::engine::Engine;
@@ -302,10 +302,17 @@ impl Engine {
         let group = Group { inputs: sstables, elsewhere: Vec::new() };
         let running = self.begin(store, &group, &shape);
         let listed = Listed(&self.compactions, running.number);
-        let settings = self.compaction_settings(store, inputs, shape)?;
+        let carrier = self.carrier(store);
+        let mut settings = self.compaction_settings(store, inputs, shape)?;
+        settings.carry = carrier.clone().map(|carrier| carrier as Arc<dyn Carry>);
         let sealed = write(&self.disk, &group, &settings, &running.progress).await?;
         let added = match self.open_outputs(store, &sealed.outcome, &running.progress).await {
-            Ok(added) => added,
+            Ok(added) => {
+                for live in &added {
+                    self.hand_over(store, live, carrier.as_ref()).await;
+                }
+                added
+            }
             Err(e) => {
                 // Where even the cleaning fails, the log stays and the next start finishes it.
                 let _ = sealed.abort().await;
@@ -394,6 +401,7 @@ impl Engine {
             read_ahead: StreamOptions::default(),
             read_ahead_budget: READ_AHEAD,
             write_buffer: self.options.direct_write_buffer_size,
+            carry: None,
             limiter: self.compactions.pace.limiter.clone(),
             own_thread: true,
         })

@@ -8,10 +8,11 @@ use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME};
 use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Descriptor, ExpirationOverflow, SSTableWriter, Version, WriterOptions,
+    Bases, Carry, Descriptor, ExpirationOverflow, SSTableWriter, Version, WriterOptions,
 };
 use halcyon_stream::{FragmentStream, Layout, PartitionKey, RowBuf};
 
+use crate::caches::carried::Carrier;
 use crate::engine::Engine;
 use crate::memtable::{Memtable, MemtableStream};
 use crate::store::Store;
@@ -82,11 +83,14 @@ impl Engine {
             let descriptor = transaction.add_fresh(fresh).await?;
             let ends = CHECKS.then(|| ends(&memtable));
             let rows = memtable.clone();
-            self.write_sstable(&descriptor, rows, extremes.bases()).await.inspect_err(|e| {
-                if let Error::SSTable(e) = e {
-                    transaction.create_failed(&descriptor, e);
-                }
-            })?;
+            let carrier = self.carrier(store);
+            self.write_sstable(&descriptor, rows, extremes.bases(), carrier.clone())
+                .await
+                .inspect_err(|e| {
+                    if let Error::SSTable(e) = e {
+                        transaction.create_failed(&descriptor, e);
+                    }
+                })?;
             self.write_indexes(&descriptor, &memtable).await?;
             let mode = self.options.read_mode;
             let live = LiveSSTable::open(disk, &descriptor, &schema, mode).await?;
@@ -100,6 +104,7 @@ impl Engine {
                 let found = (live.table.first_key(), live.table.last_key());
                 assert_eq!(found, (&first, &last), "the SSTable is not what the memtable was");
             }
+            self.hand_over(store, &live, carrier.as_ref()).await;
             Ok(live)
         };
         // Opened before the commit: an SSTable that cannot be opened is deleted, and the memtable stays.
@@ -136,12 +141,14 @@ impl Engine {
         descriptor: &Descriptor,
         memtable: Arc<Memtable>,
         bases: Bases,
+        carrier: Option<Arc<Carrier>>,
     ) -> Result<()> {
         let table = memtable.table().clone();
         let layout = flushed_layout(&table.layout, &memtable);
         let options = self.writer_options(&table.schema, &memtable)?;
         let mut writer =
             SSTableWriter::create(&self.disk, descriptor.clone(), layout, bases, options).await?;
+        writer.carry(carrier.map(|carrier| carrier as Arc<dyn Carry>));
         let mut stream = MemtableStream::of_all(memtable);
         let written = async {
             while stream.advance().await? {

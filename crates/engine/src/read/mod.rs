@@ -184,6 +184,7 @@ impl Plan<'_> {
     }
 
     async fn partition(&self, key: &PartitionKey) -> Result<Inner> {
+        self.table.store.heat.note(key, &self.slices, self.layout());
         let memtables = self.memtables(key);
         match self.current.definition.caching.rows {
             Some(rows) if !self.shard.rows.is_off() => {

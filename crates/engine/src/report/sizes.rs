@@ -1,7 +1,8 @@
 //! How many partitions ranges of tokens have, and how large they are, as far as SSTables tell: `system.size_estimates`.
 
-use std::sync::Arc;
+use halcyon_io::compute;
 
+use crate::Result;
 use crate::engine::Engine;
 use crate::store::Store;
 
@@ -22,19 +23,23 @@ pub struct TableSizes {
 
 impl Engine {
     /// Of all tables that have storage, by keyspace and name. Ranges are of tokens, without the first and with the last.
-    pub fn size_estimates(&self, ranges: &[(i64, i64)]) -> Vec<TableSizes> {
+    pub async fn size_estimates(&self, ranges: Vec<(i64, i64)>) -> Result<Vec<TableSizes>> {
         let stores = self.stores.load_full();
-        let of_store = |store: &Arc<Store>| {
-            let schema = &store.table().schema;
-            TableSizes {
-                keyspace: schema.keyspace.clone(),
-                table: schema.name.clone(),
-                estimates: ranges.iter().map(|range| estimate(store, *range)).collect(),
-            }
+        let all = move || {
+            let mut all: Vec<_> = stores.values().map(|store| of_store(store, &ranges)).collect();
+            all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
+            all
         };
-        let mut all: Vec<TableSizes> = stores.values().map(of_store).collect();
-        all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
-        all
+        Ok(compute(all).await?)
+    }
+}
+
+fn of_store(store: &Store, ranges: &[(i64, i64)]) -> TableSizes {
+    let schema = &store.table().schema;
+    TableSizes {
+        keyspace: schema.keyspace.clone(),
+        table: schema.name.clone(),
+        estimates: ranges.iter().map(|range| estimate(store, *range)).collect(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_io::compute;
 use halcyon_model::options::Strategy;
 use halcyon_sstable::format::statistics::cardinality::Cardinality;
 use halcyon_stream::TableId;
@@ -75,7 +76,7 @@ fn in_memory(shard: &Shard) -> InMemory {
 
 impl Engine {
     /// Of all tables that have storage, by keyspace and name.
-    pub async fn table_details(&self) -> Result<Vec<TableDetails>> {
+    pub async fn table_details(self: &Arc<Engine>) -> Result<Vec<TableDetails>> {
         let mut memory = InMemory::new();
         for index in 0..self.shard_count() {
             let of_shard = self.mesh().on(index, |shard| async move { in_memory(&shard) }).await?;
@@ -84,6 +85,12 @@ impl Engine {
                 *sums = (sums.0 + partitions, sums.1 + bytes);
             }
         }
+        let engine = self.clone();
+        Ok(compute(move || engine.all_details(&memory)).await?)
+    }
+
+    /// Merges a sketch for each SSTable.
+    fn all_details(&self, memory: &InMemory) -> Vec<TableDetails> {
         let stores = self.stores.load_full();
         let of_store = |store: &Arc<Store>| {
             let mut details = self.details(store);
@@ -94,7 +101,7 @@ impl Engine {
         };
         let mut all: Vec<TableDetails> = stores.values().map(of_store).collect();
         all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
-        Ok(all)
+        all
     }
 
     fn details(&self, store: &Store) -> TableDetails {

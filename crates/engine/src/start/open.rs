@@ -21,7 +21,7 @@ use halcyon_schema::rows::difference;
 use halcyon_schema::system_tables;
 use halcyon_sstable::attached::Segments;
 use halcyon_sstable::format::listing;
-use halcyon_sstable::read::{CacheSizes, PositionBudget, ReadCaches};
+use halcyon_sstable::read::{Budget, CacheSizes, ReadCaches};
 use halcyon_sstable::{SSTableId, Version as SSTableVersion};
 use halcyon_stream::TableId;
 
@@ -287,8 +287,7 @@ impl Opening {
 
     /// The catalog by the SSTables of the schema that are open, and by what is newer than they.
     async fn schema(&self, newer: BTreeMap<TableId, Memtable>) -> Result<Catalog> {
-        let caches =
-            ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 }, PositionBudget::of(0));
+        let caches = ReadCaches::new(CacheSizes { chunks: 1 << 20, keys: 1 << 16 }, Budget::of(0));
         let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(0);
         let rows = schema_rows(self.stores.values(), newer, &caches, now).await?;
         let mut catalog = Catalog::from_rows(&rows);
@@ -490,7 +489,8 @@ impl Opening {
             snapshot_expiry: NextExpiry::default(),
             indexes: IndexBuilds::default(),
             segments: Segments::of_this_machine(),
-            positions: PositionBudget::of(options.index_summary_capacity),
+            positions: Budget::of(options.index_summary_capacity),
+            carry_room: Budget::of(options.chunk_cache_size),
             version,
             health: Health::default(),
             host_id: OnceLock::new(),

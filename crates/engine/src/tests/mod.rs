@@ -1,4 +1,5 @@
 mod bookkeeping;
+mod carried;
 mod commit_order;
 mod compaction;
 mod extremes;

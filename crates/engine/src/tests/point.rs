@@ -7,7 +7,7 @@ use halcyon_stream::RowDeletion;
 use super::row_cache::{Client, any_slices, any_write, for_table};
 use super::*;
 
-fn one_row(table: &Table, c: i32) -> Slices {
+pub(super) fn one_row(table: &Table, c: i32) -> Slices {
     let bound = |kind| Some(bound(table, kind, c));
     let slice = Slice { start: bound(BoundKind::InclStart), end: bound(BoundKind::InclEnd) };
     Slices { slices: vec![slice].into(), reversed: false, statics: false }

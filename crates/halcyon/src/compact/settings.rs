@@ -221,6 +221,7 @@ pub(super) fn choose(
         // wait for every write.
         read_ahead_budget: size(args.buffer_budget / 4),
         write_buffer: size(args.write_buffer_size),
+        carry: None,
         limiter: RateLimiter::bytes_per_second(
             disk.clock().clone(),
             args.throughput.filter(|rate| *rate > 0),

@@ -118,6 +118,16 @@ impl IndexWriter {
         Ok(IndexEntry { index_position, blocks: blocks as u64 })
     }
 
+    /// Of the next byte of Index.db.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Of the partition that was written last; it has at least two blocks.
+    pub(crate) fn promoted_length(&self) -> u64 {
+        self.promoted_len().map_or(0, |length| u64::from(length.unsigned_abs()))
+    }
+
     pub fn finish(self) -> Result<FinishedIndex> {
         Ok(FinishedIndex { index: self.index, summary: self.summary })
     }

@@ -11,10 +11,13 @@
 //!  Partitions.db  nodes … root | first key:sbytes last key:sbytes | i64 of "first key" | i64 keys | i64 root
 //! ```
 
+use std::ops::Range;
+
 use halcyon_model::byte_comparable::{encode_decorated_key, encode_key, encode_position};
 use halcyon_model::bytes::Put;
 use halcyon_model::{Clusterings, DecoratedKey, DeletionTime, Partitioner};
 
+use super::RowIndexEntry;
 use super::output::Output;
 use super::payload::{MAX_ROW_OFFSET, PartitionPayload, PartitionPosition, RowPayload};
 use super::separator::{sentinel, separator, shared_prefix};
@@ -36,6 +39,9 @@ pub struct IndexWriter {
     hash: u8,
     data_position: u64,
     deletion: DeletionTime,
+    /// Where the row index of the current partition begins in Rows.db, and its root.
+    rows_begin: u64,
+    root: u64,
     partitioner: Partitioner,
 }
 
@@ -106,6 +112,8 @@ impl IndexWriter {
             hash: 0,
             data_position: 0,
             deletion: DeletionTime::LIVE,
+            rows_begin: 0,
+            root: 0,
             partitioner: Partitioner::Murmur3,
         }
     }
@@ -128,6 +136,7 @@ impl IndexWriter {
         self.hash = hashes.1 as u8;
         self.data_position = data_position;
         self.deletion = DeletionTime::LIVE;
+        self.rows_begin = self.rows_position;
         self.keys.next.clear();
         match &self.partitioner {
             Partitioner::Murmur3 => {
@@ -168,6 +177,7 @@ impl IndexWriter {
     fn write_row_index(&mut self, end_offset: u64) -> Result<u64> {
         let mut out = Output { bytes: &mut self.rows, position: &mut self.rows_position };
         let root = self.blocks.complete(end_offset, &mut out)?;
+        self.root = root;
         let blocks = i32::try_from(self.blocks.count).map_err(|_| too_large())?;
         let entry = *out.position;
         out.append(|bytes| bytes.put_sbytes(&self.key));
@@ -179,6 +189,18 @@ impl IndexWriter {
         write_deletion_time(true, &self.deletion, &mut tail)?;
         out.append(|bytes| bytes.put(&tail));
         Ok(entry)
+    }
+
+    /// The entry of the partition that was written last, which has a row index, and all of that in Rows.db.
+    pub(crate) fn row_index(&self) -> (RowIndexEntry, Range<u64>) {
+        let entry = RowIndexEntry {
+            key: Vec::new(),
+            data_position: self.data_position,
+            root: self.root,
+            blocks: self.blocks.count,
+            deletion: self.deletion,
+        };
+        (entry, self.rows_begin..self.rows_position)
     }
 
     /// Completes Partitions.db. At least one partition must have been added.

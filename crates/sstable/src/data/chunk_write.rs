@@ -178,6 +178,7 @@ pub(crate) struct DataWriter {
     batch: Vec<u8>,
     /// Bytes that a full batch has: a whole number of chunks.
     batch_length: usize,
+    chunk_length: usize,
     /// Position in the data of the first byte of `batch`.
     flushed: u64,
     encoder: Stage,
@@ -208,9 +209,14 @@ impl DataWriter {
         Ok(DataWriter {
             batch: Vec::with_capacity(batch_length + BATCH / 4),
             batch_length,
+            chunk_length: chunk,
             flushed: 0,
             encoder,
         })
+    }
+
+    pub(crate) fn chunk_length(&self) -> u64 {
+        self.chunk_length as u64
     }
 
     /// Position in the data of the next byte.
@@ -230,13 +236,14 @@ impl DataWriter {
         self.batch.len() >= self.batch_length
     }
 
-    /// Hands full batches on.
-    pub(crate) async fn drain(&mut self) -> Result<()> {
+    /// Hands full batches on; each is shown before.
+    pub(crate) async fn drain(&mut self, mut show: impl FnMut(&[u8])) -> Result<()> {
         while self.batch.len() >= self.batch_length {
             let mut rest = self.empty_batch();
             rest.extend_from_slice(self.batch.get(self.batch_length..).unwrap_or_default());
             self.batch.truncate(self.batch_length);
             let full = std::mem::replace(&mut self.batch, rest);
+            show(&full);
             self.flushed += full.len() as u64;
             self.hand_on(full).await?;
         }
@@ -277,10 +284,11 @@ impl DataWriter {
         }
     }
 
-    pub(crate) async fn finish(mut self) -> Result<DataSummary> {
-        self.drain().await?;
+    pub(crate) async fn finish(mut self, mut show: impl FnMut(&[u8])) -> Result<DataSummary> {
+        self.drain(&mut show).await?;
         let last = std::mem::take(&mut self.batch);
         if !last.is_empty() {
+            show(&last);
             self.hand_on(last).await?;
         }
         match std::mem::replace(&mut self.encoder, Stage::Gone) {

@@ -18,8 +18,6 @@ use super::window::DataWindow;
 use crate::format::deletion_time::read_deletion_time;
 use crate::{Error, Result};
 
-/// The first request of bytes: enough for the head of nearly every row.
-const ROW_HEADER: usize = 4096;
 /// More than 35 clustering values of 64 KiB: a header that does not fit is corrupt.
 const MAX_ROW_HEADER: usize = 8 << 20;
 
@@ -175,7 +173,8 @@ impl<D: DataWindow> SSTableScanner<D> {
                     if complete || available >= MAX_ROW_HEADER {
                         return Err(self.data.corrupt(e.offset, e.what));
                     }
-                    self.data.fill((2 * available).clamp(ROW_HEADER, MAX_ROW_HEADER)).await?;
+                    // No more than the chunk at hand at first: the next one may be another read of the device.
+                    self.data.fill((2 * available).clamp(1, MAX_ROW_HEADER)).await?;
                 }
             }
         }

@@ -9,7 +9,7 @@ use super::caches::{Chunk, FileId, ReadCaches};
 use crate::row_index::IndexSource;
 use crate::{Component, Error, Result};
 
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 /// No key, entry or block that an index describes comes near this: 35 clustering values of 64 KiB, twice.
 const MAX_READ: usize = 8 << 20;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use quick_cache::unsync::Cache;
 use quick_cache::{DefaultHashBuilder, Weighter};
 
-use super::positions::PositionBudget;
+use super::budget::Budget;
 use super::reader::{PartitionEntry, RowIndexRef};
 use crate::Component;
 use crate::data::compress::Decompressor;
@@ -95,7 +95,7 @@ type Weighted<K, V> = Cache<K, V, ByLength, DefaultHashBuilder>;
 struct Inner {
     chunks: RefCell<Weighted<(FileId, u64), Chunk>>,
     keys: RefCell<Weighted<KeyHash, CachedKey>>,
-    positions: Arc<PositionBudget>,
+    positions: Arc<Budget>,
     /// By codec; one that needs a dictionary belongs to its SSTable.
     decompressors: RefCell<HashMap<(u64, String), Decompressor>>,
     hits: [Cell<u64>; 4],
@@ -119,7 +119,7 @@ const KEY_MISS: usize = 3;
 
 impl ReadCaches {
     /// `positions` is common to all threads.
-    pub fn new(sizes: CacheSizes, positions: Arc<PositionBudget>) -> ReadCaches {
+    pub fn new(sizes: CacheSizes, positions: Arc<Budget>) -> ReadCaches {
         let items = |bytes: u64, each: u64| usize::try_from(bytes / each).unwrap_or(0).max(16);
         let inner = Rc::new(Inner {
             chunks: RefCell::new(Cache::with_weighter(
@@ -139,7 +139,7 @@ impl ReadCaches {
     /// Small caches for one pass over an SSTable, as tools make it.
     pub fn of_one_pass() -> ReadCaches {
         let sizes = CacheSizes { chunks: 1 << 20, keys: 0 };
-        ReadCaches::new(sizes, PositionBudget::of(0)).without_keys()
+        ReadCaches::new(sizes, Budget::of(0)).without_keys()
     }
 
     /// The same caches without the key cache.
@@ -152,7 +152,7 @@ impl ReadCaches {
         ReadCaches { counts: false, ..self.clone() }
     }
 
-    pub(super) fn positions_budget(&self) -> &Arc<PositionBudget> {
+    pub(super) fn positions_budget(&self) -> &Arc<Budget> {
         &self.inner.positions
     }
 
@@ -210,6 +210,13 @@ impl ReadCaches {
 
     pub(crate) fn keep_chunk(&self, file: FileId, number: u64, chunk: Chunk) {
         self.inner.chunks.borrow_mut().insert((file, number), chunk);
+    }
+
+    /// A chunk that is read often: it does not have to prove that first, as one that was read once does.
+    pub(super) fn keep_hot_chunk(&self, file: FileId, number: u64, chunk: Chunk) {
+        let mut chunks = self.inner.chunks.borrow_mut();
+        chunks.insert((file, number), chunk);
+        chunks.get(&(file, number));
     }
 
     /// The entry of a key that was found before.

@@ -20,9 +20,11 @@
 //! 3. A cache belongs to one shard, so nothing in it is locked or counted atomically. It is not borrowed across an `await`: a shard
 //!    may look into several SSTables at once.
 
+mod budget;
 mod cached_data;
 pub(crate) mod cached_index;
 pub(crate) mod caches;
+mod carried;
 mod data_file;
 pub(crate) mod entries;
 pub(crate) mod index_files;
@@ -30,16 +32,16 @@ pub(crate) mod keys;
 mod partition;
 mod positions;
 mod range_start;
-mod reader;
+pub(crate) mod reader;
 mod reversed;
 mod row_blocks;
 pub(crate) mod sstable;
 pub(crate) mod summary_search;
 
+pub use budget::Budget;
 pub use caches::{CacheSizes, CacheStats, ReadCaches};
 pub use index_files::IndexSources;
 pub use partition::{PartitionRows, RangeRows};
-pub use positions::PositionBudget;
 pub use range_start::RangeStart;
 pub use reader::{PartitionEntry, SSTableReader};
 pub use reversed::ReversedRows;

@@ -16,32 +16,14 @@ use std::sync::{Arc, OnceLock};
 use halcyon_model::Partitioner;
 use halcyon_model::token::murmur3_hash;
 
+use super::budget::Budget;
 use super::entries::Entries;
 use crate::format::summary::{Summary, SummaryEntry};
 use crate::row_index::IndexSource;
 use crate::{Error, Result};
 
-/// Bytes that all SSTables together may hold (`index_summary_capacity`).
-#[derive(Debug)]
-pub struct PositionBudget(AtomicU64);
-
-impl PositionBudget {
-    pub fn of(bytes: u64) -> Arc<PositionBudget> {
-        Arc::new(PositionBudget(AtomicU64::new(bytes)))
-    }
-
-    fn take(&self, bytes: u64) -> bool {
-        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
-    }
-
-    /// Whether an interval that is made now would be kept.
-    pub(super) fn has_room(&self) -> bool {
-        self.0.load(Relaxed) >= TYPICAL
-    }
-}
-
 /// Of an interval of 128 partitions.
-const TYPICAL: u64 = 8 + 128 * 6;
+pub(super) const TYPICAL: u64 = 8 + 128 * 6;
 /// A thinned summary has fewer and longer intervals.
 const PARTITIONS_MAX: usize = 4096;
 const BASE: usize = 4;
@@ -53,7 +35,7 @@ const ASK: u32 = u32::MAX;
 pub(super) struct Positions {
     intervals: Box<[OnceLock<Box<[u16]>>]>,
     held: AtomicU64,
-    budget: OnceLock<Arc<PositionBudget>>,
+    budget: OnceLock<Arc<Budget>>,
 }
 
 /// What is known of a key.
@@ -91,7 +73,7 @@ impl Positions {
     }
 
     /// Keeps what was made, if there is room for it.
-    pub(super) fn keep(&self, interval: usize, made: Box<[u16]>, budget: &Arc<PositionBudget>) {
+    pub(super) fn keep(&self, interval: usize, made: Box<[u16]>, budget: &Arc<Budget>) {
         let bytes = size_of_val(&*made) as u64;
         let Some(place) = self.intervals.get(interval) else { return };
         let budget = self.budget.get_or_init(|| budget.clone());
@@ -99,17 +81,19 @@ impl Positions {
             return;
         }
         match place.set(made) {
-            Ok(()) => self.held.fetch_add(bytes, Relaxed),
+            Ok(()) => {
+                self.held.fetch_add(bytes, Relaxed);
+            }
             // Another thread was faster.
-            Err(_) => budget.0.fetch_add(bytes, Relaxed),
-        };
+            Err(_) => budget.give_back(bytes),
+        }
     }
 }
 
 impl Drop for Positions {
     fn drop(&mut self) {
         if let Some(budget) = self.budget.get() {
-            budget.0.fetch_add(self.held.load(Relaxed), Relaxed);
+            budget.give_back(self.held.load(Relaxed));
         }
     }
 }

@@ -12,7 +12,7 @@ use super::cached_index::CachedIndex;
 use super::caches::ReadCaches;
 use super::data_file::DataFile;
 use super::index_files::{IndexFiles, IndexSources, row_entry};
-use super::positions::{Positions, Whereabouts};
+use super::positions::{Positions, TYPICAL, Whereabouts};
 use super::summary_search::{BigSearch, Floor, summary_of};
 use crate::bti::{PartitionIndex, PartitionPosition, RowIndexEntry};
 use crate::data::decode::RowDecoder;
@@ -50,12 +50,12 @@ struct Opened {
 pub struct PartitionEntry {
     /// In the uncompressed data.
     pub data_position: u64,
-    pub(super) rows: RowIndexRef,
+    pub(crate) rows: RowIndexRef,
 }
 
 /// Where the row index of a partition is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RowIndexRef {
+pub(crate) enum RowIndexRef {
     None,
     /// The promoted index, in Index.db.
     Big(Range<u64>),
@@ -245,7 +245,7 @@ impl SSTableReader {
     ) -> Whereabouts {
         let positions = &self.opened.positions;
         let known = positions.look_up(floor.interval, hashes);
-        if known != Whereabouts::Unknown || !caches.positions_budget().has_room() {
+        if known != Whereabouts::Unknown || !caches.positions_budget().has(TYPICAL) {
             return known;
         }
         // What is wrong is told by the look-up in the index.

@@ -48,6 +48,7 @@ pub struct SSTable {
     file_length: u64,
     data_length: u64,
     dropped: BTreeMap<Vec<u8>, i64>,
+    estimated_keys: u64,
 }
 
 /// How to scan.
@@ -129,6 +130,7 @@ impl SSTable {
             }
         }
         Ok(SSTable {
+            estimated_keys: estimated_keys(&statistics),
             listed: listed.clone(),
             data_length: compression.as_ref().map_or(file_length, |info| info.data_length),
             statistics,
@@ -191,11 +193,7 @@ impl SSTable {
 
     /// Keys, estimated from the cardinality sketch, or else from the partition size histogram.
     pub fn estimated_keys(&self) -> u64 {
-        let sketch = self.statistics.compaction.as_ref().and_then(|c| c.cardinality().ok());
-        match sketch.map(|sketch| sketch.estimate()) {
-            Some(keys) if keys > 0 => keys,
-            _ => u64::try_from(self.statistics.stats.partition_sizes.count()).unwrap_or(0).max(1),
-        }
+        self.estimated_keys
     }
 
     /// Its Bloom filter; one that lets everything pass if it has none.
@@ -353,6 +351,14 @@ fn check_length(descriptor: &Descriptor, length: u64, checksums: Option<&ChunkCr
     };
     let path = descriptor.component_path(Component::Data);
     Err(Error::corrupt(path, Component::Data, DecodeError { offset: length, what }))
+}
+
+fn estimated_keys(statistics: &Statistics) -> u64 {
+    let sketch = statistics.compaction.as_ref().and_then(|c| c.cardinality().ok());
+    match sketch.map(|sketch| sketch.estimate()) {
+        Some(keys) if keys > 0 => keys,
+        _ => u64::try_from(statistics.stats.partition_sizes.count()).unwrap_or(0).max(1),
+    }
 }
 
 fn layout_of(descriptor: &Descriptor, statistics: &Statistics) -> Result<Layout> {

@@ -6,7 +6,9 @@ use halcyon_stream::PartitionKey;
 
 use crate::format::filter::Filter;
 use crate::format::summary::{Summary, SummaryBuilder};
-use crate::row_index::Block;
+use crate::read::reader::RowIndexRef;
+use crate::row_index::{Block, IndexEntry};
+use crate::write::carry::Indexed;
 use crate::write::sstable_writer::WriterOptions;
 use crate::{CHECKS, Component, Descriptor, Error, Format, Result, big, bti};
 
@@ -129,21 +131,38 @@ impl IndexFiles {
         }
     }
 
-    pub(crate) fn end_partition(&mut self, end_offset: u64) -> Result<()> {
+    pub(crate) fn end_partition(&mut self, end_offset: u64) -> Result<IndexEntry> {
         self.partitions += 1;
-        match &mut self.family {
+        let entry = match &mut self.family {
             Family::Big { writer, summary, .. } => {
                 let entry = writer.end_partition(end_offset)?;
                 summary.add(&self.key.key, entry.index_position);
+                entry
             }
-            Family::Bti { writer, .. } => {
-                writer.end_partition(end_offset)?;
-            }
-        }
+            Family::Bti { writer, .. } => writer.end_partition(end_offset)?,
+        };
         if let Some(filter) = &mut self.filter {
             filter.add(self.hashes);
         }
-        Ok(())
+        Ok(entry)
+    }
+
+    /// The entry of the partition that has just ended, as a reader finds it.
+    pub(crate) fn indexed(&self, entry: &IndexEntry) -> Indexed {
+        if entry.blocks == 0 {
+            return Indexed { rows: RowIndexRef::None, bytes: 0..0 };
+        }
+        match &self.family {
+            Family::Big { writer, .. } => {
+                let bytes = entry.index_position..writer.position();
+                let promoted = bytes.end - writer.promoted_length()..bytes.end;
+                Indexed { rows: RowIndexRef::Big(promoted), bytes }
+            }
+            Family::Bti { writer, .. } => {
+                let (entry, bytes) = writer.row_index();
+                Indexed { rows: RowIndexRef::Bti(entry), bytes }
+            }
+        }
     }
 
     pub(crate) fn wants_drain(&self) -> bool {
@@ -153,21 +172,27 @@ impl IndexFiles {
         }
     }
 
-    pub(crate) async fn drain(&mut self) -> Result<()> {
+    /// What goes to the component that has the row indexes is shown before.
+    pub(crate) async fn drain(&mut self, show: impl FnOnce(&[u8])) -> Result<()> {
         match &mut self.family {
-            Family::Big { writer, file, .. } => drain(file, &mut writer.index).await,
+            Family::Big { writer, file, .. } => {
+                show(&writer.index);
+                drain(file, &mut writer.index).await
+            }
             Family::Bti { writer, partitions, rows } => {
+                show(&writer.rows);
                 drain(partitions, &mut writer.partitions).await?;
                 drain(rows, &mut writer.rows).await
             }
         }
     }
 
-    pub(crate) async fn finish(self) -> Result<FinishedIndexes> {
+    pub(crate) async fn finish(self, show: impl FnOnce(&[u8])) -> Result<FinishedIndexes> {
         let (filter, count) = (self.filter, self.partitions);
         match self.family {
             Family::Big { writer, mut file, summary } => {
                 let finished = writer.finish()?;
+                show(&finished.index);
                 file.write(&finished.index).await?;
                 file.finish().await?;
                 let keys = finished.summary;
@@ -176,6 +201,7 @@ impl IndexFiles {
             }
             Family::Bti { writer, mut partitions, mut rows } => {
                 let finished = writer.finish()?;
+                show(&finished.rows);
                 partitions.write(&finished.partitions).await?;
                 rows.write(&finished.rows).await?;
                 partitions.finish().await?;

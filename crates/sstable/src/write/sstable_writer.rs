@@ -26,6 +26,7 @@ use crate::data::{Bases, decode::row_flags};
 use crate::format::deletion_time::{LEGACY_LATEST, write_deletion_time};
 use crate::format::statistics::collector::{MetadataCollector, Provenance};
 use crate::row_index::Block;
+use crate::write::carry::{Carry, Carrying};
 use crate::write::index_files::IndexFiles;
 use crate::write::sealing;
 use crate::{CHECKS, Component, Descriptor, Error, Result, Version};
@@ -86,6 +87,7 @@ pub struct SSTableWriter {
     has_counters: bool,
     options: WriterOptions,
     data: DataWriter,
+    carrying: Option<Carrying>,
     index: IndexFiles,
     encoder: RowEncoder,
     validator: Validator,
@@ -147,6 +149,7 @@ impl SSTableWriter {
             layout,
             options,
             data,
+            carrying: None,
             index,
             partition_start: 0,
             partition_deletion: DeletionTime::LIVE,
@@ -158,6 +161,11 @@ impl SSTableWriter {
             covered_first: false,
             partitions: 0,
         })
+    }
+
+    /// Before the first fragment: what is hot of the SSTable is carried over.
+    pub fn carry(&mut self, to: Option<Arc<dyn Carry>>) {
+        self.carrying = to.map(|to| Carrying::new(to, self.data.chunk_length()));
     }
 
     pub fn descriptor(&self) -> &Descriptor {
@@ -215,8 +223,9 @@ impl SSTableWriter {
     }
 
     pub async fn drain(&mut self) -> Result<()> {
-        self.data.drain().await?;
-        self.index.drain().await
+        let carrying = &mut self.carrying;
+        self.data.drain(|bytes| see(carrying, |carrying| carrying.see_data(bytes))).await?;
+        self.index.drain(|bytes| see(carrying, |carrying| carrying.see_index(bytes))).await
     }
 
     fn disorder(&self, what: &str) -> Error {
@@ -263,6 +272,9 @@ impl SSTableWriter {
         buffer.extend_from_slice(&start.key.bytes);
         write_deletion_time(unsigned, &start.deletion, buffer)?;
         self.index.start_partition(start.key, self.partition_start);
+        if let Some(carrying) = &mut self.carrying {
+            carrying.start(start.key, self.partition_start);
+        }
         self.stats.partition_deletion(&start.deletion);
         self.header_open = true;
         self.open = None;
@@ -276,6 +288,9 @@ impl SSTableWriter {
         self.header_open = false;
         let length = self.data.position() - self.partition_start;
         self.index.header(length, self.partition_deletion);
+        if let Some(carrying) = &mut self.carrying {
+            carrying.header(self.partition_start + length);
+        }
         self.previous = 0;
         self.begin_block(length);
     }
@@ -301,6 +316,9 @@ impl SSTableWriter {
         self.encoder.row(Statics::Regular, row, at - self.previous, self.data.buffer());
         self.previous = at;
         self.collect(Statics::Regular, row);
+        if let Some(carrying) = &mut self.carrying {
+            carrying.row(position.serialized, self.data.position());
+        }
         self.maybe_close_block()
     }
 
@@ -360,6 +378,9 @@ impl SSTableWriter {
         };
         self.index.add_block(&self.layout.clusterings, block)?;
         self.begin_block(end);
+        if let Some(carrying) = &mut self.carrying {
+            carrying.block(self.partition_start + end);
+        }
         Ok(())
     }
 
@@ -371,7 +392,11 @@ impl SSTableWriter {
         if self.index.has_blocks() && self.block.first_kind.is_some() {
             self.close_block(length)?;
         }
-        self.index.end_partition(end_offset)?;
+        let index = &mut self.index;
+        let entry = index.end_partition(end_offset)?;
+        if let Some(carrying) = &mut self.carrying {
+            carrying.end(self.partition_start + length, || index.indexed(&entry));
+        }
         if let Some(last) = self.validator.last_position() {
             self.stats.cover(last);
         }
@@ -389,9 +414,12 @@ impl SSTableWriter {
             return Err(what);
         }
         let written = self.data.position();
-        let data = self.data.finish().await?;
+        let carrying = &mut self.carrying;
+        let show = |bytes: &[u8]| see(carrying, |carrying| carrying.see_data(bytes));
+        let data = self.data.finish(show).await?;
         let file_length = data.file_length;
-        let index = self.index.finish().await?;
+        let show = |bytes: &[u8]| see(carrying, |carrying| carrying.see_index(bytes));
+        let index = self.index.finish(show).await?;
         if CHECKS {
             assert_eq!(data.data_length, written, "the encoder has all bytes of the data");
             assert_eq!(index.partitions, self.partitions, "the index has all partitions");
@@ -407,13 +435,22 @@ impl SSTableWriter {
             stats: self.stats,
         };
         sealing::write_components(parts).await?;
+        if let Some(carrying) = self.carrying {
+            carrying.hand_over(&self.descriptor);
+        }
         Ok(Sealed { descriptor: self.descriptor, file_length })
     }
 
     /// Gives up: stops the encoder. The files are the transaction's to delete.
     pub async fn abandon(self) {
         // What matters is that no thread writes any more; whether it could is of no interest.
-        let _ = self.data.finish().await;
+        let _ = self.data.finish(|_| ()).await;
+    }
+}
+
+fn see(carrying: &mut Option<Carrying>, show: impl FnOnce(&mut Carrying)) {
+    if let Some(carrying) = carrying {
+        show(carrying);
     }
 }
 

@@ -178,6 +178,9 @@ impl Cardinality {
 
     /// Estimated number of distinct keys.
     pub fn estimate(&self) -> u64 {
+        if let Representation::Normal(words) = &self.state {
+            return estimate_of_registers(words).round() as u64;
+        }
         match self.settled().state {
             Representation::Sparse { codes, .. } => {
                 let slots = f64::from(1u32 << SP);
@@ -268,11 +271,16 @@ fn merge_codes(left: &[i32], right: &[i32]) -> Vec<i32> {
 fn estimate_of_registers(words: &[u32; WORDS]) -> f64 {
     const LINEAR_COUNTING_BELOW: f64 = 6500.0;
     let m = REGISTERS as f64;
-    let (mut sum, mut zeros) = (0.0, 0.0);
+    let mut registers_by_value = [0u32; 32];
     for value in values(words) {
-        sum += 0.5f64.powi(value as i32);
-        zeros += f64::from(u8::from(value == 0));
+        if let Some(count) = registers_by_value.get_mut(value as usize) {
+            *count += 1;
+        }
     }
+    // Exact in any order: the sum has at most 45 binary digits.
+    let of_value = |(value, count): (i32, &u32)| f64::from(*count) * 0.5f64.powi(value);
+    let sum: f64 = (0..).zip(&registers_by_value).map(of_value).sum();
+    let [zeros, ..] = registers_by_value.map(f64::from);
     let alpha = 0.7213 / (1.0 + 1.079 / m);
     let raw = alpha * m * m * (1.0 / sum);
     let corrected = if raw <= 5.0 * m { raw - bias(raw) } else { raw };

@@ -1,0 +1,166 @@
+//! Which partitions and rows of a table were read lately by their keys: what a compaction or flush carries over into the caches.
+//!
+//! 1. A bit stands for all rows with the same hash, so some are hot that were not read. A partition has a bit that says that something of
+//!    it is hot, and one that says that all of it is.
+//! 2. There are two generations of bits: the current one, and one that ends with the next. So what was not read for
+//!    [`GENERATION`] and as long again is not hot.
+//! 3. A read whose bit is set already writes nothing: a bit that each read writes would be a cache line that all shards write.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use halcyon_model::BoundKind;
+use halcyon_sstable::Heat as PartitionHeat;
+use halcyon_stream::{Layout, PartitionKey, Slice, Slices};
+
+/// How long reads set the bits of one generation.
+pub(crate) const GENERATION: Duration = Duration::from_secs(300);
+
+/// Of all tables together.
+pub(crate) const BYTES_MAX: u64 = 32 << 20;
+
+/// Of one generation: 1 MiB tells 200,000 partitions from others with an error of some per cent.
+const BITS_MAX: u64 = 1 << 23;
+const BITS_MIN: u64 = 1 << 13;
+/// A table has about a bit for so many stored bytes.
+const BYTES_PER_BIT: u64 = 128;
+
+type Bits = Box<[AtomicU64]>;
+
+#[derive(Default)]
+pub(crate) struct Heat {
+    recent: ArcSwapOption<Bits>,
+    before: ArcSwapOption<Bits>,
+    /// There were reads while there were no bits.
+    is_wanted: AtomicBool,
+}
+
+/// What was hot at one time.
+#[derive(Clone)]
+pub(crate) struct Hot {
+    generations: [Option<Arc<Bits>>; 2],
+}
+
+/// A read of more rows by their names is one of the whole partition.
+const ROWS_MAX: usize = 16;
+
+/// Of a partition of which something is hot.
+fn some_of(key: &PartitionKey) -> u64 {
+    key.hashes.1.cast_unsigned()
+}
+
+fn all_of(key: &PartitionKey) -> u64 {
+    key.hashes.0.cast_unsigned()
+}
+
+fn row_of(key: &PartitionKey, clustering: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u64(some_of(key));
+    hasher.write(clustering);
+    hasher.finish()
+}
+
+/// The word of a hash, and the bit in it.
+fn place(bits: &Bits, hash: u64) -> (usize, u64) {
+    let words = bits.len() as u64;
+    ((hash >> 6) as usize & (words as usize - 1), 1 << (hash & 63))
+}
+
+fn set(bits: &Bits, hash: u64) {
+    let (word, bit) = place(bits, hash);
+    if let Some(word) = bits.get(word)
+        && word.load(Relaxed) & bit == 0
+    {
+        word.fetch_or(bit, Relaxed);
+    }
+}
+
+/// The clusterings of rows that are selected by their names.
+fn named(slices: &Slices, clusterings: usize) -> Option<impl Iterator<Item = &[u8]>> {
+    let is_row = |slice: &Slice| match (&slice.start, &slice.end) {
+        (Some(start), Some(end)) => {
+            start.count == clusterings
+                && start.kind == BoundKind::InclStart
+                && end.kind == BoundKind::InclEnd
+                && start.serialized == end.serialized
+        }
+        _ => false,
+    };
+    let are_rows = slices.slices.len() <= ROWS_MAX && slices.slices.iter().all(is_row);
+    let starts = slices.slices.iter().filter_map(|slice| slice.start.as_ref());
+    are_rows.then(|| starts.map(|start| start.serialized.as_slice()))
+}
+
+impl Heat {
+    /// A read of a partition.
+    pub(crate) fn note(&self, key: &PartitionKey, slices: &Slices, layout: &Layout) {
+        let recent = self.recent.load();
+        let Some(bits) = recent.as_deref() else {
+            if !self.is_wanted.load(Relaxed) {
+                self.is_wanted.store(true, Relaxed);
+            }
+            return;
+        };
+        set(bits, some_of(key));
+        match named(slices, layout.clusterings.len()) {
+            Some(rows) => rows.for_each(|row| set(bits, row_of(key, row))),
+            None => set(bits, all_of(key)),
+        }
+    }
+
+    pub(crate) fn hot(&self) -> Hot {
+        Hot { generations: [self.recent.load_full(), self.before.load_full()] }
+    }
+
+    /// Begins the first generation where there were reads, and with `ends` the next one, of a table of so many stored bytes, if there
+    /// is room for it. The bytes that it takes then.
+    pub(crate) fn advance(&self, ends: bool, stored: impl FnOnce() -> u64, room: u64) -> u64 {
+        if ends || self.is_wanted.load(Relaxed) {
+            self.next_generation(stored(), room);
+        }
+        let bytes = |bits: &ArcSwapOption<Bits>| {
+            bits.load().as_deref().map_or(0, |bits| bits.len() as u64 * 8)
+        };
+        bytes(&self.recent) + bytes(&self.before)
+    }
+
+    fn next_generation(&self, stored: u64, room: u64) {
+        let bits = (stored / BYTES_PER_BIT).next_power_of_two().clamp(BITS_MIN, BITS_MAX);
+        let before = self.recent.load_full();
+        let was_read =
+            before.as_deref().is_some_and(|bits| bits.iter().any(|w| w.load(Relaxed) != 0));
+        let begins = (was_read || self.is_wanted.swap(false, Relaxed)) && bits / 8 * 2 <= room;
+        let fresh = || Arc::new((0..bits / 64).map(|_| AtomicU64::new(0)).collect::<Bits>());
+        self.recent.store(begins.then(fresh));
+        self.before.store(before.filter(|_| was_read));
+    }
+}
+
+impl Hot {
+    fn has(&self, hash: u64) -> bool {
+        self.generations.iter().flatten().any(|bits| {
+            let (word, bit) = place(bits, hash);
+            bits.get(word).is_some_and(|word| word.load(Relaxed) & bit != 0)
+        })
+    }
+
+    pub(crate) fn of(&self, key: &PartitionKey) -> PartitionHeat {
+        match (self.has(some_of(key)), self.has(all_of(key))) {
+            (false, _) => PartitionHeat::Cold,
+            (true, false) => PartitionHeat::Rows,
+            (true, true) => PartitionHeat::Whole,
+        }
+    }
+
+    pub(crate) fn has_row(&self, key: &PartitionKey, clustering: &[u8]) -> bool {
+        self.has(row_of(key, clustering))
+    }
+
+    /// Whether nothing can be.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.generations.iter().all(Option::is_none)
+    }
+}

@@ -1,0 +1,159 @@
+//! What is read often stays in memory when a flush or a compaction replaces its SSTables.
+
+use halcyon_model::options::MapOption;
+use halcyon_sstable::{Heat, Version};
+
+use super::point::one_row;
+use super::*;
+
+/// Two SSTables make a compaction, once it is enabled.
+fn tiered(enabled: &str, caches_keys: bool) -> Arc<Table> {
+    let mut schema = table().schema.clone();
+    let entries = [
+        ("class", "SizeTieredCompactionStrategy"),
+        ("min_threshold", "2"),
+        ("min_sstable_size", "1"),
+        ("enabled", enabled),
+    ];
+    let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    schema.options.compaction = Some(MapOption::lenient(entries.iter().map(text).collect()));
+    if !caches_keys {
+        let entries = [("keys", "NONE"), ("rows_per_partition", "NONE")];
+        schema.options.caching = Some(MapOption::lenient(entries.iter().map(text).collect()));
+    }
+    Arc::new(Table::new(ID, TableKind::Regular, schema))
+}
+
+const PARTITIONS: i32 = 3000;
+const HOT: i32 = 50;
+
+/// Rows of 200 columns' worth, so that few partitions share a chunk.
+async fn write(node: &Node, table: &Arc<Table>, timestamp: i64) {
+    for k in 0..PARTITIONS {
+        let mut mutation = insert(table, k, 0, k, timestamp);
+        for c in 1..60 {
+            mutation.rows.push(row(table, c, k.wrapping_mul(c), timestamp));
+        }
+        node.shard.apply(vec![mutation]).await.expect("applied");
+    }
+    node.engine.flush(Some(table.id)).await.expect("flushed");
+}
+
+/// What of partitions is read, and what was read from the device for it.
+async fn read_hot(
+    node: &Node,
+    table: &Arc<Table>,
+    keys: impl Iterator<Item = i32>,
+    slices: Slices,
+) -> (Vec<String>, u64) {
+    let before = node.shard.cache_stats().reads;
+    let mut rows = Vec::new();
+    for k in keys {
+        rows.extend(spell(&node.shard, read(table, k, slices.clone())).await);
+    }
+    (rows, node.shard.cache_stats().reads - before)
+}
+
+async fn compacted(node: &Node) {
+    for _ in 0..10_000 {
+        node.engine.consider_all();
+        node.engine.disk().clock().sleep(std::time::Duration::from_millis(100)).await;
+        let stats = node.engine.table_stats();
+        let of_user = stats.iter().find(|s| s.keyspace == "ks").expect("known");
+        if of_user.sstables == 1 && node.engine.compactions_are_idle() {
+            return;
+        }
+    }
+    panic!("not compacted");
+}
+
+/// Proves that hot partitions need no read of the device after a flush, nor after a compaction, that others do, and that what is read is
+/// the same; and that what nobody reads any more is not hot.
+#[test]
+fn hot_partitions_stay_in_memory() {
+    simulate(async {
+        let (disk, sim) = Disk::simulated(7);
+        let node = start_with(disk, |_| ()).await.expect("starts");
+        change(&node, &[tiered("false", true)]).await.expect("schema");
+        let table = user_table(&node);
+        write(&node, &table, 1).await;
+        let store = node.engine.store_of(table.id).expect("there");
+        let (_, cold) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
+        assert!(cold >= HOT as u64 / 2, "{cold}");
+        store.heat.advance(true, || u64::MAX >> 8, u64::MAX);
+        read_hot(&node, &table, 0..HOT, Slices::all()).await;
+        // A flush: the new SSTable has newer rows of the same partitions.
+        write(&node, &table, 2).await;
+        let (before, reads) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
+        assert_eq!(reads, 0, "after the flush");
+        // A generation later they are hot still.
+        store.heat.advance(true, || u64::MAX >> 8, u64::MAX);
+        sim.clock().advance(std::time::Duration::from_secs(1));
+        change(&node, &[tiered("true", true)]).await.expect("schema");
+        compacted(&node).await;
+        let (after, reads) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
+        assert_eq!(reads, 0, "after the compaction");
+        assert_eq!(before, after);
+        let (_, reads) = read_hot(&node, &table, 1000..1000 + HOT, Slices::all()).await;
+        assert!(reads >= HOT as u64 / 2, "{reads}");
+        // Two generations without a read.
+        let hot = store.heat.hot();
+        assert_eq!([hot.of(&key(0)), hot.of(&key(1000))], [Heat::Whole; 2]);
+        store.heat.advance(true, || 0, u64::MAX);
+        store.heat.advance(true, || 0, u64::MAX);
+        assert!(store.heat.hot().is_empty());
+        assert_eq!(store.heat.advance(true, || 0, u64::MAX), 0);
+    });
+}
+
+/// Proves the same of single rows of partitions with a row index: they need no read of the device, rows of other blocks do.
+#[test]
+fn hot_rows_of_wide_partitions_stay_in_memory() {
+    for version in [Version::OA, Version::DA] {
+        simulate(wide(version));
+    }
+}
+
+const WIDE: i32 = 20;
+const ROWS: i32 = 6000;
+
+/// In mutations of 500 rows: larger ones are refused.
+async fn write_wide(node: &Node, table: &Arc<Table>, timestamp: i64) {
+    for (k, first) in (0..WIDE).flat_map(|k| (0..ROWS).step_by(500).map(move |first| (k, first))) {
+        let mut mutation = insert(table, k, first, k, timestamp);
+        let others = first + 1..first + 500;
+        mutation.rows.extend(others.map(|c| row(table, c, k.wrapping_mul(c), timestamp)));
+        node.shard.apply(vec![mutation]).await.expect("applied");
+    }
+    node.engine.flush(Some(table.id)).await.expect("flushed");
+}
+
+async fn wide(version: Version) {
+    let (disk, sim) = Disk::simulated(7);
+    let set = |options: &mut Options| {
+        (options.version, options.column_index_size) = (Some(version), Some(4 << 10));
+    };
+    let node = start_with(disk, set).await.expect("starts");
+    change(&node, &[tiered("false", true)]).await.expect("schema");
+    let table = user_table(&node);
+    let (hot, other) = (one_row(&table, 4500), one_row(&table, 2500));
+    write_wide(&node, &table, 1).await;
+    let store = node.engine.store_of(table.id).expect("there");
+    store.heat.advance(true, || u64::MAX >> 8, u64::MAX);
+    let (_, cold) = read_hot(&node, &table, 0..WIDE, hot.clone()).await;
+    assert!(cold >= WIDE as u64, "{version:?}: {cold}");
+    store.heat.advance(true, || u64::MAX >> 8, u64::MAX);
+    read_hot(&node, &table, 0..WIDE, hot.clone()).await;
+    write_wide(&node, &table, 2).await;
+    let (before, reads) = read_hot(&node, &table, 0..WIDE, hot.clone()).await;
+    assert_eq!(reads, 0, "{version:?}: after the flush");
+    sim.clock().advance(std::time::Duration::from_secs(1));
+    change(&node, &[tiered("true", true)]).await.expect("schema");
+    compacted(&node).await;
+    let (after, reads) = read_hot(&node, &table, 0..WIDE, hot).await;
+    assert_eq!(reads, 0, "{version:?}: after the compaction");
+    assert!(before.len() >= WIDE as usize);
+    assert_eq!(before, after);
+    let (_, reads) = read_hot(&node, &table, 0..WIDE, other).await;
+    assert!(reads >= WIDE as u64, "{version:?}: {reads}");
+}

@@ -39,7 +39,6 @@ pub(crate) struct Heat {
 }
 
 /// What was hot at one time.
-#[derive(Clone)]
 pub(crate) struct Hot {
     generations: [Option<Arc<Bits>>; 2],
 }

@@ -1,28 +1,10 @@
 //! What is read often stays in memory when a flush or a compaction replaces its SSTables.
 
-use halcyon_model::options::MapOption;
 use halcyon_sstable::{Heat, Version};
 
+use super::compaction::{enable, minute, sstables, tiered};
 use super::point::one_row;
 use super::*;
-
-/// Two SSTables make a compaction, once it is enabled.
-fn tiered(enabled: &str, caches_keys: bool) -> Arc<Table> {
-    let mut schema = table().schema.clone();
-    let entries = [
-        ("class", "SizeTieredCompactionStrategy"),
-        ("min_threshold", "2"),
-        ("min_sstable_size", "1"),
-        ("enabled", enabled),
-    ];
-    let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    schema.options.compaction = Some(MapOption::lenient(entries.iter().map(text).collect()));
-    if !caches_keys {
-        let entries = [("keys", "NONE"), ("rows_per_partition", "NONE")];
-        schema.options.caching = Some(MapOption::lenient(entries.iter().map(text).collect()));
-    }
-    Arc::new(Table::new(ID, TableKind::Regular, schema))
-}
 
 const PARTITIONS: i32 = 3000;
 const HOT: i32 = 50;
@@ -54,17 +36,11 @@ async fn read_hot(
     (rows, node.shard.cache_stats().reads - before)
 }
 
-async fn compacted(node: &Node) {
-    for _ in 0..10_000 {
-        node.engine.consider_all();
-        node.engine.disk().clock().sleep(std::time::Duration::from_millis(100)).await;
-        let stats = node.engine.table_stats();
-        let of_user = stats.iter().find(|s| s.keyspace == "ks").expect("known");
-        if of_user.sstables == 1 && node.engine.compactions_are_idle() {
-            return;
-        }
-    }
-    panic!("not compacted");
+/// All SSTables became one.
+async fn compacted(node: &Node, sim: &SimDisk) {
+    enable(node, sim).await;
+    minute(node).await;
+    assert_eq!(sstables(node), 1, "not compacted");
 }
 
 /// Proves that hot partitions need no read of the device after a flush, nor after a compaction, that others do, and that what is read is
@@ -74,7 +50,7 @@ fn hot_partitions_stay_in_memory() {
     simulate(async {
         let (disk, sim) = Disk::simulated(7);
         let node = start_with(disk, |_| ()).await.expect("starts");
-        change(&node, &[tiered("false", true)]).await.expect("schema");
+        change(&node, &[tiered("false")]).await.expect("schema");
         let table = user_table(&node);
         write(&node, &table, 1).await;
         let store = node.engine.store_of(table.id).expect("there");
@@ -88,9 +64,7 @@ fn hot_partitions_stay_in_memory() {
         assert_eq!(reads, 0, "after the flush");
         // A generation later they are hot still.
         store.heat.advance(true, || u64::MAX >> 8, u64::MAX);
-        sim.clock().advance(std::time::Duration::from_secs(1));
-        change(&node, &[tiered("true", true)]).await.expect("schema");
-        compacted(&node).await;
+        compacted(&node, &sim).await;
         let (after, reads) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
         assert_eq!(reads, 0, "after the compaction");
         assert_eq!(before, after);
@@ -134,7 +108,7 @@ async fn wide(version: Version) {
         (options.version, options.column_index_size) = (Some(version), Some(4 << 10));
     };
     let node = start_with(disk, set).await.expect("starts");
-    change(&node, &[tiered("false", true)]).await.expect("schema");
+    change(&node, &[tiered("false")]).await.expect("schema");
     let table = user_table(&node);
     let (hot, other) = (one_row(&table, 4500), one_row(&table, 2500));
     write_wide(&node, &table, 1).await;
@@ -147,9 +121,7 @@ async fn wide(version: Version) {
     write_wide(&node, &table, 2).await;
     let (before, reads) = read_hot(&node, &table, 0..WIDE, hot.clone()).await;
     assert_eq!(reads, 0, "{version:?}: after the flush");
-    sim.clock().advance(std::time::Duration::from_secs(1));
-    change(&node, &[tiered("true", true)]).await.expect("schema");
-    compacted(&node).await;
+    compacted(&node, &sim).await;
     let (after, reads) = read_hot(&node, &table, 0..WIDE, hot).await;
     assert_eq!(reads, 0, "{version:?}: after the compaction");
     assert!(before.len() >= WIDE as usize);

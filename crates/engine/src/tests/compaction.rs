@@ -16,7 +16,7 @@ fn compacted_by(options: &[(&str, &str)], gc_grace: i32) -> Arc<Table> {
     Arc::new(Table::new(ID, TableKind::Regular, schema))
 }
 
-fn tiered(enabled: &str) -> Arc<Table> {
+pub(super) fn tiered(enabled: &str) -> Arc<Table> {
     let options = [
         ("class", "SizeTieredCompactionStrategy"),
         ("min_threshold", "2"),
@@ -56,19 +56,19 @@ async fn two_tiers(node: &Node, table: &Arc<Table>, most: i32) {
 }
 
 /// Has it compacted from now on.
-async fn enable(node: &Node, sim: &SimDisk) {
+pub(super) async fn enable(node: &Node, sim: &SimDisk) {
     // Of two schema changes at one time the first could win.
     sim.clock().advance(std::time::Duration::from_secs(1));
     change(node, &[tiered("true")]).await.expect("schema");
 }
 
-fn sstables(node: &Node) -> usize {
+pub(super) fn sstables(node: &Node) -> usize {
     let stats = node.engine.table_stats();
     stats.iter().find(|s| s.keyspace == "ks").expect("known").sstables
 }
 
 /// The control thread's minute has passed.
-async fn minute(node: &Node) {
+pub(super) async fn minute(node: &Node) {
     node.engine.consider_all();
     for _ in 0..1_000_000 {
         node.engine.disk().clock().sleep(std::time::Duration::from_millis(100)).await;

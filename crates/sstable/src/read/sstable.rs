@@ -4,7 +4,7 @@
 //! partitioner, CompressionInfo. Index, filter and summary are read at their first use.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_model::schema::TableSchema;
@@ -48,7 +48,8 @@ pub struct SSTable {
     file_length: u64,
     data_length: u64,
     dropped: BTreeMap<Vec<u8>, i64>,
-    estimated_keys: u64,
+    /// The sketch takes some 90 µs to read, and few ask for it.
+    estimated_keys: OnceLock<u64>,
 }
 
 /// How to scan.
@@ -130,7 +131,7 @@ impl SSTable {
             }
         }
         Ok(SSTable {
-            estimated_keys: estimated_keys(&statistics),
+            estimated_keys: OnceLock::new(),
             listed: listed.clone(),
             data_length: compression.as_ref().map_or(file_length, |info| info.data_length),
             statistics,
@@ -193,7 +194,7 @@ impl SSTable {
 
     /// Keys, estimated from the cardinality sketch, or else from the partition size histogram.
     pub fn estimated_keys(&self) -> u64 {
-        self.estimated_keys
+        *self.estimated_keys.get_or_init(|| estimated_keys(&self.statistics))
     }
 
     /// Its Bloom filter; one that lets everything pass if it has none.

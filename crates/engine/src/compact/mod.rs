@@ -37,7 +37,7 @@ use halcyon_stream::TableId;
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::version::{Edit, LiveSSTable, LiveSetBound, Obsolete};
+use crate::version::{Edit, LiveSSTable, LiveSetBound, replaced};
 use crate::{Options, Result};
 use pace::Pace;
 use schedule::{Job, Schedule};
@@ -327,8 +327,7 @@ impl Engine {
             }
         })?;
         if let Some(leftovers) = leftovers {
-            let obsolete = Obsolete::new(leftovers, self.flushers.clone());
-            inputs.iter().for_each(|live| live.replaced_by(&obsolete));
+            replaced(inputs, leftovers, self.flushers.clone());
         }
         self.admit(store, added, |added| Edit::replace(inputs, added)).await;
         drop(listed);

@@ -17,7 +17,7 @@ use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
 use crate::engine::Engine;
 use crate::shard::Shard;
 use crate::store::Store;
-use crate::version::{Edit, LiveSSTable, Obsolete};
+use crate::version::{Edit, LiveSSTable, replaced};
 use crate::{Error, Result};
 
 impl Engine {
@@ -115,8 +115,7 @@ impl Engine {
             }
         }
         let leftovers = transaction.commit().await?;
-        let obsolete = Obsolete::new(leftovers, self.flushers.clone());
-        sstables.iter().for_each(|live| live.replaced_by(&obsolete));
+        replaced(sstables, leftovers, self.flushers.clone());
         self.edit(store, &Edit::replace(sstables, Vec::new()));
         Ok(())
     }

@@ -54,24 +54,36 @@ impl Identity {
     }
 }
 
-/// Deletes the files that a committed transaction has made obsolete, when their last holder drops them.
-pub(crate) struct Obsolete {
+/// Deletes the files that a committed transaction has made obsolete, when their last holder drops them, and frees what was known of them.
+struct Obsolete {
     leftovers: Option<Leftovers>,
+    /// The last holder is a shard as a rule. Filters and positions of partitions are many allocations: it would stand still meanwhile.
+    readers: Vec<Arc<SSTableReader>>,
     background: Arc<Background>,
 }
 
-impl Obsolete {
-    pub(crate) fn new(leftovers: Leftovers, background: Arc<Background>) -> Arc<Obsolete> {
-        Arc::new(Obsolete { leftovers: Some(leftovers), background })
+/// SSTables that a committed transaction has replaced: their files are deleted when the last holder drops them.
+pub(crate) fn replaced(
+    sstables: &[Arc<LiveSSTable>],
+    leftovers: Leftovers,
+    background: Arc<Background>,
+) {
+    let readers = sstables.iter().map(|live| live.table.clone()).collect();
+    let obsolete = Arc::new(Obsolete { leftovers: Some(leftovers), readers, background });
+    for live in sstables {
+        // A second one could only say the same.
+        let _ = live.identity.obsolete.set(obsolete.clone());
     }
 }
 
 impl Drop for Obsolete {
     fn drop(&mut self) {
+        let readers = std::mem::take(&mut self.readers);
         if let Some(leftovers) = self.leftovers.take() {
             self.background.later(move || async move {
                 // The log stays if a file cannot be deleted, so that the next start deletes it.
                 let _ = leftovers.delete().await;
+                drop(readers);
             });
         }
     }
@@ -161,12 +173,6 @@ impl LiveSSTable {
 
     pub(crate) fn suspect(&self) {
         self.identity.suspect.store(true, Relaxed);
-    }
-
-    /// Its files are deleted when its last holder drops it.
-    pub(crate) fn replaced_by(&self, transaction: &Arc<Obsolete>) {
-        // A second one could only say the same.
-        let _ = self.identity.obsolete.set(transaction.clone());
     }
 }
 

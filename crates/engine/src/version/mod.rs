@@ -23,7 +23,7 @@ use halcyon_compaction::IntervalIndex;
 
 pub(crate) use edit::Edit;
 pub(crate) use hotness::SAMPLE;
-pub(crate) use live::{LiveSSTable, Obsolete};
+pub(crate) use live::{LiveSSTable, replaced};
 pub(crate) use purge::LiveSetBound;
 
 #[derive(Default)]

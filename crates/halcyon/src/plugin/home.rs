@@ -6,7 +6,7 @@ use halcyon_io::Disk;
 
 use crate::failure::{Failure, Result};
 
-/// What the jar was compiled against, as `plugin/cassandra/halcyon/cassandra/Plugin.java` has it: it does nothing on another.
+/// What the jar was compiled against, as `plugin/cassandra/halcyon/cassandra/Releases.java` has it: it does nothing on another.
 const RELEASE: &str = "5.0.9";
 /// Read on every JVM; else there is one for each that may run.
 const SERVER: &str = "jvm-server.options";
@@ -90,7 +90,8 @@ fn release(name: &str) -> Option<&str> {
     release.starts_with(|first: char| first.is_ascii_digit()).then_some(release)
 }
 
-fn refusal(found: &str) -> String {
+/// What an operator of another release reads.
+pub(crate) fn refusal(found: &str) -> String {
     let what = match found.split('.').next() {
         _ if found.starts_with("5.0.") || found.starts_with("5.0-") => {
             "its internals differ, although it is a 5.0; bring the node to that release first"
@@ -130,8 +131,8 @@ mod tests {
     /// Proves that what is installed is what the jar takes to be its release.
     #[test]
     fn the_release_is_the_jars() {
-        let plugin = include_str!("../../../../plugin/cassandra/halcyon/cassandra/Plugin.java");
-        assert!(plugin.contains(&format!("RELEASES = Set.of(\"{RELEASE}\");")));
+        let releases = include_str!("../../../../plugin/cassandra/halcyon/cassandra/Releases.java");
+        assert!(releases.contains(&format!("RELEASES = Set.of(\"{RELEASE}\");")));
     }
 
     #[test]

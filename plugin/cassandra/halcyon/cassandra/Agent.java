@@ -1,8 +1,6 @@
 package halcyon.cassandra;
 
 import java.lang.instrument.Instrumentation;
-import java.lang.management.ManagementFactory;
-import javax.management.ObjectName;
 
 /**
  * {@code -javaagent:halcyon-cassandra.jar}: hands this node's compactions to Halcyon. It changes no bytecode.
@@ -12,8 +10,6 @@ import javax.management.ObjectName;
  */
 public final class Agent
 {
-    private static final String NODE = "org.apache.cassandra.db:type=StorageService";
-
     public static void premain(String arguments, Instrumentation instrumentation)
     {
         Thread thread = new Thread(Agent::run, "halcyon-start");
@@ -25,10 +21,9 @@ public final class Agent
     {
         try
         {
-            ObjectName node = new ObjectName(NODE);
-            while (!ManagementFactory.getPlatformMBeanServer().isRegistered(node))
+            while (!Started.isNode())
                 Thread.sleep(200);
-            Plugin.start();
+            Plugin.startForAllTables();
         }
         catch (InterruptedException e)
         {

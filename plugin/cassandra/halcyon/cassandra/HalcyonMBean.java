@@ -12,6 +12,9 @@ public interface HalcyonMBean
 
     void setEnabled(boolean enabled);
 
+    /** Whether the agent hands all tables over; false: those that `halcyon compact --node` has set. */
+    boolean isForAllTables();
+
     /** running PID, stopped, or why it does not run. */
     String getService();
 

@@ -32,6 +32,12 @@ final class Management extends StandardMBean implements HalcyonMBean
     }
 
     @Override
+    public boolean isForAllTables()
+    {
+        return plugin.forAllTables;
+    }
+
+    @Override
     public String getService()
     {
         return plugin.service.state();

@@ -2,6 +2,7 @@ package halcyon.cassandra;
 
 import java.io.IOException;
 import java.io.Reader;
+import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -10,7 +11,10 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Options: {@code -Dhalcyon.NAME=VALUE}, else {@code NAME=VALUE} in the file that {@code -Dhalcyon.config} names. */
+/**
+ * Options: {@code -Dhalcyon.NAME=VALUE}, else {@code NAME=VALUE} in the file that {@code -Dhalcyon.config} names, or in {@code
+ * halcyon.properties} beside the jar.
+ */
 public final class Options
 {
     private static final Set<String> NAMES = Set.of("binary", "enabled", "idle", "include", "exclude", "latency_target", "memory_mib", "verify", "failures",
@@ -35,7 +39,7 @@ public final class Options
 
     private Options(Properties given)
     {
-        binary = Paths.get(given.getProperty("binary", "/usr/bin/halcyon"));
+        binary = Paths.get(given.getProperty("binary", usualBinary()));
         enabled = isTrue(given, "enabled", true);
         idle = isTrue(given, "idle", false);
         include = new Names(given.getProperty("include", "*"));
@@ -54,12 +58,17 @@ public final class Options
     static Options read() throws IOException
     {
         Properties given = new Properties();
-        String file = System.getProperty("halcyon.config");
+        String named = System.getProperty("halcyon.config");
+        Path file = named != null ? Paths.get(named) : besideJar("halcyon.properties");
         if (file != null)
         {
-            try (Reader reader = Files.newBufferedReader(Paths.get(file), StandardCharsets.UTF_8))
+            try (Reader reader = Files.newBufferedReader(file, StandardCharsets.UTF_8))
             {
                 given.load(reader);
+            }
+            catch (IOException e)
+            {
+                throw new IOException("the options in " + file + " cannot be read: " + e, e);
             }
         }
         for (String name : System.getProperties().stringPropertyNames())
@@ -70,6 +79,28 @@ public final class Options
         if (!unknown.isEmpty())
             throw new IllegalArgumentException("no options: " + unknown + "; there are " + new TreeSet<>(NAMES));
         return new Options(given);
+    }
+
+    private static String usualBinary()
+    {
+        Path beside = besideJar("halcyon");
+        return beside != null ? beside.toString() : "/usr/bin/halcyon";
+    }
+
+    /** Null if there is none. Of a jar that is a link, it lies beside what the link leads to. */
+    private static Path besideJar(String name)
+    {
+        try
+        {
+            Path jar = Paths.get(Options.class.getProtectionDomain().getCodeSource().getLocation().toURI()).toRealPath();
+            Path file = jar.resolveSibling(name);
+            return Files.exists(file) ? file : null;
+        }
+        catch (IOException | URISyntaxException e)
+        {
+            // The jar was taken away while the node runs.
+            return null;
+        }
     }
 
     private static boolean isTrue(Properties given, String name, boolean usual)

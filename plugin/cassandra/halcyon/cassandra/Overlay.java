@@ -1,20 +1,10 @@
 package halcyon.cassandra;
 
-import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
-import org.apache.cassandra.db.compaction.AbstractCompactionStrategy;
-import org.apache.cassandra.db.compaction.HalcyonLeveledCompactionStrategy;
-import org.apache.cassandra.db.compaction.HalcyonSizeTieredCompactionStrategy;
-import org.apache.cassandra.db.compaction.HalcyonTimeWindowCompactionStrategy;
-import org.apache.cassandra.db.compaction.HalcyonUnifiedCompactionStrategy;
-import org.apache.cassandra.db.compaction.LeveledCompactionStrategy;
-import org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy;
-import org.apache.cassandra.db.compaction.TimeWindowCompactionStrategy;
-import org.apache.cassandra.db.compaction.UnifiedCompactionStrategy;
 import org.apache.cassandra.schema.CompactionParams;
 import org.apache.cassandra.schema.Schema;
 import org.apache.cassandra.schema.SchemaChangeListener;
@@ -34,12 +24,6 @@ final class Overlay implements SchemaChangeListener
     private static final Logger logger = LoggerFactory.getLogger(Overlay.class);
     /** Changes are looked for as often, should one not have been told. */
     private static final long EVERY_SECONDS = 30;
-
-    private static final Map<Class<?>, Class<? extends AbstractCompactionStrategy>> STRATEGIES = Map.of(
-        SizeTieredCompactionStrategy.class, HalcyonSizeTieredCompactionStrategy.class,
-        TimeWindowCompactionStrategy.class, HalcyonTimeWindowCompactionStrategy.class,
-        LeveledCompactionStrategy.class, HalcyonLeveledCompactionStrategy.class,
-        UnifiedCompactionStrategy.class, HalcyonUnifiedCompactionStrategy.class);
 
     private final Options options;
     private final ScheduledExecutorService executor = Executors.newSingleThreadScheduledExecutor(work -> {
@@ -97,14 +81,16 @@ final class Overlay implements SchemaChangeListener
         if (SchemaConstants.isSystemKeyspace(keyspace) || !options.include.have(keyspace, table) || options.exclude.have(keyspace, table))
             return false;
         CompactionParams now = store.getCompactionStrategyManager().getCompactionParams();
-        Class<? extends AbstractCompactionStrategy> ours = STRATEGIES.get(now.klass());
+        String ours = Strategies.ours(now.klass().getName());
         if (ours == null)
             return false;
-        // New parameters switch a table on whose compaction an operator has switched off.
-        boolean switchedOff = now.isEnabled() && store.isAutoCompactionDisabled();
-        store.getCompactionStrategyManager().overrideLocalParams(CompactionParams.create(ours, now.options()));
-        if (switchedOff)
+        // New parameters switch compaction on and off, which an operator may have done otherwise.
+        boolean isDisabled = store.isAutoCompactionDisabled();
+        store.getCompactionStrategyManager().overrideLocalParams(CompactionParams.create(CompactionParams.classFromName(ours), now.options()));
+        if (isDisabled && !store.isAutoCompactionDisabled())
             store.disableAutoCompaction();
+        else if (!isDisabled && store.isAutoCompactionDisabled())
+            store.enableAutoCompaction();
         return true;
     }
 }

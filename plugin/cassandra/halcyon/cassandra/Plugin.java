@@ -1,21 +1,18 @@
 package halcyon.cassandra;
 
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
-import java.util.Set;
+import javax.management.JMException;
 import javax.management.ObjectName;
 
-import org.apache.cassandra.service.StorageService;
 import org.apache.cassandra.utils.FBUtilities;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The parts of a node's plug-in, there from its start on. */
+/** The parts of a node's plug-in. It is started once, by the agent or by the first strategy of ours that a client of JMX sets. */
 public final class Plugin
 {
     private static final Logger logger = LoggerFactory.getLogger(Plugin.class);
-
-    /** What it was compiled against: internals of Cassandra change in patch releases too. */
-    private static final Set<String> RELEASES = Set.of("5.0.9");
 
     private static volatile Plugin instance;
 
@@ -23,6 +20,8 @@ public final class Plugin
     public final Counters counters;
     public final Service service;
     public final Pace pace;
+    /** By the agent: no table waits until it is named. */
+    volatile boolean forAllTables;
 
     private Plugin(Options options)
     {
@@ -38,31 +37,46 @@ public final class Plugin
         return instance;
     }
 
-    static void start() throws Exception
+    /** Starts it unless it has started, and says null; or why it cannot be. Where no node has started nothing starts: null. */
+    public static synchronized String start()
     {
-        while (!StorageService.instance.isDaemonSetupCompleted())
-            Thread.sleep(200);
-        String release = FBUtilities.getReleaseVersionString();
-        if (!RELEASES.contains(release))
-        {
-            logger.warn("Halcyon: this jar is for Cassandra {}, not {}; compactions stay Cassandra's", RELEASES, release);
-            return;
-        }
-        Options options;
+        if (instance != null || !Started.isNode())
+            return null;
+        String refusal = Releases.refusal(FBUtilities.getReleaseVersionString());
+        if (refusal != null)
+            return refusal;
+        Plugin plugin;
         try
         {
-            options = Options.read();
+            plugin = new Plugin(Options.read());
         }
-        catch (Exception e)
+        catch (IOException | IllegalArgumentException e)
         {
-            logger.warn("Halcyon: {}; compactions stay Cassandra's until the options are mended and the node is restarted", e.getMessage());
+            return e.getMessage();
+        }
+        instance = plugin;
+        try
+        {
+            ManagementFactory.getPlatformMBeanServer().registerMBean(new Management(plugin), new ObjectName(HalcyonMBean.NAME));
+        }
+        catch (JMException e)
+        {
+            throw new IllegalStateException(e);
+        }
+        if (!plugin.service.isThere())
+            logger.warn("Halcyon: {}; compactions stay Cassandra's until it is", plugin.service.state());
+        return null;
+    }
+
+    static void startForAllTables()
+    {
+        String refusal = start();
+        if (refusal != null)
+        {
+            logger.warn("Halcyon: {}; compactions stay Cassandra's until that is mended and the node is restarted", refusal);
             return;
         }
-        Plugin plugin = new Plugin(options);
-        instance = plugin;
-        ManagementFactory.getPlatformMBeanServer().registerMBean(new Management(plugin), new ObjectName(HalcyonMBean.NAME));
-        if (!plugin.service.isThere())
-            logger.warn("Halcyon: {} is not an executable file; compactions stay Cassandra's until it is", options.binary);
-        new Overlay(options).start();
+        instance.forAllTables = true;
+        new Overlay(instance.options).start();
     }
 }

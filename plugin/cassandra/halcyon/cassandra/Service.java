@@ -61,7 +61,9 @@ public final class Service
 
     synchronized String state()
     {
-        return running != null ? "running " + running.process.pid() : why;
+        if (running != null)
+            return "running " + running.process.pid();
+        return isThere() ? why : options.binary + " is not an executable file";
     }
 
     /** A conversation about one task with a process that runs. */

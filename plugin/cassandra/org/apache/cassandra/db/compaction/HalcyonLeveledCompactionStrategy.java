@@ -18,7 +18,7 @@ public class HalcyonLeveledCompactionStrategy extends LeveledCompactionStrategy
 
     public static Map<String, String> validateOptions(Map<String, String> options) throws ConfigurationException
     {
-        return LeveledCompactionStrategy.validateOptions(options);
+        return HandedOver.notUnderstood(LeveledCompactionStrategy.validateOptions(options));
     }
 
     @Override

@@ -18,7 +18,7 @@ public class HalcyonSizeTieredCompactionStrategy extends SizeTieredCompactionStr
 
     public static Map<String, String> validateOptions(Map<String, String> options) throws ConfigurationException
     {
-        return SizeTieredCompactionStrategy.validateOptions(options);
+        return HandedOver.notUnderstood(SizeTieredCompactionStrategy.validateOptions(options));
     }
 
     @Override

@@ -18,7 +18,7 @@ public class HalcyonTimeWindowCompactionStrategy extends TimeWindowCompactionStr
 
     public static Map<String, String> validateOptions(Map<String, String> options) throws ConfigurationException
     {
-        return TimeWindowCompactionStrategy.validateOptions(options);
+        return HandedOver.notUnderstood(TimeWindowCompactionStrategy.validateOptions(options));
     }
 
     @Override

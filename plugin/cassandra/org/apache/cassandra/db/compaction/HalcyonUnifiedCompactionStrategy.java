@@ -20,7 +20,7 @@ public class HalcyonUnifiedCompactionStrategy extends UnifiedCompactionStrategy
 
     public static Map<String, String> validateOptions(Map<String, String> options) throws ConfigurationException
     {
-        return UnifiedCompactionStrategy.validateOptions(options);
+        return HandedOver.notUnderstood(UnifiedCompactionStrategy.validateOptions(options));
     }
 
     @Override

@@ -1,9 +1,12 @@
 package org.apache.cassandra.db.compaction;
 
 import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
+import halcyon.cassandra.Plugin;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.compaction.writers.CompactionAwareWriter;
@@ -21,6 +24,20 @@ class HandedOver extends CompactionTask
         this.stock = stock;
         isUserDefined = stock.isUserDefined;
         compactionType = stock.compactionType;
+    }
+
+    /**
+     * Options of a strategy that are not understood: those that Cassandra's does not, and, as one more, why this node cannot hand
+     * compactions over. An exception would lose its message on the way to who sets the strategy.
+     */
+    static Map<String, String> notUnderstood(Map<String, String> byStock)
+    {
+        String refusal = Plugin.start();
+        if (refusal == null)
+            return byStock;
+        Map<String, String> all = new HashMap<>(byStock);
+        all.put(refusal, "");
+        return all;
     }
 
     /** Tasks that write in a way of their own stay as they are, and so does none. */

@@ -1,0 +1,30 @@
+package halcyon.cassandra;
+
+import java.lang.management.ManagementFactory;
+import javax.management.MalformedObjectNameException;
+import javax.management.ObjectName;
+
+import org.apache.cassandra.service.StorageService;
+
+/** Whether this JVM is a node that has started. Cassandra's offline tools are none, and a node reads its schema before it is one. */
+final class Started
+{
+    static final String STORAGE = "org.apache.cassandra.db:type=StorageService";
+
+    private Started()
+    {
+    }
+
+    static boolean isNode()
+    {
+        try
+        {
+            // First, for the other would make a service where there is none.
+            return ManagementFactory.getPlatformMBeanServer().isRegistered(new ObjectName(STORAGE)) && StorageService.instance.isDaemonSetupCompleted();
+        }
+        catch (MalformedObjectNameException e)
+        {
+            throw new IllegalStateException(e);
+        }
+    }
+}

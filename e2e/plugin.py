@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -162,6 +163,18 @@ def cassandra(options, folder, form, *settings, **given):
             yield node
         finally:
             node.close()
+
+
+def to_hand_over(options, port, *arguments):
+    """The command that sets tables by JMX."""
+    return [options.halcyon, "compact", "--node", f"127.0.0.1:{port}", "--jar", options.plugin, *arguments]
+
+
+def hand_over(options, port, *arguments, code=0):
+    """Answers what it printed, on both ways."""
+    done = subprocess.run(to_hand_over(options, port, *arguments), capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout + done.stderr
 
 
 class Shim:

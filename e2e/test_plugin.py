@@ -223,6 +223,7 @@ def test_all_ways_to_compact(cassandra_options, tmp_path):
         assert {name: rows(node, name) for name in STRATEGIES} == before
         assert int(node.get("Failed")) == 0, node.get("Failures")
         a_changed_schema_is_followed(node)
+        the_agent_needs_no_other(node, cassandra_options)
         forced_compactions_stay(node, cassandra_options)
         reads_set_the_pace(node, cassandra_options)
         excluded_tables_stay(node)
@@ -276,6 +277,12 @@ def a_changed_schema_is_followed(node):
         node.jmx.compact(KEYSPACE, "later")
         assert node.completed() > completed, (name, node.get("Reasons"), node.get("Failures"))
         assert sorted(rows(node, "later")) == [f'{{"k": {k}, "v": {k}, "x": null}}' for k in range(3)]
+
+
+def the_agent_needs_no_other(node, options):
+    """What would be taken back by JMX it would hand over again."""
+    assert "stcs  " in plugin.hand_over(options, node.facts["jmx_port"]) and node.get("ForAllTables") == "true"
+    assert "its agent" in plugin.hand_over(options, node.facts["jmx_port"], "--remove", code=3)
 
 
 def forced_compactions_stay(node, options):

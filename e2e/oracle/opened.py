@@ -11,11 +11,11 @@ from cassandra.policies import WhiteListRoundRobinPolicy
 RELEASE = "5.0.9"
 
 
-def start(options, folder, form, *settings, jvm="", more=()):
-    """What `cargo x oracle start` told. `jvm`: options of the node's JVM; `more`: of the command."""
+def start(options, folder, form, *settings, jvm="", class_path="", more=()):
+    """What `cargo x oracle start` told. `jvm`: options of the node's JVM; `class_path`: jars beside Cassandra's; `more`: of the command."""
     command = [options.xtask, "oracle", "start", RELEASE, "--format", form, "--dir", folder, *more]
     command += [word for setting in settings for word in ("--set", setting)]
-    environment = {**os.environ, "JDK_JAVA_OPTIONS": jvm}
+    environment = {**os.environ, "JDK_JAVA_OPTIONS": jvm, "EXTRA_CLASSPATH": str(class_path)}
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
 
 

@@ -45,7 +45,10 @@ pub fn fetch(version: Version) -> Result<()> {
     let arguments = root.join(JVM_ARGS);
     fs::write(&arguments, jvm::argument_file(&class_path, &properties))?;
     let (java, arguments) = (java_home.join("bin/java"), arguments.display());
-    write_script(&root.join(JAVA), &format!("exec '{}' '@{arguments}' \"$@\"", java.display()))?;
+    // As Cassandra's own script takes more of a class path.
+    let extra = format!("${{EXTRA_CLASSPATH:+-cp \"{class_path}:$EXTRA_CLASSPATH\"}}");
+    let line = format!("exec '{}' '@{arguments}' {extra} \"$@\"", java.display());
+    write_script(&root.join(JAVA), &line)?;
     compile_desks(&java_home, &root)
 }
 

@@ -64,7 +64,7 @@ enum Verb {
     /// Inspect SSTables: describe, dump, verify
     #[command(subcommand)]
     Sstable(SSTableVerb),
-    Compact(compact::CompactArgs),
+    Compact(Box<compact::CompactArgs>),
     Doctor(doctor::DoctorArgs),
     #[command(subcommand)]
     Plugin(plugin::PluginVerb),

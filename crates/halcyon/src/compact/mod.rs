@@ -1,4 +1,5 @@
-//! `halcyon compact`: a major compaction of the tables that the paths name.
+//! `halcyon compact`: a major compaction of the tables that the paths name; or, with `--node`, tables of a running Cassandra are handed
+//! over (`node`).
 //!
 //! 1. Claim the output folders, and clean them up after interrupted compactions.
 //! 2. Resolve folders to tables. Each table is compacted separately, and so are its repaired and unrepaired SSTables.
@@ -6,8 +7,10 @@
 //! 4. Compact on this thread; another thread draws the progress bar (`watch`).
 //! 5. Print the outputs and the device's latencies (`summary`).
 
+mod node;
 mod service;
 mod settings;
+mod sidecar;
 mod summary;
 mod watch;
 
@@ -29,19 +32,24 @@ use crate::failure::{Failure, Result};
 use crate::paths::{self, Folder};
 use crate::schema_source::{self, SchemaArgs};
 use halcyon_model::units::arguments;
+use node::NodeArgs;
 use settings::{CompressionArg, FormatArg, VersionArg};
 use summary::Summary;
 
-/// Merge the SSTables of tables into fewer, without what is deleted or expired and past its grace
+/// Merge the SSTables of tables into fewer, without what is deleted or expired and past its grace; --node: have a running Cassandra hand
+/// its compactions over
 #[derive(Debug, Args)]
 #[command(
     disable_version_flag = true,
+    override_usage = "halcyon compact [OPTIONS] PATH...\n       halcyon compact --node HOST[:PORT] [--tables NAMES] [--watch | --remove]",
     after_help = "Examples:
   halcyon compact data/ks/t-…/                                   one table, in place
   halcyon compact data/ks/t-…/ --output /tmp/out --dry-run       what would be done
   halcyon compact data/ks/t-…/ --access direct --throughput 128MiB/s
   halcyon compact snapshot/ --output new/ --schema schema.cql --format bti --compression ZstdCompressor,compression_level=6
   halcyon compact data/ks/t-…/ --gc-grace 10d --split-size 10GiB --json
+  halcyon compact --node 127.0.0.1 --tables ks.t --dry-run       which strategy a running Cassandra would get
+  halcyon compact --node 127.0.0.1 --watch                       all its tables, and again after restarts and ALTER TABLE
 
 No node may run on folders that are compacted in place: stop it, or write to another folder with --output. A running
 Halcyon is refused by its locks, a running Cassandra by the SSTables that it has open, which only its own user and
@@ -51,8 +59,25 @@ untouched, whatever happens. Tombstones are purged only if they are older than g
 is left out could hold what they delete; without a schema or --gc-grace nothing is purged."
 )]
 pub(crate) struct CompactArgs {
+    #[command(flatten)]
+    files: FileArgs,
+    /// Print the plan and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the summary as JSON, and no progress
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    schema: SchemaArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Files that no node has. As a group they conflict with `--node`, and a group has no part of what it flattens.
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
     /// Folders of tables or keyspaces, data directories, or single Data.db files
-    #[arg(required_unless_present = "service", value_name = "PATH")]
+    #[arg(required_unless_present_any = ["service", "node"], value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Compact what an Apache Cassandra asks for on standard input, for its plug-in (docs/cassandra-plugin.md)
     #[arg(long, exclusive = true)]
@@ -63,9 +88,6 @@ pub(crate) struct CompactArgs {
     /// Keep the inputs, although the outputs are in the same folder
     #[arg(long)]
     keep_inputs: bool,
-    /// Print the plan and do nothing
-    #[arg(long)]
-    dry_run: bool,
     /// The kind of SSTable to write [default: that of the inputs]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
@@ -114,30 +136,29 @@ pub(crate) struct CompactArgs {
     /// Bytes of all I/O buffers together
     #[arg(long, value_name = "SIZE", value_parser = arguments::size, default_value = "96MiB")]
     buffer_budget: u64,
-    /// Print the summary as JSON, and no progress
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    schema: SchemaArgs,
 }
 
 impl CompactArgs {
     pub(crate) fn is_service(&self) -> bool {
-        self.service
+        self.files.service
     }
 
     pub(crate) fn disk_options(&self) -> DiskOptions {
-        let buffer_budget = usize::try_from(self.buffer_budget).unwrap_or(usize::MAX);
+        let buffer_budget = usize::try_from(self.files.buffer_budget).unwrap_or(usize::MAX);
         DiskOptions { buffer_budget, ..DiskOptions::default() }
     }
 }
 
 pub(crate) fn run(args: &CompactArgs, disk: &Disk, console: Console) -> Result<()> {
+    if args.node.is_asked() {
+        let shown = node::Shown { dry_run: args.dry_run, json: args.json };
+        return node::run(&args.node, shown, disk, console);
+    }
     if args.dry_run {
         let tables = block_on(prepare(args, disk, console))?;
         return summary::plan(&tables, args.json);
     }
-    let claim = block_on(claim_folders(args, disk, console))?;
+    let claim = block_on(claim_folders(&args.files, disk, console))?;
     let tables = block_on(prepare(args, disk, console))?;
     let progress = Progress::default();
     stop_on_signals(&progress)?;
@@ -152,7 +173,7 @@ pub(crate) fn run(args: &CompactArgs, disk: &Disk, console: Console) -> Result<(
 }
 
 /// Claims the output folders, cleans up after interrupted compactions there, and checks the machine.
-async fn claim_folders(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Claim> {
+async fn claim_folders(args: &FileArgs, disk: &Disk, console: Console) -> Result<Claim> {
     let folders = match &args.output {
         Some(output) => {
             disk.create_dir_all(output).await?;
@@ -203,7 +224,7 @@ struct Table {
 }
 
 async fn prepare(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Vec<Table>> {
-    let folders = paths::find(disk, &args.paths).await?;
+    let folders = paths::find(disk, &args.files.paths).await?;
     let several = folders.len() > 1;
     let mut tables = Vec::new();
     for mut folder in folders {
@@ -225,12 +246,12 @@ async fn prepare(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Ve
         let inputs = open_all(disk, &folder.sstables, schema.as_ref()).await?;
         let elsewhere = open_all(disk, &folder.elsewhere, schema.as_ref()).await?;
         warn_of_extras(&folder, console);
-        let chosen = settings::choose(args, disk, &inputs, schema.as_deref())?;
+        let chosen = settings::choose(&args.files, disk, &inputs, schema.as_deref())?;
         let (mut settings, reasons) = chosen;
         reasons
             .iter()
             .for_each(|reason| console.detail(format_args!("{}: {reason}", folder.table)));
-        if let Some(output) = &args.output {
+        if let Some(output) = &args.files.output {
             settings.output = Some(output_folder(output, &folder, several));
         }
         tables.push(Table { folder, inputs, elsewhere, settings, reasons });

@@ -11,7 +11,7 @@ use halcyon_model::options::{Compressed, Compression, Entries, MapOption, defaul
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::{ExpirationOverflow, Format, SSTable, Version};
 
-use super::CompactArgs;
+use super::FileArgs;
 use crate::failure::{Failure, Result};
 use halcyon_model::units;
 
@@ -81,7 +81,7 @@ fn in_kib(size: &str) -> std::result::Result<String, String> {
 }
 
 /// The version to write, and the reason.
-fn version(args: &CompactArgs, inputs: &[Arc<SSTable>]) -> Result<(Version, String)> {
+fn version(args: &FileArgs, inputs: &[Arc<SSTable>]) -> Result<(Version, String)> {
     let wanted = args.format.map(|f| match f {
         FormatArg::Big => Format::Big,
         FormatArg::Bti => Format::Bti,
@@ -114,7 +114,7 @@ fn version(args: &CompactArgs, inputs: &[Arc<SSTable>]) -> Result<(Version, Stri
 }
 
 fn compression(
-    args: &CompactArgs,
+    args: &FileArgs,
     inputs: &[Arc<SSTable>],
     schema: Option<&TableSchema>,
 ) -> Result<(Option<Compression>, String)> {
@@ -149,7 +149,7 @@ fn of_inputs(inputs: &[Arc<SSTable>]) -> Result<Option<Compression>> {
 }
 
 /// The time in seconds before which tombstones can be purged, and the reason.
-fn gc_before(args: &CompactArgs, now: u32, schema: Option<&TableSchema>) -> (u32, String) {
+fn gc_before(args: &FileArgs, now: u32, schema: Option<&TableSchema>) -> (u32, String) {
     let moment =
         |before: u32| format!("tombstones made before {}", units::seconds_as_instant(before));
     if let Some(before) = args.gc_before {
@@ -172,7 +172,7 @@ fn gc_before(args: &CompactArgs, now: u32, schema: Option<&TableSchema>) -> (u32
 
 /// The settings, with reasons for those that were not given.
 pub(super) fn choose(
-    args: &CompactArgs,
+    args: &FileArgs,
     disk: &Disk,
     inputs: &[Arc<SSTable>],
     schema: Option<&TableSchema>,

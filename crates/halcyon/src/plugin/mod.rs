@@ -20,6 +20,7 @@ use halcyon_io::{Disk, Purpose, replace};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use home::OptionsFile;
+pub(crate) use home::refusal;
 use lines::Lines;
 
 const JAR: &str = "halcyon-cassandra.jar";
@@ -160,13 +161,16 @@ fn agree(yes: bool) -> Result<()> {
     }
 }
 
-/// What the JVM is told. The start script parts options at blanks, and has no way to quote them.
-async fn jvm_options(disk: &Disk, jar: Option<&Path>, console: Console) -> Result<Vec<String>> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::Unreadable(format!("this program's own path: {error}")))?;
-    let jar = match jar {
+fn own_program() -> Result<PathBuf> {
+    std::env::current_exe()
+        .map_err(|error| Failure::Unreadable(format!("this program's own path: {error}")))
+}
+
+/// The jar that was named, else the one beside this program.
+pub(crate) async fn find_jar(disk: &Disk, named: Option<&Path>) -> Result<PathBuf> {
+    let jar = match named {
         Some(jar) => std::path::absolute(jar).map_err(|error| Failure::unreadable(jar, error))?,
-        None => program.with_file_name(JAR),
+        None => own_program()?.with_file_name(JAR),
     };
     let head = disk.read(&jar, LARGEST_JAR).await.map_err(|error| match error.is_not_found() {
         true => Failure::unreadable(
@@ -178,6 +182,13 @@ async fn jvm_options(disk: &Disk, jar: Option<&Path>, console: Console) -> Resul
     if !head.starts_with(ZIP) {
         return Err(Failure::unreadable(&jar, "not a jar"));
     }
+    Ok(jar)
+}
+
+/// What the JVM is told. The start script parts options at blanks, and has no way to quote them.
+async fn jvm_options(disk: &Disk, jar: Option<&Path>, console: Console) -> Result<Vec<String>> {
+    let program = own_program()?;
+    let jar = find_jar(disk, jar).await?;
     for path in [&jar, &program] {
         match path.to_str() {
             Some(text) if !text.contains(char::is_whitespace) => {}

@@ -6,6 +6,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.rmi.ConnectIOException;
 import java.util.ArrayList;
@@ -154,6 +155,8 @@ public final class Sidecar
         }
         catch (IOException e)
         {
+            if (innermost(e) instanceof UnknownHostException)
+                throw new Refusal("away", "there is no such host");
             String hint = "";
             for (Throwable cause = e; cause != null; cause = cause.getCause())
                 if (cause instanceof SSLException || cause instanceof ConnectIOException)

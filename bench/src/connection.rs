@@ -1,7 +1,7 @@
 //! One connection of the native protocol, by crate `protocol`: a question, its answer.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use halcyon_oracle::Result;
@@ -15,6 +15,11 @@ pub(super) fn bigint(cell: Option<&Vec<u8>>) -> Option<u64> {
     Some(u64::from_be_bytes(*cell?.first_chunk::<8>()?))
 }
 
+/// A port of this machine.
+pub(super) fn local(port: u16) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, port).into()
+}
+
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
     pub(super) client: Client,
@@ -24,15 +29,20 @@ pub(super) struct Connection {
 impl Connection {
     /// In version 4.
     pub(super) fn open(port: u16) -> Result<Connection> {
-        Connection::with(port, Version::V4, Compression::None)
+        Connection::to(local(port))
+    }
+
+    /// The same, wherever the server listens.
+    pub(super) fn to(server: SocketAddr) -> Result<Connection> {
+        Connection::with(server, Version::V4, Compression::None)
     }
 
     pub(super) fn with(
-        port: u16,
+        server: SocketAddr,
         version: Version,
         compression: Compression,
     ) -> Result<Connection> {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        let stream = TcpStream::connect(server)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let client = Client::new(version, compression);
@@ -82,7 +92,12 @@ impl Connection {
     }
 
     pub(super) fn create_keyspace(&mut self, name: &str) -> Result<()> {
-        let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+        self.create_replicated(name, 1)
+    }
+
+    /// A keyspace of which so many nodes hold each row.
+    pub(super) fn create_replicated(&mut self, name: &str, factor: u8) -> Result<()> {
+        let replication = format!("{{'class': 'SimpleStrategy', 'replication_factor': {factor}}}");
         let create =
             format!("CREATE KEYSPACE IF NOT EXISTS {name} WITH replication = {replication}");
         self.execute(&create).map(drop)

@@ -1,8 +1,9 @@
-//! The inputs: one set of SSTables for each compressor, made once and kept.
+//! The inputs: one set of SSTables for each compressor and shape of rows, made once and kept.
 //!
 //! ```text
 //! bench/data/                        (git-ignored)
 //!   lz4-4-4096MiB-24/  oa-1-big-Data.db …  dataset.json
+//!   wide-lz4-4-2048MiB-24/  wide-lz4-4-2048MiB-24-copy-2/  the same for the second node of a ring
 //!   nodes/  5.0.9-buffered …
 //!   scratch/  what a run writes
 //! ```
@@ -49,32 +50,48 @@ impl Codec {
         let name = if name == "lz4" { "LZ4" } else { "Zstd" };
         format!("{name}, {kib} KiB chunks")
     }
+}
 
-    /// The table that Cassandra keeps this set in.
-    pub(super) fn table(&self) -> String {
-        format!("rows_{}", self.0.replace('-', "_"))
-    }
+/// What the rows are like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Shape {
+    /// Small partitions of rows of 1 KiB, overwritten and deleted in part, some of them with a TTL.
+    Rows,
+    /// One row in a partition, of large values; half of them overwritten as a whole.
+    Wide,
+}
 
-    /// Its CQL.
-    pub(super) fn schema(&self) -> String {
-        let (name, kib) = self.0.split_once('-').unwrap_or((&self.0, "16"));
-        let class = if name == "lz4" { "LZ4Compressor" } else { "ZstdCompressor" };
-        format!(
-            "CREATE TABLE IF NOT EXISTS {KEYSPACE}.{} (device bigint, at bigint, amount int, body text, \
-             digest blob, kind text, rate double, PRIMARY KEY (device, at)) \
-             WITH compression = {{'class': '{class}', 'chunk_length_in_kb': '{kib}'}} \
-             AND compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}} \
-             AND gc_grace_seconds = 864000",
-            self.table()
-        )
+impl std::str::FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Shape, String> {
+        let known = [Shape::Rows, Shape::Wide].into_iter().find(|shape| shape.name() == text);
+        known.ok_or_else(|| format!("{text}: rows or wide expected"))
     }
 }
 
+impl Shape {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Shape::Rows => "rows",
+            Shape::Wide => "wide",
+        }
+    }
+}
+
+#[derive(Clone)]
 pub(super) struct DataSet {
     pub(super) codec: Codec,
+    pub(super) shape: Shape,
     pub(super) folder: PathBuf,
     /// What `measure inspect` says of it.
     pub(super) content: Value,
+}
+
+/// What is known of the set in a folder, if it is complete.
+fn about(folder: &Path) -> Option<Value> {
+    serde_json::from_slice(&fs::read(folder.join(ABOUT)).ok()?).ok()
 }
 
 impl DataSet {
@@ -82,18 +99,19 @@ impl DataSet {
     pub(super) fn open(
         invocation: &Invocation,
         codec: &Codec,
+        shape: Shape,
         bytes: u64,
         sstables: u32,
     ) -> Result<DataSet> {
         let programs = &invocation.programs;
-        let folder = invocation.data.join(format!("{}-{}MiB-{sstables}", codec.0, bytes >> 20));
-        let about = folder.join(ABOUT);
-        let known = fs::read(&about).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        let known: Option<Value> = known.filter(|v: &Value| v["generation"] == GENERATION);
+        let prefix = if shape == Shape::Wide { "wide-" } else { "" };
+        let name = format!("{prefix}{}-{}MiB-{sstables}", codec.0, bytes >> 20);
+        let folder = invocation.data.join(&name);
+        let known = about(&folder).filter(|content| content["generation"] == GENERATION);
         if let Some(content) = known {
-            return Ok(DataSet { codec: codec.clone(), folder, content });
+            return Ok(DataSet { codec: codec.clone(), shape, folder, content });
         }
-        eprintln!("bench: making {} ({} MiB, {sstables} SSTables)", codec.0, bytes >> 20);
+        eprintln!("bench: making {name}");
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
@@ -109,13 +127,53 @@ impl DataSet {
             &sstables,
             "--compression",
             &codec.0,
+            "--shape",
+            shape.name(),
         ];
         let generated = programs.measure(&arguments)?;
         let mut content = programs.measure(&["inspect", &shown])?;
         content["generation"] = GENERATION.into();
         content["keys"] = generated["partitions"].clone();
-        fs::write(about, content.to_string())?;
-        Ok(DataSet { codec: codec.clone(), folder, content })
+        fs::write(folder.join(ABOUT), content.to_string())?;
+        Ok(DataSet { codec: codec.clone(), shape, folder, content })
+    }
+
+    /// The same set in files of their own, made once and kept: nodes that had links to the same files would share their page cache.
+    pub(super) fn copy(&self, number: u8) -> Result<DataSet> {
+        let mut folder = self.folder.clone().into_os_string();
+        folder.push(format!("-copy-{number}"));
+        let copy = DataSet { folder: PathBuf::from(folder), ..self.clone() };
+        if about(&copy.folder).as_ref() == Some(&self.content) {
+            return Ok(copy);
+        }
+        if copy.folder.exists() {
+            fs::remove_dir_all(&copy.folder)?;
+        }
+        fs::create_dir_all(&copy.folder)?;
+        for file in self.files() {
+            fs::copy(&file, copy.folder.join(file.file_name().unwrap_or_default()))?;
+        }
+        fs::write(copy.folder.join(ABOUT), self.content.to_string())?;
+        Ok(copy)
+    }
+
+    /// The table that Cassandra keeps this set in.
+    pub(super) fn table(&self) -> String {
+        format!("{}_{}", self.shape.name(), self.codec.0.replace('-', "_"))
+    }
+
+    /// Its CQL.
+    pub(super) fn schema(&self) -> String {
+        let (name, kib) = self.codec.0.split_once('-').unwrap_or((&self.codec.0, "16"));
+        let class = if name == "lz4" { "LZ4Compressor" } else { "ZstdCompressor" };
+        format!(
+            "CREATE TABLE IF NOT EXISTS {KEYSPACE}.{} (device bigint, at bigint, amount int, body text, \
+             digest blob, kind text, rate double, PRIMARY KEY (device, at)) \
+             WITH compression = {{'class': '{class}', 'chunk_length_in_kb': '{kib}'}} \
+             AND compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}} \
+             AND gc_grace_seconds = 864000",
+            self.table()
+        )
     }
 
     /// Uncompressed bytes: what rates are measured in.

@@ -28,15 +28,21 @@ impl Jmx {
         Ok(commands.flush()?)
     }
 
-    pub(super) fn ask(&mut self, fields: &[&str]) -> Result<()> {
+    /// What comes behind `ok`.
+    pub(super) fn ask(&mut self, fields: &[&str]) -> Result<String> {
         self.tell(fields)?;
         let mut answer = String::new();
         self.answers.read_line(&mut answer)?;
-        match answer.trim_end() {
-            "ok" => Ok(()),
-            "" => Err(format!("the JMX client died on {fields:?}").into()),
-            other => Err(format!("{fields:?}: {other}").into()),
+        let answer = answer.trim_end();
+        match answer.strip_prefix("ok") {
+            Some(value) => Ok(value.trim_start().to_owned()),
+            None if answer.is_empty() => Err(format!("the JMX client died on {fields:?}").into()),
+            None => Err(format!("{fields:?}: {answer}").into()),
         }
+    }
+
+    pub(super) fn get(&mut self, mbean: &str, attribute: &str) -> Result<String> {
+        self.ask(&["get", mbean, attribute])
     }
 }
 

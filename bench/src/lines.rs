@@ -27,7 +27,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::connection::{Connection, bigint};
+use crate::connection::{Connection, bigint, local};
 use crate::programs::Programs;
 use crate::server::{Plan, Server};
 
@@ -155,7 +155,7 @@ fn execute(
 fn by_shard(port: u16) -> Result<Vec<Connection>> {
     let mut found: Vec<Option<Connection>> = (0..SHARDS).map(|_| None).collect();
     for _ in 0..CONNECTIONS {
-        let mut connection = Connection::with(port, Version::V5, Compression::None)?;
+        let mut connection = Connection::with(local(port), Version::V5, Compression::None)?;
         let mut number = |name: &str| -> Result<usize> {
             let text = connection.option(name)?.and_then(|text| text.parse().ok());
             Ok(text.ok_or("the server does not tell its shards")?)

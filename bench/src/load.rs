@@ -9,6 +9,7 @@
 //! What it is not: an open loop. Nobody waits in a queue in front of it, so a stall counts once for each request in flight and
 //! not for those that would have come meanwhile; quantiles are of service at that many in flight, not at a rate.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use halcyon_model::token::murmur3_token;
@@ -17,7 +18,7 @@ use halcyon_protocol::client::Answer;
 use halcyon_protocol::{Consistency, QueryParameters, Value, Values};
 
 use super::latency::{Latencies, nanos_since};
-use crate::connection::Connection;
+use crate::connection::{Connection, local};
 use crate::process::CpuOf;
 use crate::record::Measurements;
 
@@ -188,7 +189,7 @@ impl Shard {
 
 impl<'a> Lane<'a> {
     fn open(load: &Load, port: u16, number: usize, of: usize, pool: &'a [u8]) -> Result<Lane<'a>> {
-        let (mut connection, shard) = open_on_shard(port, number as u64)?;
+        let (mut connection, shard) = open_on_shard(local(port), number as u64)?;
         let statement = load.request.statement(load.table.name);
         let statement = statement.map(|text| connection.prepare(&text)).transpose()?;
         let share = load.in_flight / of + usize::from(number < load.in_flight % of);
@@ -278,10 +279,13 @@ impl<'a> Lane<'a> {
 }
 
 /// A connection, on shard `number` if the server has shards and says so.
-pub(super) fn open_on_shard(port: u16, number: u64) -> Result<(Connection, Option<Shard>)> {
+pub(super) fn open_on_shard(
+    server: SocketAddr,
+    number: u64,
+) -> Result<(Connection, Option<Shard>)> {
     const ATTEMPTS: u32 = 200;
     for _ in 0..ATTEMPTS {
-        let mut connection = Connection::open(port)?;
+        let mut connection = Connection::to(server)?;
         let mut of = |name: &str| -> Result<Option<u64>> {
             Ok(connection.option(name)?.and_then(|value| value.parse().ok()))
         };

@@ -5,6 +5,7 @@
 //! | `compaction/` | major compaction of the same files |
 //! | `node/` | a server under the same requests |
 //! | `under_compaction/` | E1, E2: reads during a compaction |
+//! | `ring/` | E7: the same inside Cassandra, with the plug-in's jar and without |
 //! | `read_amplification/` | E3: device bytes of a single-row read |
 //! | `commit_log.rs` | E4: durable mutations by shards, segments, blocks, modes |
 //! | `clients/` | E5: durable writes by clients |
@@ -18,6 +19,8 @@
 //! | `load.rs`, `paced.rs`, `latency.rs` | the closed loop, the open loop, quantiles |
 //! | `process.rs`, `machine.rs`, `flush.rs` | what a run cost: CPU, memory, page cache, device; the device's own flush |
 //! | `pressure.rs`, `block_trace.rs`, `histogram.rs` | stalls, and each request as the device saw it |
+//! | `keys.rs`, `stretch.rs`, `timeline.rs` | reads while something compacts: which rows, what became of them |
+//! | `gauge.rs` | what a server cost in a stretch of time |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `lines.rs` | the cache lines that shards share |
 //! | `standstill.rs` | when the host took a core away |
@@ -32,9 +35,11 @@ mod connection;
 mod dataset;
 mod experiments;
 mod flush;
+mod gauge;
 mod histogram;
 mod invocation;
 mod jmx;
+mod keys;
 mod latency;
 mod lines;
 mod load;
@@ -52,8 +57,11 @@ mod queries;
 mod read_amplification;
 mod record;
 mod restore;
+mod ring;
 mod server;
 mod standstill;
+mod stretch;
+mod timeline;
 mod under_compaction;
 
 use std::process::ExitCode;
@@ -83,6 +91,9 @@ enum Command {
     /// E1, E2: read latency during a major compaction, and who made a read wait, against Cassandra 5.0 and 6.0
     #[command(name = "E1")]
     ReadsUnderCompaction(Asked<under_compaction::Arguments>),
+    /// E7: the same inside Cassandra 5.0, with the plug-in's jar and without, on one node and on a ring of three
+    #[command(name = "ring")]
+    Ring(Asked<ring::Arguments>),
     /// Device bytes of a single-row read by chunk length and read-ahead, against Cassandra
     #[command(name = "E3")]
     ReadAmplification(Asked<read_amplification::Arguments>),
@@ -107,6 +118,7 @@ fn main() -> ExitCode {
         Command::Node(asked) => asked.run(),
         Command::Queries(asked) => asked.run(),
         Command::ReadsUnderCompaction(asked) => asked.run(),
+        Command::Ring(asked) => asked.run(),
         Command::ReadAmplification(asked) => asked.run(),
         Command::CommitLog(asked) => asked.run(),
         Command::Clients(asked) => asked.run(),

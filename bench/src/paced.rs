@@ -12,7 +12,7 @@
 //! 4. After the end the answers that are still due are waited for; what never comes is counted.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -25,7 +25,7 @@ use halcyon_oracle::Result;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{Compression, Consistency, QueryParameters, Value, Values, Version};
 
-use super::connection::Connection;
+use super::connection::{Connection, local};
 use super::latency::{Outcome, Sample};
 use super::load::open_on_shard;
 use super::process::{own_thread_cpu, run_first};
@@ -87,6 +87,7 @@ struct Lane {
 struct Schedule {
     start: Instant,
     rate: f64,
+    consistency: Consistency,
 }
 
 impl Schedule {
@@ -98,15 +99,28 @@ impl Schedule {
 impl Paced {
     /// Begins to ask, `rate` times a second.
     pub(super) fn start(port: u16, rate: f64, requests: impl Requests) -> Result<Paced> {
+        Paced::at(&[local(port); CONNECTIONS], Consistency::One, rate, requests)
+    }
+
+    /// The same, on a connection to each of these servers, which may be nodes of one ring.
+    pub(super) fn at(
+        servers: &[SocketAddr],
+        consistency: Consistency,
+        rate: f64,
+        requests: impl Requests,
+    ) -> Result<Paced> {
         let mut connections = Vec::new();
-        for number in 0..CONNECTIONS {
-            connections.push(open_on_shard(port, number as u64)?.0);
+        for (number, server) in (0..).zip(servers) {
+            connections.push(open_on_shard(*server, number)?.0);
         }
-        let first = connections.first_mut().ok_or("no connection")?;
-        let prepared: Result<Vec<Vec<u8>>> =
-            requests.statements().iter().map(|text| first.prepare(text)).collect();
-        let (prepared, stop) = (prepared?, Arc::new(AtomicBool::new(false)));
-        let schedule = Schedule { start: Instant::now(), rate };
+        let (mut prepared, stop) = (Vec::new(), Arc::new(AtomicBool::new(false)));
+        // Each node of a ring wants to be told, and all call a statement the same.
+        for connection in &mut connections {
+            let texts = requests.statements();
+            let ids: Result<_> = texts.iter().map(|text| connection.prepare(text)).collect();
+            prepared = ids?;
+        }
+        let schedule = Schedule { start: Instant::now(), rate, consistency };
         let mut lanes = Vec::new();
         let mut receivers = Vec::new();
         for connection in connections {
@@ -175,7 +189,7 @@ fn send(
         if lane.slots[stream].swap(known, Relaxed) != 0 {
             return Err(format!("{SLOTS} requests without an answer").into());
         }
-        let mut parameters = QueryParameters::new(Consistency::One);
+        let mut parameters = QueryParameters::new(schedule.consistency);
         parameters.values = Values::Positional(values.iter().map(|v| Value::Bytes(v)).collect());
         parameters.skip_metadata = true;
         let id = prepared.get(class).ok_or("no such statement")?;

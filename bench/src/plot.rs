@@ -17,7 +17,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::column::{Bounds, Column};
-use crate::record::Record;
+use crate::record::{Contender, Record};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -32,6 +32,10 @@ const FONT: f64 = 12.0;
 const LETTER: f64 = 7.0;
 const MARGIN: i32 = 12;
 const TITLE: i32 = 30;
+
+pub(crate) fn color_of(who: &Contender) -> RGBColor {
+    if who.is_halcyon() { HALCYON } else { OTHER }
+}
 
 fn drawn(size: (i32, i32), draw: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
     let mut svg = String::new();
@@ -141,9 +145,8 @@ fn bars(
     for (row, who) in (0..).zip(contenders) {
         let spread = spread(who);
         let middle = BAR_SPACE * row + BAR_SPACE / 2;
-        let color = if who.is_halcyon() { HALCYON } else { OTHER };
         let corners = [(0, middle - 7), (x(spread.median).max(1), middle + 7)];
-        area.draw(&Rectangle::new(corners, color.filled()))?;
+        area.draw(&Rectangle::new(corners, color_of(who).filled()))?;
         let (least, end) = (x(spread.min), x(spread.max));
         area.draw(&PathElement::new(vec![(least, middle), (end, middle)], INK.stroke_width(2)))?;
         let shown = column.shown(spread.median);

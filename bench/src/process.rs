@@ -49,6 +49,8 @@ pub(super) struct Cost {
 pub(super) enum CpuOf {
     /// Of a process that lives on.
     Process(u32),
+    /// The same, and of all its descendants, ended ones too.
+    Family(u32),
     /// Of all children of this program that have ended.
     EndedChildren,
     /// Of all children of a process that have ended.
@@ -58,12 +60,27 @@ pub(super) enum CpuOf {
 impl CpuOf {
     pub(super) fn seconds(self) -> f64 {
         let (path, first) = match self {
+            CpuOf::Family(pid) => {
+                let own = CpuOf::Process(pid).seconds() + CpuOf::EndedChildrenOf(pid).seconds();
+                let living = children(pid).into_iter();
+                return own + living.map(|child| CpuOf::Family(child).seconds()).sum::<f64>();
+            }
             CpuOf::Process(pid) => (format!("/proc/{pid}/stat"), 11),
             CpuOf::EndedChildren => ("/proc/self/stat".to_owned(), 13),
             CpuOf::EndedChildrenOf(pid) => (format!("/proc/{pid}/stat"), 13),
         };
         cpu_of_stat(Path::new(&path), first).unwrap_or(0.0)
     }
+}
+
+/// Processes that this one has started, by any of its threads, and that live.
+fn children(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+        let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        found.extend(text.split_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+    }
+    found
 }
 
 /// CPU seconds of the calling thread.
@@ -134,11 +151,11 @@ fn page_cache() -> [u64; 3] {
 }
 
 impl Watch {
-    /// Watches a process that was there before and stays.
+    /// Watches a process that was there before and stays; CPU time is that of its descendants too.
     pub(super) fn process(pid: u32, folder: &Path) -> Result<Watch> {
         // Resets VmHWM to what it is now.
         let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
-        Watch::start(CpuOf::Process(pid), pid, folder)
+        Watch::start(CpuOf::Family(pid), pid, folder)
     }
 
     /// Watches a process that was just started and that the caller will wait for before `stop`.
@@ -152,7 +169,7 @@ impl Watch {
         let looking = {
             let done = done.clone();
             let every = match cpu_of {
-                CpuOf::Process(_) => LOOK_AT_SERVER_EVERY,
+                CpuOf::Process(_) | CpuOf::Family(_) => LOOK_AT_SERVER_EVERY,
                 CpuOf::EndedChildren | CpuOf::EndedChildrenOf(_) => LOOK_EVERY,
             };
             std::thread::spawn(move || look(pid, every, &done))

@@ -38,6 +38,21 @@ impl Programs {
         })
     }
 
+    pub(super) fn halcyon(&self) -> &Path {
+        &self.halcyon
+    }
+
+    /// The jar that hands an Apache Cassandra's compactions to `halcyon`, built if it is not.
+    pub(super) fn plugin(&self) -> Result<PathBuf> {
+        let mut cargo = Command::new("cargo");
+        let output = cargo.args(["x", "plugin"]).current_dir(repository()).output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        }
+        let printed = String::from_utf8(output.stdout)?;
+        Ok(PathBuf::from(printed.lines().last().ok_or("cargo x plugin: no path")?))
+    }
+
     /// Runs a verb of `measure`; its answer.
     pub(super) fn measure<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Value> {
         answer_of(Command::new(&self.measure).args(arguments))

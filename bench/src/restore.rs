@@ -14,22 +14,39 @@ use super::jmx::Jmx;
 use super::machine::files_below;
 use super::server::Server;
 
+const STORAGE: &str = "org.apache.cassandra.db:type=StorageService";
 const OLD_FILES_GONE_WITHIN: Duration = Duration::from_secs(60);
 
-/// Empties the set's table, links its files (of its first SSTables only, if a number is given) into the folder, and lets the node open
-/// them, which it does not compact of itself. Answers with the folder.
+/// Empties the set's table, and fills it.
 pub(super) fn restore(
     node: &Server,
     jmx: &mut Jmx,
     set: &DataSet,
     sstables: Option<u32>,
 ) -> Result<PathBuf> {
-    let table = set.codec.table();
-    Connection::open(node.port)?.execute(&format!("TRUNCATE {KEYSPACE}.{table}"))?;
+    empty(node, set)?;
+    fill(node, jmx, set, sstables)
+}
+
+/// Empties the set's table, on all nodes of a ring.
+pub(super) fn empty(node: &Server, set: &DataSet) -> Result<()> {
+    let truncate = format!("TRUNCATE {KEYSPACE}.{}", set.table());
+    Connection::to(node.address())?.execute(&truncate).map(drop)
+}
+
+/// Once the set's table is empty, links its files (of its first SSTables only, if a number is given) into the folder, and lets the node
+/// open them, which it does not compact of itself. Answers with the folder.
+pub(super) fn fill(
+    node: &Server,
+    jmx: &mut Jmx,
+    set: &DataSet,
+    sstables: Option<u32>,
+) -> Result<PathBuf> {
+    let table = set.table();
     let folder = table_folder(&node.dir.join("data/data").join(KEYSPACE), &table)?;
     wait_until("truncated files are gone", || sstables_in(&folder).is_empty())?;
     set.link_into(&folder, sstables)?;
-    node.nodetool(&["refresh", KEYSPACE, &table])?;
+    jmx.ask(&["call", STORAGE, "loadNewSSTables", KEYSPACE, &table])?;
     jmx.ask(&["no-autocompaction", KEYSPACE, &table])?;
     Ok(folder)
 }
@@ -54,7 +71,7 @@ pub(super) fn sstables_in(folder: &Path) -> BTreeSet<String> {
     files_below(folder).iter().filter_map(|path| sstable_of(path)).collect()
 }
 
-pub(super) fn wait_until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
+pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
     let began = Instant::now();
     while !is_so() {
         if began.elapsed() > OLD_FILES_GONE_WITHIN {

@@ -4,7 +4,7 @@
 //! One [`Plan`] starts either, so that an experiment says once what both get and apart what only one of them needs.
 
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -63,16 +63,28 @@ pub(crate) struct Plan<'a> {
     dir: PathBuf,
     /// Lines of its configuration.
     settings: Vec<String>,
-    jvm: &'static str,
+    jvm: String,
     heap: &'a str,
     cage: Option<&'a Cage>,
+    host: Ipv4Addr,
+    /// A node whose ring it joins.
+    seed: Option<SocketAddr>,
 }
 
 impl<'a> Plan<'a> {
     /// The directory may have data.
     pub(crate) fn halcyon(mode: &str, dir: PathBuf) -> Plan<'a> {
-        let mode = mode.to_owned();
-        Plan { version: None, mode, dir, settings: Vec::new(), jvm: "", heap: "", cage: None }
+        Plan {
+            version: None,
+            mode: mode.to_owned(),
+            dir,
+            settings: Vec::new(),
+            jvm: String::new(),
+            heap: "",
+            cage: None,
+            host: Ipv4Addr::LOCALHOST,
+            seed: None,
+        }
     }
 
     /// The directory is emptied.
@@ -118,8 +130,13 @@ impl<'a> Plan<'a> {
     }
 
     /// Options of the JVM beside Cassandra's.
-    pub(crate) fn jvm(self, jvm: &'static str) -> Plan<'a> {
-        Plan { jvm, ..self }
+    pub(crate) fn jvm(self, jvm: impl Into<String>) -> Plan<'a> {
+        Plan { jvm: jvm.into(), ..self }
+    }
+
+    /// A node of Cassandra that is not alone: where it listens, and whose ring it joins.
+    pub(crate) fn member(self, host: Ipv4Addr, seed: Option<SocketAddr>) -> Plan<'a> {
+        Plan { host, seed, ..self }
     }
 
     pub(crate) fn heap(self, heap: &'a str) -> Plan<'a> {
@@ -135,6 +152,7 @@ pub(crate) struct Server {
     pub(crate) contender: Contender,
     pub(crate) pid: u32,
     pub(crate) port: u16,
+    host: Ipv4Addr,
     pub(crate) dir: PathBuf,
     /// From the start of the process to the first answered query.
     pub(crate) start_seconds: f64,
@@ -177,6 +195,19 @@ impl Server {
         let before = cpu.seconds();
         let completed = ask(self.port).map_err(|e| format!("{}: {e}", self.contender.name()))?;
         Ok(completed.figures(cpu.seconds() - before))
+    }
+
+    /// Where it answers CQL.
+    pub(crate) fn address(&self) -> SocketAddr {
+        (self.host, self.port).into()
+    }
+
+    /// Where a node that joins its ring finds it.
+    pub(crate) fn storage(&self) -> Result<SocketAddr> {
+        let Kind::Cassandra(Some(node), _) = &self.kind else {
+            return Err(format!("{}: no ring", self.contender.name()).into());
+        };
+        Ok(node.storage_address())
     }
 
     pub(crate) fn is_halcyon(&self) -> bool {
@@ -255,11 +286,12 @@ fn halcyon(programs: &Programs, plan: &Plan<'_>) -> Result<Server> {
         contender: Contender::new("halcyon", &plan.mode),
         pid: child.id(),
         port,
+        host: plan.host,
         dir: dir.to_owned(),
         start_seconds: 0.0,
         kind: Kind::Halcyon(child),
     };
-    server.start_seconds = wait_for_answer(port, || match &mut server.kind {
+    server.start_seconds = wait_for_answer(server.address(), || match &mut server.kind {
         Kind::Halcyon(child) => check_runs(child, &log),
         Kind::Cassandra(..) => Ok(()),
     })?;
@@ -307,6 +339,7 @@ fn cassandra(version: Version, plan: &Plan<'_>) -> Result<Server> {
         contender,
         pid: node.pid().ok_or("no process")?,
         port: node.native_port(),
+        host: plan.host,
         dir: plan.dir.clone(),
         start_seconds,
         kind: Kind::Cassandra(Some(node), version),
@@ -322,8 +355,8 @@ fn start_node(version: Version, plan: &Plan<'_>) -> Result<(Node, f64)> {
         format: if version == Version::V5 { Format::Oa } else { Format::Pa },
         dir: Some(plan.dir.clone()),
         port: Some(port),
-        address: Ipv4Addr::LOCALHOST,
-        seed: None,
+        address: plan.host,
+        seed: plan.seed,
         heap: plan.heap.to_owned(),
         settings: plan.settings.clone(),
         jvm: format!("{JVM} {}", plan.jvm),
@@ -332,16 +365,17 @@ fn start_node(version: Version, plan: &Plan<'_>) -> Result<(Node, f64)> {
     let oracle = Oracle::open(version)?;
     // Asked meanwhile: the oracle looks for an open port only, four times a second.
     let (node, seconds) = std::thread::scope(|scope| {
-        let first_answer =
-            scope.spawn(|| wait_for_answer(port, || Ok(())).map_err(|e| e.to_string()));
+        let first_answer = scope.spawn(|| {
+            wait_for_answer((plan.host, port).into(), || Ok(())).map_err(|e| e.to_string())
+        });
         (Node::start(&oracle, &options), first_answer.join())
     });
     Ok((node?, seconds.map_err(|_| "the waiting thread panicked")??))
 }
 
-fn wait_for_answer(port: u16, mut still_there: impl FnMut() -> Result<()>) -> Result<f64> {
+fn wait_for_answer(server: SocketAddr, mut still_there: impl FnMut() -> Result<()>) -> Result<f64> {
     let began = Instant::now();
-    let ask = || Connection::open(port)?.rows("SELECT release_version FROM system.local");
+    let ask = || Connection::to(server)?.rows("SELECT release_version FROM system.local");
     while let Err(error) = ask() {
         still_there()?;
         if began.elapsed() > READY_WITHIN {

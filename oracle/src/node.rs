@@ -114,6 +114,11 @@ impl Node {
         self.ports.jmx
     }
 
+    /// Where other nodes find it.
+    pub fn storage_address(&self) -> SocketAddr {
+        (self.address, self.ports.storage).into()
+    }
+
     /// `-Dcassandra.storagedir` of this node; tables lie in its `data/`.
     pub fn storage_dir(&self) -> PathBuf {
         self.dir.join("data")

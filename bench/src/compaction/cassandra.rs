@@ -48,7 +48,7 @@ impl Cassandra {
     /// Compacts a set once; the node runs only meanwhile.
     pub(super) fn run(&mut self, programs: &Programs, set: &DataSet) -> Result<Run> {
         self.server.thaw()?;
-        Connection::open(self.server.port)?.execute(&set.codec.schema())?;
+        Connection::open(self.server.port)?.execute(&set.schema())?;
         if !self.is_warm {
             self.compact(programs, set, Some(WARM_UP))?;
             self.is_warm = true;
@@ -59,7 +59,7 @@ impl Cassandra {
     }
 
     fn compact(&self, programs: &Programs, set: &DataSet, sstables: Option<u32>) -> Result<Run> {
-        let table = set.codec.table();
+        let table = set.table();
         let mut jmx = self.server.jmx()?;
         let folder = restore(&self.server, &mut jmx, set, sstables)?;
         let was_cold = drop_page_cache();

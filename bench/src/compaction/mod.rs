@@ -19,7 +19,7 @@ use halcyon_oracle::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::dataset::{Codec, DataSet};
+use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::machine::{self, drop_page_cache};
 use crate::page::Page;
@@ -175,7 +175,7 @@ impl<'a> Bench<'a> {
 
     fn open_set(&self, codec: &Codec) -> Result<DataSet> {
         let Arguments { size, sstables, .. } = *self.arguments;
-        DataSet::open(self.invocation, codec, size, sstables)
+        DataSet::open(self.invocation, codec, Shape::Rows, size, sstables)
     }
 
     /// A run that wrote nothing is none.

@@ -7,8 +7,6 @@
 //!
 //! One server lives at a time: two would share the memory that the page cache takes.
 
-mod gauge;
-mod keys;
 mod modes;
 mod page;
 mod subject;
@@ -18,17 +16,18 @@ use std::time::Duration;
 
 use halcyon_model::units::arguments::size;
 use halcyon_oracle::Result;
-use keys::Keys;
 use modes::Mode;
 use serde::Serialize;
 use subject::Making;
-use turn::{Phase, Schedule, Stretch};
+use turn::Schedule;
 
 use crate::cage::Cage;
-use crate::dataset::{Codec, DataSet};
+use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
+use crate::keys::Keys;
 use crate::page::Page;
 use crate::record::Record;
+use crate::stretch::{Phase, Stretch};
 
 const CODEC: &str = "lz4-4";
 /// So that a target has something to hold.
@@ -101,7 +100,7 @@ impl Experiment for Arguments {
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
         let codec: Codec = CODEC.parse()?;
-        let set = DataSet::open(invocation, &codec, self.size, self.sstables)?;
+        let set = DataSet::open(invocation, &codec, Shape::Rows, self.size, self.sstables)?;
         invocation.record.beside.insert("inputs".to_owned(), set.content.clone());
         let memory = Cage::make("try", self.memory).map(|_| self.memory).map_err(|error| {
             let why = format!("memory limits, and what depends on them: no cgroup ({error})");

@@ -7,18 +7,14 @@ use plotters::style::RGBColor;
 use serde_json::{Value, json};
 
 use super::modes::{self, THROTTLE_MIB};
-use super::turn::{Phase, Point};
 use crate::histogram::{ByKind, Histogram};
 use crate::page::Page;
-use crate::plot::{Axis, Grid, HALCYON, Line, OTHER, Panel};
+use crate::plot::{Axis, Grid, HALCYON, Panel, color_of};
 use crate::record::{Contender, Record, Spread, Target, Turn};
+use crate::stretch::Phase;
+use crate::timeline::{self, LEAST, MOST, Point, line, seconds};
 
-const COMPACTS: RGBColor = RGBColor(255, 243, 191);
-const SLOWEST: RGBColor = RGBColor(206, 212, 218);
 const DEVICE: RGBColor = RGBColor(208, 235, 255);
-/// Of the axis, in ms.
-const LEAST: f64 = 0.1;
-const MOST: f64 = 1000.0;
 /// Of the bars, in nanoseconds.
 const FIRST_BUCKET: u64 = 1 << 13;
 const LAST_BUCKET: u64 = 1 << 27;
@@ -184,60 +180,13 @@ fn about_turns(record: &Record) -> Value {
     })
 }
 
-fn color(who: &Contender) -> RGBColor {
-    if who.is_halcyon() { HALCYON } else { OTHER }
-}
-
-/// The round whose p99 is the median one, at full speed.
-fn typical<'a>(record: &'a Record, who: &'a Contender) -> Option<&'a Turn> {
-    let mut turns: Vec<&Turn> = record.rounds(Phase::FullSpeed.name(), who).turns().collect();
-    let p99 = |turn: &Turn| turn.get(HOT_P99).unwrap_or(f64::MAX);
-    turns.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
-    turns.get(turns.len().saturating_sub(1) / 2).copied()
-}
-
-fn line(points: &[Point], of: impl Fn(&Point) -> f64, color: RGBColor, width: u32) -> Line {
-    let points = points.iter().map(|point| (point.0, of(point) / 1000.0)).collect();
-    Line { points, color, width }
-}
-
-fn seconds(timelines: &[Vec<Point>]) -> Axis {
-    let until = timelines.iter().filter_map(|points| points.last()).map(|point| point.0);
-    let from = timelines.iter().filter_map(|points| points.first()).map(|point| point.0);
-    let (from, until) = (from.fold(0.0, f64::min), until.fold(1.0, f64::max));
-    let step = if until - from > 40.0 { 20.0 } else { 10.0 };
-    Axis::linear("seconds since the compaction began", from, until, step, "")
-}
-
-/// p99 of hot reads over time, a panel for each contender.
+/// A panel for each contender.
 fn timelines(record: &Record) -> Result<String> {
     let contenders = record.contenders(Phase::FullSpeed.name()).into_iter();
-    let turns: Vec<&Turn> = contenders.filter_map(|who| typical(record, who)).collect();
-    let timelines: Vec<Vec<Point>> = turns.iter().map(|turn| turn.detail("timeline")).collect();
-    let panels = turns.iter().zip(&timelines).map(|(turn, points)| {
-        let length = turn.get("seconds").unwrap_or(0.0);
-        let p99 = turn.get(HOT_P99).unwrap_or(0.0) / 1000.0;
-        Panel {
-            title: turn.contender.name(),
-            note: format!("p99 {p99:.2} ms, {length:.0} s"),
-            shade: Some((0.0, length, COMPACTS)),
-            lines: vec![
-                line(points, |Point(_, [.., max], _)| *max, SLOWEST, 1),
-                line(points, |Point(_, [hot, ..], _)| *hot, color(&turn.contender), 2),
-            ],
-            ..Panel::default()
-        }
+    let turns = contenders.filter_map(|who| {
+        Some((who.name(), timeline::typical(record, Phase::FullSpeed.name(), who)?))
     });
-    let grid = Grid {
-        title: "Read latency during a major compaction (yellow): p99 and, thin, the slowest read of each half second"
-            .to_owned(),
-        columns: 2,
-        size: (380, 130),
-        x: seconds(&timelines),
-        y: Axis::milliseconds(LEAST, MOST),
-        panels: panels.collect(),
-    };
-    grid.svg()
+    timeline::drawn(&turns.collect::<Vec<_>>())
 }
 
 /// As `biolatency` draws: shares of requests by latency, a panel for each purpose (Halcyon) or kind (the device).
@@ -246,12 +195,12 @@ fn purposes(record: &Record) -> Result<String> {
     const LEAST_REQUESTS: u64 = 10;
     let mut panels = Vec::new();
     for who in record.contenders(Phase::FullSpeed.name()) {
-        let Some(turn) = typical(record, who) else { continue };
+        let Some(turn) = timeline::typical(record, Phase::FullSpeed.name(), who) else { continue };
         let waits = waits(turn).into_iter().filter(|(_, all)| all.count() >= LEAST_REQUESTS);
         panels.extend(waits.map(|(name, all)| Panel {
             title: format!("{}: {name}", who.name()),
             note: format!("{}, {:.2} % > 2 ms", all.count(), 100.0 * all.share_over(2_000_000)),
-            bars: bars(&all, color(who)),
+            bars: bars(&all, color_of(who)),
             ..Panel::default()
         }));
     }

@@ -56,7 +56,7 @@ impl<'a> Subject<'a> {
 
     /// With its keyspace.
     pub(super) fn table(&self) -> String {
-        format!("{KEYSPACE}.{}", self.making.set.codec.table())
+        format!("{KEYSPACE}.{}", self.making.set.table())
     }
 
     /// Page cache, and everything, in the cage.
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
     fn create_table(&self, port: u16) -> Result<()> {
         let mut connection = Connection::open(port)?;
         connection.create_keyspace(KEYSPACE)?;
-        connection.execute(&self.making.set.codec.schema())?;
+        connection.execute(&self.making.set.schema())?;
         Ok(())
     }
 
@@ -98,8 +98,7 @@ impl<'a> Subject<'a> {
             server.stop()?;
         }
         let dir = self.dir();
-        let folder =
-            table_folder(&dir.join("data").join(KEYSPACE), &self.making.set.codec.table())?;
+        let folder = table_folder(&dir.join("data").join(KEYSPACE), &self.making.set.table())?;
         for file in files_below(&folder) {
             fs::remove_file(file)?;
         }
@@ -151,9 +150,9 @@ impl<'a> Subject<'a> {
 
     /// A major compaction, from its begin to its end.
     pub(super) fn compact(&mut self) -> Result<()> {
-        let table = self.making.set.codec.table();
+        let table = self.making.set.table();
         if let Some(jmx) = &mut self.jmx {
-            return jmx.ask(&["compact", KEYSPACE, &table]);
+            return jmx.ask(&["compact", KEYSPACE, &table]).map(drop);
         }
         self.begin()?;
         let port = self.server()?.port;
@@ -179,7 +178,7 @@ impl<'a> Subject<'a> {
 
     /// Begins a major compaction and does not wait for it: the server is stopped in the middle of it.
     pub(super) fn begin(&mut self) -> Result<()> {
-        let table = self.making.set.codec.table();
+        let table = self.making.set.table();
         if let Some(jmx) = &mut self.jmx {
             return jmx.tell(&["compact", KEYSPACE, &table]);
         }

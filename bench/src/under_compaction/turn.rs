@@ -7,29 +7,24 @@
 //! 4. The server gets the set again, a throttle, and the loop once more: *throttled*. It is stopped in the middle of that compaction.
 
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::thread::sleep;
+use std::time::Duration;
 
 use halcyon_oracle::Result;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use super::gauge::Gauge;
-use super::keys::{COLD, HOT, Keys};
 use super::modes::Mode;
 use super::subject::{Making, Subject};
 use crate::block_trace::BlockTrace;
-use crate::latency::{Latencies, Outcome, Sample};
+use crate::gauge::Gauge;
+use crate::keys::Keys;
 use crate::machine::{self, Device, drop_page_cache};
-use crate::paced::{Asked, Paced};
-use crate::record::Measurements;
-use crate::standstill::{Gap, Standstill};
+use crate::paced::Paced;
+use crate::standstill::Standstill;
+use crate::stretch::{Phase, Span, Stretch, course, since, stretch};
+use crate::timeline::Meter;
 
 /// Reads go on for a moment before anything is measured.
 const SETTLES: Duration = Duration::from_secs(1);
-const SLOW_NANOS: u64 = 2_000_000;
-const MIB: f64 = 1_048_576.0;
 
 /// What is asked, and how long.
 #[derive(Clone, Debug)]
@@ -46,58 +41,6 @@ pub(super) struct Schedule {
     pub(super) warm_up: Duration,
     /// Points of a timeline are so far apart.
     pub(super) step: Duration,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
-    Idle,
-    FullSpeed,
-    Afterwards,
-    SwitchIncluded,
-    Throttled,
-}
-
-impl Phase {
-    pub(super) const ALL: [Phase; 5] =
-        [Phase::Idle, Phase::FullSpeed, Phase::Afterwards, Phase::SwitchIncluded, Phase::Throttled];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Phase::Idle => "idle",
-            Phase::FullSpeed => "full speed",
-            Phase::Afterwards => "afterwards",
-            Phase::SwitchIncluded => "switch included",
-            Phase::Throttled => "throttled",
-        }
-    }
-}
-
-/// What was measured of a phase.
-pub(super) struct Stretch {
-    pub(super) phase: Phase,
-    pub(super) figures: Measurements,
-    pub(super) details: Value,
-}
-
-/// One step of a timeline.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Point(
-    /// Seconds since the compaction's begin.
-    pub(super) f64,
-    /// p99 of hot, of cold and of all reads, and the slowest: µs.
-    pub(super) [f64; 4],
-    /// Read and written at the device, MiB per second.
-    pub(super) f64,
-);
-
-/// A stretch that was measured, on the clock of the loop.
-struct Span {
-    phase: Phase,
-    from: Duration,
-    until: Duration,
-    /// Beside the reads.
-    figures: Measurements,
-    details: Value,
 }
 
 pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
@@ -182,26 +125,10 @@ impl Watched<'_, '_> {
             self.stretch(&paced, Phase::FullSpeed, |subject| subject.compact())?,
             self.stretch(&paced, Phase::Afterwards, |_| rest(afterwards))?,
         ];
-        let start = paced.start;
+        let (start, data_bytes) = (paced.start, self.subject.data_bytes());
         let gaps = since(start, still.stop());
         let asked = paced.stop()?;
-        let compaction = &spans[1];
-        let whole = Span {
-            phase: Phase::SwitchIncluded,
-            from: compaction.from,
-            until: spans[2].until,
-            figures: Measurements::default(),
-            details: Value::Null,
-        };
-        let seconds = (compaction.until - compaction.from).as_secs_f64();
-        let timeline = timeline(&asked.samples, &meter.stop(start)?, step, compaction.from);
-        let mut stretches: Vec<Stretch> =
-            spans.into_iter().chain([whole]).map(|span| stretch(span, &asked, &gaps)).collect();
-        let rate = self.subject.data_bytes() as f64 / MIB / seconds;
-        let compaction = &mut stretches[1];
-        compaction.figures.add("raw_mib_per_second", rate);
-        compaction.details["timeline"] = json!(timeline);
-        Ok(stretches)
+        Ok(course(spans, data_bytes, &asked, &gaps, (&meter.stop(start)?, step)))
     }
 
     fn throttled(&mut self) -> Result<Option<Stretch>> {
@@ -217,115 +144,7 @@ impl Watched<'_, '_> {
     }
 }
 
-fn since(start: Instant, gaps: Vec<Gap>) -> Vec<(Duration, Duration)> {
-    let after = |moment: Instant| moment.saturating_duration_since(start);
-    gaps.into_iter().map(|(from, until)| (after(from), after(until))).collect()
-}
-
 fn rest(time: Duration) -> Result<()> {
     sleep(time);
     Ok(())
-}
-
-/// `gaps`: when a core stood still, on the clock of the loop.
-fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch {
-    let Span { phase, from, until, mut figures, details } = span;
-    let is_undisturbed = |sample: &Sample| {
-        let answered = sample.due + Duration::from_nanos(sample.nanos);
-        sample.class == HOT
-            && !gaps.iter().any(|(from, until)| *from <= answered && sample.due <= *until)
-    };
-    let within: Vec<&Sample> =
-        asked.samples.iter().filter(|s| (from..until).contains(&s.due)).collect();
-    let undisturbed = within.iter().copied().filter(|sample| is_undisturbed(sample));
-    let gaps = gaps.iter().filter(|(begin, _)| (from..until).contains(begin));
-    let stood_still = gaps.map(|(begin, end)| 1e3 * (*end - *begin).as_secs_f64());
-    let seconds = asked.samples.last().map_or(1.0, |sample| sample.due.as_secs_f64());
-    figures.add("seconds", (until - from).as_secs_f64());
-    figures = answers(figures, "hot_", &within, HOT);
-    figures = answers(figures, "cold_", &within, COLD);
-    figures = figures
-        .fields("all_", &Latencies::of_samples(within.iter().copied()))
-        .fields("undisturbed_", &Latencies::of_samples(undisturbed))
-        .with("core_stood_still_ms", stood_still.fold(0.0, f64::max))
-        .with("generator_cpu_share", asked.cpu_seconds / seconds)
-        .with("generator_ran_first", f64::from(u8::from(asked.first)))
-        .with("unanswered", asked.unanswered as f64);
-    Stretch { phase, figures, details }
-}
-
-fn answers(to: Measurements, prefix: &str, samples: &[&Sample], class: u8) -> Measurements {
-    let of_class: Vec<&Sample> = samples.iter().copied().filter(|s| s.class == class).collect();
-    let with = |outcome: Outcome| of_class.iter().filter(|s| s.outcome == outcome).count() as f64;
-    let slow = of_class.iter().filter(|s| s.nanos > SLOW_NANOS).count() as f64;
-    to.fields(prefix, &Latencies::of_samples(of_class.iter().copied()))
-        .with(&format!("{prefix}share_over_2ms"), slow / of_class.len().max(1) as f64)
-        .with(&format!("{prefix}failed"), with(Outcome::Failed))
-        .with(&format!("{prefix}empty"), with(Outcome::Empty))
-}
-
-fn timeline(
-    samples: &[Sample],
-    moved: &[(Duration, f64)],
-    step: Duration,
-    zero: Duration,
-) -> Vec<Point> {
-    let rounded = |value: f64| (value * 10.0).round() / 10.0;
-    let number = |at: Duration| (at.as_nanos() / step.as_nanos().max(1)) as usize;
-    let count = samples.last().map_or(0, |sample| number(sample.due));
-    let mut steps: Vec<[Vec<u64>; 2]> = vec![Default::default(); count];
-    for sample in samples {
-        if let Some(nanos) = steps.get_mut(number(sample.due)) {
-            nanos[usize::from(sample.class == COLD)].push(sample.nanos);
-        }
-    }
-    let mut points = Vec::new();
-    for (number, [hot, cold]) in steps.into_iter().enumerate() {
-        let at = (step * number as u32).as_secs_f64();
-        let all = Latencies::of([hot.as_slice(), cold.as_slice()].concat());
-        let (hot, cold) = (Latencies::of(hot), Latencies::of(cold));
-        let device = moved.iter().rev().find(|(moment, _)| moment.as_secs_f64() <= at + 1e-6);
-        let at = ((at - zero.as_secs_f64()) * 100.0).round() / 100.0;
-        let reads = [hot.p99, cold.p99, all.p99, all.max].map(rounded);
-        points.push(Point(at, reads, rounded(device.map_or(0.0, |(_, rate)| *rate))));
-    }
-    points
-}
-
-/// What goes through the device, step by step.
-struct Meter {
-    stop: Sender<()>,
-    reading: JoinHandle<Vec<(Instant, f64)>>,
-}
-
-impl Meter {
-    fn start(folder: &Path, step: Duration) -> Result<Meter> {
-        let device = Device::of(folder)?;
-        let (stop, stopped) = channel::<()>();
-        let reading = std::thread::spawn(move || {
-            let (mut rates, mut before) = (Vec::new(), device.counters());
-            let mut at = Instant::now();
-            while stopped.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {
-                let counters = device.counters();
-                let moved = counters.since(&before);
-                let bytes = moved.of("device_bytes_read") + moved.of("device_bytes_written");
-                let mib = bytes as f64 / MIB;
-                rates.push((at, mib / at.elapsed().as_secs_f64()));
-                before = counters;
-                at = Instant::now();
-            }
-            rates
-        });
-        Ok(Meter { stop, reading })
-    }
-
-    /// By the time since `start`.
-    fn stop(self, start: Instant) -> Result<Vec<(Duration, f64)>> {
-        let _ = self.stop.send(());
-        let rates = self.reading.join().map_err(|_| "the meter panicked")?;
-        Ok(rates
-            .into_iter()
-            .map(|(at, rate)| (at.saturating_duration_since(start), rate))
-            .collect())
-    }
 }

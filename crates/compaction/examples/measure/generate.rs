@@ -11,6 +11,9 @@
 //!    of those that lie in one SSTable ends with a range tombstone. What is deleted was so either before 2024 (purged by everybody) or
 //!    after 2040 (kept by everybody), so that the result does not depend on the hour.
 //!
+//! The shape `wide` has one row of about 8 KiB in each partition instead, in a document and a blob; half of the partitions lie in two
+//! SSTables, and the later one overwrites the whole row. Nothing is deleted, nothing expires.
+//!
 //! The SSTables differ only by chance in size, as after flushes of one memtable size.
 
 use std::sync::Arc;
@@ -43,6 +46,11 @@ const STRIDE: i64 = 1000;
 /// What a partition takes in all its SSTables together: two copies on average, of four rows.
 const BYTES_PER_PARTITION: u64 = 2 * 4 * 1040;
 
+/// In the shape `wide`: one copy and a half, of one row.
+const BYTES_PER_WIDE_PARTITION: u64 = (WIDE_BODY + WIDE_DIGEST + 60) as u64 * 3 / 2;
+const WIDE_BODY: usize = 6 << 10;
+const WIDE_DIGEST: usize = 2 << 10;
+
 const AMOUNT: u16 = 0;
 const BODY: u16 = 1;
 const DIGEST: u16 = 2;
@@ -68,6 +76,29 @@ fn layout() -> Layout {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Rows,
+    Wide,
+}
+
+impl Shape {
+    fn of(words: &Words) -> Result<Shape> {
+        match words.text("shape").unwrap_or("rows") {
+            "rows" => Ok(Shape::Rows),
+            "wide" => Ok(Shape::Wide),
+            other => Err(format!("--shape {other}: rows or wide expected").into()),
+        }
+    }
+
+    fn bytes_per_partition(self) -> u64 {
+        match self {
+            Shape::Rows => BYTES_PER_PARTITION,
+            Shape::Wide => BYTES_PER_WIDE_PARTITION,
+        }
+    }
+}
+
 /// A partition and where it is.
 struct Partition {
     key: PartitionKey,
@@ -77,12 +108,13 @@ struct Partition {
 }
 
 impl Partition {
-    fn numbered(number: u64) -> Partition {
+    fn numbered(number: u64, shape: Shape) -> Partition {
         let bytes = (number as i64).to_be_bytes().to_vec();
         let hashes = murmur3_hash(&bytes);
         let token = token_of_hash(hashes.0).0;
         let seed = Random::seeded(number).next_u64();
-        let copies = if seed & 1 == 0 { 1 } else { 2 + (seed >> 1) % 3 };
+        let most_more = if shape == Shape::Wide { 1 } else { 3 };
+        let copies = if seed & 1 == 0 { 1 } else { 2 + (seed >> 1) % most_more };
         Partition { key: PartitionKey { token, hashes, bytes }, seed, copies }
     }
 
@@ -102,8 +134,10 @@ pub(crate) async fn run(disk: &Disk, words: &Words) -> Result<String> {
     let bytes = words.number("bytes", 64 << 20)?;
     let sstables = words.number("sstables", 24)?;
     let compression = words.compression()?;
-    let count = (bytes / BYTES_PER_PARTITION).max(64);
-    let mut partitions: Vec<Partition> = (0..count).map(Partition::numbered).collect();
+    let shape = Shape::of(words)?;
+    let count = (bytes / shape.bytes_per_partition()).max(64);
+    let mut partitions: Vec<Partition> =
+        (0..count).map(|number| Partition::numbered(number, shape)).collect();
     partitions.sort_by(|a, b| (a.key.token, &a.key.bytes).cmp(&(b.key.token, &b.key.bytes)));
     disk.create_dir_all(&words.directory).await?;
     let (mut data, mut stored) = (0, 0);
@@ -115,8 +149,10 @@ pub(crate) async fn run(disk: &Disk, words: &Words) -> Result<String> {
         );
         let mut fill = Fill::new(disk, descriptor, &compression, sstable, count / 8).await?;
         for partition in &partitions {
-            if let Some(copy) = partition.copy_in(sstable, sstables) {
-                fill.partition(partition, copy).await?;
+            match (partition.copy_in(sstable, sstables), shape) {
+                (None, _) => {}
+                (Some(copy), Shape::Rows) => fill.partition(partition, copy).await?,
+                (Some(_), Shape::Wide) => fill.wide_partition(partition).await?,
             }
         }
         let (raw, file) = fill.seal().await?;
@@ -199,6 +235,18 @@ impl Fill {
             let deletion = draw_deletion(&mut random, self.timestamp(99));
             self.range(5 * STRIDE, 6 * STRIDE, deletion)?;
         }
+        self.end_partition().await
+    }
+
+    async fn wide_partition(&mut self, partition: &Partition) -> Result<()> {
+        let mut random = Random::seeded(partition.seed ^ (self.sstable + 1) << 32);
+        let (key, deletion) = (&partition.key, DeletionTime::LIVE);
+        self.writer.append(Fragment::Start(PartitionStart { key, deletion }))?;
+        self.whole_row(&mut random, (0, self.timestamp(0)), NEVER, (WIDE_BODY, WIDE_DIGEST))?;
+        self.end_partition().await
+    }
+
+    async fn end_partition(&mut self) -> Result<()> {
         self.writer.append(Fragment::End)?;
         if self.writer.wants_drain() {
             self.writer.drain().await?;
@@ -238,19 +286,29 @@ impl Fill {
 
     /// A whole row of about 1 KiB.
     fn own_row(&mut self, random: &mut Random, at: i64, i: u64) -> Result<()> {
-        self.begin_row(at);
-        let timestamp = self.timestamp(i);
         let life = match random.below(40) {
             0..3 => (TTL, FAR_OFF),
             3 => (TTL, LONG_AGO),
             _ => NEVER,
         };
+        self.whole_row(random, (at, self.timestamp(i)), life, (740, 224))
+    }
+
+    /// A row at a clustering and a time, with a document and a blob of so many bytes.
+    fn whole_row(
+        &mut self,
+        random: &mut Random,
+        (at, timestamp): (i64, i64),
+        life: (i32, u32),
+        (body, digest): (usize, usize),
+    ) -> Result<()> {
+        self.begin_row(at);
         self.row.parts.liveness =
             Liveness { timestamp, ttl: life.0, local_expiration_time: life.1 };
         let (amount, rate) = (random.next_u64() as u32 % 100_000, random.below(1000) as f64 / 8.0);
         self.cell(AMOUNT, timestamp, life, |to| to.extend(amount.to_be_bytes()));
-        self.cell(BODY, timestamp, life, |to| payload::document(random, 740, to));
-        self.cell(DIGEST, timestamp, life, |to| payload::noise(random, 224, to));
+        self.cell(BODY, timestamp, life, |to| payload::document(random, body, to));
+        self.cell(DIGEST, timestamp, life, |to| payload::noise(random, digest, to));
         self.cell(KIND, timestamp, life, |to| to.extend(payload::word(random).as_bytes()));
         self.cell(RATE, timestamp, life, |to| to.extend(rate.to_be_bytes()));
         self.writer.append(Fragment::Row(self.row.row()))?;

@@ -1,7 +1,7 @@
 //! The programs that `cargo x bench compaction` runs: they make its data, look at it, and measure the bounds.
 //!
 //! ```text
-//! measure generate DIRECTORY --bytes N --sstables N --compression lz4-4    the inputs
+//! measure generate DIRECTORY --bytes N --sstables N --compression lz4-4 [--shape wide]   the inputs
 //! measure inspect  DIRECTORY                                               what statistics say of SSTables
 //! measure codec    DIRECTORY [--bytes N]                                   decompress, check, compress: one core
 //! measure device   DIRECTORY --write BYTES --output FILE [--access direct] the same bytes, moved and not looked at

@@ -3,21 +3,21 @@
 use crate::load::Random;
 use crate::paced::Requests;
 
-pub(super) const HOT: u8 = 0;
-pub(super) const COLD: u8 = 1;
+pub(crate) const HOT: u8 = 0;
+pub(crate) const COLD: u8 = 1;
 
 /// Partitions are numbered; the first `hot` of them are the hot set. Their tokens are spread like everybody's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keys {
-    pub(super) partitions: u64,
-    pub(super) hot: u64,
+pub(crate) struct Keys {
+    pub(crate) partitions: u64,
+    pub(crate) hot: u64,
     /// Of so many reads, one is cold; zero: none.
-    pub(super) cold_every: u64,
+    pub(crate) cold_every: u64,
     /// The hot rows in their order, so that all of them are met.
-    pub(super) sweeps: bool,
+    pub(crate) sweeps: bool,
 }
 
-pub(super) struct Reads {
+pub(crate) struct Reads {
     statement: String,
     keys: Keys,
     random: Random,
@@ -25,7 +25,7 @@ pub(super) struct Reads {
 }
 
 impl Keys {
-    pub(super) fn reads(self, table: &str, seed: u64) -> Reads {
+    pub(crate) fn reads(self, table: &str, seed: u64) -> Reads {
         let statement = format!(
             "SELECT amount, body, digest, kind, rate FROM {table} WHERE device = ? AND at = ?"
         );

@@ -14,7 +14,7 @@ use crate::record::Measurements;
 use crate::server::Server;
 
 /// Read when the stretch begins.
-pub(super) struct Gauge {
+pub(crate) struct Gauge {
     watch: Watch,
     pressure: Counters,
     /// Of the block device, by kind.
@@ -24,7 +24,7 @@ pub(super) struct Gauge {
 }
 
 impl Gauge {
-    pub(super) fn begin(
+    pub(crate) fn begin(
         server: &Server,
         folder: &Path,
         trace: Option<&BlockTrace>,
@@ -38,7 +38,7 @@ impl Gauge {
     }
 
     /// Measurements, and details.
-    pub(super) fn end(
+    pub(crate) fn end(
         self,
         server: &Server,
         trace: Option<&BlockTrace>,

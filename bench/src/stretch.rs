@@ -1,0 +1,132 @@
+//! Reads in a stretch of time: what became of those that were due in it, and whether a core stood still meanwhile.
+//!
+//! ```text
+//!   idle          │ full speed               │ afterwards
+//!                 └ command                  └ the server says that it is done
+//!                 │ switch included                        │
+//! ```
+//! The last one covers two others, because what comes with a compaction's end falls on either side of it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::keys::{COLD, HOT};
+use crate::latency::{Latencies, Outcome, Sample};
+use crate::paced::Asked;
+use crate::record::Measurements;
+use crate::standstill::Gap;
+use crate::timeline::{self, Moved};
+
+const SLOW_NANOS: u64 = 2_000_000;
+const MIB: f64 = 1_048_576.0;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Idle,
+    FullSpeed,
+    Afterwards,
+    SwitchIncluded,
+    Throttled,
+}
+
+impl Phase {
+    pub(crate) const ALL: [Phase; 5] =
+        [Phase::Idle, Phase::FullSpeed, Phase::Afterwards, Phase::SwitchIncluded, Phase::Throttled];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::FullSpeed => "full speed",
+            Phase::Afterwards => "afterwards",
+            Phase::SwitchIncluded => "switch included",
+            Phase::Throttled => "throttled",
+        }
+    }
+}
+
+/// What was measured of a phase.
+pub(crate) struct Stretch {
+    pub(crate) phase: Phase,
+    pub(crate) figures: Measurements,
+    pub(crate) details: Value,
+}
+
+/// A stretch that was measured, on the clock of the loop.
+pub(crate) struct Span {
+    pub(crate) phase: Phase,
+    pub(crate) from: Duration,
+    pub(crate) until: Duration,
+    /// Beside the reads.
+    pub(crate) figures: Measurements,
+    pub(crate) details: Value,
+}
+
+/// On the clock of a loop.
+pub(crate) fn since(start: Instant, gaps: Vec<Gap>) -> Vec<(Duration, Duration)> {
+    let after = |moment: Instant| moment.saturating_duration_since(start);
+    gaps.into_iter().map(|(from, until)| (after(from), after(until))).collect()
+}
+
+/// The stretches around a compaction of so many uncompressed bytes: idle, at full speed, afterwards, and the last two as one. The second
+/// has the timeline, in steps, with what went through the device.
+pub(crate) fn course(
+    spans: [Span; 3],
+    data_bytes: u64,
+    asked: &Asked,
+    gaps: &[(Duration, Duration)],
+    (moved, step): (&Moved, Duration),
+) -> Vec<Stretch> {
+    let [_, compaction, afterwards] = &spans;
+    let (from, until) = (compaction.from, compaction.until);
+    let whole = Span {
+        phase: Phase::SwitchIncluded,
+        from,
+        until: afterwards.until,
+        figures: Measurements::default(),
+        details: Value::Null,
+    };
+    let points = timeline::points(&asked.samples, moved, step, from);
+    let [idle, mut compaction, afterwards] = spans.map(|span| stretch(span, asked, gaps));
+    let rate = data_bytes as f64 / MIB / (until - from).as_secs_f64();
+    compaction.figures.add("raw_mib_per_second", rate);
+    compaction.details["timeline"] = json!(points);
+    vec![idle, compaction, afterwards, stretch(whole, asked, gaps)]
+}
+
+/// `gaps`: when a core stood still, on the clock of the loop.
+pub(crate) fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch {
+    let Span { phase, from, until, mut figures, details } = span;
+    let is_undisturbed = |sample: &Sample| {
+        let answered = sample.due + Duration::from_nanos(sample.nanos);
+        sample.class == HOT
+            && !gaps.iter().any(|(from, until)| *from <= answered && sample.due <= *until)
+    };
+    let within: Vec<&Sample> =
+        asked.samples.iter().filter(|s| (from..until).contains(&s.due)).collect();
+    let undisturbed = within.iter().copied().filter(|sample| is_undisturbed(sample));
+    let gaps = gaps.iter().filter(|(begin, _)| (from..until).contains(begin));
+    let stood_still = gaps.map(|(begin, end)| 1e3 * (*end - *begin).as_secs_f64());
+    let seconds = asked.samples.last().map_or(1.0, |sample| sample.due.as_secs_f64());
+    figures.add("seconds", (until - from).as_secs_f64());
+    figures = answers(figures, "hot_", &within, HOT);
+    figures = answers(figures, "cold_", &within, COLD);
+    figures = figures
+        .fields("all_", &Latencies::of_samples(within.iter().copied()))
+        .fields("undisturbed_", &Latencies::of_samples(undisturbed))
+        .with("core_stood_still_ms", stood_still.fold(0.0, f64::max))
+        .with("generator_cpu_share", asked.cpu_seconds / seconds)
+        .with("generator_ran_first", f64::from(u8::from(asked.first)))
+        .with("unanswered", asked.unanswered as f64);
+    Stretch { phase, figures, details }
+}
+
+fn answers(to: Measurements, prefix: &str, samples: &[&Sample], class: u8) -> Measurements {
+    let of_class: Vec<&Sample> = samples.iter().copied().filter(|s| s.class == class).collect();
+    let with = |outcome: Outcome| of_class.iter().filter(|s| s.outcome == outcome).count() as f64;
+    let slow = of_class.iter().filter(|s| s.nanos > SLOW_NANOS).count() as f64;
+    to.fields(prefix, &Latencies::of_samples(of_class.iter().copied()))
+        .with(&format!("{prefix}share_over_2ms"), slow / of_class.len().max(1) as f64)
+        .with(&format!("{prefix}failed"), with(Outcome::Failed))
+        .with(&format!("{prefix}empty"), with(Outcome::Empty))
+}

@@ -23,6 +23,7 @@
 //! | `gauge.rs` | what a server cost in a stretch of time |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `lines.rs` | the cache lines that shards share |
+//! | `read_ahead.rs` | the device's read-ahead, set for a while |
 //! | `standstill.rs` | when the host took a core away |
 
 mod block_trace;
@@ -54,6 +55,7 @@ mod process;
 mod profile;
 mod programs;
 mod queries;
+mod read_ahead;
 mod read_amplification;
 mod record;
 mod restore;

@@ -8,7 +8,6 @@
 //! 3. The device's own counters, before and after, by the queries answered; Halcyon also counts itself. Beside it, what one aligned
 //!    chunk is.
 
-mod read_ahead;
 mod subject;
 
 use std::thread::sleep;
@@ -24,9 +23,9 @@ use crate::load::Random;
 use crate::machine::Device;
 use crate::paced::{Paced, Requests};
 use crate::page::Page;
+use crate::read_ahead::ReadAhead;
 use crate::record::{Contender, Measurements, Record, Target, listed};
 use crate::server::Server;
-use read_ahead::ReadAhead;
 use subject::{Subject, chunk_table, stored};
 
 const READ: &str = "device_kib_per_query";

@@ -23,6 +23,7 @@ use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
 use crate::page::Page;
+use crate::read_ahead::ReadAhead;
 use crate::record::{Contender, Record};
 use crate::stretch::{Phase, Stretch};
 
@@ -31,7 +32,7 @@ const CODEC: &str = "lz4-4";
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
     /// Uncompressed bytes of each data set
-    #[arg(long, default_value = "2GiB", value_parser = size)]
+    #[arg(long, default_value = "3GiB", value_parser = size)]
     size: u64,
     #[arg(long, default_value_t = 24)]
     sstables: u32,
@@ -69,6 +70,9 @@ pub(crate) struct Arguments {
     memory: u64,
     #[arg(long, default_value = "800m")]
     heap: String,
+    /// KiB of the device's read-ahead, put back at the end: Cassandra asks for 8 to 64, machines come with more
+    #[arg(long, default_value_t = 64)]
+    read_ahead: u64,
     /// Options of the plug-in beside `binary`, as latency_target=10ms
     #[arg(long, value_delimiter = ',')]
     plugin: Vec<String>,
@@ -103,6 +107,8 @@ impl Experiment for Arguments {
             let why = format!("memory limits, and what depends on them: no cgroup ({error})");
             invocation.record.miss(why);
         });
+        // Lives until the end. A tiny run leaves the machine as it is.
+        let _read_ahead = (!invocation.tiny).then(|| self.set_read_ahead(invocation));
         invocation.drop_page_cache();
         let jar = invocation.programs.plugin()?;
         let mut bench = Bench { arguments: &self, invocation, sets, memory: memory.ok(), jar };
@@ -112,6 +118,18 @@ impl Experiment for Arguments {
 
     fn page(record: &mut Record) -> Result<Page> {
         page::page(record)
+    }
+}
+
+impl Arguments {
+    /// None where it is not permitted.
+    fn set_read_ahead(&self, invocation: &mut Invocation) -> Option<ReadAhead> {
+        let set = ReadAhead::of(&invocation.data).and_then(|read_ahead| {
+            read_ahead.set(self.read_ahead)?;
+            Ok(read_ahead)
+        });
+        let missed = |error| invocation.record.miss(format!("read-ahead of the device: {error}"));
+        set.map_err(missed).ok()
     }
 }
 

@@ -100,12 +100,16 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
 }
 
 /// What the compaction takes beyond what the same time takes when nothing compacts: reads go on, and a slow compaction has more of them.
+/// That is the less of before and afterwards: the JVM's compiler may be busy before, what was hot is read again afterwards.
 fn added_by_compaction(rounds: Rounds<'_>, of: &str) -> Option<f64> {
     let part = rounds.heading.strip_suffix(&format!(": {}", Phase::FullSpeed.name()))?;
-    let idle = format!("{part}: {}", Phase::Idle.name());
-    let median = |key| rounds.record.median(&idle, rounds.who, key);
-    let each_second = median(of)? / median("seconds")?;
-    Some(rounds.median(of)? - each_second * rounds.median("seconds")?)
+    let each_second = |phase: Phase| {
+        let heading = format!("{part}: {}", phase.name());
+        let median = |key| rounds.record.median(&heading, rounds.who, key);
+        Some(median(of)? / median("seconds")?)
+    };
+    let at_rest = each_second(Phase::Idle)?.min(each_second(Phase::Afterwards)?);
+    Some(rounds.median(of)? - at_rest * rounds.median("seconds")?)
 }
 
 fn timelines<'a>(record: &'a Record, part: &Part<'_>) -> Vec<(String, &'a Turn)> {

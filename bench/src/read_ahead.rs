@@ -10,7 +10,7 @@ use halcyon_oracle::Result;
 
 use crate::machine::Device;
 
-pub(super) struct ReadAhead {
+pub(crate) struct ReadAhead {
     path: PathBuf,
     before: String,
     guard: Child,
@@ -20,7 +20,7 @@ pub(super) struct ReadAhead {
 const GUARD: &str = "while kill -0 \"$1\" 2>/dev/null; do sleep 0.5; done; echo \"$3\" > \"$2\"";
 
 impl ReadAhead {
-    pub(super) fn of(folder: &Path) -> Result<ReadAhead> {
+    pub(crate) fn of(folder: &Path) -> Result<ReadAhead> {
         let path = Device::of(folder)?.queue()?.join("read_ahead_kb");
         let cannot = |e: std::io::Error| format!("{}: {e}: be root", path.display());
         let before = fs::read_to_string(&path).map_err(cannot)?.trim().to_owned();
@@ -32,7 +32,7 @@ impl ReadAhead {
         Ok(ReadAhead { path, before, guard })
     }
 
-    pub(super) fn set(&self, kib: u64) -> Result<()> {
+    pub(crate) fn set(&self, kib: u64) -> Result<()> {
         fs::write(&self.path, kib.to_string())?;
         let now = fs::read_to_string(&self.path)?;
         match now.trim() == kib.to_string() {

@@ -32,7 +32,7 @@ const CODEC: &str = "lz4-4";
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
     /// Uncompressed bytes of each data set
-    #[arg(long, default_value = "3GiB", value_parser = size)]
+    #[arg(long, default_value = "2GiB", value_parser = size)]
     size: u64,
     #[arg(long, default_value_t = 24)]
     sstables: u32,
@@ -43,12 +43,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,3", value_parser = clap::value_parser!(u8).range(1..=9))]
     nodes: Vec<u8>,
     /// Reads per second of a node that is alone
-    #[arg(long, default_value_t = 1500.0)]
+    #[arg(long, default_value_t = 1000.0)]
     rate: f64,
     /// Reads per second of a ring of several nodes, at QUORUM
-    #[arg(long, default_value_t = 600.0)]
+    #[arg(long, default_value_t = 300.0)]
     ring_rate: f64,
-    #[arg(long, default_value_t = 4000)]
+    #[arg(long, default_value_t = 2000)]
     hot_rows: u64,
     /// One read in so many is of a row that no cache has
     #[arg(long, default_value_t = 20)]
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     /// Seconds that are looked at after the compaction
     #[arg(long, default_value_t = 10.0)]
     afterwards: f64,
-    /// Seconds of reads before, for the JVM's compiler
+    /// Seconds of reads before, for the JVM's compiler; of nodes that have just started, so many for each of them
     #[arg(long, default_value_t = 15.0)]
     warm_up: f64,
     /// Turns of each contender
@@ -199,7 +199,11 @@ impl Bench<'_> {
             for number in 2..=nodes {
                 copies.push(set.copy(number)?);
             }
-            let schedule = self.schedule(set, nodes);
+            let mut schedule = self.schedule(set, nodes);
+            if turns.is_empty() {
+                // A read is coordinated by one node in so many.
+                schedule.warm_up *= u32::from(nodes);
+            }
             let stretches = turn::run(&mut ring, &copies, &schedule, &self.invocation.programs)?;
             turns.push((set.shape, stretches));
         }

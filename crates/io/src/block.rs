@@ -18,6 +18,7 @@ use std::{
 };
 
 use crate::{
+    background::{Admitted, OPERATION},
     buffer::{AlignedBuf, BUFFER_ALIGNMENT},
     error::{Error, Operation, Result},
     file::File,
@@ -31,9 +32,6 @@ pub struct BlockFile {
     file: File,
     no_dsync: Arc<AtomicBool>,
 }
-
-/// Zeros are written this many bytes at a time: small enough that other writes get in between.
-const ZEROS: u64 = 512 << 10;
 
 impl BlockFile {
     pub(crate) fn opened(file: File) -> BlockFile {
@@ -67,7 +65,7 @@ impl BlockFile {
     ) -> (Result<()>, AlignedBuf) {
         let region = Region { offset, start: 0, len };
         if !self.no_dsync.load(Relaxed) {
-            let (outcome, buffer) = self.write(Direction::DurableWrite, region, buffer).await;
+            let (outcome, buffer) = self.write(Direction::DurableWrite, region, buffer, None).await;
             match outcome {
                 Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                     self.no_dsync.store(true, Relaxed);
@@ -88,7 +86,7 @@ impl BlockFile {
         len: usize,
     ) -> (Result<()>, AlignedBuf) {
         let region = Region { offset, start: 0, len };
-        let (outcome, buffer) = self.write(Direction::Write, region, buffer).await;
+        let (outcome, buffer) = self.write(Direction::Write, region, buffer, None).await;
         (self.named(outcome, region), buffer)
     }
 
@@ -106,7 +104,7 @@ impl BlockFile {
         region: Region,
         buffer: AlignedBuf,
     ) -> (Result<()>, AlignedBuf) {
-        let (outcome, buffer) = self.write(Direction::Write, region, buffer).await;
+        let (outcome, buffer) = self.write(Direction::Write, region, buffer, None).await;
         match self.named(outcome, region) {
             Ok(()) => (self.file.sync_data().await, buffer),
             Err(e) => (Err(e), buffer),
@@ -123,6 +121,7 @@ impl BlockFile {
         direction: Direction,
         region: Region,
         mut buffer: AlignedBuf,
+        mut admitted: Option<Admitted>,
     ) -> (io::Result<()>, AlignedBuf) {
         let mut done = 0;
         while done < region.len {
@@ -131,7 +130,8 @@ impl BlockFile {
                 start: region.start + done,
                 len: region.len - done,
             };
-            let (outcome, returned) = self.file.queue(direction, rest, buffer).finish().await;
+            let mut write = self.file.queue_admitted(direction, rest, buffer, admitted.take());
+            let (outcome, returned) = write.finish().await;
             buffer = returned;
             match outcome {
                 Ok(count) if count >= rest.len => break,
@@ -147,12 +147,14 @@ impl BlockFile {
     pub(crate) async fn fill(&self, len: u64) -> Result<()> {
         self.file.preallocate(len).await?;
         let pool = self.file.disk().buffers();
-        let mut buffer = pool.take_or_wait(ZEROS as usize, crate::buffer::Tenure::Short).await?;
+        let mut buffer = pool.take_or_wait(OPERATION, crate::buffer::Tenure::Short).await?;
         buffer.fill(0);
         let mut offset = 0;
         while offset < len {
-            let region = Region { offset, start: 0, len: (len - offset).min(ZEROS) as usize };
-            let (outcome, returned) = self.write(Direction::Write, region, buffer).await;
+            let region =
+                Region { offset, start: 0, len: (len - offset).min(OPERATION as u64) as usize };
+            let admitted = Some(self.file.disk().admit(region.len).await);
+            let (outcome, returned) = self.write(Direction::Write, region, buffer, admitted).await;
             buffer = returned;
             self.named(outcome, region)?;
             offset += region.len as u64;

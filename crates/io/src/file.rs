@@ -9,12 +9,13 @@ use std::{
 };
 
 use crate::{
+    background::Admitted,
     buffer::{AlignedBuf, Tenure},
     disk::Disk,
     error::{Error, Operation, Result},
     mode::{AccessMode, ModeChoice, Purpose},
     real,
-    region::{Direction, Finished, InFlight, Meter, Region},
+    region::{Direction, Finished, InFlight, Meter, Region, Work},
     runtime::backend,
     sim,
 };
@@ -67,14 +68,26 @@ impl File {
         }
     }
 
+    /// What somebody waits for. It does not wait for the streams' share of the device.
     pub(crate) fn queue(
         &self,
         direction: Direction,
         region: Region,
         buffer: AlignedBuf,
     ) -> InFlight {
-        let meter =
-            Meter { histograms: self.0.disk.counters().here().clone(), purpose: self.0.purpose };
+        self.queue_admitted(direction, region, buffer, None)
+    }
+
+    /// An operation of a stream; it is to be admitted ([`Disk::admit`]).
+    pub(crate) fn queue_admitted(
+        &self,
+        direction: Direction,
+        region: Region,
+        buffer: AlignedBuf,
+        admitted: Option<Admitted>,
+    ) -> InFlight {
+        let histograms = self.0.disk.counters().here().clone();
+        let meter = Meter { histograms, purpose: self.0.purpose };
         match &self.0.handle {
             Handle::Real(file) => {
                 let mut flags = match self.0.choice.mode {
@@ -84,7 +97,8 @@ impl File {
                 if direction == Direction::DurableWrite {
                     flags |= libc::RWF_DSYNC;
                 }
-                InFlight::queue(file.clone(), direction, flags, region, buffer, meter)
+                let work = Work { file: file.clone(), direction, flags, region };
+                InFlight::queue(work, buffer, meter, admitted)
             }
             Handle::Simulated(file) => {
                 let (file, alignment) = (file.clone(), self.alignment());
@@ -95,6 +109,7 @@ impl File {
                     );
                 }
                 InFlight::simulated(meter, async move {
+                    let _admitted = admitted;
                     file.disk().pause().await;
                     let finished = file.region(direction, region, buffer, alignment);
                     file.disk().pause().await;

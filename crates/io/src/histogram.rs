@@ -116,9 +116,27 @@ impl ThreadHistograms {
     }
 }
 
+/// How much some purposes have used a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) operations: u64,
+    pub(crate) in_flight: u64,
+}
+
 impl Histograms {
     pub(crate) fn empty() -> Histograms {
         Histograms(PerThread::empty())
+    }
+
+    pub(crate) fn used_for(&self, purposes: &[Purpose]) -> Used {
+        let mut used = Used { operations: 0, in_flight: 0 };
+        for thread in self.0.iter() {
+            for counters in purposes.iter().map(|purpose| &thread.purposes[*purpose as usize]) {
+                used.operations += counters.operations.load(Relaxed);
+                used.in_flight += counters.depth.load(Relaxed);
+            }
+        }
+        used
     }
 
     /// Those of the calling thread.

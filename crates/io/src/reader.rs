@@ -228,7 +228,8 @@ impl SequentialReader {
             };
             let len = (end - self.next_offset).min(self.window as u64) as usize;
             let region = Region { offset: self.next_offset, start: self.headroom, len };
-            let read = self.file.queue(Direction::Read, region, buffer);
+            let admitted = Some(self.file.disk().admit(len).await);
+            let read = self.file.queue_admitted(Direction::Read, region, buffer, admitted);
             self.pending.push_back(Pending { read, region, carried });
             self.next_offset += len as u64;
             queued = true;

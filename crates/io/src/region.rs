@@ -27,6 +27,7 @@ use compio::{
 };
 
 use crate::{
+    background::Admitted,
     buffer::AlignedBuf,
     histogram::{Seen, ThreadHistograms},
     mode::Purpose,
@@ -65,12 +66,18 @@ pub(crate) struct Meter {
     pub(crate) purpose: Purpose,
 }
 
+/// What is to be done with which bytes of a file.
+pub(crate) struct Work {
+    pub(crate) file: Arc<OwnedFd>,
+    pub(crate) direction: Direction,
+    /// `RWF_…`
+    pub(crate) flags: i32,
+    pub(crate) region: Region,
+}
+
 struct RegionIo {
-    file: Arc<OwnedFd>,
+    work: Work,
     buffer: Option<AlignedBuf>,
-    region: Region,
-    direction: Direction,
-    flags: i32,
     completed: Option<Instant>,
     counted: Counted,
 }
@@ -79,20 +86,23 @@ struct RegionIo {
 struct Counted {
     meter: Meter,
     in_kernel: Arc<AtomicUsize>,
+    /// Of a stream.
+    admitted: Option<Admitted>,
     inside: bool,
 }
 
 impl Counted {
-    fn enter(meter: Meter, in_kernel: Arc<AtomicUsize>) -> Counted {
+    fn enter(meter: Meter, in_kernel: Arc<AtomicUsize>, admitted: Option<Admitted>) -> Counted {
         in_kernel.fetch_add(1, SeqCst);
         meter.histograms.submitted(meter.purpose);
-        Counted { meter, in_kernel, inside: true }
+        Counted { meter, in_kernel, admitted, inside: true }
     }
 
     fn leave(&mut self) {
         if mem::take(&mut self.inside) {
             self.meter.histograms.completed(self.meter.purpose);
             self.in_kernel.fetch_sub(1, SeqCst);
+            self.admitted = None;
         }
     }
 }
@@ -106,7 +116,7 @@ impl Drop for Counted {
 impl RegionIo {
     /// The bytes of the buffer that take part. Bounds are checked when the operation is made.
     fn bytes(&mut self) -> (*mut u8, u32) {
-        let Region { start, len, .. } = self.region;
+        let Region { start, len, .. } = self.work.region;
         match &mut self.buffer {
             Some(buffer) => {
                 let len = len.min(OPERATION_BYTES_MAX);
@@ -119,15 +129,16 @@ impl RegionIo {
     fn call(&mut self) -> io::Result<usize> {
         let (base, len) = self.bytes();
         let vector = libc::iovec { iov_base: base.cast(), iov_len: len as usize };
-        let (fd, offset) = (self.file.as_raw_fd(), self.region.offset as libc::off_t);
+        let Work { file, direction, flags, region } = &self.work;
+        let (fd, offset) = (file.as_raw_fd(), region.offset as libc::off_t);
         let done = loop {
             // SAFETY: the vector names `len` bytes of a buffer that `self` owns exclusively, and
-            // the descriptor is open for as long as `self.file` lives.
+            // the descriptor is open for as long as `work.file` lives.
             let done = unsafe {
-                match self.direction {
-                    Direction::Read => libc::preadv2(fd, &vector, 1, offset, self.flags),
+                match direction {
+                    Direction::Read => libc::preadv2(fd, &vector, 1, offset, *flags),
                     Direction::Write | Direction::DurableWrite => {
-                        libc::pwritev2(fd, &vector, 1, offset, self.flags)
+                        libc::pwritev2(fd, &vector, 1, offset, *flags)
                     }
                 }
             };
@@ -155,10 +166,11 @@ unsafe impl IourOpCode for RegionIo {
     type Control = ();
 
     fn create_entry(&mut self, (): &mut ()) -> OpEntry {
-        let fd = io_uring::types::Fd(self.file.as_raw_fd());
         let (base, len) = self.bytes();
-        let (offset, flags) = (self.region.offset, self.flags);
-        match self.direction {
+        let Work { file, direction, flags, region } = &self.work;
+        let fd = io_uring::types::Fd(file.as_raw_fd());
+        let (offset, flags) = (region.offset, *flags);
+        match direction {
             Direction::Read => {
                 io_uring::opcode::Read::new(fd, base, len).offset(offset).rw_flags(flags).build()
             }
@@ -219,24 +231,19 @@ impl InFlight {
     /// # Panics
     /// Outside `block_on`, and if the region is outside the buffer.
     pub(crate) fn queue(
-        file: Arc<OwnedFd>,
-        direction: Direction,
-        flags: i32,
-        region: Region,
+        work: Work,
         buffer: AlignedBuf,
         meter: Meter,
+        admitted: Option<Admitted>,
     ) -> InFlight {
-        assert!(region.start + region.len <= buffer.len());
+        assert!(work.region.start + work.region.len <= buffer.len());
         let submitted = Clock::system().now();
         let queued = backend::with_entered(|entered| {
             let operation = RegionIo {
-                file,
+                work,
                 buffer: Some(buffer),
-                region,
-                direction,
-                flags,
                 completed: None,
-                counted: Counted::enter(meter.clone(), entered.in_kernel.clone()),
+                counted: Counted::enter(meter.clone(), entered.in_kernel.clone(), admitted),
             };
             (entered.runtime().submit(operation), entered.backend)
         });

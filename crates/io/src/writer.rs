@@ -1,7 +1,7 @@
 //! Writes a file from front to back, behind its producer.
 //!
 //! 1. The producer's bytes are copied into a buffer. A full buffer is given its file offset, is
-//!    handed to the kernel at once, and the producer goes on in the next one.
+//!    handed to the kernel as soon as streams may have it in flight (`background.rs`), and the producer goes on in the next one.
 //! 2. Up to `depth` writes are in flight. Only the first buffer is waited for: if the budget has no
 //!    more, the writer waits for its own writes instead.
 //! 3. A write that fails in the background is reported by the next `write` or `finish`; from then on
@@ -18,6 +18,7 @@
 use std::{collections::VecDeque, io, path::Path};
 
 use crate::{
+    background::OPERATION,
     buffer::{AlignedBuf, Tenure},
     error::{Error, Operation, Result},
     file::File,
@@ -29,9 +30,9 @@ use crate::{
 /// How a sequential writer buffers and what it may prepare for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Bytes of one write; rounded up to 4 KiB.
+    /// Bytes of one buffer; rounded up to 4 KiB. Larger ones are written in operations of at most 256 KiB.
     pub buffer_size: usize,
-    /// Writes in flight.
+    /// Buffers in flight.
     pub depth: usize,
     /// Preallocated; zero if unknown.
     pub expected_len: u64,
@@ -68,10 +69,12 @@ struct Pending {
 
 impl SequentialWriter {
     pub(crate) fn created(file: File, options: WriteOptions) -> SequentialWriter {
+        let buffer = options.buffer_size.clamp(1, 1 << 30).next_multiple_of(PAGE);
+        let size = buffer.min(OPERATION);
         SequentialWriter {
             file,
-            size: options.buffer_size.clamp(1, 1 << 30).next_multiple_of(PAGE),
-            depth: options.depth.max(1),
+            size,
+            depth: options.depth.max(1) * (buffer / size),
             current: None,
             filled: 0,
             reserved: 0,
@@ -100,6 +103,10 @@ impl SequentialWriter {
     pub async fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.refuse_after_failure()?;
         while !bytes.is_empty() {
+            if self.filled == self.size {
+                // The future that filled it was dropped before it was queued.
+                self.queue_current(self.size).await;
+            }
             if self.current.is_none() {
                 self.current = Some(self.next_buffer().await?);
             }
@@ -109,7 +116,7 @@ impl SequentialWriter {
             self.filled += now.len();
             bytes = later;
             if self.filled == self.size {
-                self.queue_current(self.size);
+                self.queue_current(self.size).await;
             }
         }
         Ok(())
@@ -124,7 +131,7 @@ impl SequentialWriter {
             let padded = self.filled.next_multiple_of(self.file.alignment() as usize);
             current[self.filled..padded].fill(0);
             if padded > 0 {
-                self.queue_current(padded);
+                self.queue_current(padded).await;
             }
         }
         while !self.pending.is_empty() {
@@ -149,12 +156,13 @@ impl SequentialWriter {
     }
 
     /// Gives the current buffer its offset and hands it to the kernel.
-    fn queue_current(&mut self, len: usize) {
+    async fn queue_current(&mut self, len: usize) {
+        let admitted = Some(self.file.disk().admit(len).await);
         let Some(buffer) = self.current.take() else { return };
         let region = Region { offset: self.reserved, start: 0, len };
         self.reserved += len as u64;
         self.filled = 0;
-        let write = self.file.queue(Direction::Write, region, buffer);
+        let write = self.file.queue_admitted(Direction::Write, region, buffer, admitted);
         self.pending.push_back(Pending { write, region });
         backend::enter_ring();
     }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use crate::{
+    background::{Admitted, Background},
     block::BlockFile,
     buffer::{BufferPool, Patience},
     descriptors,
@@ -87,6 +88,7 @@ struct Inner {
     storage: Storage,
     buffers: BufferPool,
     histograms: Histograms,
+    background: Arc<Background>,
     runtime: Runtime,
     backend: BackendReport,
     next_id: AtomicU64,
@@ -117,6 +119,7 @@ impl Disk {
             storage: Storage::Real { abilities: Mutex::default() },
             buffers: BufferPool::with_budget(options.buffer_budget, patience),
             histograms: Histograms::empty(),
+            background: Background::on(Clock::system()),
             runtime: Runtime::system(),
             backend: report,
             next_id: AtomicU64::new(1),
@@ -132,11 +135,13 @@ impl Disk {
 
     /// Another handle, with buffers and counters of its own, to a simulated disk.
     pub fn on_simulated(simulated: &SimDisk, options: DiskOptions) -> Disk {
+        let runtime = Runtime::simulated(simulated.runtime());
         Disk(Arc::new(Inner {
             storage: Storage::Simulated(simulated.clone()),
             buffers: BufferPool::with_budget(options.buffer_budget, Patience::Turns(1000)),
             histograms: Histograms::empty(),
-            runtime: Runtime::simulated(simulated.runtime()),
+            background: Background::on(runtime.clock().clone()),
+            runtime,
             backend: BackendReport::of(BackendChoice::Pool),
             next_id: AtomicU64::new(1),
         }))
@@ -176,6 +181,11 @@ impl Disk {
 
     pub(crate) fn counters(&self) -> &Histograms {
         &self.0.histograms
+    }
+
+    /// Waits until a stream may queue an operation of so many bytes.
+    pub(crate) async fn admit(&self, bytes: usize) -> Admitted {
+        self.0.background.admit(bytes as u64, &self.0.histograms).await
     }
 
     /// What `mode` means for reading in a directory. Blocks for a few system calls the first time

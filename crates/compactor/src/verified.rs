@@ -66,7 +66,7 @@ impl Verifier<'_> {
         let options = VerifyOptions {
             extended: self.rows,
             schema: Some(self.schema.clone()),
-            mode: AccessMode::Direct,
+            mode: AccessMode::Auto,
         };
         let report = verify(self.disk, output, &options, &mut |_| ()).await;
         let error = report.findings.iter().find(|f| f.severity == Severity::Error);
@@ -76,7 +76,7 @@ impl Verifier<'_> {
         let options = OpenOptions { schema: Some(self.schema.clone()) };
         let sstable = SSTable::open(self.disk, output, options).await?;
         let bad = |what: String| Unsound::Bad { path: path.clone(), what };
-        let walk = IndexWalk::open(self.disk, &sstable, AccessMode::Direct).await?;
+        let walk = IndexWalk::open(self.disk, &sstable, AccessMode::Auto).await?;
         let sources = walk.sources();
         let indexed = match &sources {
             // A trie has no other order. Its keys are in the data, which is not read again.

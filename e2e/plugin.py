@@ -1,5 +1,6 @@
 """A Cassandra with the jar of plugin/cassandra/, and what tests ask of it."""
 
+import random
 import re
 import shutil
 import subprocess
@@ -17,12 +18,18 @@ from oracle.desks import DeskError, Jmx, Tools
 MBEAN = "halcyon.cassandra:type=Halcyon"
 COMPACTIONS = "org.apache.cassandra.db:type=CompactionManager"
 KEYSPACE = "p"
+# The strictest policy: a damaged file that its reader finds takes the node offline.
+POLICY = "disk_failure_policy: stop_paranoid"
 STRATEGIES = {
     "stcs": "{'class': 'SizeTieredCompactionStrategy', 'min_threshold': 2}",
     "twcs": "{'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'min_threshold': 2}",
     "lcs": "{'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': 1}",
     "ucs": "{'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'T2', 'base_shard_count': 4, 'target_sstable_size': '1MiB', 'min_sstable_size': '0B'}",
 }
+
+
+class Killed(Exception):
+    """Ends a node's context where there is no node any more."""
 
 
 class Node:
@@ -177,12 +184,58 @@ def hand_over(options, port, *arguments, code=0):
     return done.stdout + done.stderr
 
 
+def create(node, *tables):
+    node.create_keyspace()
+    for table in tables:
+        node.execute(f"CREATE TABLE {table} (k int PRIMARY KEY, v blob) WITH compaction = {STRATEGIES['stcs']}")
+        node.jmx.disable_autocompaction(KEYSPACE, table)
+
+
+def write(node, table, sstables=2, partitions=30):
+    """What cannot be compressed: 100 KB a partition."""
+    chance = random.Random(table)
+    insert = node.session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")
+    for first in range(sstables):
+        for k in range(first, first + partitions):
+            node.execute(insert, (k, chance.randbytes(100_000)))
+        node.jmx.flush(KEYSPACE, table)
+
+
+def rows(session, table):
+    return sorted((row.k, hash(row.v)) for row in session.execute(f"SELECT k, v FROM {KEYSPACE}.{table}"))
+
+
+def figures(node):
+    return {name: int(node.get(name)) for name in ("Completed", "Stopped", "Failed")}
+
+
+def until_it_starts(node):
+    """A compaction of a table of its own, as often as it takes until it is handed over."""
+    node.execute("CREATE TABLE IF NOT EXISTS small (k int PRIMARY KEY)")
+
+    def is_handed_over():
+        completed = figures(node)["Completed"]
+        node.execute("INSERT INTO small (k) VALUES (1)")
+        node.jmx.flush(KEYSPACE, "small")
+        node.jmx.compact(KEYSPACE, "small")
+        return figures(node)["Completed"] > completed
+
+    until(is_handed_over, "the service does not start")
+
+
+def is_alive(pid):
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+
+
 class Shim:
     """A program in the place of `halcyon`, which does to its answers what `does` says: see shim.py."""
 
     def __init__(self, options, folder):
         folder.mkdir()
-        self.path, self._control = folder / "halcyon", folder / "control"
+        self.path, self._control, self._held = folder / "halcyon", folder / "control", folder / "held"
         here = Path(__file__).resolve().parent
         self.path.write_text(f"#!/bin/sh\nexec {sys.executable} {here}/shim.py {options.halcyon} {self._control} \"$@\"\n", encoding="utf-8")
         self.path.chmod(0o755)
@@ -190,8 +243,20 @@ class Shim:
     @contextmanager
     def does(self, what):
         self._control.write_text(what, encoding="utf-8")
-        yield
-        self._control.unlink()
+        try:
+            yield
+        finally:
+            self._control.unlink()
+
+    @contextmanager
+    def holds(self, stage):
+        """To be entered before a compaction, which is at this stage when `until_held` returns, until the context ends."""
+        self._held.unlink(missing_ok=True)
+        with self.does(f"hold {stage}"):
+            yield
+
+    def until_held(self):
+        until(self._held.exists, "the compaction does not come to this stage")
 
 
 class Running:
@@ -202,7 +267,8 @@ class Running:
         self.failed = None
         self._thread = threading.Thread(target=self._run, args=(table,))
         self._thread.start()
-        until(lambda: table in node.jmx.get(COMPACTIONS, "Compactions"), "the compaction does not begin")
+        if is_shown:
+            until(lambda: table in node.jmx.get(COMPACTIONS, "Compactions"), "the compaction does not begin")
 
     def _run(self, table):
         try:

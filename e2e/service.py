@@ -18,7 +18,7 @@ def listed(items):
     return struct.pack(">I", len(items)) + b"".join(items)
 
 
-def hello(oldest=2, newest=2, memory=256 << 20):
+def hello(oldest=3, newest=3, memory=256 << 20):
     return b"HCMP" + struct.pack(">HH", oldest, newest) + text("test") + struct.pack(">Q?", memory, False)
 
 
@@ -50,7 +50,7 @@ class Service:
         if greet:
             self.send(HELLO, 0, hello())
             kind, _, body = self.receive()
-            assert (kind, body[:6]) == (WELCOME, b"HCMP\0\2")
+            assert (kind, body[:6]) == (WELCOME, b"HCMP\0\3")
 
     def send(self, kind, number, body=b""):
         self.raw(frame(kind, number, body))

@@ -1,7 +1,7 @@
 """What goes wrong beside and inside of a Cassandra that hands its compactions over, costs no data and no node."""
 
 import os
-import random
+import re
 import signal
 from pathlib import Path
 
@@ -9,40 +9,8 @@ import pytest
 
 import plugin
 from oracle import opened
-from oracle.desks import DeskError
-from plugin import COMPACTIONS, KEYSPACE, Running, Shim, Slow, until
-
-# The strictest policy: a damaged file that its reader finds takes the node offline.
-POLICY = "disk_failure_policy: stop_paranoid"
-
-
-class Killed(Exception):
-    pass
-
-
-def create(node, *tables):
-    node.create_keyspace()
-    for table in tables:
-        node.execute(f"CREATE TABLE {table} (k int PRIMARY KEY, v blob) WITH compaction = {plugin.STRATEGIES['stcs']}")
-        node.jmx.disable_autocompaction(KEYSPACE, table)
-
-
-def write(node, table, sstables=2, partitions=30):
-    """What cannot be compressed: 100 KB a partition."""
-    chance = random.Random(table)
-    insert = node.session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")
-    for first in range(sstables):
-        for k in range(first, first + partitions):
-            node.execute(insert, (k, chance.randbytes(100_000)))
-        node.jmx.flush(KEYSPACE, table)
-
-
-def rows(session, table):
-    return sorted((row.k, hash(row.v)) for row in session.execute(f"SELECT k, v FROM {KEYSPACE}.{table}"))
-
-
-def figures(node):
-    return {name: int(node.get(name)) for name in ("Completed", "Stopped", "Failed")}
+from oracle.desks import DeskError, Jmx
+from plugin import COMPACTIONS, KEYSPACE, POLICY, Killed, Running, Shim, Slow, create, figures, is_alive, rows, until, until_it_starts, write
 
 
 def test_faults(cassandra_options, tmp_path):
@@ -86,20 +54,6 @@ def a_killed_service_is_started_again(node, options):
     slow.end()
     assert slow.failed is None
     assert figures(node)["Failed"] == before["Failed"] + 1
-
-
-def until_it_starts(node):
-    """A compaction of a table of its own, as often as it takes until it is handed over."""
-    node.execute("CREATE TABLE IF NOT EXISTS small (k int PRIMARY KEY)")
-
-    def is_handed_over():
-        completed = figures(node)["Completed"]
-        node.execute("INSERT INTO small (k) VALUES (1)")
-        node.jmx.flush(KEYSPACE, "small")
-        node.jmx.compact(KEYSPACE, "small")
-        return figures(node)["Completed"] > completed
-
-    until(is_handed_over, "the service does not start")
 
 
 def an_operator_stops_it(node, options):
@@ -160,8 +114,75 @@ def test_a_killed_node_starts_without_the_jar(cassandra_options, tmp_path):
         assert not interrupted.exists()
 
 
-def is_alive(pid):
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return False
+def test_what_lives_and_does_not_work(cassandra_options, tmp_path):
+    """A program of another release, and one that answers pings and has forgotten its task: Cassandra's own task does the work, and says why once."""
+    shim = Shim(cassandra_options, tmp_path / "shim")
+    tables = ["one", "other", "forgotten"]
+    with plugin.cassandra(cassandra_options, tmp_path / "node", "stock", POLICY, binary=shim.path, failures=1000, hung_seconds=5) as node:
+        create(node, *tables)
+        for table in tables:
+            write(node, table)
+        before = {table: rows(node.session, table) for table in tables}
+        another_release_is_left_alone(node, shim)
+        a_forgotten_compaction_is_noticed(node, shim)
+        for table in tables:
+            assert len(node.live(table)) == 1, table
+            assert rows(node.session, table) == before[table], table
+        assert node.jmx.get("org.apache.cassandra.db:type=StorageService", "OperationMode") == "NORMAL"
+
+
+def another_release_is_left_alone(node, shim):
+    with shim.does("version"):
+        node.jmx.compact(KEYSPACE, "one")
+        until(lambda: not is_paused(node), "it is not tried again")
+        node.jmx.compact(KEYSPACE, "other")
+    assert figures(node) == {"Completed": 0, "Stopped": 0, "Failed": 0}
+    assert "the service does not start" in node.get("Reasons")
+    assert node.said().count("it speaks another protocol") == 1
+
+
+def is_paused(node):
+    """Whether a compaction of a table of its own is not even tried; those that are lengthen the pause."""
+    node.execute("CREATE TABLE IF NOT EXISTS tried (k int PRIMARY KEY)")
+    tries = not_started(node)
+    node.execute("INSERT INTO tried (k) VALUES (1)")
+    node.jmx.flush(KEYSPACE, "tried")
+    node.jmx.compact(KEYSPACE, "tried")
+    return not_started(node) == tries
+
+
+def not_started(node):
+    found = re.search(r"the service does not start=(\d+)", node.get("Reasons"))
+    return int(found[1]) if found else 0
+
+
+def a_forgotten_compaction_is_noticed(node, shim):
+    until_it_starts(node)
+    before, service = figures(node), node.service()
+    with shim.does("hung"):
+        node.jmx.compact(KEYSPACE, "forgotten")
+    after = figures(node)
+    assert after == {**before, "Failed": before["Failed"] + 1}, node.get("Failures")
+    assert not is_alive(service)
+    assert len([line for line in node.said().splitlines() if "has forgotten the compaction" in line]) == 1
+    assert len(node.live("forgotten")) == 1
+    until_it_starts(node)
+
+
+def test_a_cassandra_of_another_release(cassandra_options, tmp_path):
+    """The jar says that it is not for this one, and does nothing."""
+    release = "6.0-alpha2"
+    with opened.cassandra(cassandra_options, tmp_path / "node", "pa", jvm=plugin.jvm(cassandra_options), release=release) as (session, facts):
+        log = Path(facts["log"])
+        until(lambda: f"not {release}; compactions stay Cassandra's" in log.read_text(encoding="utf-8"), "it says nothing")
+        session.execute(f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+        session.execute(f"CREATE TABLE {KEYSPACE}.t (k int PRIMARY KEY)")
+        with Jmx(cassandra_options.oracle / release / "java", facts["jmx_port"]) as jmx:
+            for k in range(2):
+                session.execute(f"INSERT INTO {KEYSPACE}.t (k) VALUES ({k})")
+                jmx.flush(KEYSPACE, "t")
+            jmx.compact(KEYSPACE, "t")
+        history = session.execute("SELECT keyspace_name, compaction_properties FROM system.compaction_history")
+        assert [row.compaction_properties.get("compacted_by") for row in history if row.keyspace_name == KEYSPACE] == [None]
+        assert sorted(row.k for row in session.execute(f"SELECT k FROM {KEYSPACE}.t")) == [0, 1]
+        assert len([line for line in log.read_text(encoding="utf-8").splitlines() if "Halcyon:" in line or "halcyon:" in line]) == 1

@@ -10,7 +10,7 @@ import pytest
 
 import service
 from cases import FORMATS, golden_tables
-from service import ASK_BOUND, ASK_OUTPUT, BOUNDS, DONE, FAILED, GO_ON, GRANTED, HELLO, PING, PONG, STOP, TASK, TICK, Service, frame, hello, text
+from service import ASK_BOUND, ASK_OUTPUT, BOUNDS, DONE, FAILED, GO_ON, GRANTED, HELLO, PING, PONG, STOP, TASK, TICK, WELCOME, Service, frame, hello, text
 
 MARSHAL = "org.apache.cassandra.db.marshal."
 KEYS = {"int": MARSHAL + "Int32Type", "text": MARSHAL + "UTF8Type"}
@@ -155,6 +155,23 @@ def test_a_stop_needs_no_answer(halcyon, running):
     assert (kind, about, said[0]) == (FAILED, 3, 1)
 
 
+def test_a_task_that_waits_for_memory_says_so(halcyon):
+    """Only one fits; the other ticks now and then, until it is stopped."""
+    running = Service(halcyon.path, greet=False)
+    running.send(HELLO, 0, hello(memory=1))
+    assert running.receive()[0] == WELCOME
+    _, body = simple(halcyon)
+    until_an_output(running, 1, body)
+    running.send(TASK, 2, body)
+    for _ in range(2):
+        assert running.receive()[:2] == (TICK, 2)
+        running.send(GO_ON, 2, struct.pack(">q", 0))
+    running.send(STOP, 2)
+    kind, about, said = running.receive()
+    assert (kind, about, said[0]) == (FAILED, 2, 1)
+    assert running.end() == (0, "")
+
+
 def test_a_task_that_cannot_be_done(halcyon, running, tmp_path):
     """Wrong answers fail their task alone; a name in another version is none."""
     golden, body = simple(halcyon)
@@ -189,6 +206,6 @@ def test_the_end_of_input_ends_it(halcyon):
 
 def test_it_speaks_one_version(halcyon):
     running = Service(halcyon.path, greet=False)
-    running.send(HELLO, 0, hello(oldest=3, newest=9))
+    running.send(HELLO, 0, hello(oldest=4, newest=9))
     status, said = running.end()
-    assert status == 3 and "versions 3 to 9" in said
+    assert status == 3 and "versions 4 to 9" in said

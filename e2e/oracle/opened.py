@@ -11,9 +11,9 @@ from cassandra.policies import WhiteListRoundRobinPolicy
 RELEASE = "5.0.9"
 
 
-def start(options, folder, form, *settings, jvm="", class_path="", more=()):
+def start(options, folder, form, *settings, jvm="", class_path="", more=(), release=RELEASE):
     """What `cargo x oracle start` told. `jvm`: options of the node's JVM; `class_path`: jars beside Cassandra's; `more`: of the command."""
-    command = [options.xtask, "oracle", "start", RELEASE, "--format", form, "--dir", folder, *more]
+    command = [options.xtask, "oracle", "start", release, "--format", form, "--dir", folder, *more]
     command += [word for setting in settings for word in ("--set", setting)]
     environment = {**os.environ, "JDK_JAVA_OPTIONS": jvm, "EXTRA_CLASSPATH": str(class_path)}
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
@@ -33,20 +33,20 @@ def cluster(facts):
     )
 
 
-def nodetool(options, facts, *arguments):
+def nodetool(options, facts, *arguments, release=RELEASE):
     """Answers what it printed."""
-    tool = [options.oracle / RELEASE / "java", "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), *arguments]
+    tool = [options.oracle / release / "java", "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), *arguments]
     return subprocess.run(tool, check=True, timeout=180, stdout=subprocess.PIPE, text=True).stdout
 
 
 @contextmanager
-def cassandra(options, folder, form, *settings, jvm=""):
+def cassandra(options, folder, form, *settings, jvm="", release=RELEASE):
     """A session and what `start` told; drained and stopped at the end."""
-    facts = start(options, folder, form, *settings, jvm=jvm)
+    facts = start(options, folder, form, *settings, jvm=jvm, release=release)
     try:
         clients = cluster(facts)
         yield clients.connect(), facts
         clients.shutdown()
-        nodetool(options, facts, "drain")
+        nodetool(options, facts, "drain", release=release)
     finally:
         stop(options, folder)

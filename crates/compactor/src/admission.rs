@@ -4,6 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use halcyon_compaction::{Error, Progress, Result};
 
+use crate::exchange::QUIET;
 use crate::messages::TaskRequest;
 
 /// Buffers, row index and batches of a task.
@@ -44,14 +45,27 @@ impl Admission {
         self.changed.notify_all();
     }
 
-    /// Waits until the task fits. One that never fits runs when no other does.
-    pub(crate) fn admit(&self, bytes: u64, progress: &Progress) -> Result<Admitted<'_>> {
+    /// Waits until the task fits. One that never fits runs when no other does. `goes_on` is called now and then meanwhile.
+    pub(crate) fn admit(
+        &self,
+        bytes: u64,
+        progress: &Progress,
+        goes_on: impl Fn() -> Result<()>,
+    ) -> Result<Admitted<'_>> {
         let mut held = self.lock();
         while *held > 0 && held.saturating_add(bytes) > self.memory {
             if progress.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            held = self.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
+            let woken = self.changed.wait_timeout(held, QUIET);
+            let (locked, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+            held = locked;
+            if waited.timed_out() {
+                // It talks to the other side, which is not to keep others from giving room back.
+                drop(held);
+                goes_on()?;
+                held = self.lock();
+            }
         }
         *held = held.saturating_add(bytes);
         drop(held);
@@ -77,17 +91,17 @@ mod tests {
     fn tasks_wait_for_room() {
         let admission = Admission::new(100);
         let progress = Progress::default();
-        let first = admission.admit(1000, &progress).unwrap();
+        let first = admission.admit(1000, &progress, || Ok(())).unwrap();
         std::thread::scope(|scope| {
-            let second = scope.spawn(|| admission.admit(60, &progress).map(|_| ()));
+            let second = scope.spawn(|| admission.admit(60, &progress, || Ok(())).map(|_| ()));
             drop(first);
             second.join().unwrap().unwrap();
         });
-        let first = admission.admit(60, &progress).unwrap();
-        let _fits = admission.admit(40, &progress).unwrap();
+        let first = admission.admit(60, &progress, || Ok(())).unwrap();
+        let _fits = admission.admit(40, &progress, || Ok(())).unwrap();
         progress.cancel();
-        assert!(matches!(admission.admit(1, &progress), Err(Error::Cancelled)));
+        assert!(matches!(admission.admit(1, &progress, || Ok(())), Err(Error::Cancelled)));
         drop(first);
-        admission.admit(1, &progress).unwrap();
+        admission.admit(1, &progress, || Ok(())).unwrap();
     }
 }

@@ -1,10 +1,13 @@
 //! The questions of one task, and their answers.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use halcyon_compaction::{Error, Progress, PurgeBound, Result};
+use halcyon_io::clock;
 use halcyon_stream::PartitionKey;
 
 use crate::ahead::Ahead;
@@ -12,6 +15,8 @@ use crate::messages::{Bounds, Reply, Tick};
 
 /// Ticks that may be unanswered: the other side sets the pace, but a wake-up late does not hold up the stream.
 const UNANSWERED: u32 = 4;
+/// The other side is not left longer without a word about a task that goes on: it kills a process that seems to have forgotten one.
+pub(crate) const QUIET: Duration = Duration::from_secs(10);
 
 /// Where replies go; whole frames, from all threads.
 pub(crate) struct Replies(Mutex<Box<dyn Write + Send>>);
@@ -59,6 +64,8 @@ pub(crate) struct Exchange {
     task: u64,
     replies: Arc<Replies>,
     pub(crate) progress: Progress,
+    /// When something was said last, on the clock of the thread.
+    said: AtomicU64,
     state: Mutex<Hearing>,
 }
 
@@ -81,7 +88,8 @@ impl Exchange {
             floor: i64::MIN,
             ahead: Ahead::default(),
         });
-        (Arc::new(Exchange { task, replies, progress, state }), ear)
+        let said = AtomicU64::new(clock::now().as_nanos());
+        (Arc::new(Exchange { task, replies, progress, said, state }), ear)
     }
 
     /// A task on one thread asks one question at a time; the lock is for the type's sake.
@@ -89,7 +97,8 @@ impl Exchange {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn send(&self, reply: &Reply) -> Result<()> {
+    fn send(&self, reply: &Reply) -> Result<()> {
+        self.said.store(clock::now().as_nanos(), Ordering::Relaxed);
         self.replies.send(self.task, reply).map_err(|_| Error::Cancelled)
     }
 
@@ -118,9 +127,17 @@ impl Exchange {
         }
     }
 
-    pub(crate) fn tick(&self, tick: Tick) -> Result<()> {
+    /// How far the task is; `stored`: bytes of inputs that were read since the last tick.
+    pub(crate) fn tick(&self, stored: u64) -> Result<()> {
+        let now = self.progress.snapshot();
         let mut hearing = self.hearing();
-        self.send(&Reply::Tick(tick))?;
+        self.send(&Reply::Tick(Tick {
+            stored,
+            read: now.data_read,
+            total: now.data_total,
+            written: now.data_written,
+            partitions: now.partitions,
+        }))?;
         hearing.unanswered += 1;
         while hearing.unanswered > UNANSWERED {
             let answer = hearing.receive()?;
@@ -137,13 +154,24 @@ impl Exchange {
 
     /// A tick before the first: its answer has a floor.
     pub(crate) fn first_tick(&self) -> Result<()> {
-        self.tick(Tick::default())?;
+        self.tick(0)?;
         let mut hearing = self.hearing();
         while hearing.unanswered > 0 {
             let answer = hearing.receive()?;
             hearing.go_on(&answer)?;
         }
         Ok(())
+    }
+
+    /// Whether nothing was said for a while.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let said = Duration::from_nanos(self.said.load(Ordering::Relaxed));
+        Duration::from_nanos(clock::now().as_nanos()).saturating_sub(said) >= QUIET
+    }
+
+    /// The task goes on, by steps that may be many and have no ticks of their own.
+    pub(crate) fn goes_on(&self) -> Result<()> {
+        if self.is_quiet() { self.tick(0) } else { Ok(()) }
     }
 
     fn floor(&self) -> i64 {

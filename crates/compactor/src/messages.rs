@@ -6,7 +6,7 @@ use crate::frame::Frame;
 pub use crate::task_request::{Split, TaskRequest};
 
 /// The only one that is spoken: jar and program are installed together.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 const MAGIC: u32 = u32::from_be_bytes(*b"HCMP");
 
 mod kind {

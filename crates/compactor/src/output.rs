@@ -7,7 +7,6 @@ use halcyon_compaction::{Error, Outputs, Result};
 use halcyon_sstable::{Descriptor, Error as SSTableError, Version};
 
 use crate::exchange::Exchange;
-use crate::messages::Tick;
 
 /// Stored bytes between two ticks.
 const TICK: u64 = 1 << 20;
@@ -21,14 +20,7 @@ pub(crate) struct Granted {
 
 impl Granted {
     pub(crate) fn tick(&mut self) -> Result<()> {
-        let now = self.exchange.progress.snapshot();
-        self.exchange.tick(Tick {
-            stored: std::mem::take(&mut self.stored),
-            read: now.data_read,
-            total: now.data_total,
-            written: now.data_written,
-            partitions: now.partitions,
-        })
+        self.exchange.tick(std::mem::take(&mut self.stored))
     }
 }
 
@@ -46,6 +38,6 @@ impl Outputs for Granted {
 
     async fn pace(&mut self, read: u64) -> Result<()> {
         self.stored += read;
-        if self.stored >= TICK { self.tick() } else { Ok(()) }
+        if self.stored >= TICK || self.exchange.is_quiet() { self.tick() } else { Ok(()) }
     }
 }

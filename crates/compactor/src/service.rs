@@ -124,7 +124,8 @@ impl Service {
 
 async fn run(task: TaskRequest, exchange: Arc<Exchange>, mut ending: Ending) {
     let service = ending.service.clone();
-    let reply = match service.admission.admit(needed(&task), &exchange.progress) {
+    let goes_on = || exchange.goes_on();
+    let reply = match service.admission.admit(needed(&task), &exchange.progress, goes_on) {
         Ok(_admitted) => task::run(&service.disk, &task, &exchange).await,
         Err(error) => Reply::Failed(failed(&error, &[])),
     };

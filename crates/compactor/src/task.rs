@@ -41,6 +41,7 @@ async fn compact(
     for input in &task.inputs {
         let options = OpenOptions { schema: Some(schema.clone()) };
         inputs.push(Arc::new(SSTable::open(disk, input, options).await?));
+        exchange.goes_on()?;
     }
     let group = Group { inputs, elsewhere: Vec::new() };
     let settings = settings(task, exchange);
@@ -49,7 +50,7 @@ async fn compact(
     let outcome = write_into(disk, &group, &settings, &exchange.progress, &mut outputs).await?;
     outputs.tick()?;
     let rows = task.verify_rows;
-    let verifier = Verifier { disk, schema, rows, progress: &exchange.progress };
+    let verifier = Verifier { disk, schema, rows, exchange };
     let files = verifier.outputs(&outcome).await?;
     let Outcome { file_read, file_written, partitions_written, merged_partitions, .. } = outcome;
     Ok(Done {

@@ -15,10 +15,13 @@ use halcyon_sstable::verify::{Severity, VerifyOptions, verify};
 use halcyon_sstable::{Component, Descriptor, IndexWalk, OpenOptions, SSTable};
 use halcyon_stream::PartitionKey;
 
+use crate::exchange::Exchange;
 use crate::messages::{ComponentFile, OutputFiles};
 
 /// Larger components are compared by their lengths.
 const MOST_CHECKSUMMED: u64 = 64 << 20;
+/// Keys between two looks at the clock.
+const KEYS_BETWEEN: u64 = 4096;
 
 /// What is wrong with an output, or why it could not be found out.
 pub(crate) enum Unsound {
@@ -36,7 +39,7 @@ pub(crate) struct Verifier<'a> {
     pub(crate) disk: &'a Disk,
     pub(crate) schema: Arc<TableSchema>,
     pub(crate) rows: bool,
-    pub(crate) progress: &'a Progress,
+    pub(crate) exchange: &'a Exchange,
 }
 
 impl Verifier<'_> {
@@ -48,8 +51,10 @@ impl Verifier<'_> {
         let mut files = Vec::with_capacity(outcome.outputs.len());
         let mut partitions = 0;
         for output in &outcome.outputs {
-            partitions += until_cancelled(self.progress, self.output(output)).await??;
+            let progress = &self.exchange.progress;
+            partitions += until_cancelled(progress, self.output(output)).await??;
             files.push(self.files(output).await?);
+            self.exchange.goes_on()?;
         }
         if partitions != outcome.partitions_written {
             let what =
@@ -68,7 +73,11 @@ impl Verifier<'_> {
             schema: Some(self.schema.clone()),
             mode: AccessMode::Auto,
         };
-        let report = verify(self.disk, output, &options, &mut |_| ()).await;
+        let mut goes_on = |_| {
+            // If nobody listens any more, this ends as if it were told to.
+            self.exchange.goes_on().unwrap_or_else(|_| self.exchange.progress.cancel());
+        };
+        let report = verify(self.disk, output, &options, &mut goes_on).await;
         let error = report.findings.iter().find(|f| f.severity == Severity::Error);
         if let Some(error) = error {
             return Err(Unsound::Bad { path, what: error.to_string() });
@@ -91,6 +100,9 @@ impl Verifier<'_> {
                     }
                     before = key;
                     count += 1;
+                    if count % KEYS_BETWEEN == 0 {
+                        self.exchange.goes_on()?;
+                    }
                 }
                 count
             }

@@ -18,7 +18,7 @@ import java.util.TreeSet;
 public final class Options
 {
     private static final Set<String> NAMES = Set.of("binary", "enabled", "idle", "include", "exclude", "latency_target", "memory_mib", "verify", "failures",
-                                                    "retry_minutes");
+                                                    "retry_minutes", "hung_seconds");
 
     /** The program. */
     public final Path binary;
@@ -36,6 +36,8 @@ public final class Options
     /** Failures in a row after which a table stays with Cassandra's task, for so many minutes. */
     public final int failures;
     public final long retryMinutes;
+    /** How long the process may say nothing of a task that it is to do. */
+    public final long hungSeconds;
 
     private Options(Properties given)
     {
@@ -53,6 +55,7 @@ public final class Options
         verifyRows = verify.equals("rows");
         failures = (int) number(given, "failures", 3, 1, 1000);
         retryMinutes = number(given, "retry_minutes", 30, 1, 1 << 20);
+        hungSeconds = number(given, "hung_seconds", 600, 1, 1 << 20);
     }
 
     static Options read() throws IOException

@@ -42,6 +42,8 @@ public final class Service
     private String why = "not started yet: no compaction was handed over";
     private long pauseSeconds;
     private long notBefore = System.nanoTime();
+    /** Why it did not start, as was logged last. */
+    private String told;
 
     Service(Options options)
     {
@@ -81,19 +83,30 @@ public final class Service
         if (running != null)
             return running;
         if (isPaused())
-            throw new IOException("the service has ended, and is not started again yet: " + why);
+            throw new NotStarted("the service has ended, and is not started again yet");
         if (!isThere())
-            throw new IOException(options.binary + " is not an executable file");
+            throw new NotStarted(options.binary + " is not an executable file");
         Running started = new Running();
         started.start();
         if (!started.welcomed())
         {
             started.kill();
             paused(started.end);
-            throw new IOException("the service did not start: " + why);
+            tellOnce();
+            throw new NotStarted("the service does not start");
         }
+        told = null;
         running = started;
         return started;
+    }
+
+    /** It is tried again and again, and mostly fails as before. */
+    private void tellOnce()
+    {
+        if (why.equals(told))
+            return;
+        told = why;
+        logger.warn("Halcyon: {} does not start as a service ({}); compactions stay Cassandra's until it does", options.binary, why);
     }
 
     private void paused(String reason)
@@ -118,6 +131,17 @@ public final class Service
         pauseSeconds = 0;
     }
 
+    /** No compaction was handed over, and none has failed. */
+    public static final class NotStarted extends IOException
+    {
+        private static final long serialVersionUID = 1;
+
+        NotStarted(String reason)
+        {
+            super(reason);
+        }
+    }
+
     private final class Running
     {
         final Map<Long, Conversation> conversations = new ConcurrentHashMap<>();
@@ -128,6 +152,9 @@ public final class Service
         volatile boolean ended;
         volatile String end = "it did not answer";
         private volatile long lastHeard = System.nanoTime();
+        private volatile boolean welcome;
+        /** The last line that it said before it was welcome: why it ends. */
+        private volatile String said = "";
 
         void start()
         {
@@ -146,14 +173,16 @@ public final class Service
                 ProcessBuilder builder = new ProcessBuilder(options.binary.toString(), "compact", "--service");
                 builder.environment().keySet().removeIf(name -> !name.equals("HALCYON_IO_ENGINE"));
                 process = builder.start();
-                daemon("halcyon-service-log", this::log);
+                Thread log = daemon("halcyon-service-log", this::log);
                 to = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), 1 << 16));
                 hello();
                 DataInputStream from = new DataInputStream(new BufferedInputStream(process.getInputStream(), 1 << 16));
                 daemon("halcyon-service-pulse", this::pulse);
                 for (Frame frame; (frame = Frame.read(from)) != null;)
                     heard(frame);
-                end = "exit status " + process.waitFor();
+                int status = process.waitFor();
+                log.join(TimeUnit.SECONDS.toMillis(1));
+                end = "exit status " + status + (welcome ? "" : said);
             }
             catch (Throwable e)
             {
@@ -196,6 +225,7 @@ public final class Service
                 if (frame.body.getInt() != Frame.MAGIC || frame.body.getShort() != Frame.VERSION)
                     throw new IOException("it speaks another protocol");
                 logger.info("Halcyon: {} compacts for this node, pid {}", frame.text(), process.pid());
+                welcome = true;
                 greeted.add(true);
                 return;
             }
@@ -243,10 +273,15 @@ public final class Service
 
         private void log()
         {
-            try (BufferedReader said = new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8)))
+            try (BufferedReader lines = new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8)))
             {
-                for (String line; (line = said.readLine()) != null;)
-                    logger.warn("Halcyon: {}", line);
+                for (String line; (line = lines.readLine()) != null;)
+                {
+                    if (welcome)
+                        logger.warn("Halcyon: {}", line);
+                    else
+                        said = ": " + line;
+                }
             }
             catch (IOException e)
             {
@@ -277,11 +312,12 @@ public final class Service
         }
     }
 
-    private static void daemon(String name, Runnable body)
+    private static Thread daemon(String name, Runnable body)
     {
         Thread thread = new Thread(body, name);
         thread.setDaemon(true);
         thread.start();
+        return thread;
     }
 
     /** The messages about one task. */
@@ -314,6 +350,12 @@ public final class Service
         public void succeeded()
         {
             works();
+        }
+
+        /** The machine keeps the process from its work. */
+        public boolean isHeldUp()
+        {
+            return HeldUp.is(process.process.pid(), options.idle);
         }
 
         /** The process does not do what it is told. Returns when it is gone. */

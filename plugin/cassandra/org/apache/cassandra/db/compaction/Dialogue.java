@@ -45,12 +45,16 @@ final class Dialogue
     private long refreshed = System.nanoTime();
     private boolean stopping;
     private long stopBy;
+    /** Looks in a row that found nothing, and how many may. Not a time: a node that stands still meanwhile looks only once. */
+    private long looks;
+    private final long mostLooks;
 
     Dialogue(Conversation conversation, Plugin plugin, CompactionController controller, Progress progress, Outputs outputs)
     {
         this.conversation = conversation;
         counters = plugin.counters;
         pace = plugin.pace;
+        mostLooks = TimeUnit.SECONDS.toMillis(plugin.options.hungSeconds) / LOOK_MILLIS;
         this.controller = controller;
         this.progress = progress;
         this.outputs = outputs;
@@ -68,7 +72,11 @@ final class Dialogue
             {
                 Frame frame = next();
                 if (frame == null)
+                {
+                    giveUpIfHung();
                     continue;
+                }
+                looks = 0;
                 ended = frame.kind == Frame.DONE || frame.kind == Frame.FAILED;
                 if (frame.kind == Frame.DONE)
                     return done(frame);
@@ -122,6 +130,18 @@ final class Dialogue
             progress.stop();
             return null;
         }
+    }
+
+    /**
+     * Whoever asks or ticks has its answer before the next look, however late we give it: so the service has the task in its hands, and
+     * says something of it now and then. Pings do not tell: another thread answers them.
+     */
+    private void giveUpIfHung() throws IOException
+    {
+        looks++;
+        if (!stopping && looks >= mostLooks && !conversation.isHeldUp())
+            throw new IOException("the service lives, but has forgotten the compaction, and is killed: it said nothing of it for "
+                                  + TimeUnit.MILLISECONDS.toSeconds(looks * LOOK_MILLIS) + " s");
     }
 
     private void stopIfAsked() throws IOException

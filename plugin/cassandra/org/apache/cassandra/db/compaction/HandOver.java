@@ -11,6 +11,7 @@ import com.google.common.collect.ImmutableMap;
 import com.google.common.collect.Sets;
 
 import halcyon.cassandra.Plugin;
+import halcyon.cassandra.Service;
 import halcyon.cassandra.Service.Conversation;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
@@ -93,6 +94,10 @@ final class HandOver
             outputs.release();
             plugin.counters.failed(table, "the disk is full");
             throw e;
+        }
+        catch (Service.NotStarted e)
+        {
+            return e.getMessage();
         }
         catch (NoSpace e)
         {

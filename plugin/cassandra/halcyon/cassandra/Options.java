@@ -7,9 +7,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 
 /**
  * Options: {@code -Dhalcyon.NAME=VALUE}, else {@code NAME=VALUE} in the file that {@code -Dhalcyon.config} names, or in {@code
@@ -18,7 +21,7 @@ import java.util.TreeSet;
 public final class Options
 {
     private static final Set<String> NAMES = Set.of("binary", "enabled", "idle", "include", "exclude", "latency_target", "memory_mib", "verify", "failures",
-                                                    "retry_minutes", "hung_seconds");
+                                                    "retry_minutes", "hung_seconds", "cgroup");
 
     /** The program. */
     public final Path binary;
@@ -31,6 +34,8 @@ public final class Options
     public final String latencyTarget;
     /** Bytes that the program may hold. */
     public final long memory;
+    /** Control groups that the program is put into. */
+    public final List<Path> groups;
     /** Decode every row of the outputs before they are taken. */
     public final boolean verifyRows;
     /** Failures in a row after which a table stays with Cassandra's task, for so many minutes. */
@@ -49,6 +54,7 @@ public final class Options
         latencyTarget = given.getProperty("latency_target", "off");
         Pace.micros(latencyTarget);
         memory = number(given, "memory_mib", 256, 64, 1 << 20) << 20;
+        groups = paths(given.getProperty("cgroup", ""));
         String verify = given.getProperty("verify", "checksums");
         if (!verify.equals("checksums") && !verify.equals("rows"))
             throw new IllegalArgumentException("halcyon.verify is checksums or rows, not " + verify);
@@ -104,6 +110,11 @@ public final class Options
             // The jar was taken away while the node runs.
             return null;
         }
+    }
+
+    private static List<Path> paths(String text)
+    {
+        return Arrays.stream(text.split(",")).map(String::trim).filter(path -> !path.isEmpty()).map(Paths::get).collect(Collectors.toList());
     }
 
     private static boolean isTrue(Properties given, String name, boolean usual)

@@ -10,6 +10,8 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -173,6 +175,7 @@ public final class Service
                 ProcessBuilder builder = new ProcessBuilder(options.binary.toString(), "compact", "--service");
                 builder.environment().keySet().removeIf(name -> !name.equals("HALCYON_IO_ENGINE"));
                 process = builder.start();
+                confine();
                 Thread log = daemon("halcyon-service-log", this::log);
                 to = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), 1 << 16));
                 hello();
@@ -191,6 +194,22 @@ public final class Service
             finally
             {
                 gone();
+            }
+        }
+
+        /** Into the control groups that an operator has made, before it has work. Without them it works too. */
+        private void confine()
+        {
+            for (Path group : options.groups)
+            {
+                try
+                {
+                    Files.write(group.resolve("cgroup.procs"), Long.toString(process.pid()).getBytes(StandardCharsets.US_ASCII), StandardOpenOption.WRITE);
+                }
+                catch (IOException e)
+                {
+                    logger.warn("Halcyon: the service runs outside of the control group {}: {}", group, e.toString());
+                }
             }
         }
 

@@ -188,6 +188,7 @@ final class HandOver
                 outputs.of(inputs);
                 Result result = new Dialogue(conversation, plugin, controller, progress, outputs).run(task);
                 outputs.open(result.outputs, progress);
+                outputs.warm(progress);
                 return result;
             }
             finally

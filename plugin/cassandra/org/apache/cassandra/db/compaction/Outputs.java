@@ -139,6 +139,12 @@ final class Outputs
             Indexed.write(cfs, transaction, output, progress);
     }
 
+    /** Has what is hot of the inputs be hot of the outputs too. */
+    void warm(Progress progress) throws IOException
+    {
+        CachedKeys.carryOver(cfs, inputs, opened, progress);
+    }
+
     /** They replace the inputs, in one change of the table's view. */
     List<SSTableReader> publish()
     {

@@ -112,20 +112,20 @@ class Node:
         return self.data_files(table)
 
     def repairs(self, table, scratch):
-        """Of each SSTable when it was repaired (0: it was not), and the session that repairs it."""
+        """Of each SSTable when it was repaired (0: it was not), the session that repairs it, and whether it is a transient replica's."""
         while True:
             files = self.live(table)
-            found = [self._repair(file, scratch) for file in files]
+            found = [self.repair(file, scratch) for file in files]
             # Those that were replaced meanwhile have no metadata.
             if files == self.live(table):
                 return sorted(found)
 
-    def _repair(self, file, scratch):
+    def repair(self, file, scratch):
         output = scratch / (file.name + ".metadata")
         self.tools.metadata(file, output)
         said = output.read_text(encoding="utf-8")
-        found = re.search(r"Repaired at: (\d+).*Pending repair: (\S+)", said, re.DOTALL)
-        return (int(found[1]), found[2]) if found else (0, "?")
+        found = re.search(r"Repaired at: (\d+).*Pending repair: (\S+).*IsTransient: (\S+)", said, re.DOTALL)
+        return (int(found[1]), found[2], found[3] == "true") if found else (0, "?", False)
 
     def _is_tidy(self, table):
         name = f"org.apache.cassandra.metrics:type=Table,keyspace={KEYSPACE},scope={table},name=LiveSSTableCount"
@@ -262,7 +262,7 @@ class Shim:
 class Running:
     """A major compaction that runs in another thread."""
 
-    def __init__(self, node, options, table):
+    def __init__(self, node, options, table, is_shown=True):
         self._jmx = Jmx(options.oracle / opened.RELEASE / "java", node.facts["jmx_port"])
         self.failed = None
         self._thread = threading.Thread(target=self._run, args=(table,))

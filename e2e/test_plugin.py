@@ -6,16 +6,19 @@ Compactions of a real Cassandra that the jar of plugin/cassandra/ hands over.
 3. Both answer as before, and sstabledump says the same of both.
 """
 
+import json
 import random
+import struct
 import threading
 import time
+import uuid
 
 import pytest
 
 import plugin
 from cases import assert_same
 from oracle import opened
-from oracle.desks import DeskError
+from oracle.desks import DeskError, Tools
 from plugin import KEYSPACE, MBEAN, STRATEGIES
 
 COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<text, int>, u frozen<pair>, x bigint, PRIMARY KEY (k, c))"
@@ -357,3 +360,58 @@ def excluded_tables_stay(node):
         node.jmx.flush("left", "out")
     node.jmx.compact("left", "out")
     assert node.completed() == completed
+
+
+# The state of a repair session that outlives a restart (ConsistentSession.State).
+FINALIZE_PROMISED = 3
+
+
+def test_transient_replicas_stay_apart(cassandra_options, tmp_path):
+    """What a node has of a token range for a while only is compacted with its like, and says so of itself afterwards."""
+    folder, session = tmp_path / "node", uuid.uuid1()
+    with plugin.cassandra(cassandra_options, folder, "da") as node:
+        node.create_keyspace()
+        node.execute("CREATE TABLE t (k int PRIMARY KEY) WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}")
+        for k in range(6):
+            node.execute(f"INSERT INTO t (k) VALUES ({k})")
+            node.jmx.flush(KEYSPACE, "t")
+        a_repair_that_is_not_over(node, session)
+        files = node.live("t")
+    with Tools(cassandra_options.oracle / opened.RELEASE / "java") as tools:
+        for number, file in enumerate(files[:4]):
+            tools.pending(file, session, number < 2)
+    with plugin.cassandra(cassandra_options, folder, "da") as node:
+        node.session.set_keyspace(KEYSPACE)
+        groups = [(0, "--", False), (0, str(session), False), (0, str(session), True)]
+        before = keys_of(node, tmp_path / "before")
+        assert sorted(before) == groups
+        completed = node.completed()
+        node.jmx.compact(KEYSPACE, "t")
+        assert node.completed() == completed + 3, (node.get("Reasons"), node.get("Failures"))
+        assert len(node.live("t")) == 3 and keys_of(node, tmp_path / "after") == before
+
+
+def keys_of(node, scratch):
+    """By repair session and kind of replica."""
+    scratch.mkdir()
+    found = {}
+    for file in node.live("t"):
+        output = scratch / (file.name + ".json")
+        node.tools.dump(file, output)
+        keys = [partition["partition"]["key"][0] for partition in json.loads(output.read_text(encoding="utf-8"))]
+        found.setdefault(node.repair(file, scratch), []).extend(keys)
+    return {group: sorted(keys) for group, keys in found.items()}
+
+
+def a_repair_that_is_not_over(node, session):
+    """As the node finds it in its own table when it starts."""
+    (table,) = node.execute("SELECT id FROM system_schema.tables WHERE keyspace_name = %s AND table_name = 't'", (KEYSPACE,))
+    address = node.facts["address"], node.facts["storage_port"]
+    # All tokens: two of them, each behind its length.
+    tokens = struct.pack(">iqiq", 8, -(2**63), 8, -(2**63))
+    node.execute(
+        "INSERT INTO system.repairs (parent_id, started_at, last_update, repaired_at, state, coordinator, coordinator_port, participants_wp, ranges, cfids) "
+        "VALUES (%s, toTimestamp(now()), toTimestamp(now()), toTimestamp(now()), %s, %s, %s, %s, %s, %s)",
+        (session, FINALIZE_PROMISED, *address, {"%s:%s" % address}, {tokens}, {table.id}),
+    )
+    node.jmx.flush("system", "repairs")

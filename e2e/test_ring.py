@@ -171,7 +171,7 @@ def repaired_stays_apart(ring, options, scratch):
     assert repair.is_alive(), "the repair was over too soon"
     assert first.completed() == completed + 2, first.get("Reasons")
     # An unrepaired one, and one of the session.
-    assert [when for when, _ in found] == [0, 0] and found[0][1] == "--" != found[1][1], found
+    assert [when for when, *_ in found] == [0, 0] and found[0][1] == "--" != found[1][1], found
     third.jmx.set("org.apache.cassandra.db:type=StorageService", "CompactionThroughputMbPerSec", 0)
     repair.join(timeout=120)
     assert not repair.is_alive()
@@ -182,12 +182,12 @@ def repaired_stays_apart(ring, options, scratch):
 def repaired_keep_their_time(node, scratch):
     # The end of a repair is work of the background, which is off here, and of a major compaction.
     node.jmx.compact(KEYSPACE, "split")
-    times = sorted({when for when, _ in node.repairs("split", scratch)})
+    times = sorted({when for when, *_ in node.repairs("split", scratch)})
     assert len(times) == 2 and times[0] == 0, times
     done = node.completed()
     node.jmx.compact(KEYSPACE, "split")
     assert node.completed() == done + 2, node.get("Reasons")
-    assert node.repairs("split", scratch) == [(when, "--") for when in times]
+    assert node.repairs("split", scratch) == [(when, "--", False) for when in times]
 
 
 def killed_services(ring, clients, options):

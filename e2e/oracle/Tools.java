@@ -15,6 +15,7 @@ import org.apache.cassandra.io.sstable.Component;
 import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.IVerifier;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
+import org.apache.cassandra.io.util.File;
 import org.apache.cassandra.schema.Schema;
 import org.apache.cassandra.tools.INodeProbeFactory;
 import org.apache.cassandra.tools.NodeProbe;
@@ -22,6 +23,7 @@ import org.apache.cassandra.tools.NodeTool;
 import org.apache.cassandra.tools.Output;
 import org.apache.cassandra.tools.Util;
 import org.apache.cassandra.utils.OutputHandler;
+import org.apache.cassandra.utils.TimeUUID;
 
 /**
  * Runs many of Cassandra's offline tools in one JVM, because starting a JVM costs more than a dump.
@@ -32,6 +34,8 @@ import org.apache.cassandra.utils.OutputHandler;
  *   nodetool OUT ERR ARG...   nodetool with its output in two files                  -> exit N
  *   verify KEYSPACE TABLE     what StandaloneVerifier --extended does to each SSTable of the table
  *                             in the data directory of -Dcassandra.storagedir        -> ok N | failed MESSAGE
+ *   pending FILE SESSION TRUE|FALSE   an SSTable, by its Data.db, becomes one of a repair session, as of a full or of a
+ *                             transient replica                                      -> ok | failed MESSAGE
  *
  * A tool's System.exit is turned into an exception, hence the security manager.
  */
@@ -83,6 +87,7 @@ public class Tools
                 case "main": answer = "exit " + runMain(fields); break;
                 case "nodetool": answer = "exit " + nodetool(fields); break;
                 case "verify": answer = verifyTable(fields[1], fields[2]); break;
+                case "pending": answer = pending(fields[1], fields[2], fields[3]); break;
                 default: answer = "failed unknown command " + fields[0];
             }
             answers.println(answer);
@@ -129,6 +134,22 @@ public class Tools
         catch (Exit e)
         {
             return e.status;
+        }
+    }
+
+    private static String pending(String file, String session, String isTransient)
+    {
+        try
+        {
+            Util.initDatabaseDescriptor();
+            Descriptor descriptor = Descriptor.fromFileWithComponent(new File(file), false).left;
+            descriptor.getMetadataSerializer().mutateRepairMetadata(descriptor, 0, TimeUUID.fromString(session), Boolean.parseBoolean(isTransient));
+            return "ok";
+        }
+        catch (Exception e)
+        {
+            e.printStackTrace();
+            return "failed " + String.valueOf(e).replace('\n', ' ');
         }
     }
 

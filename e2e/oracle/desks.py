@@ -57,6 +57,10 @@ class Tools(_Desk):
     def metadata(self, data_file, output):
         self.run("SSTableMetadataViewer", output, data_file)
 
+    def pending(self, data_file, session, is_transient):
+        """Makes an SSTable, while no node has it, one of a repair session."""
+        self.ask("pending", data_file, session, str(is_transient).lower())
+
     def verify(self, keyspace, table):
         """Verifies each SSTable of a table in the data directory; answers how many there were."""
         return int(self.ask("verify", keyspace, table).split()[1])

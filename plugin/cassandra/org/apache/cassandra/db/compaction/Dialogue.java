@@ -43,6 +43,7 @@ final class Dialogue
     private final Outputs outputs;
     private final KeysAhead keys;
     private long refreshed = System.nanoTime();
+    private long lastBound = Long.MIN_VALUE;
     private boolean stopping;
     private long stopBy;
     /** Looks in a row that found nothing, and how many may. Not a time: a node that stands still meanwhile looks only once. */
@@ -294,6 +295,9 @@ final class Dialogue
         long no = Long.MAX_VALUE - 1;
         if (!purgeable.test(yes))
             return yes;
+        // Mostly the same SSTable or memtable is in the way as of the key before.
+        if (lastBound > yes && purgeable.test(lastBound - 1) && !purgeable.test(lastBound))
+            return lastBound;
         while (no - yes != 1)
         {
             long middle = (yes & no) + ((yes ^ no) >> 1);
@@ -302,6 +306,7 @@ final class Dialogue
             else
                 no = middle;
         }
+        lastBound = no;
         return no;
     }
 }

@@ -330,10 +330,19 @@ impl<'a> Compaction<'a> {
         output: &mut Option<SSTableWriter>,
         outputs: &mut impl Outputs,
     ) -> Result<()> {
-        /// Fragments after which to check for cancellation, even if almost nothing is written: a purge of everything writes no bytes.
+        /// Fragments after which to check for cancellation, even if nothing is written.
         const PATIENCE: u32 = 4096;
         let mut unattended = 0;
-        while stream.advance().await? {
+        loop {
+            match stream.advance_within(PATIENCE).await? {
+                Some(true) => {}
+                Some(false) => return Ok(()),
+                None => {
+                    self.report(stream, output.as_ref());
+                    self.pause(stream, outputs).await?;
+                    continue;
+                }
+            }
             let fragment = stream.fragment();
             if let Fragment::Start(start) = fragment {
                 let token = start.key.token;
@@ -360,7 +369,6 @@ impl<'a> Compaction<'a> {
                 self.pause(stream, outputs).await?;
             }
         }
-        Ok(())
     }
 
     /// Whether the partition is past the next boundary.

@@ -13,9 +13,10 @@ mod text;
 
 use std::path::Path;
 
-use halcyon_stream::{FragmentStream, Merge, PartitionKey, Purge, PurgeRule};
+use halcyon_stream::{Fragment, FragmentStream, Merge, PartitionKey, Purge, PurgeRule};
 use text::{TextStream, layout, spell};
 
+#[derive(Clone, Copy)]
 struct Rule {
     gc_before: u32,
     now: u32,
@@ -55,14 +56,44 @@ fn rule(command: &str) -> Option<Rule> {
     Some(rule)
 }
 
+/// A purge that comes back after so many purged fragments, and goes on.
+struct Interrupted {
+    purge: Purge<Merge<TextStream>, Rule>,
+    patience: u32,
+    interruptions: u32,
+}
+
+impl FragmentStream for Interrupted {
+    type Error = <Merge<TextStream> as FragmentStream>::Error;
+
+    async fn advance(&mut self) -> Result<bool, Self::Error> {
+        loop {
+            if let Some(advanced) = self.purge.advance_within(self.patience).await? {
+                return Ok(advanced);
+            }
+            self.interruptions += 1;
+        }
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        self.purge.fragment()
+    }
+}
+
+fn merge(input: &str) -> Merge<TextStream> {
+    Merge::new(layout(), input.split("\nwith\n").map(TextStream::parse).collect())
+}
+
 fn answer(command: &str, input: &str) -> String {
-    let sources = input.split("\nwith\n").map(TextStream::parse).collect();
-    let merge = Merge::new(layout(), sources);
-    let spelled = match rule(command) {
-        Some(rule) => spell(Purge::new(merge, rule)),
-        None => spell(merge),
-    };
-    spelled.unwrap_or_else(|e| format!("error: {e}\n"))
+    let or_error = |spelled: Result<String, _>| spelled.unwrap_or_else(|e| format!("error: {e}\n"));
+    let Some(rule) = rule(command) else { return or_error(spell(merge(input))) };
+    let found = or_error(spell(Purge::new(merge(input), rule)));
+    for patience in 1..4 {
+        let purge = Purge::new(merge(input), rule);
+        let interrupted = spell(Interrupted { purge, patience, interruptions: 0 });
+        assert_eq!(or_error(interrupted), found, "interrupted after {patience}:\n{input}");
+    }
+    found
 }
 
 /// Runs every block of a file; merges also with the sources in the opposite order, which may change only ties.
@@ -105,6 +136,17 @@ fn rules() {
         }
         assert_eq!(text.len(), found.len(), "{}", file.display());
     }
+}
+
+/// Proves that who purges everything comes back as often as was asked.
+#[test]
+fn a_purge_of_everything_is_interrupted() {
+    let rows: Vec<String> = (0..100).map(|row| format!("row {row} del 1/5")).collect();
+    let rule = rule("purge gc=6 now=20").expect("a rule");
+    let purge = Purge::new(merge(&format!("partition k\n{}", rows.join("\n"))), rule);
+    let mut interrupted = Interrupted { purge, patience: 10, interruptions: 0 };
+    assert_eq!(text::now(interrupted.advance()), Ok(false));
+    assert_eq!(interrupted.interruptions, 10);
 }
 
 /// A stream that has ended stays ended, however often it is advanced.

@@ -1,6 +1,7 @@
 //! `cargo x plugin`: the jar that hands an Apache Cassandra's compactions to Halcyon (`plugin/cassandra/`).
 //!
-//! It is compiled against the release that the oracle has: Java 11 bytecode, no dependency but Cassandra's.
+//! It is compiled against the release that the oracle has: Java 11 bytecode, no dependency but Cassandra's. The agent alone is Java 8's:
+//! a JVM that cannot load its agent does not start, and older releases of Cassandra run on Java 8.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use halcyon_oracle::{self as oracle, Oracle, Version};
 use crate::{Result, call, repository};
 
 const RELEASE: Version = Version::V5;
+const AGENT: &str = "halcyon/cassandra/Agent.java";
 pub(crate) const NAME: &str = "halcyon-cassandra.jar";
 
 /// Compiles the jar if a source is newer.
@@ -33,14 +35,16 @@ fn compile(jar: &Path, sources: &[PathBuf]) -> Result<()> {
         fs::remove_dir_all(&classes)?;
     }
     let library = std::path::absolute(oracle::home())?.join(RELEASE.name()).join("lib/*");
-    let mut javac = Command::new(tools.join("javac"));
-    javac.args([
-        "--release",
-        "11",
-        "-nowarn",
-        "-Xlint:all,-classfile,-options,-path,-processing,-try",
-    ]);
-    call(javac.arg("-Werror").arg("-cp").arg(library).arg("-d").arg(&classes).args(sources))?;
+    let javac = |release: &str, class_path: &Path, sources: &[PathBuf]| {
+        let mut javac = Command::new(tools.join("javac"));
+        javac.args(["--release", release, "-nowarn", "-Werror"]);
+        javac.arg("-Xlint:all,-classfile,-options,-path,-processing,-try");
+        call(javac.arg("-cp").arg(class_path).arg("-d").arg(&classes).args(sources))
+    };
+    let (agent, others): (Vec<_>, Vec<_>) =
+        sources.iter().cloned().partition(|source| source.ends_with(AGENT));
+    javac("11", &library, &others)?;
+    javac("8", &classes, &agent)?;
     let manifest = jar.with_extension("manifest");
     fs::write(&manifest, "Premain-Class: halcyon.cassandra.Agent\n")?;
     let mut pack = Command::new(tools.join("jar"));

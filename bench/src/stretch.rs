@@ -7,11 +7,13 @@
 //! ```
 //! The last one covers two others, because what comes with a compaction's end falls on either side of it.
 
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use halcyon_oracle::Result;
 use serde_json::{Value, json};
 
-use crate::keys::{COLD, HOT};
+use crate::keys::{COLD, HOT, Keys};
 use crate::latency::{Latencies, Outcome, Sample};
 use crate::paced::Asked;
 use crate::record::Measurements;
@@ -43,6 +45,41 @@ impl Phase {
             Phase::Throttled => "throttled",
         }
     }
+}
+
+/// What is asked, and how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    pub(crate) keys: Keys,
+    /// Reads per second, hot and cold.
+    pub(crate) rate: f64,
+    /// Begin with an empty page cache.
+    pub(crate) cold: bool,
+    pub(crate) idle: Duration,
+    pub(crate) afterwards: Duration,
+    /// Zero: no throttled compaction.
+    pub(crate) throttled: Duration,
+    /// Of a JVM.
+    pub(crate) warm_up: Duration,
+    /// Points of a timeline are so far apart.
+    pub(crate) step: Duration,
+}
+
+/// Reads go on for a moment before anything is measured.
+pub(crate) const SETTLES: Duration = Duration::from_secs(1);
+
+impl Schedule {
+    /// The hot rows alone, in their order, and the time that takes twice: caches of all contenders take what is read more than once.
+    pub(crate) fn all_hot_twice(&self) -> (Keys, Duration) {
+        let hot = Keys { sweeps: true, cold_every: 0, ..self.keys };
+        (hot, Duration::from_secs_f64(2.0 * self.keys.hot as f64 / self.rate))
+    }
+}
+
+/// A stretch in which nothing is done but what is asked.
+pub(crate) fn rest(time: Duration) -> Result<()> {
+    sleep(time);
+    Ok(())
 }
 
 /// What was measured of a phase.

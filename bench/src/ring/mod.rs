@@ -16,7 +16,6 @@ use halcyon_model::units::arguments::size;
 use halcyon_oracle::Result;
 use nodes::{Making, Ring, contenders};
 use serde::Serialize;
-use turn::Schedule;
 
 use crate::cage::Cage;
 use crate::dataset::{Codec, DataSet, Shape};
@@ -25,7 +24,7 @@ use crate::keys::Keys;
 use crate::page::Page;
 use crate::read_ahead::ReadAhead;
 use crate::record::{Contender, Record};
-use crate::stretch::{Phase, Stretch};
+use crate::stretch::{Phase, Schedule, Stretch};
 
 const CODEC: &str = "lz4-4";
 
@@ -158,6 +157,7 @@ impl Bench<'_> {
             cold: !self.invocation.tiny,
             idle: seconds(self.arguments.idle),
             afterwards: seconds(self.arguments.afterwards),
+            throttled: Duration::ZERO,
             warm_up: seconds(self.arguments.warm_up),
             step: Duration::from_millis(500),
         }

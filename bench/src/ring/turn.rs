@@ -26,28 +26,11 @@ use crate::programs::Programs;
 use crate::record::Measurements;
 use crate::restore::{sstables_in, wait_until};
 use crate::standstill::Standstill;
-use crate::stretch::{Phase, Span, Stretch, course, since};
+use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest, since};
 use crate::timeline::Meter;
 
-/// Reads go on for a moment before anything is measured.
-const SETTLES: Duration = Duration::from_secs(1);
 /// To a node that is alone, connections.
 const CONNECTIONS: usize = 2;
-
-/// What is asked, and how long.
-#[derive(Clone, Debug)]
-pub(super) struct Schedule {
-    pub(super) keys: Keys,
-    /// Reads per second, hot and cold.
-    pub(super) rate: f64,
-    /// Begin with an empty page cache.
-    pub(super) cold: bool,
-    pub(super) idle: Duration,
-    pub(super) afterwards: Duration,
-    pub(super) warm_up: Duration,
-    /// Points of a timeline are so far apart.
-    pub(super) step: Duration,
-}
 
 /// `copies`: the set, in the files of each node.
 pub(super) fn run(
@@ -114,10 +97,9 @@ impl Watched<'_> {
     }
 
     fn course(&mut self) -> Result<Vec<Stretch>> {
-        let Schedule { keys, rate, idle, afterwards, step, .. } = *self.schedule;
-        // Caches of all contenders take what is read more than once.
-        let twice = Duration::from_secs_f64(2.0 * keys.hot as f64 / rate);
-        self.ask(Keys { sweeps: true, cold_every: 0, ..keys }, twice)?;
+        let Schedule { keys, idle, afterwards, step, .. } = *self.schedule;
+        let (hot, twice) = self.schedule.all_hot_twice();
+        self.ask(hot, twice)?;
         let meter = Meter::start(self.folder, step)?;
         let (paced, still) = (self.start(keys, 1)?, Standstill::watch());
         sleep(SETTLES);
@@ -175,9 +157,4 @@ impl Watched<'_> {
             all.filter_map(|path| Some((path.metadata().ok()?.ino(), path))).collect();
         cached_bytes(&by_inode.into_values().collect::<Vec<_>>())
     }
-}
-
-fn rest(time: Duration) -> Result<()> {
-    sleep(time);
-    Ok(())
 }

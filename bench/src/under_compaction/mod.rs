@@ -19,7 +19,6 @@ use halcyon_oracle::Result;
 use modes::Mode;
 use serde::Serialize;
 use subject::Making;
-use turn::Schedule;
 
 use crate::cage::Cage;
 use crate::dataset::{Codec, DataSet, Shape};
@@ -27,7 +26,7 @@ use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
 use crate::page::Page;
 use crate::record::Record;
-use crate::stretch::{Phase, Stretch};
+use crate::stretch::{Phase, Schedule, Stretch};
 
 const CODEC: &str = "lz4-4";
 /// So that a target has something to hold.

@@ -20,28 +20,8 @@ use crate::keys::Keys;
 use crate::machine::{self, Device, drop_page_cache};
 use crate::paced::Paced;
 use crate::standstill::Standstill;
-use crate::stretch::{Phase, Span, Stretch, course, since, stretch};
+use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest, since, stretch};
 use crate::timeline::Meter;
-
-/// Reads go on for a moment before anything is measured.
-const SETTLES: Duration = Duration::from_secs(1);
-
-/// What is asked, and how long.
-#[derive(Clone, Debug)]
-pub(super) struct Schedule {
-    pub(super) keys: Keys,
-    /// Reads per second, hot and cold.
-    pub(super) rate: f64,
-    /// Begin with an empty page cache.
-    pub(super) cold: bool,
-    pub(super) idle: Duration,
-    pub(super) afterwards: Duration,
-    pub(super) throttled: Duration,
-    /// Of a JVM.
-    pub(super) warm_up: Duration,
-    /// Points of a timeline are so far apart.
-    pub(super) step: Duration,
-}
 
 pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
     let load = machine::load();
@@ -89,9 +69,8 @@ struct Watched<'a, 'b> {
 impl Watched<'_, '_> {
     fn begin(&self) -> Result<Paced> {
         let Schedule { keys, rate, .. } = *self.schedule;
-        // Caches of all contenders take what is read more than once.
-        let twice = Duration::from_secs_f64(2.0 * keys.hot as f64 / rate);
-        ask(self.subject, Keys { sweeps: true, cold_every: 0, ..keys }, rate, twice)?;
+        let (hot, twice) = self.schedule.all_hot_twice();
+        ask(self.subject, hot, rate, twice)?;
         let reads = keys.reads(&self.subject.table(), 1);
         let paced = Paced::start(self.subject.server()?.port, rate, reads)?;
         sleep(SETTLES);
@@ -142,9 +121,4 @@ impl Watched<'_, '_> {
         let asked = paced.stop()?;
         Ok(Some(stretch(span, &asked, &gaps)))
     }
-}
-
-fn rest(time: Duration) -> Result<()> {
-    sleep(time);
-    Ok(())
 }

@@ -16,7 +16,7 @@
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ impl Background {
 const FOREGROUND: [Purpose; 2] = [Purpose::UserRead, Purpose::CommitLog];
 
 impl InFlightHere {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Waker>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Waker>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,7 @@
 //! Fetches a release: jars by Maven, the Java desks of `e2e/oracle` by javac, and the `java` that runs them.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +31,10 @@ pub fn fetch(version: Version) -> Result<()> {
             "-DincludeScope=runtime",
             "-DoutputDirectory=lib",
         ];
-        call(Command::new("mvn").args(goals).env("JAVA_HOME", &java_home).current_dir(&root))?;
+        let mut maven = Command::new("mvn");
+        maven.args(goals).env("JAVA_HOME", &java_home).current_dir(&root);
+        // Even when quiet it prints escape sequences, and what runs us may read our own output.
+        call(maven.stdout(io::stderr()))?;
     }
     let logback = root.join(LOGBACK);
     fs::write(&logback, include_str!("logback.xml"))?;

@@ -35,9 +35,7 @@ pub(crate) fn pytest(oracle: bool, arguments: &[String]) -> Result<Command> {
     command.arg(option("--halcyon", &built("halcyon")));
     command.arg(option("--xtask", &own_program()?));
     if oracle {
-        for version in Version::ALL {
-            Oracle::open(version)?;
-        }
+        fetch_oracle()?;
         command.arg(option("--oracle", &std::path::absolute(oracle::home())?));
         let jar = built(plugin::NAME);
         plugin::build(&jar)?;
@@ -45,6 +43,14 @@ pub(crate) fn pytest(oracle: bool, arguments: &[String]) -> Result<Command> {
     }
     command.args(arguments);
     Ok(command)
+}
+
+/// Makes both releases of Cassandra ready.
+pub(crate) fn fetch_oracle() -> std::result::Result<(), String> {
+    Version::ALL
+        .into_iter()
+        .try_for_each(|version| Oracle::open(version).map(drop))
+        .map_err(|error| error.to_string())
 }
 
 fn option(name: &str, path: &Path) -> String {

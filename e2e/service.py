@@ -18,8 +18,8 @@ def listed(items):
     return struct.pack(">I", len(items)) + b"".join(items)
 
 
-def hello(oldest=3, newest=3, memory=256 << 20):
-    return b"HCMP" + struct.pack(">HH", oldest, newest) + text("test") + struct.pack(">Q?", memory, False)
+def hello(oldest=4, newest=4, memory=256 << 20):
+    return b"HCMP" + struct.pack(">HH", oldest, newest) + text("test") + struct.pack(">QB", memory, 2)
 
 
 def column(kind, name, type_class):
@@ -50,7 +50,7 @@ class Service:
         if greet:
             self.send(HELLO, 0, hello())
             kind, _, body = self.receive()
-            assert (kind, body[:6]) == (WELCOME, b"HCMP\0\3")
+            assert (kind, body[:6]) == (WELCOME, b"HCMP\0\4")
 
     def send(self, kind, number, body=b""):
         self.raw(frame(kind, number, body))

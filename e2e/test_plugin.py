@@ -313,8 +313,9 @@ def reads_set_the_pace(node, options):
     node.execute("CREATE TABLE paced (k int PRIMARY KEY, v blob)")
     node.jmx.disable_autocompaction(KEYSPACE, "paced")
     insert = node.session.prepare("INSERT INTO paced (k, v) VALUES (?, ?)")
-    for sstable in range(2):
-        for k in range(150):
+    # So much that it lasts until the rate has grown.
+    for sstable in range(4):
+        for k in range(200):
             node.execute(insert, (k, random.randbytes(100_000)))
         node.jmx.flush(KEYSPACE, "paced")
     assert node.get("Pace") == node.get("LatencyTarget") == "off"

@@ -206,6 +206,6 @@ def test_the_end_of_input_ends_it(halcyon):
 
 def test_it_speaks_one_version(halcyon):
     running = Service(halcyon.path, greet=False)
-    running.send(HELLO, 0, hello(oldest=4, newest=9))
+    running.send(HELLO, 0, hello(oldest=5, newest=9))
     status, said = running.end()
-    assert status == 3 and "versions 4 to 9" in said
+    assert status == 3 and "versions 5 to 9" in said

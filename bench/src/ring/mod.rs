@@ -31,7 +31,7 @@ const CODEC: &str = "lz4-4";
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
     /// Uncompressed bytes of each data set
-    #[arg(long, default_value = "2GiB", value_parser = size)]
+    #[arg(long, default_value = "6GiB", value_parser = size)]
     size: u64,
     #[arg(long, default_value_t = 24)]
     sstables: u32,
@@ -42,12 +42,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,3", value_parser = clap::value_parser!(u8).range(1..=9))]
     nodes: Vec<u8>,
     /// Reads per second of a node that is alone
-    #[arg(long, default_value_t = 1000.0)]
+    #[arg(long, default_value_t = 2000.0)]
     rate: f64,
     /// Reads per second of a ring of several nodes, at QUORUM
     #[arg(long, default_value_t = 300.0)]
     ring_rate: f64,
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 8000)]
     hot_rows: u64,
     /// One read in so many is of a row that no cache has
     #[arg(long, default_value_t = 20)]
@@ -59,15 +59,15 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10.0)]
     afterwards: f64,
     /// Seconds of reads before, for the JVM's compiler; of nodes that have just started, so many for each of them
-    #[arg(long, default_value_t = 15.0)]
+    #[arg(long, default_value_t = 40.0)]
     warm_up: f64,
     /// Turns of each contender
     #[arg(long, default_value_t = 2)]
     rounds: u32,
     /// Memory of the cgroup of each node and its child
-    #[arg(long, default_value = "2000MiB", value_parser = size)]
+    #[arg(long, default_value = "2400MiB", value_parser = size)]
     memory: u64,
-    #[arg(long, default_value = "800m")]
+    #[arg(long, default_value = "1200m")]
     heap: String,
     /// KiB of the device's read-ahead, put back at the end: Cassandra asks for 8 to 64, machines come with more
     #[arg(long, default_value_t = 64)]

@@ -85,6 +85,8 @@ pub struct Settings {
     pub limiter: RateLimiter,
     /// Compress and write on another thread.
     pub own_thread: bool,
+    /// Compare what the device gives back of the data with what was written.
+    pub read_back: bool,
 }
 
 /// One compaction: what to merge, and what else the table has.
@@ -455,6 +457,7 @@ impl<'a> Compaction<'a> {
             min_index_interval: self.settings.min_index_interval,
             column_index_size: self.settings.column_index_size,
             own_thread: self.settings.own_thread,
+            read_back: self.settings.read_back,
             expiration_overflow: self.settings.expiration_overflow,
             provenance: self.provenance(),
         };

@@ -84,6 +84,7 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
         carry: None,
         limiter: RateLimiter::unlimited(),
         own_thread: false,
+        read_back: false,
     }
 }
 

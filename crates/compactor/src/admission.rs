@@ -8,7 +8,7 @@ use crate::exchange::QUIET;
 use crate::messages::TaskRequest;
 
 /// Buffers, row index and batches of a task.
-const BASE: u64 = 16 << 20;
+const BASE: u64 = 20 << 20;
 /// Window, chunk offsets and read-ahead buffers of an input.
 const INPUT: u64 = 1 << 20;
 

@@ -17,6 +17,7 @@ mod failure;
 pub mod frame;
 pub mod messages;
 mod output;
+mod priority;
 mod service;
 mod task;
 mod task_request;

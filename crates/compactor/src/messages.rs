@@ -6,7 +6,7 @@ use crate::frame::Frame;
 pub use crate::task_request::{Split, TaskRequest};
 
 /// The only one that is spoken: jar and program are installed together.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 const MAGIC: u32 = u32::from_be_bytes(*b"HCMP");
 
 mod kind {
@@ -63,8 +63,16 @@ pub struct Hello {
     pub node: String,
     /// Bytes of memory that this process may hold.
     pub memory: u64,
-    /// Run tasks at idle priority.
-    pub idle: bool,
+    pub idle: Idle,
+}
+
+/// Whether tasks run at idle priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    Never,
+    Always,
+    /// As long as that leaves them a share of the cores.
+    WithAShare,
 }
 
 impl Request {
@@ -103,7 +111,14 @@ fn hello(cursor: &mut Cursor<'_>) -> DecodeResult<Hello> {
     }
     let (oldest, newest) = (cursor.u16()?, cursor.u16()?);
     let node = text(cursor)?;
-    Ok(Hello { oldest, newest, node, memory: cursor.u64()?, idle: cursor.bool()? })
+    let memory = cursor.u64()?;
+    let idle = match cursor.u8()? {
+        0 => Idle::Never,
+        1 => Idle::Always,
+        2 => Idle::WithAShare,
+        other => return Err(cursor.error(format!("no priority is {other}"))),
+    };
+    Ok(Hello { oldest, newest, node, memory, idle })
 }
 
 /// u32 count of items that take at least a byte each.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use halcyon_io::{Disk, DiskOptions, ThreadPriority};
+use halcyon_io::{Disk, DiskOptions};
 
 use crate::admission::{Admission, needed};
 use crate::exchange::{Answer, Ear, Exchange, Replies};
 use crate::failure::failed;
 use crate::frame::Frame;
 use crate::messages::{Failed, FailureKind, Hello, Reply, Request, TaskRequest, VERSION};
+use crate::priority::Priority;
 use crate::task;
 
 /// Why the process ends before its input does.
@@ -35,7 +36,7 @@ struct Service {
     disk: Disk,
     replies: Arc<Replies>,
     admission: Admission,
-    priority: ThreadPriority,
+    priority: Priority,
     running: Mutex<BTreeMap<u64, Ear>>,
 }
 
@@ -91,7 +92,7 @@ impl Service {
             disk,
             replies,
             admission: Admission::new(memory),
-            priority: if idle { ThreadPriority::Idle } else { ThreadPriority::Normal },
+            priority: Priority::wanted(idle),
             running: Mutex::default(),
         }))
     }
@@ -118,7 +119,9 @@ impl Service {
         let ending = Ending { service: this.clone(), id, reply: None };
         let runtime = this.disk.runtime().clone();
         let name = format!("compaction {id}");
-        runtime.spawn_thread(&name, this.priority, move || run(task, exchange, ending)).detach();
+        runtime
+            .spawn_thread(&name, this.priority.of_tasks, move || run(task, exchange, ending))
+            .detach();
     }
 }
 

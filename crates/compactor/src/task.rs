@@ -99,5 +99,6 @@ fn settings(task: &TaskRequest, exchange: &Arc<Exchange>) -> Settings {
         carry: None,
         limiter: RateLimiter::unlimited(),
         own_thread: true,
+        read_back: !task.verify_rows,
     }
 }

@@ -11,7 +11,7 @@ use halcyon_compaction::{Error, Outcome, Progress, Result};
 use halcyon_io::{AccessMode, Disk};
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::read::IndexSources;
-use halcyon_sstable::verify::{Severity, VerifyOptions, verify};
+use halcyon_sstable::verify::{Extent, Severity, VerifyOptions, verify};
 use halcyon_sstable::{Component, Descriptor, IndexWalk, OpenOptions, SSTable};
 use halcyon_stream::PartitionKey;
 
@@ -69,7 +69,7 @@ impl Verifier<'_> {
     async fn output(&self, output: &Descriptor) -> std::result::Result<u64, Unsound> {
         let path = output.component_path(Component::Data).display().to_string();
         let options = VerifyOptions {
-            extended: self.rows,
+            extent: if self.rows { Extent::Rows } else { Extent::Files },
             schema: Some(self.schema.clone()),
             mode: AccessMode::Auto,
         };

@@ -10,7 +10,7 @@ use halcyon_io::{AccessMode, Disk};
 use halcyon_sstable::Component;
 use halcyon_sstable::format::listing::ListedSSTable;
 use halcyon_sstable::verify::{
-    Finding, Progress, Severity, Step, VerifyOptions, VerifyReport, verify,
+    Extent, Finding, Progress, Severity, Step, VerifyOptions, VerifyReport, verify,
 };
 use serde_json::json;
 
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &VerifyArgs, disk: &Disk, console: Console) -> Res
         let schema = schema_source::of_folder(disk, &args.schema, folder, console).await?;
         for listed in &folder.sstables {
             let options = VerifyOptions {
-                extended: args.extended,
+                extent: if args.extended { Extent::Rows } else { Extent::Digest },
                 schema: schema.clone(),
                 mode: AccessMode::Auto,
             };

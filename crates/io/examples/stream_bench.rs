@@ -40,8 +40,12 @@ fn cpu_seconds() -> f64 {
 
 async fn write(disk: &Disk, path: &Path, cell: Cell, len: u64) -> Result<()> {
     let source = vec![0xa5u8; 64 << 10];
-    let options =
-        WriteOptions { buffer_size: cell.buffer_size, depth: cell.depth, expected_len: len };
+    let options = WriteOptions {
+        buffer_size: cell.buffer_size,
+        depth: cell.depth,
+        expected_len: len,
+        ..WriteOptions::default()
+    };
     let purpose = Purpose::CompactionWrite;
     let mut writer = disk.create_with(path, cell.mode, purpose, options).await?;
     while writer.position() < len {

@@ -10,6 +10,9 @@
 //!    everything, cuts the file to its length (which also gives back what was preallocated too
 //!    much), and syncs data and length.
 //!
+//! With [`WriteOptions::read_back`] each buffer is as large again: what was written is read into its second half and compared, while
+//! the next ones are written. So a file is verified by the time that it is complete, without a pass of its own over all of it.
+//!
 //! Offsets are reserved before anything is awaited, so no two writes can claim the same bytes.
 //! A writer that is dropped leaves an unfinished file behind; `abandon` deletes it.
 //!
@@ -23,7 +26,7 @@ use crate::{
     error::{Error, Operation, Result},
     file::File,
     mode::ModeChoice,
-    region::{Direction, InFlight, Region},
+    region::{Direction, Finished, InFlight, Region},
     runtime::backend,
 };
 
@@ -36,17 +39,21 @@ pub struct WriteOptions {
     pub depth: usize,
     /// Preallocated; zero if unknown.
     pub expected_len: u64,
+    /// Compare what the device gives back with what was written.
+    pub read_back: bool,
 }
 
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
-        WriteOptions { buffer_size: 1 << 20, depth: 2, expected_len: 0 }
+        WriteOptions { buffer_size: 1 << 20, depth: 2, expected_len: 0, read_back: false }
     }
 }
 
 const PAGE: usize = crate::buffer::BUFFER_ALIGNMENT;
 /// Where standard mode is the last resort, this much is written back and dropped at a time.
 const DROP_STEP: u64 = 8 << 20;
+/// Buffers that are being read back.
+const READ_BACK_DEPTH: usize = 2;
 
 pub struct SequentialWriter {
     file: File,
@@ -57,13 +64,15 @@ pub struct SequentialWriter {
     /// File offset at which the current buffer will be written.
     reserved: u64,
     pending: VecDeque<Pending>,
+    read_back: bool,
+    reading: VecDeque<Pending>,
     spare: Vec<AlignedBuf>,
     dropped_to: u64,
     failed: Option<String>,
 }
 
 struct Pending {
-    write: InFlight,
+    operation: InFlight,
     region: Region,
 }
 
@@ -79,6 +88,8 @@ impl SequentialWriter {
             filled: 0,
             reserved: 0,
             pending: VecDeque::new(),
+            read_back: options.read_back,
+            reading: VecDeque::new(),
             spare: Vec::new(),
             dropped_to: 0,
             failed: None,
@@ -137,6 +148,9 @@ impl SequentialWriter {
         while !self.pending.is_empty() {
             self.settle_oldest().await?;
         }
+        while !self.reading.is_empty() {
+            self.compare_oldest().await?;
+        }
         self.file.truncate(len).await?;
         self.file.sync_data().await?;
         if self.file.choice().drop_behind {
@@ -147,8 +161,8 @@ impl SequentialWriter {
 
     /// Closes and deletes the file.
     pub async fn abandon(mut self) {
-        while let Some(Pending { mut write, .. }) = self.pending.pop_front() {
-            let _ = write.finish_overlapped().await;
+        for Pending { mut operation, .. } in self.pending.drain(..).chain(self.reading.drain(..)) {
+            let _ = operation.finish_overlapped().await;
         }
         // Whoever abandons a file can do nothing about one that does not go away; start-up
         // removes it.
@@ -162,8 +176,8 @@ impl SequentialWriter {
         let region = Region { offset: self.reserved, start: 0, len };
         self.reserved += len as u64;
         self.filled = 0;
-        let write = self.file.queue_admitted(Direction::Write, region, buffer, admitted);
-        self.pending.push_back(Pending { write, region });
+        let operation = self.file.queue_admitted(Direction::Write, region, buffer, admitted);
+        self.pending.push_back(Pending { operation, region });
         backend::enter_ring();
     }
 
@@ -171,59 +185,111 @@ impl SequentialWriter {
         while self.pending.len() >= self.depth {
             self.settle_oldest().await?;
         }
+        let size = if self.read_back { 2 * self.size } else { self.size };
         loop {
             if let Some(buffer) = self.spare.pop() {
                 return Ok(buffer);
             }
             let pool = self.file.disk().buffers();
-            if self.pending.is_empty() {
-                return pool.take_or_wait(self.size, Tenure::Stream).await;
+            if self.pending.is_empty() && self.reading.is_empty() {
+                return pool.take_or_wait(size, Tenure::Stream).await;
             }
-            if let Some(buffer) = pool.take_further(self.size) {
+            if let Some(buffer) = pool.take_further(size) {
                 return Ok(buffer);
             }
-            self.settle_oldest().await?;
+            if self.reading.is_empty() {
+                self.settle_oldest().await?;
+            } else {
+                self.compare_oldest().await?;
+            }
         }
     }
 
-    /// Waits for the oldest write in flight and keeps its buffer.
+    /// Waits for the oldest write in flight, and has it read back or keeps its buffer.
     async fn settle_oldest(&mut self) -> Result<()> {
-        let Some(Pending { write, region }) = self.pending.front_mut() else { return Ok(()) };
+        while self.reading.len() >= READ_BACK_DEPTH {
+            self.compare_oldest().await?;
+        }
+        let Some(Pending { operation, region }) = self.pending.front_mut() else { return Ok(()) };
         let region = *region;
         // Popped only when it is done: whoever drops this future must not lose the outcome.
-        let (mut outcome, mut buffer) = write.finish_overlapped().await;
+        let finished = operation.finish_overlapped().await;
         self.pending.pop_front();
-        let mut done = 0;
-        loop {
-            match outcome {
-                Ok(0) => {
-                    let source = io::Error::from(io::ErrorKind::WriteZero);
-                    return Err(self.fail(source, region));
-                }
-                Ok(count) => done += count,
-                Err(source) => return Err(self.fail(source, region)),
-            }
-            if done >= region.len {
-                break;
-            }
-            // Short writes are rare (a signal, a nearly full device); go on from a boundary.
-            let resume = done - done % self.file.alignment() as usize;
-            let rest = Region {
-                offset: region.offset + resume as u64,
-                start: resume,
-                len: region.len - resume,
-            };
-            done = resume;
-            self.failed = Some("the rest of a short write was not waited for".to_owned());
-            (outcome, buffer) = self.file.queue(Direction::Write, rest, buffer).finish().await;
+        let buffer = self.whole(Direction::Write, region, finished).await?;
+        if !self.read_back {
+            self.spare.push(buffer);
+            return self.drop_behind(region.offset + region.len as u64).await;
         }
+        self.failed = Some("what was written was not read back".to_owned());
+        let admitted = Some(self.file.disk().admit(region.len).await);
+        let region = Region { start: self.size, ..region };
+        let operation = self.file.queue_admitted(Direction::Read, region, buffer, admitted);
+        self.reading.push_back(Pending { operation, region });
         self.failed = None;
+        backend::enter_ring();
+        Ok(())
+    }
+
+    /// Waits for the oldest region that is read back; it must be what was written.
+    async fn compare_oldest(&mut self) -> Result<()> {
+        let Some(Pending { operation, region }) = self.reading.front_mut() else { return Ok(()) };
+        let region = *region;
+        let finished = operation.finish_overlapped().await;
+        self.reading.pop_front();
+        let buffer = self.whole(Direction::Read, region, finished).await?;
+        let (written, read) = buffer.split_at(region.start);
+        let (written, read) = (&written[..region.len], &read[..region.len]);
+        if written != read {
+            let first =
+                written.iter().zip(read).take_while(|(written, read)| written == read).count();
+            let what = "the device gives back other bytes than were written";
+            let at = Region { offset: region.offset + first as u64, ..region };
+            return Err(self.fail(io::Error::other(what), Operation::Read, at));
+        }
         self.spare.push(buffer);
         self.drop_behind(region.offset + region.len as u64).await
     }
 
-    fn fail(&mut self, source: io::Error, region: Region) -> Error {
-        let error = self.file.error(source, Operation::Write, region);
+    /// The buffer of an operation that was queued, when all of the region is done.
+    async fn whole(
+        &mut self,
+        direction: Direction,
+        region: Region,
+        (mut outcome, mut buffer): Finished,
+    ) -> Result<AlignedBuf> {
+        let (operation, ended) = match direction {
+            Direction::Read => (Operation::Read, io::ErrorKind::UnexpectedEof),
+            Direction::Write | Direction::DurableWrite => {
+                (Operation::Write, io::ErrorKind::WriteZero)
+            }
+        };
+        let mut done = 0;
+        loop {
+            match outcome {
+                Ok(0) => return Err(self.fail(ended.into(), operation, region)),
+                Ok(count) => done += count,
+                Err(source) => return Err(self.fail(source, operation, region)),
+            }
+            if done >= region.len {
+                break;
+            }
+            // Short ones are rare (a signal, a nearly full device); go on from a boundary.
+            let resume = done - done % self.file.alignment() as usize;
+            let rest = Region {
+                offset: region.offset + resume as u64,
+                start: region.start + resume,
+                len: region.len - resume,
+            };
+            done = resume;
+            self.failed = Some(format!("the rest of a short {operation} was not waited for"));
+            (outcome, buffer) = self.file.queue(direction, rest, buffer).finish().await;
+        }
+        self.failed = None;
+        Ok(buffer)
+    }
+
+    fn fail(&mut self, source: io::Error, operation: Operation, region: Region) -> Error {
+        let error = self.file.error(source, operation, region);
         self.failed = Some(error.to_string());
         error
     }

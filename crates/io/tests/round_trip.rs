@@ -46,7 +46,19 @@ async fn write_file(disk: &Disk, path: &Path, mode: AccessMode, bytes: &[u8], pi
         buffer_size: 64 * 1024,
         depth: 2,
         expected_len: bytes.len() as u64 + 100_000,
+        read_back: false,
     };
+    write_with(disk, path, mode, bytes, piece, options).await;
+}
+
+async fn write_with(
+    disk: &Disk,
+    path: &Path,
+    mode: AccessMode,
+    bytes: &[u8],
+    piece: usize,
+    options: WriteOptions,
+) {
     let mut writer = disk.create_with(path, mode, Purpose::CompactionWrite, options).await.unwrap();
     for part in bytes.chunks(piece.max(1)) {
         writer.write(part).await.unwrap();
@@ -76,6 +88,34 @@ async fn read_all(
         assert_eq!(reader.position(), all.len() as u64);
     }
     all
+}
+
+/// Proves that a file that is read back while it is written is the same, with little memory too, in all modes.
+#[test]
+fn read_back() {
+    let scratch = ScratchDir::make("read-back");
+    on_backends(async |backend| {
+        for buffer_budget in [64 << 20, 200 * 1024] {
+            let disk = Disk::real(DiskOptions { buffer_budget, ..DiskOptions::default() });
+            for mode in modes_of(&disk, scratch.path()) {
+                for size in [0, 1, 65_536, 65_537, 3_000_001] {
+                    let path =
+                        scratch.path().join(format!("{backend}-{mode}-{size}-{buffer_budget}"));
+                    let bytes = pattern(size);
+                    let options = WriteOptions {
+                        buffer_size: 64 * 1024,
+                        depth: 3,
+                        expected_len: 0,
+                        read_back: true,
+                    };
+                    write_with(&disk, &path, mode, &bytes, 10_007, options).await;
+                    let read = read_all(&disk, &path, mode, SMALL, 5_000).await;
+                    assert!(read == bytes, "{backend} {mode} {size} {buffer_budget}");
+                }
+            }
+            assert_eq!(disk.buffers().held(), 0);
+        }
+    });
 }
 
 /// Proves that sizes on, below and above every boundary come back whole, sequentially and at random.

@@ -23,6 +23,7 @@ fn options(partitioner: &Partitioner) -> WriterOptions {
         min_index_interval: 128,
         column_index_size: None,
         own_thread: false,
+        read_back: false,
         expiration_overflow: ExpirationOverflow::Reject,
         provenance: Provenance::new(partitioner.class_name(), 0.01),
     }

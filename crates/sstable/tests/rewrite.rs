@@ -40,6 +40,7 @@ fn options(sstable: &SSTable, keys: u64) -> WriterOptions {
         min_index_interval: 128,
         column_index_size: None,
         own_thread: false,
+        read_back: false,
         expiration_overflow: ExpirationOverflow::Reject,
         provenance,
     }

@@ -61,7 +61,8 @@ async fn write(
     buffer_size: usize,
     length: u64,
 ) -> halcyon_io::Result<u64> {
-    let options = WriteOptions { buffer_size, depth: 4, expected_len: length };
+    let options =
+        WriteOptions { buffer_size, depth: 4, expected_len: length, ..WriteOptions::default() };
     let mut writer = disk.create_with(&path, mode, Purpose::CompactionWrite, options).await?;
     let mut piece = vec![0u8; PIECE];
     let mut random = halcyon_io::Random::seeded(1);

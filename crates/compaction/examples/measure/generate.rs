@@ -191,6 +191,7 @@ impl Fill {
             min_index_interval: 128,
             column_index_size: None,
             own_thread: true,
+            read_back: false,
             expiration_overflow: ExpirationOverflow::Reject,
             provenance: Provenance::new(layout.partitioner.class_name(), 0.01),
         };

@@ -223,5 +223,6 @@ fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         carry: None,
         limiter: RateLimiter::unlimited(),
         own_thread: false,
+        read_back: false,
     }
 }

@@ -403,6 +403,7 @@ impl Engine {
             carry: None,
             limiter: self.compactions.pace.limiter.clone(),
             own_thread: true,
+            read_back: false,
         })
     }
 }

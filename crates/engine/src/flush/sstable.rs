@@ -184,6 +184,7 @@ impl Engine {
             min_index_interval: schema.options.min_index_interval(),
             column_index_size: self.options.column_index_size,
             own_thread: false,
+            read_back: false,
             expiration_overflow: ExpirationOverflow::Cap,
             provenance: Provenance::new(partitioner, fp_chance),
         })

@@ -227,6 +227,7 @@ pub(super) fn choose(
             args.throughput.filter(|rate| *rate > 0),
         ),
         own_thread: true,
+        read_back: false,
     };
     Ok((settings, vec![version_why, compression_why, gc_why]))
 }

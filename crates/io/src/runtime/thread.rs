@@ -1,9 +1,11 @@
 //! Threads with a scheduling class.
 
 use std::cell::Cell;
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How the kernel's scheduler treats a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +89,39 @@ pub fn give_way(bytes: usize) {
 pub fn hurry_idle_threads(hurry: bool) {
     let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     HURRY.store(hurry, Relaxed);
-    idle.iter().for_each(|thread| set_policy(*thread, idle_policy()));
+    idle.iter().for_each(|thread| {
+        set_policy(*thread, idle_policy());
+    });
+}
+
+/// Whether running idle threads may become batch threads: with CAP_SYS_NICE, or under an RLIMIT_NICE that allows their niceness.
+pub fn idle_threads_can_hurry() -> bool {
+    let trial = std::thread::Builder::new().name("can-hurry".to_owned());
+    let rises = trial.spawn(|| {
+        set_policy(THIS_THREAD, libc::SCHED_IDLE) && set_policy(THIS_THREAD, libc::SCHED_BATCH)
+    });
+    rises.is_ok_and(|thread| thread.join().unwrap_or(false))
+}
+
+/// A thread's time on cores, and in wait for one, since it started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CoreTime {
+    pub ran: Duration,
+    pub waited: Duration,
+}
+
+/// The core time of each idle thread that runs, by its number; none where the kernel does not tell (CONFIG_SCHED_INFO).
+pub fn idle_threads_core_time() -> Vec<(i32, CoreTime)> {
+    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    idle.into_iter().filter_map(|thread| Some((thread, core_time(thread)?))).collect()
+}
+
+/// `/proc/self/task/TID/schedstat`: nanoseconds on cores and in wait for one, and how often.
+fn core_time(thread: libc::pid_t) -> Option<CoreTime> {
+    let said = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    let mut numbers = said.split_whitespace().map_while(|word| word.parse().ok());
+    let mut next = || numbers.next().map(Duration::from_nanos);
+    Some(CoreTime { ran: next()?, waited: next()? })
 }
 
 fn idle_policy() -> libc::c_int {
@@ -116,10 +150,10 @@ impl Drop for Registered {
 
 const THIS_THREAD: libc::pid_t = 0;
 
-fn set_policy(thread: libc::pid_t, policy: libc::c_int) {
+fn set_policy(thread: libc::pid_t, policy: libc::c_int) -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the parameters are a live local; a thread that is gone or not ours is only refused.
-    unsafe { libc::sched_setscheduler(thread, policy, &parameters) };
+    unsafe { libc::sched_setscheduler(thread, policy, &parameters) == 0 }
 }
 
 /// Binds the calling thread to one core; `false` if the core is not this process's to use.

@@ -303,6 +303,30 @@ fn tight_budget() {
     assert_eq!(disk.buffers().held(), 0);
 }
 
+/// Proves that a bit that changes between a write and its reading back is noticed, where it is, and that the writer refuses from then on.
+#[test]
+fn changed_before_it_is_read_back() {
+    const SIZE: usize = 64 * 1024;
+    for at in [70_000u64, 3 * SIZE as u64 + 5] {
+        let (disk, simulated) = prepared(9);
+        let options =
+            crate::WriteOptions { buffer_size: SIZE, depth: 4, expected_len: 0, read_back: true };
+        let failed = block_on(async {
+            let created = disk.create_with(path(FILE), AccessMode::Direct, Purpose::Flush, options);
+            let mut writer = created.await.unwrap();
+            writer.write(&[7; 4 * SIZE]).await.unwrap();
+            assert!(simulated.flip(path(FILE), at, 1));
+            let failed = writer.write(&[7; 8 * SIZE]).await.unwrap_err();
+            assert!(writer.write(&[7]).await.is_err());
+            writer.abandon().await;
+            failed
+        });
+        let said = failed.to_string();
+        assert!(said.contains(FILE) && said.contains(&at.to_string()), "{said}");
+        assert!(said.contains("other bytes than were written"), "{said}");
+    }
+}
+
 /// Proves that a durable write survives, that it makes nothing else durable, that it tears by sector if the power goes
 /// while it is made, and that what was durable beside it never changes.
 #[test]

@@ -1,8 +1,8 @@
 //! Reports everything that is wrong with an SSTable, as far as its own files show it.
 //!
 //! 1. *Files*: components present, each small one decodes, TOC.txt and directory agree, chunks fit Data.db.
-//! 2. *Checksums*: Data.db read once as it is stored, against Digest.crc32 and (extended) the checksum of every chunk.
-//! 3. *Content* (extended): every row decoded, beside the index, the row indexes, summary, filter and statistics.
+//! 2. *Checksums*: Data.db read once as it is stored, against Digest.crc32 and (of rows) the checksum of every chunk.
+//! 3. *Content* (of rows): every row decoded, beside the index, the row indexes, summary, filter and statistics.
 //!
 //! A problem never stops more than what depends on it. Data that cannot be read is skipped, up to the next partition in the
 //! index.  Memory is bounded: small components, one row, one block of a row index, a thousand findings.
@@ -40,10 +40,21 @@ use sampled::SummaryCheck;
 
 pub use report::{Checked, Finding, Severity, VerifyReport};
 
+/// How much is looked at; each includes the one before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// All but the bytes of Data.db: whoever wrote it has just compared them ([`halcyon_io::WriteOptions::read_back`]).
+    Files,
+    /// And its digest.
+    #[default]
+    Digest,
+    /// And every chunk, every row, every index entry.
+    Rows,
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
-    /// Every chunk, every row, every index entry; else only files and the digest.
-    pub extended: bool,
+    pub extent: Extent,
     /// Checks that the SSTable is of this table.
     pub schema: Option<Arc<TableSchema>>,
     pub mode: AccessMode,
@@ -73,13 +84,14 @@ pub async fn verify(
 ) -> VerifyReport {
     let mut report = VerifyReport::default();
     let Some(files) = files::check(disk, descriptor, &mut report).await else { return report };
-    if files.listed.has(Component::Data) {
-        let how = (options.mode, options.extended);
+    let rows = options.extent == Extent::Rows;
+    if options.extent >= Extent::Digest && files.listed.has(Component::Data) {
+        let how = (options.mode, rows);
         stored::check(disk, &files, how, &mut report, progress).await;
     }
     if let Some(sstable) = open(disk, &files, options, &mut report).await {
         check_filter(&sstable, files.filter.as_ref(), &mut report);
-        if options.extended {
+        if rows {
             content(disk, &sstable, &files, options, &mut report, progress).await;
         }
     }

@@ -22,7 +22,7 @@ pub(super) struct StoredData<'a> {
 pub(super) async fn check(
     disk: &Disk,
     files: &Files,
-    (mode, extended): (AccessMode, bool),
+    (mode, every_chunk): (AccessMode, bool),
     report: &mut VerifyReport,
     progress: &mut dyn FnMut(Progress),
 ) {
@@ -34,7 +34,7 @@ pub(super) async fn check(
     };
     let digest = halcyon_codec::Crc32::new();
     let mut data = StoredData { reader, digest, report, progress, reported: 0 };
-    let checked = data.chunks(files, extended).await;
+    let checked = data.chunks(files, every_chunk).await;
     let StoredData { reader, digest, report, .. } = data;
     report.checked.bytes = reader.position();
     if let Err(error) = checked {
@@ -50,8 +50,8 @@ pub(super) async fn check(
 }
 
 impl StoredData<'_> {
-    async fn chunks(&mut self, files: &Files, extended: bool) -> Result<()> {
-        if let Some(info) = files.compression.as_ref().filter(|_| extended) {
+    async fn chunks(&mut self, files: &Files, every_chunk: bool) -> Result<()> {
+        if let Some(info) = files.compression.as_ref().filter(|_| every_chunk) {
             self.skip_to(info.offsets.get(0).unwrap_or(0)).await?;
             for i in 0..info.chunk_count() {
                 let Some(range) = info.chunk_range(i) else { break };
@@ -60,7 +60,7 @@ impl StoredData<'_> {
                 let stored = self.stored_crc().await?;
                 self.compare(i, range.start, stored, computed);
             }
-        } else if let Some(crcs) = files.checksums.as_ref().filter(|_| extended) {
+        } else if let Some(crcs) = files.checksums.as_ref().filter(|_| every_chunk) {
             for (i, stored) in crcs.crcs.iter().enumerate() {
                 let at = self.reader.position();
                 let left = self.reader.len() - at;

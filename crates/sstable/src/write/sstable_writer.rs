@@ -47,6 +47,8 @@ pub struct WriterOptions {
     pub column_index_size: Option<u64>,
     /// Compress and write on a thread of its own.
     pub own_thread: bool,
+    /// Compare what the device gives back of Data.db with what was written.
+    pub read_back: bool,
     pub expiration_overflow: ExpirationOverflow,
     /// Properties that the data does not determine; the writer sets the compression ratio.
     pub provenance: Provenance,
@@ -123,6 +125,7 @@ impl SSTableWriter {
             buffer_size: options.buffer_size,
             expected_len: options.expected_length,
             depth: 4,
+            read_back: options.read_back,
         };
         let target = DataTarget {
             disk: disk.clone(),

@@ -218,6 +218,7 @@ async fn copy(disk: &Disk, sstable: &SSTable, to: &Descriptor) -> Result<u64> {
         min_index_interval: 128,
         column_index_size: Some(256),
         own_thread: false,
+        read_back: false,
         expiration_overflow: ExpirationOverflow::Reject,
         provenance: Provenance::new("org.apache.cassandra.dht.Murmur3Partitioner".into(), 0.01),
     };

@@ -126,6 +126,7 @@ impl Copy {
                 min_index_interval: 2,
                 column_index_size: Some(64),
                 own_thread: false,
+                read_back: false,
                 expiration_overflow: ExpirationOverflow::Reject,
                 provenance: Provenance::new(partitioner, 0.01),
             };

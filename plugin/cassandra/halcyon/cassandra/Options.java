@@ -26,8 +26,8 @@ public final class Options
     /** The program. */
     public final Path binary;
     public final boolean enabled;
-    /** Run at idle priority of processor and disk; docs/cassandra-plugin.md tells why not usually. */
-    public final boolean idle;
+    /** Whether compactions run at idle priority: docs/cassandra-plugin.md. */
+    public final Idle idle;
     public final Names include;
     public final Names exclude;
     /** Of reads, for the pace of compaction: see {@link Pace}. */
@@ -48,7 +48,7 @@ public final class Options
     {
         binary = Paths.get(given.getProperty("binary", usualBinary()));
         enabled = isTrue(given, "enabled", true);
-        idle = isTrue(given, "idle", false);
+        idle = Idle.of(given.getProperty("idle", "auto"));
         include = new Names(given.getProperty("include", "*"));
         exclude = new Names(given.getProperty("exclude", ""));
         latencyTarget = given.getProperty("latency_target", "off");

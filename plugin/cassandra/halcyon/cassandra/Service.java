@@ -232,7 +232,7 @@ public final class Service
             body.writeShort(Frame.VERSION);
             Frame.putText(body, "Cassandra");
             body.writeLong(options.memory);
-            body.writeBoolean(options.idle);
+            body.writeByte(options.idle.ordinal());
             send(Frame.HELLO, 0, bytes.toByteArray());
         }
 
@@ -374,7 +374,7 @@ public final class Service
         /** The machine keeps the process from its work. */
         public boolean isHeldUp()
         {
-            return HeldUp.is(process.process.pid(), options.idle);
+            return HeldUp.is(process.process.pid(), options.idle == Idle.ALWAYS);
         }
 
         /** The process does not do what it is told. Returns when it is gone. */

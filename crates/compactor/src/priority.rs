@@ -3,8 +3,8 @@
 //! 1. A node's requests come before its compactions, so those run on idle threads: with reads going on they take as long as at the node's
 //!    priority, and the reads half as long at p99 (E7).
 //! 2. Where everything else always takes all cores, idle threads get nothing, and what is not compacted makes reads slower still. So
-//!    what they had is looked at each second; after two in which they waited for a core four times as long as they ran, they are not
-//!    idle for ten.
+//!    what they had is looked at each second; after three in which those that want a core had less than a fifth of one each, they are
+//!    not idle for ten.
 //! 3. A process that may not leave it (no CAP_SYS_NICE, no RLIMIT_NICE) would be stuck there. It has its tasks at the node's priority.
 
 use std::collections::HashMap;
@@ -12,17 +12,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use halcyon_io::{
-    CoreTime, ThreadPriority, hurry_idle_threads, idle_threads_can_hurry, idle_threads_core_time,
+    IdleThread, ThreadPriority, hurry_idle_threads, idle_threads, idle_threads_can_hurry,
     spawn_thread,
 };
 
 use crate::messages::Idle;
 
 const LOOK: Duration = Duration::from_secs(1);
-/// Waiting by running from which a second counts as a hungry one.
-const HUNGRY: u32 = 4;
-/// Hungry seconds in a row after which they hurry, and for how many.
-const PATIENCE: u32 = 2;
+/// A thread that wants a core and has had less of it in a second is hungry.
+const FIFTH: Duration = Duration::from_millis(200);
+/// Hungry seconds in a row after which they hurry, and for how many. One that waits for the disk all the time is seen wanting a core
+/// now and then, but not so often.
+const PATIENCE: u32 = 3;
 const HURRY: u32 = 10;
 
 /// Tasks at the priority that is wanted, as long as this lives.
@@ -50,31 +51,31 @@ impl Priority {
 fn watch(ended: &Receiver<()>) {
     let mut hunger = Hunger::default();
     while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-        hurry_idle_threads(hunger.look(&idle_threads_core_time()));
+        hurry_idle_threads(hunger.look(&idle_threads()));
     }
 }
 
 #[derive(Default)]
 struct Hunger {
-    before: HashMap<i32, CoreTime>,
+    ran: HashMap<i32, Duration>,
     hungry: u32,
     hurries: u32,
 }
 
 impl Hunger {
-    /// Whether they are to hurry, by what they have had so far; a second after the last look.
-    fn look(&mut self, threads: &[(i32, CoreTime)]) -> bool {
-        let mut since = CoreTime::default();
-        for (thread, now) in threads {
-            let before = self.before.get(thread).copied().unwrap_or_default();
-            since.ran += now.ran.saturating_sub(before.ran);
-            since.waited += now.waited.saturating_sub(before.waited);
+    /// Whether they are to hurry; a second after the last look.
+    fn look(&mut self, threads: &[IdleThread]) -> bool {
+        let before = std::mem::take(&mut self.ran);
+        let (mut ready, mut had) = (0, Duration::ZERO);
+        for IdleThread { number, ran, is_ready } in threads {
+            self.ran.insert(*number, *ran);
+            if let Some(before) = before.get(number).filter(|_| *is_ready) {
+                ready += 1;
+                had += ran.saturating_sub(*before);
+            }
         }
-        self.before = threads.iter().copied().collect();
         self.hurries = self.hurries.saturating_sub(1);
-        // Some of a second: what has only begun to wait is no sign yet.
-        let is_hungry = since.waited >= LOOK / 2 && since.waited >= since.ran * HUNGRY;
-        self.hungry = if is_hungry { self.hungry + 1 } else { 0 };
+        self.hungry = if ready > 0 && had < FIFTH * ready { self.hungry + 1 } else { 0 };
         if self.hungry >= PATIENCE {
             self.hurries = HURRY;
         }
@@ -86,44 +87,40 @@ impl Hunger {
 mod tests {
     use super::*;
 
-    fn millis(ran: u64, waited: u64) -> CoreTime {
-        CoreTime { ran: Duration::from_millis(ran), waited: Duration::from_millis(waited) }
-    }
-
-    /// Proves that threads hurry when they had next to nothing twice, for as long as is said, and then wait to be hungry again; that
-    /// one that runs, or sleeps, is not hungry.
+    /// Proves that threads hurry when those that want a core had next to nothing in so many seconds, for as long as is said, and then
+    /// wait to be hungry again; that one that runs, sleeps, or has just started is not hungry.
     #[test]
     fn hunger() {
         let mut hunger = Hunger::default();
-        let (mut had, mut seconds) = (CoreTime::default(), Vec::new());
-        let mut second = |time: CoreTime| {
-            had.ran += time.ran;
-            had.waited += time.waited;
-            hunger.look(&[(7, had), (8, CoreTime::default())])
+        let mut ran = Duration::ZERO;
+        let mut second = |millis: u64, is_ready: bool| {
+            ran += Duration::from_millis(millis);
+            let asleep = IdleThread { number: 8, ran: Duration::ZERO, is_ready: false };
+            hunger.look(&[IdleThread { number: 7, ran, is_ready }, asleep])
         };
-        for time in
-            [millis(900, 100), millis(300, 700), millis(0, 0), millis(10, 400), millis(50, 900)]
-        {
-            assert!(!second(time), "{time:?}");
+        let fed = [(0, true), (0, true), (0, true), (200, true), (0, true), (0, true), (0, false)];
+        for (millis, is_ready) in fed {
+            assert!(!second(millis, is_ready));
         }
-        for _ in 0..14 {
-            seconds.push(second(if seconds.last() == Some(&true) {
-                millis(500, 500)
-            } else {
-                millis(0, 1000)
-            }));
+        let mut hurried = Vec::new();
+        for _ in 0..16 {
+            let fed = if hurried.last() == Some(&true) { 500 } else { 10 };
+            hurried.push(second(fed, true));
         }
-        let hurried = seconds.iter().filter(|hurried| **hurried).count();
-        assert!(seconds[0] && hurried as u32 == HURRY + 1 + 1, "{seconds:?}");
+        let first = hurried.iter().position(|hurries| *hurries).unwrap() as u32;
+        let then = hurried.iter().skip_while(|hurries| !**hurries).take_while(|hurries| **hurries);
+        assert_eq!((first + 1, then.count() as u32), (PATIENCE, HURRY), "{hurried:?}");
+        assert!(hurried.ends_with(&[false, false, false, true]), "{hurried:?}");
     }
 
     /// Proves that a thread that has ended leaves nothing behind.
     #[test]
     fn threads_end() {
         let mut hunger = Hunger::default();
-        assert!(!hunger.look(&[(7, millis(0, 5000))]));
-        assert!(!hunger.look(&[]));
-        assert!(!hunger.look(&[(7, millis(800, 100))]));
-        assert_eq!(hunger.before.len(), 1);
+        let thread = |number| IdleThread { number, ran: Duration::ZERO, is_ready: true };
+        for number in 0..2 * PATIENCE as i32 {
+            assert!(!hunger.look(&[thread(number)]));
+        }
+        assert_eq!(hunger.ran.len(), 1);
     }
 }

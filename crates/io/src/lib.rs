@@ -60,8 +60,8 @@ pub use runtime::handle::{Runtime, Thread};
 pub use runtime::random::{Random, random};
 pub use runtime::task::{Task, spawn, start, yield_now};
 pub use runtime::thread::{
-    CoreTime, ThreadPriority, core_count, give_way, hurry_idle_threads, idle_threads_can_hurry,
-    idle_threads_core_time, pin_to_core, spawn_thread, thread_priority,
+    IdleThread, ThreadPriority, core_count, give_way, hurry_idle_threads, idle_threads,
+    idle_threads_can_hurry, pin_to_core, spawn_thread, thread_priority,
 };
 pub use signals::{Signal, Signals};
 pub use sim::{Fault, FaultRule, SimDisk, SimRuntime, SimSnapshot};

@@ -70,11 +70,14 @@ const BYTES_BETWEEN: usize = 32 << 10;
 /// An idle thread that computes is not always interrupted for a normal one. Kernels that preempt lazily (Linux since 6.13) send no
 /// interrupt to a core where it runs when somebody wakes up there; and EEVDF (since 6.6) takes the idle thread where the normal one
 /// has just had more than its share. Either waits for the next tick, up to 4 ms.
+///
+/// One that hurries keeps its core: among batch threads, each core given away is a whole turn of everybody else, and beside four busy
+/// programs on two cores a fortieth of a core is left.
 pub fn give_way(bytes: usize) {
     thread_local! {
         static DONE: Cell<usize> = const { Cell::new(0) };
     }
-    if PRIORITY.get() == ThreadPriority::Normal {
+    if PRIORITY.get() == ThreadPriority::Normal || HURRY.load(Relaxed) {
         return;
     }
     let done = DONE.get() + bytes;
@@ -103,25 +106,31 @@ pub fn idle_threads_can_hurry() -> bool {
     rises.is_ok_and(|thread| thread.join().unwrap_or(false))
 }
 
-/// A thread's time on cores, and in wait for one, since it started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CoreTime {
+/// What an idle thread has had of the cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleThread {
+    pub number: i32,
+    /// Time on cores since it started, in hundredths of a second.
     pub ran: Duration,
-    pub waited: Duration,
+    /// It runs, or would if it had a core.
+    pub is_ready: bool,
 }
 
-/// The core time of each idle thread that runs, by its number; none where the kernel does not tell (CONFIG_SCHED_INFO).
-pub fn idle_threads_core_time() -> Vec<(i32, CoreTime)> {
+/// Each idle thread that runs. (The kernel's own account of the wait for a core, `schedstat`, gets it when the wait is over.)
+pub fn idle_threads() -> Vec<IdleThread> {
     let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    idle.into_iter().filter_map(|thread| Some((thread, core_time(thread)?))).collect()
+    idle.into_iter().filter_map(idle_thread).collect()
 }
 
-/// `/proc/self/task/TID/schedstat`: nanoseconds on cores and in wait for one, and how often.
-fn core_time(thread: libc::pid_t) -> Option<CoreTime> {
-    let said = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
-    let mut numbers = said.split_whitespace().map_while(|word| word.parse().ok());
-    let mut next = || numbers.next().map(Duration::from_nanos);
-    Some(CoreTime { ran: next()?, waited: next()? })
+fn idle_thread(number: libc::pid_t) -> Option<IdleThread> {
+    let said = fs::read(format!("/proc/self/task/{number}/stat")).ok()?;
+    // TID (NAME) STATE …, times in user and system mode as fields 14 and 15; a name may have brackets too.
+    let behind_name = said.rsplit(|byte| *byte == b')').next()?;
+    let mut fields = std::str::from_utf8(behind_name).ok()?.split_whitespace();
+    let is_ready = fields.next()? == "R";
+    let mut ticks = fields.skip(10).map_while(|field| field.parse::<u64>().ok());
+    let ran = Duration::from_millis((ticks.next()? + ticks.next()?) * 10);
+    Some(IdleThread { number, ran, is_ready })
 }
 
 fn idle_policy() -> libc::c_int {

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use super::{Format, Version};
+use super::{Format, Version, fetch};
 use crate::Result;
 
 pub(super) struct Ports {
@@ -58,7 +58,7 @@ pub(super) fn write_for_tools(conf: &Path, data: &Path) -> Result<PathBuf> {
 fn write(conf: &Path, yaml: &str) -> Result<PathBuf> {
     fs::create_dir_all(conf)?;
     let path = conf.join("cassandra.yaml");
-    fs::write(&path, yaml)?;
+    fetch::write(&path, yaml)?;
     Ok(path)
 }
 

@@ -37,7 +37,7 @@ pub fn fetch(version: Version) -> Result<()> {
         call(maven.stdout(io::stderr()))?;
     }
     let logback = root.join(LOGBACK);
-    fs::write(&logback, include_str!("logback.xml"))?;
+    write(&logback, include_str!("logback.xml"))?;
     let data = root.join("tool-data");
     let yaml = config::write_for_tools(&root.join("tool-conf"), &data)?;
     let properties = [
@@ -47,7 +47,7 @@ pub fn fetch(version: Version) -> Result<()> {
     ];
     let class_path = format!("{0}/classes:{0}/lib/*", root.display());
     let arguments = root.join(JVM_ARGS);
-    fs::write(&arguments, jvm::argument_file(&class_path, &properties))?;
+    write(&arguments, &jvm::argument_file(&class_path, &properties))?;
     let (java, arguments) = (java_home.join("bin/java"), arguments.display());
     // As Cassandra's own script takes more of a class path.
     let extra = format!("${{EXTRA_CLASSPATH:+-cp \"{class_path}:$EXTRA_CLASSPATH\"}}");
@@ -57,9 +57,19 @@ pub fn fetch(version: Version) -> Result<()> {
 }
 
 fn write_script(path: &Path, line: &str) -> Result<()> {
-    fs::write(path, format!("#!/bin/sh\n{line}\n"))?;
+    write(path, &format!("#!/bin/sh\n{line}\n"))?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     Ok(())
+}
+
+/// Writes a file that a program which starts just now may be reading: it sees the old one or the new one, and none that has the same text.
+pub(super) fn write(path: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(path).is_ok_and(|found| found == text) {
+        return Ok(());
+    }
+    let fresh = path.with_extension(format!("{}.tmp", std::process::id()));
+    fs::write(&fresh, text)?;
+    Ok(fs::rename(fresh, path)?)
 }
 
 fn compile_desks(java_home: &Path, root: &Path) -> Result<()> {

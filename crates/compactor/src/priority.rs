@@ -5,6 +5,7 @@
 //! 2. Where everything else always takes all cores, idle threads get nothing, and what is not compacted makes reads slower still. So
 //!    what they had is looked at each second; after three in which those that want a core had less than a fifth of one each, they are
 //!    not idle for ten.
+//!    So are they where one is told to stop, which has to find out.
 //! 3. A process that may not leave it (no CAP_SYS_NICE, no RLIMIT_NICE) would be stuck there. It has its tasks at the node's priority.
 
 use std::collections::HashMap;
@@ -30,28 +31,41 @@ const HURRY: u32 = 10;
 pub(crate) struct Priority {
     pub(crate) of_tasks: ThreadPriority,
     /// Its end is the guard's.
-    _guarded: Option<Sender<()>>,
+    guard: Option<Sender<()>>,
 }
 
 impl Priority {
     pub(crate) fn wanted(idle: Idle) -> Priority {
         match idle {
-            Idle::Never => Priority { of_tasks: ThreadPriority::Normal, _guarded: None },
-            Idle::Always => Priority { of_tasks: ThreadPriority::Idle, _guarded: None },
+            Idle::Never => Priority { of_tasks: ThreadPriority::Normal, guard: None },
+            Idle::Always => Priority { of_tasks: ThreadPriority::Idle, guard: None },
             Idle::WithAShare if !idle_threads_can_hurry() => Priority::wanted(Idle::Never),
             Idle::WithAShare => {
-                let (guarded, ended) = channel();
-                spawn_thread("priority", ThreadPriority::Normal, move || watch(&ended));
-                Priority { of_tasks: ThreadPriority::Idle, _guarded: Some(guarded) }
+                let (guard, heard) = channel();
+                spawn_thread("priority", ThreadPriority::Normal, move || watch(&heard));
+                Priority { of_tasks: ThreadPriority::Idle, guard: Some(guard) }
             }
         }
     }
+
+    /// Lets tasks have a share of the cores now.
+    pub(crate) fn hurry(&self) {
+        // Without a guard they have the priority that somebody has chosen.
+        let _ = self.guard.as_ref().map(|guard| guard.send(()));
+    }
 }
 
-fn watch(ended: &Receiver<()>) {
+fn watch(heard: &Receiver<()>) {
     let mut hunger = Hunger::default();
-    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-        hurry_idle_threads(hunger.look(&idle_threads()));
+    loop {
+        match heard.recv_timeout(LOOK) {
+            Err(RecvTimeoutError::Timeout) => hurry_idle_threads(hunger.look(&idle_threads())),
+            Err(RecvTimeoutError::Disconnected) => return,
+            Ok(()) => {
+                hunger.hurries = HURRY;
+                hurry_idle_threads(true);
+            }
+        }
     }
 }
 

@@ -109,6 +109,7 @@ impl Service {
             ear.tell(answer);
         }
         if stops {
+            self.priority.hurry();
             self.admission.look_again();
         }
     }

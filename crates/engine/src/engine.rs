@@ -48,6 +48,8 @@ pub struct Engine {
     pub(crate) segments: Segments,
     /// Of the positions of partitions, of all shards (`index_summary_capacity`).
     pub(crate) positions: Arc<Budget>,
+    /// Makes them.
+    pub(crate) walkers: Background,
     /// Of what all flushes and compactions carry on its way into the caches.
     pub(crate) carry_room: Arc<Budget>,
     pub(crate) health: Health,

@@ -34,6 +34,14 @@ impl Reader {
         Ok(Reader { reader, caches })
     }
 
+    /// One whose positions are made before anything is looked for.
+    async fn walked(disk: &Disk, sstable: SSTable) -> Result<Reader> {
+        let this = Reader::open(disk, sstable).await?;
+        let budget = Budget::of(1 << 20);
+        this.reader.make_positions(disk, AccessMode::Standard, &budget).await?;
+        Ok(this)
+    }
+
     /// One that keeps no positions.
     async fn open_without_positions(disk: &Disk, sstable: SSTable) -> Result<Reader> {
         Ok(Reader { caches: ReadCaches::of_one_pass(), ..Reader::open(disk, sstable).await? })
@@ -84,11 +92,12 @@ fn every_key_is_found_and_no_other() {
             let sstable = open(&disk, descriptor).await;
             let partitions = partitions(&disk, &sstable).await;
             let index = IndexWalk::open(&disk, &sstable, AccessMode::Auto).await.expect("opens");
-            let without = open(&disk, descriptor).await;
-            for reader in [
-                Reader::open(&disk, sstable).await.expect("opens"),
-                Reader::open_without_positions(&disk, without).await.expect("opens"),
-            ] {
+            let again = async || open(&disk, descriptor).await;
+            let walked = Reader::walked(&disk, again().await).await.expect("opens");
+            let made = walked.reader.memory_by_part();
+            let reader = Reader::open(&disk, sstable).await.expect("opens");
+            let without = Reader::open_without_positions(&disk, again().await).await;
+            for reader in [&reader, &walked, &without.expect("opens")] {
                 for (key, position) in &partitions {
                     let found = reader.find(key).await.expect("sound");
                     assert_eq!(found, Some(*position), "{descriptor}");
@@ -101,6 +110,9 @@ fn every_key_is_found_and_no_other() {
                     keys += 1;
                 }
             }
+            // The walk has made what the look-ups of all keys make, and they nothing more.
+            assert_eq!(walked.reader.memory_by_part(), made, "{descriptor}");
+            assert_eq!(reader.reader.memory_by_part(), made, "{descriptor}");
             let sources = index.sources();
             let mut walk = index.keys(&sources);
             for (key, position) in &partitions {

@@ -294,6 +294,12 @@ pub trait FragmentStream {
     /// Moves to the next fragment; `false` at the end of the stream. A stream must not be used after an error.
     async fn advance(&mut self) -> Result<bool, Self::Error>;
 
+    /// As `advance`, but comes back with nothing (`None`) after so many fragments of which nothing is left, and goes on when it is called
+    /// again: whoever drops everything has to be stopped and slowed too.
+    async fn advance_within(&mut self, _patience: u32) -> Result<Option<bool>, Self::Error> {
+        self.advance().await.map(Some)
+    }
+
     /// The fragment that the last `advance` reached; `End` before the first `advance` and after the last.
     fn fragment(&self) -> Fragment<'_>;
 }

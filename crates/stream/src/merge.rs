@@ -200,7 +200,7 @@ where
     }
 
     /// Merges the static rows that follow the partition start, if there are any.
-    async fn leave_head(&mut self) -> Result<bool, S::Error> {
+    async fn leave_head(&mut self, patience: u32) -> Result<Option<bool>, S::Error> {
         self.consumed.clear();
         for at in 0..self.current.len() {
             let source = self.current[at];
@@ -211,14 +211,14 @@ where
         }
         self.phase = Phase::Rows;
         if self.consumed.is_empty() {
-            return self.next_unfiltered().await;
+            return self.next_unfiltered(patience).await;
         }
         let deletion = self.partition_deletion;
         if self.merge_consumed(Statics::Static, deletion)? {
             self.shown = Shown::Static;
-            return Ok(true);
+            return Ok(Some(true));
         }
-        self.next_unfiltered().await
+        self.next_unfiltered(patience).await
     }
 
     /// Merges the current rows of the consumed sources; false if nothing remains.
@@ -233,8 +233,9 @@ where
         if largest.supersedes(&self.partition_deletion) { largest } else { DeletionTime::LIVE }
     }
 
-    async fn next_unfiltered(&mut self) -> Result<bool, S::Error> {
-        loop {
+    /// `None` after so many positions of which a deletion leaves nothing.
+    async fn next_unfiltered(&mut self, patience: u32) -> Result<Option<bool>, S::Error> {
+        for _ in 0..patience {
             for at in 0..self.consumed.len() {
                 let source = self.current[self.consumed[at]];
                 self.sources[source].advance().await?;
@@ -242,7 +243,7 @@ where
             if !self.find_smallest() {
                 self.phase = Phase::Ended;
                 self.shown = Shown::End;
-                return Ok(true);
+                return Ok(Some(true));
             }
             let first = self.current[self.consumed[0]];
             let found = match self.sources[first].fragment() {
@@ -253,9 +254,10 @@ where
                 _ => self.merge_rows(first)?,
             };
             if found {
-                return Ok(true);
+                return Ok(Some(true));
             }
         }
+        Ok(None)
     }
 
     /// Puts the sources at the smallest position into `consumed`; false if all sources are at the partition's end. Linear, unlike
@@ -330,12 +332,20 @@ where
     type Error = S::Error;
 
     async fn advance(&mut self) -> Result<bool, S::Error> {
+        loop {
+            if let Some(advanced) = self.advance_within(u32::MAX).await? {
+                return Ok(advanced);
+            }
+        }
+    }
+
+    async fn advance_within(&mut self, patience: u32) -> Result<Option<bool>, S::Error> {
         match self.phase {
             Phase::Unstarted => {
                 for source in 0..self.sources.len() {
                     self.requeue(source).await?;
                 }
-                self.next_partition().await
+                self.next_partition().await.map(Some)
             }
             Phase::Single => {
                 let source = self.current[0];
@@ -343,11 +353,11 @@ where
                 if matches!(self.sources[source].fragment(), Fragment::End) {
                     self.phase = Phase::Ended;
                 }
-                Ok(true)
+                Ok(Some(true))
             }
-            Phase::Head => self.leave_head().await,
-            Phase::Rows => self.next_unfiltered().await,
-            Phase::Ended => self.next_partition().await,
+            Phase::Head => self.leave_head(patience).await,
+            Phase::Rows => self.next_unfiltered(patience).await,
+            Phase::Ended => self.next_partition().await.map(Some),
         }
     }
 

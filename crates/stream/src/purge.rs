@@ -90,49 +90,6 @@ impl<S: FragmentStream, R: PurgeRule> Purge<S, R> {
     pub fn stats(&self) -> PurgeStats {
         self.stats
     }
-
-    /// As `advance`, but comes back with nothing (`None`) after so many fragments that were purged: whoever purges everything has to be
-    /// stopped and slowed too.
-    pub async fn advance_within(&mut self, patience: u32) -> Result<Option<bool>, S::Error> {
-        if self.held {
-            self.held = false;
-            self.judge();
-            return Ok(Some(true));
-        }
-        for _ in 0..patience {
-            if !self.inner.advance().await? {
-                self.shown = Shown::Inner;
-                return Ok(Some(false));
-            }
-            match self.inner.fragment() {
-                Fragment::Start(_) => {
-                    self.begin_partition();
-                    continue;
-                }
-                Fragment::End if self.start.take_if(|deletion| deletion.is_live()).is_some() => {
-                    self.stats.partitions_dropped += 1;
-                    continue;
-                }
-                _ => {}
-            }
-            if self.start.is_some() {
-                let before = self.stats;
-                if !self.judge() {
-                    continue;
-                }
-                // The fragment is judged again when it is shown; its statistics must not count twice.
-                self.stats = before;
-                self.start = None;
-                self.held = true;
-                self.shown = Shown::Start;
-                return Ok(Some(true));
-            }
-            if self.judge() {
-                return Ok(Some(true));
-            }
-        }
-        Ok(None)
-    }
 }
 
 /// Decides on the tombstones of one partition; calls `purge_bound` at most once.
@@ -271,6 +228,51 @@ impl<S: FragmentStream, R: PurgeRule> FragmentStream for Purge<S, R> {
                 return Ok(advanced);
             }
         }
+    }
+
+    async fn advance_within(&mut self, patience: u32) -> Result<Option<bool>, S::Error> {
+        if self.held {
+            self.held = false;
+            self.judge();
+            return Ok(Some(true));
+        }
+        for _ in 0..patience {
+            match self.inner.advance_within(patience).await? {
+                Some(true) => {}
+                Some(false) => {
+                    self.shown = Shown::Inner;
+                    return Ok(Some(false));
+                }
+                None => return Ok(None),
+            }
+            match self.inner.fragment() {
+                Fragment::Start(_) => {
+                    self.begin_partition();
+                    continue;
+                }
+                Fragment::End if self.start.take_if(|deletion| deletion.is_live()).is_some() => {
+                    self.stats.partitions_dropped += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            if self.start.is_some() {
+                let before = self.stats;
+                if !self.judge() {
+                    continue;
+                }
+                // The fragment is judged again when it is shown; its statistics must not count twice.
+                self.stats = before;
+                self.start = None;
+                self.held = true;
+                self.shown = Shown::Start;
+                return Ok(Some(true));
+            }
+            if self.judge() {
+                return Ok(Some(true));
+            }
+        }
+        Ok(None)
     }
 
     #[inline]

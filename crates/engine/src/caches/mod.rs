@@ -1,6 +1,7 @@
 //! The row cache, and caches saved across restarts.
 
 pub(crate) mod carried;
+mod positions;
 pub(crate) mod rows;
 pub(crate) mod saved;
 

@@ -175,6 +175,7 @@ impl Engine {
             let _admission = store.lock_admission();
             if matched.is_err() || Arc::ptr_eq(&definition, &store.definition.load_full()) {
                 let lack = !added.iter().all(|live| live.has_all(&definition.indexes));
+                added.iter().for_each(|live| self.walk_index(live));
                 self.edit(store, &edit(added));
                 if lack {
                     self.tend_indexes(store);

@@ -478,6 +478,7 @@ impl Opening {
             options.flush_writers,
             ThreadPriority::Batch,
         ));
+        let walkers = Background::start(disk.runtime(), "index", 1, ThreadPriority::Idle);
         let compactions = Compactions::new(&disk, &options);
         let engine = Arc::new(Engine {
             catalog: ArcSwap::new(catalog),
@@ -490,6 +491,7 @@ impl Opening {
             indexes: IndexBuilds::default(),
             segments: Segments::of_this_machine(),
             positions: Budget::of(options.index_summary_capacity),
+            walkers,
             carry_room: Budget::of(options.chunk_cache_size),
             version,
             health: Health::default(),
@@ -505,6 +507,9 @@ impl Opening {
             options,
         });
         engine.start_control();
+        for store in engine.stores.load().values() {
+            store.version.load().sstables().iter().for_each(|live| engine.walk_index(live));
+        }
         (engine, report)
     }
 }

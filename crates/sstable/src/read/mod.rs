@@ -37,6 +37,7 @@ mod reversed;
 mod row_blocks;
 pub(crate) mod sstable;
 pub(crate) mod summary_search;
+mod walked;
 
 pub use budget::Budget;
 pub use caches::{CacheSizes, CacheStats, ReadCaches};

@@ -3,8 +3,8 @@
 //! ```text
 //! interval   4 × u16 position of the first partition │ n × u16 hash │ n × u16 low, n × u16 high half of the distance to the first one
 //! ```
-//! 1. An interval is made from its entries of Index.db, by one read, when one of its keys is looked for first. All threads share it. It is
-//!    kept as long as the SSTable is open, if the budget of all SSTables has room.
+//! 1. An interval is made from its entries of Index.db, by a walk in the background (`walked.rs`), or by one read when one of its keys is
+//!    looked for before. All threads share it. It is kept as long as the SSTable is open, if the budget of all SSTables has room.
 //! 2. A key whose hash is not there has no partition. One whose hash is there twice is looked for in Index.db, and so is a partition with
 //!    a row index.
 //! 3. Keys may share a hash: who gets a position compares the key in Data.db, which is read next anyway.
@@ -70,6 +70,10 @@ impl Positions {
             Some(made) => look_up(made, hash(hashes)),
             None => Whereabouts::Unknown,
         }
+    }
+
+    pub(super) fn has(&self, interval: usize) -> bool {
+        self.intervals.get(interval).is_some_and(|made| made.get().is_some())
     }
 
     /// Keeps what was made, if there is room for it.

@@ -158,6 +158,10 @@ impl SSTableReader {
         self.opened.summary.as_ref()
     }
 
+    pub(super) fn positions(&self) -> &Positions {
+        &self.opened.positions
+    }
+
     pub(super) fn data(&self) -> &Arc<DataFile> {
         &self.data
     }
@@ -201,16 +205,20 @@ impl SSTableReader {
         Ok(entry)
     }
 
+    pub(super) fn search<'s, S>(&'s self, index: &'s S) -> BigSearch<'s, S> {
+        let sstable = &self.opened.sstable;
+        let partitioner = &sstable.layout().partitioner;
+        let (data_length, last_key) = (sstable.data_length(), sstable.last_key());
+        BigSearch { index, partitioner, data_length, last_key }
+    }
+
     async fn find_big(
         &self,
         caches: &ReadCaches,
         index: &CachedIndex<'_>,
         key: &PartitionKey,
     ) -> Result<Option<PartitionEntry>> {
-        let sstable = &self.opened.sstable;
-        let partitioner = &sstable.layout().partitioner;
-        let (data_length, last_key) = (sstable.data_length(), sstable.last_key());
-        let search = BigSearch { index, partitioner, data_length, last_key };
+        let search = self.search(index);
         let floor = self.opened.summary.as_ref().and_then(|s| search.floor(s, &key.bytes));
         if let Some(floor) = &floor {
             match self.whereabouts(caches, &search, floor, key.hashes).await {

@@ -68,7 +68,7 @@ pub(super) struct BigSearch<'s, S> {
     pub(super) last_key: Option<&'s [u8]>,
 }
 
-/// The last sample that is not after a key.
+/// A sample: the last one that is not after a key, or any.
 pub(super) struct Floor<'a> {
     /// Its number.
     pub(super) interval: usize,
@@ -80,6 +80,10 @@ pub(super) struct Floor<'a> {
 impl<S: IndexSource<Error = Error>> BigSearch<'_, S> {
     pub(super) fn floor<'a>(&self, summary: &'a Summary, key: &[u8]) -> Option<Floor<'a>> {
         let interval = summary.floor(self.partitioner, &self.partitioner.decorate(key))?;
+        self.sample(summary, interval)
+    }
+
+    pub(super) fn sample<'a>(&self, summary: &'a Summary, interval: usize) -> Option<Floor<'a>> {
         let until = summary.get(interval + 1).map_or(self.index.len(), |next| next.position);
         Some(Floor { interval, sample: summary.get(interval)?, until })
     }

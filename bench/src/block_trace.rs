@@ -11,15 +11,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use halcyon_oracle::Result;
+use nix::time::{ClockId, clock_gettime};
 
 use super::histogram::ByKind;
 use super::machine::Device;
+use super::standstill::Gap;
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 const O_NONBLOCK: i32 = 0o4000;
+/// Of a request that kept somebody waiting.
+const SLOW_MICROS: u64 = 4000;
 /// For each core: half a million requests.
 const BUFFER_KIB: &str = "65536";
 
@@ -34,6 +39,8 @@ struct Reading {
     issued: BTreeMap<u64, u64>,
     /// `read`, `write`, `flush`.
     seen: ByKind,
+    /// From when to when, in µs, of those that took [`SLOW_MICROS`] or longer.
+    slow: Vec<(u64, u64)>,
 }
 
 impl BlockTrace {
@@ -51,6 +58,8 @@ impl BlockTrace {
             fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
         };
         write("buffer_size_kb", BUFFER_KIB)?;
+        // That of `Instant`.
+        write("trace_clock", "mono")?;
         // As the kernel packs a device number inside.
         let number = device.major << 20 | device.minor;
         for event in ["block_rq_issue", "block_rq_complete"] {
@@ -62,13 +71,25 @@ impl BlockTrace {
 
     /// Everything since the start.
     pub(super) fn now(&self) -> ByKind {
+        self.read().seen.clone()
+    }
+
+    /// Requests since the start that took some milliseconds, in the order of their ends.
+    pub(super) fn slow(&self) -> Result<Vec<Gap>> {
+        let (now, clock) = (Instant::now(), clock_gettime(ClockId::CLOCK_MONOTONIC)?);
+        let micros = u64::try_from(Duration::from(clock).as_micros())?;
+        let at = |then: u64| now - Duration::from_micros(micros.saturating_sub(then));
+        Ok(self.read().slow.iter().map(|(from, until)| (at(*from), at(*until))).collect())
+    }
+
+    fn read(&self) -> MutexGuard<'_, Reading> {
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         // Not kept open: the instance could not be removed.
         let pipe = self.instance.join("trace_pipe");
         if let Ok(pipe) = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(pipe) {
             reading.read(pipe);
         }
-        reading.seen.clone()
+        reading
     }
 }
 
@@ -88,10 +109,30 @@ impl Reading {
             text.extend_from_slice(&buffer[..length]);
             let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             for event in String::from_utf8_lossy(&text[..whole]).lines().filter_map(Event::parse) {
-                event.count(&mut self.issued, &mut self.seen);
+                self.count(&event);
             }
             text.drain(..whole);
         }
+    }
+
+    fn count(&mut self, event: &Event<'_>) {
+        if event.is_issue {
+            self.issued.insert(event.sector, event.micros);
+            return;
+        }
+        let Some(from) = self.issued.remove(&event.sector) else { return };
+        let kind = match event.operation.as_bytes() {
+            // A flush has no data and no sector worth the name.
+            [b'F', b'F', ..] | [b'F'] => "flush",
+            [b'R', ..] => "read",
+            [b'W' | b'F', ..] => "write",
+            _ => return,
+        };
+        let micros = event.micros.saturating_sub(from);
+        if micros >= SLOW_MICROS {
+            self.slow.push((from, event.micros));
+        }
+        self.seen.entry(kind.to_owned()).or_default().add(1000 * micros, 1);
     }
 }
 
@@ -119,23 +160,6 @@ impl Event<'_> {
         let sector = place.split(' ').next()?.parse().ok()?;
         Some(Event { micros, is_issue: name == "issue", operation, sector })
     }
-
-    fn count(&self, issued: &mut BTreeMap<u64, u64>, seen: &mut ByKind) {
-        if self.is_issue {
-            issued.insert(self.sector, self.micros);
-            return;
-        }
-        let Some(from) = issued.remove(&self.sector) else { return };
-        let kind = match self.operation.as_bytes() {
-            // A flush has no data and no sector worth the name.
-            [b'F', b'F', ..] | [b'F'] => "flush",
-            [b'R', ..] => "read",
-            [b'W' | b'F', ..] => "write",
-            _ => return,
-        };
-        let nanos = self.micros.saturating_sub(from) * 1000;
-        seen.entry(kind.to_owned()).or_default().add(nanos, 1);
-    }
 }
 
 #[cfg(test)]
@@ -151,12 +175,13 @@ mod tests {
             " <idle>-0 [000] d.h3. 5413.120912: block_rq_complete: 254,0 WS () 4711 + 8 none,0,0 [0]",
             "CPU:0 [LOST 7 EVENTS]",
         ];
-        let (mut issued, mut seen) = (BTreeMap::new(), ByKind::new());
+        let mut reading = Reading::default();
         let events: Vec<Event<'_>> = lines.into_iter().filter_map(Event::parse).collect();
         assert_eq!(events.len(), 3);
-        events.iter().for_each(|event| event.count(&mut issued, &mut seen));
+        events.iter().for_each(|event| reading.count(event));
         let mut expected = Histogram::default();
         expected.add(166_000, 1);
-        assert_eq!(seen, ByKind::from([("read".to_owned(), expected)]));
+        assert_eq!(reading.seen, ByKind::from([("read".to_owned(), expected)]));
+        assert!(reading.slow.is_empty());
     }
 }

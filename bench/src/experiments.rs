@@ -1,30 +1,32 @@
 //! The list of experiments, and the one page of all of them.
 //!
-//! An experiment keeps in a folder of `bench/` its `records.json`, and made of it `README.md` and plots. `cargo x bench report` makes
+//! An experiment keeps in a folder of `bench/` its `records.json`, and made of it `README.md` and plots; on a rented volume (E9) in another. `cargo x bench report` makes
 //! these again from the records, and `docs/experiments.md` of all pages: headings one level lower, plots where they are.
 
 use std::fmt::Write;
 use std::fs;
+use std::path::PathBuf;
 
 use halcyon_oracle::{Result, repository};
 
-use crate::invocation::{Experiment, Listed, write_page};
+use crate::invocation::{Experiment, Listed, folder, write_page};
 use crate::record::Record;
 use crate::{
-    clients, commit_log, compaction, messaging, node, queries, read_amplification, ring,
+    clients, commit_log, compaction, messaging, mixed, node, queries, read_amplification, ring,
     under_compaction,
 };
 
 const DOCUMENT: &str = "docs/experiments.md";
 
 /// In the order of the document.
-const EXPERIMENTS: [Listed; 9] = [
+const EXPERIMENTS: [Listed; 10] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
     read_amplification::Arguments::LISTED,
     commit_log::Arguments::LISTED,
     clients::Arguments::LISTED,
     messaging::Arguments::LISTED,
+    mixed::Arguments::LISTED,
     compaction::Arguments::LISTED,
     node::Arguments::LISTED,
     queries::Arguments::LISTED,
@@ -32,13 +34,24 @@ const EXPERIMENTS: [Listed; 9] = [
 
 const INTRO: &str = include_str!("../experiments.md");
 
+/// Those that have been taken, each with its folder's name.
+fn taken() -> impl Iterator<Item = (&'static Listed, String)> {
+    let all = EXPERIMENTS.iter().flat_map(|experiment| {
+        [false, true].map(|rented| (experiment, folder(experiment.name, rented)))
+    });
+    all.filter(|(_, folder)| records(folder).exists())
+}
+
+fn records(folder: &str) -> PathBuf {
+    repository().join("bench").join(folder).join("records.json")
+}
+
 /// Makes all pages again, and the document.
 pub(crate) fn report() -> Result<()> {
-    for experiment in &EXPERIMENTS {
-        let folder = repository().join("bench").join(experiment.name);
-        if folder.join("records.json").exists() {
-            write_page(experiment, &mut Record::load(&folder.join("records.json"))?, &folder)?;
-        }
+    for (experiment, folder) in taken() {
+        let records = records(&folder);
+        let into = records.parent().ok_or("no folder")?;
+        write_page(experiment, &mut Record::load(&records)?, into)?;
     }
     fs::write(repository().join(DOCUMENT), document()?)?;
     eprintln!("bench: written to {DOCUMENT}");
@@ -49,17 +62,19 @@ fn document() -> Result<String> {
     let mut index = String::from("| run again by | asks | taken |\n|---|---|---|\n");
     let mut pages = String::new();
     for Listed { name, asks, .. } in &EXPERIMENTS {
-        let folder = repository().join("bench").join(name);
-        if !folder.join("records.json").exists() {
+        if !records(name).exists() {
             let _ = writeln!(index, "| `cargo x bench {name}` | {asks} | not yet |");
-            continue;
         }
-        let record = Record::load(&folder.join("records.json"))?;
+    }
+    for (Listed { name, asks, .. }, folder) in taken() {
+        let record = Record::load(&records(&folder))?;
         let word = |of: &str| record.machine[of].as_str().unwrap_or("?").to_owned();
         let (at, commit) = (word("taken_at"), word("commit"));
-        let _ = writeln!(index, "| `cargo x bench {name}` | {asks} | {at} at {commit} |");
+        let rented = record.rented.map_or("", |_| " --rented");
+        let _ = writeln!(index, "| `cargo x bench {name}{rented}` | {asks} | {at} at {commit} |");
         pages.push('\n');
-        pages += &lowered(&fs::read_to_string(folder.join("README.md"))?, name);
+        let page = records(&folder).with_file_name("README.md");
+        pages += &lowered(&fs::read_to_string(page)?, &folder);
     }
     Ok(format!("{INTRO}\n{index}{pages}"))
 }
@@ -108,11 +123,8 @@ mod tests {
     /// experiment may not have been taken yet.
     #[test]
     fn committed_pages_follow_from_their_records() {
-        for experiment in &EXPERIMENTS {
-            let folder = repository().join("bench").join(experiment.name);
-            if !folder.join("records.json").exists() {
-                continue;
-            }
+        for (experiment, folder) in taken() {
+            let folder = repository().join("bench").join(folder);
             let mut record = Record::load(&folder.join("records.json")).expect("a record");
             let targets = record.targets.clone();
             let Files { text, plots } = files(experiment, &mut record).expect("a page");

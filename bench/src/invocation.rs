@@ -10,6 +10,7 @@ use crate::machine::drop_page_cache;
 use crate::page::{Files, Page};
 use crate::programs::Programs;
 use crate::record::Record;
+use crate::volume::Rented;
 
 /// What is known of an experiment without its arguments.
 pub(crate) struct Listed {
@@ -57,6 +58,9 @@ struct Common {
     /// Where inputs are kept and servers have their data: on the device to be measured [default: in bench/data]
     #[arg(long)]
     data: Option<PathBuf>,
+    /// On a volume of 3,000 operations and 125 MiB a second, as most are that are rented: the kernel throttles the device meanwhile
+    #[arg(long, conflicts_with = "tiny")]
+    rented: bool,
     /// Seconds, Halcyon only, dev build: does it still work?
     #[arg(long)]
     tiny: bool,
@@ -71,6 +75,8 @@ pub(crate) struct Invocation {
     pub(crate) data: PathBuf,
     out: PathBuf,
     pub(crate) record: Record,
+    /// Until the end.
+    _volume: Option<Rented>,
 }
 
 impl<E: Experiment> Asked<E> {
@@ -94,7 +100,8 @@ impl Invocation {
     fn begin<E: Experiment>(arguments: &E, common: Common) -> Result<Invocation> {
         let bench = repository().join("bench");
         let mut data = common.data.unwrap_or_else(|| bench.join("data").join(E::DATA));
-        let mut out = common.out.clone().unwrap_or_else(|| bench.join(E::LISTED.name));
+        let mut out =
+            common.out.clone().unwrap_or_else(|| bench.join(folder(E::LISTED.name, common.rented)));
         if common.tiny {
             data.push("tiny");
             if data.exists() {
@@ -107,14 +114,19 @@ impl Invocation {
         for folder in [&data, &out] {
             fs::create_dir_all(folder)?;
         }
+        let programs = Programs::build(common.tiny, E::EXAMPLES)?;
+        let mut record = Record::new(E::LISTED.name, serde_json::to_value(arguments)?);
+        let volume = common.rented.then(|| Rented::under(&data)).transpose()?;
+        record.rented = volume.as_ref().map(|_| Rented::LIMITS);
         Ok(Invocation {
             experiment: E::LISTED,
-            programs: Programs::build(common.tiny, E::EXAMPLES)?,
+            programs,
             peers: common.peers,
             tiny: common.tiny,
             data,
             out,
-            record: Record::new(E::LISTED.name, serde_json::to_value(arguments)?),
+            record,
+            _volume: volume,
         })
     }
 
@@ -147,6 +159,11 @@ impl Invocation {
     pub(crate) fn write(&mut self) -> Result<()> {
         write_page(&self.experiment, &mut self.record, &self.out)
     }
+}
+
+/// Where the record of an experiment is kept, in `bench/`.
+pub(crate) fn folder(name: &str, rented: bool) -> String {
+    format!("{name}{}", if rented { "-rented" } else { "" })
 }
 
 /// The targets become a part of the record, for programs that read it.

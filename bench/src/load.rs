@@ -27,7 +27,7 @@ pub(super) const CONNECTIONS: usize = 2;
 const BUSY: usize = 50;
 /// Of bytes that values are cut from: so many that no compressor finds one twice in a chunk.
 const POOL: usize = 1 << 20;
-const KEYSPACE: &str = "bench";
+pub(super) const KEYSPACE: &str = "bench";
 
 /// A table with one row in each partition: `pk bigint`, an int, a short text, a blob.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ pub(super) enum Request {
 }
 
 impl Request {
-    fn statement(self, table: &str) -> Option<String> {
+    pub(super) fn statement(self, table: &str) -> Option<String> {
         match self {
             Request::Empty => None,
             Request::Write => Some(format!(

@@ -45,6 +45,14 @@ impl Device {
         Ok(found.ok_or_else(|| format!("{}: no settings", device.display()))?)
     }
 
+    /// The disk of a partition.
+    pub(super) fn whole(&self) -> Result<Device> {
+        let disk = self.queue()?.with_file_name("dev");
+        let text = fs::read_to_string(&disk).map_err(|e| format!("{}: {e}", disk.display()))?;
+        let (major, minor) = text.trim().split_once(':').ok_or("no device number")?;
+        Ok(Device { major: major.parse()?, minor: minor.parse()? })
+    }
+
     /// `device_reads` and the like, as `/sys/dev/block/*/stat` counts them; the times are of all requests together, but for the one in
     /// which anything was under way. Zero for what is no block device, such as a tmpfs or an overlay.
     pub(super) fn counters(&self) -> Counters {

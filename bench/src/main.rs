@@ -10,6 +10,7 @@
 //! | `commit_log.rs` | E4: durable mutations by shards, segments, blocks, modes |
 //! | `clients/` | E5: durable writes by clients |
 //! | `messaging/` | E6: a message store over time |
+//! | `mixed/` | reads of hot rows while others are written: what stalls, and why |
 //! | `experiments.rs`, `invocation.rs` | the list of experiments; one run of one |
 //! | `record.rs`, `page.rs`, `column.rs`, `plot.rs` | what was measured; its page; a figure on it; its plots |
 //! | `programs.rs`, `server.rs`, `jmx.rs` | Halcyon's programs in release; the servers; what Cassandra is told by JMX |
@@ -23,7 +24,7 @@
 //! | `gauge.rs` | what a server cost in a stretch of time |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `lines.rs` | the cache lines that shards share |
-//! | `read_ahead.rs` | the device's read-ahead, set for a while |
+//! | `setting.rs`, `read_ahead.rs`, `volume.rs` | what the kernel is told for a while: the device's read-ahead, a rented volume's limits (E9) |
 //! | `standstill.rs` | when the host took a core away |
 
 mod block_trace;
@@ -46,6 +47,7 @@ mod lines;
 mod load;
 mod machine;
 mod messaging;
+mod mixed;
 mod node;
 mod paced;
 mod page;
@@ -61,10 +63,12 @@ mod record;
 mod restore;
 mod ring;
 mod server;
+mod setting;
 mod standstill;
 mod stretch;
 mod timeline;
 mod under_compaction;
+mod volume;
 
 use std::process::ExitCode;
 
@@ -108,6 +112,8 @@ enum Command {
     /// A message store over time: latency, disk, tombstones, against Cassandra
     #[command(name = "E6")]
     Messaging(Asked<messaging::Arguments>),
+    /// Reads of hot rows while others are written, flushed and compacted: each stall by its cause, against Cassandra
+    Mixed(Asked<mixed::Arguments>),
     /// The cache lines that shards share in a request, counted instruction by instruction
     Lines(lines::Arguments),
     /// Make all pages and plots again from the records in bench/, and docs/experiments.md from the pages
@@ -125,6 +131,7 @@ fn main() -> ExitCode {
         Command::CommitLog(asked) => asked.run(),
         Command::Clients(asked) => asked.run(),
         Command::Messaging(asked) => asked.run(),
+        Command::Mixed(asked) => asked.run(),
         Command::Lines(arguments) => lines::run(&arguments),
         Command::Report => experiments::report(),
     };

@@ -5,7 +5,8 @@
 //!   sent:     │     │     │          ││     │        late where the machine let the sender wait: it catches up
 //!   timed:    └──►  └──►  └────────────►  …          from due to received (a stall counts for all that it kept waiting)
 //! ```
-//! 1. One thread sends what is due; connections take turns, and lie on different shards where the server says which.
+//! 1. One thread sends what is due; connections take turns, and lie on different shards where the server says which. Where many are
+//!    asked for, some are due together, as clients that are many send them: a thread that is woken for each takes a core.
 //! 2. One thread for each connection receives. A request is known by its stream; each has a slot of its own.
 //! 3. These threads have little to do (some 50 µs for each request, most of it to be woken), but share the cores with the server. So
 //!    that their waiting for a core is not taken for the server's, they run under `SCHED_FIFO` where that is allowed.
@@ -38,6 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// In a slot, below the request's number.
 const CLASS_BITS: u32 = 4;
+/// Requests a second; of more, some are due together.
+const MOST_WAKES: f64 = 2000.0;
 
 /// What to ask, request by request.
 pub(super) trait Requests: Send + 'static {
@@ -75,6 +78,13 @@ struct Part {
     first: bool,
 }
 
+/// Where the sender puts what is due until it waits again: one write for all of it.
+struct Outgoing {
+    client: Client,
+    socket: TcpStream,
+    lane: Arc<Lane>,
+}
+
 /// One connection's requests under way.
 struct Lane {
     /// By stream: zero, or one more than the request's number and class.
@@ -92,7 +102,8 @@ struct Schedule {
 
 impl Schedule {
     fn due(self, number: u64) -> Duration {
-        Duration::from_secs_f64(number as f64 / self.rate)
+        let together = (self.rate / MOST_WAKES).ceil().max(1.0) as u64;
+        Duration::from_secs_f64((number - number % together) as f64 / self.rate)
     }
 }
 
@@ -127,7 +138,11 @@ impl Paced {
             let slots = std::iter::repeat_with(|| AtomicU64::new(0)).take(SLOTS).collect();
             let closed = AtomicBool::new(false);
             let lane = Arc::new(Lane { slots, sent: AtomicU64::new(0), closed });
-            lanes.push((connection.stream.try_clone()?, lane.clone()));
+            lanes.push(Outgoing {
+                client: Client::new(Version::V4, Compression::None),
+                socket: connection.stream.try_clone()?,
+                lane: lane.clone(),
+            });
             receivers.push(std::thread::spawn(move || {
                 receive(connection, &lane, schedule).map_err(|e| e.to_string())
             }));
@@ -136,7 +151,7 @@ impl Paced {
             let stop = stop.clone();
             std::thread::spawn(move || {
                 let sent = send(&mut lanes, &prepared, requests, schedule, &stop);
-                lanes.iter().for_each(|(_, lane)| lane.closed.store(true, Release));
+                lanes.iter().for_each(|to| to.lane.closed.store(true, Release));
                 sent.map_err(|e| e.to_string())
             })
         };
@@ -163,40 +178,45 @@ impl Paced {
     }
 }
 
+impl Outgoing {
+    fn send(&mut self) -> Result<()> {
+        Ok(self.socket.write_all(&self.client.take())?)
+    }
+}
+
 fn send(
-    lanes: &mut [(TcpStream, Arc<Lane>)],
+    lanes: &mut [Outgoing],
     prepared: &[Vec<u8>],
     mut requests: impl Requests,
     schedule: Schedule,
     stop: &AtomicBool,
 ) -> Result<Part> {
     let first = run_first();
-    let mut client = Client::new(Version::V4, Compression::None);
     let count = lanes.len() as u64;
     for number in 0.. {
         if stop.load(Relaxed) {
             break;
         }
-        let wait = schedule.due(number).saturating_sub(schedule.start.elapsed());
-        if !wait.is_zero() {
-            sleep(wait);
+        let due = schedule.due(number);
+        if due > schedule.start.elapsed() {
+            lanes.iter_mut().try_for_each(Outgoing::send)?;
+            sleep(due.saturating_sub(schedule.start.elapsed()));
         }
         let (class, values) = requests.next();
-        let lane = usize::try_from(number % count)?;
-        let (socket, lane) = lanes.get_mut(lane).ok_or("no such connection")?;
+        let to = lanes.get_mut(usize::try_from(number % count)?).ok_or("no such connection")?;
         let stream = usize::try_from(number / count)? % SLOTS;
         let known = (number << CLASS_BITS | class as u64) + 1;
-        if lane.slots[stream].swap(known, Relaxed) != 0 {
+        if to.lane.slots[stream].swap(known, Relaxed) != 0 {
             return Err(format!("{SLOTS} requests without an answer").into());
         }
         let mut parameters = QueryParameters::new(schedule.consistency);
         parameters.values = Values::Positional(values.iter().map(|v| Value::Bytes(v)).collect());
         parameters.skip_metadata = true;
         let id = prepared.get(class).ok_or("no such statement")?;
-        client.execute(i16::try_from(stream)?, id, &[], &parameters);
-        lane.sent.fetch_add(1, Relaxed);
-        socket.write_all(&client.take())?;
+        to.client.execute(i16::try_from(stream)?, id, &[], &parameters);
+        to.lane.sent.fetch_add(1, Relaxed);
     }
+    lanes.iter_mut().try_for_each(Outgoing::send)?;
     Ok(Part { cpu_seconds: own_thread_cpu(), first, ..Part::default() })
 }
 

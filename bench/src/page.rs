@@ -1,6 +1,6 @@
 //! An experiment's page: `bench/page.md` around the template `page.md` of the experiment, filled from the record.
 //!
-//! A template names settings, `experiment`, `machine`, `beside`, `missing`, `targets`, what the experiment gives it besides, and
+//! A template names settings, `experiment`, `machine`, `rented`, `beside`, `missing`, `targets`, what the experiment gives it besides, and
 //!
 //! | | |
 //! |---|---|
@@ -53,6 +53,7 @@ impl Page {
             "MIB": 1 << 20,
             "experiment": record.experiment,
             "machine": record.machine,
+            "rented": record.rented,
             "beside": record.beside,
             "missing": record.missing,
         });

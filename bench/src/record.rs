@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::machine;
+use crate::volume::Limits;
 
 /// A program in one of its modes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -113,6 +114,9 @@ pub(crate) struct Record {
     pub(crate) machine: Value,
     /// The arguments of the run.
     pub(crate) settings: Value,
+    /// Of the volume that was rented in place of the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rented: Option<Limits>,
     pub(crate) targets: Vec<Target>,
     pub(crate) turns: Vec<Turn>,
     /// What was measured beside the turns, by name.
@@ -128,6 +132,7 @@ impl Record {
             experiment: experiment.to_owned(),
             machine: machine::describe(),
             settings,
+            rented: None,
             targets: Vec::new(),
             turns: Vec::new(),
             beside: Map::new(),

@@ -1,0 +1,218 @@
+//! `cargo x bench mixed`: rows are inserted while few others, the hot ones, are read; memtables fill and are flushed, and SSTables compacted.
+//!
+//! 1. One server at a time, in a cage, as its maker configures it. The hot rows are written and flushed, then read twice in their order.
+//! 2. Reads and inserts come at fixed rates (open loops), for a while before anything is measured.
+//! 3. A stall is a time in which a request was under way that took over 5 ms; what else was seen then says why (`stall.rs`).
+
+mod page;
+mod requests;
+mod stall;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use halcyon_model::units::arguments::size;
+use halcyon_oracle::{Result, Version};
+use requests::{Inserts, Reads, Rows, TABLE};
+use serde::Serialize;
+use serde_json::json;
+use stall::{Evidence, Stall};
+
+use crate::block_trace::BlockTrace;
+use crate::cage::Cage;
+use crate::connection::Connection;
+use crate::gauge::Gauge;
+use crate::invocation::{Experiment, Invocation, Listed};
+use crate::latency::{Latencies, Outcome, Sample};
+use crate::load::{KEYSPACE, Load, Request, Table, Until};
+use crate::machine::{self, Device};
+use crate::paced::{Asked, Paced};
+use crate::page::Page;
+use crate::record::{Measurements, Record};
+use crate::server::{Plan, Server};
+use crate::standstill::Standstill;
+use crate::stretch::since;
+
+/// The one heading.
+const MIXED: &str = "mixed";
+/// Nobody who waits so long calls it calm.
+const LONG: Duration = Duration::from_millis(10);
+const STEP: Duration = Duration::from_millis(250);
+
+#[derive(clap::Args, Serialize)]
+pub(crate) struct Arguments {
+    /// Measured seconds
+    #[arg(long, default_value_t = 60.0)]
+    seconds: f64,
+    /// Inserts a second, each of a new row
+    #[arg(long, default_value_t = 10_000.0)]
+    inserts: f64,
+    /// Reads a second of hot rows
+    #[arg(long, default_value_t = 2000.0)]
+    reads: f64,
+    /// Bytes of a row's value
+    #[arg(long, default_value_t = 1024)]
+    value: usize,
+    #[arg(long, default_value_t = 100_000)]
+    hot_rows: u64,
+    /// Seconds of the same load before
+    #[arg(long, default_value_t = 20.0)]
+    warm_up: f64,
+    /// Turns of each server
+    #[arg(long, default_value_t = 2)]
+    rounds: u32,
+    /// Memory of the cgroup
+    #[arg(long, default_value = "2400MiB", value_parser = size)]
+    memory: u64,
+    /// Of Cassandra
+    #[arg(long, default_value = "1200m")]
+    heap: String,
+}
+
+impl Experiment for Arguments {
+    const LISTED: Listed = Listed {
+        name: "mixed",
+        asks: "Does anything stand still while rows are inserted, flushed and compacted?",
+        page: Self::page,
+    };
+    const DATA: &'static str = "mixed";
+
+    fn shrink(&mut self) {
+        (self.seconds, self.warm_up, self.rounds) = (1.0, 0.5, 1);
+        (self.inserts, self.reads, self.hot_rows) = (400.0, 100.0, 200);
+    }
+
+    fn run(self, invocation: &mut Invocation) -> Result<()> {
+        let memory = Cage::make("try", self.memory).map(|_| self.memory).map_err(|error| {
+            let why = format!("memory limits, and what depends on them: no cgroup ({error})");
+            invocation.record.miss(why);
+        });
+        for _ in 0..self.rounds {
+            self.turn(invocation, memory.ok(), None)?;
+            for version in [Version::V5, Version::V6] {
+                if let Err(error) = self.turn(invocation, memory.ok(), Some(version)) {
+                    // One rival less is still a result.
+                    invocation.record.miss(format!("Cassandra {}: {error}", version.name()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn page(record: &mut Record) -> Result<Page> {
+        page::page(record)
+    }
+}
+
+impl Arguments {
+    /// None: of Halcyon.
+    fn turn(
+        &self,
+        invocation: &mut Invocation,
+        memory: Option<u64>,
+        version: Option<Version>,
+    ) -> Result<()> {
+        if !invocation.takes_part(version.map_or("halcyon", Version::name)) {
+            return Ok(());
+        }
+        let cage = memory.map(|bytes| Cage::make("mixed", bytes)).transpose()?;
+        let plan = self.plan(invocation, version)?.cage(cage.as_ref());
+        let server = Server::start(&invocation.programs, &plan)?;
+        let rows = Rows { hot: self.hot_rows, value: self.value };
+        self.fill(&server)?;
+        Paced::start(server.port, self.reads, Reads::in_order(rows)).and_then(|paced| {
+            sleep(Duration::from_secs_f64(2.0 * rows.hot as f64 / self.reads));
+            paced.stop()
+        })?;
+        let trace = Device::of(&invocation.data).and_then(|device| BlockTrace::of(&device));
+        let trace = trace.inspect_err(|e| eprintln!("bench: no trace of the device: {e}")).ok();
+        let reads = Paced::start(server.port, self.reads, Reads::at_random(rows))?;
+        let inserts = Paced::start(server.port, self.inserts, Inserts::of(rows))?;
+        sleep(Duration::from_secs_f64(self.warm_up));
+
+        let still = Standstill::watch();
+        let gauge = Gauge::begin(&server, &invocation.data, trace.as_ref())?;
+        let (read_from, inserted_from) = (reads.now(), inserts.now());
+        sleep(Duration::from_secs_f64(self.seconds));
+        let (read_until, inserted_until) = (reads.now(), inserts.now());
+        let (figures, mut details) = gauge.end(&server, trace.as_ref())?;
+        let gaps = still.stop();
+        let (starts, reads) = ((reads.start, inserts.start), reads.stop()?);
+        let inserts = inserts.stop()?;
+        let slow = trace.as_ref().map(BlockTrace::slow).transpose()?.unwrap_or_default();
+
+        let evidence = |start| Evidence {
+            cores: since(start, gaps.clone()),
+            device: since(start, slow.clone()),
+        };
+        let of_reads = part(&reads, read_from, read_until);
+        let of_inserts = part(&inserts, inserted_from, inserted_until);
+        let stalls = |samples, start, from| Stall::all(samples, from, &evidence(start));
+        let (read_stalls, insert_stalls) =
+            (stalls(&of_reads, starts.0, read_from), stalls(&of_inserts, starts.1, inserted_from));
+        let figures = figures
+            .with("load", machine::load())
+            .with("generator_ran_first", f64::from(u8::from(reads.first && inserts.first)))
+            .with("unanswered", (reads.unanswered + inserts.unanswered) as f64);
+        let figures = about(about(figures, "read_", &of_reads), "insert_", &of_inserts);
+        let figures = stall::counted(figures, "read_", &read_stalls);
+        let figures = stall::counted(figures, "insert_", &insert_stalls);
+        details["reads"] = json!(slowest(&of_reads, read_from, self.seconds));
+        details["inserts"] = json!(slowest(&of_inserts, inserted_from, self.seconds));
+        details["stalls"] = json!({ "reads": read_stalls, "inserts": insert_stalls });
+        invocation.record.add_with(MIXED, &server.contender, figures, details);
+        server.stop()?;
+        invocation.write()
+    }
+
+    fn plan(&self, invocation: &Invocation, version: Option<Version>) -> Result<Plan<'_>> {
+        let Some(version) = version else {
+            return Ok(Plan::halcyon("as it comes", invocation.fresh("halcyon")?));
+        };
+        let mode = if version == Version::V6 { "direct" } else { "buffered" };
+        let dir = invocation.data.join("cassandra");
+        // As it comes too, but for 6.0's fastest compaction.
+        let plan = Plan::cassandra(version, mode, dir).compacting(version, mode);
+        Ok(plan.set("compaction_throughput: 64MiB/s").heap(&self.heap))
+    }
+
+    /// The hot rows, in an SSTable.
+    fn fill(&self, server: &Server) -> Result<()> {
+        let table = Table { name: TABLE, rows: self.hot_rows, blob: self.value };
+        table.create(server.port)?;
+        Load::new(Request::Write, table, Until::EveryKey).run(server.port)?;
+        if server.is_halcyon() {
+            let flush = format!(
+                "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('flush', '{KEYSPACE}', '{TABLE}', '')"
+            );
+            return Connection::open(server.port)?.execute(&flush).map(drop);
+        }
+        server.nodetool(&["flush"])
+    }
+}
+
+/// What was due between two moments.
+fn part(asked: &Asked, from: Duration, until: Duration) -> Vec<Sample> {
+    asked.samples.iter().filter(|sample| (from..until).contains(&sample.due)).copied().collect()
+}
+
+fn about(to: Measurements, prefix: &str, samples: &[Sample]) -> Measurements {
+    let failed = samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
+    let long = samples.iter().filter(|sample| Duration::from_nanos(sample.nanos) > LONG).count();
+    to.fields(prefix, &Latencies::of_samples(samples))
+        .with(&format!("{prefix}failed"), failed as f64)
+        .with(&format!("{prefix}over_10ms"), long as f64)
+}
+
+/// The slowest request of each step, in ms.
+fn slowest(samples: &[Sample], from: Duration, seconds: f64) -> Vec<f64> {
+    let steps = (seconds / STEP.as_secs_f64()).ceil() as usize;
+    let mut slowest = vec![0.0_f64; steps];
+    for sample in samples {
+        let step = (sample.due - from).as_nanos() / STEP.as_nanos();
+        if let Some(worst) = slowest.get_mut(step as usize) {
+            *worst = worst.max((sample.nanos as f64 / 1e4).round() / 100.0);
+        }
+    }
+    slowest
+}

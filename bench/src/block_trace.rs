@@ -21,7 +21,7 @@ use super::histogram::ByKind;
 use super::machine::Device;
 use super::standstill::Gap;
 
-const INSTANCES: &str = "/sys/kernel/tracing/instances";
+const TRACING: &str = "/sys/kernel/tracing";
 const O_NONBLOCK: i32 = 0o4000;
 /// Of a request that kept somebody waiting.
 const SLOW_MICROS: u64 = 4000;
@@ -45,8 +45,15 @@ struct Reading {
 
 impl BlockTrace {
     pub(super) fn of(device: &Device) -> Result<BlockTrace> {
-        let instance = Path::new(INSTANCES).join(format!("halcyon-bench-{}", std::process::id()));
-        fs::create_dir(&instance).map_err(|e| format!("{}: {e}", instance.display()))?;
+        let instance = Path::new(TRACING)
+            .join("instances")
+            .join(format!("halcyon-bench-{}", std::process::id()));
+        fs::create_dir(&instance).map_err(|e| {
+            format!(
+                "{}: {e}: be root, with `mount -t tracefs tracefs {TRACING}`",
+                instance.display()
+            )
+        })?;
         let trace = BlockTrace { instance, reading: Mutex::default() };
         trace.enable(device)?;
         Ok(trace)

@@ -125,7 +125,11 @@ impl Arguments {
             paced.stop()
         })?;
         let trace = Device::of(&invocation.data).and_then(|device| BlockTrace::of(&device));
-        let trace = trace.inspect_err(|e| eprintln!("bench: no trace of the device: {e}")).ok();
+        let trace = trace.map_err(|error| {
+            let why = format!("stalls for the device: no trace of it ({error})");
+            invocation.record.miss(why);
+        });
+        let trace = trace.ok();
         let reads = Paced::start(server.port, self.reads, Reads::at_random(rows))?;
         let inserts = Paced::start(server.port, self.inserts, Inserts::of(rows))?;
         sleep(Duration::from_secs_f64(self.warm_up));

@@ -1,7 +1,8 @@
 //! The list of experiments, and the one page of all of them.
 //!
-//! An experiment keeps in a folder of `bench/` its `records.json`, and made of it `README.md` and plots; on a rented volume (E9) in another. `cargo x bench report` makes
-//! these again from the records, and `docs/experiments.md` of all pages: headings one level lower, plots where they are.
+//! An experiment keeps in a folder of `bench/` its `records.json`, and made of it `README.md` and plots; on a rented volume in another.
+//! `cargo x bench report` makes these again from the records, and `docs/experiments.md` of all pages: headings one level lower, plots where
+//! they are.
 
 use std::fmt::Write;
 use std::fs;

@@ -24,7 +24,7 @@
 //! | `gauge.rs` | what a server cost in a stretch of time |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `lines.rs` | the cache lines that shards share |
-//! | `setting.rs`, `read_ahead.rs`, `volume.rs` | what the kernel is told for a while: the device's read-ahead, a rented volume's limits (E9) |
+//! | `setting.rs`, `read_ahead.rs`, `volume.rs` | what the kernel is told for a while: read-ahead, a rented volume's limits (E9) |
 //! | `standstill.rs` | when the host took a core away |
 
 mod block_trace;

@@ -1,4 +1,4 @@
-//! `cargo x bench mixed`: rows are inserted while few others, the hot ones, are read; memtables fill and are flushed, and SSTables compacted.
+//! `cargo x bench mixed`: rows are inserted while few others, the hot ones, are read; memtables are flushed, SSTables compacted.
 //!
 //! 1. One server at a time, in a cage, as its maker configures it. The hot rows are written and flushed, then read twice in their order.
 //! 2. Reads and inserts come at fixed rates (open loops), for a while before anything is measured.
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use halcyon_model::units::arguments::size;
 use halcyon_oracle::{Result, Version};
+use page::{LONG, MIXED, STEP};
 use requests::{Inserts, Reads, Rows, TABLE};
 use serde::Serialize;
 use serde_json::json;
@@ -32,12 +33,6 @@ use crate::record::{Measurements, Record};
 use crate::server::{Plan, Server};
 use crate::standstill::Standstill;
 use crate::stretch::since;
-
-/// The one heading.
-const MIXED: &str = "mixed";
-/// Nobody who waits so long calls it calm.
-const LONG: Duration = Duration::from_millis(10);
-const STEP: Duration = Duration::from_millis(250);
 
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {

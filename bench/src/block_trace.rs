@@ -44,7 +44,9 @@ struct Reading {
 }
 
 impl BlockTrace {
-    pub(super) fn of(device: &Device) -> Result<BlockTrace> {
+    /// Of the device under a folder.
+    pub(super) fn under(folder: &Path) -> Result<BlockTrace> {
+        let device = Device::of(folder)?;
         let instance = Path::new(TRACING)
             .join("instances")
             .join(format!("halcyon-bench-{}", std::process::id()));
@@ -55,7 +57,7 @@ impl BlockTrace {
             )
         })?;
         let trace = BlockTrace { instance, reading: Mutex::default() };
-        trace.enable(device)?;
+        trace.enable(&device)?;
         Ok(trace)
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use halcyon_oracle::{Result, repository};
 use serde::Serialize;
 
+use crate::cage::Cage;
 use crate::machine::drop_page_cache;
 use crate::page::{Files, Page};
 use crate::programs::Programs;
@@ -144,6 +145,15 @@ impl Invocation {
             fs::remove_dir_all(&folder)?;
         }
         Ok(folder)
+    }
+
+    /// So much memory, where a cgroup can limit it.
+    pub(crate) fn memory(&mut self, limit: u64) -> Option<u64> {
+        let cage = Cage::make("try", limit).map_err(|error| {
+            let why = format!("memory limits, and what depends on them: no cgroup ({error})");
+            self.record.miss(why);
+        });
+        cage.ok().map(|_| limit)
     }
 
     /// Empties the page cache; a tiny run does without. `false` where it is not empty.

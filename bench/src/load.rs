@@ -26,7 +26,7 @@ pub(super) const CONNECTIONS: usize = 2;
 /// Requests in flight while tables are filled and servers warmed up.
 const BUSY: usize = 50;
 /// Of bytes that values are cut from: so many that no compressor finds one twice in a chunk.
-const POOL: usize = 1 << 20;
+pub(super) const POOL: usize = 1 << 20;
 pub(super) const KEYSPACE: &str = "bench";
 
 /// A table with one row in each partition: `pk bigint`, an int, a short text, a blob.
@@ -46,6 +46,32 @@ impl Table {
             self.name
         ))?;
         Ok(())
+    }
+}
+
+/// A row of such a table.
+pub(super) struct Row<'a> {
+    key: [u8; 8],
+    number: [u8; 4],
+    word: String,
+    data: &'a [u8],
+}
+
+impl<'a> Row<'a> {
+    /// `blob`: how many bytes its value has, cut from the pool.
+    pub(super) fn of(key: u64, blob: usize, pool: &'a [u8], random: &mut Random) -> Row<'a> {
+        let at = random.below((pool.len() - blob) as u64) as usize;
+        Row {
+            key: key.to_be_bytes(),
+            number: (key as u32).to_be_bytes(),
+            word: format!("row {key}"),
+            data: &pool[at..at + blob],
+        }
+    }
+
+    /// In the order of `INSERT`; of `SELECT` the first.
+    pub(super) fn cells(&self) -> [&[u8]; 4] {
+        [&self.key, &self.number, self.word.as_bytes(), self.data]
     }
 }
 
@@ -246,18 +272,11 @@ impl<'a> Lane<'a> {
             self.connection.client.options(stream);
             return Ok(true);
         };
-        let key_bytes = key.to_be_bytes();
-        let number = (key as u32).to_be_bytes();
-        let word = format!("row {key}");
-        let blob = self.load.table.blob;
-        let at = self.random.below((self.pool.len() - blob) as u64) as usize;
-        let mut values = vec![Value::Bytes(&key_bytes)];
-        if self.load.request == Request::Write {
-            let rest: [&[u8]; 3] = [&number, word.as_bytes(), &self.pool[at..at + blob]];
-            values.extend(rest.map(Value::Bytes));
-        }
+        let row = Row::of(key, self.load.table.blob, self.pool, &mut self.random);
+        let asked = if self.load.request == Request::Write { 4 } else { 1 };
+        let cells = row.cells().into_iter().take(asked);
         let mut parameters = QueryParameters::new(Consistency::One);
-        parameters.values = Values::Positional(values);
+        parameters.values = Values::Positional(cells.map(Value::Bytes).collect());
         parameters.skip_metadata = true;
         self.connection.client.execute(stream, id, &[], &parameters);
         Ok(true)

@@ -17,7 +17,7 @@
 //! | `cage.rs` | a memory cgroup |
 //! | `dataset.rs`, `restore.rs` | SSTables that all contenders are given, and how Cassandra gets them |
 //! | `connection.rs` | one connection of the native protocol |
-//! | `load.rs`, `paced.rs`, `latency.rs` | the closed loop, the open loop, quantiles |
+//! | `load.rs`, `paced.rs`, `rows.rs`, `latency.rs` | the closed loop, the open loop, what it asks of a table, quantiles |
 //! | `process.rs`, `machine.rs`, `flush.rs` | what a run cost: CPU, memory, page cache, device; the device's own flush |
 //! | `pressure.rs`, `block_trace.rs`, `histogram.rs` | stalls, and each request as the device saw it |
 //! | `keys.rs`, `stretch.rs`, `timeline.rs` | reads while something compacts: which rows, what became of them |
@@ -62,6 +62,7 @@ mod read_amplification;
 mod record;
 mod restore;
 mod ring;
+mod rows;
 mod server;
 mod setting;
 mod standstill;

@@ -178,6 +178,13 @@ impl Paced {
     }
 }
 
+impl Asked {
+    /// What was due between two moments.
+    pub(super) fn between(&self, from: Duration, until: Duration) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(move |sample| (from..until).contains(&sample.due))
+    }
+}
+
 impl Outgoing {
     fn send(&mut self) -> Result<()> {
         Ok(self.socket.write_all(&self.client.take())?)

@@ -18,6 +18,6 @@ impl ReadAhead {
     }
 
     pub(crate) fn set(&self, kib: u64) -> Result<()> {
-        self.0.set(&kib.to_string(), &kib.to_string())
+        self.0.set(&kib.to_string())
     }
 }

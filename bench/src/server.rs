@@ -226,6 +226,17 @@ impl Server {
         Err(format!("nodetool {}: {said}", arguments.join(" ")).into())
     }
 
+    /// Brings a keyspace's rows into SSTables.
+    pub(crate) fn flush(&self, keyspace: &str) -> Result<()> {
+        if !self.is_halcyon() {
+            return self.nodetool(&["flush", keyspace]);
+        }
+        let command = format!(
+            "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('flush', '{keyspace}', '', '')"
+        );
+        Connection::open(self.port)?.execute(&command).map(drop)
+    }
+
     /// A connection for what Cassandra is told by JMX.
     pub(crate) fn jmx(&self) -> Result<Jmx> {
         let Kind::Cassandra(Some(node), version) = &self.kind else {

@@ -28,14 +28,14 @@ impl Setting {
         Ok(Setting { path, before, guard })
     }
 
-    /// `so`: what is found when it is read again.
-    pub(crate) fn set(&self, value: &str, so: &str) -> Result<()> {
+    /// To what is found when it is read again.
+    pub(crate) fn set(&self, value: &str) -> Result<()> {
         write(&self.path, value)?;
         let now = fs::read_to_string(&self.path)?;
-        if now.trim() == so {
+        if now.trim() == value {
             return Ok(());
         }
-        Err(format!("{}: {so} asked for, {} is", self.path.display(), now.trim()).into())
+        Err(format!("{}: {value} asked for, {} is", self.path.display(), now.trim()).into())
     }
 }
 

@@ -139,8 +139,7 @@ pub(crate) fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) 
         sample.class == HOT
             && !gaps.iter().any(|(from, until)| *from <= answered && sample.due <= *until)
     };
-    let within: Vec<&Sample> =
-        asked.samples.iter().filter(|s| (from..until).contains(&s.due)).collect();
+    let within: Vec<&Sample> = asked.between(from, until).collect();
     let undisturbed = within.iter().copied().filter(|sample| is_undisturbed(sample));
     let gaps = gaps.iter().filter(|(begin, _)| (from..until).contains(begin));
     let stood_still = gaps.map(|(begin, end)| 1e3 * (*end - *begin).as_secs_f64());

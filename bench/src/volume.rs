@@ -49,8 +49,7 @@ impl Rented {
                 return Err(format!("{path}: {} is set already", now.trim()).into());
             }
             let setting = Setting::keep(path.into(), format!("{major}:{minor} 0"))?;
-            let wanted = format!("{major}:{minor} {limit}");
-            setting.set(&wanted, &wanted)?;
+            setting.set(&format!("{major}:{minor} {limit}"))?;
             settings.push(setting);
         }
         Ok(Rented { _settings: settings })

@@ -5,7 +5,6 @@
 //! 3. A stall is a time in which a request was under way that took over 5 ms; what else was seen then says why (`stall.rs`).
 
 mod page;
-mod requests;
 mod stall;
 
 use std::thread::sleep;
@@ -14,22 +13,21 @@ use std::time::Duration;
 use halcyon_model::units::arguments::size;
 use halcyon_oracle::{Result, Version};
 use page::{LONG, MIXED, STEP};
-use requests::{Inserts, Reads, Rows, TABLE};
 use serde::Serialize;
 use serde_json::json;
 use stall::{Evidence, Stall};
 
 use crate::block_trace::BlockTrace;
 use crate::cage::Cage;
-use crate::connection::Connection;
 use crate::gauge::Gauge;
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::{Latencies, Outcome, Sample};
 use crate::load::{KEYSPACE, Load, Request, Table, Until};
-use crate::machine::{self, Device};
-use crate::paced::{Asked, Paced};
+use crate::machine;
+use crate::paced::Paced;
 use crate::page::Page;
 use crate::record::{Measurements, Record};
+use crate::rows::{Inserts, Reads};
 use crate::server::{Plan, Server};
 use crate::standstill::Standstill;
 use crate::stretch::since;
@@ -78,14 +76,11 @@ impl Experiment for Arguments {
     }
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
-        let memory = Cage::make("try", self.memory).map(|_| self.memory).map_err(|error| {
-            let why = format!("memory limits, and what depends on them: no cgroup ({error})");
-            invocation.record.miss(why);
-        });
+        let memory = invocation.memory(self.memory);
         for _ in 0..self.rounds {
-            self.turn(invocation, memory.ok(), None)?;
+            self.turn(invocation, memory, None)?;
             for version in [Version::V5, Version::V6] {
-                if let Err(error) = self.turn(invocation, memory.ok(), Some(version)) {
+                if let Err(error) = self.turn(invocation, memory, Some(version)) {
                     // One rival less is still a result.
                     invocation.record.miss(format!("Cassandra {}: {error}", version.name()));
                 }
@@ -113,20 +108,22 @@ impl Arguments {
         let cage = memory.map(|bytes| Cage::make("mixed", bytes)).transpose()?;
         let plan = self.plan(invocation, version)?.cage(cage.as_ref());
         let server = Server::start(&invocation.programs, &plan)?;
-        let rows = Rows { hot: self.hot_rows, value: self.value };
-        self.fill(&server)?;
-        Paced::start(server.port, self.reads, Reads::in_order(rows)).and_then(|paced| {
-            sleep(Duration::from_secs_f64(2.0 * rows.hot as f64 / self.reads));
+        // The hot rows, in an SSTable.
+        let hot = Table { name: "mixed", rows: self.hot_rows, blob: self.value };
+        hot.create(server.port)?;
+        Load::new(Request::Write, hot, Until::EveryKey).run(server.port)?;
+        server.flush(KEYSPACE)?;
+        Paced::start(server.port, self.reads, Reads::in_order(hot)).and_then(|paced| {
+            sleep(Duration::from_secs_f64(2.0 * hot.rows as f64 / self.reads));
             paced.stop()
         })?;
-        let trace = Device::of(&invocation.data).and_then(|device| BlockTrace::of(&device));
-        let trace = trace.map_err(|error| {
+        let trace = BlockTrace::under(&invocation.data).map_err(|error| {
             let why = format!("stalls for the device: no trace of it ({error})");
             invocation.record.miss(why);
         });
         let trace = trace.ok();
-        let reads = Paced::start(server.port, self.reads, Reads::at_random(rows))?;
-        let inserts = Paced::start(server.port, self.inserts, Inserts::of(rows))?;
+        let reads = Paced::start(server.port, self.reads, Reads::at_random(hot, 1))?;
+        let inserts = Paced::start(server.port, self.inserts, Inserts::after(hot))?;
         sleep(Duration::from_secs_f64(self.warm_up));
 
         let still = Standstill::watch();
@@ -144,8 +141,8 @@ impl Arguments {
             cores: since(start, gaps.clone()),
             device: since(start, slow.clone()),
         };
-        let of_reads = part(&reads, read_from, read_until);
-        let of_inserts = part(&inserts, inserted_from, inserted_until);
+        let of_reads: Vec<&Sample> = reads.between(read_from, read_until).collect();
+        let of_inserts: Vec<&Sample> = inserts.between(inserted_from, inserted_until).collect();
         let stalls = |samples, start, from| Stall::all(samples, from, &evidence(start));
         let (read_stalls, insert_stalls) =
             (stalls(&of_reads, starts.0, read_from), stalls(&of_inserts, starts.1, inserted_from));
@@ -174,37 +171,18 @@ impl Arguments {
         let plan = Plan::cassandra(version, mode, dir).compacting(version, mode);
         Ok(plan.set("compaction_throughput: 64MiB/s").heap(&self.heap))
     }
-
-    /// The hot rows, in an SSTable.
-    fn fill(&self, server: &Server) -> Result<()> {
-        let table = Table { name: TABLE, rows: self.hot_rows, blob: self.value };
-        table.create(server.port)?;
-        Load::new(Request::Write, table, Until::EveryKey).run(server.port)?;
-        if server.is_halcyon() {
-            let flush = format!(
-                "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('flush', '{KEYSPACE}', '{TABLE}', '')"
-            );
-            return Connection::open(server.port)?.execute(&flush).map(drop);
-        }
-        server.nodetool(&["flush"])
-    }
 }
 
-/// What was due between two moments.
-fn part(asked: &Asked, from: Duration, until: Duration) -> Vec<Sample> {
-    asked.samples.iter().filter(|sample| (from..until).contains(&sample.due)).copied().collect()
-}
-
-fn about(to: Measurements, prefix: &str, samples: &[Sample]) -> Measurements {
+fn about(to: Measurements, prefix: &str, samples: &[&Sample]) -> Measurements {
     let failed = samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
     let long = samples.iter().filter(|sample| Duration::from_nanos(sample.nanos) > LONG).count();
-    to.fields(prefix, &Latencies::of_samples(samples))
+    to.fields(prefix, &Latencies::of_samples(samples.iter().copied()))
         .with(&format!("{prefix}failed"), failed as f64)
         .with(&format!("{prefix}over_10ms"), long as f64)
 }
 
 /// The slowest request of each step, in ms.
-fn slowest(samples: &[Sample], from: Duration, seconds: f64) -> Vec<f64> {
+fn slowest(samples: &[&Sample], from: Duration, seconds: f64) -> Vec<f64> {
     let steps = (seconds / STEP.as_secs_f64()).ceil() as usize;
     let mut slowest = vec![0.0_f64; steps];
     for sample in samples {

@@ -57,7 +57,7 @@ pub(super) struct Stall {
 
 impl Stall {
     /// In the order of their beginnings.
-    pub(super) fn all(samples: &[Sample], zero: Duration, evidence: &Evidence) -> Vec<Stall> {
+    pub(super) fn all(samples: &[&Sample], zero: Duration, evidence: &Evidence) -> Vec<Stall> {
         let slow = samples.iter().filter(|sample| Duration::from_nanos(sample.nanos) > SLOW);
         let mut times: Vec<(Duration, Duration, u64)> = Vec::new();
         // Samples lie in the order in which they were due.
@@ -98,17 +98,13 @@ impl Evidence {
     }
 }
 
-/// How many there were, and the longest; of each cause too.
+/// How many there were, and of each cause how many and the longest.
 pub(super) fn counted(to: Measurements, prefix: &str, stalls: &[Stall]) -> Measurements {
-    let longest = |of: &dyn Fn(&&Stall) -> bool| {
-        stalls.iter().filter(of).map(|stall| stall.ms).fold(0.0, f64::max)
-    };
     let mut figures = to.with(&format!("{prefix}stalls"), stalls.len() as f64);
     for cause in Cause::ALL {
-        let is_of = |stall: &&Stall| stall.cause == cause;
-        let count = stalls.iter().filter(is_of).count();
-        figures.add(&format!("{prefix}stalls_{}", cause.name()), count as f64);
-        figures.add(&format!("{prefix}longest_{}_ms", cause.name()), longest(&is_of));
+        let of = stalls.iter().filter(|stall| stall.cause == cause).map(|stall| stall.ms);
+        figures.add(&format!("{prefix}stalls_{}", cause.name()), of.clone().count() as f64);
+        figures.add(&format!("{prefix}longest_{}_ms", cause.name()), of.fold(0.0, f64::max));
     }
     figures
 }
@@ -148,6 +144,7 @@ mod tests {
             stall(0.1, 8.0, 1, Cause::Device),
             stall(0.2, 7.0, 1, Cause::Server),
         ];
+        let samples: Vec<&Sample> = samples.iter().collect();
         assert_eq!(Stall::all(&samples, ms(1000), &evidence), expected);
     }
 }

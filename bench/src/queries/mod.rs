@@ -376,10 +376,7 @@ fn fill(
 fn settle(server: &Server) -> Result<()> {
     const BUILT_WITHIN: Duration = Duration::from_secs(1_800);
     let mut connection = Connection::open(server.port)?;
-    if server.is_halcyon() {
-        connection.execute("INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('flush', 'q', '', '')")?;
-    }
-    server.nodetool(&["flush", "q"])?;
+    server.flush("q")?;
     for column in ["hundred", "thousand", "own"] {
         for (name, table, using) in [("i", "by_index", ""), ("s", "by_sai", " USING 'sai'")] {
             connection

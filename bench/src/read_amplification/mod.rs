@@ -19,12 +19,12 @@ use serde::Serialize;
 use crate::connection::{Connection, bigint};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::{Latencies, Outcome};
-use crate::load::Random;
 use crate::machine::Device;
-use crate::paced::{Paced, Requests};
+use crate::paced::Paced;
 use crate::page::Page;
 use crate::read_ahead::ReadAhead;
 use crate::record::{Contender, Measurements, Record, Target, listed};
+use crate::rows::Reads;
 use crate::server::Server;
 use subject::{Subject, chunk_table, stored};
 
@@ -111,23 +111,6 @@ struct Bench<'a> {
     halcyon_is_filled: bool,
 }
 
-/// Random rows of a table.
-struct Rows {
-    statement: String,
-    rows: u64,
-    random: Random,
-}
-
-impl Requests for Rows {
-    fn statements(&self) -> Vec<String> {
-        vec![self.statement.clone()]
-    }
-
-    fn next(&mut self) -> (usize, Vec<Vec<u8>>) {
-        (0, vec![self.random.below(self.rows).to_be_bytes().to_vec()])
-    }
-}
-
 impl Bench<'_> {
     /// What a machine cannot do (a mode that its file system refuses) is said, and the others go on.
     fn turns(&mut self, subject: Result<Subject>, mode: &str) -> Result<()> {
@@ -158,16 +141,12 @@ impl Bench<'_> {
         }
         self.invocation.drop_page_cache();
         let of = chunk_table(chunk, self.arguments);
-        let requests = Rows {
-            statement: format!("SELECT number, word, data FROM bench.{} WHERE pk = ?", of.name),
-            rows: of.rows,
-            random: Random(self.invocation.record.turns.len() as u64),
-        };
+        let seed = self.invocation.record.turns.len() as u64;
         let server = &subject.server;
         let device = Device::of(&self.invocation.data)?;
         let own_before = own_bytes(server)?;
         let before = device.counters();
-        let paced = Paced::start(server.port, self.arguments.rate, requests)?;
+        let paced = Paced::start(server.port, self.arguments.rate, Reads::at_random(of, seed))?;
         sleep(Duration::from_secs_f64(self.arguments.seconds));
         let asked = paced.stop()?;
         let device = device.counters().since(&before);

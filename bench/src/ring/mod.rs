@@ -17,7 +17,6 @@ use halcyon_oracle::Result;
 use nodes::{Making, Ring, contenders};
 use serde::Serialize;
 
-use crate::cage::Cage;
 use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
@@ -102,15 +101,12 @@ impl Experiment for Arguments {
             invocation.record.beside.insert(inputs, set.content.clone());
             sets.push(set);
         }
-        let memory = Cage::make("try", self.memory).map(|_| self.memory).map_err(|error| {
-            let why = format!("memory limits, and what depends on them: no cgroup ({error})");
-            invocation.record.miss(why);
-        });
+        let memory = invocation.memory(self.memory);
         // Lives until the end. A tiny run leaves the machine as it is.
         let _read_ahead = (!invocation.tiny).then(|| self.set_read_ahead(invocation));
         invocation.drop_page_cache();
         let jar = invocation.programs.plugin()?;
-        let mut bench = Bench { arguments: &self, invocation, sets, memory: memory.ok(), jar };
+        let mut bench = Bench { arguments: &self, invocation, sets, memory, jar };
         bench.rounds()?;
         bench.check_content()
     }

@@ -20,7 +20,6 @@ use modes::Mode;
 use serde::Serialize;
 use subject::Making;
 
-use crate::cage::Cage;
 use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
@@ -101,12 +100,9 @@ impl Experiment for Arguments {
         let codec: Codec = CODEC.parse()?;
         let set = DataSet::open(invocation, &codec, Shape::Rows, self.size, self.sstables)?;
         invocation.record.beside.insert("inputs".to_owned(), set.content.clone());
-        let memory = Cage::make("try", self.memory).map(|_| self.memory).map_err(|error| {
-            let why = format!("memory limits, and what depends on them: no cgroup ({error})");
-            invocation.record.miss(why);
-        });
+        let memory = invocation.memory(self.memory);
         invocation.drop_page_cache();
-        let mut bench = Bench { arguments: &self, invocation, set, memory: memory.ok() };
+        let mut bench = Bench { arguments: &self, invocation, set, memory };
         bench.rounds()?;
         bench.targets()
     }

@@ -17,7 +17,7 @@ use super::subject::{Making, Subject};
 use crate::block_trace::BlockTrace;
 use crate::gauge::Gauge;
 use crate::keys::Keys;
-use crate::machine::{self, Device, drop_page_cache};
+use crate::machine::{self, drop_page_cache};
 use crate::paced::Paced;
 use crate::standstill::Standstill;
 use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest, since, stretch};
@@ -31,7 +31,7 @@ pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Resu
         ask(&subject, Keys { cold_every: 0, ..schedule.keys }, schedule.rate, schedule.warm_up)?;
     }
     let was_cold = schedule.cold && drop_page_cache();
-    let trace = Device::of(making.home).and_then(|device| BlockTrace::of(&device));
+    let trace = BlockTrace::under(making.home);
     let trace = trace.inspect_err(|e| eprintln!("bench: no trace of the device: {e}")).ok();
     let mut watched =
         Watched { subject: &mut subject, home: making.home, trace: trace.as_ref(), schedule };

@@ -1,0 +1,63 @@
+//! What an open loop asks about a table of `load.rs`: reads of rows that were there before, inserts of rows that were not.
+
+use crate::load::{POOL, Random, Request, Row, Table, random_bytes};
+use crate::paced::Requests;
+
+pub(crate) struct Reads {
+    table: Table,
+    /// None: in their order.
+    random: Option<Random>,
+    number: u64,
+}
+
+impl Reads {
+    pub(crate) fn in_order(table: Table) -> Reads {
+        Reads { table, random: None, number: 0 }
+    }
+
+    pub(crate) fn at_random(table: Table, seed: u64) -> Reads {
+        Reads { table, random: Some(Random(seed)), number: 0 }
+    }
+}
+
+impl Requests for Reads {
+    fn statements(&self) -> Vec<String> {
+        Request::Read.statement(self.table.name).into_iter().collect()
+    }
+
+    fn next(&mut self) -> (usize, Vec<Vec<u8>>) {
+        self.number += 1;
+        let rows = self.table.rows.max(1);
+        let key = match &mut self.random {
+            Some(random) => random.below(rows),
+            None => self.number % rows,
+        };
+        (0, vec![key.to_be_bytes().to_vec()])
+    }
+}
+
+pub(crate) struct Inserts {
+    table: Table,
+    pool: Vec<u8>,
+    random: Random,
+    next_key: u64,
+}
+
+impl Inserts {
+    /// Behind the table's rows.
+    pub(crate) fn after(table: Table) -> Inserts {
+        Inserts { table, pool: random_bytes(3, POOL), random: Random(2), next_key: table.rows }
+    }
+}
+
+impl Requests for Inserts {
+    fn statements(&self) -> Vec<String> {
+        Request::Write.statement(self.table.name).into_iter().collect()
+    }
+
+    fn next(&mut self) -> (usize, Vec<Vec<u8>>) {
+        let row = Row::of(self.next_key, self.table.blob, &self.pool, &mut self.random);
+        self.next_key += 1;
+        (0, row.cells().map(<[u8]>::to_vec).into())
+    }
+}

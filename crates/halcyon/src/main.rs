@@ -4,6 +4,7 @@
 #![deny(clippy::expect_used)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod allocator;
 mod bars;
 mod compact;
 mod console;
@@ -26,11 +27,6 @@ use halcyon_io::{Disk, DiskOptions, block_on, resources};
 
 use console::{Console, Verbosity};
 use failure::Failure;
-
-/// A request handed over between shards is freed on another thread than the one that allocated it: glibc's allocator takes a lock for
-/// that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A Cassandra-compatible database: a CQL server, and commands on Apache Cassandra's SSTables, offline.
 #[derive(Debug, Parser)]

@@ -10,6 +10,7 @@ use halcyon_io::{
 use halcyon_server::settings::{Machine, Overrides, Settings};
 use halcyon_server::{Level, Log};
 
+use crate::allocator;
 use crate::console::{Console, Verbosity};
 use crate::failure::{Failure, Result};
 
@@ -97,6 +98,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         })
         .detach();
     };
+    allocator::give_back_aside();
     halcyon_server::serve(settings, &log, |_| (), stop)
         .map_err(|e| Failure::Unreadable(e.to_string()))
 }

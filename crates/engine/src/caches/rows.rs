@@ -85,8 +85,11 @@ pub(crate) struct PendingFill<'a> {
 impl RowCache {
     pub(crate) fn new(capacity: u64) -> RowCache {
         let items = usize::try_from(capacity / 1024).unwrap_or(0).max(16);
+        let mut heads = Cache::with_weighter(items, capacity, ByBytes);
+        // As of the other caches: it never moves all entries in one step.
+        heads.reserve(if capacity > 0 { 2 * items } else { 0 });
         RowCache {
-            heads: RefCell::new(Cache::with_weighter(items, capacity, ByBytes)),
+            heads: RefCell::new(heads),
             filling: RefCell::default(),
             next: Cell::new(0),
             capacity,

@@ -13,6 +13,7 @@
 //! 3. Tokens and the order of clusterings are computed when a block is read.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use halcyon_codec::{Algorithm, Decompressor, Method, append_once, crc32};
 use halcyon_io::{AccessMode, Disk, Purpose, ReadFile};
@@ -352,7 +353,7 @@ impl AttachedIndex {
         Decompressor::new(Algorithm::Lz4)
             .and_then(|mut lz4| lz4.append(&bytes, block.raw_length, MAX_BLOCK, &mut raw))
             .map_err(|e| self.corrupt(block, &e.to_string()))?;
-        Ok(Chunk::from(raw))
+        Ok(Rc::new(raw.into()))
     }
 
     fn corrupt(&self, block: &Block, what: &str) -> Error {

@@ -10,6 +10,7 @@
 //!    in one I/O.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_model::{Cursor, DecodeError};
@@ -143,17 +144,16 @@ impl CachedData {
                 crcs.verify(index, bytes)
                     .map_err(|what| self.corrupt(number * self.file.chunk_length(), what))?;
             }
-            return Ok(Chunk::from(bytes));
+            return Ok(Rc::new(bytes.into()));
         };
         let chunk = info.chunk(index).ok_or_else(|| {
             self.corrupt(number * self.file.chunk_length(), format!("there is no chunk {number}"))
         })?;
         let stored = stored.get((chunk.offset - start) as usize..).unwrap_or_default();
-        let mut opened: Chunk = std::iter::repeat_n(0, chunk.data_length as usize).collect();
-        let Some(output) = std::rc::Rc::get_mut(&mut opened) else { return Ok(opened) };
+        let mut opened = vec![0; chunk.data_length as usize].into_boxed_slice();
         let dictionary = info.dictionary.as_ref().map(|d| d.bytes.as_slice());
         chunk
-            .open(stored, true, output, |payload, output| {
+            .open(stored, true, &mut opened, |payload, output| {
                 self.caches.with_decompressor(
                     self.file.codec(),
                     || Decompressor::new(&info.compressor, dictionary),
@@ -161,7 +161,7 @@ impl CachedData {
                 )
             })
             .map_err(|what| self.corrupt(chunk.offset, format!("chunk {number}: {what}")))?;
-        Ok(opened)
+        Ok(Rc::new(opened))
     }
 }
 

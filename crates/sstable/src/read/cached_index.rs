@@ -1,6 +1,7 @@
 //! An index component read page by page through a shard's chunk cache.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use halcyon_io::ReadFile;
 use halcyon_model::DecodeError;
@@ -76,7 +77,7 @@ impl<'a> CachedIndex<'a> {
             let bytes = self.file.read_at(start * PAGE, (end - start * PAGE) as usize).await?;
             self.caches.count_read(bytes.len());
             for (number, bytes) in (start..).zip(bytes.chunks(PAGE as usize)) {
-                let chunk = Chunk::from(bytes);
+                let chunk: Chunk = Rc::new(bytes.into());
                 self.caches.keep_chunk(self.id, number, chunk.clone());
                 see(number, chunk);
             }

@@ -1,5 +1,7 @@
 //! Caches that have what is hot of an SSTable before it is read first (`write::carry`).
 
+use std::rc::Rc;
+
 use halcyon_io::yield_now;
 
 use super::caches::{FileId, ReadCaches};
@@ -8,8 +10,8 @@ use crate::write::carry::Carried;
 use crate::write::spans::CarriedChunk;
 use crate::{Component, Format};
 
-/// What is put into the caches between two yields: some 100 µs.
-const AT_ONCE: usize = 64;
+/// What is put into the caches between two yields: some 20 µs.
+const AT_ONCE: usize = 16;
 
 impl SSTableReader {
     /// Puts what the writer has carried over into a shard's caches.
@@ -22,13 +24,13 @@ impl SSTableReader {
         let index = index.into_iter().map(|page| (FileId::of(self.id(), row_index), page));
         let data = data.into_iter().map(|chunk| (self.data().id(), chunk));
         for (count, (file, CarriedChunk { number, bytes, .. })) in (1..).zip(index.chain(data)) {
-            caches.keep_hot_chunk(file, number, bytes.into());
+            caches.keep_hot_chunk(file, number, Rc::new(bytes));
             if count % AT_ONCE == 0 {
                 yield_now().await;
             }
         }
         for (count, (key, entry)) in (1..).zip(keys) {
-            caches.keep_key(self.id(), key.hashes, &key.bytes, &entry);
+            caches.keep_key(self.id(), key.hashes, key.bytes, entry);
             if count % AT_ONCE == 0 {
                 yield_now().await;
             }

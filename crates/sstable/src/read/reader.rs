@@ -200,7 +200,7 @@ impl SSTableReader {
             }
         };
         if let Some(entry) = &entry {
-            caches.keep_key(self.opened.id, key.hashes, &key.bytes, entry);
+            caches.keep_key(self.opened.id, key.hashes, key.bytes.as_slice(), entry.clone());
         }
         Ok(entry)
     }

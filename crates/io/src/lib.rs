@@ -31,6 +31,7 @@ mod processes;
 mod reader;
 mod real;
 mod region;
+mod removal;
 mod replace;
 pub mod resources;
 mod runtime;

@@ -153,13 +153,6 @@ pub(crate) fn stat(path: &Path) -> io::Result<FileStat> {
     Ok(FileStat { len: metadata.len(), modified_ms, is_dir: metadata.is_dir() })
 }
 
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(e) if e.raw_os_error() == Some(libc::EISDIR) => fs::remove_dir(path),
-        other => other,
-    }
-}
-
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }

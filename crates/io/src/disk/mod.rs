@@ -23,7 +23,7 @@ use crate::{
     probe::{self, Abilities},
     processes::{self, OpenElsewhere},
     reader::{SequentialReader, StreamOptions},
-    real,
+    real, removal,
     runtime::backend::{self, BackendChoice, BackendReport},
     runtime::{clock::Clock, handle::Runtime},
     sim::SimDisk,
@@ -271,7 +271,7 @@ impl Disk {
         };
         if operation == Operation::Create {
             // The file was created before O_DIRECT was refused for it.
-            let _ = real::remove(path);
+            let _ = removal::remove(path);
         }
         let why = "this file refuses O_DIRECT, although its directory does not";
         if asked == AccessMode::Direct {
@@ -465,9 +465,9 @@ impl Disk {
         }
     }
 
-    /// Removes a file or an empty directory.
+    /// Removes a file or an empty directory: the name at once, the space of a large file within a minute.
     pub async fn remove(&self, path: &Path) -> Result<()> {
-        self.on_name(path, Operation::Remove, real::remove, |s| s.remove(path)).await
+        self.on_name(path, Operation::Remove, removal::remove, |s| s.remove(path)).await
     }
 
     /// Renames a file; replaces what is there.

@@ -1,6 +1,6 @@
 //! One connection of the native protocol, by crate `protocol`: a question, its answer.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -63,11 +63,16 @@ impl Connection {
 
     /// Waits for bytes and gives them to the client.
     pub(super) fn receive(&mut self) -> Result<()> {
-        match self.stream.read(&mut self.buffer)? {
-            0 => Err("the server closed the connection".into()),
-            length => {
-                self.client.feed(&self.buffer[..length]);
-                Ok(())
+        loop {
+            match self.stream.read(&mut self.buffer) {
+                Ok(0) => return Err("the server closed the connection".into()),
+                Ok(length) => {
+                    self.client.feed(&self.buffer[..length]);
+                    return Ok(());
+                }
+                // A read with a timeout ends so when the process was frozen meanwhile, without any signal's handler.
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
             }
         }
     }

@@ -236,7 +236,7 @@ fn receive(mut connection: Connection, lane: &Lane, schedule: Schedule) -> Resul
         match connection.stream.read(&mut buffer) {
             Ok(0) => return Err("the server closed the connection".into()),
             Ok(length) => connection.client.feed(&buffer[..length]),
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(e) if is_no_answer(e.kind()) => {}
             Err(e) => return Err(e.into()),
         }
         let now = schedule.start.elapsed();
@@ -262,6 +262,11 @@ fn receive(mut connection: Connection, lane: &Lane, schedule: Schedule) -> Resul
             }
         }
     }
+}
+
+/// A read with a timeout is interrupted when the process was frozen meanwhile.
+fn is_no_answer(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 fn outcome(answer: &Answer) -> Outcome {

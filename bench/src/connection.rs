@@ -20,6 +20,16 @@ pub(super) fn local(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
+/// A read with a timeout is interrupted when the process was frozen meanwhile, without any signal's handler: it goes on.
+pub(super) fn read(mut from: &TcpStream, buffer: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match from.read(buffer) {
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
     pub(super) client: Client,
@@ -63,16 +73,11 @@ impl Connection {
 
     /// Waits for bytes and gives them to the client.
     pub(super) fn receive(&mut self) -> Result<()> {
-        loop {
-            match self.stream.read(&mut self.buffer) {
-                Ok(0) => return Err("the server closed the connection".into()),
-                Ok(length) => {
-                    self.client.feed(&self.buffer[..length]);
-                    return Ok(());
-                }
-                // A read with a timeout ends so when the process was frozen meanwhile, without any signal's handler.
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) => return Err(e.into()),
+        match read(&self.stream, &mut self.buffer)? {
+            0 => Err("the server closed the connection".into()),
+            length => {
+                self.client.feed(&self.buffer[..length]);
+                Ok(())
             }
         }
     }

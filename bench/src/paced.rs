@@ -12,7 +12,7 @@
 //!    that their waiting for a core is not taken for the server's, they run under `SCHED_FIFO` where that is allowed.
 //! 4. After the end the answers that are still due are waited for; what never comes is counted.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -26,7 +26,7 @@ use halcyon_oracle::Result;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{Compression, Consistency, QueryParameters, Value, Values, Version};
 
-use super::connection::{Connection, local};
+use super::connection::{Connection, local, read};
 use super::latency::{Outcome, Sample};
 use super::load::open_on_shard;
 use super::process::{own_thread_cpu, run_first};
@@ -233,10 +233,10 @@ fn receive(mut connection: Connection, lane: &Lane, schedule: Schedule) -> Resul
     let mut buffer = vec![0; 64 << 10];
     let (mut received, mut closed_at) = (0, None);
     loop {
-        match connection.stream.read(&mut buffer) {
+        match read(&connection.stream, &mut buffer) {
             Ok(0) => return Err("the server closed the connection".into()),
             Ok(length) => connection.client.feed(&buffer[..length]),
-            Err(e) if is_no_answer(e.kind()) => {}
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(e) => return Err(e.into()),
         }
         let now = schedule.start.elapsed();
@@ -262,11 +262,6 @@ fn receive(mut connection: Connection, lane: &Lane, schedule: Schedule) -> Resul
             }
         }
     }
-}
-
-/// A read with a timeout is interrupted when the process was frozen meanwhile.
-fn is_no_answer(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 fn outcome(answer: &Answer) -> Outcome {

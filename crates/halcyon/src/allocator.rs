@@ -23,9 +23,9 @@ const REST: Duration = Duration::from_secs(60);
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Gives memory back only on a thread of its own: each minute, and as soon as the process holds nearly as much as it may.
-pub(crate) fn give_back_aside() {
-    let much = resources::available_memory() / 8 * 7;
+/// Gives memory back only on a thread of its own: each minute, and as soon as the process holds nearly all of what is available to it.
+pub(crate) fn give_back_aside(available: u64) {
+    let much = available / 8 * 7;
     // SAFETY: sets a number in mimalloc's table of options, which has this entry in the version that is built here.
     unsafe { mi_option_set(PURGE_DELAY, 1000 * 60 * 60) };
     spawn_thread("memory", ThreadPriority::Idle, move || block_on(give_back(much)));

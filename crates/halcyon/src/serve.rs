@@ -72,8 +72,8 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         io_engine: args.io_engine,
         rackdc: args.config.as_deref().and_then(beside),
     };
-    let memory = resources::available_memory();
-    let memory = memory - UNCOUNTED.min(memory / 8 * 3);
+    let available = resources::available_memory();
+    let memory = available - UNCOUNTED.min(available / 8 * 3);
     let machine = Machine { memory, cores: core_count() };
     let settings =
         Settings::load(text.as_deref(), &overrides, machine).map_err(|e| match &args.config {
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         })
         .detach();
     };
-    allocator::give_back_aside();
+    allocator::give_back_aside(available);
     halcyon_server::serve(settings, &log, |_| (), stop)
         .map_err(|e| Failure::Unreadable(e.to_string()))
 }

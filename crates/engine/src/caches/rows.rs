@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
+use halcyon_sstable::read::cache_of;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Row, TableId};
 use quick_cache::unsync::Cache;
 use quick_cache::{DefaultHashBuilder, Weighter};
@@ -84,12 +85,8 @@ pub(crate) struct PendingFill<'a> {
 
 impl RowCache {
     pub(crate) fn new(capacity: u64) -> RowCache {
-        let items = usize::try_from(capacity / 1024).unwrap_or(0).max(16);
-        let mut heads = Cache::with_weighter(items, capacity, ByBytes);
-        // As of the other caches: it never moves all entries in one step.
-        heads.reserve(if capacity > 0 { 2 * items } else { 0 });
         RowCache {
-            heads: RefCell::new(heads),
+            heads: RefCell::new(cache_of(capacity, 1024, ByBytes)),
             filling: RefCell::default(),
             next: Cell::new(0),
             capacity,

@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -93,6 +94,21 @@ impl Weighter<KeyHash, CachedKey> for ByLength {
 
 type Weighted<K, V> = Cache<K, V, ByLength, DefaultHashBuilder>;
 
+/// A cache of so many bytes, whose entries have about `each`.
+///
+/// A table that grows, or that is so full that removals leave tombstones, moves all entries in one step: 20 ms and more of a shard. So it
+/// is reserved for twice the entries that are expected; memory that is not used yet is only address space.
+pub fn cache_of<K: Eq + Hash, V, W: Weighter<K, V>>(
+    bytes: u64,
+    each: u64,
+    weighter: W,
+) -> Cache<K, V, W, DefaultHashBuilder> {
+    let items = usize::try_from(bytes / each).unwrap_or(0).max(16);
+    let mut cache = Cache::with_weighter(items, bytes, weighter);
+    cache.reserve(2 * items);
+    cache
+}
+
 struct Inner {
     chunks: RefCell<Weighted<(FileId, u64), Chunk>>,
     keys: RefCell<Weighted<KeyHash, CachedKey>>,
@@ -121,21 +137,15 @@ const KEY_MISS: usize = 3;
 impl ReadCaches {
     /// `positions` is common to all threads.
     pub fn new(sizes: CacheSizes, positions: Arc<Budget>) -> ReadCaches {
-        let items = |bytes: u64, each: u64| usize::try_from(bytes / each).unwrap_or(0).max(16);
-        let (chunks, keys) = (items(sizes.chunks, 4096), items(sizes.keys, 192));
-        let mut inner = Inner {
-            chunks: RefCell::new(Cache::with_weighter(chunks, sizes.chunks, ByLength)),
-            keys: RefCell::new(Cache::with_weighter(keys, sizes.keys, ByLength)),
+        let inner = Rc::new(Inner {
+            chunks: RefCell::new(cache_of(sizes.chunks, 4096, ByLength)),
+            keys: RefCell::new(cache_of(sizes.keys, 192, ByLength)),
             positions,
             decompressors: RefCell::default(),
             hits: Default::default(),
             read: Default::default(),
-        };
-        // A table that grows, or that is so full that removals leave tombstones, moves all entries in one step: 20 ms and more of a
-        // shard. Twice the entries that are expected leave it half empty; memory that is not used yet is only address space.
-        inner.chunks.get_mut().reserve(2 * chunks);
-        inner.keys.get_mut().reserve(2 * keys);
-        ReadCaches { inner: Rc::new(inner), keys: true, counts: true }
+        });
+        ReadCaches { inner, keys: true, counts: true }
     }
 
     /// Small caches for one pass over an SSTable, as tools make it.
@@ -241,13 +251,13 @@ impl ReadCaches {
         &self,
         sstable: u64,
         hashes: (i64, i64),
-        key: impl Into<Box<[u8]>>,
-        entry: PartitionEntry,
+        found: impl FnOnce() -> (Box<[u8]>, PartitionEntry),
     ) {
         if !self.keys {
             return;
         }
-        let cached = CachedKey { key: key.into(), entry };
+        let (key, entry) = found();
+        let cached = CachedKey { key, entry };
         self.inner.keys.borrow_mut().insert((sstable, hashes.0, hashes.1), cached);
     }
 

@@ -30,7 +30,7 @@ impl SSTableReader {
             }
         }
         for (count, (key, entry)) in (1..).zip(keys) {
-            caches.keep_key(self.id(), key.hashes, key.bytes, entry);
+            caches.keep_key(self.id(), key.hashes, || (key.bytes.into(), entry));
             if count % AT_ONCE == 0 {
                 yield_now().await;
             }

@@ -40,7 +40,7 @@ pub(crate) mod summary_search;
 mod walked;
 
 pub use budget::Budget;
-pub use caches::{CacheSizes, CacheStats, ReadCaches};
+pub use caches::{CacheSizes, CacheStats, ReadCaches, cache_of};
 pub use index_files::IndexSources;
 pub use partition::{PartitionRows, RangeRows};
 pub use range_start::RangeStart;

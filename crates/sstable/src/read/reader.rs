@@ -200,7 +200,8 @@ impl SSTableReader {
             }
         };
         if let Some(entry) = &entry {
-            caches.keep_key(self.opened.id, key.hashes, key.bytes.as_slice(), entry.clone());
+            let found = || (key.bytes.as_slice().into(), entry.clone());
+            caches.keep_key(self.opened.id, key.hashes, found);
         }
         Ok(entry)
     }

@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use crate::disk::{DirEntry, FileStat};
+use crate::disk::entry::{DirEntry, FileStat};
 
 fn check(code: libc::c_int) -> io::Result<libc::c_int> {
     if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code) }
@@ -180,16 +180,37 @@ pub(crate) fn lock_dir(dir: &Path, shared: bool) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Bytes that an unprivileged process may still write.
+/// A write lease, for as long as the file is open; the kernel refuses it with `EAGAIN` while anybody else has the file open.
+pub(crate) fn lease(file: &fs::File) -> io::Result<()> {
+    // SAFETY: no memory is passed, and the descriptor is the file's.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) }).map(|_| ())
+}
+
+/// Bytes of a file system.
+pub(crate) struct Space {
+    /// What an unprivileged process may still write.
+    pub(crate) free: u64,
+    pub(crate) total: u64,
+}
+
 pub(crate) fn free_space(dir: &Path) -> io::Result<u64> {
     let path = c_path(dir)?;
+    // SAFETY: the path is zero-terminated, and `stat` is a writable statvfs.
+    Ok(space(|stat| unsafe { libc::statvfs(path.as_ptr(), stat) })?.free)
+}
+
+pub(crate) fn space_around(file: &fs::File) -> io::Result<Space> {
+    // SAFETY: the descriptor is the file's, and `stat` is a writable statvfs.
+    space(|stat| unsafe { libc::fstatvfs(file.as_raw_fd(), stat) })
+}
+
+fn space(ask: impl FnOnce(*mut libc::statvfs) -> libc::c_int) -> io::Result<Space> {
     let mut stat = MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: the path is zero-terminated, and `stat` is a writable statvfs; zeroes are valid.
-    let stat = unsafe {
-        check(libc::statvfs(path.as_ptr(), stat.as_mut_ptr()))?;
-        stat.assume_init()
-    };
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    check(ask(stat.as_mut_ptr()))?;
+    // SAFETY: zeroes are valid, and so is what the kernel has written.
+    let stat = unsafe { stat.assume_init() };
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    Ok(Space { free: bytes(stat.f_bavail), total: bytes(stat.f_blocks) })
 }
 
 /// The magic number of the file system that holds the path.

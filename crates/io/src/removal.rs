@@ -5,8 +5,8 @@
 //! ```
 //!
 //! 1. A file system that is mounted with `discard` tells the device of what a commit of its journal freed, extent by extent. The device
-//!    completes nothing else meanwhile: for 6 ms after 24 MiB, for 34 ms after 120 MiB, measured on a virtio disk. A table's SSTables that
-//!    were compacted, or a few segments of the commit log, freed as wholes, hold up all reads and writes for 140 ms.
+//!    completes nothing else meanwhile: for 6 ms after 24 MiB, for 34 ms after 120 MiB, measured on a virtio disk. Four inputs of a
+//!    compaction, freed as wholes, hold up all reads and writes for 140 ms.
 //! 2. So a thread cuts large files off from behind, and makes each step durable, so that it is a commit of its own. The steps grow with
 //!    what is left to free: all of it is free after some 30 s.
 //! 3. A file is cut off only without a name and while nobody else has it open: a snapshot's hard link keeps its bytes, and so does who is
@@ -17,8 +17,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -28,6 +26,7 @@ use std::time::Duration;
 use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_util::StreamExt;
 
+use crate::real;
 use crate::runtime::backend::block_on;
 use crate::runtime::clock::{now, sleep};
 use crate::runtime::thread::{ThreadPriority, spawn_thread};
@@ -63,11 +62,9 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 
 /// What cannot be opened for writing can be removed all the same.
 fn open_if_large(path: &Path) -> Option<(File, u64)> {
-    let is_large = fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() > STEP_MIN);
+    fs::symlink_metadata(path).ok().filter(|m| m.is_file() && m.len() > STEP_MIN)?;
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let mut options = OpenOptions::new();
-    let file =
-        is_large.then(|| options.write(true).custom_flags(flags).open(path).ok()).flatten()?;
+    let file = OpenOptions::new().write(true).custom_flags(flags).open(path).ok()?;
     let metadata = file.metadata().ok()?;
     metadata.is_file().then_some((file, metadata.len()))
 }
@@ -111,11 +108,7 @@ impl Remover {
 
 async fn give_back(mut files: UnboundedReceiver<(File, u64)>, waiting: &Waiting) {
     while let Some((file, len)) = files.next().await {
-        if is_ours_alone(&file).await {
-            cut_off(&file, len, waiting).await;
-        } else {
-            waiting.bytes.fetch_sub(len, Relaxed);
-        }
+        cut_off(&file, len, waiting).await;
         drop(file);
         waiting.files.fetch_sub(1, Relaxed);
     }
@@ -127,22 +120,21 @@ async fn is_ours_alone(file: &File) -> bool {
         if file.metadata().map_or(true, |metadata| metadata.nlink() > 0) {
             return false;
         }
-        // SAFETY: no memory is passed, and the descriptor is the file's.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } == 0 {
-            return true;
+        match real::lease(file) {
+            Ok(()) => return true,
+            Err(e) if e.raw_os_error() == Some(libc::EAGAIN) => sleep(LEASE_PAUSE).await,
+            // A file system without leases.
+            Err(_) => return false,
         }
-        // Another error is of a file system without leases.
-        if io::Error::last_os_error().raw_os_error() != Some(libc::EAGAIN) {
-            return false;
-        }
-        sleep(LEASE_PAUSE).await;
     }
     false
 }
 
+/// What is left after it, closing the file frees.
 async fn cut_off(file: &File, len: u64, waiting: &Waiting) {
     let mut left = len;
-    while left > 0 && !is_short_of_space(file, waiting.bytes.load(Relaxed)) {
+    let is_ours = is_ours_alone(file).await;
+    while is_ours && left > 0 && !is_short_of_space(file, waiting.bytes.load(Relaxed)) {
         let step = waiting.bytes.load(Relaxed) / STEPS / STEP_MIN * STEP_MIN;
         let step = step.clamp(STEP_MIN, STEP_MAX);
         let rest = (left - 1) / step * step;
@@ -159,12 +151,8 @@ async fn cut_off(file: &File, len: u64, waiting: &Waiting) {
 
 /// Whether less is free than a twentieth of the file system, or than what waits.
 fn is_short_of_space(file: &File, waiting: u64) -> bool {
-    let mut stat = MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: the descriptor is the file's, and `stat` is a writable statvfs; zeroes are valid.
-    let (told, stat) =
-        unsafe { (libc::fstatvfs(file.as_raw_fd(), stat.as_mut_ptr()) == 0, stat.assume_init()) };
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    !told || stat.f_bavail < stat.f_blocks / 20 || free < waiting
+    real::space_around(file)
+        .map_or(true, |space| space.free < space.total / 20 || space.free < waiting)
 }
 
 #[cfg(test)]

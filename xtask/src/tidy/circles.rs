@@ -21,7 +21,7 @@ const KNOWN: [(&str, usize); 10] = [
     ("crates/commitlog", 6),
     ("crates/engine", 15),
     ("crates/halcyon", 8),
-    ("crates/io", 17),
+    ("crates/io", 16),
     ("crates/query", 10),
     ("crates/server", 9),
     ("crates/sstable", 14),

@@ -1,5 +1,7 @@
 //! The door to storage: one handle, real or simulated, that any thread may hold.
 
+pub(crate) mod entry;
+
 use std::{
     collections::HashMap,
     fmt, io,
@@ -30,6 +32,8 @@ use crate::{
     writer::{SequentialWriter, WriteOptions},
 };
 
+pub use entry::{DirEntry, FileStat};
+
 /// How a real disk is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskOptions {
@@ -49,20 +53,6 @@ impl Default for DiskOptions {
             backend: None,
         }
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DirEntry {
-    pub name: String,
-    pub is_dir: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileStat {
-    pub len: u64,
-    /// Milliseconds since 1970.
-    pub modified_ms: i64,
-    pub is_dir: bool,
 }
 
 /// Holds a directory against other processes.

@@ -40,7 +40,7 @@ use state::State;
 
 use crate::{
     buffer::AlignedBuf,
-    disk::{DirEntry, FileStat},
+    disk::entry::{DirEntry, FileStat},
     error::Operation,
     mode::Alignment,
     probe::Abilities,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::state::State;
-use crate::disk::{DirEntry, FileStat};
+use crate::disk::entry::{DirEntry, FileStat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Node {

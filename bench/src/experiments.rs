@@ -14,13 +14,13 @@ use crate::invocation::{Experiment, Listed, folder, write_page};
 use crate::record::Record;
 use crate::{
     clients, commit_log, compaction, messaging, mixed, node, queries, read_amplification, ring,
-    under_compaction,
+    steps, under_compaction,
 };
 
 const DOCUMENT: &str = "docs/experiments.md";
 
 /// In the order of the document.
-const EXPERIMENTS: [Listed; 10] = [
+const EXPERIMENTS: [Listed; 11] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
     read_amplification::Arguments::LISTED,
@@ -28,6 +28,7 @@ const EXPERIMENTS: [Listed; 10] = [
     clients::Arguments::LISTED,
     messaging::Arguments::LISTED,
     mixed::Arguments::LISTED,
+    steps::Arguments::LISTED,
     compaction::Arguments::LISTED,
     node::Arguments::LISTED,
     queries::Arguments::LISTED,

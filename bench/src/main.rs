@@ -11,11 +11,13 @@
 //! | `clients/` | E5: durable writes by clients |
 //! | `messaging/` | E6: a message store over time |
 //! | `mixed/` | reads of hot rows while others are written: what stalls, and why |
+//! | `steps/` | reads under compactions, step by step more and fewer, and beside ingestion, with nothing set |
 //! | `experiments.rs`, `invocation.rs` | the list of experiments; one run of one |
 //! | `record.rs`, `page.rs`, `column.rs`, `plot.rs` | what was measured; its page; a figure on it; its plots |
 //! | `programs.rs`, `server.rs`, `jmx.rs` | Halcyon's programs in release; the servers; what Cassandra is told by JMX |
 //! | `cage.rs` | a memory cgroup |
 //! | `dataset.rs`, `restore.rs` | SSTables that all contenders are given, and how Cassandra gets them |
+//! | `major.rs` | major compactions of Halcyon |
 //! | `connection.rs` | one connection of the native protocol |
 //! | `load.rs`, `paced.rs`, `rows.rs`, `latency.rs` | the closed loop, the open loop, what it asks of a table, quantiles |
 //! | `process.rs`, `machine.rs`, `flush.rs` | what a run cost: CPU, memory, page cache, device; the device's own flush |
@@ -46,6 +48,7 @@ mod latency;
 mod lines;
 mod load;
 mod machine;
+mod major;
 mod messaging;
 mod mixed;
 mod node;
@@ -66,6 +69,7 @@ mod rows;
 mod server;
 mod setting;
 mod standstill;
+mod steps;
 mod stretch;
 mod timeline;
 mod under_compaction;
@@ -115,6 +119,8 @@ enum Command {
     Messaging(Asked<messaging::Arguments>),
     /// Reads of hot rows while others are written, flushed and compacted: each stall by its cause, against Cassandra
     Mixed(Asked<mixed::Arguments>),
+    /// Reads that come in steps while one major compaction follows another, and beside ingestion, at the default target
+    Steps(Asked<steps::Arguments>),
     /// The cache lines that shards share in a request, counted instruction by instruction
     Lines(lines::Arguments),
     /// Make all pages and plots again from the records in bench/, and docs/experiments.md from the pages
@@ -133,6 +139,7 @@ fn main() -> ExitCode {
         Command::Clients(asked) => asked.run(),
         Command::Messaging(asked) => asked.run(),
         Command::Mixed(asked) => asked.run(),
+        Command::Steps(asked) => asked.run(),
         Command::Lines(arguments) => lines::run(&arguments),
         Command::Report => experiments::report(),
     };

@@ -52,6 +52,7 @@ pub(super) trait Requests: Send + 'static {
 }
 
 /// Everything that a loop has asked.
+#[derive(Default)]
 pub(super) struct Asked {
     pub(super) samples: Vec<Sample>,
     pub(super) unanswered: u64,

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use halcyon_oracle::Result;
 
@@ -13,12 +11,10 @@ use crate::connection::Connection;
 use crate::dataset::{DataSet, KEYSPACE};
 use crate::jmx::Jmx;
 use crate::machine::files_below;
+use crate::major;
 use crate::programs::Programs;
 use crate::restore::{restore, table_folder};
 use crate::server::Server;
-
-const MAJOR: &str = "halcyon_views.major_compactions";
-const COMPACTED_WITHIN: Duration = Duration::from_secs(900);
 
 /// What a subject is made of.
 pub(super) struct Making<'a> {
@@ -154,26 +150,7 @@ impl<'a> Subject<'a> {
         if let Some(jmx) = &mut self.jmx {
             return jmx.ask(&["compact", KEYSPACE, &table]).map(drop);
         }
-        self.begin()?;
-        let port = self.server()?.port;
-        let mut connection = Connection::open(port)?;
-        let began = Instant::now();
-        while began.elapsed() < COMPACTED_WITHIN {
-            let key = format!("keyspace_name = '{KEYSPACE}' AND table_name = '{table}'");
-            let page =
-                connection.rows(&format!("SELECT state, failure FROM {MAJOR} WHERE {key}"))?;
-            let row = page.rows.first().ok_or("the compaction is not listed")?;
-            let word = |at: usize| {
-                let bytes = row.get(at).cloned().flatten().unwrap_or_default();
-                String::from_utf8_lossy(&bytes).into_owned()
-            };
-            match word(0).as_str() {
-                "running" => sleep(Duration::from_millis(20)),
-                "done" => return Ok(()),
-                state => return Err(format!("the compaction {state}: {}", word(1)).into()),
-            }
-        }
-        Err(format!("not compacted in {COMPACTED_WITHIN:?}").into())
+        major::run(self.server()?.port, KEYSPACE, &table)
     }
 
     /// Begins a major compaction and does not wait for it: the server is stopped in the middle of it.
@@ -182,11 +159,7 @@ impl<'a> Subject<'a> {
         if let Some(jmx) = &mut self.jmx {
             return jmx.tell(&["compact", KEYSPACE, &table]);
         }
-        let mut connection = Connection::open(self.server()?.port)?;
-        let insert = format!(
-            "INSERT INTO {MAJOR} (keyspace_name, table_name) VALUES ('{KEYSPACE}', '{table}')"
-        );
-        connection.execute(&insert).map(drop)
+        major::begin(self.server()?.port, KEYSPACE, &table)
     }
 
     /// Ends it, and its files.

@@ -56,7 +56,7 @@ pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOp
 pub use halcyon_sstable::Version;
 pub use halcyon_sstable::attached::{Neighbour, Neighbours, Place, PlaceRange};
 pub use index::{Candidates, IndexBuild};
-pub use options::{CommitFailurePolicy, DiskFailurePolicy, Options};
+pub use options::{CommitFailurePolicy, DiskFailurePolicy, LatencyTarget, Options};
 pub use read::ReadStream;
 pub use report::set_apart::SetApart;
 pub use report::{

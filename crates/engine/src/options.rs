@@ -43,6 +43,16 @@ pub enum CommitFailurePolicy {
     Die,
 }
 
+/// What compaction may slow the reads to, at p99 (`compaction_latency_target`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LatencyTarget {
+    Off,
+    /// A quarter more than they take without compaction.
+    #[default]
+    Auto,
+    Fixed(Duration),
+}
+
 /// Sizes are in bytes for the whole node.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -77,7 +87,7 @@ pub struct Options {
     pub concurrent_compactors: usize,
     /// Bytes per second; `None`: unlimited.
     pub compaction_throughput: Option<u64>,
-    pub compaction_latency_target: Option<Duration>,
+    pub compaction_latency_target: LatencyTarget,
     pub auto_snapshot: bool,
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
@@ -124,7 +134,7 @@ impl Options {
             row_cache_size: 0,
             concurrent_compactors: 1,
             compaction_throughput: Some(64 << 20),
-            compaction_latency_target: None,
+            compaction_latency_target: LatencyTarget::default(),
             auto_snapshot: true,
             default_compaction: None,
             indexes: IndexSettings::default(),

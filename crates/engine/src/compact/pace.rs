@@ -1,7 +1,7 @@
 //! The rate of compaction.
 //!
 //! `compaction_throughput` is the ceiling. Under it, `compaction_latency_target` gives compaction the rate that the reads leave; the
-//! backlog sets a floor.
+//! backlog sets a floor. How the rate is found is `halcyon_io::pacing`'s affair.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use super::backlog::Pressure;
 use crate::engine::Engine;
+use crate::options::LatencyTarget;
 use halcyon_io::clock::{Clock, Instant};
-use halcyon_io::pacing::{LatencyController, LatencyCounts, RateLimiter, Sample};
+use halcyon_io::pacing::{AutoController, LatencyController, LatencyCounts, RateLimiter, Sample};
 
 pub(super) struct Pace {
     pub(super) limiter: RateLimiter,
@@ -22,11 +23,15 @@ pub(super) struct Pace {
 
 struct Control {
     ceiling: Option<u64>,
-    target: Option<Duration>,
-    floor: f64,
-    /// While compaction runs under a target.
-    controller: Option<LatencyController>,
+    rule: Rule,
     seen: Option<(Instant, LatencyCounts, u64)>,
+}
+
+/// `compaction_latency_target`, and what it has come to.
+enum Rule {
+    Off,
+    Auto(AutoController),
+    Fixed(Duration, LatencyController),
 }
 
 /// The values of `halcyon_views.compaction_pace`.
@@ -38,22 +43,19 @@ pub struct CompactionPace {
     pub latency_target: Option<Duration>,
     /// Of recent reads of single partitions.
     pub read_p99: Option<Duration>,
+    /// Of those that were read while compaction rested, if the target comes from that.
+    pub read_p99_at_rest: Option<Duration>,
     pub compactors: usize,
     pub waiting: usize,
     pub urgent: bool,
 }
 
 impl Pace {
-    pub(super) fn new(clock: Clock, ceiling: Option<u64>, target: Option<Duration>) -> Pace {
+    pub(super) fn new(clock: Clock, ceiling: Option<u64>, target: LatencyTarget) -> Pace {
+        let state = Control { ceiling, rule: Rule::new(target, ceiling), seen: None };
         Pace {
-            limiter: RateLimiter::bytes_per_second(clock, ceiling),
-            state: Mutex::new(Control {
-                ceiling,
-                target: target.filter(|target| !target.is_zero()),
-                floor: 0.0,
-                controller: None,
-                seen: None,
-            }),
+            limiter: RateLimiter::bytes_per_second(clock, state.rate()),
+            state: Mutex::new(state),
             read_p99_ns: AtomicU64::new(0),
             urgent: AtomicBool::new(false),
         }
@@ -67,70 +69,107 @@ impl Pace {
         self.lock().ceiling
     }
 
-    pub(super) fn latency_target(&self) -> Option<Duration> {
-        self.lock().target
-    }
-
     pub(super) fn is_urgent(&self) -> bool {
         self.urgent.load(Relaxed)
     }
 
-    pub(super) fn set_throughput(&self, ceiling: Option<u64>) {
+    fn change(&self, change: impl FnOnce(&mut Control)) {
         let mut state = self.lock();
-        state.ceiling = ceiling;
-        state.begin_anew(&self.limiter);
+        change(&mut state);
+        self.limiter.set_rate(state.rate());
     }
 
-    pub(super) fn set_latency_target(&self, target: Option<Duration>) {
-        let mut state = self.lock();
-        state.target = target.filter(|target| !target.is_zero());
-        state.begin_anew(&self.limiter);
+    pub(super) fn set_throughput(&self, ceiling: Option<u64>) {
+        self.change(|state| {
+            state.ceiling = ceiling;
+            match &mut state.rule {
+                Rule::Off => {}
+                Rule::Auto(auto) => auto.set_ceiling(ceiling),
+                Rule::Fixed(target, controller) => {
+                    *controller = LatencyController::new(*target, ceiling);
+                }
+            }
+        });
+    }
+
+    pub(super) fn set_latency_target(&self, target: LatencyTarget) {
+        self.change(|state| state.rule = Rule::new(target, state.ceiling));
     }
 
     pub(super) fn set_pressure(&self, pressure: Pressure) {
-        self.lock().floor = pressure.floor;
+        self.change(|state| state.rule.set_floor(pressure.floor));
         self.urgent.store(pressure.urgent, Relaxed);
     }
 
-    /// Measures the reads since the last call; true if there is a target.
-    fn look(&self, now: Instant, reads: impl FnOnce() -> LatencyCounts) -> bool {
+    /// Measures the reads since the last call; true if the rate follows them.
+    fn look(&self, now: Instant, is_working: bool, reads: impl FnOnce() -> LatencyCounts) -> bool {
         let mut state = self.lock();
-        let Some(target) = state.target else { return false };
+        if matches!(state.rule, Rule::Off) {
+            state.seen = None;
+            return false;
+        }
         let (reads, taken) = (reads(), self.limiter.taken());
-        let (ceiling, floor) = (state.ceiling, state.floor);
-        let controller =
-            state.controller.get_or_insert_with(|| LatencyController::new(target, ceiling));
-        controller.set_floor(floor);
-        let mut rate = controller.rate();
-        let mut p99 = None;
-        if let Some((at, before, taken_before)) = &state.seen {
-            let sample = Sample {
-                reads: reads.since(before),
-                taken: taken.saturating_sub(*taken_before),
-                elapsed: now - *at,
-            };
-            p99 = sample.reads.quantile_ns(0.99);
-            if let Some(controller) = &mut state.controller {
-                rate = controller.observe(&sample);
+        let sample = state.seen.as_ref().map(|(at, before, taken_before)| Sample {
+            reads: reads.since(before),
+            taken: taken.saturating_sub(*taken_before),
+            elapsed: now - *at,
+        });
+        state.seen = Some((now, reads, taken));
+        if let Some(sample) = sample {
+            self.read_p99_ns.store(sample.reads.quantile_ns(0.99).unwrap_or(0), Relaxed);
+            match &mut state.rule {
+                Rule::Auto(auto) if is_working => {
+                    auto.observe(&sample);
+                }
+                Rule::Auto(auto) => auto.rest(&sample),
+                Rule::Fixed(_, controller) if is_working => {
+                    controller.observe(&sample);
+                }
+                // Without a compaction, the latency of reads does not say what rate they stand.
+                Rule::Fixed(..) | Rule::Off => {}
             }
         }
-        self.read_p99_ns.store(p99.unwrap_or(0), Relaxed);
-        state.seen = Some((now, reads, taken));
-        self.limiter.set_rate(Some(rate));
-        true
-    }
-
-    /// Resets the controller: without a compaction, the latency of reads carries no information.
-    fn rest(&self) {
-        self.lock().seen = None;
+        self.limiter.set_rate(state.rate());
+        is_working
     }
 }
 
 impl Control {
-    fn begin_anew(&mut self, limiter: &RateLimiter) {
-        self.controller = None;
-        let start = self.target.map(|target| LatencyController::new(target, self.ceiling).rate());
-        limiter.set_rate(start.or(self.ceiling));
+    fn rate(&self) -> Option<u64> {
+        match &self.rule {
+            Rule::Off => self.ceiling,
+            Rule::Auto(auto) => Some(auto.rate()),
+            Rule::Fixed(_, controller) => Some(controller.rate()),
+        }
+    }
+}
+
+impl Rule {
+    fn new(target: LatencyTarget, ceiling: Option<u64>) -> Rule {
+        match target {
+            LatencyTarget::Off => Rule::Off,
+            LatencyTarget::Auto => Rule::Auto(AutoController::new(ceiling)),
+            LatencyTarget::Fixed(target) => {
+                Rule::Fixed(target, LatencyController::new(target, ceiling))
+            }
+        }
+    }
+
+    fn set_floor(&mut self, part: f64) {
+        match self {
+            Rule::Off => {}
+            Rule::Auto(auto) => auto.set_floor(part),
+            Rule::Fixed(_, controller) => controller.set_floor(part),
+        }
+    }
+
+    /// What reads may take, and what they take at rest.
+    fn target(&self) -> (Option<Duration>, Option<Duration>) {
+        match self {
+            Rule::Off => (None, None),
+            Rule::Auto(auto) => (auto.target(), auto.at_rest()),
+            Rule::Fixed(target, _) => (Some(*target), None),
+        }
     }
 }
 
@@ -140,8 +179,8 @@ impl Engine {
         self.compactions.pace.set_throughput(rate);
     }
 
-    /// Sets `compaction_latency_target`; `None`: no target.
-    pub fn set_compaction_latency_target(&self, target: Option<Duration>) {
+    /// Sets `compaction_latency_target`.
+    pub fn set_compaction_latency_target(&self, target: LatencyTarget) {
         self.compactions.pace.set_latency_target(target);
         self.compactions.schedule.wake();
     }
@@ -154,10 +193,12 @@ impl Engine {
     pub fn compaction_pace(&self) -> CompactionPace {
         let (pace, schedule) = (&self.compactions.pace, &self.compactions.schedule);
         let p99 = pace.read_p99_ns.load(Relaxed);
+        let (latency_target, read_p99_at_rest) = pace.lock().rule.target();
         CompactionPace {
             rate: pace.limiter.rate(),
             throughput: pace.throughput(),
-            latency_target: pace.latency_target(),
+            latency_target,
+            read_p99_at_rest,
             read_p99: (p99 > 0).then(|| Duration::from_nanos(p99)),
             compactors: schedule.limit(),
             waiting: schedule.waiting(),
@@ -165,14 +206,10 @@ impl Engine {
         }
     }
 
-    /// Adjusts the rate; true if there is a target.
+    /// Adjusts the rate; true if it follows the reads now.
     pub(super) fn keep_pace(&self, now: Instant) -> bool {
-        let pace = &self.compactions.pace;
-        if !self.compactions.schedule.is_working() {
-            pace.rest();
-            return false;
-        }
-        pace.look(now, || self.read_latency())
+        let is_working = self.compactions.schedule.is_working();
+        self.compactions.pace.look(now, is_working, || self.read_latency())
     }
 
     fn read_latency(&self) -> LatencyCounts {

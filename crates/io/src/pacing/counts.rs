@@ -85,16 +85,18 @@ impl LatencyCounts {
         above as f64 + self.0[at] as f64 * share
     }
 
-    /// The latency that the share `quantile` of all stays below.
+    /// The latency that the share `quantile` of all stays below; inside a bucket they are taken to be spread evenly.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         let total = self.total();
         let rank = ((total as f64 * quantile).ceil() as u64).clamp(1, total.max(1));
         let mut seen = 0;
         for (at, count) in self.0.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
-                return Some(start(at + 1));
+            if seen + count >= rank {
+                let (from, to) = (start(at), start(at + 1));
+                let share = (rank - seen) as f64 / *count as f64;
+                return Some(from + ((to - from) as f64 * share) as u64);
             }
+            seen += count;
         }
         None
     }

@@ -3,8 +3,8 @@
 //! 1. Every tenth of a second the reads since then are looked at: how many took longer than the target? More than one in a
 //!    hundred, and the p99 is above the target.
 //! 2. Then compaction's rate falls to a part of what it really took, by more the worse it is. If half of that many are slow it
-//!    stays. Else it grows, slowly (additive increase, multiplicative decrease, as TCP's window). So it settles where reads just
-//!    stand it, and follows when that changes.
+//!    stays (or, where some are as slow without compaction, half of those that come on top). Else it grows, slowly (additive
+//!    increase, multiplicative decrease, as TCP's window). So it settles where reads just stand it, and follows when that changes.
 //! 3. It does not grow while compaction takes less than it may: a rate that nobody tried says nothing. It stays under the
 //!    ceiling (`compaction_throughput`), and above a floor, which rises when compaction is behind.
 //! 4. Few reads are gathered over up to ten samples, and one slow read among them is forgiven. Where nobody reads, nobody
@@ -21,7 +21,6 @@ use super::LatencyCounts;
 const ENOUGH_READS: u64 = 100;
 /// After so many samples a decision is made whatever there is.
 const SAMPLES_MAX: u32 = 10;
-/// Compaction ends, however busy the device.
 const FLOOR: f64 = (1 << 20) as f64;
 /// Where no ceiling is set.
 const CEILING: f64 = (8u64 << 30) as f64;
@@ -48,7 +47,11 @@ pub struct Sample {
 #[derive(Debug, Clone)]
 pub struct LatencyController {
     target_ns: u64,
+    /// The share of reads that is slower without compaction too.
+    slow_at_rest: f64,
     ceiling: f64,
+    /// Compaction ends, however busy the device.
+    least: f64,
     floor: f64,
     rate: f64,
     gathered: Sample,
@@ -56,7 +59,7 @@ pub struct LatencyController {
 }
 
 impl Sample {
-    fn add(&mut self, other: &Sample) {
+    pub(super) fn add(&mut self, other: &Sample) {
         self.reads.add(&other.reads);
         self.taken += other.taken;
         self.elapsed += other.elapsed;
@@ -66,15 +69,34 @@ impl Sample {
 impl LatencyController {
     /// Holds the p99 of reads at `target`, under `ceiling` bytes per second if there is one.
     pub fn new(target: Duration, ceiling: Option<u64>) -> LatencyController {
-        let ceiling = ceiling.map_or(CEILING, |bytes| (bytes as f64).max(FLOOR));
+        let ceiling = ceiling.map_or(CEILING, |bytes| bytes as f64);
         LatencyController {
             target_ns: u64::try_from(target.as_nanos()).unwrap_or(u64::MAX),
+            slow_at_rest: 0.0,
             ceiling,
+            least: FLOOR,
             floor: FLOOR,
             rate: START.min(ceiling),
             gathered: Sample::default(),
             samples: 0,
         }
+    }
+
+    /// Compaction gets `least` bytes per second, or the ceiling if that is less.
+    pub fn with_least(mut self, least: u64) -> LatencyController {
+        self.least = least as f64;
+        self.set_floor(0.0);
+        self
+    }
+
+    /// Holds another target from now on. The share `slow_at_rest` of reads takes longer than that without compaction too.
+    pub fn aim(&mut self, target: Duration, slow_at_rest: f64) {
+        self.target_ns = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
+        self.slow_at_rest = slow_at_rest;
+    }
+
+    pub fn ceiling(&self) -> u64 {
+        self.ceiling as u64
     }
 
     /// Bytes per second that compaction may take.
@@ -84,7 +106,7 @@ impl LatencyController {
 
     /// Compaction gets at least this part of the rate that it starts with, whatever the reads do; from 1 on it gets all.
     pub fn set_floor(&mut self, part: f64) {
-        self.floor = if part >= 1.0 { self.ceiling } else { (START * part).max(FLOOR) };
+        self.floor = if part >= 1.0 { self.ceiling } else { (START * part).max(self.least) };
         self.set(self.rate);
     }
 
@@ -111,7 +133,9 @@ impl LatencyController {
             let used = if taken > FLOOR { taken.min(self.rate) } else { self.rate };
             let part = if slow > MUCH * forgiven { DECREASE_MUCH } else { DECREASE };
             self.set(used * part);
-        } else if slow <= forgiven / 2.0 && taken >= self.rate / 2.0 {
+        } else if slow <= (forgiven + self.slow_at_rest * reads as f64) / 2.0
+            && taken >= self.rate / 2.0
+        {
             self.set(self.rate + (self.rate * GROWTH).max(STEP_MIN));
         }
         self.rate()
@@ -121,7 +145,7 @@ impl LatencyController {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::random::Random;
+    use crate::pacing::plant::Plant;
 
     const MIB: u64 = 1 << 20;
 
@@ -186,71 +210,22 @@ mod tests {
         assert_eq!(controller.rate(), 200 * MIB);
     }
 
-    /// Reads while compaction takes `rate` of a device that does `CAPACITY`: an idle latency, and now and then a wait behind
-    /// compaction that is longer the busier the device is.
-    struct Plant(Random);
-
-    const CAPACITY: f64 = (400 * MIB) as f64;
-    const READS_PER_SECOND: u64 = 2000;
-
-    impl Plant {
-        fn exponential(&mut self, mean: f64) -> f64 {
-            let uniform = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            -mean * (1.0 - uniform).ln()
-        }
-
-        fn tenth_of_a_second(&mut self, rate: u64) -> Sample {
-            let busy = (rate as f64 / CAPACITY).min(0.98);
-            let mut reads = LatencyCounts::default();
-            for _ in 0..READS_PER_SECOND / 10 {
-                let mut latency = 300_000.0 + self.exponential(100_000.0);
-                if self.exponential(1.0) > -busy.ln() {
-                    latency += self.exponential(500_000.0 / (1.0 - busy));
-                }
-                reads.record(latency as u64);
-            }
-            let taken = rate.min(CAPACITY as u64) / 10;
-            Sample { reads, taken, elapsed: Duration::from_millis(100) }
-        }
-
-        /// The p99 and the mean rate of so many seconds.
-        fn run(&mut self, controller: &mut LatencyController, seconds: u32) -> (u64, u64) {
-            let mut all = Sample::default();
-            for _ in 0..seconds * 10 {
-                let sample = self.tenth_of_a_second(controller.rate());
-                controller.observe(&sample);
-                all.add(&sample);
-            }
-            (all.reads.quantile_ns(0.99).unwrap(), all.taken / u64::from(seconds))
-        }
-
-        /// What a constant rate could be without exceeding the target.
-        fn best(&mut self, target: u64) -> u64 {
-            let mut best = MIB;
-            for rate in (1..400).step_by(8).map(|mib| mib * MIB) {
-                let mut all = Sample::default();
-                (0..100).for_each(|_| all.add(&self.tenth_of_a_second(rate)));
-                if all.reads.quantile_ns(0.99).unwrap() <= target {
-                    best = rate;
-                }
-            }
-            best
-        }
+    /// The p99 and the mean rate of so many seconds.
+    fn run(plant: &mut Plant, controller: &mut LatencyController, seconds: u32) -> (u64, u64) {
+        plant.run(seconds, controller.rate(), |sample| controller.observe(sample))
     }
 
     /// Proves, on a simulated device, for targets of 1, 2 and 5 ms above the idle p99: the p99 of all reads stays within a fifth above
     /// the target, compaction gets more than half of what any rate could give it, and when the reads end it gets everything soon.
     #[test]
     fn holds_the_target_and_takes_what_is_left() {
-        let mut plant = Plant(Random::seeded(7));
-        let mut idle = Sample::default();
-        (0..100).for_each(|_| idle.add(&plant.tenth_of_a_second(0)));
-        let idle = idle.reads.quantile_ns(0.99).unwrap();
+        let mut plant = Plant::new(2000);
+        let (idle, _) = plant.run(10, 0, |_| 0);
         for above in [1, 2, 5] {
             let target = idle + above * 1_000_000;
             let mut controller = LatencyController::new(Duration::from_nanos(target), None);
-            plant.run(&mut controller, 20);
-            let (p99, rate) = plant.run(&mut controller, 100);
+            run(&mut plant, &mut controller, 20);
+            let (p99, rate) = run(&mut plant, &mut controller, 100);
             let best = plant.best(target);
             eprintln!("{target} ns: p99 {p99}, {} of {} MiB/s", rate / MIB, best / MIB);
             assert!(p99 <= target + target / 5, "{p99} at a target of {target}");

@@ -4,8 +4,11 @@
 //! takers are served in order, none is woken in vain, and an idle limiter saves up no more than a
 //! short burst.
 
+mod auto;
 mod counts;
 mod latency;
+#[cfg(test)]
+mod plant;
 
 use std::{
     sync::{
@@ -17,6 +20,7 @@ use std::{
 
 use crate::runtime::clock::Clock;
 
+pub use auto::AutoController;
 pub use counts::{LatencyCounts, LatencyHistogram};
 pub use latency::{LatencyController, Sample};
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use halcyon_engine::Engine;
+use halcyon_engine::{Engine, LatencyTarget};
 use halcyon_model::units;
 
 use super::value;
@@ -48,9 +48,10 @@ impl RunningSettings {
                 engine.set_compaction_throughput(Some(rate).filter(|rate| *rate > 0));
             }
             "compaction_latency_target" => {
-                let allowed = || wrong(&value::Kind::of("us").allowed());
-                let target = text.map(|text| units::settings::duration(text).ok_or_else(allowed));
-                engine.set_compaction_latency_target(target.transpose()?);
+                let allowed = || wrong(&value::Kind::of("auto|us").allowed());
+                let target = text.map(|text| value::latency_target(text).ok_or_else(allowed));
+                let target = target.transpose()?.unwrap_or(LatencyTarget::Off);
+                engine.set_compaction_latency_target(target);
             }
             "concurrent_compactors" => match text.and_then(|text| text.parse().ok()) {
                 Some(count @ 1..=1024) => engine.set_concurrent_compactors(count),

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use halcyon_engine::{
-    CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LogCompression, OnCorruption,
-    Options, SyncMode, Version,
+    CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LatencyTarget, LogCompression,
+    OnCorruption, Options, SyncMode, Version,
 };
 use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
@@ -77,7 +77,9 @@ impl Values {
             compaction_throughput: self
                 .get("compaction_throughput", units::settings::rate)?
                 .filter(|rate| *rate != 0),
-            compaction_latency_target: self.duration("compaction_latency_target")?,
+            compaction_latency_target: self
+                .get("compaction_latency_target", super::value::latency_target)?
+                .unwrap_or(LatencyTarget::Off),
             auto_snapshot: self.boolean("auto_snapshot")?,
             default_compaction: self.default_compaction()?,
             indexes: self.indexes()?,

@@ -18,6 +18,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         ("compaction_throughput", pace.throughput),
         ("compaction_latency_target_us", pace.latency_target.map(micros)),
         ("read_p99_us", pace.read_p99.map(micros)),
+        ("read_p99_at_rest_us", pace.read_p99_at_rest.map(micros)),
         ("concurrent_compactors", Some(count(pace.compactors))),
         ("running", Some(count(node.engine.compactions().len()))),
         ("waiting", Some(count(pace.waiting))),

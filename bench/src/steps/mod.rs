@@ -39,9 +39,9 @@ use crate::server::{Plan, Server};
 
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
-    /// Reads a second, step by step
+    /// Reads a second, step by step; none: `--rates ''`
     #[arg(long, value_delimiter = ',', default_value = "0,2000,20000,2000,0,2000")]
-    rates: Vec<u64>,
+    rates: Vec<String>,
     /// Seconds of a step
     #[arg(long, default_value_t = 20.0)]
     seconds: f64,
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     /// Each with all rows, which the first compaction overwrites
     #[arg(long, default_value_t = 2)]
     sstables: u32,
-    /// Compaction strategies of which each has its ingestion
+    /// Compaction strategies of which each has its ingestion; none: `--strategies ''`
     #[arg(long, value_delimiter = ',', default_value = "SizeTiered,Leveled,TimeWindow,Unified")]
     strategies: Vec<String>,
     /// Seconds of an ingestion
@@ -85,14 +85,16 @@ impl Experiment for Arguments {
     const DATA: &'static str = "steps";
 
     fn shrink(&mut self) {
-        self.rates = vec![0, 200];
+        self.rates = ["0", "200"].map(str::to_owned).to_vec();
         (self.seconds, self.settles, self.sstables) = (1.5, 0.5, 2);
         (self.rows, self.hot_rows, self.reads) = (2000, 500, 100);
         self.strategies.truncate(1);
         (self.ingests, self.share) = (2.0, 0.1);
     }
 
-    fn run(self, invocation: &mut Invocation) -> Result<()> {
+    fn run(mut self, invocation: &mut Invocation) -> Result<()> {
+        self.rates.retain(|rate| !rate.is_empty());
+        self.strategies.retain(|strategy| !strategy.is_empty());
         if !invocation.takes_part("halcyon") {
             return Ok(());
         }
@@ -156,9 +158,10 @@ impl Arguments {
     ) -> Result<()> {
         let hot = self.hot();
         for (number, rate) in (1..).zip(&self.rates) {
-            let paced = match rate {
-                0 => None,
-                _ => Some(Paced::start(server.port, *rate as f64, Reads::at_random(hot, 1))?),
+            let a_second: f64 = rate.parse().map_err(|e| format!("--rates {rate}: {e}"))?;
+            let paced = match a_second > 0.0 {
+                true => Some(Paced::start(server.port, a_second, Reads::at_random(hot, 1))?),
+                false => None,
             };
             let pace = Pace::watch(server.port)?;
             sleep(Duration::from_secs_f64(self.settles));

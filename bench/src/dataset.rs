@@ -1,8 +1,9 @@
-//! The inputs: one set of SSTables for each compressor and shape of rows, made once and kept.
+//! The inputs: one set of SSTables for each compressor, shape of rows and format of files, made once and kept.
 //!
 //! ```text
 //! bench/data/                        (git-ignored)
 //!   lz4-4-4096MiB-24/  oa-1-big-Data.db …  dataset.json
+//!   split-bti-lz4-4-1536MiB-4/  da-1-bti-Data.db …
 //!   wide-lz4-4-2048MiB-24/  wide-lz4-4-2048MiB-24-copy-2/  the same for the second node of a ring
 //!   nodes/  5.0.9-buffered …
 //!   scratch/  what a run writes
@@ -44,6 +45,11 @@ impl std::str::FromStr for Codec {
 }
 
 impl Codec {
+    /// Uncompressed bytes of a chunk.
+    pub(super) fn chunk(&self) -> u64 {
+        self.0.split_once('-').and_then(|(_, kib)| kib.parse::<u64>().ok()).unwrap_or(0) << 10
+    }
+
     /// For a person.
     pub(super) fn title(&self) -> String {
         let (name, kib) = self.0.split_once('-').unwrap_or((&self.0, "?"));
@@ -60,8 +66,13 @@ pub(super) enum Shape {
     Rows,
     /// One row in a partition, of large values; half of them overwritten as a whole.
     Wide,
+    /// One row of 1 KiB in a partition, in one SSTable.
+    Single,
+    /// The same row, but of its four parts each SSTable has one.
+    Split,
 }
 
+/// Of those that are compacted.
 impl std::str::FromStr for Shape {
     type Err = String;
 
@@ -76,14 +87,76 @@ impl Shape {
         match self {
             Shape::Rows => "rows",
             Shape::Wide => "wide",
+            Shape::Single => "single",
+            Shape::Split => "split",
         }
+    }
+
+    /// Its columns, in CQL.
+    fn columns(self) -> &'static str {
+        match self {
+            Shape::Rows | Shape::Wide => {
+                "device bigint, at bigint, amount int, body text, digest blob, kind text, rate double, \
+                 PRIMARY KEY (device, at)"
+            }
+            Shape::Single | Shape::Split => {
+                "id bigint PRIMARY KEY, part_1 blob, part_2 blob, part_3 blob, part_4 blob"
+            }
+        }
+    }
+}
+
+/// Of the files: how they are indexed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Format {
+    Big,
+    Bti,
+}
+
+impl Format {
+    /// As Cassandra's documentation has it.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Format::Big => "BIG",
+            Format::Bti => "BTI",
+        }
+    }
+
+    /// The version that all contenders read.
+    fn version(self) -> &'static str {
+        match self {
+            Format::Big => "oa",
+            Format::Bti => "da",
+        }
+    }
+}
+
+/// What a set is made of.
+#[derive(Clone)]
+pub(super) struct Kind {
+    pub(super) codec: Codec,
+    pub(super) shape: Shape,
+    pub(super) format: Format,
+}
+
+impl Kind {
+    /// In the format that 5.0 writes if it is not told otherwise.
+    pub(super) fn big(codec: &Codec, shape: Shape) -> Kind {
+        Kind { codec: codec.clone(), shape, format: Format::Big }
+    }
+
+    /// As folders and tables call it; what most sets are is left out.
+    fn name(&self, always: &[&str]) -> String {
+        let format = (self.format == Format::Bti).then_some("bti");
+        let words = always.iter().copied().chain(format).chain([self.codec.0.as_str()]);
+        words.collect::<Vec<_>>().join("-")
     }
 }
 
 #[derive(Clone)]
 pub(super) struct DataSet {
-    pub(super) codec: Codec,
-    pub(super) shape: Shape,
+    pub(super) kind: Kind,
     pub(super) folder: PathBuf,
     /// What `measure inspect` says of it.
     pub(super) content: Value,
@@ -98,18 +171,18 @@ impl DataSet {
     /// Opens a set, making it first if it is not there.
     pub(super) fn open(
         invocation: &Invocation,
-        codec: &Codec,
-        shape: Shape,
+        kind: &Kind,
         bytes: u64,
         sstables: u32,
     ) -> Result<DataSet> {
         let programs = &invocation.programs;
-        let prefix = if shape == Shape::Wide { "wide-" } else { "" };
-        let name = format!("{prefix}{}-{}MiB-{sstables}", codec.0, bytes >> 20);
+        let shape = kind.shape.name();
+        let shown: &[&str] = if kind.shape == Shape::Rows { &[] } else { &[shape] };
+        let name = format!("{}-{}MiB-{sstables}", kind.name(shown), bytes >> 20);
         let folder = invocation.data.join(&name);
         let known = about(&folder).filter(|content| content["generation"] == GENERATION);
         if let Some(content) = known {
-            return Ok(DataSet { codec: codec.clone(), shape, folder, content });
+            return Ok(DataSet { kind: kind.clone(), folder, content });
         }
         eprintln!("bench: making {name}");
         if folder.exists() {
@@ -126,16 +199,18 @@ impl DataSet {
             "--sstables",
             &sstables,
             "--compression",
-            &codec.0,
+            &kind.codec.0,
             "--shape",
-            shape.name(),
+            shape,
+            "--version",
+            kind.format.version(),
         ];
         let generated = programs.measure(&arguments)?;
         let mut content = programs.measure(&["inspect", &shown])?;
         content["generation"] = GENERATION.into();
         content["keys"] = generated["partitions"].clone();
         fs::write(folder.join(ABOUT), content.to_string())?;
-        Ok(DataSet { codec: codec.clone(), shape, folder, content })
+        Ok(DataSet { kind: kind.clone(), folder, content })
     }
 
     /// The same set in files of their own, made once and kept: nodes that had links to the same files would share their page cache.
@@ -159,20 +234,21 @@ impl DataSet {
 
     /// The table that Cassandra keeps this set in.
     pub(super) fn table(&self) -> String {
-        format!("{}_{}", self.shape.name(), self.codec.0.replace('-', "_"))
+        self.kind.name(&[self.kind.shape.name()]).replace('-', "_")
     }
 
     /// Its CQL.
     pub(super) fn schema(&self) -> String {
-        let (name, kib) = self.codec.0.split_once('-').unwrap_or((&self.codec.0, "16"));
+        let codec = &self.kind.codec.0;
+        let (name, kib) = codec.split_once('-').unwrap_or((codec, "16"));
         let class = if name == "lz4" { "LZ4Compressor" } else { "ZstdCompressor" };
         format!(
-            "CREATE TABLE IF NOT EXISTS {KEYSPACE}.{} (device bigint, at bigint, amount int, body text, \
-             digest blob, kind text, rate double, PRIMARY KEY (device, at)) \
+            "CREATE TABLE IF NOT EXISTS {KEYSPACE}.{} ({}) \
              WITH compression = {{'class': '{class}', 'chunk_length_in_kb': '{kib}'}} \
              AND compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}} \
              AND gc_grace_seconds = 864000",
-            self.table()
+            self.table(),
+            self.kind.shape.columns()
         )
     }
 
@@ -188,6 +264,11 @@ impl DataSet {
     /// Partitions are numbered from zero to this; `inspect` counts one once for each SSTable that it is in.
     pub(super) fn keys(&self) -> u64 {
         self.content["keys"].as_u64().unwrap_or(0)
+    }
+
+    /// Of all SSTables: a partition counts once for each SSTable that it is in.
+    pub(super) fn partitions(&self) -> u64 {
+        self.content["partitions"].as_u64().unwrap_or(0)
     }
 
     pub(super) fn file_bytes(&self) -> u64 {

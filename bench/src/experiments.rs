@@ -13,17 +13,18 @@ use halcyon_oracle::{Result, repository};
 use crate::invocation::{Experiment, Listed, folder, write_page};
 use crate::record::Record;
 use crate::{
-    clients, commit_log, compaction, messaging, mixed, node, queries, read_amplification, ring,
-    steps, under_compaction,
+    clients, cold, commit_log, compaction, messaging, mixed, node, queries, read_amplification,
+    ring, steps, under_compaction,
 };
 
 const DOCUMENT: &str = "docs/experiments.md";
 
 /// In the order of the document.
-const EXPERIMENTS: [Listed; 11] = [
+const EXPERIMENTS: [Listed; 12] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
     read_amplification::Arguments::LISTED,
+    cold::Arguments::LISTED,
     commit_log::Arguments::LISTED,
     clients::Arguments::LISTED,
     messaging::Arguments::LISTED,

@@ -6,22 +6,18 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use halcyon_oracle::Result;
 
-use super::latency::{Latencies, nanos_since};
+use super::direct::{BLOCK, Memory, open, repeat};
+use super::latency::Latencies;
 use super::record::{Contender, Measurements, Record, Target};
 
-const BLOCK: usize = 4096;
 const FILE: usize = 32 << 20;
 const O_DSYNC: i32 = 0o10000;
-#[cfg(not(target_arch = "aarch64"))]
-const O_DIRECT: i32 = 0o40000;
-#[cfg(target_arch = "aarch64")]
-const O_DIRECT: i32 = 0o200000;
 
 pub(super) const HEADING: &str = "the device's own flush";
 const DIRECT: &str = "direct";
@@ -63,10 +59,9 @@ fn direct(path: &Path, time: Duration) -> Result<Latencies> {
     let mut file = File::create(path)?;
     file.write_all(&vec![0; FILE])?;
     file.sync_all()?;
-    let file = OpenOptions::new().write(true).custom_flags(O_DIRECT | O_DSYNC).open(path)?;
-    let mut room = vec![0u8; 2 * BLOCK];
-    let start = room.as_ptr().align_offset(BLOCK);
-    let block = room.get_mut(start..start + BLOCK).ok_or("memory cannot be aligned")?;
+    let file = open(path, OpenOptions::new().write(true), O_DSYNC)?;
+    let mut memory = Memory::new();
+    let block = memory.block()?;
     let mut at = 0u64;
     repeat(time, |count| {
         block[..4].copy_from_slice(&count.to_le_bytes());
@@ -83,15 +78,4 @@ fn append(path: &Path, time: Duration) -> Result<Latencies> {
         file.write_all(&block)?;
         file.sync_data()
     })
-}
-
-fn repeat(time: Duration, mut once: impl FnMut(u32) -> std::io::Result<()>) -> Result<Latencies> {
-    let mut nanos = Vec::new();
-    let began = Instant::now();
-    while began.elapsed() < time {
-        let asked = Instant::now();
-        once(nanos.len() as u32)?;
-        nanos.push(nanos_since(asked));
-    }
-    Ok(Latencies::of(nanos))
 }

@@ -6,6 +6,7 @@ use halcyon_oracle::Result;
 use serde_json::{Value, json};
 
 use crate::block_trace::BlockTrace;
+use crate::connection::{Connection, bigint};
 use crate::histogram::{ByKind, counted, since};
 use crate::machine::Counters;
 use crate::pressure;
@@ -56,6 +57,36 @@ impl Gauge {
             "purposes": since(&purposes(server)?, &self.purposes),
         });
         Ok((figures, details))
+    }
+}
+
+/// What Halcyon has read for users since its start, as it counts itself.
+#[derive(Clone, Copy)]
+pub(crate) struct UserReads {
+    pub(crate) operations: f64,
+    pub(crate) bytes: f64,
+}
+
+impl UserReads {
+    /// Not a number of Cassandra, which does not count.
+    pub(crate) fn of(server: &Server) -> Result<UserReads> {
+        const OWN: &str =
+            "SELECT operations, bytes FROM halcyon_views.io_operations WHERE purpose = 'user_read'";
+        if !server.is_halcyon() {
+            return Ok(UserReads { operations: f64::NAN, bytes: f64::NAN });
+        }
+        let page = Connection::open(server.port)?.rows(OWN)?;
+        let row = page.rows.first().ok_or("no reads of users are counted")?;
+        let number = |at: usize| bigint(row.get(at)?.as_ref()).map(|number| number as f64);
+        let [operations, bytes] = [0, 1].map(|at| number(at).unwrap_or(f64::NAN));
+        Ok(UserReads { operations, bytes })
+    }
+
+    pub(crate) fn since(self, before: UserReads) -> UserReads {
+        UserReads {
+            operations: self.operations - before.operations,
+            bytes: self.bytes - before.bytes,
+        }
     }
 }
 

@@ -62,7 +62,7 @@ struct Common {
     /// On a volume of 3,000 operations and 125 MiB a second, as most are that are rented: the kernel throttles the device meanwhile
     #[arg(long, conflicts_with = "tiny")]
     rented: bool,
-    /// Seconds, Halcyon only, dev build: does it still work?
+    /// Seconds, Halcyon only (if `--peers` does not say), dev build: does it still work?
     #[arg(long)]
     tiny: bool,
 }
@@ -132,9 +132,9 @@ impl Invocation {
     }
 
     pub(crate) fn takes_part(&self, peer: &str) -> bool {
-        match self.tiny {
-            true => peer == "halcyon",
-            false => self.peers.is_empty() || self.peers.iter().any(|listed| listed == peer),
+        match self.peers.as_slice() {
+            [] => !self.tiny || peer == "halcyon",
+            listed => listed.iter().any(|listed| listed == peer),
         }
     }
 

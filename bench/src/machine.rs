@@ -45,6 +45,15 @@ impl Device {
         Ok(found.ok_or_else(|| format!("{}: no settings", device.display()))?)
     }
 
+    /// Bytes of the least that can be read from it.
+    pub(super) fn block(&self) -> u64 {
+        const LEAST: u64 = 512;
+        let text = self
+            .queue()
+            .and_then(|queue| Ok(fs::read_to_string(queue.join("logical_block_size"))?));
+        text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(LEAST)
+    }
+
     /// The disk of a partition.
     pub(super) fn whole(&self) -> Result<Device> {
         let disk = self.queue()?.with_file_name("dev");

@@ -7,6 +7,7 @@
 //! | `under_compaction/` | E1, E2: reads during a compaction |
 //! | `ring/` | E7: the same inside Cassandra, with the plug-in's jar and without |
 //! | `read_amplification/` | E3: device bytes of a single-row read |
+//! | `cold/` | E8: reads that no cache answers, by the device's own read |
 //! | `commit_log.rs` | E4: durable mutations by shards, segments, blocks, modes |
 //! | `clients/` | E5: durable writes by clients |
 //! | `messaging/` | E6: a message store over time |
@@ -20,7 +21,9 @@
 //! | `major.rs` | major compactions of Halcyon |
 //! | `connection.rs` | one connection of the native protocol |
 //! | `load.rs`, `paced.rs`, `rows.rs`, `latency.rs` | the closed loop, the open loop, what it asks of a table, quantiles |
-//! | `process.rs`, `machine.rs`, `flush.rs` | what a run cost: CPU, memory, page cache, device; the device's own flush |
+//! | `process.rs`, `machine.rs` | what a run cost: CPU, memory, page cache, device |
+//! | `direct.rs`, `flush.rs`, `device_read.rs` | requests past the page cache: the device's own flush, its own read |
+//! | `chunks.rs` | what a row's chunk is at the device |
 //! | `pressure.rs`, `block_trace.rs`, `histogram.rs` | stalls, and each request as the device saw it |
 //! | `keys.rs`, `stretch.rs`, `timeline.rs` | reads while something compacts: which rows, what became of them |
 //! | `gauge.rs` | what a server cost in a stretch of time |
@@ -31,12 +34,16 @@
 
 mod block_trace;
 mod cage;
+mod chunks;
 mod clients;
+mod cold;
 mod column;
 mod commit_log;
 mod compaction;
 mod connection;
 mod dataset;
+mod device_read;
+mod direct;
 mod experiments;
 mod flush;
 mod gauge;
@@ -121,6 +128,8 @@ enum Command {
     Mixed(Asked<mixed::Arguments>),
     /// Reads that come in steps while one major compaction follows another, and beside ingestion, at the default target
     Steps(Asked<steps::Arguments>),
+    /// E8: reads of rows that no cache has, in one SSTable and in four: latency by the device's own read, device bytes, against Cassandra
+    Cold(Asked<cold::Arguments>),
     /// The cache lines that shards share in a request, counted instruction by instruction
     Lines(lines::Arguments),
     /// Make all pages and plots again from the records in bench/, and docs/experiments.md from the pages
@@ -140,6 +149,7 @@ fn main() -> ExitCode {
         Command::Messaging(asked) => asked.run(),
         Command::Mixed(asked) => asked.run(),
         Command::Steps(asked) => asked.run(),
+        Command::Cold(asked) => asked.run(),
         Command::Lines(arguments) => lines::run(&arguments),
         Command::Report => experiments::report(),
     };

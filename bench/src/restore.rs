@@ -1,4 +1,4 @@
-//! A set of SSTables, and nothing else, as the content of a table of a running node of Cassandra.
+//! A set of SSTables, and nothing else, as the content of a table: of a running node of Cassandra, of a Halcyon that is stopped.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,6 +17,22 @@ use super::server::Server;
 const STORAGE: &str = "org.apache.cassandra.db:type=StorageService";
 /// A busy machine takes its time, for files that are to go and for nodes that are to meet.
 const WITHIN: Duration = Duration::from_secs(180);
+
+/// The set's table, without content.
+pub(super) fn create(port: u16, set: &DataSet) -> Result<()> {
+    let mut connection = Connection::open(port)?;
+    connection.create_keyspace(KEYSPACE)?;
+    connection.execute(&set.schema()).map(drop)
+}
+
+/// Puts the set in the place of what the table had in the directory of a Halcyon.
+pub(super) fn replace(directory: &Path, set: &DataSet) -> Result<()> {
+    let folder = table_folder(&directory.join("data").join(KEYSPACE), &set.table())?;
+    for file in files_below(&folder) {
+        fs::remove_file(file)?;
+    }
+    set.link_into(&folder, None)
+}
 
 /// Empties the set's table, and fills it.
 pub(super) fn restore(
@@ -53,7 +69,7 @@ pub(super) fn fill(
 }
 
 /// The folder of a table in the folder of its keyspace.
-pub(super) fn table_folder(keyspace: &Path, table: &str) -> Result<PathBuf> {
+fn table_folder(keyspace: &Path, table: &str) -> Result<PathBuf> {
     let prefix = format!("{table}-");
     let mut entries = fs::read_dir(keyspace)?.flatten();
     let found = entries.find(|e| e.file_name().to_string_lossy().starts_with(&prefix));

@@ -19,7 +19,7 @@ use halcyon_oracle::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::dataset::{Codec, DataSet, Shape};
+use crate::dataset::{Codec, DataSet, Kind, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::machine::{self, drop_page_cache};
 use crate::page::Page;
@@ -175,7 +175,7 @@ impl<'a> Bench<'a> {
 
     fn open_set(&self, codec: &Codec) -> Result<DataSet> {
         let Arguments { size, sstables, .. } = *self.arguments;
-        DataSet::open(self.invocation, codec, Shape::Rows, size, sstables)
+        DataSet::open(self.invocation, &Kind::big(codec, Shape::Rows), size, sstables)
     }
 
     /// A run that wrote nothing is none.
@@ -225,7 +225,7 @@ impl<'a> Bench<'a> {
             return;
         }
         match self.profiled(set, contender) {
-            Ok(shares) => profile::keep(&mut self.invocation.record, &set.codec.0, &shares),
+            Ok(shares) => profile::keep(&mut self.invocation.record, &set.kind.codec.0, &shares),
             Err(error) => eprintln!("bench: no profile: {error}"),
         }
     }
@@ -233,7 +233,8 @@ impl<'a> Bench<'a> {
     /// The two limits that no compaction of a set exceeds, in MiB/s of raw rows: one core that checks and decompresses all that is
     /// read, and compresses and sums all that is written; and the device. The best of the rounds: a bound is what can be had.
     fn bounds(&mut self, set: &DataSet) -> Result<()> {
-        let turns = self.invocation.record.turns.iter().filter(|turn| turn.heading == set.codec.0);
+        let turns =
+            self.invocation.record.turns.iter().filter(|turn| turn.heading == set.kind.codec.0);
         let turns: Vec<_> = turns.collect();
         let outputs = |key: &str| Spread::of(turns.iter().filter_map(|turn| turn.get(key))).median;
         // Raw bytes written for each one read.
@@ -269,7 +270,7 @@ impl<'a> Bench<'a> {
             "details": { "codec": codec, "device": device },
         });
         let all = self.invocation.record.beside.entry("bounds").or_insert_with(|| json!({}));
-        all[&set.codec.0] = bounds;
+        all[&set.kind.codec.0] = bounds;
         Ok(())
     }
 

@@ -16,7 +16,8 @@ use std::time::Duration;
 use halcyon_oracle::{Result, Version};
 use serde::Serialize;
 
-use crate::connection::{Connection, bigint};
+use crate::chunks::aligned;
+use crate::gauge::UserReads;
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::{Latencies, Outcome};
 use crate::machine::Device;
@@ -25,11 +26,12 @@ use crate::page::Page;
 use crate::read_ahead::ReadAhead;
 use crate::record::{Contender, Measurements, Record, Target, listed};
 use crate::rows::Reads;
-use crate::server::Server;
 use subject::{Subject, chunk_table, stored};
 
 const READ: &str = "device_kib_per_query";
 const CHUNK: &str = "aligned_chunk_kib";
+/// Of the device.
+const BLOCK: u64 = 512;
 
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
@@ -144,13 +146,13 @@ impl Bench<'_> {
         let seed = self.invocation.record.turns.len() as u64;
         let server = &subject.server;
         let device = Device::of(&self.invocation.data)?;
-        let own_before = own_bytes(server)?;
+        let own_before = UserReads::of(server)?;
         let before = device.counters();
         let paced = Paced::start(server.port, self.arguments.rate, Reads::at_random(of, seed))?;
         sleep(Duration::from_secs_f64(self.arguments.seconds));
         let asked = paced.stop()?;
         let device = device.counters().since(&before);
-        let own = own_bytes(server)? - own_before;
+        let own = UserReads::of(server)?.since(own_before);
         let failed = asked.samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
         if failed > 0 || asked.unanswered > 0 || asked.samples.is_empty() {
             return Err(format!("{failed} wrong answers, {} missing", asked.unanswered).into());
@@ -160,8 +162,8 @@ impl Bench<'_> {
         let (stored, row) = stored(&subject.tables, of.name).unwrap_or((f64::NAN, f64::NAN));
         let figures = Measurements::default()
             .with(READ, read / queries / 1024.0)
-            .with("own_kib_per_query", own / queries / 1024.0)
-            .with(CHUNK, aligned_chunk(stored, row, chunk << 10) / 1024.0)
+            .with("own_kib_per_query", own.bytes / queries / 1024.0)
+            .with(CHUNK, aligned(stored, row, chunk << 10, BLOCK) / 1024.0)
             .with("row_kib", row / 1024.0)
             .with("device_mib_per_second", read / seconds / 1_048_576.0)
             .with("device_reads_per_second", device.of("device_reads") as f64 / seconds)
@@ -192,32 +194,5 @@ fn heading(chunk: u64, read_ahead: Option<u64>) -> String {
     match read_ahead {
         Some(kib) => format!("chunks of {chunk} KiB, read-ahead {kib} KiB"),
         None => format!("chunks of {chunk} KiB, read-ahead as it is"),
-    }
-}
-
-/// Device bytes that a row's chunk has.
-fn aligned_chunk(stored: f64, row: f64, chunk: u64) -> f64 {
-    const BLOCK: f64 = 512.0;
-    stored * (1.0 + row / chunk as f64) + BLOCK
-}
-
-/// What Halcyon has read for users.
-fn own_bytes(server: &Server) -> Result<f64> {
-    const OWN: &str = "SELECT bytes FROM halcyon_views.io_operations WHERE purpose = 'user_read'";
-    if !server.is_halcyon() {
-        return Ok(f64::NAN);
-    }
-    let page = Connection::open(server.port)?.rows(OWN)?;
-    let bytes = page.rows.first().and_then(|row| bigint(row.first()?.as_ref()));
-    Ok(bytes.map_or(f64::NAN, |bytes| bytes as f64))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_across_two_chunks_costs_both() {
-        assert_eq!(aligned_chunk(2048.0, 1024.0, 4096), 2048.0 * 1.25 + 512.0);
     }
 }

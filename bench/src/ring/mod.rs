@@ -17,7 +17,7 @@ use halcyon_oracle::Result;
 use nodes::{Making, Ring, contenders};
 use serde::Serialize;
 
-use crate::dataset::{Codec, DataSet, Shape};
+use crate::dataset::{Codec, DataSet, Kind, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
 use crate::page::Page;
@@ -96,7 +96,8 @@ impl Experiment for Arguments {
         let codec: Codec = CODEC.parse()?;
         let mut sets = Vec::new();
         for shape in &self.sets {
-            let set = DataSet::open(invocation, &codec, *shape, self.size, self.sstables)?;
+            let kind = Kind::big(&codec, *shape);
+            let set = DataSet::open(invocation, &kind, self.size, self.sstables)?;
             let inputs = format!("{} inputs", shape.name());
             invocation.record.beside.insert(inputs, set.content.clone());
             sets.push(set);
@@ -201,7 +202,7 @@ impl Bench<'_> {
                 schedule.warm_up *= u32::from(nodes);
             }
             let stretches = turn::run(&mut ring, &copies, &schedule, &self.invocation.programs)?;
-            turns.push((set.shape, stretches));
+            turns.push((set.kind.shape, stretches));
         }
         ring.stop();
         for (shape, stretches) in turns {
@@ -219,13 +220,13 @@ impl Bench<'_> {
         let full_speed = format!(": {}", Phase::FullSpeed.name());
         for set in &self.sets {
             let is_of = |heading: &str| {
-                heading.starts_with(set.shape.name()) && heading.ends_with(&full_speed)
+                heading.starts_with(set.kind.shape.name()) && heading.ends_with(&full_speed)
             };
             let turns = self.invocation.record.turns.iter().filter(|turn| is_of(&turn.heading));
             let content = turns.map(|turn| WHAT.map(|key| turn.get(key)));
             let all: Vec<_> = content.collect();
             if all.iter().any(|content| Some(content) != all.first()) {
-                let set = set.shape.name();
+                let set = set.kind.shape.name();
                 return Err(format!("{set}: outputs differ ({WHAT:?}): {all:?}").into());
             }
         }

@@ -20,7 +20,7 @@ use modes::Mode;
 use serde::Serialize;
 use subject::Making;
 
-use crate::dataset::{Codec, DataSet, Shape};
+use crate::dataset::{Codec, DataSet, Kind, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
 use crate::page::Page;
@@ -98,7 +98,8 @@ impl Experiment for Arguments {
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
         let codec: Codec = CODEC.parse()?;
-        let set = DataSet::open(invocation, &codec, Shape::Rows, self.size, self.sstables)?;
+        let kind = Kind::big(&codec, Shape::Rows);
+        let set = DataSet::open(invocation, &kind, self.size, self.sstables)?;
         invocation.record.beside.insert("inputs".to_owned(), set.content.clone());
         let memory = invocation.memory(self.memory);
         invocation.drop_page_cache();

@@ -10,10 +10,9 @@ use crate::cage::Cage;
 use crate::connection::Connection;
 use crate::dataset::{DataSet, KEYSPACE};
 use crate::jmx::Jmx;
-use crate::machine::files_below;
 use crate::major;
 use crate::programs::Programs;
-use crate::restore::{restore, table_folder};
+use crate::restore::{create, replace, restore};
 use crate::server::Server;
 
 /// What a subject is made of.
@@ -69,13 +68,6 @@ impl<'a> Subject<'a> {
         self.making.home.join(self.mode.slug())
     }
 
-    fn create_table(&self, port: u16) -> Result<()> {
-        let mut connection = Connection::open(port)?;
-        connection.create_keyspace(KEYSPACE)?;
-        connection.execute(&self.making.set.schema())?;
-        Ok(())
-    }
-
     /// Twice: the table has to be there before its files.
     fn start_halcyon(&mut self) -> Result<()> {
         let dir = self.dir();
@@ -83,7 +75,7 @@ impl<'a> Subject<'a> {
             fs::remove_dir_all(&dir)?;
         }
         let server = Server::start(self.making.programs, &self.mode.plan(dir))?;
-        self.create_table(server.port)?;
+        create(server.port, self.making.set)?;
         server.stop()?;
         self.halcyon_with_set(None)
     }
@@ -94,11 +86,7 @@ impl<'a> Subject<'a> {
             server.stop()?;
         }
         let dir = self.dir();
-        let folder = table_folder(&dir.join("data").join(KEYSPACE), &self.making.set.table())?;
-        for file in files_below(&folder) {
-            fs::remove_file(file)?;
-        }
-        self.making.set.link_into(&folder, None)?;
+        replace(&dir, self.making.set)?;
         let mut mode = self.mode.clone();
         if let Some(mib) = throttle {
             mode.settings.retain(|line| !line.starts_with("compaction_throughput"));
@@ -112,7 +100,7 @@ impl<'a> Subject<'a> {
     fn start_cassandra(&mut self) -> Result<()> {
         let plan = self.mode.plan(self.dir()).heap(self.making.heap).cage(self.cage.as_ref());
         let server = Server::start(self.making.programs, &plan)?;
-        self.create_table(server.port)?;
+        create(server.port, self.making.set)?;
         self.jmx = Some(server.jmx()?);
         self.server = Some(server);
         self.restore(None)

@@ -12,10 +12,12 @@
 //!    after 2040 (kept by everybody), so that the result does not depend on the hour.
 //!
 //! The shape `wide` has one row of about 8 KiB in each partition instead, in a document and a blob; half of the partitions lie in two
-//! SSTables, and the later one overwrites the whole row. Nothing is deleted, nothing expires.
+//! SSTables, and the later one overwrites the whole row. Nothing is deleted, nothing expires. The shapes `single` and `split` are those of
+//! `parts.rs`.
 //!
 //! The SSTables differ only by chance in size, as after flushes of one memtable size.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, Purpose, Random};
@@ -27,13 +29,13 @@ use halcyon_model::{
 };
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Descriptor, ExpirationOverflow, SSTableId, SSTableWriter, Version, WriterOptions,
+    Bases, Descriptor, ExpirationOverflow, SSTableId, SSTableWriter, WriterOptions,
 };
 use halcyon_stream::{
     Cell, Column, Fragment, Layout, Marker, PartitionKey, PartitionStart, RowBuf, RowDeletion,
 };
 
-use crate::{Result, Words, payload};
+use crate::{Result, Words, parts, payload};
 
 /// 2023-11-14, in seconds; past every grace.
 const LONG_AGO: u32 = 1_700_000_000;
@@ -80,6 +82,8 @@ fn layout() -> Layout {
 enum Shape {
     Rows,
     Wide,
+    Single,
+    Split,
 }
 
 impl Shape {
@@ -87,7 +91,16 @@ impl Shape {
         match words.text("shape").unwrap_or("rows") {
             "rows" => Ok(Shape::Rows),
             "wide" => Ok(Shape::Wide),
-            other => Err(format!("--shape {other}: rows or wide expected").into()),
+            "single" => Ok(Shape::Single),
+            "split" => Ok(Shape::Split),
+            other => Err(format!("--shape {other}: rows, wide, single or split expected").into()),
+        }
+    }
+
+    fn layout(self) -> Layout {
+        match self {
+            Shape::Rows | Shape::Wide => layout(),
+            Shape::Single | Shape::Split => parts::layout(),
         }
     }
 
@@ -95,12 +108,32 @@ impl Shape {
         match self {
             Shape::Rows => BYTES_PER_PARTITION,
             Shape::Wide => BYTES_PER_WIDE_PARTITION,
+            Shape::Single | Shape::Split => parts::BYTES_PER_ROW,
+        }
+    }
+
+    /// Which copy of a partition an SSTable holds: 0 is the first one.
+    fn copy_in(self, partition: &Partition, sstable: u64, sstables: u64) -> Option<u64> {
+        match self {
+            Shape::Rows | Shape::Wide => partition.copy_in(sstable, sstables),
+            Shape::Single => (partition.number % sstables == sstable).then_some(0),
+            Shape::Split => Some(sstable),
+        }
+    }
+
+    /// Of one SSTable: its filter is made for so many.
+    fn estimated_keys(self, partitions: u64, sstables: u64) -> u64 {
+        match self {
+            Shape::Rows | Shape::Wide => partitions / 8,
+            Shape::Single => partitions.div_ceil(sstables),
+            Shape::Split => partitions,
         }
     }
 }
 
 /// A partition and where it is.
 struct Partition {
+    number: u64,
     key: PartitionKey,
     seed: u64,
     /// In how many SSTables.
@@ -115,10 +148,9 @@ impl Partition {
         let seed = Random::seeded(number).next_u64();
         let most_more = if shape == Shape::Wide { 1 } else { 3 };
         let copies = if seed & 1 == 0 { 1 } else { 2 + (seed >> 1) % most_more };
-        Partition { key: PartitionKey { token, hashes, bytes }, seed, copies }
+        Partition { number, key: PartitionKey { token, hashes, bytes }, seed, copies }
     }
 
-    /// Which copy an SSTable holds: 0 is the first one.
     fn copy_in(&self, sstable: u64, sstables: u64) -> Option<u64> {
         let first = (self.seed >> 8) % sstables;
         let step = 1 + (self.seed >> 24) % (sstables / 4).max(1);
@@ -133,8 +165,11 @@ impl Partition {
 pub(crate) async fn run(disk: &Disk, words: &Words) -> Result<String> {
     let bytes = words.number("bytes", 64 << 20)?;
     let sstables = words.number("sstables", 24)?;
-    let compression = words.compression()?;
+    let (compression, version) = (words.compression()?, words.version()?);
     let shape = Shape::of(words)?;
+    if shape == Shape::Split && sstables != parts::COUNT {
+        return Err(format!("a row is split into {} SSTables", parts::COUNT).into());
+    }
     let count = (bytes / shape.bytes_per_partition()).max(64);
     let mut partitions: Vec<Partition> =
         (0..count).map(|number| Partition::numbered(number, shape)).collect();
@@ -144,15 +179,20 @@ pub(crate) async fn run(disk: &Disk, words: &Words) -> Result<String> {
     for sstable in 0..sstables {
         let descriptor = Descriptor::new(
             &words.directory,
-            Version::OA,
+            version,
             SSTableId::Sequence(u32::try_from(sstable + 1)?),
         );
-        let mut fill = Fill::new(disk, descriptor, &compression, sstable, count / 8).await?;
+        let estimated_keys = shape.estimated_keys(count, sstables);
+        let layout = shape.layout();
+        let mut fill =
+            Fill::new(disk, descriptor, layout, &compression, sstable, estimated_keys).await?;
         for partition in &partitions {
-            match (partition.copy_in(sstable, sstables), shape) {
+            match (shape.copy_in(partition, sstable, sstables), shape) {
                 (None, _) => {}
                 (Some(copy), Shape::Rows) => fill.partition(partition, copy).await?,
                 (Some(_), Shape::Wide) => fill.wide_partition(partition).await?,
+                (Some(_), Shape::Single) => fill.parts(partition, 0..parts::COUNT).await?,
+                (Some(part), Shape::Split) => fill.parts(partition, part..part + 1).await?,
             }
         }
         let (raw, file) = fill.seal().await?;
@@ -176,11 +216,12 @@ impl Fill {
     async fn new(
         disk: &Disk,
         descriptor: Descriptor,
+        layout: Layout,
         compression: &Compression,
         sstable: u64,
         estimated_keys: u64,
     ) -> Result<Fill> {
-        let layout = Arc::new(layout());
+        let layout = Arc::new(layout);
         let options = WriterOptions {
             mode: AccessMode::Auto,
             purpose: Purpose::Flush,
@@ -244,6 +285,23 @@ impl Fill {
         let (key, deletion) = (&partition.key, DeletionTime::LIVE);
         self.writer.append(Fragment::Start(PartitionStart { key, deletion }))?;
         self.whole_row(&mut random, (0, self.timestamp(0)), NEVER, (WIDE_BODY, WIDE_DIGEST))?;
+        self.end_partition().await
+    }
+
+    /// A row with some of its parts, as an INSERT of these columns leaves it.
+    async fn parts(&mut self, partition: &Partition, parts: Range<u64>) -> Result<()> {
+        let (key, deletion) = (&partition.key, DeletionTime::LIVE);
+        self.writer.append(Fragment::Start(PartitionStart { key, deletion }))?;
+        self.row.clear();
+        let timestamp = self.timestamp(0);
+        let (ttl, local_expiration_time) = NEVER;
+        self.row.parts.liveness = Liveness { timestamp, ttl, local_expiration_time };
+        for part in parts {
+            let mut random = Random::seeded(partition.seed ^ (part + 1) << 32);
+            let column = u16::try_from(part)?;
+            self.cell(column, timestamp, NEVER, |to| parts::value(&mut random, to));
+        }
+        self.writer.append(Fragment::Row(self.row.row()))?;
         self.end_partition().await
     }
 

@@ -1,7 +1,7 @@
-//! The programs that `cargo x bench compaction` runs: they make its data, look at it, and measure the bounds.
+//! The programs that `cargo x bench` runs: they make the data of experiments, look at it, and measure the bounds.
 //!
 //! ```text
-//! measure generate DIRECTORY --bytes N --sstables N --compression lz4-4 [--shape wide]   the inputs
+//! measure generate DIRECTORY --bytes N --sstables N --compression lz4-4 [--shape wide] [--version da]   the inputs
 //! measure inspect  DIRECTORY                                               what statistics say of SSTables
 //! measure codec    DIRECTORY [--bytes N]                                   decompress, check, compress: one core
 //! measure device   DIRECTORY --write BYTES --output FILE [--access direct] the same bytes, moved and not looked at
@@ -12,6 +12,7 @@ mod codec;
 mod device;
 mod generate;
 mod inspect;
+mod parts;
 mod payload;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use halcyon_io::{AccessMode, Disk, DiskOptions, block_on};
 use halcyon_model::options::{Compression, CompressorKind};
 use halcyon_sstable::format::listing;
-use halcyon_sstable::{OpenOptions, SSTable};
+use halcyon_sstable::{OpenOptions, SSTable, Version};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -66,6 +67,11 @@ impl Words {
 
     fn access(&self) -> Result<AccessMode> {
         Ok(self.values.get("access").map_or(Ok(AccessMode::Direct), |mode| mode.parse())?)
+    }
+
+    /// Of the SSTables that are made.
+    fn version(&self) -> Result<Version> {
+        Ok(self.values.get("version").map_or(Ok(Version::OA), |version| version.parse())?)
     }
 
     /// `lz4-16`: the compressor and the KiB of a chunk.

@@ -25,10 +25,13 @@ pub(crate) struct Reads {
 }
 
 impl Keys {
+    /// Of a partition's number and a row's.
+    pub(crate) fn statement(table: &str) -> String {
+        format!("SELECT amount, body, digest, kind, rate FROM {table} WHERE device = ? AND at = ?")
+    }
+
     pub(crate) fn reads(self, table: &str, seed: u64) -> Reads {
-        let statement = format!(
-            "SELECT amount, body, digest, kind, rate FROM {table} WHERE device = ? AND at = ?"
-        );
+        let statement = Keys::statement(table);
         Reads { statement, keys: self, random: Random(seed), number: 0 }
     }
 }

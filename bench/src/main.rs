@@ -21,6 +21,7 @@
 //! | `major.rs` | major compactions of Halcyon |
 //! | `connection.rs` | one connection of the native protocol |
 //! | `load.rs`, `paced.rs`, `rows.rs`, `latency.rs` | the closed loop, the open loop, what it asks of a table, quantiles |
+//! | `latte.rs` | a load generator of others |
 //! | `process.rs`, `machine.rs` | what a run cost: CPU, memory, page cache, device |
 //! | `direct.rs`, `flush.rs`, `device_read.rs` | requests past the page cache: the device's own flush, its own read |
 //! | `chunks.rs` | what a row's chunk is at the device |
@@ -52,6 +53,7 @@ mod invocation;
 mod jmx;
 mod keys;
 mod latency;
+mod latte;
 mod lines;
 mod load;
 mod machine;

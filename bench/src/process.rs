@@ -5,7 +5,7 @@
 //! 3. `Watch::stop` takes the differences.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -257,8 +257,12 @@ pub(super) fn own_thread_id() -> Option<OsString> {
 
 /// Puts this thread before all others. `false` where that is not allowed.
 pub(super) fn run_first() -> bool {
-    let Some(id) = own_thread_id() else { return false };
+    own_thread_id().is_some_and(|id| put_first(&id))
+}
+
+/// The same of any thread. The number of a process is that of its first one; threads that this one starts later go before others too.
+pub(super) fn put_first(thread: &OsStr) -> bool {
     let mut chrt = Command::new("chrt");
-    chrt.args(["--fifo", "--pid", "10"]).arg(id);
+    chrt.args(["--fifo", "--pid", "10"]).arg(thread);
     chrt.output().is_ok_and(|output| output.status.success())
 }

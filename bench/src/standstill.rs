@@ -44,6 +44,11 @@ impl Standstill {
     }
 }
 
+/// Zero if there was none.
+pub(super) fn longest(gaps: &[Gap]) -> Duration {
+    gaps.iter().map(|(from, until)| until.duration_since(*from)).max().unwrap_or_default()
+}
+
 fn watch(core: usize, stop: &AtomicBool) -> Vec<Gap> {
     let mut gaps = Vec::new();
     if !(stay_on(core) && run_first()) {

@@ -82,6 +82,11 @@ pub(crate) fn rest(time: Duration) -> Result<()> {
     Ok(())
 }
 
+/// What a compaction of so many uncompressed bytes got done.
+pub(crate) fn raw_mib_per_second(data_bytes: u64, time: Duration) -> f64 {
+    data_bytes as f64 / MIB / time.as_secs_f64()
+}
+
 /// What was measured of a phase.
 pub(crate) struct Stretch {
     pub(crate) phase: Phase,
@@ -125,8 +130,7 @@ pub(crate) fn course(
     };
     let points = timeline::points(&asked.samples, moved, step, from);
     let [idle, mut compaction, afterwards] = spans.map(|span| stretch(span, asked, gaps));
-    let rate = data_bytes as f64 / MIB / (until - from).as_secs_f64();
-    compaction.figures.add("raw_mib_per_second", rate);
+    compaction.figures.add("raw_mib_per_second", raw_mib_per_second(data_bytes, until - from));
     compaction.details["timeline"] = json!(points);
     vec![idle, compaction, afterwards, stretch(whole, asked, gaps)]
 }

@@ -137,7 +137,8 @@ pub(crate) fn drawn(turns: &[(String, &Turn)]) -> Result<String> {
     let timelines: Vec<Vec<Point>> =
         turns.iter().map(|(_, turn)| turn.detail("timeline")).collect();
     let panels = turns.iter().zip(&timelines).map(|((title, turn), points)| {
-        let length = turn.get("seconds").unwrap_or(0.0);
+        // A turn's stretch may be longer than its compaction.
+        let length = turn.get("compaction_seconds").or(turn.get("seconds")).unwrap_or(0.0);
         let p99 = turn.get(HOT_P99).unwrap_or(0.0) / 1000.0;
         Panel {
             title: title.clone(),

@@ -17,12 +17,12 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use halcyon_oracle::{Result, Version};
-use latte::Latte;
 use serde::Serialize;
 
 use crate::cage::Cage;
 use crate::invocation::{Experiment, Invocation, Listed};
-use crate::load::{CONNECTIONS, Load, Request, Table, Until};
+use crate::latte::Latte;
+use crate::load::{Load, Request, Table, Until};
 use crate::page::Page;
 use crate::process::resident;
 use crate::record::{Contender, Measurements, Record};
@@ -69,10 +69,7 @@ impl Experiment for Arguments {
     }
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
-        let latte = self.latte.then(|| Latte::get(&invocation.data, !invocation.tiny));
-        let latte = latte.and_then(|got| {
-            got.map_err(|error| invocation.record.miss(format!("latte: {error}"))).ok()
-        });
+        let latte = Latte::wanted(self.latte, invocation);
         let mut bench = Bench { arguments: &self, invocation, servers: Vec::new(), latte, seed: 1 };
         bench.start()?;
         bench.fill(bench.small())?;
@@ -263,11 +260,7 @@ impl Bench<'_> {
         contender.mode += asks.suffix();
         let busy = machine::load();
         let ask = |port| match (&self.latte, asks) {
-            (Some(latte), Asks::Latte) => {
-                // One for each shard, and as many of Cassandra's, which has none.
-                let connections = if server.is_halcyon() { 1 } else { CONNECTIONS as u32 };
-                latte.run(&load, port, connections)
-            }
+            (Some(latte), Asks::Latte) => latte::ask(latte, &load, server),
             _ => load.run(port),
         };
         let figures = server.awake(|| server.asked(ask))?.with("load_before", busy);

@@ -3,10 +3,12 @@
 //! 1. Programs are built, the inputs made (or found).
 //! 2. Round after round, each mode has its turn (`turn.rs`): a server in a cage, reads at a fixed rate, idle, compacting at full speed,
 //!    and throttled.
-//! 3. Latency targets: Halcyon, told to hold the p99 of its reads so many milliseconds above what it is when idle.
+//! 3. After it, in some modes, turns in which `latte` reads, a client that is not ours (`by_latte.rs`).
+//! 4. Latency targets: Halcyon, told to hold the p99 of its reads so many milliseconds above what it is when idle.
 //!
 //! One server lives at a time: two would share the memory that the page cache takes.
 
+mod by_latte;
 mod modes;
 mod page;
 mod subject;
@@ -14,6 +16,7 @@ mod turn;
 
 use std::time::Duration;
 
+use by_latte::Warmth;
 use halcyon_model::units::arguments::size;
 use halcyon_oracle::Result;
 use modes::Mode;
@@ -23,6 +26,7 @@ use subject::Making;
 use crate::dataset::{Codec, DataSet, Kind, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
+use crate::latte::Latte;
 use crate::page::Page;
 use crate::record::Record;
 use crate::stretch::{Phase, Schedule, Stretch};
@@ -70,6 +74,9 @@ pub(crate) struct Arguments {
     /// Latency targets in ms above the idle p99; none: `--targets ''`
     #[arg(long, value_delimiter = ',', default_value = "1,2,5")]
     targets: Vec<String>,
+    /// Read with `latte` too; where it is not on the path it is built, once
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
+    latte: bool,
     /// Memory of the cgroup
     #[arg(long, default_value = "2400MiB", value_parser = size)]
     memory: u64,
@@ -102,8 +109,9 @@ impl Experiment for Arguments {
         let set = DataSet::open(invocation, &kind, self.size, self.sstables)?;
         invocation.record.beside.insert("inputs".to_owned(), set.content.clone());
         let memory = invocation.memory(self.memory);
+        let latte = Latte::wanted(self.latte, invocation);
         invocation.drop_page_cache();
-        let mut bench = Bench { arguments: &self, invocation, set, memory };
+        let mut bench = Bench { arguments: &self, invocation, set, memory, latte };
         bench.rounds()?;
         bench.targets()
     }
@@ -119,6 +127,7 @@ struct Bench<'a> {
     set: DataSet,
     /// None where there can be no cgroup.
     memory: Option<u64>,
+    latte: Option<Latte>,
 }
 
 impl Bench<'_> {
@@ -152,7 +161,13 @@ impl Bench<'_> {
         all.map(|mode| (mode.clone(), rounds(&mode))).collect()
     }
 
-    fn turn(&self, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
+    /// In which latte reads, if a warmth is given.
+    fn turn(
+        &self,
+        mode: &Mode,
+        schedule: &Schedule,
+        latte: Option<(&Latte, Warmth)>,
+    ) -> Result<Vec<Stretch>> {
         let memory = self.memory.map(|bytes| bytes / mode.share);
         let making = Making {
             programs: &self.invocation.programs,
@@ -161,7 +176,10 @@ impl Bench<'_> {
             memory,
             heap: &self.arguments.heap,
         };
-        let mut stretches = turn::run(&making, mode, schedule)?;
+        let mut stretches = match latte {
+            None => turn::run(&making, mode, schedule)?,
+            Some((latte, warmth)) => by_latte::run(&making, mode, schedule, latte, warmth)?,
+        };
         let memory = memory.map_or(f64::NAN, |bytes| bytes as f64);
         for Stretch { figures, .. } in &mut stretches {
             figures.add("memory_bytes", memory);
@@ -173,18 +191,33 @@ impl Bench<'_> {
         let modes = self.modes();
         for round in 0..modes.iter().map(|(_, rounds)| *rounds).max().unwrap_or(0) {
             for (mode, _) in modes.iter().filter(|(_, rounds)| round < *rounds) {
-                match self.turn(mode, &self.schedule(mode)) {
-                    Ok(stretches) => self.note(mode, "", stretches)?,
-                    // One rival less is still a result.
-                    Err(error) if mode.version.is_some() => {
-                        let name = mode.contender.name();
-                        self.invocation.record.miss(format!("{name}: {error}"));
-                    }
-                    Err(error) => return Err(error),
+                self.note_or_miss(mode, "", self.turn(mode, &self.schedule(mode), None))?;
+                for warmth in Warmth::ALL.into_iter().filter(|_| mode.has_latte()) {
+                    let Some(latte) = &self.latte else { continue };
+                    let turn = self.turn(mode, &self.schedule(mode), Some((latte, warmth)));
+                    self.note_or_miss(mode, warmth.suffix(), turn)?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn note_or_miss(
+        &mut self,
+        mode: &Mode,
+        suffix: &str,
+        turn: Result<Vec<Stretch>>,
+    ) -> Result<()> {
+        match turn {
+            Ok(stretches) => self.note(mode, suffix, stretches),
+            // One rival less is still a result.
+            Err(error) if mode.version.is_some() => {
+                let name = mode.contender.name();
+                self.invocation.record.miss(format!("{name}{suffix}: {error}"));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn note(&mut self, mode: &Mode, suffix: &str, stretches: Vec<Stretch>) -> Result<()> {
@@ -210,7 +243,7 @@ impl Bench<'_> {
                 Some(idle) => idle,
                 // How slow such reads are while nothing compacts.
                 None => {
-                    let stretches = self.turn(&direct, &schedule)?;
+                    let stretches = self.turn(&direct, &schedule, None)?;
                     let idle = stretches.iter().find(|stretch| stretch.phase == Phase::Idle);
                     idle.and_then(|idle| idle.figures.get("all_p99_us")).ok_or("no idle reads")?
                 }
@@ -219,7 +252,7 @@ impl Bench<'_> {
             let target_us = above_ms * 1000 + idle.ceil() as u64;
             let target_ms = target_us as f64 / 1000.0;
             let mode = direct.with_target(&format!("target {target_ms:.2} ms"), target_us);
-            let mut stretches = self.turn(&mode, &schedule)?;
+            let mut stretches = self.turn(&mode, &schedule, None)?;
             for Stretch { figures, .. } in &mut stretches {
                 figures.add("above_idle_ms", above_ms as f64);
                 figures.add("target_ms", target_ms);

@@ -65,7 +65,12 @@ impl Mode {
 
     fn with_many_hot_rows(self) -> Mode {
         let what = format!("{MANY_HOT_ROWS} hot rows");
-        Mode { hot_rows: Some(MANY_HOT_ROWS), ..self.but("many", &what) }
+        Mode { hot_rows: Some(MANY_HOT_ROWS), ..self.but(MANY, &what) }
+    }
+
+    /// The modes in which `latte` reads too: those in which nobody should see a compaction, and Cassandra's best.
+    pub(super) fn has_latte(&self) -> bool {
+        [DIRECT, MANY].contains(&self.short)
     }
 
     pub(super) fn plan<'a>(&self, dir: PathBuf) -> Plan<'a> {
@@ -96,6 +101,7 @@ impl Mode {
 pub(super) const THROTTLE_MIB: u64 = 64;
 
 pub(super) const DIRECT: &str = "direct";
+const MANY: &str = "many";
 const MANY_HOT_ROWS: u64 = 100_000;
 
 /// All, in the order of their turns.

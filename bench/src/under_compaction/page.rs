@@ -6,6 +6,7 @@ use halcyon_oracle::{Result, Version};
 use plotters::style::RGBColor;
 use serde_json::{Value, json};
 
+use super::by_latte::Warmth;
 use super::modes::{self, THROTTLE_MIB};
 use crate::histogram::{ByKind, Histogram};
 use crate::page::Page;
@@ -42,6 +43,12 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
     record.derive("by_target", |rounds| {
         Some(rounds.median("all_p99_us")? / 1e3 / rounds.median("target_ms")?)
     });
+    for (name, key) in [("p99_by_idle", HOT_P99), ("p99.9_by_idle", HOT_P999)] {
+        record.derive(name, |rounds| {
+            let suffix = rounds.heading.strip_prefix(Phase::SwitchIncluded.name())?;
+            by_idle(rounds.record, suffix, rounds.who, key)
+        });
+    }
     let held = held(record);
     let mut plots = BTreeMap::from([
         ("timeline.svg".to_owned(), timelines(record)?),
@@ -50,7 +57,12 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
     if !held.is_empty() {
         plots.insert("targets.svg".to_owned(), targets_held(record, &held)?);
     }
+    let foreign = foreign(record);
+    if !foreign.is_empty() {
+        plots.insert("latte.svg".to_owned(), timelines_by_latte(record)?);
+    }
     let mut names = about_turns(record);
+    names["foreign"] = json!(foreign);
     names["phases"] = json!(Phase::ALL.map(|phase| (phase.name(), title(phase))));
     names["waits"] = json!(waits_of_all(record));
     names["held"] = json!(held);
@@ -58,6 +70,20 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
     names["throttle_mib"] = THROTTLE_MIB.into();
     let template = include_str!("../../E1/page.md");
     Ok(Page { template, targets: targets(record), names, plots })
+}
+
+/// The headings of what `latte` read, and what is shown instead.
+fn foreign(record: &Record) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for warmth in Warmth::ALL {
+        for (phase, when) in [(Phase::Idle, "idle"), (Phase::SwitchIncluded, "whole stretch")] {
+            let heading = phase.name().to_owned() + warmth.suffix();
+            if !record.contenders(&heading).is_empty() {
+                found.push((heading, format!("{}, {when}", warmth.name())));
+            }
+        }
+    }
+    found
 }
 
 fn title(phase: Phase) -> String {
@@ -105,22 +131,27 @@ fn target(what: String, sign: char, bound: f64, measured: Option<f64>) -> Option
     Some(Target::new(what, format!("{sign} {bound}"), format!("{measured:.3}"), reached))
 }
 
-/// Of all of Halcyon's modes with direct I/O: nobody sees that it compacts, nor that it ends.
+/// The whole stretch by the idle one; `suffix`: behind the phase, in the headings of both.
+fn by_idle(record: &Record, suffix: &str, who: &Contender, key: &str) -> Option<f64> {
+    let of = |phase: Phase| record.median(&format!("{}{suffix}", phase.name()), who, key);
+    Some(of(Phase::SwitchIncluded)? / of(Phase::Idle)?)
+}
+
+/// Of all of Halcyon's modes with direct I/O, whoever reads: nobody sees that it compacts, nor that it ends.
 fn calm(record: &Record) -> Vec<Target> {
-    let whole = Phase::SwitchIncluded.name();
-    let ours = record.contenders(whole).into_iter();
-    let ours = ours.filter(|who| who.is_halcyon() && who.mode.starts_with(modes::DIRECT));
     let mut targets = Vec::new();
-    for who in ours {
-        let by_idle = |key| {
-            Some(record.median(whole, who, key)? / record.median(Phase::Idle.name(), who, key)?)
-        };
-        for (name, key, bound) in [("p99", HOT_P99, 1.25), ("p99.9", HOT_P999, 2.0)] {
-            let what = format!(
-                "{}: {name} of hot reads from the compaction's begin to some seconds after its end, by its idle {name}",
-                who.name()
-            );
-            targets.extend(target(what, '≤', bound, by_idle(key)));
+    for suffix in std::iter::once("").chain(Warmth::ALL.map(Warmth::suffix)) {
+        let whole = format!("{}{suffix}", Phase::SwitchIncluded.name());
+        let ours = record.contenders(&whole).into_iter();
+        let ours = ours.filter(|who| who.is_halcyon() && who.mode.starts_with(modes::DIRECT));
+        for who in ours {
+            for (name, key, bound) in [("p99", HOT_P99, 1.25), ("p99.9", HOT_P999, 2.0)] {
+                let what = format!(
+                    "{}{suffix}: {name} of hot reads from the compaction's begin to some seconds after its end, by its idle {name}",
+                    who.name()
+                );
+                targets.extend(target(what, '≤', bound, by_idle(record, suffix, who, key)));
+            }
         }
     }
     targets
@@ -187,6 +218,19 @@ fn timelines(record: &Record) -> Result<String> {
         Some((who.name(), timeline::typical(record, Phase::FullSpeed.name(), who)?))
     });
     timeline::drawn(&turns.collect::<Vec<_>>())
+}
+
+/// The same by `latte`: the warm, then the half-warm.
+fn timelines_by_latte(record: &Record) -> Result<String> {
+    let mut turns = Vec::new();
+    for warmth in Warmth::ALL {
+        let heading = Phase::SwitchIncluded.name().to_owned() + warmth.suffix();
+        turns.extend(record.contenders(&heading).into_iter().filter_map(|who| {
+            let title = format!("{}, {}", who.name(), warmth.name());
+            Some((title, timeline::typical(record, &heading, who)?))
+        }));
+    }
+    timeline::drawn(&turns)
 }
 
 /// As `biolatency` draws: shares of requests by latency, a panel for each purpose (Halcyon) or kind (the device).

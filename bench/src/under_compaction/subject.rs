@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use halcyon_oracle::Result;
 
-use super::modes::{Mode, THROTTLE_MIB};
+use super::modes::Mode;
 use crate::cage::Cage;
-use crate::connection::Connection;
 use crate::dataset::{DataSet, KEYSPACE};
 use crate::jmx::Jmx;
 use crate::major;
@@ -113,13 +112,14 @@ impl<'a> Subject<'a> {
         restore(server, jmx, self.making.set, sstables).map(drop)
     }
 
-    /// The set as it was before a compaction, and from now on a throttle.
-    pub(super) fn again_throttled(&mut self) -> Result<()> {
+    /// The set as it was before a compaction, unknown to all caches, and from now on a throttle, if one is given.
+    pub(super) fn again(&mut self, throttle: Option<u64>) -> Result<()> {
         if self.mode.version.is_none() {
-            return self.halcyon_with_set(Some(THROTTLE_MIB));
+            return self.halcyon_with_set(throttle);
         }
         self.restore(None)?;
-        self.server()?.nodetool(&["setcompactionthroughput", &THROTTLE_MIB.to_string()])
+        let Some(mib) = throttle else { return Ok(()) };
+        self.server()?.nodetool(&["setcompactionthroughput", &mib.to_string()])
     }
 
     /// A compaction of some of the set, so that a JVM's compiler has seen one.

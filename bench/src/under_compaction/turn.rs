@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use halcyon_oracle::Result;
 
-use super::modes::Mode;
+use super::modes::{Mode, THROTTLE_MIB};
 use super::subject::{Making, Subject};
 use crate::block_trace::BlockTrace;
 use crate::gauge::Gauge;
@@ -25,11 +25,7 @@ use crate::timeline::Meter;
 
 pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
     let load = machine::load();
-    let mut subject = Subject::start(making, mode)?;
-    if mode.version.is_some() {
-        subject.rehearse(making.set.sstables() / 2)?;
-        ask(&subject, Keys { cold_every: 0, ..schedule.keys }, schedule.rate, schedule.warm_up)?;
-    }
+    let mut subject = started(making, mode, schedule)?;
     let was_cold = schedule.cold && drop_page_cache();
     let trace = BlockTrace::under(making.home);
     let trace = trace.inspect_err(|e| eprintln!("bench: no trace of the device: {e}")).ok();
@@ -37,7 +33,7 @@ pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Resu
         Watched { subject: &mut subject, home: making.home, trace: trace.as_ref(), schedule };
     let mut stretches = watched.at_full_speed()?;
     if !schedule.throttled.is_zero() {
-        watched.subject.again_throttled()?;
+        watched.subject.again(Some(THROTTLE_MIB))?;
         if schedule.cold {
             drop_page_cache();
         }
@@ -51,8 +47,22 @@ pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Resu
     Ok(stretches)
 }
 
+/// A server with the set, its compiler, if it has one, warmed up.
+pub(super) fn started<'a>(
+    making: &'a Making<'_>,
+    mode: &Mode,
+    schedule: &Schedule,
+) -> Result<Subject<'a>> {
+    let mut subject = Subject::start(making, mode)?;
+    if mode.version.is_some() {
+        subject.rehearse(making.set.sstables() / 2)?;
+        ask(&subject, Keys { cold_every: 0, ..schedule.keys }, schedule.rate, schedule.warm_up)?;
+    }
+    Ok(subject)
+}
+
 /// Reads for a while, and waits for the answers.
-fn ask(subject: &Subject<'_>, keys: Keys, rate: f64, time: Duration) -> Result<()> {
+pub(super) fn ask(subject: &Subject<'_>, keys: Keys, rate: f64, time: Duration) -> Result<()> {
     let reads = keys.reads(&subject.table(), 7);
     let paced = Paced::start(subject.server()?.port, rate, reads)?;
     sleep(time);

@@ -130,7 +130,7 @@ impl Pace {
             }
         }
         self.limiter.set_rate(state.rate());
-        is_working
+        is_working || state.rule.learns()
     }
 }
 
@@ -161,6 +161,11 @@ impl Rule {
             Rule::Auto(auto) => auto.set_floor(part),
             Rule::Fixed(_, controller) => controller.set_floor(part),
         }
+    }
+
+    /// Whether what reads take is of interest while nothing is compacted.
+    fn learns(&self) -> bool {
+        matches!(self, Rule::Auto(auto) if !auto.is_quiet())
     }
 
     /// What reads may take, and what they take at rest.

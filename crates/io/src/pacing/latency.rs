@@ -3,8 +3,8 @@
 //! 1. Every tenth of a second the reads since then are looked at: how many took longer than the target? More than one in a
 //!    hundred, and the p99 is above the target.
 //! 2. Then compaction's rate falls to a part of what it really took, by more the worse it is. If half of that many are slow it
-//!    stays (or, where some are as slow without compaction, half of those that come on top). Else it grows, slowly (additive
-//!    increase, multiplicative decrease, as TCP's window). So it settles where reads just stand it, and follows when that changes.
+//!    stays. Else it grows, slowly (additive increase, multiplicative decrease, as TCP's window). So it settles where reads just
+//!    stand it, and follows when that changes.
 //! 3. It does not grow while compaction takes less than it may: a rate that nobody tried says nothing. It stays under the
 //!    ceiling (`compaction_throughput`), and above a floor, which rises when compaction is behind.
 //! 4. Few reads are gathered over up to ten samples, and one slow read among them is forgiven. Where nobody reads, nobody
@@ -47,8 +47,6 @@ pub struct Sample {
 #[derive(Debug, Clone)]
 pub struct LatencyController {
     target_ns: u64,
-    /// The share of reads that is slower without compaction too.
-    slow_at_rest: f64,
     ceiling: f64,
     /// Compaction ends, however busy the device.
     least: f64,
@@ -72,7 +70,6 @@ impl LatencyController {
         let ceiling = ceiling.map_or(CEILING, |bytes| bytes as f64);
         LatencyController {
             target_ns: u64::try_from(target.as_nanos()).unwrap_or(u64::MAX),
-            slow_at_rest: 0.0,
             ceiling,
             least: FLOOR,
             floor: FLOOR,
@@ -89,10 +86,9 @@ impl LatencyController {
         self
     }
 
-    /// Holds another target from now on. The share `slow_at_rest` of reads takes longer than that without compaction too.
-    pub fn aim(&mut self, target: Duration, slow_at_rest: f64) {
+    /// Holds another target from now on.
+    pub fn aim(&mut self, target: Duration) {
         self.target_ns = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
-        self.slow_at_rest = slow_at_rest;
     }
 
     pub fn ceiling(&self) -> u64 {
@@ -133,9 +129,7 @@ impl LatencyController {
             let used = if taken > FLOOR { taken.min(self.rate) } else { self.rate };
             let part = if slow > MUCH * forgiven { DECREASE_MUCH } else { DECREASE };
             self.set(used * part);
-        } else if slow <= (forgiven + self.slow_at_rest * reads as f64) / 2.0
-            && taken >= self.rate / 2.0
-        {
+        } else if slow <= forgiven / 2.0 && taken >= self.rate / 2.0 {
             self.set(self.rate + (self.rate * GROWTH).max(STEP_MIN));
         }
         self.rate()

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// Turns of each mode of Cassandra
     #[arg(long, default_value_t = 1)]
     cassandra_rounds: u32,
-    /// Only these of: direct, quarter, many, uncached, standard (Halcyon), direct, many, direct-reads, buffered (Cassandra)
+    /// Only these of: direct, auto, quarter, many, uncached, standard (Halcyon), direct, many, direct-reads, buffered (Cassandra)
     #[arg(long, value_delimiter = ',')]
     modes: Vec<String>,
     /// Latency targets in ms above the idle p99; none: `--targets ''`
@@ -251,7 +251,8 @@ impl Bench<'_> {
             idle_p99_us = Some(idle);
             let target_us = above_ms * 1000 + idle.ceil() as u64;
             let target_ms = target_us as f64 / 1000.0;
-            let mode = direct.with_target(&format!("target {target_ms:.2} ms"), target_us);
+            let mode =
+                direct.with_target(&format!("target {target_ms:.2} ms"), &format!("{target_us}us"));
             let mut stretches = self.turn(&mode, &schedule, None)?;
             for Stretch { figures, .. } in &mut stretches {
                 figures.add("above_idle_ms", above_ms as f64);

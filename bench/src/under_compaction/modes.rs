@@ -34,6 +34,7 @@ impl Mode {
         ];
         let mut settings: Vec<String> = keys.map(|key| format!("{key}: {access}")).to_vec();
         settings.push("compaction_throughput: 0MiB/s".to_owned());
+        settings.push(format!("{LATENCY_TARGET}: 0us"));
         Mode::new("halcyon", access, None, settings)
     }
 
@@ -59,6 +60,12 @@ impl Mode {
         Mode { short, ..self }
     }
 
+    /// Without a throttle, but with the default target.
+    fn with_default_target(self) -> Mode {
+        let mode = self.with_target("direct, auto", AUTO);
+        Mode { short: AUTO, ..mode }
+    }
+
     fn with_a_quarter(self) -> Mode {
         Mode { share: 4, ..self.but("quarter", "a quarter of the memory") }
     }
@@ -70,7 +77,7 @@ impl Mode {
 
     /// The modes in which `latte` reads too: those in which nobody should see a compaction, and Cassandra's best.
     pub(super) fn has_latte(&self) -> bool {
-        [DIRECT, MANY].contains(&self.short)
+        [DIRECT, AUTO, MANY].contains(&self.short)
     }
 
     pub(super) fn plan<'a>(&self, dir: PathBuf) -> Plan<'a> {
@@ -83,10 +90,11 @@ impl Mode {
     }
 
     /// The same, holding the latency of reads at a target.
-    pub(super) fn with_target(&self, name: &str, target_us: u64) -> Mode {
+    pub(super) fn with_target(&self, name: &str, target: &str) -> Mode {
         let mut mode = self.clone();
         mode.contender.mode = name.to_owned();
-        mode.settings.push(format!("compaction_latency_target: {target_us}us"));
+        mode.settings.retain(|line| !line.starts_with(LATENCY_TARGET));
+        mode.settings.push(format!("{LATENCY_TARGET}: {target}"));
         mode
     }
 
@@ -101,6 +109,8 @@ impl Mode {
 pub(super) const THROTTLE_MIB: u64 = 64;
 
 pub(super) const DIRECT: &str = "direct";
+const LATENCY_TARGET: &str = "compaction_latency_target";
+const AUTO: &str = "auto";
 const MANY: &str = "many";
 const MANY_HOT_ROWS: u64 = 100_000;
 
@@ -109,6 +119,7 @@ pub(super) fn all() -> Vec<Mode> {
     vec![
         Mode::halcyon(DIRECT),
         Mode::cassandra(Version::V6, DIRECT),
+        Mode::halcyon(DIRECT).with_default_target(),
         Mode::halcyon(DIRECT).with_a_quarter(),
         Mode::halcyon(DIRECT).with_many_hot_rows(),
         Mode::cassandra(Version::V6, DIRECT).with_many_hot_rows(),

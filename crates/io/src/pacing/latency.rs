@@ -24,6 +24,8 @@ const SAMPLES_MAX: u32 = 10;
 const FLOOR: f64 = (1 << 20) as f64;
 /// Where no ceiling is set.
 const CEILING: f64 = (8u64 << 30) as f64;
+/// More than most machines compact.
+const FULL: f64 = (1u64 << 30) as f64;
 const START: f64 = (64 << 20) as f64;
 const STEP_MIN: f64 = (2 << 20) as f64;
 /// The step's part of the rate.
@@ -100,9 +102,13 @@ impl LatencyController {
         self.rate as u64
     }
 
-    /// Compaction gets at least this part of the rate that it starts with, whatever the reads do; from 1 on it gets all.
+    /// Compaction gets so much whatever the reads do: at 0 the least, from 1 on all. In between it is this part of what it starts with; or,
+    /// where that is more, each step of `part` is as many times as much, for a debt that grows in spite of it needs more than a little.
     pub fn set_floor(&mut self, part: f64) {
-        self.floor = if part >= 1.0 { self.ceiling } else { (START * part).max(self.least) };
+        let full = self.ceiling.min(FULL);
+        let part = part.clamp(0.0, 1.0);
+        let between = (START * part).max(self.least * (full / self.least).powf(part));
+        self.floor = if part >= 1.0 { self.ceiling } else { between };
         self.set(self.rate);
     }
 

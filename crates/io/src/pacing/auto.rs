@@ -7,7 +7,7 @@
 //! 3. A p99 is good for one load: twenty thousand reads a second take longer than two thousand, with or without compaction. When
 //!    reads come twice or half as often, and each `AGE_MAX`, at first more often, compaction steps back to `PROBE_RATE` for a look, a
 //!    second at most. That is also how slowness of another origin is told from its own: it stays.
-//! 4. When nobody has read for a second, compaction has all.
+//! 4. When nobody has read for a second, or fewer than `FEW` reads a second come, compaction has all: they have no p99.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -37,6 +37,7 @@ const LOAD_WINDOW: f64 = 1.0;
 /// A compaction that ends and one that begins take nothing for a moment, and are no slower for that.
 const USE_WINDOW: f64 = 0.5;
 const QUIET: Duration = Duration::from_secs(1);
+const FEW: f64 = 10.0;
 
 /// The rate of compaction, from sample to sample.
 #[derive(Debug, Clone)]
@@ -92,22 +93,24 @@ impl Rest {
         self.gathered.add(&sample.reads);
         self.gathered_for += sample.elapsed;
         if self.gathered.total() >= GATHERED_READS || self.gathered_for >= GATHERED_FOR {
-            self.p99s.extend(self.gathered.quantile_ns(0.99));
-            self.gather();
+            self.take();
         }
         if self.p99s.len() == LOOK {
             self.complete();
         }
     }
 
-    /// Begins with the next p99.
-    fn gather(&mut self) {
+    fn take(&mut self) {
+        self.p99s.extend(self.gathered.quantile_ns(0.99));
         self.gathered = LatencyCounts::default();
         self.gathered_for = Duration::ZERO;
     }
 
     /// A look, of what there is.
     fn complete(&mut self) {
+        if self.p99s.is_empty() {
+            self.take();
+        }
         self.p99s.sort_unstable();
         self.looks.extend(self.p99s.get(self.p99s.len() / 2));
         self.looks.drain(..self.looks.len().saturating_sub(LOOKS));
@@ -165,9 +168,9 @@ impl AutoController {
         }
     }
 
-    /// Nobody reads.
+    /// Nobody reads, or hardly anybody.
     pub fn is_quiet(&self) -> bool {
-        self.quiet >= QUIET
+        self.quiet >= QUIET || self.load < FEW
     }
 
     /// The p99 of reads at rest under a load like the present one.
@@ -198,8 +201,8 @@ impl AutoController {
         match self.probe {
             Some(probed) => self.go_on_probing(sample, probed),
             None if self.rest.is_due(self.load) && !self.is_urgent => {
+                self.rest.take();
                 self.rest.p99s.clear();
-                self.rest.gather();
                 self.probe = Some(Duration::ZERO);
             }
             None => {
@@ -312,6 +315,21 @@ mod tests {
         let unknown =
             AutoController::new(Some(200 * MIB)).observe(&plant.tenth_of_a_second(200 * MIB));
         assert_eq!(unknown, PROBE_RATE);
+    }
+
+    /// Proves that a look is made of as many reads as come while compaction steps back, and that hardly any reads do not slow it.
+    #[test]
+    fn few_reads() {
+        let mut plant = Plant::new(50);
+        let mut auto = AutoController::new(Some(200 * MIB));
+        run(&mut plant, &mut auto, 3);
+        assert!(auto.at_rest().is_some());
+        let (_, rate) = run(&mut plant, &mut auto, 20);
+        assert!(rate > 2 * PROBE_RATE, "{rate}");
+        auto.load = 0.0;
+        let mut sample = plant.tenth_of_a_second(200 * MIB);
+        sample.elapsed = Duration::from_secs(1);
+        assert_eq!((sample.reads.total(), auto.observe(&sample)), (5, 200 * MIB));
     }
 
     /// Proves that compaction that is far behind has all, however slow reads are and whatever is to be learned.

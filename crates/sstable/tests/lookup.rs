@@ -125,6 +125,47 @@ fn every_key_is_found_and_no_other() {
     assert!(keys > 4000 && absent > 10_000, "{keys} keys, {absent} absent");
 }
 
+/// A partition that crosses from one chunk into the next is read at once, if the index says where the next one begins.
+#[test]
+fn two_chunks_are_one_read() {
+    let mut descriptors = Vec::new();
+    sstables_below(&corpus(), &mut descriptors);
+    let disk = Disk::real(DiskOptions::default());
+    let (mut at_once, mut apart) = (0, 0);
+    block_on(async {
+        for descriptor in descriptors.iter().filter(|d| d.version.format == Format::Big) {
+            let sstable = open(&disk, descriptor).await;
+            let Some(length) = sstable.compression().map(|info| u64::from(info.chunk_length))
+            else {
+                continue;
+            };
+            let partitions = partitions(&disk, &sstable).await;
+            let walked = Reader::walked(&disk, sstable).await.expect("opens").reader;
+            let (reader, layout) =
+                (Arc::new(walked), open(&disk, descriptor).await.layout().clone());
+            for pair in partitions.windows(2) {
+                let [(key, start), (_, next)] = pair else { continue };
+                if (next - 1) / length != start / length + 1 {
+                    continue;
+                }
+                let sizes = CacheSizes { chunks: 1 << 20, keys: 0 };
+                let caches = ReadCaches::new(sizes, Budget::of(1 << 20));
+                let key = PartitionKey::of(key);
+                let entry = reader.find(&caches, &key).await.expect("sound").expect("there");
+                let rows = reader.rows(&caches, &key, entry, Slices::all(), layout.clone());
+                let mut rows = rows.await.expect("sound");
+                while rows.advance().await.expect("sound") {}
+                match caches.stats().reads {
+                    1 => at_once += 1,
+                    _ => apart += 1,
+                }
+            }
+        }
+    });
+    // The last one before a sample is read a chunk at a time.
+    assert!(at_once > 100 && apart * 20 < at_once, "{at_once} at once, {apart} apart");
+}
+
 /// An Index.db or an uncompressed Data.db that lacks its end is told of; no key is taken for one that is not there.
 #[test]
 fn ends_may_be_missing() {

@@ -43,6 +43,8 @@ pub struct CachedData {
     next_chunk: u64,
     /// Chunks that the next miss reads.
     stride: u64,
+    /// It reads up to this one, whatever is asked for.
+    needed: u64,
 }
 
 impl CachedData {
@@ -57,7 +59,14 @@ impl CachedData {
             ahead: VecDeque::new(),
             next_chunk: u64::MAX,
             stride: 1,
+            needed: 0,
         }
+    }
+
+    /// A partition that crosses into the next chunk is read in one I/O. A longer one may not be needed as a whole.
+    pub(super) fn will_need(&mut self, position: u64, end: u64) {
+        let number = |at: u64| at / self.file.chunk_length();
+        self.needed = number(end.saturating_sub(1)).min(number(position) + 1);
     }
 
     /// The key of the partition at a position of the data.
@@ -196,7 +205,7 @@ impl DataWindow for CachedData {
             return Ok(());
         }
         let length = self.file.chunk_length();
-        let last = (self.position + wanted - 1) / length;
+        let last = ((self.position + wanted - 1) / length).max(self.needed);
         if available == 0 {
             let number = self.position / length;
             let chunk = self.chunk(number, last).await?;

@@ -44,8 +44,8 @@ pub(super) enum Whereabouts {
     /// Nothing: the interval is not made.
     Unknown,
     Absent,
-    /// In the data, if the key there is the one.
-    Maybe(u64),
+    /// In the data, if the key there is the one; and where the next partition begins, if that is known.
+    Maybe(u64, Option<u64>),
     /// Index.db says it.
     Ask,
 }
@@ -112,12 +112,16 @@ fn look_up(made: &[u16], hash: u16) -> Whereabouts {
         return Whereabouts::Ask;
     }
     let half = |at: usize| u32::from(distances.get(at).copied().unwrap_or(u16::MAX));
-    match half(at) | half(count + at) << 16 {
-        ASK => Whereabouts::Ask,
-        distance => {
-            let base = base.iter().fold(0, |base, part| base << 16 | u64::from(*part));
-            Whereabouts::Maybe(base.saturating_add(u64::from(distance)))
+    let base = base.iter().fold(0, |base, part| base << 16 | u64::from(*part));
+    let position = |at: usize| match half(at) | half(count + at) << 16 {
+        ASK => None,
+        distance => Some(base.saturating_add(u64::from(distance))),
+    };
+    match position(at) {
+        Some(start) => {
+            Whereabouts::Maybe(start, (at + 1 < count).then(|| position(at + 1)).flatten())
         }
+        None => Whereabouts::Ask,
     }
 }
 

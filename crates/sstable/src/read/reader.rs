@@ -224,9 +224,9 @@ impl SSTableReader {
         if let Some(floor) = &floor {
             match self.whereabouts(caches, &search, floor, key.hashes).await {
                 Whereabouts::Absent => return Ok(None),
-                Whereabouts::Maybe(data_position) => {
+                Whereabouts::Maybe(data_position, next) => {
                     let mut stored = Vec::new();
-                    let read = self.key_at(caches, data_position, &mut stored).await;
+                    let read = self.key_at(caches, data_position, next, &mut stored).await;
                     if read.is_ok() && stored == key.bytes {
                         return Ok(Some(PartitionEntry { data_position, rows: RowIndexRef::None }));
                     }
@@ -278,7 +278,7 @@ impl SSTableReader {
         let mut stored = Vec::new();
         let entry = self.entry_of((partitions, rows), candidate.position, &mut stored).await?;
         if !entry.has_row_index() {
-            self.key_at(caches, entry.data_position, &mut stored).await?;
+            self.key_at(caches, entry.data_position, None, &mut stored).await?;
         }
         Ok((stored == key.bytes).then_some(entry))
     }
@@ -304,14 +304,19 @@ impl SSTableReader {
         }
     }
 
-    /// The key of the partition at a position of the data.
+    /// The key of the partition at a position of the data. If it is known where the next one begins, what is read for the key is what
+    /// the rows need too.
     pub(super) async fn key_at(
         &self,
         caches: &ReadCaches,
         position: u64,
+        next: Option<u64>,
         key: &mut Vec<u8>,
     ) -> Result<()> {
         let mut data = CachedData::new(self.data.clone(), caches.clone(), false);
+        if let Some(next) = next {
+            data.will_need(position, next);
+        }
         data.key_at(position, key).await
     }
 }

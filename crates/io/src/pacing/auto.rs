@@ -30,10 +30,10 @@ const PROBE_MAX: Duration = Duration::from_secs(1);
 const PROBE_SETTLES: Duration = Duration::from_millis(100);
 const AGE_MAX: Duration = Duration::from_secs(30);
 /// Until the look after the first of a load; then twice as long, and so on. Loads that jump do not have compaction probe all the time.
-const AGE_MIN: Duration = Duration::from_secs(5);
+const AGE_MIN: Duration = Duration::from_secs(2);
 /// So many times as many, or as few, are another load.
 const ANOTHER_LOAD: f64 = 2.0;
-const LOAD_WINDOW: f64 = 1.0;
+const LOAD_WINDOW: f64 = 0.5;
 /// A compaction that ends and one that begins take nothing for a moment, and are no slower for that.
 const USE_WINDOW: f64 = 0.5;
 const QUIET: Duration = Duration::from_secs(1);

@@ -1,7 +1,19 @@
 //! What an open loop asks about a table of `load.rs`: reads of rows that were there before, inserts of rows that were not.
 
+use std::thread::sleep;
+use std::time::Duration;
+
+use halcyon_oracle::Result;
+
 use crate::load::{POOL, Random, Request, Row, Table, random_bytes};
-use crate::paced::Requests;
+use crate::paced::{Paced, Requests};
+
+/// Reads all rows twice in their order, so that they are hot: caches of all contenders take what is read more than once.
+pub(crate) fn read_twice(port: u16, table: Table, rate: f64) -> Result<()> {
+    let paced = Paced::start(port, rate, Reads::in_order(table))?;
+    sleep(Duration::from_secs_f64(2.0 * table.rows as f64 / rate));
+    paced.stop().map(drop)
+}
 
 pub(crate) struct Reads {
     table: Table,

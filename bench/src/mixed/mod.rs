@@ -27,7 +27,7 @@ use crate::machine;
 use crate::paced::Paced;
 use crate::page::Page;
 use crate::record::{Measurements, Record};
-use crate::rows::{Inserts, Reads};
+use crate::rows::{Inserts, Reads, read_twice};
 use crate::server::{Plan, Server};
 use crate::standstill::Standstill;
 use crate::stretch::since;
@@ -113,10 +113,7 @@ impl Arguments {
         hot.create(server.port)?;
         Load::new(Request::Write, hot, Until::EveryKey).run(server.port)?;
         server.flush(KEYSPACE)?;
-        Paced::start(server.port, self.reads, Reads::in_order(hot)).and_then(|paced| {
-            sleep(Duration::from_secs_f64(2.0 * hot.rows as f64 / self.reads));
-            paced.stop()
-        })?;
+        read_twice(server.port, hot, self.reads)?;
         let trace = BlockTrace::under(&invocation.data).map_err(|error| {
             let why = format!("stalls for the device: no trace of it ({error})");
             invocation.record.miss(why);

@@ -34,8 +34,11 @@ use crate::major;
 use crate::paced::{Asked, Paced};
 use crate::page::Page;
 use crate::record::{Contender, Measurements, Record};
-use crate::rows::{Inserts, Reads};
+use crate::rows::{Inserts, Reads, read_twice};
 use crate::server::{Plan, Server};
+
+/// Reads a second before anything is measured.
+const WARMS: f64 = 10_000.0;
 
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
@@ -139,7 +142,7 @@ impl Arguments {
             server.flush(KEYSPACE)?;
         }
         for name in [AT_REST, COMPACTING] {
-            read_in_order(&server, self.hot(), 10_000)?;
+            read_twice(server.port, self.hot(), WARMS)?;
             let contender = Contender::new("halcyon", name);
             let going = (name == COMPACTING).then(|| Majors::begin(server.port, table.name));
             let stretch = self.step_by_step(invocation, &server, &contender);
@@ -206,7 +209,7 @@ impl Arguments {
         compaction(port, hot, &format!("{class}, 'enabled': false"))?;
         Load::new(Request::Write, hot, Until::EveryKey).run(port)?;
         server.flush(KEYSPACE)?;
-        read_in_order(&server, hot, 10_000)?;
+        read_twice(port, hot, WARMS)?;
         let most = self.most(port)?;
         let inserts = Paced::start(port, most * self.share, Inserts::after(hot))?;
         let reads = Paced::start(port, self.reads as f64, Reads::at_random(hot, 1))?;
@@ -293,13 +296,6 @@ fn compaction(port: u16, table: Table, options: &str) -> Result<()> {
         table.name
     );
     Connection::open(port)?.execute(&alter).map(drop)
-}
-
-/// Twice all, so that they are hot.
-fn read_in_order(server: &Server, table: Table, rate: u64) -> Result<()> {
-    let paced = Paced::start(server.port, rate as f64, Reads::in_order(table))?;
-    sleep(Duration::from_secs_f64(2.0 * table.rows as f64 / rate as f64));
-    paced.stop().map(drop)
 }
 
 fn sstables(port: u16, table: Table) -> Result<f64> {

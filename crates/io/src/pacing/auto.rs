@@ -29,7 +29,8 @@ const PROBE_MAX: Duration = Duration::from_secs(1);
 /// What was begun before the rate fell still goes on.
 const PROBE_SETTLES: Duration = Duration::from_millis(100);
 const AGE_MAX: Duration = Duration::from_secs(30);
-/// Until the look after the first of a load; then twice as long, and so on. Loads that jump do not have compaction probe all the time.
+/// Until the first look beside compaction after what was learned at rest; each of these doubles it. Loads that jump do not have compaction
+/// probe all the time.
 const AGE_MIN: Duration = Duration::from_secs(2);
 /// So many times as many, or as few, are another load.
 const ANOTHER_LOAD: f64 = 2.0;

@@ -25,12 +25,23 @@ const TRACING: &str = "/sys/kernel/tracing";
 const O_NONBLOCK: i32 = 0o4000;
 /// Of a request that kept somebody waiting.
 const SLOW_MICROS: u64 = 4000;
+/// Of a discard: a device that completes nothing else meanwhile adds up several.
+const DISCARD_MICROS: u64 = 1000;
 /// For each core: half a million requests.
 const BUFFER_KIB: &str = "65536";
 
 pub(super) struct BlockTrace {
     instance: PathBuf,
     reading: Mutex<Reading>,
+}
+
+/// In the order of their ends.
+#[derive(Default)]
+pub(super) struct Slow {
+    /// Reads, writes, flushes.
+    pub(super) requests: Vec<Gap>,
+    /// What a file system freed, where it is mounted with `discard`.
+    pub(super) discards: Vec<Gap>,
 }
 
 #[derive(Default)]
@@ -41,6 +52,8 @@ struct Reading {
     seen: ByKind,
     /// From when to when, in µs, of those that took [`SLOW_MICROS`] or longer.
     slow: Vec<(u64, u64)>,
+    /// The same of discards that the device worked on for [`DISCARD_MICROS`] or longer.
+    discards: Vec<(u64, u64)>,
 }
 
 impl BlockTrace {
@@ -83,12 +96,16 @@ impl BlockTrace {
         self.read().seen.clone()
     }
 
-    /// Requests since the start that took some milliseconds, in the order of their ends.
-    pub(super) fn slow(&self) -> Result<Vec<Gap>> {
+    /// What took some milliseconds since the start.
+    pub(super) fn slow(&self) -> Result<Slow> {
         let (now, clock) = (Instant::now(), clock_gettime(ClockId::CLOCK_MONOTONIC)?);
         let micros = u64::try_from(Duration::from(clock).as_micros())?;
         let at = |then: u64| now - Duration::from_micros(micros.saturating_sub(then));
-        Ok(self.read().slow.iter().map(|(from, until)| (at(*from), at(*until))).collect())
+        let gaps = |times: &[(u64, u64)]| {
+            times.iter().map(|(from, until)| (at(*from), at(*until))).collect()
+        };
+        let reading = self.read();
+        Ok(Slow { requests: gaps(&reading.slow), discards: gaps(&reading.discards) })
     }
 
     fn read(&self) -> MutexGuard<'_, Reading> {
@@ -130,14 +147,17 @@ impl Reading {
             return;
         }
         let Some(from) = self.issued.remove(&event.sector) else { return };
+        let micros = event.micros.saturating_sub(from);
         let kind = match event.operation.as_bytes() {
             // A flush has no data and no sector worth the name.
             [b'F', b'F', ..] | [b'F'] => "flush",
             [b'R', ..] => "read",
             [b'W' | b'F', ..] => "write",
+            [b'D', ..] if micros >= DISCARD_MICROS => {
+                return self.discards.push((from, event.micros));
+            }
             _ => return,
         };
-        let micros = event.micros.saturating_sub(from);
         if micros >= SLOW_MICROS {
             self.slow.push((from, event.micros));
         }
@@ -191,6 +211,18 @@ mod tests {
         let mut expected = Histogram::default();
         expected.add(166_000, 1);
         assert_eq!(reading.seen, ByKind::from([("read".to_owned(), expected)]));
-        assert!(reading.slow.is_empty());
+        assert!(reading.slow.is_empty() && reading.discards.is_empty());
+    }
+
+    #[test]
+    fn a_discard_is_none_of_the_requests() {
+        let lines = [
+            "jbd2/vda-8-54 [000] ..... 9.000000: block_rq_issue: 254,0 DS 1048576 () 4096 + 2048 none,0,0 [jbd2/vda-8]",
+            "<idle>-0 [000] d.h3. 9.002000: block_rq_complete: 254,0 DS () 4096 + 2048 none,0,0 [0]",
+        ];
+        let mut reading = Reading::default();
+        lines.into_iter().filter_map(Event::parse).for_each(|event| reading.count(&event));
+        assert_eq!(reading.discards, [(9_000_000, 9_002_000)]);
+        assert!(reading.slow.is_empty() && reading.seen.is_empty());
     }
 }

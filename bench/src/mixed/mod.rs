@@ -136,7 +136,8 @@ impl Arguments {
 
         let evidence = |start| Evidence {
             cores: since(start, gaps.clone()),
-            device: since(start, slow.clone()),
+            device: since(start, slow.requests.clone()),
+            discards: since(start, slow.discards.clone()),
         };
         let of_reads: Vec<&Sample> = reads.between(read_from, read_until).collect();
         let of_inserts: Vec<&Sample> = inserts.between(inserted_from, inserted_until).collect();

@@ -6,7 +6,7 @@
 //!   evidence              ▒▒▒ device       ▒ core    what else was seen in that time
 //! ```
 //! 1. Where a core stood still, the host took it away: whoever was to run there waited, whosever program it is.
-//! 2. Else, where the device had a request for 4 ms or longer, it was the device.
+//! 2. Else, where the device had a request for 4 ms or longer, it was the device: because of a discard where it worked on one.
 //! 3. Else it was the server itself (a garbage collector, a queue of its own), or a throttle before the device.
 
 use std::time::Duration;
@@ -23,17 +23,19 @@ const SLOW: Duration = Duration::from_millis(5);
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cause {
     Core,
+    Discard,
     Device,
     Server,
 }
 
 impl Cause {
-    pub(super) const ALL: [Cause; 3] = [Cause::Core, Cause::Device, Cause::Server];
+    pub(super) const ALL: [Cause; 4] = [Cause::Core, Cause::Discard, Cause::Device, Cause::Server];
 
     /// In records.
     fn name(self) -> &'static str {
         match self {
             Cause::Core => "core",
+            Cause::Discard => "discard",
             Cause::Device => "device",
             Cause::Server => "server",
         }
@@ -44,6 +46,7 @@ impl Cause {
 pub(super) struct Evidence {
     pub(super) cores: Vec<(Duration, Duration)>,
     pub(super) device: Vec<(Duration, Duration)>,
+    pub(super) discards: Vec<(Duration, Duration)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +95,7 @@ impl Evidence {
         };
         match (meets(&self.cores), meets(&self.device)) {
             (true, _) => Cause::Core,
+            (false, true) if meets(&self.discards) => Cause::Discard,
             (false, true) => Cause::Device,
             (false, false) => Cause::Server,
         }
@@ -133,16 +137,19 @@ mod tests {
             sample(1100, 8),
             sample(1200, 7),
             sample(1300, 5),
+            sample(1400, 20),
         ];
         let evidence = Evidence {
             cores: vec![(ms(1040), ms(1043))],
-            device: vec![(ms(1000), ms(1041)), (ms(1050), ms(1100))],
+            device: vec![(ms(1000), ms(1041)), (ms(1050), ms(1100)), (ms(1403), ms(1419))],
+            discards: vec![(ms(1204), ms(1206)), (ms(1402), ms(1418))],
         };
         let stall = |at_s, ms, requests, cause| Stall { at_s, ms, requests, cause };
         let expected = [
             stall(0.01, 32.0, 2, Cause::Core),
             stall(0.1, 8.0, 1, Cause::Device),
             stall(0.2, 7.0, 1, Cause::Server),
+            stall(0.4, 20.0, 1, Cause::Discard),
         ];
         let samples: Vec<&Sample> = samples.iter().collect();
         assert_eq!(Stall::all(&samples, ms(1000), &evidence), expected);

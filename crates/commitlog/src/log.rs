@@ -1,6 +1,6 @@
 //! The façade of one shard's log: append, wait for durability, discard.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) undeleted: RefCell<Vec<u64>>,
     /// Wakes the writer: a group is open or sealed.
     pub(crate) work: Notify,
+    /// A segment file is being filled, and waits for more records.
+    pub(crate) filling: Cell<bool>,
     /// Wakes the task that prepares segment files.
     pub(crate) prepare: Notify,
     /// Wakes the writer: a segment file is ready, or cannot be created.
@@ -109,6 +111,7 @@ impl CommitLog {
             not_ready: RefCell::default(),
             undeleted: RefCell::default(),
             work: Notify::default(),
+            filling: Cell::default(),
             prepare: Notify::default(),
             ready: Notify::default(),
             sync_work: Notify::default(),

@@ -3,7 +3,8 @@
 //! 1. To recycle, a file is renamed to the next id, the directory is synced, then the new header replaces the old one. After a crash
 //!    in between, the id in the name is greater than the one in the header: the file was not used under its new name.
 //! 2. A new file is filled with zeros. Either way its blocks have been written before: a write to an extent that is only reserved
-//!    would make the file system commit its journal too.
+//!    would make the file system commit its journal too. The zeros keep ahead of the records in the current segment, and no more: 32 MiB at
+//!    once are a quarter of a second in which each record waits for a device that has them to flush.
 //! 3. One file is kept ready, and as many free ones as the total space allows; the others are deleted.
 //! 4. The manifest lists a file when it is ready, and no longer before it is recycled or deleted (`manifest`).
 //! 5. The writer gets an error only when it needs a file and none is ready. Its next request tries again.
@@ -106,9 +107,20 @@ impl Shared {
         let (path, len) = (self.path(id), u64::from(self.parameters.segment_size));
         // An attempt that failed may have left it: no earlier start had this id.
         remove_if_there(&self.disk, &path).await?;
-        let file = self.disk.create_blocks(&path, self.mode, Purpose::CommitLog, len).await?;
+        let pace = async |filled| self.keep_ahead(id, filled).await;
+        let file =
+            self.disk.create_blocks_paced(&path, self.mode, Purpose::CommitLog, len, pace).await?;
         self.disk.sync_dir(&self.directory).await?;
         self.write_header(Spare { id, file }).await
+    }
+
+    /// Waits until a segment that is being made, and has so many of its zeros, is to have more.
+    async fn keep_ahead(&self, id: u64, filled: u64) {
+        self.filling.set(true);
+        while !self.state.borrow().wants_more_of(id, filled) {
+            self.prepare.notified().await;
+        }
+        self.filling.set(false);
     }
 
     async fn recycle(&self, from: u64, to: u64) -> Result<Spare> {

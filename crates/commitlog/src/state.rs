@@ -492,6 +492,15 @@ impl State {
         count as u64 * u64::from(self.parameters.segment_size) <= self.parameters.total_space
     }
 
+    /// Whether the file of a later segment, of which so much is written, is to be written further: it is to be there when the current
+    /// segment is half full.
+    pub(crate) fn wants_more_of(&self, id: u64, filled: u64) -> bool {
+        self.closing
+            || self.failed.is_some()
+            || self.current() >= id
+            || filled <= 2 * u64::from(self.offset)
+    }
+
     /// Whether to keep a free file for recycling.
     pub(crate) fn wants_free(&self) -> bool {
         self.spares.is_empty() || self.may_have_files(self.segments.len() + self.spares.len() + 1)

@@ -138,7 +138,7 @@ impl Shared {
                     self.sync_work.notify_one();
                 }
                 ticket.answer(Ok(()));
-                if !state.free.is_empty() || state.closing {
+                if !state.free.is_empty() || state.closing || self.filling.get() {
                     self.prepare.notify_one();
                 }
             }

@@ -26,6 +26,9 @@ use crate::{
     region::{Direction, Region},
 };
 
+/// After so many zeros a new file is synced.
+const FILL_SYNC: u64 = 4 << 20;
+
 /// A file for durable writes of aligned blocks; clones are the same open file.
 #[derive(Clone)]
 pub struct BlockFile {
@@ -143,24 +146,28 @@ impl BlockFile {
         (Ok(()), buffer)
     }
 
-    /// Gives a new file its length: zeros, written and synced.
-    pub(crate) async fn fill(&self, len: u64) -> Result<()> {
+    /// Gives a new file its length: zeros, written and synced. `pace` is told before each piece how many are written, and may wait.
+    pub(crate) async fn fill(&self, len: u64, pace: impl AsyncFn(u64)) -> Result<()> {
         self.file.preallocate(len).await?;
         let pool = self.file.disk().buffers();
-        let mut buffer = pool.take_or_wait(OPERATION, crate::buffer::Tenure::Short).await?;
-        buffer.fill(0);
         let mut offset = 0;
         while offset < len {
+            pace(offset).await;
+            // Not kept meanwhile: the pace may be slow.
+            let mut buffer = pool.take_or_wait(OPERATION, crate::buffer::Tenure::Short).await?;
+            buffer.fill(0);
             let region =
                 Region { offset, start: 0, len: (len - offset).min(OPERATION as u64) as usize };
             let admitted = Some(self.file.disk().admit(region.len).await);
-            let (outcome, returned) = self.write(Direction::Write, region, buffer, admitted).await;
-            buffer = returned;
+            let (outcome, _) = self.write(Direction::Write, region, buffer, admitted).await;
             self.named(outcome, region)?;
             offset += region.len as u64;
+            if offset == len || offset.is_multiple_of(FILL_SYNC) {
+                // In steps: the page cache, or the device's, would else have all of it to write at once.
+                self.file.sync_data().await?;
+                self.file.drop_pages(0, 0);
+            }
         }
-        self.file.sync_data().await?;
-        self.file.drop_pages(0, 0);
         Ok(())
     }
 

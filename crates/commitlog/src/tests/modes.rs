@@ -44,6 +44,35 @@ fn round_trip() {
     }
 }
 
+/// Proves that the next segment's zeros keep ahead of the records, and no more: that few are written before there are records, and all of
+/// them when the segment is half full.
+#[test]
+fn zeros_keep_ahead() {
+    let (disk, simulated) = Disk::simulated(1);
+    simulated.record();
+    // Since the last call.
+    let pieces = || {
+        let recorded = simulated.recorded();
+        simulated.record();
+        recorded.iter().filter(|of| **of == (Operation::Write, path(2))).count()
+    };
+    block_on(async {
+        let options = Options { segment_size: 4 << 20, ..options() };
+        let log = CommitLog::open(disk.clone(), options, 0, 1).await.expect("opens");
+        write(&log, 0..10).await;
+        let early = pieces();
+        assert!((1..=2).contains(&early), "{early}");
+        let mut number = 10;
+        while log.position().offset < (5 << 20) / 2 {
+            write(&log, number..number + 1).await;
+            number += 1;
+        }
+        // The header too.
+        assert_eq!(early + pieces(), 17);
+        log.close().await.expect("closes");
+    });
+}
+
 /// Proves that records appended before or during a write share the next one, and that all writers are answered.
 #[test]
 fn one_write_for_many() {

@@ -334,9 +334,21 @@ impl Disk {
         purpose: Purpose,
         len: u64,
     ) -> Result<BlockFile> {
+        self.create_blocks_paced(path, mode, purpose, len, async |_| ()).await
+    }
+
+    /// As [`Disk::create_blocks`]; before each piece `pace` is told how many zeros are written, and may wait.
+    pub async fn create_blocks_paced(
+        &self,
+        path: &Path,
+        mode: AccessMode,
+        purpose: Purpose,
+        len: u64,
+        pace: impl AsyncFn(u64),
+    ) -> Result<BlockFile> {
         let blocks = BlockFile::opened(self.create_file(path, mode, purpose).await?);
         let filled = match blocks.check_len(len) {
-            Ok(()) => blocks.fill(len).await,
+            Ok(()) => blocks.fill(len, pace).await,
             refused => refused,
         };
         match filled {

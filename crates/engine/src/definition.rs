@@ -62,9 +62,13 @@ impl Definition {
         })
     }
 
+    /// Whether it is that of the table in the catalog, which most of them are after a change of another.
+    pub(crate) fn is_of(&self, table: &Arc<Table>, catalog: &Catalog) -> bool {
+        Arc::ptr_eq(&self.table, table) && self.durable == is_durable(table, catalog)
+    }
+
     pub(crate) fn of(table: Arc<Table>, catalog: &Catalog) -> Arc<Definition> {
-        let durable =
-            catalog.keyspace(&table.schema.keyspace).is_none_or(|keyspace| keyspace.durable_writes);
+        let durable = is_durable(&table, catalog);
         let schema = Arc::new(table.schema.clone());
         let reversed = Arc::new(table.layout.reversed());
         let caching = Caching::of(&schema);
@@ -85,4 +89,8 @@ impl Definition {
             flush_period,
         })
     }
+}
+
+fn is_durable(table: &Table, catalog: &Catalog) -> bool {
+    catalog.keyspace(&table.schema.keyspace).is_none_or(|keyspace| keyspace.durable_writes)
 }

@@ -59,6 +59,7 @@ impl Engine {
         self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
         for (id, table) in &wanted {
             match stores.get(id) {
+                Some(store) if store.definition.load().is_of(table, &to) => {}
                 Some(store) => self.alter(store, Definition::of(table.clone(), &to)).await?,
                 None => {
                     let definition = Definition::of(table.clone(), &to);

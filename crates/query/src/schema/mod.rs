@@ -15,11 +15,13 @@ use halcyon_cql::plan::term::constant;
 use halcyon_cql::plan::{Work, find_table};
 use halcyon_engine::{Engine, Shard};
 use halcyon_io::clock::{self, unix_micros};
+use halcyon_io::compute;
 use halcyon_model::CqlType;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
 use halcyon_schema::mask::MaskedColumn;
 use halcyon_schema::rows::{WriteTime, difference};
+use halcyon_stream::Mutation;
 use halcyon_syntax::ast::{
     CreateFunction, MaskText, QualifiedName, RawTerm, Statement, StatementKind, TableChange,
 };
@@ -155,17 +157,12 @@ async fn change_schema(
         check_body(coordinator, create, client, table_id).await?;
     }
     let made = coordinator.on_shard(0, move |shard| async move {
-        let lock = shard.engine().lock_schema().await;
-        let catalog = shard.engine().catalog();
-        let at = shard.engine().write_time();
-        let keyspace = keyspace.as_deref();
-        let terms = Terms::new(&catalog);
-        let context = context(shard.engine(), &catalog, keyspace, &terms, (table_id, at));
-        let made = change::change(&catalog, &kind, &context)?;
+        let engine = shard.engine();
+        let lock = engine.lock_schema().await;
+        let (catalog, at) = (engine.catalog(), engine.write_time());
+        let (made, rows) = change_apart(engine, catalog, kind, keyspace, (table_id, at)).await?;
         if made.event.is_some() {
-            let mut rows = difference(&catalog, &made.catalog, at);
-            rows.extend(views::not_built(&catalog, &made.catalog, shard.engine().host_id(), at));
-            shard.engine().change_schema(&lock, Arc::new(made.catalog.clone()), rows).await?;
+            engine.change_schema(&lock, Arc::new(made.catalog.clone()), rows).await?;
             if drops_columns {
                 let rest = change::drop_time(at.micros).saturating_add(1) - at.micros;
                 clock::sleep(Duration::from_micros(rest.unsigned_abs())).await;
@@ -189,6 +186,30 @@ async fn change_schema(
         views::build(coordinator.shard(), view.id);
     }
     Ok(outcome(made))
+}
+
+/// What a statement makes of the catalog, and the rows that say so. A keyspace is compared as a whole: with a thousand tables this takes
+/// tens of milliseconds, in which a shard would serve nobody.
+async fn change_apart(
+    engine: &Arc<Engine>,
+    catalog: Arc<Catalog>,
+    kind: StatementKind,
+    keyspace: Option<String>,
+    (table_id, at): ([u8; 16], WriteTime),
+) -> Result<(Change, Vec<Mutation>)> {
+    let engine = engine.clone();
+    let job = move || {
+        let terms = Terms::new(&catalog);
+        let context = context(&engine, &catalog, keyspace.as_deref(), &terms, (table_id, at));
+        let made = change::change(&catalog, &kind, &context)?;
+        let mut rows = Vec::new();
+        if made.event.is_some() {
+            rows = difference(&catalog, &made.catalog, at);
+            rows.extend(views::not_built(&catalog, &made.catalog, engine.host_id(), at));
+        }
+        Ok((made, rows))
+    };
+    compute(job).await.map_err(halcyon_engine::Error::from)?
 }
 
 /// What the terms of schema statements mean.

@@ -4,6 +4,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_channel::mpsc::{UnboundedSender, unbounded};
@@ -17,6 +18,8 @@ pub(crate) struct Background {
     /// One queue for each thread.
     queues: Vec<UnboundedSender<Job>>,
     next: AtomicUsize,
+    /// Jobs that have not begun.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Background {
@@ -26,10 +29,13 @@ impl Background {
         count: usize,
         priority: ThreadPriority,
     ) -> Background {
+        let waiting = Arc::<AtomicUsize>::default();
         let start = |index: usize| {
             let (sender, mut jobs) = unbounded::<Job>();
+            let waiting = waiting.clone();
             let body = move || async move {
                 while let Some(job) = jobs.next().await {
+                    waiting.fetch_sub(1, Relaxed);
                     job().await;
                 }
             };
@@ -37,7 +43,13 @@ impl Background {
             runtime.spawn_thread(&format!("{name}-{index}"), priority, body).detach();
             sender
         };
-        Background { queues: (0..count.max(1)).map(start).collect(), next: AtomicUsize::new(0) }
+        let queues = (0..count.max(1)).map(start).collect();
+        Background { queues, next: AtomicUsize::new(0), waiting }
+    }
+
+    /// How many jobs wait for a thread.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Relaxed)
     }
 
     /// Runs a job to its end, also if its caller does not wait for the answer any more.
@@ -75,7 +87,7 @@ impl Background {
                     let _ = answer.send(());
                 })
             });
-            if queue.unbounded_send(job).is_ok() {
+            if self.put(queue, job) {
                 let _ = answered.await;
             }
         }
@@ -85,7 +97,12 @@ impl Background {
         let at = self.next.fetch_add(1, Relaxed) % self.queues.len().max(1);
         if let Some(queue) = self.queues.get(at) {
             // A thread ends only by a panic; the receiver of its result gets an error.
-            let _ = queue.unbounded_send(job);
+            self.put(queue, job);
         }
+    }
+
+    fn put(&self, queue: &UnboundedSender<Job>, job: Job) -> bool {
+        self.waiting.fetch_add(1, Relaxed);
+        queue.unbounded_send(job).is_ok()
     }
 }

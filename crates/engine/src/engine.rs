@@ -18,6 +18,7 @@ use halcyon_stream::TableId;
 
 use crate::background::Background;
 use crate::compact::Compactions;
+use crate::flush::pace::Waits;
 use crate::index::IndexBuilds;
 use crate::report::distribution::Summary;
 use crate::report::events::Events;
@@ -41,6 +42,7 @@ pub struct Engine {
     /// Until the shards take them.
     pub(crate) inboxes: Mutex<Vec<Option<Inbox<Shard>>>>,
     pub(crate) flushers: Arc<Background>,
+    pub(crate) flush_waits: Arc<Waits>,
     pub(crate) compactions: Compactions,
     pub(crate) snapshot_expiry: NextExpiry,
     pub(crate) indexes: IndexBuilds,

@@ -19,6 +19,7 @@ use halcyon_stream::TableId;
 use crate::caches::rows::{RowCache, RowCacheStats};
 use crate::current::Current;
 use crate::engine::{Engine, tokens};
+use crate::flush::pace::Filling;
 use crate::memtable::Slot;
 use crate::report::metrics::{Measure, TableMetrics};
 use crate::store::Store;
@@ -48,7 +49,7 @@ pub struct Shard {
     pub(crate) until_sample: Cell<u32>,
     pub(crate) record: RefCell<RecordWriter>,
     /// Bytes in memtables that take writes, and in those that are being flushed.
-    pub(crate) active_bytes: Cell<usize>,
+    pub(crate) filling: Arc<Filling>,
     pub(crate) frozen_bytes: Cell<usize>,
     /// A memtable's space is free again.
     pub(crate) space: Notify,
@@ -165,7 +166,7 @@ impl Shard {
             caches_without_keys: caches.without_keys(),
             caches,
             rows: RowCache::new(rows),
-            active_bytes: Cell::new(0),
+            filling: Arc::default(),
             frozen_bytes: Cell::new(0),
             space: Notify::default(),
             timestamps: Timestamps::default(),

@@ -1,12 +1,14 @@
 //! Memtables become SSTables.
 //!
 //! 1. Freeze: a new memtable takes the writes; the old one keeps a place in the table's list of frozen ones and is read on.
-//! 2. When its last pin is dropped it is sealed. A flush thread writes it: transaction log, SSTable, commit, then the view.
+//! 2. When its last pin is dropped it is sealed. A flush thread writes it, as slowly as it may (`pace.rs`): transaction log, SSTable,
+//!    commit, then the view.
 //! 3. It leaves the list, and the commit log is discarded below the position at which it was frozen.
 //!
 //! A table's memtables are written one after the other, oldest first, so that the log is never discarded above one that is not
 //! written yet. What cannot be written stays in memory and in the log; the disk failure policy says what else happens.
 
+pub(crate) mod pace;
 mod sstable;
 mod watch;
 
@@ -20,6 +22,7 @@ use std::time::Duration;
 
 use halcyon_io::spawn;
 use halcyon_stream::TableId;
+use pace::FlushPace;
 
 use crate::engine::Engine;
 use crate::memtable::{Memtable, Slot};
@@ -44,8 +47,9 @@ impl Shard {
     /// Waits while frozen memtables leave no room for more; refuses while flushes fail, since that wait would have no bound.
     pub(crate) async fn wait_for_space(&self) -> Result<()> {
         while self.frozen_bytes.get() > 0
-            && self.active_bytes.get() + self.frozen_bytes.get() >= self.budget()
+            && self.filling.bytes() + self.frozen_bytes.get() >= self.budget()
         {
+            let _hurry = self.engine().flush_waits.hurry();
             if let Some(why) = self.flush_failure() {
                 return Err(Error::Stopped(format!(
                     "memtables are full, and a flush of {why}; writes go on when one succeeds"
@@ -68,8 +72,8 @@ impl Shard {
 
     /// Counts new bytes, and freezes the largest memtable when all together have reached their half of the budget.
     pub(crate) fn note_growth(&self, grown: isize) {
-        self.active_bytes.set(self.active_bytes.get().saturating_add_signed(grown));
-        if self.active_bytes.get() >= self.budget() / 2 && self.frozen_bytes.get() == 0 {
+        self.filling.set(self.filling.bytes().saturating_add_signed(grown));
+        if self.filling.bytes() >= self.budget() / 2 && self.frozen_bytes.get() == 0 {
             let largest = self.tables.borrow().values().max_by_key(|t| size(t)).cloned();
             if let Some(largest) = largest {
                 self.freeze(&largest);
@@ -85,7 +89,7 @@ impl Shard {
             let slots = table.frozen.borrow();
             frozen += slots.iter().map(|(slot, _)| slot.with(Memtable::bytes)).sum::<usize>();
         }
-        self.active_bytes.set(active);
+        self.filling.set(active);
         self.frozen_bytes.set(frozen);
     }
 
@@ -154,11 +158,14 @@ impl Shard {
             self.sync_records(&memtable).await;
             let (engine, store) = (self.engine().clone(), table.store.clone());
             let oldest = memtable.min_timestamp();
-            let written = self
-                .engine()
-                .flushers
-                .run(move || async move { engine.write_memtable(&store, memtable).await });
-            written.await??;
+            let (filling, until) = (self.filling.clone(), self.budget() / 2);
+            let write = move || async move {
+                let bytes = (memtable.bytes(), until);
+                let clock = engine.disk.clock();
+                let pace = FlushPace::begin(clock, &engine.flush_waits, filling, bytes);
+                engine.write_memtable(&store, memtable, &pace).await
+            };
+            self.engine().flushers.run(write).await??;
             let (written, _) = table.frozen.borrow_mut().remove(0);
             debug_assert!(Rc::ptr_eq(&written, &slot), "another memtable was flushed meanwhile");
             self.note_flushed(table, position, oldest);
@@ -178,6 +185,7 @@ impl Shard {
         let last = frozen.or_else(|| table.frozen.borrow().last().map(|(slot, _)| slot.clone()));
         let Some(last) = last else { return Ok(()) };
         self.flush_frozen(table);
+        let _hurry = self.engine().flush_waits.hurry();
         loop {
             if !table.frozen.borrow().iter().any(|(slot, _)| Rc::ptr_eq(slot, &last)) {
                 return Ok(());

@@ -10,10 +10,11 @@ use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
     Bases, Carry, Descriptor, ExpirationOverflow, SSTableWriter, Version, WriterOptions,
 };
-use halcyon_stream::{FragmentStream, Layout, PartitionKey, RowBuf};
+use halcyon_stream::{Fragment, FragmentStream, Layout, PartitionKey, RowBuf};
 
 use crate::caches::carried::Carrier;
 use crate::engine::Engine;
+use crate::flush::pace::FlushPace;
 use crate::memtable::{Memtable, MemtableStream};
 use crate::store::Store;
 use crate::version::{Edit, LiveSSTable};
@@ -38,8 +39,9 @@ impl Engine {
         &self,
         store: &Arc<Store>,
         memtable: Arc<Memtable>,
+        pace: &FlushPace,
     ) -> Result<Option<Arc<LiveSSTable>>> {
-        let live = self.write_live(store, memtable).await?;
+        let live = self.write_live(store, memtable, Some(pace)).await?;
         if live.is_some() {
             self.consider(store);
         }
@@ -51,8 +53,9 @@ impl Engine {
         &self,
         store: &Arc<Store>,
         memtable: Arc<Memtable>,
+        pace: Option<&FlushPace>,
     ) -> Result<Option<Arc<LiveSSTable>>> {
-        match self.write_uncommitted(store, memtable).await? {
+        match self.write_uncommitted(store, memtable, pace).await? {
             Some(written) => self.commit_written(store, written).await.map(Some),
             None => Ok(None),
         }
@@ -63,6 +66,7 @@ impl Engine {
         &self,
         store: &Arc<Store>,
         memtable: Arc<Memtable>,
+        pace: Option<&FlushPace>,
     ) -> Result<Option<Uncommitted>> {
         if memtable.is_empty() {
             return Ok(None);
@@ -84,7 +88,7 @@ impl Engine {
             let ends = CHECKS.then(|| ends(&memtable));
             let rows = memtable.clone();
             let carrier = self.carrier(store);
-            self.write_sstable(&descriptor, rows, extremes.bases(), carrier.clone())
+            self.write_sstable(&descriptor, rows, extremes.bases(), carrier.clone(), pace)
                 .await
                 .inspect_err(|e| {
                     if let Error::SSTable(e) = e {
@@ -142,7 +146,9 @@ impl Engine {
         memtable: Arc<Memtable>,
         bases: Bases,
         carrier: Option<Arc<Carrier>>,
+        pace: Option<&FlushPace>,
     ) -> Result<()> {
+        let partitions = memtable.partition_count();
         let table = memtable.table().clone();
         let layout = flushed_layout(&table.layout, &memtable);
         let options = self.writer_options(&table.schema, &memtable)?;
@@ -151,10 +157,17 @@ impl Engine {
         writer.carry(carrier.map(|carrier| carrier as Arc<dyn Carry>));
         let mut stream = MemtableStream::of_all(memtable);
         let written = async {
+            let mut begun = 0;
             while stream.advance().await? {
-                writer.append(stream.fragment())?;
+                let fragment = stream.fragment();
+                begun += usize::from(matches!(fragment, Fragment::Start(_)));
+                writer.append(fragment)?;
                 if writer.wants_drain() {
                     writer.drain().await?;
+                    if let Some(pace) = pace {
+                        let written = (begun - 1) as f64 / partitions as f64;
+                        pace.keep(written, || self.flushers.waiting()).await;
+                    }
                 }
             }
             Ok::<(), Error>(())

@@ -166,6 +166,7 @@ impl Shard {
         append.durable().await?;
         // Under `periodic` the record is not durable yet, and the data is removed next.
         self.log.sync().await?;
+        let _hurry = self.engine().flush_waits.hurry();
         while !table.frozen.borrow().is_empty() && table.flushing.get() {
             table.flushed.notified().await;
         }

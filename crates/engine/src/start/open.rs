@@ -486,6 +486,7 @@ impl Opening {
             mesh,
             inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
             flushers,
+            flush_waits: Arc::default(),
             compactions,
             snapshot_expiry: NextExpiry::default(),
             indexes: IndexBuilds::default(),

@@ -222,7 +222,8 @@ impl Engine {
         for (id, memtable) in memtables {
             let store = self.stores.load().get(&id).cloned();
             if let Some(store) = store
-                && let Some(written) = self.write_uncommitted(&store, Arc::new(memtable)).await?
+                && let Some(written) =
+                    self.write_uncommitted(&store, Arc::new(memtable), None).await?
             {
                 outputs.add(store, written);
             }
@@ -247,7 +248,7 @@ impl Engine {
         for (id, memtable) in memtables {
             let store = self.stores.load().get(&id).cloned();
             if let Some(store) = store {
-                self.write_live(&store, Arc::new(memtable)).await?;
+                self.write_live(&store, Arc::new(memtable), None).await?;
             }
         }
         Ok(())

@@ -27,7 +27,10 @@ pub(super) async fn lives(node: &Node, count: i32) -> Vec<Arc<LiveSSTable>> {
         let id = store.fresh_id(&engine.disk, &engine.options);
         let descriptor = Descriptor::new(&store.directories[0], engine.version, id);
         let bases = Extremes::of(&memtable).bases();
-        engine.write_sstable(&descriptor, Arc::new(memtable), bases, None).await.expect("written");
+        engine
+            .write_sstable(&descriptor, Arc::new(memtable), bases, None, None)
+            .await
+            .expect("written");
         let schema = store.definition.load().schema.clone();
         let live =
             LiveSSTable::open(&engine.disk, &descriptor, &schema, engine.options.read_mode).await;

@@ -147,7 +147,7 @@ struct SimTime {
 }
 
 impl SimClock {
-    pub(crate) fn started() -> SimClock {
+    pub fn started() -> SimClock {
         SimClock(Arc::new(SimTime {
             monotonic_ns: AtomicU64::new(1),
             unix_base_ns: AtomicU64::new(1_600_000_000_000_000_000),

@@ -83,7 +83,7 @@ pub struct Settings {
     pub carry: Option<Arc<dyn Carry>>,
     /// The ceiling of stored bytes read per second.
     pub limiter: RateLimiter,
-    /// Compress and write on another thread.
+    /// Compress and write on other threads.
     pub own_thread: bool,
     /// Compare what the device gives back of the data with what was written.
     pub read_back: bool,

@@ -11,8 +11,10 @@ use std::thread::JoinHandle;
 use super::backend;
 use super::clock::Clock;
 use super::random::Random;
-use super::thread::{ThreadPriority, spawn_thread};
+use super::thread::{ThreadPriority, core_count, spawn_thread};
 use crate::sim::executor::{self, SimRuntime, SimTask};
+
+const SIMULATED_CORES: usize = 4;
 
 /// Clones are the same runtime.
 #[derive(Debug, Clone)]
@@ -43,6 +45,14 @@ impl Runtime {
 
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Of the machine. A simulated runtime has the same on all machines: what a seed does depends on it.
+    pub fn core_count(&self) -> usize {
+        match &self.simulated {
+            None => core_count(),
+            Some(_) => SIMULATED_CORES,
+        }
     }
 
     /// A generator of its own, seeded by the kernel or by the simulation.

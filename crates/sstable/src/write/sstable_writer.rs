@@ -20,7 +20,8 @@ use halcyon_stream::{
     RowParts, Statics, Validator,
 };
 
-use crate::data::chunk_write::{DataTarget, DataWriter};
+use crate::data::chunk_write::DataTarget;
+use crate::data::data_writer::DataWriter;
 use crate::data::encode::RowEncoder;
 use crate::data::{Bases, decode::row_flags};
 use crate::format::deletion_time::{LEGACY_LATEST, write_deletion_time};
@@ -45,7 +46,7 @@ pub struct WriterOptions {
     pub min_index_interval: u32,
     /// Bytes of a block in the row index; `None`: 64 KiB for BIG, 16 KiB for BTI.
     pub column_index_size: Option<u64>,
-    /// Compress and write on a thread of its own.
+    /// Compress and write on threads of its own.
     pub own_thread: bool,
     /// Compare what the device gives back of Data.db with what was written.
     pub read_back: bool,

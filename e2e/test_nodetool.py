@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from plugin import until
 from server import Server
 
 RELEASE = "5.0.9"
@@ -213,7 +214,13 @@ def test_compact_refuses_files_that_no_table_has(ours):
     server, tool, session = ours
     fill(session, "refused")
     assert tool.run("compact refused")[0] == 0
-    (data,) = (server.data / "data" / "refused").glob("t-*/*-Data.db")
+
+    def files():
+        return list((server.data / "data" / "refused").glob("t-*/*-Data.db"))
+
+    # Those of the inputs go some time after the answer.
+    until(lambda: len(files()) == 1, files())
+    (data,) = files()
     named = "/".join(data.parts[-3:])
     copies = server.folder / "elsewhere" / "/".join(data.parts[-3:-1])
     copies.mkdir(parents=True)

@@ -113,6 +113,20 @@ impl Connection {
         self.execute(&create).map(drop)
     }
 
+    /// A command of nodetool, as Halcyon takes it: empty names mean all. Answered when it is done.
+    pub(super) fn command(
+        &mut self,
+        verb: &str,
+        keyspace: &str,
+        table: &str,
+        argument: &str,
+    ) -> Result<()> {
+        let insert = format!(
+            "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('{verb}', '{keyspace}', '{table}', '{argument}')"
+        );
+        self.execute(&insert).map(drop)
+    }
+
     pub(super) fn rows(&mut self, statement: &str) -> Result<Page> {
         match self.execute(statement)? {
             Answer::Rows(page) => Ok(page),

@@ -4,6 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::record::Measurements;
+
+/// Nobody who waits so long calls it calm.
+pub(super) const LONG: Duration = Duration::from_millis(10);
+
 /// One request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
@@ -12,6 +17,17 @@ pub(super) struct Sample {
     pub(super) nanos: u64,
     pub(super) class: u8,
     pub(super) outcome: Outcome,
+}
+
+impl Sample {
+    pub(super) fn took(&self) -> Duration {
+        Duration::from_nanos(self.nanos)
+    }
+
+    /// After the start.
+    pub(super) fn answered(&self) -> Duration {
+        self.due + self.took()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +75,15 @@ impl Latencies {
             max: at(1.0),
         }
     }
+}
+
+/// Latencies, how many failed or found nothing, how many took long.
+pub(super) fn about(to: Measurements, prefix: &str, samples: &[&Sample]) -> Measurements {
+    let failed = samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
+    let long = samples.iter().filter(|sample| sample.took() > LONG).count();
+    to.fields(prefix, &Latencies::of_samples(samples.iter().copied()))
+        .with(&format!("{prefix}failed"), failed as f64)
+        .with(&format!("{prefix}over_10ms"), long as f64)
 }
 
 pub(super) fn nanos_since(began: Instant) -> u64 {

@@ -55,7 +55,8 @@ pub(super) trait Requests: Send + 'static {
 #[derive(Default)]
 pub(super) struct Asked {
     pub(super) samples: Vec<Sample>,
-    pub(super) unanswered: u64,
+    /// When it was due.
+    pub(super) unanswered: Vec<Duration>,
     /// Of sender and receivers.
     pub(super) cpu_seconds: f64,
     /// They ran before everybody else.
@@ -74,7 +75,7 @@ pub(super) struct Paced {
 #[derive(Default)]
 struct Part {
     samples: Vec<Sample>,
-    unanswered: u64,
+    unanswered: Vec<Duration>,
     cpu_seconds: f64,
     first: bool,
 }
@@ -166,11 +167,11 @@ impl Paced {
 
     pub(super) fn stop(self) -> Result<Asked> {
         self.stop.store(true, Relaxed);
-        let mut asked = Asked { samples: Vec::new(), unanswered: 0, cpu_seconds: 0.0, first: true };
+        let mut asked = Asked { first: true, ..Asked::default() };
         for thread in std::iter::once(self.sender).chain(self.receivers) {
             let part = thread.join().map_err(|_| "a thread of the generator panicked")??;
             asked.samples.extend(part.samples);
-            asked.unanswered += part.unanswered;
+            asked.unanswered.extend(part.unanswered);
             asked.cpu_seconds += part.cpu_seconds;
             asked.first &= part.first;
         }
@@ -183,6 +184,13 @@ impl Asked {
     /// What was due between two moments.
     pub(super) fn between(&self, from: Duration, until: Duration) -> impl Iterator<Item = &Sample> {
         self.samples.iter().filter(move |sample| (from..until).contains(&sample.due))
+    }
+}
+
+impl Lane {
+    fn unanswered(&self, schedule: Schedule) -> Vec<Duration> {
+        let known = self.slots.iter().filter_map(|slot| slot.load(Relaxed).checked_sub(1));
+        known.map(|known| schedule.due(known >> CLASS_BITS)).collect()
     }
 }
 
@@ -257,7 +265,7 @@ fn receive(mut connection: Connection, lane: &Lane, schedule: Schedule) -> Resul
             let sent = lane.sent.load(Relaxed);
             let since = *closed_at.get_or_insert(now);
             if received == sent || now - since > PATIENCE {
-                part.unanswered = sent - received;
+                part.unanswered = lane.unanswered(schedule);
                 part.cpu_seconds = own_thread_cpu();
                 return Ok(part);
             }

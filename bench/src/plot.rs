@@ -188,8 +188,10 @@ pub(crate) struct Panel {
     pub(crate) title: String,
     /// In the upper right corner.
     pub(crate) note: String,
-    /// A stretch of x with a colour.
-    pub(crate) shade: Option<(f64, f64, RGBColor)>,
+    /// Stretches of x, each with a colour.
+    pub(crate) shades: Vec<(f64, f64, RGBColor)>,
+    /// At the top, each at an x.
+    pub(crate) labels: Vec<(f64, String)>,
     pub(crate) lines: Vec<Line>,
     /// From the bottom: left, right, height, colour.
     pub(crate) bars: Vec<(f64, f64, f64, RGBColor)>,
@@ -294,7 +296,7 @@ impl Grid {
             .x_label_area_size(foot)
             .y_label_area_size(left)
             .build_cartesian_2d(self.x.clone(), self.y.clone())?;
-        let stretches = panel.shade.iter().map(|(from, until, color)| {
+        let stretches = panel.shades.iter().map(|(from, until, color)| {
             Rectangle::new([(*from, self.y.from), (*until, self.y.until)], color.filled())
         });
         chart.draw_series(stretches)?;
@@ -322,6 +324,10 @@ impl Grid {
             let height = chart.backend_coord(&ends[1]).1;
             let height = height - area.get_base_pixel().1 - 9;
             write(area, name, (end, height), false, HPos::Right)?;
+        }
+        for (at, text) in &panel.labels {
+            let x = chart.backend_coord(&(*at, self.y.until)).0 - area.get_base_pixel().0;
+            write(area, text, (x, PANEL_HEAD + 9), false, HPos::Left)?;
         }
         write(area, &panel.title, (left, PANEL_HEAD / 2), true, HPos::Left)?;
         write(area, &panel.note, (end, PANEL_HEAD + 11), false, HPos::Right)

@@ -99,6 +99,17 @@ impl Target {
     ) -> Target {
         Target { what: what.into(), to_reach: to_reach.into(), measured, reached }
     }
+
+    /// Of ratios none of which may be larger; none where nothing was measured.
+    pub(crate) fn at_most<T: Display>(
+        what: impl Into<String>,
+        most: f64,
+        ratios: &[(T, f64)],
+    ) -> Option<Target> {
+        let reached = ratios.iter().all(|(_, ratio)| *ratio <= most);
+        let target = Target::new(what, format!("≤ {most}"), listed(ratios, 2), reached);
+        (!ratios.is_empty()).then_some(target)
+    }
 }
 
 /// `1.20 (10), 0.90 (50)`: ratios, and what each is of.

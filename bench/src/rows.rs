@@ -5,8 +5,20 @@ use std::time::Duration;
 
 use halcyon_oracle::Result;
 
-use crate::load::{POOL, Random, Request, Row, Table, random_bytes};
+use crate::load::{KEYSPACE, Load, POOL, Random, Request, Row, Table, Until, random_bytes};
 use crate::paced::{Paced, Requests};
+use crate::server::Server;
+
+/// Reads a second before anything is measured.
+pub(crate) const WARMS: f64 = 10_000.0;
+
+/// Makes a table, if it is not there, whose rows are in an SSTable, and hot.
+pub(crate) fn make_hot(server: &Server, table: Table, rate: f64) -> Result<()> {
+    table.create(server.port)?;
+    Load::new(Request::Write, table, Until::EveryKey).run(server.port)?;
+    server.flush(KEYSPACE)?;
+    read_twice(server.port, table, rate)
+}
 
 /// Reads all rows twice in their order, so that they are hot: caches of all contenders take what is read more than once.
 pub(crate) fn read_twice(port: u16, table: Table, rate: f64) -> Result<()> {

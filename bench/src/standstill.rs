@@ -44,6 +44,12 @@ impl Standstill {
     }
 }
 
+/// On the clock of a loop.
+pub(super) fn since(start: Instant, gaps: Vec<Gap>) -> Vec<(Duration, Duration)> {
+    let after = |moment: Instant| moment.saturating_duration_since(start);
+    gaps.into_iter().map(|(from, until)| (after(from), after(until))).collect()
+}
+
 /// Zero if there was none.
 pub(super) fn longest(gaps: &[Gap]) -> Duration {
     gaps.iter().map(|(from, until)| until.duration_since(*from)).max().unwrap_or_default()

@@ -8,7 +8,7 @@
 //! The last one covers two others, because what comes with a compaction's end falls on either side of it.
 
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use halcyon_oracle::Result;
 use serde_json::{Value, json};
@@ -17,7 +17,6 @@ use crate::keys::{COLD, HOT, Keys};
 use crate::latency::{Latencies, Outcome, Sample};
 use crate::paced::Asked;
 use crate::record::Measurements;
-use crate::standstill::Gap;
 use crate::timeline::{self, Moved};
 
 const SLOW_NANOS: u64 = 2_000_000;
@@ -104,12 +103,6 @@ pub(crate) struct Span {
     pub(crate) details: Value,
 }
 
-/// On the clock of a loop.
-pub(crate) fn since(start: Instant, gaps: Vec<Gap>) -> Vec<(Duration, Duration)> {
-    let after = |moment: Instant| moment.saturating_duration_since(start);
-    gaps.into_iter().map(|(from, until)| (after(from), after(until))).collect()
-}
-
 /// The stretches around a compaction of so many uncompressed bytes: idle, at full speed, afterwards, and the last two as one. The second
 /// has the timeline, in steps, with what went through the device.
 pub(crate) fn course(
@@ -139,9 +132,8 @@ pub(crate) fn course(
 pub(crate) fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) -> Stretch {
     let Span { phase, from, until, mut figures, details } = span;
     let is_undisturbed = |sample: &Sample| {
-        let answered = sample.due + Duration::from_nanos(sample.nanos);
         sample.class == HOT
-            && !gaps.iter().any(|(from, until)| *from <= answered && sample.due <= *until)
+            && !gaps.iter().any(|(from, until)| *from <= sample.answered() && sample.due <= *until)
     };
     let within: Vec<&Sample> = asked.between(from, until).collect();
     let undisturbed = within.iter().copied().filter(|sample| is_undisturbed(sample));
@@ -157,7 +149,7 @@ pub(crate) fn stretch(span: Span, asked: &Asked, gaps: &[(Duration, Duration)]) 
         .with("core_stood_still_ms", stood_still.fold(0.0, f64::max))
         .with("generator_cpu_share", asked.cpu_seconds / seconds)
         .with("generator_ran_first", f64::from(u8::from(asked.first)))
-        .with("unanswered", asked.unanswered as f64);
+        .with("unanswered", asked.unanswered.len() as f64);
     Stretch { phase, figures, details }
 }
 

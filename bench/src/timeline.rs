@@ -64,6 +64,24 @@ pub(crate) fn points(
     found
 }
 
+/// The slowest request of each step of a stretch, in ms.
+pub(crate) fn slowest(
+    samples: &[&Sample],
+    from: Duration,
+    seconds: f64,
+    step: Duration,
+) -> Vec<f64> {
+    let steps = (seconds / step.as_secs_f64()).ceil() as usize;
+    let mut slowest = vec![0.0_f64; steps];
+    for sample in samples {
+        let number = sample.due.saturating_sub(from).as_nanos() / step.as_nanos().max(1);
+        if let Some(worst) = slowest.get_mut(number as usize) {
+            *worst = worst.max((sample.nanos as f64 / 1e4).round() / 100.0);
+        }
+    }
+    slowest
+}
+
 /// MiB per second through the device, by the beginning of a step on the clock of a loop.
 pub(crate) type Moved = Vec<(Duration, f64)>;
 
@@ -143,7 +161,7 @@ pub(crate) fn drawn(turns: &[(String, &Turn)]) -> Result<String> {
         Panel {
             title: title.clone(),
             note: format!("p99 {p99:.2} ms, {length:.0} s"),
-            shade: Some((0.0, length, COMPACTS)),
+            shades: vec![(0.0, length, COMPACTS)],
             lines: vec![
                 line(points, |Point(_, [.., max], _)| *max, SLOWEST, 1),
                 line(points, |Point(_, [hot, ..], _)| *hot, color_of(&turn.contender), 2),

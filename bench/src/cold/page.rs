@@ -69,7 +69,7 @@ fn targets(record: &Record) -> Vec<Target> {
         let ratios = of_shape.flat_map(|heading| ours(record, &heading, BY_DEVICE));
         let what =
             format!("Halcyon, a row in {}: p50 by that of the device's own read", lies(shape));
-        targets.extend(at_most(what, most, &ratios.collect::<Vec<_>>()));
+        targets.extend(Target::at_most(what, most, &ratios.collect::<Vec<_>>()));
     }
     for quantile in ["p50", "p99", "p99.9"] {
         let what = format!("Halcyon: {quantile} by that of the best Cassandra");
@@ -88,15 +88,9 @@ fn targets(record: &Record) -> Vec<Target> {
     ] {
         let headings = record.headings().into_iter();
         let ratios: Vec<_> = headings.flat_map(|h| ours(record, h, key)).collect();
-        targets.extend(at_most(what.to_owned(), NOISE, &ratios));
+        targets.extend(Target::at_most(what, NOISE, &ratios));
     }
     targets
-}
-
-fn at_most(what: String, most: f64, ratios: &[(String, f64)]) -> Option<Target> {
-    let reached = ratios.iter().all(|(_, ratio)| *ratio <= most);
-    let target = Target::new(what, format!("≤ {most}"), listed(ratios, 2), reached);
-    (!ratios.is_empty()).then_some(target)
 }
 
 /// A figure of Halcyon's in each format.

@@ -148,8 +148,8 @@ fn ask(server: &Server, reads: Reads, rate: f64, time: Duration) -> Result<Asked
     sleep(time);
     let asked = paced.stop()?;
     let failed = asked.samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
-    if failed > 0 || asked.unanswered > 0 || asked.samples.is_empty() {
-        return Err(format!("{failed} wrong answers, {} missing", asked.unanswered).into());
+    if failed > 0 || !asked.unanswered.is_empty() || asked.samples.is_empty() {
+        return Err(format!("{failed} wrong answers, {} missing", asked.unanswered.len()).into());
     }
     Ok(asked)
 }

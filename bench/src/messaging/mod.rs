@@ -118,8 +118,8 @@ impl Arguments {
         let asked = paced.stop()?;
         let (who, record) = (&server.contender, &mut invocation.record);
         let failed = asked.samples.iter().filter(|s| s.outcome == Outcome::Failed).count();
-        if failed > 0 || asked.unanswered > 0 {
-            let (who, unanswered) = (who.name(), asked.unanswered);
+        if failed > 0 || !asked.unanswered.is_empty() {
+            let (who, unanswered) = (who.name(), asked.unanswered.len());
             record.miss(format!("{who}: {failed} requests failed, {unanswered} without an answer"));
         }
         note_latencies(record, who, &asked, seconds);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use halcyon_model::units::arguments::size;
 use halcyon_oracle::{Result, Version};
-use page::{LONG, MIXED, STEP};
+use page::{MIXED, STEP};
 use serde::Serialize;
 use serde_json::json;
 use stall::{Evidence, Stall};
@@ -21,16 +21,16 @@ use crate::block_trace::BlockTrace;
 use crate::cage::Cage;
 use crate::gauge::Gauge;
 use crate::invocation::{Experiment, Invocation, Listed};
-use crate::latency::{Latencies, Outcome, Sample};
-use crate::load::{KEYSPACE, Load, Request, Table, Until};
+use crate::latency::{Sample, about};
+use crate::load::Table;
 use crate::machine;
 use crate::paced::Paced;
 use crate::page::Page;
-use crate::record::{Measurements, Record};
-use crate::rows::{Inserts, Reads, read_twice};
+use crate::record::Record;
+use crate::rows::{Inserts, Reads, make_hot};
 use crate::server::{Plan, Server};
-use crate::standstill::Standstill;
-use crate::stretch::since;
+use crate::standstill::{Standstill, since};
+use crate::timeline::slowest;
 
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
@@ -106,14 +106,11 @@ impl Arguments {
             return Ok(());
         }
         let cage = memory.map(|bytes| Cage::make("mixed", bytes)).transpose()?;
-        let plan = self.plan(invocation, version)?.cage(cage.as_ref());
+        let dir = invocation.fresh(version.map_or("halcyon", |_| "cassandra"))?;
+        let plan = Plan::as_it_comes(version, dir, &self.heap).cage(cage.as_ref());
         let server = Server::start(&invocation.programs, &plan)?;
-        // The hot rows, in an SSTable.
         let hot = Table { name: "mixed", rows: self.hot_rows, blob: self.value };
-        hot.create(server.port)?;
-        Load::new(Request::Write, hot, Until::EveryKey).run(server.port)?;
-        server.flush(KEYSPACE)?;
-        read_twice(server.port, hot, self.reads)?;
+        make_hot(&server, hot, self.reads)?;
         let trace = BlockTrace::under(&invocation.data).map_err(|error| {
             let why = format!("stalls for the device: no trace of it ({error})");
             invocation.record.miss(why);
@@ -147,47 +144,15 @@ impl Arguments {
         let figures = figures
             .with("load", machine::load())
             .with("generator_ran_first", f64::from(u8::from(reads.first && inserts.first)))
-            .with("unanswered", (reads.unanswered + inserts.unanswered) as f64);
+            .with("unanswered", (reads.unanswered.len() + inserts.unanswered.len()) as f64);
         let figures = about(about(figures, "read_", &of_reads), "insert_", &of_inserts);
         let figures = stall::counted(figures, "read_", &read_stalls);
         let figures = stall::counted(figures, "insert_", &insert_stalls);
-        details["reads"] = json!(slowest(&of_reads, read_from, self.seconds));
-        details["inserts"] = json!(slowest(&of_inserts, inserted_from, self.seconds));
+        details["reads"] = json!(slowest(&of_reads, read_from, self.seconds, STEP));
+        details["inserts"] = json!(slowest(&of_inserts, inserted_from, self.seconds, STEP));
         details["stalls"] = json!({ "reads": read_stalls, "inserts": insert_stalls });
         invocation.record.add_with(MIXED, &server.contender, figures, details);
         server.stop()?;
         invocation.write()
     }
-
-    fn plan(&self, invocation: &Invocation, version: Option<Version>) -> Result<Plan<'_>> {
-        let Some(version) = version else {
-            return Ok(Plan::halcyon("as it comes", invocation.fresh("halcyon")?));
-        };
-        let mode = if version == Version::V6 { "direct" } else { "buffered" };
-        let dir = invocation.data.join("cassandra");
-        // As it comes too, but for 6.0's fastest compaction.
-        let plan = Plan::cassandra(version, mode, dir).compacting(version, mode);
-        Ok(plan.set("compaction_throughput: 64MiB/s").heap(&self.heap))
-    }
-}
-
-fn about(to: Measurements, prefix: &str, samples: &[&Sample]) -> Measurements {
-    let failed = samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
-    let long = samples.iter().filter(|sample| Duration::from_nanos(sample.nanos) > LONG).count();
-    to.fields(prefix, &Latencies::of_samples(samples.iter().copied()))
-        .with(&format!("{prefix}failed"), failed as f64)
-        .with(&format!("{prefix}over_10ms"), long as f64)
-}
-
-/// The slowest request of each step, in ms.
-fn slowest(samples: &[&Sample], from: Duration, seconds: f64) -> Vec<f64> {
-    let steps = (seconds / STEP.as_secs_f64()).ceil() as usize;
-    let mut slowest = vec![0.0_f64; steps];
-    for sample in samples {
-        let step = (sample.due - from).as_nanos() / STEP.as_nanos();
-        if let Some(worst) = slowest.get_mut(step as usize) {
-            *worst = worst.max((sample.nanos as f64 / 1e4).round() / 100.0);
-        }
-    }
-    slowest
 }

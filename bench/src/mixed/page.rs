@@ -6,14 +6,13 @@ use halcyon_oracle::Result;
 use plotters::style::RGBColor;
 use serde_json::json;
 
+use crate::latency::LONG;
 use crate::page::Page;
 use crate::plot::{Axis, Grid, HALCYON, Line, Panel};
 use crate::record::{Contender, Record, Spread, Target};
 
 /// The one heading.
 pub(super) const MIXED: &str = "mixed";
-/// Nobody who waits so long calls it calm.
-pub(super) const LONG: Duration = Duration::from_millis(10);
 /// Of the plot.
 pub(super) const STEP: Duration = Duration::from_millis(250);
 const INSERTS: RGBColor = RGBColor(232, 89, 12);

@@ -154,8 +154,10 @@ impl Bench<'_> {
         let device = device.counters().since(&before);
         let own = UserReads::of(server)?.since(own_before);
         let failed = asked.samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
-        if failed > 0 || asked.unanswered > 0 || asked.samples.is_empty() {
-            return Err(format!("{failed} wrong answers, {} missing", asked.unanswered).into());
+        if failed > 0 || !asked.unanswered.is_empty() || asked.samples.is_empty() {
+            return Err(
+                format!("{failed} wrong answers, {} missing", asked.unanswered.len()).into()
+            );
         }
         let (queries, seconds) = (asked.samples.len() as f64, self.arguments.seconds);
         let read = device.of("device_bytes_read") as f64;

@@ -25,8 +25,8 @@ use crate::paced::Paced;
 use crate::programs::Programs;
 use crate::record::Measurements;
 use crate::restore::{sstables_in, wait_until};
-use crate::standstill::Standstill;
-use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest, since};
+use crate::standstill::{Standstill, since};
+use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest};
 use crate::timeline::Meter;
 
 /// To a node that is alone, connections.

@@ -27,18 +27,15 @@ use crate::cage::Cage;
 use crate::connection::Connection;
 use crate::gauge::Gauge;
 use crate::invocation::{Experiment, Invocation, Listed};
-use crate::latency::{Latencies, Outcome, Sample};
+use crate::latency::{Latencies, Sample, about};
 use crate::load::{KEYSPACE, Load, Request, Table, Until};
 use crate::machine;
 use crate::major;
 use crate::paced::{Asked, Paced};
 use crate::page::Page;
-use crate::record::{Contender, Measurements, Record};
-use crate::rows::{Inserts, Reads, read_twice};
+use crate::record::{Contender, Record};
+use crate::rows::{Inserts, Reads, WARMS, make_hot, read_twice};
 use crate::server::{Plan, Server};
-
-/// Reads a second before anything is measured.
-const WARMS: f64 = 10_000.0;
 
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
@@ -181,11 +178,12 @@ impl Arguments {
             let figures = figures
                 .with("load", machine::load())
                 .with("generator_ran_first", f64::from(u8::from(asked.first)))
+                .with("unanswered", asked.unanswered.len() as f64)
                 .with("compacted_mib_per_second", written / seconds / 1_048_576.0);
             details["p99"] = json!(over_time(&asked.samples.iter().collect::<Vec<_>>(), 0.0));
             details["looks"] = json!(pace.stop()?);
             let heading = format!("step {number}: {rate} reads/s");
-            let figures = about(figures, "read_", &samples, asked.unanswered);
+            let figures = about(figures, "read_", &samples);
             invocation.record.add_with(&heading, contender, figures, details);
         }
         Ok(())
@@ -207,9 +205,7 @@ impl Arguments {
             other => format!("'class': '{other}CompactionStrategy'"),
         };
         compaction(port, hot, &format!("{class}, 'enabled': false"))?;
-        Load::new(Request::Write, hot, Until::EveryKey).run(port)?;
-        server.flush(KEYSPACE)?;
-        read_twice(port, hot, WARMS)?;
+        make_hot(&server, hot, WARMS)?;
         let most = self.most(port)?;
         let inserts = Paced::start(port, most * self.share, Inserts::after(hot))?;
         let reads = Paced::start(port, self.reads as f64, Reads::at_random(hot, 1))?;
@@ -236,10 +232,10 @@ impl Arguments {
             .with("sstables", sstables)
             .with("load", machine::load())
             .with("generator_ran_first", f64::from(u8::from(reads.first && inserts.first)))
+            .with("unanswered", (reads.unanswered.len() + inserts.unanswered.len()) as f64)
             .fields("rest_read_", &at_rest)
             .fields("rest_insert_", &inserts_at_rest);
-        let figures = about(figures, "read_", &of_reads, reads.unanswered);
-        let figures = about(figures, "insert_", &of_inserts, inserts.unanswered);
+        let figures = about(about(figures, "read_", &of_reads), "insert_", &of_inserts);
         let heading = format!("{strategy}CompactionStrategy");
         invocation.record.add_with(&heading, &server.contender, figures, details);
         server.stop()?;
@@ -306,12 +302,6 @@ fn sstables(port: u16, table: Table) -> Result<f64> {
     let page = Connection::open(port)?.rows(&select)?;
     let cell = page.rows.first().and_then(|row| row.first()?.as_ref()?.first_chunk());
     Ok(cell.map_or(f64::NAN, |bytes| f64::from(i32::from_be_bytes(*bytes))))
-}
-
-fn about(to: Measurements, prefix: &str, samples: &[&Sample], unanswered: u64) -> Measurements {
-    let failed = samples.iter().filter(|sample| sample.outcome != Outcome::Rows).count();
-    to.fields(prefix, &Latencies::of_samples(samples.iter().copied()))
-        .with(&format!("{prefix}failed"), failed as f64 + unanswered as f64)
 }
 
 /// The p99 of each `STEP`, in µs.

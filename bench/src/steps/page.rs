@@ -25,13 +25,13 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
     });
     let turns = || record.turns.iter();
     let all = |key: &'static str| turns().filter_map(move |turn| turn.get(key));
-    let failed = all("read_failed").chain(all("insert_failed"));
+    let failed = ["read_failed", "insert_failed", "unanswered"].map(|key| all(key).sum::<f64>());
     let (steps, ingestions): (Vec<&str>, Vec<&str>) =
         record.headings().into_iter().partition(|heading| heading.starts_with("step "));
     let names = json!({
         "steps": steps,
         "ingestions": ingestions,
-        "failed": failed.sum::<f64>(),
+        "failed": failed.iter().sum::<f64>(),
         "ran_first": all("generator_ran_first").all(|first| first == 1.0),
         "load": Spread::of(all("load")).max,
     });

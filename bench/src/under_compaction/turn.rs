@@ -19,8 +19,8 @@ use crate::gauge::Gauge;
 use crate::keys::Keys;
 use crate::machine::{self, drop_page_cache};
 use crate::paced::Paced;
-use crate::standstill::Standstill;
-use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest, since, stretch};
+use crate::standstill::{Standstill, since};
+use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest, stretch};
 use crate::timeline::Meter;
 
 pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {

@@ -13,14 +13,14 @@ use halcyon_oracle::{Result, repository};
 use crate::invocation::{Experiment, Listed, folder, write_page};
 use crate::record::Record;
 use crate::{
-    clients, cold, commit_log, compaction, messaging, mixed, node, queries, read_amplification,
-    ring, steps, under_compaction,
+    chores, clients, cold, commit_log, compaction, messaging, mixed, node, queries,
+    read_amplification, ring, steps, under_compaction,
 };
 
 const DOCUMENT: &str = "docs/experiments.md";
 
 /// In the order of the document.
-const EXPERIMENTS: [Listed; 12] = [
+const EXPERIMENTS: [Listed; 13] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
     read_amplification::Arguments::LISTED,
@@ -30,6 +30,7 @@ const EXPERIMENTS: [Listed; 12] = [
     messaging::Arguments::LISTED,
     mixed::Arguments::LISTED,
     steps::Arguments::LISTED,
+    chores::Arguments::LISTED,
     compaction::Arguments::LISTED,
     node::Arguments::LISTED,
     queries::Arguments::LISTED,

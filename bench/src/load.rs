@@ -102,6 +102,8 @@ pub(super) enum Until {
     Elapsed(Duration),
     /// Every key once, in order.
     EveryKey,
+    /// The same, from one on.
+    KeysFrom(u64),
 }
 
 #[derive(Clone, Copy)]
@@ -219,6 +221,7 @@ impl<'a> Lane<'a> {
         let statement = load.request.statement(load.table.name);
         let statement = statement.map(|text| connection.prepare(&text)).transpose()?;
         let share = load.in_flight / of + usize::from(number < load.in_flight % of);
+        let first = if let Until::KeysFrom(first) = load.until { first } else { 0 };
         Ok(Lane {
             load: *load,
             connection,
@@ -227,7 +230,7 @@ impl<'a> Lane<'a> {
             pool,
             in_flight: share,
             random: Random(load.seed ^ (number as u64) << 32),
-            next_key: number as u64,
+            next_key: first + number as u64,
             step: of as u64,
             deadline: None,
             asked: vec![Instant::now(); share],

@@ -13,6 +13,7 @@
 //! | `messaging/` | E6: a message store over time |
 //! | `mixed/` | reads of hot rows while others are written: what stalls, and why |
 //! | `steps/` | reads under compactions, step by step more and fewer, and beside ingestion, with nothing set |
+//! | `chores/` | reads while an operator takes snapshots, truncates, drops and changes the schema |
 //! | `experiments.rs`, `invocation.rs` | the list of experiments; one run of one |
 //! | `record.rs`, `page.rs`, `column.rs`, `plot.rs` | what was measured; its page; a figure on it; its plots |
 //! | `programs.rs`, `server.rs`, `jmx.rs` | Halcyon's programs in release; the servers; what Cassandra is told by JMX |
@@ -31,10 +32,11 @@
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `lines.rs` | the cache lines that shards share |
 //! | `setting.rs`, `read_ahead.rs`, `volume.rs` | what the kernel is told for a while: read-ahead, a rented volume's limits (E9) |
-//! | `standstill.rs` | when the host took a core away |
+//! | `standstill.rs` | when the host took a core away, and who waited for it |
 
 mod block_trace;
 mod cage;
+mod chores;
 mod chunks;
 mod clients;
 mod cold;
@@ -130,6 +132,8 @@ enum Command {
     Mixed(Asked<mixed::Arguments>),
     /// Reads that come in steps while one major compaction follows another, and beside ingestion, at the default target
     Steps(Asked<steps::Arguments>),
+    /// Reads while an operator takes snapshots, flushes, truncates, drops and changes the schema, against Cassandra
+    Chores(Asked<chores::Arguments>),
     /// E8: reads of rows that no cache has, in one SSTable and in four: latency by the device's own read, device bytes, against Cassandra
     Cold(Asked<cold::Arguments>),
     /// The cache lines that shards share in a request, counted instruction by instruction
@@ -151,6 +155,7 @@ fn main() -> ExitCode {
         Command::Messaging(asked) => asked.run(),
         Command::Mixed(asked) => asked.run(),
         Command::Steps(asked) => asked.run(),
+        Command::Chores(asked) => asked.run(),
         Command::Cold(asked) => asked.run(),
         Command::Lines(arguments) => lines::run(&arguments),
         Command::Report => experiments::report(),

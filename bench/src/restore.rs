@@ -69,7 +69,7 @@ pub(super) fn fill(
 }
 
 /// The folder of a table in the folder of its keyspace.
-fn table_folder(keyspace: &Path, table: &str) -> Result<PathBuf> {
+pub(super) fn table_folder(keyspace: &Path, table: &str) -> Result<PathBuf> {
     let prefix = format!("{table}-");
     let mut entries = fs::read_dir(keyspace)?.flatten();
     let found = entries.find(|e| e.file_name().to_string_lossy().starts_with(&prefix));

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{JoinHandle, available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
+use super::latency::Sample;
 use super::process::{own_thread_id, run_first};
 
 const NAP: Duration = Duration::from_millis(1);
@@ -50,6 +51,19 @@ pub(super) fn since(start: Instant, gaps: Vec<Gap>) -> Vec<(Duration, Duration)>
     gaps.into_iter().map(|(from, until)| (after(from), after(until))).collect()
 }
 
+/// For how long of a request's time any core stood still; `gaps`: in the order of their beginnings, on the clock of the loop.
+pub(super) fn met_by(sample: &Sample, gaps: &[(Duration, Duration)]) -> Duration {
+    let (mut counted, answered) = (sample.due, sample.answered());
+    let mut met = Duration::ZERO;
+    for (begin, end) in gaps.iter().take_while(|(begin, _)| *begin < answered) {
+        let end = (*end).min(answered);
+        met += end.saturating_sub((*begin).max(counted));
+        // What two cores share counts once.
+        counted = counted.max(end);
+    }
+    met
+}
+
 /// Zero if there was none.
 pub(super) fn longest(gaps: &[Gap]) -> Duration {
     gaps.iter().map(|(from, until)| until.duration_since(*from)).max().unwrap_or_default()
@@ -81,6 +95,23 @@ fn stay_on(core: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::latency::Outcome;
+
+    /// What two cores share counts once, and what lies outside of a request's time not at all.
+    #[test]
+    fn gaps_of_all_cores_are_one_time() {
+        let ms = Duration::from_millis;
+        let sample = |due, took: u64| Sample {
+            due: ms(due),
+            nanos: took * 1_000_000,
+            class: 0,
+            outcome: Outcome::Rows,
+        };
+        let gaps = [(ms(0), ms(5)), (ms(10), ms(20)), (ms(12), ms(15)), (ms(18), ms(24))];
+        for (due, took, met) in [(4, 30, 15), (5, 5, 0), (14, 2, 2), (19, 4, 4), (24, 9, 0)] {
+            assert_eq!(met_by(&sample(due, took), &gaps), ms(met), "{due} for {took}");
+        }
+    }
 
     /// What is seen lies in the time of the watch, and in order.
     #[test]

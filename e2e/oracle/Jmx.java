@@ -23,6 +23,7 @@ import javax.management.remote.JMXServiceURL;
  *   train KEYSPACE TABLE              6.0: makes a compression dictionary from the table's SSTables
  *   import KEYSPACE TABLE DIRECTORY   extended verification, SSTables are moved from DIRECTORY
  *   upgrade KEYSPACE TABLE...         rewrites all SSTables      autocompaction KEYSPACE TABLE...
+ *   clear-snapshot NAME KEYSPACE...   an empty name means all
  *   get MBEAN ATTRIBUTE               answers "ok VALUE"         set MBEAN ATTRIBUTE true|false|NUMBER|TEXT
  *   call MBEAN OPERATION [TEXT]       answers "ok VALUE"
  *
@@ -83,6 +84,7 @@ public class Jmx
             case "verify": return verify(keyspace, tables);
             case "import": return importDirectory(keyspace, fields[2], fields[3]);
             case "train": return train(keyspace, fields[2]);
+            case "clear-snapshot": return call("clearSnapshot", fields[1], tables);
             case "autocompaction": return call("enableAutoCompaction", keyspace, tables);
             case "upgrade":
                 node.invoke(storage, "upgradeSSTables", new Object[] { keyspace, false, 1, tables },

@@ -42,8 +42,20 @@ pub(crate) fn run(oracle: bool) -> ExitCode {
     tally.step("cargo test", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
     tally.step("binary", &mut cargo(&["build", "--workspace", "--bins"]));
     let _ = fetched.map(JoinHandle::join);
-    let alone =
-        ["compaction", "node", "cql", "E1", "E3", "E4", "E5", "E6", "mixed", "steps", "cold"];
+    let alone = [
+        "compaction",
+        "node",
+        "cql",
+        "E1",
+        "E3",
+        "E4",
+        "E5",
+        "E6",
+        "mixed",
+        "steps",
+        "chores",
+        "cold",
+    ];
     // Even when tiny, this one needs a Cassandra.
     for experiment in alone.into_iter().chain(oracle.then_some("ring")) {
         let mut tiny = bounded(STEP_MINUTES, crate::e2e::built("halcyon-bench"));

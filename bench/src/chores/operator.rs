@@ -1,0 +1,53 @@
+//! What an operator tells a server: by CQL, and where Cassandra has no CQL for it by JMX. The connections are there before, so that no
+//! chore waits for a JVM of nodetool's, which would take a core from the reads besides.
+
+use halcyon_oracle::Result;
+
+use crate::connection::Connection;
+use crate::jmx::Jmx;
+use crate::load::KEYSPACE;
+use crate::server::Server;
+
+const STORAGE: &str = "org.apache.cassandra.db:type=StorageService";
+
+pub(super) struct Operator {
+    connection: Connection,
+    /// None of Halcyon.
+    jmx: Option<Jmx>,
+}
+
+impl Operator {
+    pub(super) fn of(server: &Server) -> Result<Operator> {
+        let jmx = (!server.is_halcyon()).then(|| server.jmx()).transpose()?;
+        Ok(Operator { connection: Connection::open(server.port)?, jmx })
+    }
+
+    pub(super) fn says(&mut self, statement: &str) -> Result<()> {
+        self.connection.execute(statement).map(drop)
+    }
+
+    pub(super) fn flush(&mut self, table: &str) -> Result<()> {
+        match &mut self.jmx {
+            Some(jmx) => jmx.ask(&["flush", KEYSPACE, table]).map(drop),
+            None => self.connection.command("flush", KEYSPACE, table, ""),
+        }
+    }
+
+    pub(super) fn snapshot(&mut self, table: &str, name: &str) -> Result<()> {
+        match &mut self.jmx {
+            Some(jmx) => {
+                let fields = ["call", STORAGE, "takeTableSnapshot", KEYSPACE, table, name];
+                jmx.ask(&fields).map(drop)
+            }
+            None => self.connection.command("snapshot", KEYSPACE, table, name),
+        }
+    }
+
+    /// An empty name means all.
+    pub(super) fn clear_snapshots(&mut self, name: &str) -> Result<()> {
+        match &mut self.jmx {
+            Some(jmx) => jmx.ask(&["clear-snapshot", name, KEYSPACE]).map(drop),
+            None => self.connection.command("clearsnapshot", KEYSPACE, "", name),
+        }
+    }
+}

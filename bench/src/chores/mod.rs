@@ -97,9 +97,9 @@ impl Experiment for Arguments {
     const DATA: &'static str = "chores";
 
     fn shrink(&mut self) {
-        (self.reads, self.hot_rows, self.rows, self.memtable_rows) = (1000.0, 10000, 200000, 50000);
-        (self.tables, self.columns, self.rounds) = (300, 20, 1);
-        (self.warm_up, self.rest, self.afterwards, self.pause) = (10.0, 5.0, 3.0, 1.0);
+        (self.reads, self.hot_rows, self.rows, self.memtable_rows) = (100.0, 200, 800, 400);
+        (self.tables, self.columns, self.rounds) = (5, 2, 1);
+        (self.warm_up, self.rest, self.afterwards, self.pause) = (0.2, 0.5, 0.2, 0.1);
     }
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halcyon_oracle::{Result, repository};
+use halcyon_oracle::{Result, Version, repository};
 use serde::Serialize;
 
 use crate::cage::Cage;
@@ -136,6 +136,28 @@ impl Invocation {
             [] => !self.tiny || peer == "halcyon",
             listed => listed.iter().any(|listed| listed == peer),
         }
+    }
+
+    /// Each round Halcyon's turn (`None`), then those of the Cassandras, as far as they take part.
+    pub(crate) fn turns(
+        &mut self,
+        rounds: u32,
+        turn: impl Fn(&mut Invocation, Option<Version>) -> Result<()>,
+    ) -> Result<()> {
+        for _ in 0..rounds {
+            if self.takes_part("halcyon") {
+                turn(self, None)?;
+            }
+            for version in [Version::V5, Version::V6] {
+                if self.takes_part(version.name())
+                    && let Err(error) = turn(self, Some(version))
+                {
+                    // One rival less is still a result.
+                    self.record.miss(format!("Cassandra {}: {error}", version.name()));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// An empty folder for a server.

@@ -77,16 +77,7 @@ impl Experiment for Arguments {
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
         let memory = invocation.memory(self.memory);
-        for _ in 0..self.rounds {
-            self.turn(invocation, memory, None)?;
-            for version in [Version::V5, Version::V6] {
-                if let Err(error) = self.turn(invocation, memory, Some(version)) {
-                    // One rival less is still a result.
-                    invocation.record.miss(format!("Cassandra {}: {error}", version.name()));
-                }
-            }
-        }
-        Ok(())
+        invocation.turns(self.rounds, |invocation, version| self.turn(invocation, memory, version))
     }
 
     fn page(record: &mut Record) -> Result<Page> {
@@ -102,9 +93,6 @@ impl Arguments {
         memory: Option<u64>,
         version: Option<Version>,
     ) -> Result<()> {
-        if !invocation.takes_part(version.map_or("halcyon", Version::name)) {
-            return Ok(());
-        }
         let cage = memory.map(|bytes| Cage::make("mixed", bytes)).transpose()?;
         let dir = invocation.fresh(version.map_or("halcyon", |_| "cassandra"))?;
         let plan = Plan::as_it_comes(version, dir, &self.heap).cage(cage.as_ref());

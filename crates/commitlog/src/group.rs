@@ -58,6 +58,7 @@ pub(crate) struct SealedGroup {
     /// The file offset at which the group ends.
     pub(crate) end: u32,
     pub(crate) raw: usize,
+    pub(crate) records: u32,
     pub(crate) ticket: Rc<Ticket>,
 }
 
@@ -170,6 +171,7 @@ impl OpenGroup {
             len,
             end: offset + end as u32,
             raw,
+            records: self.records,
             ticket: self.ticket,
         }
     }

@@ -14,6 +14,7 @@ mod format;
 mod group;
 mod log;
 mod manifest;
+mod pace;
 mod ready;
 mod replay;
 mod scan;
@@ -30,6 +31,7 @@ use halcyon_io::AccessMode;
 
 pub use error::{Error, Result};
 pub use log::{Append, CommitLog};
+pub use pace::GroupGap;
 pub use replay::{ReplayOptions, ReplayReport, Visited, replay};
 
 /// A table's id in `system_schema.tables`.
@@ -45,7 +47,8 @@ pub struct ReplayPosition {
 /// When a write is acknowledged (`commitlog_sync`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
-    /// When it is durable; records that arrive while a write is in flight share the next one.
+    /// When it is durable; records that arrive while a write is in flight share the next one. On a device that does not keep up
+    /// with a write after the other, they gather for longer, at most 8 ms.
     Batch,
     /// When it is durable; at most one write per window.
     Group { window: std::time::Duration },

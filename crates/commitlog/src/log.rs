@@ -9,6 +9,7 @@ use halcyon_io::{AccessMode, Disk, Notify, Task, spawn};
 
 use crate::format::BLOCK_MIN;
 use crate::manifest::{Manifest, manifest_path};
+use crate::pace::{GroupGap, Pace};
 use crate::ready::keep_ready;
 use crate::state::{GROUP_MAX, SegmentParameters, State};
 use crate::sync::sync_cached_writes;
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) parameters: SegmentParameters,
     pub(crate) manifest: Manifest,
     pub(crate) state: RefCell<State>,
+    pub(crate) pace: RefCell<Pace>,
     /// Why the last segment file could not be prepared.
     pub(crate) not_ready: RefCell<Option<Error>>,
     /// Segments that nothing needs and whose files could not be deleted.
@@ -100,6 +102,7 @@ impl CommitLog {
             cached,
         };
         let manifest = Manifest::create(&disk, &options.directory, shard).await?;
+        let pace = Pace::from(disk.clock().now());
         let shared = Rc::new(Shared {
             disk,
             directory: options.directory,
@@ -108,6 +111,7 @@ impl CommitLog {
             parameters,
             manifest,
             state: RefCell::new(State::first(parameters, first_segment)),
+            pace: RefCell::new(pace),
             not_ready: RefCell::default(),
             undeleted: RefCell::default(),
             work: Notify::default(),
@@ -133,6 +137,7 @@ impl CommitLog {
         let mut state = shared.state.borrow_mut();
         let now = || shared.disk.clock().now();
         let (position, ticket) = state.append(record, tables, now)?;
+        shared.pace.borrow_mut().note_waiting(state.waiting);
         drop(state);
         shared.work.notify_one();
         Ok(Append { position, ticket, shared: shared.clone() })
@@ -190,6 +195,11 @@ impl CommitLog {
     /// Tells that the table is flushed up to the position: its records below are no longer needed.
     pub fn discard_below(&self, table: TableId, position: ReplayPosition) {
         self.free(|state| state.discard_below(table, position));
+    }
+
+    /// How far apart its groups start under `batch`.
+    pub fn group_gap(&self) -> GroupGap {
+        self.0.shared.pace.borrow().gap().clone()
     }
 
     /// The oldest segment and the tables that keep it, if there is one.

@@ -133,7 +133,8 @@ pub(crate) struct State {
     open: Option<OpenGroup>,
     sealed: VecDeque<SealedGroup>,
     in_flight: Option<Rc<Ticket>>,
-    /// Bytes of the records that are not written.
+    /// The records that are not written, and their bytes.
+    pub(crate) waiting: usize,
     pub(crate) unwritten: usize,
     /// Under `periodic`, what was appended since the last cut, and what the sync under way makes durable.
     unsynced: Unsynced,
@@ -169,6 +170,7 @@ impl State {
             open: None,
             sealed: VecDeque::new(),
             in_flight: None,
+            waiting: 0,
             unwritten: 0,
             unsynced: Unsynced::default(),
             syncing: Unsynced::default(),
@@ -244,6 +246,7 @@ impl State {
         let open = self.open.get_or_insert_with(|| OpenGroup::start(pool, at, block, now()));
         let position = open.push(pool, record);
         let (ticket, started) = (open.ticket().clone(), open.started());
+        self.waiting += 1;
         self.unwritten += needed;
         if self.parameters.cached {
             self.unsynced.since.get_or_insert(started);
@@ -388,9 +391,11 @@ impl State {
     }
 
     /// Accounts for a group that is written.
-    pub(crate) fn written(&mut self, end: FilePosition, raw: usize) {
+    pub(crate) fn written(&mut self, end: FilePosition, raw: usize, records: u32) {
         self.in_flight = None;
-        self.unwritten -= raw;
+        // Nothing is left to count of a log that failed meanwhile.
+        self.waiting = self.waiting.saturating_sub(records as usize);
+        self.unwritten = self.unwritten.saturating_sub(raw);
         if !self.parameters.cached {
             self.durable = end;
             self.release_unneeded();
@@ -410,6 +415,7 @@ impl State {
         let sealed = self.sealed.drain(..).map(|sealed| sealed.ticket);
         let tickets = in_flight.into_iter().chain(sealed).collect::<Vec<_>>();
         let open = self.open.take().map(|open| open.ticket().clone());
+        self.waiting = 0;
         self.unwritten = 0;
         tickets.into_iter().chain(open).collect()
     }

@@ -1,7 +1,8 @@
 //! The task that writes groups, one at a time.
 //!
 //! 1. `batch` and `periodic`: when a write completes, the open group is the next write. There is no window to wait for, and the size
-//!    of a group adapts to the load. Under `periodic` the write goes to the page cache only, so that it survives the process.
+//!    of a group adapts to the load; under `batch` to the device too (`pace`). Under `periodic` the write goes to the page cache only, so
+//!    that it survives the process.
 //! 2. `group`: a group is sealed when its window ends, when it is full, or when `sync` asks.
 //! 3. One write is in flight. More in flight would hide a torn write: with one, only the last group can be torn, so a damaged group
 //!    before valid ones is corruption.
@@ -58,7 +59,8 @@ impl Shared {
             return if state.closing { Step::Stop } else { Step::Wait };
         };
         let due = match self.sync {
-            SyncMode::Batch | SyncMode::Periodic { .. } => None,
+            SyncMode::Batch => self.pace.borrow().due(state.waiting),
+            SyncMode::Periodic { .. } => None,
             SyncMode::Group { window } => Some(since + window),
         };
         match due {
@@ -120,8 +122,9 @@ impl Shared {
     }
 
     async fn write(&self, file: &BlockFile, sealed: SealedGroup) {
-        let SealedGroup { segment, offset, buffer, len, end, raw, ticket, .. } = sealed;
+        let SealedGroup { segment, offset, buffer, len, end, raw, records, ticket } = sealed;
         let at = u64::from(offset);
+        self.pace.borrow_mut().note_started(self.disk.clock().now());
         let (outcome, buffer) = match self.parameters.cached {
             true => file.write_cached(at, buffer, len).await,
             false => file.write_durable(at, buffer, len).await,
@@ -129,8 +132,9 @@ impl Shared {
         drop(buffer);
         match outcome {
             Ok(()) => {
+                self.pace.borrow_mut().note_written(len, self.disk.clock().now());
                 let mut state = self.state.borrow_mut();
-                state.written(FilePosition { segment, offset: end }, raw);
+                state.written(FilePosition { segment, offset: end }, raw, records);
                 // The sync's task sets its alarm again when it is woken: not for each write.
                 if self.parameters.cached
                     && (state.note_cached(segment, file, offset) || state.uncut().0 >= SYNC_BYTES)

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use halcyon_commitlog::GroupGap;
 use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Inbox, Mesh};
 use halcyon_model::request::BatchKind;
@@ -62,6 +64,8 @@ pub struct Engine {
     pub(crate) events: Events,
     /// How long clients waited for reads of single partitions, by shard.
     pub(crate) reads: Box<[LatencyHistogram]>,
+    /// Of the shards' logs, once they are open.
+    pub(crate) group_gaps: Box<[OnceLock<GroupGap>]>,
     /// Of the logs that shards open.
     pub(crate) first_segment: u64,
     /// Held by the schema change that runs.
@@ -83,6 +87,12 @@ impl Engine {
     /// First and last token of a shard.
     pub fn tokens(&self, shard: usize) -> (i64, i64) {
         tokens(shard, self.options.shards)
+    }
+
+    /// How far apart a shard's log starts its groups, because the device does not keep up; zero: one after the other.
+    pub fn group_gap(&self, shard: usize) -> Duration {
+        let gap = self.group_gaps.get(shard).and_then(OnceLock::get);
+        gap.map_or(Duration::ZERO, GroupGap::get)
     }
 
     pub fn options(&self) -> &Options {

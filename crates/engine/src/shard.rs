@@ -152,6 +152,10 @@ impl Shard {
         let options = engine.options.commitlog.clone();
         let log = CommitLog::open(engine.disk.clone(), options, number, engine.first_segment);
         let log = log.await?;
+        if let Some(gap) = engine.group_gaps.get(index) {
+            // A shard is opened once.
+            let _ = gap.set(log.group_gap());
+        }
         let caches = ReadCaches::new(cache_sizes(&engine), engine.positions.clone());
         let rows = engine.options.row_cache_size / engine.shard_count() as u64;
         let shard = Rc::new_cyclic(|this| Shard {

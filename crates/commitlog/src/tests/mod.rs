@@ -6,6 +6,7 @@ mod golden;
 mod hostile;
 mod loss;
 mod modes;
+mod pace;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -499,6 +499,7 @@ impl Opening {
             host_id: OnceLock::new(),
             batches: (0..options.shards).map(|_| BatchMetrics::default()).collect(),
             events: Events::default(),
+            group_gaps: (0..options.shards).map(|_| OnceLock::new()).collect(),
             reads: (0..options.shards).map(|_| LatencyHistogram::default()).collect(),
             first_segment,
             changing: futures_util::lock::Mutex::default(),

@@ -1,10 +1,11 @@
-use crate::virtual_tables::rows::Rows;
+use crate::virtual_tables::rows::{Rows, micros};
 use crate::virtual_tables::table::{Node, VirtualTable};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed(CQL, fill);
 
 const CQL: &str = "CREATE TABLE halcyon_views.shards (
     shard int PRIMARY KEY,
+    commitlog_group_gap_us bigint,
     connections bigint,
     first_token bigint,
     last_token bigint,
@@ -23,6 +24,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "requests",
         "requests_in_flight",
         "protocol_errors",
+        "commitlog_group_gap_us",
     ]);
     for (index, metrics) in node.shared.figures.iter().enumerate() {
         let (first, last) = node.engine.tokens(index);
@@ -34,6 +36,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
             metrics.requests.get().into(),
             metrics.in_flight.get().into(),
             metrics.protocol_errors.get().into(),
+            micros(node.engine.group_gap(index)).into(),
         ]);
     }
 }

@@ -1,0 +1,220 @@
+//! How often groups are written under `batch`.
+//!
+//! While the device keeps up, a group follows the one before it at once. Each costs the device a few operations, and many devices are
+//! shared out by the operation: a rented volume has so many a second, and who asks for more waits for the next slice of time, 10 ms
+//! and longer, with every read and every write. So:
+//!
+//! 1. Several writes in a second that take much longer than usual mean that the device is asked for too much. From then on groups
+//!    start a *gap* apart: they are fewer and larger. A gap that does not suffice grows, to [`GAP_MAX`].
+//! 2. If writes are as slow after it as before, fewer groups do not help (a neighbour, a host that is busy itself): what was done is
+//!    undone, and not tried again for some time.
+//! 3. A record does not wait for the gap to end if as many wait as ever did at once lately: each client waits for its answer, and no
+//!    other record will come.
+//! 4. After some time the gap shrinks. If that was too early, the next attempt comes later.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use halcyon_io::clock::Instant;
+
+const GAP_MIN: Duration = Duration::from_micros(250);
+const GAP_MAX: Duration = Duration::from_millis(8);
+const WINDOW: Duration = Duration::from_secs(1);
+/// So many slow writes in a window, of so much time together, are too much. One alone is a device that collects its garbage.
+const SLOW_WRITES: u32 = 4;
+const SLOW_TIME: Duration = Duration::from_millis(80);
+/// A write is slow from so many times the usual on, and from this on.
+const SLOW_TIMES: u32 = 4;
+const SLOW_MIN: Duration = Duration::from_millis(2);
+/// Long writes are not slow for their length: bytes that any device moves in a millisecond.
+const BYTES_PER_MS: usize = 100_000;
+/// What was queued before a gap changed is not its fault.
+const GRACE: Duration = Duration::from_millis(200);
+/// A gap that helps does so within this time: slow writes take at most so much of what they took.
+const TRIAL: Duration = Duration::from_secs(5);
+const HELPS: f64 = 0.7;
+/// If more than this of the time goes into slow writes, the device is asked for so much too much that less may not show.
+const SATURATED: f64 = 0.5;
+/// How long a decision is kept, at first and at most.
+const KEPT_MIN: Duration = Duration::from_secs(30);
+const KEPT_MAX: Duration = Duration::from_secs(600);
+
+/// What was seen since a moment.
+#[derive(Debug)]
+struct Window {
+    since: Instant,
+    groups: u32,
+    slow_writes: u32,
+    /// Of slow writes.
+    time: Duration,
+    /// The shortest write.
+    shortest: Option<Duration>,
+    /// Records that waited at once, at most.
+    waiting: usize,
+}
+
+impl Window {
+    fn from(since: Instant) -> Window {
+        let (groups, slow_writes, time) = (0, 0, Duration::ZERO);
+        Window { since, groups, slow_writes, time, shortest: None, waiting: 0 }
+    }
+
+    fn is_slow(&self) -> bool {
+        self.slow_writes >= SLOW_WRITES && self.time >= SLOW_TIME
+    }
+}
+
+/// What was the case when a gap was made larger.
+#[derive(Debug)]
+struct Before {
+    at: Instant,
+    gap: Duration,
+    /// The share of the time that went into slow writes.
+    slow: f64,
+}
+
+/// How far apart the groups of a log start at present; for other threads too.
+#[derive(Debug, Clone, Default)]
+pub struct GroupGap(Arc<AtomicU64>);
+
+impl GroupGap {
+    /// Zero: one after the other.
+    pub fn get(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Relaxed))
+    }
+
+    fn set(&self, gap: Duration) {
+        self.0.store(u64::try_from(gap.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Pace {
+    gap: GroupGap,
+    /// When the last group started.
+    started: Instant,
+    /// What a short write takes; unknown at first.
+    usual: Option<Duration>,
+    window: Window,
+    /// Records that waited at once in the window before, at most.
+    waited: usize,
+    /// The last growth, until it has shown whether it helps.
+    before: Option<Before>,
+    /// Until when the gap does not shrink, until when it does not grow, and how long the next decision is kept.
+    kept_until: Instant,
+    grows_from: Instant,
+    kept: Duration,
+}
+
+impl Pace {
+    pub(crate) fn from(now: Instant) -> Pace {
+        Pace {
+            gap: GroupGap::default(),
+            started: now,
+            usual: None,
+            window: Window::from(now),
+            waited: 0,
+            before: None,
+            kept_until: now,
+            grows_from: now,
+            kept: KEPT_MIN,
+        }
+    }
+
+    pub(crate) fn gap(&self) -> &GroupGap {
+        &self.gap
+    }
+
+    /// When the next group may start, if so many records wait; `None`: at once.
+    pub(crate) fn due(&self, waiting: usize) -> Option<Instant> {
+        let (gap, more_may_come) = (self.gap.get(), waiting < self.waited.max(self.window.waiting));
+        (!gap.is_zero() && more_may_come).then(|| self.started + gap)
+    }
+
+    /// So many records are not answered.
+    pub(crate) fn note_waiting(&mut self, records: usize) {
+        self.window.waiting = self.window.waiting.max(records);
+    }
+
+    pub(crate) fn note_started(&mut self, now: Instant) {
+        self.started = now;
+    }
+
+    /// The group that started last is written, and it had so many bytes.
+    pub(crate) fn note_written(&mut self, len: usize, now: Instant) {
+        if self.started < self.window.since {
+            return;
+        }
+        if now - self.window.since >= WINDOW {
+            self.end_window(now);
+            self.shrink(now);
+        }
+        let took = now - self.started;
+        self.window.groups += 1;
+        self.window.shortest = Some(self.window.shortest.map_or(took, |known| known.min(took)));
+        let usual = *self.usual.get_or_insert(took);
+        let for_length = Duration::from_millis((len / BYTES_PER_MS) as u64);
+        if took > (usual * SLOW_TIMES).max(SLOW_MIN) + for_length {
+            self.window.slow_writes += 1;
+            self.window.time += took;
+        }
+        if self.window.is_slow() {
+            self.change(now);
+            self.end_window(now);
+            self.window.since = now + GRACE;
+        }
+    }
+
+    /// Too many writes were slow in this window.
+    fn change(&mut self, now: Instant) {
+        let (gap, elapsed) = (self.gap.get(), now - self.window.since);
+        let slow = self.window.time.as_secs_f64() / elapsed.as_secs_f64();
+        let trial = self.before.take().filter(|before| now - before.at < TRIAL);
+        match trial {
+            Some(before) if slow > before.slow * HELPS && slow < SATURATED => {
+                self.gap.set(before.gap);
+                self.grows_from = now + self.keep_longer();
+            }
+            _ if now < self.grows_from => {}
+            _ => {
+                if !gap.is_zero() && now >= self.kept_until {
+                    self.keep_longer();
+                }
+                self.before = Some(Before { at: now, gap, slow });
+                let apart = elapsed / self.window.groups.max(1);
+                self.gap.set((gap.max(apart) * 3 / 2).clamp(GAP_MIN, GAP_MAX));
+            }
+        }
+        self.kept_until = now + self.kept;
+    }
+
+    /// What was decided last was wrong, or too early: the next decision is kept for longer. Returns for how long this one is.
+    fn keep_longer(&mut self) -> Duration {
+        let longer = (self.kept * 2).min(KEPT_MAX);
+        std::mem::replace(&mut self.kept, longer)
+    }
+
+    fn shrink(&mut self, now: Instant) {
+        let gap = self.gap.get();
+        if gap.is_zero() || now < self.kept_until {
+            return;
+        }
+        match gap * 9 / 10 {
+            smaller if smaller >= GAP_MIN => self.gap.set(smaller),
+            _ => {
+                self.gap.set(Duration::ZERO);
+                self.kept = KEPT_MIN;
+            }
+        }
+    }
+
+    fn end_window(&mut self, now: Instant) {
+        let seen = std::mem::replace(&mut self.window, Window::from(now));
+        self.waited = seen.waiting;
+        if let (Some(usual), Some(shortest)) = (self.usual, seen.shortest) {
+            // Slowly up, for another device or another neighbour; at once down.
+            self.usual = Some(shortest.min(usual + usual / 16));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The gap between groups, on models of devices.
+
+use halcyon_io::clock::{Instant, SimClock};
+
+use super::*;
+use crate::pace::Pace;
+
+const WRITE: Duration = Duration::from_micros(200);
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A log's writer with its clients, in simulated time.
+struct Run<D> {
+    pace: Pace,
+    now: Instant,
+    device: D,
+    writes: u32,
+}
+
+impl<D: FnMut(Instant) -> Duration> Run<D> {
+    /// The device is told when a write starts, and says how long it takes.
+    fn on(device: D) -> Run<D> {
+        let now = SimClock::started().clock().now();
+        Run { pace: Pace::from(now), now, device, writes: 0 }
+    }
+
+    fn write(&mut self, records: usize) {
+        self.pace.note_started(self.now);
+        self.now = self.now + (self.device)(self.now);
+        self.pace.note_written(records * 256, self.now);
+        self.writes += 1;
+    }
+
+    /// So many records a second, whether those before are answered or not; how long the slowest waited.
+    fn open_loop(&mut self, a_second: u32, during: Duration) -> Duration {
+        let apart = Duration::from_secs(1) / a_second;
+        let until = self.now + during;
+        let (mut next, mut slowest) = (self.now, Duration::ZERO);
+        let mut waiting = Vec::new();
+        while self.now < until {
+            while next <= self.now {
+                waiting.push(next);
+                next = next + apart;
+                self.pace.note_waiting(waiting.len());
+            }
+            match self.pace.due(waiting.len()) {
+                _ if waiting.is_empty() => self.now = next,
+                Some(due) if due > self.now => self.now = due.min(next),
+                _ => {
+                    let group = std::mem::take(&mut waiting);
+                    self.write(group.len());
+                    slowest = slowest.max(self.now - group[0]);
+                }
+            }
+        }
+        slowest
+    }
+
+    /// So many clients, each of which waits for its answer; how many answers they got.
+    fn closed_loop(&mut self, clients: usize, during: Duration) -> usize {
+        let until = self.now + during;
+        let mut answers = 0;
+        while self.now < until {
+            self.pace.note_waiting(clients);
+            if let Some(due) = self.pace.due(clients) {
+                self.now = self.now.max(due);
+            }
+            self.write(clients);
+            answers += clients;
+        }
+        answers
+    }
+}
+
+/// So many operations in each tenth of a second; the next one waits for the next tenth.
+fn limited(a_tenth: u32) -> impl FnMut(Instant) -> Duration {
+    let (mut tenth, mut left) = (0, a_tenth);
+    move |now| {
+        let slice = now.as_nanos() / 100_000_000;
+        if slice > tenth {
+            (tenth, left) = (slice, a_tenth);
+        }
+        if left == 0 {
+            (tenth, left) = (tenth + 1, a_tenth);
+        }
+        left -= 1;
+        Duration::from_nanos((tenth * 100_000_000).saturating_sub(now.as_nanos())) + WRITE
+    }
+}
+
+/// Proves that on a device that gives so many operations a second, inserts stop running into its limit.
+#[test]
+fn a_limited_device() {
+    for a_tenth in [40, 100, 200] {
+        let mut run = Run::on(limited(a_tenth));
+        assert!(run.open_loop(5_000, ms(500)) > ms(30), "the limit is reached");
+        run.open_loop(5_000, ms(1_500));
+        let slowest = run.open_loop(5_000, ms(25_000));
+        assert!(slowest < ms(5), "{a_tenth} operations in a tenth: {slowest:?}");
+    }
+}
+
+/// Proves that it is not tried again and again whether the limit is still there.
+#[test]
+fn a_limit_is_remembered() {
+    let mut run = Run::on(limited(100));
+    run.open_loop(5_000, ms(600_000));
+    let reached = (0..600).filter(|_| run.open_loop(5_000, ms(1_000)) > ms(10)).count();
+    assert!(reached <= 8, "in {reached} of 600 seconds");
+}
+
+/// Proves that a device that keeps up is not spared, though it has a long pause now and then and long writes take long.
+#[test]
+fn a_device_that_keeps_up() {
+    let mut pause = 0;
+    let mut run = Run::on(|now: Instant| {
+        let half_seconds = now.as_nanos() / 500_000_000;
+        let is_due = std::mem::replace(&mut pause, half_seconds) < half_seconds;
+        if is_due { ms(120) } else { WRITE }
+    });
+    run.open_loop(20_000, ms(10_000));
+    assert_eq!(run.pace.due(0), None);
+    // Nearly one after the other.
+    assert!(run.writes > 30_000, "{}", run.writes);
+}
+
+/// Proves that a gap is given up that does not help, and not tried all the time.
+#[test]
+fn a_neighbour() {
+    let mut run = Run::on(|now: Instant| {
+        let of_tenth = now.as_nanos() % 100_000_000;
+        Duration::from_nanos(15_000_000_u64.saturating_sub(of_tenth)) + WRITE
+    });
+    let with_gap = (0..600).filter(|_| {
+        run.open_loop(5_000, ms(1_000));
+        run.pace.due(0).is_some()
+    });
+    let seconds = with_gap.count();
+    assert!((1..=20).contains(&seconds), "{seconds} of 600 seconds");
+}
+
+/// Proves that clients that wait for their answers do not wait for the gap, and that the gap goes when it is not needed any more.
+#[test]
+fn clients_that_wait() {
+    let is_slow = std::cell::Cell::new(true);
+    let mut slow = limited(100);
+    let mut run = Run::on(|now| if is_slow.get() { slow(now) } else { WRITE });
+    run.open_loop(5_000, ms(3_000));
+    is_slow.set(false);
+    // What waited at once before is forgotten after two seconds.
+    run.closed_loop(50, ms(2_500));
+    assert!(run.pace.due(1).is_some());
+    let answers = run.closed_loop(50, ms(10_000));
+    assert!(answers > 50 * 45_000, "{answers}");
+    run.open_loop(5_000, ms(90_000));
+    assert_eq!(run.pace.due(0), None);
+}

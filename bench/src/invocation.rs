@@ -148,7 +148,7 @@ impl Invocation {
             if self.takes_part("halcyon") {
                 turn(self, None)?;
             }
-            for version in [Version::V5, Version::V6] {
+            for version in Version::ALL {
                 if self.takes_part(version.name())
                     && let Err(error) = turn(self, Some(version))
                 {

@@ -50,7 +50,8 @@ pub(crate) struct Shared {
     pub(crate) parameters: SegmentParameters,
     pub(crate) manifest: Manifest,
     pub(crate) state: RefCell<State>,
-    pub(crate) pace: RefCell<Pace>,
+    /// Under `batch`.
+    pub(crate) pace: Option<RefCell<Pace>>,
     /// Why the last segment file could not be prepared.
     pub(crate) not_ready: RefCell<Option<Error>>,
     /// Segments that nothing needs and whose files could not be deleted.
@@ -102,7 +103,8 @@ impl CommitLog {
             cached,
         };
         let manifest = Manifest::create(&disk, &options.directory, shard).await?;
-        let pace = Pace::from(disk.clock().now());
+        let pace = || RefCell::new(Pace::from(disk.clock().now()));
+        let pace = (options.sync == SyncMode::Batch).then(pace);
         let shared = Rc::new(Shared {
             disk,
             directory: options.directory,
@@ -111,7 +113,7 @@ impl CommitLog {
             parameters,
             manifest,
             state: RefCell::new(State::first(parameters, first_segment)),
-            pace: RefCell::new(pace),
+            pace,
             not_ready: RefCell::default(),
             undeleted: RefCell::default(),
             work: Notify::default(),
@@ -137,7 +139,9 @@ impl CommitLog {
         let mut state = shared.state.borrow_mut();
         let now = || shared.disk.clock().now();
         let (position, ticket) = state.append(record, tables, now)?;
-        shared.pace.borrow_mut().note_waiting(state.waiting);
+        if let Some(pace) = &shared.pace {
+            pace.borrow_mut().note_waiting(state.waiting);
+        }
         drop(state);
         shared.work.notify_one();
         Ok(Append { position, ticket, shared: shared.clone() })
@@ -197,9 +201,9 @@ impl CommitLog {
         self.free(|state| state.discard_below(table, position));
     }
 
-    /// How far apart its groups start under `batch`.
-    pub fn group_gap(&self) -> GroupGap {
-        self.0.shared.pace.borrow().gap().clone()
+    /// How far apart its groups start; `None` unless under `batch`.
+    pub fn group_gap(&self) -> Option<GroupGap> {
+        self.0.shared.pace.as_ref().map(|pace| pace.borrow().gap().clone())
     }
 
     /// The oldest segment and the tables that keep it, if there is one.

@@ -59,8 +59,9 @@ impl Shared {
             return if state.closing { Step::Stop } else { Step::Wait };
         };
         let due = match self.sync {
-            SyncMode::Batch => self.pace.borrow().due(state.waiting),
-            SyncMode::Periodic { .. } => None,
+            SyncMode::Batch | SyncMode::Periodic { .. } => {
+                self.pace.as_ref().and_then(|pace| pace.borrow().due(state.waiting))
+            }
             SyncMode::Group { window } => Some(since + window),
         };
         match due {
@@ -124,7 +125,9 @@ impl Shared {
     async fn write(&self, file: &BlockFile, sealed: SealedGroup) {
         let SealedGroup { segment, offset, buffer, len, end, raw, records, ticket } = sealed;
         let at = u64::from(offset);
-        self.pace.borrow_mut().note_started(self.disk.clock().now());
+        if let Some(pace) = &self.pace {
+            pace.borrow_mut().note_started(self.disk.clock().now());
+        }
         let (outcome, buffer) = match self.parameters.cached {
             true => file.write_cached(at, buffer, len).await,
             false => file.write_durable(at, buffer, len).await,
@@ -132,7 +135,9 @@ impl Shared {
         drop(buffer);
         match outcome {
             Ok(()) => {
-                self.pace.borrow_mut().note_written(len, self.disk.clock().now());
+                if let Some(pace) = &self.pace {
+                    pace.borrow_mut().note_written(len, self.disk.clock().now());
+                }
                 let mut state = self.state.borrow_mut();
                 state.written(FilePosition { segment, offset: end }, raw, records);
                 // The sync's task sets its alarm again when it is woken: not for each write.

@@ -64,7 +64,7 @@ pub struct Engine {
     pub(crate) events: Events,
     /// How long clients waited for reads of single partitions, by shard.
     pub(crate) reads: Box<[LatencyHistogram]>,
-    /// Of the shards' logs, once they are open.
+    /// Of the shards' logs, once they are open; under `batch`.
     pub(crate) group_gaps: Box<[OnceLock<GroupGap>]>,
     /// Of the logs that shards open.
     pub(crate) first_segment: u64,

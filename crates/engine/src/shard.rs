@@ -152,9 +152,9 @@ impl Shard {
         let options = engine.options.commitlog.clone();
         let log = CommitLog::open(engine.disk.clone(), options, number, engine.first_segment);
         let log = log.await?;
-        if let Some(gap) = engine.group_gaps.get(index) {
+        if let (Some(known), Some(gap)) = (engine.group_gaps.get(index), log.group_gap()) {
             // A shard is opened once.
-            let _ = gap.set(log.group_gap());
+            let _ = known.set(gap);
         }
         let caches = ReadCaches::new(cache_sizes(&engine), engine.positions.clone());
         let rows = engine.options.row_cache_size / engine.shard_count() as u64;

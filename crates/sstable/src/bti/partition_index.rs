@@ -10,7 +10,7 @@
 
 use halcyon_model::{Cursor, DecodeError, DecodeResult};
 
-use super::payload::{PartitionPayload, Payload};
+use super::payload::{PartitionPayload, PartitionPosition, Payload};
 use super::trie_cursor::{Nodes, TrieCursor};
 use crate::row_index::{IndexSource, OrCorrupt};
 
@@ -75,6 +75,17 @@ impl PartitionIndex {
                 .or_corrupt(source)?;
             return Ok(Some(payload).filter(|payload| payload.hash.is_none_or(|own| own == hash)));
         }
+    }
+
+    /// The partition after the one that [`Self::candidate`] finds for the key.
+    pub async fn after<S: IndexSource>(
+        &self,
+        source: &S,
+        comparable_key: &[u8],
+    ) -> Result<Option<PartitionPosition>, S::Error> {
+        let mut cursor = self.cursor(source);
+        cursor.seek_candidate(comparable_key).await?;
+        Ok(cursor.next().await?.map(|payload| payload.position))
     }
 
     /// A cursor over all partitions. Walking from end to end, stop after `partitions` entries: more are corruption.

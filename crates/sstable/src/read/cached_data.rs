@@ -64,9 +64,8 @@ impl CachedData {
     }
 
     /// A partition that crosses into the next chunk is read in one I/O. A longer one may not be needed as a whole.
-    pub(super) fn will_need(&mut self, position: u64, end: u64) {
-        let number = |at: u64| at / self.file.chunk_length();
-        self.needed = number(end.saturating_sub(1)).min(number(position) + 1);
+    pub(super) fn will_need_two(&mut self, position: u64) {
+        self.needed = position / self.file.chunk_length() + 1;
     }
 
     /// The key of the partition at a position of the data.

@@ -56,6 +56,11 @@ impl<'a> CachedIndex<'a> {
         CachedIndex { keeps: false, ..*self }
     }
 
+    /// What of it is in the cache.
+    pub(super) fn in_memory(&self) -> InMemory<'_> {
+        InMemory(self)
+    }
+
     pub(crate) fn corrupt_at(&self, offset: u64, what: impl Into<String>) -> Error {
         self.corrupt(DecodeError { offset, what: what.into() })
     }
@@ -131,5 +136,32 @@ impl IndexSource for CachedIndex<'_> {
 
     fn corrupt(&self, error: DecodeError) -> Error {
         Error::corrupt(self.file.path(), self.component, error)
+    }
+}
+
+/// An index as far as it is in the cache, for what is not worth a read.
+pub(super) struct InMemory<'a>(&'a CachedIndex<'a>);
+
+/// A page is not in the cache, or it is damaged, which those are told who need it.
+pub(super) struct NotThere;
+
+impl IndexSource for InMemory<'_> {
+    type Bytes = IndexBytes;
+    type Error = NotThere;
+
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Within one page.
+    async fn read(&self, offset: u64, length: usize) -> std::result::Result<IndexBytes, NotThere> {
+        let page = self.0.caches.peek_chunk(self.0.id, offset / PAGE).ok_or(NotThere)?;
+        let skip = (offset % PAGE) as usize;
+        let end = skip.saturating_add(length).min(page.len());
+        Ok(IndexBytes::Page(page, skip..end))
+    }
+
+    fn corrupt(&self, _: DecodeError) -> NotThere {
+        NotThere
     }
 }

@@ -196,12 +196,6 @@ impl ReadCaches {
         }
     }
 
-    /// Changes the budgets (`nodetool setcachecapacity`).
-    pub fn resize(&self, sizes: CacheSizes) {
-        self.inner.chunks.borrow_mut().set_capacity(sizes.chunks);
-        self.inner.keys.borrow_mut().set_capacity(sizes.keys);
-    }
-
     fn count(&self, which: usize) {
         if let Some(counter) = self.inner.hits.get(which).filter(|_| self.counts) {
             counter.set(counter.get() + 1);
@@ -218,6 +212,11 @@ impl ReadCaches {
         let chunk = self.inner.chunks.borrow().get(&(file, number)).cloned();
         self.count(if chunk.is_some() { CHUNK_HIT } else { CHUNK_MISS });
         chunk
+    }
+
+    /// The same for what is only used if it is there: it is no use that would keep it there, and is not counted.
+    pub(super) fn peek_chunk(&self, file: FileId, number: u64) -> Option<Chunk> {
+        self.inner.chunks.borrow().peek(&(file, number)).cloned()
     }
 
     pub(crate) fn keep_chunk(&self, file: FileId, number: u64, chunk: Chunk) {

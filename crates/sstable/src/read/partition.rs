@@ -79,8 +79,7 @@ impl SSTableReader {
         entry: PartitionEntry,
         layout: Arc<Layout>,
     ) -> Result<PartitionScanner> {
-        let data = CachedData::new(self.data().clone(), caches.clone(), false);
-        let mut scanner = self.scanner(data, layout, 1)?;
+        let mut scanner = self.scanner(self.data_of(caches, &entry), layout, 1)?;
         scanner.seek(entry.data_position).await?;
         let blocks = RowBlocks::new(self.clone(), caches.clone(), entry.rows);
         let data_position = entry.data_position;

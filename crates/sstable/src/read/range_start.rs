@@ -124,7 +124,7 @@ impl SSTableReader {
         while let Some(found) = payload {
             let entry = self.entry_of((partitions, rows), found.position, &mut bytes).await?;
             if !entry.has_row_index() {
-                self.key_at(caches, entry.data_position, None, &mut bytes).await?;
+                self.key_at(caches, &entry, &mut bytes).await?;
             }
             key.set(&bytes);
             if !start.is_after(layout, &key) {

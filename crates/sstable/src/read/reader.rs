@@ -50,6 +50,8 @@ struct Opened {
 pub struct PartitionEntry {
     /// In the uncompressed data.
     pub data_position: u64,
+    /// It has no row index, and goes on in the next chunk: both are read in one I/O. Only known if that costs no read.
+    pub(crate) goes_on: bool,
     pub(crate) rows: RowIndexRef,
 }
 
@@ -64,6 +66,14 @@ pub(crate) enum RowIndexRef {
 }
 
 impl PartitionEntry {
+    /// Without a row index, in chunks of a length; `next` is where the next partition begins, if that is known.
+    pub(crate) fn plain(data_position: u64, next: Option<u64>, chunk_length: u64) -> Self {
+        let number = |at: u64| at / chunk_length;
+        let goes_on =
+            next.is_some_and(|next| number(next.saturating_sub(1)) > number(data_position));
+        PartitionEntry { data_position, goes_on, rows: RowIndexRef::None }
+    }
+
     pub(super) fn has_row_index(&self) -> bool {
         self.rows != RowIndexRef::None
     }
@@ -225,23 +235,29 @@ impl SSTableReader {
             match self.whereabouts(caches, &search, floor, key.hashes).await {
                 Whereabouts::Absent => return Ok(None),
                 Whereabouts::Maybe(data_position, next) => {
+                    let entry = self.plain(data_position, next);
                     let mut stored = Vec::new();
-                    let read = self.key_at(caches, data_position, next, &mut stored).await;
+                    let read = self.key_at(caches, &entry, &mut stored).await;
                     if read.is_ok() && stored == key.bytes {
-                        return Ok(Some(PartitionEntry { data_position, rows: RowIndexRef::None }));
+                        return Ok(Some(entry));
                     }
                 }
                 Whereabouts::Unknown | Whereabouts::Ask => {}
             }
         }
         let entry = search.find(floor.as_ref(), &key.bytes).await?;
-        Ok(entry.map(|entry| PartitionEntry {
-            data_position: entry.data_position,
-            rows: match entry.promoted.is_empty() {
-                true => RowIndexRef::None,
-                false => RowIndexRef::Big(entry.promoted),
+        Ok(entry.map(|entry| match entry.promoted.is_empty() {
+            true => self.plain(entry.data_position, None),
+            false => PartitionEntry {
+                data_position: entry.data_position,
+                goes_on: false,
+                rows: RowIndexRef::Big(entry.promoted),
             },
         }))
+    }
+
+    fn plain(&self, data_position: u64, next: Option<u64>) -> PartitionEntry {
+        PartitionEntry::plain(data_position, next, self.data.chunk_length())
     }
 
     /// What the positions between two samples say, which are made if there is room for them.
@@ -276,9 +292,13 @@ impl SSTableReader {
         let candidate = root.candidate(partitions, &comparable, key.hashes.1 as u8).await?;
         let Some(candidate) = candidate else { return Ok(None) };
         let mut stored = Vec::new();
-        let entry = self.entry_of((partitions, rows), candidate.position, &mut stored).await?;
+        let mut entry = self.entry_of((partitions, rows), candidate.position, &mut stored).await?;
         if !entry.has_row_index() {
-            self.key_at(caches, entry.data_position, None, &mut stored).await?;
+            let next = root.after(&partitions.in_memory(), &comparable).await;
+            if let Ok(Some(PartitionPosition::Data(next))) = next {
+                entry = self.plain(entry.data_position, Some(next));
+            }
+            self.key_at(caches, &entry, &mut stored).await?;
         }
         Ok((stored == key.bytes).then_some(entry))
     }
@@ -292,31 +312,33 @@ impl SSTableReader {
         key: &mut Vec<u8>,
     ) -> Result<PartitionEntry> {
         match position {
-            PartitionPosition::Data(data_position) => {
-                Ok(PartitionEntry { data_position, rows: RowIndexRef::None })
-            }
+            PartitionPosition::Data(data_position) => Ok(self.plain(data_position, None)),
             PartitionPosition::Rows(position) => {
                 let mut entry = row_entry(partitions, rows, position).await?;
                 *key = std::mem::take(&mut entry.key);
                 let data_position = entry.data_position;
-                Ok(PartitionEntry { data_position, rows: RowIndexRef::Bti(entry) })
+                let rows = RowIndexRef::Bti(entry);
+                Ok(PartitionEntry { data_position, goes_on: false, rows })
             }
         }
     }
 
-    /// The key of the partition at a position of the data. If it is known where the next one begins, what is read for the key is what
-    /// the rows need too.
+    /// The key of the partition to which an entry leads. What is read for it is what the rows need too.
     pub(super) async fn key_at(
         &self,
         caches: &ReadCaches,
-        position: u64,
-        next: Option<u64>,
+        entry: &PartitionEntry,
         key: &mut Vec<u8>,
     ) -> Result<()> {
+        self.data_of(caches, entry).key_at(entry.data_position, key).await
+    }
+
+    /// The data, to be read from the entry's partition on.
+    pub(super) fn data_of(&self, caches: &ReadCaches, entry: &PartitionEntry) -> CachedData {
         let mut data = CachedData::new(self.data.clone(), caches.clone(), false);
-        if let Some(next) = next {
-            data.will_need(position, next);
+        if entry.goes_on {
+            data.will_need_two(entry.data_position);
         }
-        data.key_at(position, key).await
+        data
     }
 }

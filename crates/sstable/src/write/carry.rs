@@ -158,7 +158,13 @@ impl Carrying {
             if rows != RowIndexRef::None && bytes.end - bytes.start <= INDEX_MAX {
                 self.index.want(bytes.start, bytes.end, key.token);
             }
-            self.keys.push((key, PartitionEntry { data_position: start, rows }));
+            let entry = match rows {
+                RowIndexRef::None => {
+                    PartitionEntry::plain(start, Some(end), self.data.chunk_length())
+                }
+                rows => PartitionEntry { data_position: start, goes_on: false, rows },
+            };
+            self.keys.push((key, entry));
         }
     }
 

@@ -35,6 +35,10 @@ impl Spans {
         Spans { chunk_length, wanted, held, held_from: 0, kept, is_full: false }
     }
 
+    pub(super) fn chunk_length(&self) -> u64 {
+        self.chunk_length
+    }
+
     /// Nothing more is kept.
     pub(super) fn is_full(&self) -> bool {
         self.is_full

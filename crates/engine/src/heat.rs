@@ -117,7 +117,8 @@ impl Heat {
     /// Begins the first generation where there were reads, and with `ends` the next one, of a table of so many stored bytes, if there
     /// is room for it. The bytes that it takes then.
     pub(crate) fn advance(&self, ends: bool, stored: impl FnOnce() -> u64, room: u64) -> u64 {
-        if ends || self.is_wanted.load(Relaxed) {
+        let begins = self.recent.load().is_none() && self.is_wanted.load(Relaxed);
+        if ends || begins {
             self.next_generation(stored(), room);
         }
         let bytes = |bits: &ArcSwapOption<Bits>| {
@@ -131,7 +132,9 @@ impl Heat {
         let before = self.recent.load_full();
         let was_read =
             before.as_deref().is_some_and(|bits| bits.iter().any(|w| w.load(Relaxed) != 0));
-        let begins = (was_read || self.is_wanted.swap(false, Relaxed)) && bits / 8 * 2 <= room;
+        // A read that finds no bits while these are made wants them after it: they are there then.
+        let is_wanted = self.is_wanted.swap(false, Relaxed);
+        let begins = (was_read || is_wanted) && bits / 8 * 2 <= room;
         let fresh = || Arc::new((0..bits / 64).map(|_| AtomicU64::new(0)).collect::<Bits>());
         self.recent.store(begins.then(fresh));
         self.before.store(before.filter(|_| was_read));
@@ -161,5 +164,33 @@ impl Hot {
     /// Whether nothing can be.
     pub(crate) fn is_empty(&self) -> bool {
         self.generations.iter().all(Option::is_none)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a generation goes on until it ends, although a read came while its bits were made and found none.
+    #[test]
+    fn a_generation_lasts() {
+        let heat = Heat::default();
+        let advance = |ends| heat.advance(ends, || 1 << 20, BYTES_MAX);
+        let bits = || heat.recent.load_full().map(|bits| Arc::as_ptr(&bits));
+        assert_eq!((advance(false), bits()), (0, None), "nobody reads");
+        heat.is_wanted.store(true, Relaxed);
+        assert!(advance(false) > 0);
+        let first = bits();
+        heat.is_wanted.store(true, Relaxed);
+        if let Some(bits) = heat.recent.load().as_deref() {
+            set(bits, 1);
+        }
+        for _ in 0..3 {
+            advance(false);
+            assert_eq!(bits(), first);
+        }
+        advance(true);
+        assert_ne!(bits(), first);
+        assert!(heat.hot().has(1));
     }
 }

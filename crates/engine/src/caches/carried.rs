@@ -1,9 +1,13 @@
 //! What is hot of new SSTables goes into the shards' caches before the SSTables are live (`sstable/src/write/carry.rs`).
+//!
+//! Until then it takes memory beside the caches, which have what is hot of the old SSTables: readers need that to the last moment. So it is
+//! bounded twice, by a budget and by what the process holds at all: no share of the memory is kept free for it.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use halcyon_io::resources;
 use halcyon_sstable::read::Budget;
 use halcyon_sstable::{Carried, Carry, Descriptor, Heat};
 use halcyon_stream::PartitionKey;
@@ -20,6 +24,8 @@ pub(crate) struct Carrier {
     room: Arc<Budget>,
     /// Of the room; given back with the carrier.
     used: AtomicU64,
+    /// What the process held when that was looked at last.
+    resident: AtomicU64,
     taken: Mutex<Vec<(Descriptor, Carried)>>,
 }
 
@@ -28,6 +34,9 @@ impl Drop for Carrier {
         self.room.give_back(*self.used.get_mut());
     }
 }
+
+/// How often what the process holds is looked at: after so many bytes.
+const LOOK: u64 = 4 << 20;
 
 impl Carry for Carrier {
     fn heat(&self, key: &PartitionKey) -> Heat {
@@ -39,9 +48,12 @@ impl Carry for Carrier {
     }
 
     fn reserve(&self, bytes: usize) -> bool {
-        let has_room = self.room.take(bytes as u64);
+        let bytes = bytes as u64;
+        let used = self.used.load(Relaxed);
+        let looks = used / LOOK != (used + bytes) / LOOK;
+        let has_room = !(looks && self.takes_too_much()) && self.room.take(bytes);
         if has_room {
-            self.used.fetch_add(bytes as u64, Relaxed);
+            self.used.fetch_add(bytes, Relaxed);
         }
         has_room
     }
@@ -53,6 +65,15 @@ impl Carry for Carrier {
 }
 
 impl Carrier {
+    /// Whether the process holds three quarters of the memory (a fifth is for requests), and more and more of it. What it held before may
+    /// be used again: caches and allocator keep it for themselves.
+    fn takes_too_much(&self) -> bool {
+        let resident = resources::resident_memory();
+        let before = self.resident.swap(resident, Relaxed);
+        let grows = resident.saturating_sub(before) > LOOK / 2;
+        grows && resident > resources::available_memory() / 4 * 3
+    }
+
     fn of(&self, descriptor: &Descriptor) -> Option<Carried> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let at = taken.iter().position(|(of, _)| of == descriptor)?;
@@ -64,9 +85,12 @@ impl Engine {
     /// `None` if nothing of the table is hot.
     pub(crate) fn carrier(&self, store: &Store) -> Option<Arc<Carrier>> {
         let hot = store.heat.hot();
+        if hot.is_empty() {
+            return None;
+        }
+        let (room, resident) = (self.carry_room.clone(), resources::resident_memory().into());
         let (used, taken) = Default::default();
-        (!hot.is_empty())
-            .then(|| Arc::new(Carrier { hot, room: self.carry_room.clone(), used, taken }))
+        Some(Arc::new(Carrier { hot, room, used, resident, taken }))
     }
 
     /// Gives the shards what was carried over of an SSTable that is about to be live.

@@ -493,7 +493,7 @@ impl Opening {
             segments: Segments::of_this_machine(),
             positions: Budget::of(options.index_summary_capacity),
             walkers,
-            carry_room: Budget::of(options.chunk_cache_size),
+            carry_room: Budget::of(options.chunk_cache_size / 2),
             version,
             health: Health::default(),
             host_id: OnceLock::new(),

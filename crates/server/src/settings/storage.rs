@@ -18,6 +18,13 @@ use super::error::{Error, Result};
 use super::file::Node;
 use super::{Machine, Values};
 
+/// Bytes.
+struct Caches {
+    chunks: u64,
+    positions: u64,
+    keys: u64,
+}
+
 impl Values {
     pub(super) fn engine(
         &self,
@@ -33,6 +40,7 @@ impl Values {
             Some(Ok(compactors @ 1..)) => compactors,
             Some(_) => return Err(self.wrong("concurrent_compactors", "1 or more")),
         };
+        let caches = self.caches(machine)?;
         Ok(Options {
             data_directories: self.data_directories(data_dir),
             commitlog: self.commitlog(data_dir, shards)?,
@@ -63,15 +71,9 @@ impl Values {
             direct_write_buffer_size: self.bytes("direct_write_buffer_size")?.unwrap_or(1 << 20)
                 as usize,
             column_index_size: self.bytes("column_index_size")?,
-            chunk_cache_size: self
-                .bytes("file_cache_size")?
-                .unwrap_or(machine.memory / 4 - machine.memory / 32),
-            index_summary_capacity: self
-                .bytes("index_summary_capacity")?
-                .unwrap_or(machine.memory / 32),
-            key_cache_size: self
-                .bytes("key_cache_size")?
-                .unwrap_or_else(|| (machine.memory / 20).min(100 << 20)),
+            chunk_cache_size: caches.chunks,
+            index_summary_capacity: caches.positions,
+            key_cache_size: caches.keys,
             row_cache_size: self.bytes("row_cache_size")?.unwrap_or(0),
             concurrent_compactors: compactors,
             compaction_throughput: self
@@ -88,6 +90,15 @@ impl Values {
             masks: MaskSettings { are_enabled: self.boolean("dynamic_data_masking_enabled")? },
             drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
         })
+    }
+
+    /// Half of the memory is for what was read. With direct I/O there is no page cache that would take what is left.
+    fn caches(&self, machine: Machine) -> Result<Caches> {
+        let positions = self.bytes("index_summary_capacity")?.unwrap_or(machine.memory / 32);
+        let keys = self.bytes("key_cache_size")?.unwrap_or((machine.memory / 20).min(100 << 20));
+        let left = (machine.memory / 2).saturating_sub(positions.saturating_add(keys));
+        let chunks = self.bytes("file_cache_size")?.unwrap_or(left.max(machine.memory / 8));
+        Ok(Caches { chunks, positions, keys })
     }
 
     fn memtable_space(&self, machine: Machine) -> Result<u64> {

@@ -66,12 +66,15 @@ pub(crate) enum RowIndexRef {
 }
 
 impl PartitionEntry {
-    /// Without a row index, in chunks of a length; `next` is where the next partition begins, if that is known.
-    pub(crate) fn plain(data_position: u64, next: Option<u64>, chunk_length: u64) -> Self {
+    pub(crate) fn new(data_position: u64, rows: RowIndexRef) -> PartitionEntry {
+        PartitionEntry { data_position, goes_on: false, rows }
+    }
+
+    /// The same, of a partition that ends at a position, in chunks of a length.
+    pub(crate) fn until(self, end: u64, chunk_length: u64) -> PartitionEntry {
         let number = |at: u64| at / chunk_length;
-        let goes_on =
-            next.is_some_and(|next| number(next.saturating_sub(1)) > number(data_position));
-        PartitionEntry { data_position, goes_on, rows: RowIndexRef::None }
+        let crosses = number(end.saturating_sub(1)) > number(self.data_position);
+        PartitionEntry { goes_on: crosses && !self.has_row_index(), ..self }
     }
 
     pub(super) fn has_row_index(&self) -> bool {
@@ -235,7 +238,10 @@ impl SSTableReader {
             match self.whereabouts(caches, &search, floor, key.hashes).await {
                 Whereabouts::Absent => return Ok(None),
                 Whereabouts::Maybe(data_position, next) => {
-                    let entry = self.plain(data_position, next);
+                    let mut entry = PartitionEntry::new(data_position, RowIndexRef::None);
+                    if let Some(next) = next {
+                        entry = entry.until(next, self.data.chunk_length());
+                    }
                     let mut stored = Vec::new();
                     let read = self.key_at(caches, &entry, &mut stored).await;
                     if read.is_ok() && stored == key.bytes {
@@ -246,18 +252,13 @@ impl SSTableReader {
             }
         }
         let entry = search.find(floor.as_ref(), &key.bytes).await?;
-        Ok(entry.map(|entry| match entry.promoted.is_empty() {
-            true => self.plain(entry.data_position, None),
-            false => PartitionEntry {
-                data_position: entry.data_position,
-                goes_on: false,
-                rows: RowIndexRef::Big(entry.promoted),
-            },
+        Ok(entry.map(|entry| {
+            let rows = match entry.promoted.is_empty() {
+                true => RowIndexRef::None,
+                false => RowIndexRef::Big(entry.promoted),
+            };
+            PartitionEntry::new(entry.data_position, rows)
         }))
-    }
-
-    fn plain(&self, data_position: u64, next: Option<u64>) -> PartitionEntry {
-        PartitionEntry::plain(data_position, next, self.data.chunk_length())
     }
 
     /// What the positions between two samples say, which are made if there is room for them.
@@ -296,7 +297,7 @@ impl SSTableReader {
         if !entry.has_row_index() {
             let next = root.after(&partitions.in_memory(), &comparable).await;
             if let Ok(Some(PartitionPosition::Data(next))) = next {
-                entry = self.plain(entry.data_position, Some(next));
+                entry = entry.until(next, self.data.chunk_length());
             }
             self.key_at(caches, &entry, &mut stored).await?;
         }
@@ -312,13 +313,14 @@ impl SSTableReader {
         key: &mut Vec<u8>,
     ) -> Result<PartitionEntry> {
         match position {
-            PartitionPosition::Data(data_position) => Ok(self.plain(data_position, None)),
+            PartitionPosition::Data(data_position) => {
+                Ok(PartitionEntry::new(data_position, RowIndexRef::None))
+            }
             PartitionPosition::Rows(position) => {
                 let mut entry = row_entry(partitions, rows, position).await?;
                 *key = std::mem::take(&mut entry.key);
                 let data_position = entry.data_position;
-                let rows = RowIndexRef::Bti(entry);
-                Ok(PartitionEntry { data_position, goes_on: false, rows })
+                Ok(PartitionEntry::new(data_position, RowIndexRef::Bti(entry)))
             }
         }
     }

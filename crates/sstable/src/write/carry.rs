@@ -158,12 +158,7 @@ impl Carrying {
             if rows != RowIndexRef::None && bytes.end - bytes.start <= INDEX_MAX {
                 self.index.want(bytes.start, bytes.end, key.token);
             }
-            let entry = match rows {
-                RowIndexRef::None => {
-                    PartitionEntry::plain(start, Some(end), self.data.chunk_length())
-                }
-                rows => PartitionEntry { data_position: start, goes_on: false, rows },
-            };
+            let entry = PartitionEntry::new(start, rows).until(end, self.data.chunk_length());
             self.keys.push((key, entry));
         }
     }

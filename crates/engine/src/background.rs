@@ -12,7 +12,7 @@ use futures_channel::oneshot;
 use futures_util::StreamExt;
 use halcyon_io::{Gone, Runtime, ThreadPriority};
 
-type Job = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+pub(crate) type Job = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 pub(crate) struct Background {
     /// One queue for each thread.

@@ -1,6 +1,7 @@
 //! What all shards share.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub struct Engine {
     pub(crate) positions: Arc<Budget>,
     /// Makes them.
     pub(crate) walkers: Background,
+    /// What the chunk caches of all shards may have.
+    pub(crate) chunk_share: AtomicU64,
     /// Of what all flushes and compactions carry on its way into the caches.
     pub(crate) carry_room: Arc<Budget>,
     pub(crate) health: Health,

@@ -80,6 +80,8 @@ pub struct Options {
     pub direct_write_buffer_size: usize,
     pub column_index_size: Option<u64>,
     pub chunk_cache_size: u64,
+    /// So much of it stays, however much memory filters, summaries and offsets of chunks take from it.
+    pub chunk_cache_least: u64,
     pub key_cache_size: u64,
     /// `index_summary_capacity`: of the positions between the samples of summaries; the samples themselves are always held.
     pub index_summary_capacity: u64,
@@ -129,6 +131,7 @@ impl Options {
             direct_write_buffer_size: 1 << 20,
             column_index_size: None,
             chunk_cache_size: 64 << 20,
+            chunk_cache_least: 64 << 20,
             key_cache_size: 16 << 20,
             index_summary_capacity: 16 << 20,
             row_cache_size: 0,

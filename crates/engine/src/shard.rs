@@ -139,9 +139,9 @@ impl ShardTable {
 
 /// A shard's part of the caches.
 fn cache_sizes(engine: &Engine) -> CacheSizes {
-    let options = engine.options();
     let share = |all: u64| all / engine.shard_count() as u64;
-    CacheSizes { chunks: share(options.chunk_cache_size), keys: share(options.key_cache_size) }
+    let (chunks, keys) = (engine.chunk_share.load(Relaxed), engine.options().key_cache_size);
+    CacheSizes { chunks: share(chunks), keys: share(keys) }
 }
 
 impl Shard {

@@ -28,7 +28,9 @@ struct Reader {
 
 impl Reader {
     async fn open(disk: &Disk, sstable: SSTable) -> Result<Reader> {
-        let reader = SSTableReader::open(disk, Arc::new(sstable), AccessMode::Standard).await?;
+        let reader =
+            SSTableReader::open(disk, Arc::new(sstable), disk.next_id(), AccessMode::Standard)
+                .await?;
         let sizes = CacheSizes { chunks: 1 << 20, keys: 0 };
         let caches = ReadCaches::new(sizes, Budget::of(1 << 20)).without_keys();
         Ok(Reader { reader, caches })
@@ -94,7 +96,7 @@ fn every_key_is_found_and_no_other() {
             let index = IndexWalk::open(&disk, &sstable, AccessMode::Auto).await.expect("opens");
             let again = async || open(&disk, descriptor).await;
             let walked = Reader::walked(&disk, again().await).await.expect("opens");
-            let made = walked.reader.memory_by_part();
+            let made = walked.reader.memory();
             let reader = Reader::open(&disk, sstable).await.expect("opens");
             let without = Reader::open_without_positions(&disk, again().await).await;
             for reader in [&reader, &walked, &without.expect("opens")] {
@@ -111,8 +113,8 @@ fn every_key_is_found_and_no_other() {
                 }
             }
             // The walk has made what the look-ups of all keys make, and they nothing more.
-            assert_eq!(walked.reader.memory_by_part(), made, "{descriptor}");
-            assert_eq!(reader.reader.memory_by_part(), made, "{descriptor}");
+            assert_eq!(walked.reader.memory(), made, "{descriptor}");
+            assert_eq!(reader.reader.memory(), made, "{descriptor}");
             let sources = index.sources();
             let mut walk = index.keys(&sources);
             for (key, position) in &partitions {

@@ -164,7 +164,9 @@ fn slices(clusterings: &Clusterings, rows: &[Vec<u8>], random: &mut Random) -> S
 async fn check(disk: &Disk, descriptor: &Descriptor, random: &mut Random) -> u64 {
     let sstable = SSTable::open(disk, descriptor, OpenOptions::default()).await.expect("opens");
     let sstable = Arc::new(sstable);
-    let reader = SSTableReader::open(disk, sstable.clone(), AccessMode::Auto).await.expect("opens");
+    let reader = SSTableReader::open(disk, sstable.clone(), disk.next_id(), AccessMode::Auto)
+        .await
+        .expect("opens");
     let reader = Arc::new(reader);
     // Small, so that chunks come and go.
     let caches = ReadCaches::new(CacheSizes { chunks: 256 << 10, keys: 4096 }, Budget::of(1 << 20));

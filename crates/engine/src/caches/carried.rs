@@ -1,4 +1,5 @@
-//! What is hot of new SSTables goes into the shards' caches before the SSTables are live (`sstable/src/write/carry.rs`).
+//! What is hot of new SSTables goes into the shards' caches before the SSTables are live (`sstable/src/write/carry.rs`), and what
+//! was cached of those that they replace leaves them when nobody reads those any more.
 //!
 //! Until then it takes memory beside the caches, which have what is hot of the old SSTables: readers need that to the last moment. So it is
 //! bounded twice, by a budget and by what the process holds at all: no share of the memory is kept free for it.
@@ -7,11 +8,12 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use halcyon_io::resources;
+use halcyon_io::{resources, spawn};
 use halcyon_sstable::read::Budget;
 use halcyon_sstable::{Carried, Carry, Descriptor, Heat};
 use halcyon_stream::PartitionKey;
 
+use crate::background::Job;
 use crate::engine::Engine;
 use crate::heat::Hot;
 use crate::shard::Shard;
@@ -24,6 +26,10 @@ pub(crate) struct Carrier {
     room: Arc<Budget>,
     /// Of the room; given back with the carrier.
     used: AtomicU64,
+    /// It came from SSTables that are replaced.
+    replaces: bool,
+    /// What the caches of each shard were lent for it.
+    lent: Box<[AtomicU64]>,
     /// What the process held when that was looked at last.
     resident: AtomicU64,
     taken: Mutex<Vec<(Descriptor, Carried)>>,
@@ -82,15 +88,16 @@ impl Carrier {
 }
 
 impl Engine {
-    /// `None` if nothing of the table is hot.
-    pub(crate) fn carrier(&self, store: &Store) -> Option<Arc<Carrier>> {
+    /// `None` if nothing of the table is hot. If it `replaces` SSTables, they are forgotten with it at the end.
+    pub(crate) fn carrier(&self, store: &Store, replaces: bool) -> Option<Arc<Carrier>> {
         let hot = store.heat.hot();
         if hot.is_empty() {
             return None;
         }
         let (room, resident) = (self.carry_room.clone(), resources::resident_memory().into());
+        let lent = (0..self.shard_count()).map(|_| AtomicU64::default()).collect();
         let (used, taken) = Default::default();
-        Some(Arc::new(Carrier { hot, room, used, resident, taken }))
+        Some(Arc::new(Carrier { hot, room, used, replaces, lent, resident, taken }))
     }
 
     /// Gives the shards what was carried over of an SSTable that is about to be live.
@@ -100,18 +107,51 @@ impl Engine {
         live: &LiveSSTable,
         carrier: Option<&Arc<Carrier>>,
     ) {
-        let carried = carrier.and_then(|carrier| carrier.of(live.descriptor()));
-        let Some(carried) = carried else { return };
+        let Some(carrier) = carrier else { return };
+        let Some(carried) = carrier.of(live.descriptor()) else { return };
         let keys = store.definition.load().caching.keys;
         let parts = carried.by_owner(self.shard_count(), |token| self.owner(token));
         for (index, part) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty()) {
-            let table = live.table.clone();
+            let (table, carrier) = (live.table.clone(), carrier.clone());
             let job = move |shard: Rc<Shard>| async move {
                 let caches = if keys { &shard.caches } else { &shard.caches_without_keys };
-                table.keep_carried(caches, part).await;
+                let lent = table.keep_carried(caches, part, carrier.replaces).await;
+                if let Some(all) = carrier.lent.get(index) {
+                    all.fetch_add(lent, Relaxed);
+                }
             };
             // A shard that has ended needs no caches.
             let _ = self.mesh.on(index, job).await;
         }
+    }
+
+    /// Begins to remove from the caches what they have of SSTables, when nobody reads those any more, and to take back what they were
+    /// lent for those that have replaced them. Shards do it between other work.
+    pub(crate) fn forget(
+        &self,
+        sstables: &[Arc<LiveSSTable>],
+        carrier: Option<Arc<Carrier>>,
+    ) -> Job {
+        let mesh = self.mesh.clone();
+        let ids: Arc<[u64]> = sstables.iter().map(|live| live.table.id()).collect();
+        Box::new(move || {
+            Box::pin(async move {
+                for index in 0..mesh.len() {
+                    let (ids, carrier) = (ids.clone(), carrier.clone());
+                    let job = move |shard: Rc<Shard>| async move {
+                        let caches = shard.caches.clone();
+                        let removal = async move {
+                            let lent = carrier.as_ref().and_then(|carrier| carrier.lent.get(index));
+                            caches.forget(&ids, lent.map_or(0, |lent| lent.load(Relaxed))).await;
+                            // Its room is free now.
+                            drop(carrier);
+                        };
+                        spawn(removal).detach();
+                    };
+                    // A shard that has ended has no caches.
+                    let _ = mesh.on(index, job).await;
+                }
+            })
+        })
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod carried;
 mod positions;
 pub(crate) mod rows;
 pub(crate) mod saved;
+mod share;
 
 pub use rows::RowCacheStats;
 pub use saved::SavedCache;

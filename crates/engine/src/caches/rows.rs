@@ -18,10 +18,8 @@ use std::sync::Arc;
 
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
-use halcyon_sstable::read::cache_of;
+use halcyon_sstable::read::Cache;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Row, TableId};
-use quick_cache::unsync::Cache;
-use quick_cache::{DefaultHashBuilder, Weighter};
 
 use crate::definition::Definition;
 use crate::memtable::{Collector, Partition};
@@ -40,24 +38,16 @@ pub(crate) struct Head {
     bytes: usize,
 }
 
-/// Table and hash. The key is compared too: clients can choose keys whose hashes collide.
-type CacheKey = (TableId, i64, i64);
+/// The key is compared too: clients can choose keys whose hashes collide.
+type Hashes = (i64, i64);
+type CacheKey = (TableId, Hashes);
 
 fn cache_key(table: TableId, key: &PartitionKey) -> CacheKey {
-    (table, key.hashes.0, key.hashes.1)
-}
-
-#[derive(Clone)]
-struct ByBytes;
-
-impl Weighter<CacheKey, Rc<Head>> for ByBytes {
-    fn weight(&self, _key: &CacheKey, head: &Rc<Head>) -> u64 {
-        (head.bytes + head.key.len() + ENTRY_OVERHEAD) as u64
-    }
+    (table, key.hashes)
 }
 
 pub(crate) struct RowCache {
-    heads: RefCell<Cache<CacheKey, Rc<Head>, ByBytes, DefaultHashBuilder>>,
+    heads: RefCell<Cache<TableId, Hashes, Rc<Head>>>,
     /// Pending fills, each with a unique number.
     filling: RefCell<HashMap<CacheKey, u64>>,
     next: Cell<u64>,
@@ -86,7 +76,7 @@ pub(crate) struct PendingFill<'a> {
 impl RowCache {
     pub(crate) fn new(capacity: u64) -> RowCache {
         RowCache {
-            heads: RefCell::new(cache_of(capacity, 1024, ByBytes)),
+            heads: RefCell::new(Cache::new(capacity, 1024)),
             filling: RefCell::default(),
             next: Cell::new(0),
             capacity,
@@ -149,7 +139,7 @@ impl RowCache {
 
     /// Removes all partitions of the table.
     pub(crate) fn forget_table(&self, table: TableId) {
-        self.heads.borrow_mut().retain(|entry, _| entry.0 != table);
+        self.heads.borrow_mut().forget(table, usize::MAX);
         self.filling.borrow_mut().retain(|entry, _| entry.0 != table);
     }
 
@@ -162,7 +152,8 @@ impl RowCache {
 impl PendingFill<'_> {
     pub(crate) fn keep(self, head: Rc<Head>) {
         if self.cache.filling.borrow().get(&self.entry) == Some(&self.number) {
-            self.cache.heads.borrow_mut().insert(self.entry, head);
+            let weight = (head.bytes + head.key.len() + ENTRY_OVERHEAD) as u64;
+            self.cache.heads.borrow_mut().insert(self.entry, head, weight);
         }
     }
 }

@@ -102,6 +102,7 @@ async fn control(
         if now - backlog_looked >= BACKLOG_LOOK {
             backlog_looked = now;
             engine.look_at_backlog();
+            engine.share_memory();
             let ends = now >= generation_ends;
             if ends {
                 generation_ends = now + GENERATION;

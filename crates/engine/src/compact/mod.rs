@@ -302,7 +302,7 @@ impl Engine {
         let group = Group { inputs: sstables, elsewhere: Vec::new() };
         let running = self.begin(store, &group, &shape);
         let listed = Listed(&self.compactions, running.number);
-        let carrier = self.carrier(store);
+        let carrier = self.carrier(store, true);
         let mut settings = self.compaction_settings(store, inputs, shape)?;
         settings.carry = carrier.clone().map(|carrier| carrier as Arc<dyn Carry>);
         let sealed = write(&self.disk, &group, &settings, &running.progress).await?;
@@ -319,15 +319,20 @@ impl Engine {
                 return Err(e);
             }
         };
-        let (outcome, leftovers) = sealed.commit().await.inspect_err(|e| {
-            if matches!(e, halcyon_compaction::Error::InDoubt(_)) {
-                // Until the next start the inputs stay as they are, or what they hold could be purged and come back with the outputs.
-                inputs.iter().for_each(|live| live.suspect());
-                store.doubt();
+        let (outcome, leftovers) = match sealed.commit().await {
+            Ok(committed) => committed,
+            Err(e) => {
+                if matches!(e, halcyon_compaction::Error::InDoubt(_)) {
+                    // Until the next start the inputs stay as they are, or what they hold could be purged and come back with the outputs.
+                    inputs.iter().for_each(|live| live.suspect());
+                    store.doubt();
+                }
+                self.forget(&added, carrier)().await;
+                return Err(e.into());
             }
-        })?;
+        };
         if let Some(leftovers) = leftovers {
-            replaced(inputs, leftovers, self.flushers.clone());
+            replaced(inputs, leftovers, self.forget(inputs, carrier), self.flushers.clone());
         }
         self.admit(store, added, |added| Edit::replace(inputs, added)).await;
         drop(listed);

@@ -87,7 +87,7 @@ impl Engine {
             let descriptor = transaction.add_fresh(fresh).await?;
             let ends = CHECKS.then(|| ends(&memtable));
             let rows = memtable.clone();
-            let carrier = self.carrier(store);
+            let carrier = self.carrier(store, false);
             self.write_sstable(&descriptor, rows, extremes.bases(), carrier.clone(), pace)
                 .await
                 .inspect_err(|e| {

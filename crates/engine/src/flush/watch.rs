@@ -47,7 +47,8 @@ impl Shard {
         spawn(watching).detach();
     }
 
-    /// Flushes tables whose memtable has grown older than `memtable_flush_period_in_ms` allows, for as long as the shard lives.
+    /// Flushes tables whose memtable has grown older than `memtable_flush_period_in_ms` allows, for as long as the shard lives. The caches
+    /// get what they may have as often.
     pub(crate) fn watch_periods(&self) {
         let (clock, this) = (self.engine().disk.clock().clone(), self.handle());
         let Some(this) = this else { return };
@@ -59,6 +60,7 @@ impl Shard {
                 let Some(shard) = this.upgrade() else { return };
                 let shortest = shard.flush_expired();
                 shard.release_spanning();
+                shard.fit_caches().await;
                 pause = shortest.map_or(PERIOD_CHECK, |period| period.min(PERIOD_CHECK));
             }
         };

@@ -162,10 +162,9 @@ impl TableDetails {
             (None, 0) => {}
             (None, _) => self.repaired += data,
         }
-        if let Some(compression) = sstable.compression() {
+        if sstable.compression().is_some() {
             self.compressed.0 += sstable.file_length();
             self.compressed.1 += data;
-            self.compression_memory += (compression.chunk_count() * size_of::<u64>()) as u64;
         }
         if let Some((smallest, largest)) = stats.partition_sizes.extremes() {
             let positive = |value: i64| u64::try_from(value).unwrap_or(0);
@@ -173,8 +172,9 @@ impl TableDetails {
             self.partition_min = Some(self.partition_min.map_or(smallest, |min| min.min(smallest)));
             self.partition_max = self.partition_max.max(positive(largest));
         }
-        let (filter, summary) = live.table.memory_by_part();
-        self.filter_memory += filter as u64;
-        self.summary_memory += summary as u64;
+        let memory = live.table.memory();
+        self.filter_memory += memory.filter;
+        self.summary_memory += memory.summary + memory.positions;
+        self.compression_memory += memory.offsets;
     }
 }

@@ -115,7 +115,7 @@ impl Engine {
             }
         }
         let leftovers = transaction.commit().await?;
-        replaced(sstables, leftovers, self.flushers.clone());
+        replaced(sstables, leftovers, self.forget(sstables, None), self.flushers.clone());
         self.edit(store, &Edit::replace(sstables, Vec::new()));
         Ok(())
     }

@@ -493,6 +493,7 @@ impl Opening {
             segments: Segments::of_this_machine(),
             positions: Budget::of(options.index_summary_capacity),
             walkers,
+            chunk_share: options.chunk_cache_size.into(),
             carry_room: Budget::of(options.chunk_cache_size / 2),
             version,
             health: Health::default(),
@@ -508,6 +509,7 @@ impl Opening {
             disk,
             options,
         });
+        engine.share_memory();
         engine.start_control();
         for store in engine.stores.load().values() {
             store.version.load().sstables().iter().for_each(|live| engine.walk_index(live));

@@ -68,6 +68,10 @@ fn hot_partitions_stay_in_memory() {
         let (after, reads) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
         assert_eq!(reads, 0, "after the compaction");
         assert_eq!(before, after);
+        // Nothing is left of what was replaced, and it takes room no longer.
+        let stats = node.shard.cache_stats();
+        assert!((1..150).contains(&stats.chunk_entries), "{stats:?}");
+        assert_eq!(stats.key_entries, HOT as usize);
         let (_, reads) = read_hot(&node, &table, 1000..1000 + HOT, Slices::all()).await;
         assert!(reads >= HOT as u64 / 2, "{reads}");
         // Two generations without a read.
@@ -128,4 +132,74 @@ async fn wide(version: Version) {
     assert_eq!(before, after);
     let (_, reads) = read_hot(&node, &table, 0..WIDE, other).await;
     assert!(reads >= WIDE as u64, "{version:?}: {reads}");
+}
+
+/// Proves that what is cached stays so where SSTables are opened again because columns were added.
+#[test]
+fn an_altered_table_stays_in_memory() {
+    simulate(async {
+        let (disk, sim) = Disk::simulated(7);
+        let node = start_with(disk, |_| ()).await.expect("starts");
+        change(&node, &[table()]).await.expect("schema");
+        write(&node, &user_table(&node), 1).await;
+        let table = user_table(&node);
+        let (before, _) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
+        let mut schema = table.schema.clone();
+        schema.regulars.push(column("w", CqlType::Text));
+        sim.clock().advance(std::time::Duration::from_secs(1));
+        let wider = Arc::new(Table::new(ID, TableKind::Regular, schema));
+        change(&node, &[wider]).await.expect("altered");
+        let table = user_table(&node);
+        assert_eq!(table.schema.regulars.len(), 2);
+        let (after, reads) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
+        assert_eq!((after, reads), (before, 0));
+    });
+}
+
+/// Proves that a truncated table leaves the caches.
+#[test]
+fn what_is_removed_leaves_the_caches() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(7);
+        let node = start_with(disk, |_| ()).await.expect("starts");
+        change(&node, &[table()]).await.expect("schema");
+        let table = user_table(&node);
+        write(&node, &table, 1).await;
+        let before = node.shard.cache_stats();
+        read_hot(&node, &table, 0..HOT, Slices::all()).await;
+        assert!(node.shard.cache_stats().chunk_entries > before.chunk_entries);
+        node.engine.truncate(table.id).await.expect("truncated");
+        minute(&node).await;
+        let after = node.shard.cache_stats();
+        let of = |s: &halcyon_sstable::read::CacheStats| (s.chunk_bytes, s.key_entries);
+        assert_eq!(of(&after), of(&before));
+    });
+}
+
+/// Proves that chunks give way to filters, summaries and offsets of chunks, to what they are left at least, and come back.
+#[test]
+fn what_finds_data_has_its_memory_first() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(7);
+        let set = |options: &mut Options| {
+            (options.chunk_cache_size, options.chunk_cache_least) = (12 << 10, 8 << 10);
+        };
+        let node = start_with(disk, set).await.expect("starts");
+        change(&node, &[table()]).await.expect("schema");
+        let table = user_table(&node);
+        let capacity = async || {
+            node.engine.disk().clock().sleep(std::time::Duration::from_secs(5)).await;
+            node.shard.cache_stats().chunk_capacity
+        };
+        let empty = capacity().await;
+        write(&node, &table, 1).await;
+        let one = capacity().await;
+        assert!((8 << 10..empty).contains(&one), "{empty} {one}");
+        for timestamp in 2..5 {
+            write(&node, &table, timestamp).await;
+        }
+        assert_eq!(capacity().await, 8 << 10);
+        node.engine.truncate(table.id).await.expect("truncated");
+        assert_eq!(capacity().await, empty);
+    });
 }

@@ -1,7 +1,7 @@
 //! An SSTable of the live set.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use halcyon_compaction::Kind;
 use halcyon_compaction::txn_log::Leftovers;
@@ -13,7 +13,7 @@ use halcyon_sstable::{Component, Descriptor, OpenOptions, SSTable};
 
 use super::hotness::Hotness;
 use crate::Result;
-use crate::background::Background;
+use crate::background::{Background, Job};
 use crate::index::{Attached, files_of};
 
 /// An SSTable that is open by one schema. Immutable but for its [`Identity`].
@@ -30,7 +30,7 @@ pub(crate) struct LiveSSTable {
 }
 
 /// What stays the same when an SSTable is opened again, by an altered schema or with another level: compactions that have claimed it
-/// know it by its serial number.
+/// and caches know it by its serial number.
 pub(crate) struct Identity {
     /// Unique in the node.
     pub(crate) serial: u64,
@@ -54,22 +54,30 @@ impl Identity {
     }
 }
 
-/// Deletes the files that a committed transaction has made obsolete, when their last holder drops them, and frees what was known of them.
+/// When the last holder drops SSTables that a committed transaction has made obsolete, a background thread does the rest.
 struct Obsolete {
-    leftovers: Option<Leftovers>,
-    /// The last holder is a shard as a rule. Filters and positions of partitions are many allocations: it would stand still meanwhile.
-    readers: Vec<Arc<SSTableReader>>,
+    rest: Mutex<Option<Job>>,
     background: Arc<Background>,
 }
 
-/// SSTables that a committed transaction has replaced: their files are deleted when the last holder drops them.
+/// SSTables that a committed transaction has replaced: their files are deleted when the last holder drops them, and what was known of them
+/// and cached is freed.
 pub(crate) fn replaced(
     sstables: &[Arc<LiveSSTable>],
     leftovers: Leftovers,
+    forget: Job,
     background: Arc<Background>,
 ) {
-    let readers = sstables.iter().map(|live| live.table.clone()).collect();
-    let obsolete = Arc::new(Obsolete { leftovers: Some(leftovers), readers, background });
+    // The last holder is a shard as a rule. Filters and positions of partitions are many allocations: it would stand still meanwhile.
+    let readers: Vec<_> = sstables.iter().map(|live| live.table.clone()).collect();
+    let rest = async move || {
+        forget().await;
+        // The log stays if a file cannot be deleted, so that the next start deletes it.
+        let _ = leftovers.delete().await;
+        drop(readers);
+    };
+    let rest: Job = Box::new(move || Box::pin(rest()));
+    let obsolete = Arc::new(Obsolete { rest: Mutex::new(Some(rest)), background });
     for live in sstables {
         // A second one could only say the same.
         let _ = live.identity.obsolete.set(obsolete.clone());
@@ -78,13 +86,9 @@ pub(crate) fn replaced(
 
 impl Drop for Obsolete {
     fn drop(&mut self) {
-        let readers = std::mem::take(&mut self.readers);
-        if let Some(leftovers) = self.leftovers.take() {
-            self.background.later(move || async move {
-                // The log stays if a file cannot be deleted, so that the next start deletes it.
-                let _ = leftovers.delete().await;
-                drop(readers);
-            });
+        let rest = self.rest.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rest) = rest.take() {
+            self.background.later(rest);
         }
     }
 }
@@ -137,7 +141,8 @@ impl LiveSSTable {
         let created_ms = disk.stat(&data).await?.modified_ms;
         let bytes_on_disk = bytes_on_disk(disk, &sstable).await?;
         let kind = halcyon_compaction::kind(&sstable);
-        let table = Arc::new(SSTableReader::open(disk, Arc::new(sstable), mode).await?);
+        let table =
+            Arc::new(SSTableReader::open(disk, Arc::new(sstable), identity.serial, mode).await?);
         let schema = schema.clone();
         Ok(Arc::new(LiveSSTable { table, schema, created_ms, bytes_on_disk, kind, identity }))
     }

@@ -42,6 +42,8 @@ pub(crate) struct Totals {
     pub(crate) max_partition_size: u64,
     /// Milliseconds between the oldest and the newest write of an SSTable.
     pub(crate) max_sstable_duration: u64,
+    /// Bytes that are in memory as long as the SSTables are open; positions of partitions have a budget of their own.
+    pub(crate) memory: u64,
 }
 
 impl Version {
@@ -103,6 +105,8 @@ impl Totals {
         let largest = of.partition_sizes.extremes().map_or(0, |(_, largest)| largest);
         let micros = of.max_timestamp.saturating_sub(of.min_timestamp);
         let positive = |value: i64| u64::try_from(value).unwrap_or(0);
+        let memory = live.table.memory();
+        self.memory += memory.filter + memory.summary + memory.offsets;
         self.disk_space += live.bytes_on_disk;
         self.max_sstable_size = self.max_sstable_size.max(live.bytes_on_disk);
         self.max_partition_size = self.max_partition_size.max(positive(largest));

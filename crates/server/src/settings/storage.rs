@@ -21,6 +21,7 @@ use super::{Machine, Values};
 /// Bytes.
 struct Caches {
     chunks: u64,
+    chunks_least: u64,
     positions: u64,
     keys: u64,
 }
@@ -72,6 +73,7 @@ impl Values {
                 as usize,
             column_index_size: self.bytes("column_index_size")?,
             chunk_cache_size: caches.chunks,
+            chunk_cache_least: caches.chunks_least,
             index_summary_capacity: caches.positions,
             key_cache_size: caches.keys,
             row_cache_size: self.bytes("row_cache_size")?.unwrap_or(0),
@@ -92,13 +94,14 @@ impl Values {
         })
     }
 
-    /// Half of the memory is for what was read. With direct I/O there is no page cache that would take what is left.
+    /// Half of the memory is for what was read, and for what finds it. With direct I/O there is no page cache that would take what is left.
     fn caches(&self, machine: Machine) -> Result<Caches> {
         let positions = self.bytes("index_summary_capacity")?.unwrap_or(machine.memory / 32);
         let keys = self.bytes("key_cache_size")?.unwrap_or((machine.memory / 20).min(100 << 20));
         let left = (machine.memory / 2).saturating_sub(positions.saturating_add(keys));
-        let chunks = self.bytes("file_cache_size")?.unwrap_or(left.max(machine.memory / 8));
-        Ok(Caches { chunks, positions, keys })
+        let chunks_least = self.bytes("file_cache_size")?.unwrap_or(machine.memory / 8);
+        let chunks = self.bytes("file_cache_size")?.unwrap_or(left.max(chunks_least));
+        Ok(Caches { chunks, chunks_least, positions, keys })
     }
 
     fn memtable_space(&self, machine: Machine) -> Result<u64> {

@@ -185,21 +185,22 @@ fn aliases_are_bounded() {
     assert!(matches!(load(&text), Err(Error::Syntax(_))));
 }
 
-/// Proves that caches have half of the memory, whichever of them is set, and chunks an eighth at least.
+/// Proves that caches have half of the memory, whichever of them is set, and chunks an eighth at least, or what they are given.
 #[test]
 fn half_of_the_memory_is_for_caches() {
     let caches = |text: &str| {
         let engine = load(text).expect("valid").engine;
         let others = engine.index_summary_capacity + engine.key_cache_size;
-        (engine.chunk_cache_size, others)
+        (engine.chunk_cache_size, others, engine.chunk_cache_least)
     };
     let half = MACHINE.memory / 2;
     for text in ["# nothing\n", "key_cache_size: 1GiB\n", "index_summary_capacity: 10MiB\n"] {
-        let (chunks, others) = caches(text);
-        assert_eq!(chunks + others, half, "{text}");
+        let (chunks, others, least) = caches(text);
+        assert_eq!((chunks + others, least), (half, MACHINE.memory / 8), "{text}");
     }
     assert_eq!(caches("key_cache_size: 100GiB\n").0, MACHINE.memory / 8);
-    assert_eq!(caches("file_cache_size: 3GiB\n").0, 3 << 30);
+    let (chunks, _, least) = caches("file_cache_size: 3GiB\n");
+    assert_eq!((chunks, least), (3 << 30, 3 << 30));
 }
 
 /// Proves that data centre and rack come from the snitch's file, otherwise from the data directory.

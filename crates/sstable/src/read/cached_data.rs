@@ -158,7 +158,7 @@ impl CachedData {
             self.corrupt(number * self.file.chunk_length(), format!("there is no chunk {number}"))
         })?;
         let stored = stored.get((chunk.offset - start) as usize..).unwrap_or_default();
-        let mut opened = vec![0; chunk.data_length as usize].into_boxed_slice();
+        let mut opened = self.caches.buffer(chunk.data_length as usize);
         let dictionary = info.dictionary.as_ref().map(|d| d.bytes.as_slice());
         chunk
             .open(stored, true, &mut opened, |payload, output| {

@@ -1,17 +1,16 @@
 //! One shard's caches of SSTable contents, each with a fixed budget.
 //!
-//! The replacement policy (S3-FIFO with ghosts) keeps entries that are read repeatedly, however many others are read once.
+//! Entries that are read repeatedly stay, however many others are read once ([`Cache`]).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use quick_cache::unsync::Cache;
-use quick_cache::{DefaultHashBuilder, Weighter};
+use halcyon_io::yield_now;
 
 use super::budget::Budget;
+use super::cache::Cache;
 use super::reader::{PartitionEntry, RowIndexRef};
 use crate::Component;
 use crate::data::compress::Decompressor;
@@ -57,6 +56,10 @@ impl FileId {
         };
         FileId(4 * sstable + number)
     }
+
+    fn all_of(sstable: u64) -> impl Iterator<Item = FileId> {
+        (0..4).map(move |number| FileId(4 * sstable + number))
+    }
 }
 
 /// Decompressed bytes of a chunk, or a page of an index. Boxed, so that bytes from elsewhere become one without a copy, and so that
@@ -66,19 +69,21 @@ pub(crate) type Chunk = Rc<Box<[u8]>>;
 /// The memory of an entry beside its bytes: key, slot, counts.
 const ENTRY_OVERHEAD: u64 = 64;
 
-const MAX_DECOMPRESSORS: usize = 32;
-
-#[derive(Debug, Clone, Copy)]
-struct ByLength;
-
-impl Weighter<(FileId, u64), Chunk> for ByLength {
-    fn weight(&self, _key: &(FileId, u64), chunk: &Chunk) -> u64 {
-        chunk.len() as u64 + ENTRY_OVERHEAD
-    }
+pub(super) fn weight_of(chunk: &[u8]) -> u64 {
+    chunk.len() as u64 + ENTRY_OVERHEAD
 }
 
-/// By SSTable and hash; the key itself decides, since hashes can be made to collide.
-type KeyHash = (u64, i64, i64);
+const MAX_DECOMPRESSORS: usize = 32;
+
+/// Buffers of chunks that were displaced, for those that displace others next.
+const SPARE_MAX: usize = 8;
+
+/// What is removed, put in or displaced between two yields: some 20 µs.
+pub(super) const AT_ONCE: usize = 16;
+const BYTES_AT_ONCE: u64 = AT_ONCE as u64 * 4096;
+
+/// An SSTable's partitions by the hashes of their keys; the key itself decides, since hashes can be made to collide.
+type Keys = Cache<u64, (i64, i64), CachedKey>;
 
 #[derive(Debug, Clone)]
 struct CachedKey {
@@ -86,32 +91,10 @@ struct CachedKey {
     entry: PartitionEntry,
 }
 
-impl Weighter<KeyHash, CachedKey> for ByLength {
-    fn weight(&self, _key: &KeyHash, cached: &CachedKey) -> u64 {
-        (cached.key.len() + size_of::<CachedKey>()) as u64 + ENTRY_OVERHEAD
-    }
-}
-
-type Weighted<K, V> = Cache<K, V, ByLength, DefaultHashBuilder>;
-
-/// A cache of so many bytes, whose entries have about `each`.
-///
-/// A table that grows, or that is so full that removals leave tombstones, moves all entries in one step: 20 ms and more of a shard. So it
-/// is reserved for twice the entries that are expected; memory that is not used yet is only address space.
-pub fn cache_of<K: Eq + Hash, V, W: Weighter<K, V>>(
-    bytes: u64,
-    each: u64,
-    weighter: W,
-) -> Cache<K, V, W, DefaultHashBuilder> {
-    let items = usize::try_from(bytes / each).unwrap_or(0).max(16);
-    let mut cache = Cache::with_weighter(items, bytes, weighter);
-    cache.reserve(2 * items);
-    cache
-}
-
 struct Inner {
-    chunks: RefCell<Weighted<(FileId, u64), Chunk>>,
-    keys: RefCell<Weighted<KeyHash, CachedKey>>,
+    chunks: RefCell<Cache<FileId, u64, Chunk>>,
+    spare: RefCell<Vec<Box<[u8]>>>,
+    keys: RefCell<Keys>,
     positions: Arc<Budget>,
     /// By codec; one that needs a dictionary belongs to its SSTable.
     decompressors: RefCell<HashMap<(u64, String), Decompressor>>,
@@ -138,8 +121,9 @@ impl ReadCaches {
     /// `positions` is common to all threads.
     pub fn new(sizes: CacheSizes, positions: Arc<Budget>) -> ReadCaches {
         let inner = Rc::new(Inner {
-            chunks: RefCell::new(cache_of(sizes.chunks, 4096, ByLength)),
-            keys: RefCell::new(cache_of(sizes.keys, 192, ByLength)),
+            chunks: RefCell::new(Cache::new(sizes.chunks, 4096)),
+            spare: RefCell::default(),
+            keys: RefCell::new(Cache::new(sizes.keys, 192)),
             positions,
             decompressors: RefCell::default(),
             hits: Default::default(),
@@ -170,7 +154,7 @@ impl ReadCaches {
 
     /// Shows the key cache's partitions that have no row index: SSTable, key, position in the data.
     pub fn positions(&self, mut see: impl FnMut(u64, &[u8], u64)) {
-        for ((sstable, _, _), cached) in self.inner.keys.borrow().iter() {
+        for ((sstable, _), cached) in self.inner.keys.borrow().iter() {
             if cached.entry.rows == RowIndexRef::None {
                 see(*sstable, &cached.key, cached.entry.data_position);
             }
@@ -220,14 +204,67 @@ impl ReadCaches {
     }
 
     pub(crate) fn keep_chunk(&self, file: FileId, number: u64, chunk: Chunk) {
-        self.inner.chunks.borrow_mut().insert((file, number), chunk);
+        let weight = weight_of(&chunk);
+        let displaced = self.inner.chunks.borrow_mut().insert((file, number), chunk, weight);
+        self.spare(displaced);
     }
 
     /// A chunk that is read often: it does not have to prove that first, as one that was read once does.
     pub(super) fn keep_hot_chunk(&self, file: FileId, number: u64, chunk: Chunk) {
-        let mut chunks = self.inner.chunks.borrow_mut();
-        chunks.insert((file, number), chunk);
-        chunks.get(&(file, number));
+        let weight = weight_of(&chunk);
+        let displaced = self.inner.chunks.borrow_mut().insert_used((file, number), chunk, weight);
+        self.spare(displaced);
+    }
+
+    fn spare(&self, displaced: Option<Chunk>) {
+        if let Some(buffer) = displaced.and_then(|chunk| Rc::try_unwrap(chunk).ok()) {
+            let mut spare = self.inner.spare.borrow_mut();
+            if spare.len() < SPARE_MAX {
+                spare.push(buffer);
+            }
+        }
+    }
+
+    /// A buffer for a chunk, with any content.
+    pub(super) fn buffer(&self, length: usize) -> Box<[u8]> {
+        let spare = self.inner.spare.borrow_mut().pop();
+        spare.filter(|buffer| buffer.len() == length).unwrap_or_else(|| vec![0; length].into())
+    }
+
+    /// Gives the chunks another capacity.
+    pub async fn fit_chunks(&self, capacity: u64) {
+        let mut now = self.inner.chunks.borrow().capacity();
+        while now != capacity {
+            now = capacity.max(now.saturating_sub(BYTES_AT_ONCE));
+            self.inner.chunks.borrow_mut().set_capacity(now);
+            yield_now().await;
+        }
+    }
+
+    /// Lends the chunks so much memory, until an SSTable is forgotten for it.
+    pub(super) fn lend(&self, bytes: u64) {
+        self.inner.chunks.borrow_mut().lend(bytes);
+    }
+
+    /// Removes what is cached of SSTables that are not read any more, and takes back what was lent for those that have replaced them.
+    pub async fn forget(&self, sstables: &[u64], lent: u64) {
+        for sstable in sstables {
+            for file in FileId::all_of(*sstable) {
+                while self.inner.chunks.borrow_mut().forget(file, AT_ONCE) {
+                    yield_now().await;
+                }
+            }
+            while self.inner.keys.borrow_mut().forget(*sstable, AT_ONCE) {
+                yield_now().await;
+            }
+        }
+        let mut left = lent;
+        while left > 0 {
+            let bytes = left.min(BYTES_AT_ONCE);
+            self.inner.chunks.borrow_mut().give_back(bytes);
+            left -= bytes;
+            yield_now().await;
+        }
     }
 
     /// The entry of a key that was found before.
@@ -241,7 +278,7 @@ impl ReadCaches {
             return None;
         }
         let keys = self.inner.keys.borrow();
-        let cached = keys.get(&(sstable, hashes.0, hashes.1)).filter(|cached| *cached.key == *key);
+        let cached = keys.get(&(sstable, hashes)).filter(|cached| *cached.key == *key);
         self.count(if cached.is_some() { KEY_HIT } else { KEY_MISS });
         cached.map(|cached| cached.entry.clone())
     }
@@ -256,8 +293,9 @@ impl ReadCaches {
             return;
         }
         let (key, entry) = found();
+        let weight = (key.len() + size_of::<CachedKey>()) as u64 + ENTRY_OVERHEAD;
         let cached = CachedKey { key, entry };
-        self.inner.keys.borrow_mut().insert((sstable, hashes.0, hashes.1), cached);
+        self.inner.keys.borrow_mut().insert((sstable, hashes), cached, weight);
     }
 
     /// Runs `use_it` with the decompressor of a codec, made on first use.

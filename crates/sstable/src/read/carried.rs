@@ -4,19 +4,22 @@ use std::rc::Rc;
 
 use halcyon_io::yield_now;
 
-use super::caches::{FileId, ReadCaches};
+use super::caches::{AT_ONCE, FileId, ReadCaches, weight_of};
 use super::reader::SSTableReader;
 use crate::write::carry::Carried;
 use crate::write::spans::CarriedChunk;
 use crate::{Component, Format};
 
-/// What is put into the caches between two yields: some 20 µs.
-const AT_ONCE: usize = 16;
-
 impl SSTableReader {
     /// Puts what the writer has carried over into a shard's caches.
-    pub async fn keep_carried(&self, caches: &ReadCaches, carried: Carried) {
+    ///
+    /// If it `replaces` others that are about to be forgotten, it displaces nothing until then: the chunks get lent the memory, which they
+    /// had before they came here. How much is to be taken back ([`ReadCaches::forget`]).
+    pub async fn keep_carried(&self, caches: &ReadCaches, carried: Carried, replaces: bool) -> u64 {
         let Carried { keys, data, index } = carried;
+        let chunks = || data.iter().chain(&index);
+        let lent = if replaces { chunks().map(|chunk| weight_of(&chunk.bytes)).sum() } else { 0 };
+        caches.lend(lent);
         let row_index = match self.sstable().descriptor().version.format {
             Format::Big => Component::Index,
             Format::Bti => Component::Rows,
@@ -35,5 +38,6 @@ impl SSTableReader {
                 yield_now().await;
             }
         }
+        lent
     }
 }

@@ -21,6 +21,7 @@
 //!    may look into several SSTables at once.
 
 mod budget;
+mod cache;
 mod cached_data;
 pub(crate) mod cached_index;
 pub(crate) mod caches;
@@ -40,9 +41,10 @@ pub(crate) mod summary_search;
 mod walked;
 
 pub use budget::Budget;
-pub use caches::{CacheSizes, CacheStats, ReadCaches, cache_of};
+pub use cache::Cache;
+pub use caches::{CacheSizes, CacheStats, ReadCaches};
 pub use index_files::IndexSources;
 pub use partition::{PartitionRows, RangeRows};
 pub use range_start::RangeStart;
-pub use reader::{PartitionEntry, SSTableReader};
+pub use reader::{PartitionEntry, ReaderMemory, SSTableReader};
 pub use reversed::ReversedRows;

@@ -33,7 +33,6 @@ pub struct SSTableReader {
 }
 
 struct Opened {
-    /// Unique among those opened through the same disk.
     id: u64,
     sstable: Arc<SSTable>,
     filter: Filter,
@@ -43,6 +42,17 @@ struct Opened {
     positions: Positions,
     first: PartitionKey,
     last: PartitionKey,
+}
+
+/// Bytes of memory by what they find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReaderMemory {
+    pub filter: u64,
+    /// The samples of an index summary, and the positions between them.
+    pub summary: u64,
+    pub positions: u64,
+    /// Of the chunks.
+    pub offsets: u64,
 }
 
 /// The index entry of a partition.
@@ -84,12 +94,14 @@ impl PartitionEntry {
 
 impl SSTableReader {
     /// Loads the filter and the top of the index, and opens the files.
+    ///
+    /// Caches know it by the id: unique in the process, or that of an earlier reader of the same files, whose cached contents it has then.
     pub async fn open(
         disk: &Disk,
         sstable: Arc<SSTable>,
+        id: u64,
         mode: AccessMode,
     ) -> Result<SSTableReader> {
-        let id = disk.next_id();
         let index = IndexFiles::open(disk, &sstable, id, (mode, Purpose::UserRead)).await?;
         let caches = ReadCaches::of_one_pass();
         let summary = match index.through(&caches) {
@@ -136,7 +148,7 @@ impl SSTableReader {
         Ok(sstable.scanner_of(data, decoder, layout, partitions))
     }
 
-    /// Unique in the process.
+    /// By which caches know it.
     pub fn id(&self) -> u64 {
         self.opened.id
     }
@@ -154,17 +166,14 @@ impl SSTableReader {
     }
 
     /// Bytes of memory that it holds whether or not anything is read.
-    pub fn memory(&self) -> usize {
-        let root =
-            self.opened.index.root().map_or(0, |root| root.first_key.len() + root.last_key.len());
-        let (filter, summary) = self.memory_by_part();
-        filter + root + summary
-    }
-
-    /// Bytes of memory of the Bloom filter, and of the index summary with the positions between its samples.
-    pub fn memory_by_part(&self) -> (usize, usize) {
-        let summary = self.opened.summary.as_ref().map_or(0, Summary::memory);
-        (self.opened.filter.memory(), summary + self.opened.positions.memory())
+    pub fn memory(&self) -> ReaderMemory {
+        let Opened { sstable, filter, summary, positions, .. } = &*self.opened;
+        ReaderMemory {
+            filter: filter.memory() as u64,
+            summary: summary.as_ref().map_or(0, Summary::memory) as u64,
+            positions: positions.memory() as u64,
+            offsets: sstable.compression().map_or(0, |info| info.offsets.memory()) as u64,
+        }
     }
 
     pub(super) fn summary(&self) -> Option<&Summary> {

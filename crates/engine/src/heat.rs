@@ -4,7 +4,9 @@
 //!    than of those that were. A partition has bits that say that something of it is hot, and others that say that all of it is.
 //! 2. There are two generations of bits: the current one, and one that ends with the next. So what was not read for
 //!    [`GENERATION`] and as long again is not hot.
-//! 3. A read whose bits are set already writes nothing: a bit that each read writes would be a cache line that all shards write.
+//! 3. Only reads that were answered from memory count. What is read once after the other from the device, by however many readers, would
+//!    take the room of what is hot.
+//! 4. A read whose bits are set already writes nothing: a bit that each read writes would be a cache line that all shards write.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
@@ -94,7 +96,7 @@ fn named(slices: &Slices, clusterings: usize) -> Option<impl Iterator<Item = &[u
 }
 
 impl Heat {
-    /// A read of a partition.
+    /// A read of a partition, from memory.
     pub(crate) fn note(&self, key: &PartitionKey, slices: &Slices, layout: &Layout) {
         let recent = self.recent.load();
         let Some(bits) = recent.as_deref() else {

@@ -184,15 +184,20 @@ impl Plan<'_> {
     }
 
     async fn partition(&self, key: &PartitionKey) -> Result<Inner> {
-        self.table.store.heat.note(key, &self.slices, self.layout());
+        let device_reads = self.shard.caches.device_reads();
         let memtables = self.memtables(key);
-        match self.current.definition.caching.rows {
+        let found = match self.current.definition.caching.rows {
             Some(rows) if !self.shard.rows.is_off() => {
                 // Boxed, as few tables have it: the others' reads need not be so large.
                 Box::pin(self.through_cache(key, rows, memtables)).await
             }
             _ => self.sources(key, memtables).await.map(Inner::Sources),
+        };
+        // A read that waits for nothing shares the shard with no other one meanwhile.
+        if device_reads == self.shard.caches.device_reads() {
+            self.table.store.heat.note(key, &self.slices, self.layout());
         }
+        found
     }
 
     /// The partition's snapshots from the memtables, oldest first.

@@ -494,7 +494,7 @@ impl Opening {
             positions: Budget::of(options.index_summary_capacity),
             walkers,
             chunk_share: options.chunk_cache_size.into(),
-            carry_room: Budget::of(options.chunk_cache_size / 2),
+            carry_room: Budget::of(options.chunk_cache_size / 3 * 2),
             version,
             health: Health::default(),
             host_id: OnceLock::new(),

@@ -74,9 +74,12 @@ fn hot_partitions_stay_in_memory() {
         assert_eq!(stats.key_entries, HOT as usize);
         let (_, reads) = read_hot(&node, &table, 1000..1000 + HOT, Slices::all()).await;
         assert!(reads >= HOT as u64 / 2, "{reads}");
+        // What was read from the device is not hot, as long as it is not read again.
+        let heat = || [0, 1000].map(|k| store.heat.hot().of(&key(k)));
+        assert_eq!(heat(), [Heat::Whole, Heat::Cold]);
+        read_hot(&node, &table, 1000..1000 + HOT, Slices::all()).await;
+        assert_eq!(heat(), [Heat::Whole; 2]);
         // Two generations without a read.
-        let hot = store.heat.hot();
-        assert_eq!([hot.of(&key(0)), hot.of(&key(1000))], [Heat::Whole; 2]);
         store.heat.advance(true, || 0, u64::MAX);
         store.heat.advance(true, || 0, u64::MAX);
         assert!(store.heat.hot().is_empty());

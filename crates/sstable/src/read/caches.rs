@@ -175,9 +175,14 @@ impl ReadCaches {
             key_bytes: keys.weight(),
             key_entries: keys.len(),
             key_capacity: keys.capacity(),
-            reads: self.inner.read[0].get(),
+            reads: self.device_reads(),
             bytes_read: self.inner.read[1].get(),
         }
+    }
+
+    /// How often the device was read, since the start.
+    pub fn device_reads(&self) -> u64 {
+        self.inner.read[0].get()
     }
 
     fn count(&self, which: usize) {

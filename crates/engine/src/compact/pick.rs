@@ -193,7 +193,7 @@ impl Engine {
     async fn relevel(&self, store: &Arc<Store>, live: &Arc<LiveSSTable>, level: u32) -> Result<()> {
         write_level(&self.disk, live.descriptor(), level).await?;
         let schema = store.definition.load().schema.clone();
-        let again = live.reopen(&self.disk, &schema, self.options.read_mode).await?;
+        let again = live.reopen(&self.disk, &schema).await?;
         self.admit(store, vec![again], Edit::reopen).await;
         Ok(())
     }

@@ -192,7 +192,7 @@ impl Engine {
         added: &mut [Arc<LiveSSTable>],
     ) -> Result<()> {
         for live in added.iter_mut().filter(|live| !live.schema.has_columns_of(schema)) {
-            *live = live.reopen(&self.disk, schema, self.options.read_mode).await?;
+            *live = live.reopen(&self.disk, schema).await?;
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Engine {
     ) -> Result<()> {
         let mut reopened = Vec::new();
         for live in sstables.iter().filter(|live| !live.schema.has_columns_of(schema)) {
-            reopened.push(live.reopen(&self.disk, schema, self.options.read_mode).await?);
+            reopened.push(live.reopen(&self.disk, schema).await?);
         }
         if !reopened.is_empty() {
             self.edit(store, &Edit::reopen(reopened));

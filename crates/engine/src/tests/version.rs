@@ -63,7 +63,7 @@ fn reopened_sstables_keep_their_place() {
         let node = start(disk.clone()).await.expect("starts");
         let all = lives(&node, 3).await;
         let version = Version::of(all.clone());
-        let again = all[1].reopen(&disk, &all[1].schema, node.engine.options.read_mode).await;
+        let again = all[1].reopen(&disk, &all[1].schema).await;
         let again = again.expect("opens");
         let next = version.edited(&Edit::reopen([again.clone()]));
         next.check();

@@ -102,8 +102,7 @@ impl LiveSSTable {
     ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open_listed(disk, listed, options).await?;
-        let identity = Identity::fresh(disk, &sstable);
-        LiveSSTable::of(disk, sstable, schema, mode, identity).await
+        LiveSSTable::of(disk, sstable, schema, mode).await
     }
 
     pub(crate) async fn open(
@@ -114,8 +113,7 @@ impl LiveSSTable {
     ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
         let sstable = SSTable::open(disk, descriptor, options).await?;
-        let identity = Identity::fresh(disk, &sstable);
-        LiveSSTable::of(disk, sstable, schema, mode, identity).await
+        LiveSSTable::of(disk, sstable, schema, mode).await
     }
 
     /// The same SSTable by another schema, or after its statistics have changed.
@@ -123,11 +121,13 @@ impl LiveSSTable {
         &self,
         disk: &Disk,
         schema: &Arc<TableSchema>,
-        mode: AccessMode,
     ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions { schema: Some(schema.clone()) };
-        let sstable = SSTable::open(disk, self.descriptor(), options).await?;
-        LiveSSTable::of(disk, sstable, schema, mode, self.identity.clone()).await
+        let sstable = Arc::new(self.sstable().reopen(disk, options).await?);
+        let (schema, kind) = (schema.clone(), halcyon_compaction::kind(&sstable));
+        let (created_ms, bytes_on_disk) = (self.created_ms, self.bytes_on_disk);
+        let (table, identity) = (Arc::new(self.table.reopened(sstable)), self.identity.clone());
+        Ok(Arc::new(LiveSSTable { table, schema, created_ms, bytes_on_disk, kind, identity }))
     }
 
     async fn of(
@@ -135,8 +135,8 @@ impl LiveSSTable {
         sstable: SSTable,
         schema: &Arc<TableSchema>,
         mode: AccessMode,
-        identity: Arc<Identity>,
     ) -> Result<Arc<LiveSSTable>> {
+        let identity = Identity::fresh(disk, &sstable);
         let data = sstable.descriptor().component_path(Component::Data);
         let created_ms = disk.stat(&data).await?.modified_ms;
         let bytes_on_disk = bytes_on_disk(disk, &sstable).await?;

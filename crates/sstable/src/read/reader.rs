@@ -27,6 +27,7 @@ use crate::{Result, SSTable};
 /// the reference count of a common one would be a cache line that every read of every shard writes.
 pub struct SSTableReader {
     opened: Arc<Opened>,
+    sstable: Arc<SSTable>,
     data: Arc<DataFile>,
     /// Of the layout that was asked for first: a table's own. It takes a comparison of each column with each to make.
     decoder: OnceLock<(Arc<Layout>, Arc<RowDecoder>)>,
@@ -34,7 +35,6 @@ pub struct SSTableReader {
 
 struct Opened {
     id: u64,
-    sstable: Arc<SSTable>,
     filter: Filter,
     index: IndexFiles,
     /// BIG only.
@@ -95,7 +95,7 @@ impl PartitionEntry {
 impl SSTableReader {
     /// Loads the filter and the top of the index, and opens the files.
     ///
-    /// Caches know it by the id: unique in the process, or that of an earlier reader of the same files, whose cached contents it has then.
+    /// Caches know it by the id, which is unique in the process.
     pub async fn open(
         disk: &Disk,
         sstable: Arc<SSTable>,
@@ -117,15 +117,21 @@ impl SSTableReader {
         let filter = sstable.filter(disk).await?;
         let data = Arc::new(DataFile::open(disk, &sstable, id, mode).await?);
         let positions = summary.as_ref().map(Positions::of).unwrap_or_default();
-        let opened = Opened { id, sstable, filter, index, summary, positions, first, last };
-        Ok(SSTableReader { opened: Arc::new(opened), data, decoder: OnceLock::new() })
+        let opened = Arc::new(Opened { id, filter, index, summary, positions, first, last });
+        Ok(SSTableReader { opened, sstable, data, decoder: OnceLock::new() })
     }
 
     /// The same SSTable, with reference counts of its own.
     pub fn for_shard(&self) -> Arc<SSTableReader> {
         let data = Arc::new(DataFile::clone(&self.data));
-        let opened = self.opened.clone();
-        Arc::new(SSTableReader { opened, data, decoder: OnceLock::new() })
+        let (opened, sstable) = (self.opened.clone(), self.sstable.clone());
+        Arc::new(SSTableReader { opened, sstable, data, decoder: OnceLock::new() })
+    }
+
+    /// The same files, of an SSTable that was opened again: what is known of them and cached stays.
+    pub fn reopened(&self, sstable: Arc<SSTable>) -> SSTableReader {
+        let (opened, data) = (self.opened.clone(), self.data.clone());
+        SSTableReader { opened, sstable, data, decoder: OnceLock::new() }
     }
 
     /// Scans its data; `layout` numbers the columns.
@@ -135,7 +141,7 @@ impl SSTableReader {
         layout: Arc<Layout>,
         partitions: u64,
     ) -> Result<SSTableScanner<CachedData>> {
-        let sstable = &self.opened.sstable;
+        let sstable = &self.sstable;
         if self.decoder.get().is_none() {
             let decoder = Arc::new(sstable.decoder(&layout)?);
             // Of two threads that come here at once one is late, and its decoder the same.
@@ -154,7 +160,7 @@ impl SSTableReader {
     }
 
     pub fn sstable(&self) -> &Arc<SSTable> {
-        &self.opened.sstable
+        &self.sstable
     }
 
     pub fn first_key(&self) -> &PartitionKey {
@@ -167,12 +173,12 @@ impl SSTableReader {
 
     /// Bytes of memory that it holds whether or not anything is read.
     pub fn memory(&self) -> ReaderMemory {
-        let Opened { sstable, filter, summary, positions, .. } = &*self.opened;
+        let Opened { filter, summary, positions, .. } = &*self.opened;
         ReaderMemory {
             filter: filter.memory() as u64,
             summary: summary.as_ref().map_or(0, Summary::memory) as u64,
             positions: positions.memory() as u64,
-            offsets: sstable.compression().map_or(0, |info| info.offsets.memory()) as u64,
+            offsets: self.sstable.compression().map_or(0, |info| info.offsets.memory()) as u64,
         }
     }
 
@@ -199,7 +205,7 @@ impl SSTableReader {
 
     /// By key range, then by Bloom filter; no I/O. [`Self::find`] does not test them again.
     pub fn may_contain(&self, key: &PartitionKey) -> bool {
-        let layout = self.opened.sstable.layout();
+        let layout = self.sstable.layout();
         layout.compare_keys(key, &self.opened.first).is_ge()
             && layout.compare_keys(key, &self.opened.last).is_le()
             && self.opened.filter.may_contain(key.hashes)
@@ -229,7 +235,7 @@ impl SSTableReader {
     }
 
     pub(super) fn search<'s, S>(&'s self, index: &'s S) -> BigSearch<'s, S> {
-        let sstable = &self.opened.sstable;
+        let sstable = &self.sstable;
         let partitioner = &sstable.layout().partitioner;
         let (data_length, last_key) = (sstable.data_length(), sstable.last_key());
         BigSearch { index, partitioner, data_length, last_key }
@@ -298,7 +304,7 @@ impl SSTableReader {
         key: &PartitionKey,
     ) -> Result<Option<PartitionEntry>> {
         let mut comparable = Vec::new();
-        encode_key(&self.opened.sstable.layout().partitioner, &key.bytes, &mut comparable);
+        encode_key(&self.sstable.layout().partitioner, &key.bytes, &mut comparable);
         let candidate = root.candidate(partitions, &comparable, key.hashes.1 as u8).await?;
         let Some(candidate) = candidate else { return Ok(None) };
         let mut stored = Vec::new();

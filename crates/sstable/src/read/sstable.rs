@@ -123,23 +123,33 @@ impl SSTable {
             _ => None,
         };
         check_length(descriptor, file_length, checksums.as_deref())?;
-        let mut dropped = BTreeMap::new();
-        if let Some(schema) = &options.schema {
-            check_schema(descriptor, &statistics.header, schema)?;
-            for column in &schema.dropped {
-                dropped.insert(column.name.clone().into_bytes(), column.dropped_time);
-            }
-        }
         Ok(SSTable {
             estimated_keys: OnceLock::new(),
             listed: listed.clone(),
+            dropped: dropped_columns(descriptor, &statistics, &options)?,
             data_length: compression.as_ref().map_or(file_length, |info| info.data_length),
             statistics,
             layout,
             compression: compression.map(Arc::new),
             checksums,
             file_length,
-            dropped,
+        })
+    }
+
+    /// The same by another schema, or after its statistics were written again: nothing else is read.
+    pub async fn reopen(&self, disk: &Disk, options: OpenOptions) -> Result<SSTable> {
+        let descriptor = self.descriptor();
+        let statistics = read_statistics(disk, descriptor).await?;
+        Ok(SSTable {
+            estimated_keys: OnceLock::new(),
+            listed: self.listed.clone(),
+            layout: Arc::new(layout_of(descriptor, &statistics)?),
+            dropped: dropped_columns(descriptor, &statistics, &options)?,
+            statistics,
+            compression: self.compression.clone(),
+            checksums: self.checksums.clone(),
+            file_length: self.file_length,
+            data_length: self.data_length,
         })
     }
 
@@ -398,6 +408,18 @@ fn layout_of(descriptor: &Descriptor, statistics: &Statistics) -> Result<Layout>
         statics: columns(&header.static_columns)?,
         regulars: columns(&header.regular_columns)?,
     })
+}
+
+/// The columns that were dropped from a schema, with the times, if an SSTable has what the schema says.
+fn dropped_columns(
+    descriptor: &Descriptor,
+    statistics: &Statistics,
+    options: &OpenOptions,
+) -> Result<BTreeMap<Vec<u8>, i64>> {
+    let Some(schema) = &options.schema else { return Ok(BTreeMap::new()) };
+    check_schema(descriptor, &statistics.header, schema)?;
+    let dropped = schema.dropped.iter();
+    Ok(dropped.map(|column| (column.name.clone().into_bytes(), column.dropped_time)).collect())
 }
 
 /// A schema fits if keys have the same types and every column of the header is known to it, now or once.

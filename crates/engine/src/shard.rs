@@ -139,9 +139,8 @@ impl ShardTable {
 
 /// A shard's part of the caches.
 fn cache_sizes(engine: &Engine) -> CacheSizes {
-    let share = |all: u64| all / engine.shard_count() as u64;
-    let (chunks, keys) = (engine.chunk_share.load(Relaxed), engine.options().key_cache_size);
-    CacheSizes { chunks: share(chunks), keys: share(keys) }
+    let keys = engine.options().key_cache_size / engine.shard_count() as u64;
+    CacheSizes { chunks: engine.chunks_of_shard(), keys }
 }
 
 impl Shard {

@@ -13,11 +13,15 @@ impl Engine {
         let (all, least) = (self.options.chunk_cache_size, self.options.chunk_cache_least);
         self.chunk_share.store(all.saturating_sub(taken).max(least.min(all)), Relaxed);
     }
+
+    /// What the chunk cache of a shard may have.
+    pub(crate) fn chunks_of_shard(&self) -> u64 {
+        self.chunk_share.load(Relaxed) / self.shard_count() as u64
+    }
 }
 
 impl Shard {
     pub(crate) async fn fit_caches(&self) {
-        let share = self.engine().chunk_share.load(Relaxed);
-        self.caches.fit_chunks(share / self.engine().shard_count() as u64).await;
+        self.caches.fit_chunks(self.engine().chunks_of_shard()).await;
     }
 }

@@ -21,6 +21,15 @@ async fn write(node: &Node, table: &Arc<Table>, timestamp: i64) {
     node.engine.flush(Some(table.id)).await.expect("flushed");
 }
 
+/// A node with a table that was written and flushed once.
+async fn written(disk: Disk) -> (Node, Arc<Table>) {
+    let node = start(disk).await.expect("starts");
+    change(&node, &[table()]).await.expect("schema");
+    let table = user_table(&node);
+    write(&node, &table, 1).await;
+    (node, table)
+}
+
 /// What of partitions is read, and what was read from the device for it.
 async fn read_hot(
     node: &Node,
@@ -142,10 +151,7 @@ async fn wide(version: Version) {
 fn an_altered_table_stays_in_memory() {
     simulate(async {
         let (disk, sim) = Disk::simulated(7);
-        let node = start_with(disk, |_| ()).await.expect("starts");
-        change(&node, &[table()]).await.expect("schema");
-        write(&node, &user_table(&node), 1).await;
-        let table = user_table(&node);
+        let (node, table) = written(disk).await;
         let (before, _) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
         let mut schema = table.schema.clone();
         schema.regulars.push(column("w", CqlType::Text));
@@ -164,10 +170,7 @@ fn an_altered_table_stays_in_memory() {
 fn what_is_removed_leaves_the_caches() {
     simulate(async {
         let (disk, _) = Disk::simulated(7);
-        let node = start_with(disk, |_| ()).await.expect("starts");
-        change(&node, &[table()]).await.expect("schema");
-        let table = user_table(&node);
-        write(&node, &table, 1).await;
+        let (node, table) = written(disk).await;
         let before = node.shard.cache_stats();
         read_hot(&node, &table, 0..HOT, Slices::all()).await;
         assert!(node.shard.cache_stats().chunk_entries > before.chunk_entries);

@@ -99,8 +99,9 @@ impl Values {
         let positions = self.bytes("index_summary_capacity")?.unwrap_or(machine.memory / 32);
         let keys = self.bytes("key_cache_size")?.unwrap_or((machine.memory / 20).min(100 << 20));
         let left = (machine.memory / 2).saturating_sub(positions.saturating_add(keys));
-        let chunks_least = self.bytes("file_cache_size")?.unwrap_or(machine.memory / 8);
-        let chunks = self.bytes("file_cache_size")?.unwrap_or(left.max(chunks_least));
+        let given = self.bytes("file_cache_size")?;
+        let chunks_least = given.unwrap_or(machine.memory / 8);
+        let chunks = given.unwrap_or(left.max(chunks_least));
         Ok(Caches { chunks, chunks_least, positions, keys })
     }
 

@@ -84,7 +84,7 @@ impl<G: Copy + Eq + Hash, K: Copy + Eq + Hash, V> Cache<G, K, V> {
 
     pub fn set_capacity(&mut self, bytes: u64) {
         self.capacity = bytes;
-        while self.weight > self.limit() && self.evict().is_some() {}
+        self.fit();
     }
 
     pub fn get(&self, key: &(G, K)) -> Option<&V> {
@@ -138,7 +138,11 @@ impl<G: Copy + Eq + Hash, K: Copy + Eq + Hash, V> Cache<G, K, V> {
 
     pub fn give_back(&mut self, bytes: u64) {
         self.lent = self.lent.saturating_sub(bytes);
-        self.set_capacity(self.capacity);
+        self.fit();
+    }
+
+    fn fit(&mut self) {
+        while self.weight > self.limit() && self.evict().is_some() {}
     }
 
     fn limit(&self) -> u64 {
@@ -169,13 +173,7 @@ impl<G: Copy + Eq + Hash, K: Copy + Eq + Hash, V> Cache<G, K, V> {
             |at: &u32| self.slots.get(*at).map_or(0, |slot| self.hasher.hash_one(slot.key));
         self.found.insert_unique(self.hasher.hash_one(key), at, hash_of);
         self.weight += weight;
-        match queue {
-            Queue::Small => {
-                self.small_weight += weight;
-                self.small.push(&mut self.slots, Chain::Queue, at);
-            }
-            Queue::Main => self.main.push(&mut self.slots, Chain::Queue, at),
-        }
+        self.enqueue(at, queue);
         self.groups.entry(key.0).or_insert(List::EMPTY).push(&mut self.slots, Chain::Group, at);
         displaced.or(replaced.map(|slot| slot.value))
     }
@@ -192,32 +190,46 @@ impl<G: Copy + Eq + Hash, K: Copy + Eq + Hash, V> Cache<G, K, V> {
                 return Some(self.take_out(at)?.value);
             }
             *slot.uses.get_mut() -= 1;
-            if is_small {
-                slot.queue = Queue::Main;
-                self.small_weight -= slot.weight;
-                self.small.unlink(&mut self.slots, Chain::Queue, at);
-            } else {
-                self.main.unlink(&mut self.slots, Chain::Queue, at);
-            }
-            self.main.push(&mut self.slots, Chain::Queue, at);
+            self.dequeue(at);
+            self.enqueue(at, Queue::Main);
         }
         None
     }
 
+    /// At the end of a queue.
+    fn enqueue(&mut self, at: u32, queue: Queue) {
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        slot.queue = queue;
+        let list = match queue {
+            Queue::Small => {
+                self.small_weight += slot.weight;
+                &mut self.small
+            }
+            Queue::Main => &mut self.main,
+        };
+        list.push(&mut self.slots, Chain::Queue, at);
+    }
+
+    fn dequeue(&mut self, at: u32) {
+        let Some(slot) = self.slots.get(at) else { return };
+        let list = match slot.queue {
+            Queue::Small => {
+                self.small_weight -= slot.weight;
+                &mut self.small
+            }
+            Queue::Main => &mut self.main,
+        };
+        list.unlink(&mut self.slots, Chain::Queue, at);
+    }
+
     fn take_out(&mut self, at: u32) -> Option<Slot<G, K, V>> {
         let slot = self.slots.get(at)?;
-        let (key, weight, queue) = (slot.key, slot.weight, slot.queue);
+        let (key, weight) = (slot.key, slot.weight);
         if let Ok(found) = self.found.find_entry(self.hasher.hash_one(key), |other| *other == at) {
             found.remove();
         }
         self.weight -= weight;
-        match queue {
-            Queue::Small => {
-                self.small_weight -= weight;
-                self.small.unlink(&mut self.slots, Chain::Queue, at);
-            }
-            Queue::Main => self.main.unlink(&mut self.slots, Chain::Queue, at),
-        }
+        self.dequeue(at);
         if let Some(group) = self.groups.get_mut(&key.0) {
             group.unlink(&mut self.slots, Chain::Group, at);
             if group.is_empty() {

@@ -82,6 +82,8 @@ const SPARE_MAX: usize = 8;
 pub(super) const AT_ONCE: usize = 16;
 const BYTES_AT_ONCE: u64 = AT_ONCE as u64 * 4096;
 
+type Chunks = Cache<FileId, u64, Chunk>;
+
 /// An SSTable's partitions by the hashes of their keys; the key itself decides, since hashes can be made to collide.
 type Keys = Cache<u64, (i64, i64), CachedKey>;
 
@@ -92,7 +94,7 @@ struct CachedKey {
 }
 
 struct Inner {
-    chunks: RefCell<Cache<FileId, u64, Chunk>>,
+    chunks: RefCell<Chunks>,
     spare: RefCell<Vec<Box<[u8]>>>,
     keys: RefCell<Keys>,
     positions: Arc<Budget>,
@@ -238,10 +240,21 @@ impl ReadCaches {
 
     /// Gives the chunks another capacity.
     pub async fn fit_chunks(&self, capacity: u64) {
-        let mut now = self.inner.chunks.borrow().capacity();
-        while now != capacity {
-            now = capacity.max(now.saturating_sub(BYTES_AT_ONCE));
-            self.inner.chunks.borrow_mut().set_capacity(now);
+        let now = self.inner.chunks.borrow().capacity();
+        if capacity > now {
+            self.inner.chunks.borrow_mut().set_capacity(capacity);
+        }
+        let shrink = |chunks: &mut Chunks, bytes| chunks.set_capacity(chunks.capacity() - bytes);
+        self.take_back(now.saturating_sub(capacity), shrink).await;
+    }
+
+    /// Takes memory from the chunks, a little between two yields.
+    async fn take_back(&self, bytes: u64, take: impl Fn(&mut Chunks, u64)) {
+        let mut left = bytes;
+        while left > 0 {
+            let bytes = left.min(BYTES_AT_ONCE);
+            take(&mut self.inner.chunks.borrow_mut(), bytes);
+            left -= bytes;
             yield_now().await;
         }
     }
@@ -263,13 +276,7 @@ impl ReadCaches {
                 yield_now().await;
             }
         }
-        let mut left = lent;
-        while left > 0 {
-            let bytes = left.min(BYTES_AT_ONCE);
-            self.inner.chunks.borrow_mut().give_back(bytes);
-            left -= bytes;
-            yield_now().await;
-        }
+        self.take_back(lent, Chunks::give_back).await;
     }
 
     /// The entry of a key that was found before.

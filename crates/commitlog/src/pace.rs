@@ -5,9 +5,11 @@
 //! and longer, with every read and every write. So:
 //!
 //! 1. Several writes in a second that take much longer than usual mean that the device is asked for too much. From then on groups
-//!    start a *gap* apart: they are fewer and larger. A gap that does not suffice grows, to [`GAP_MAX`].
-//! 2. If writes are as slow after it as before, fewer groups do not help (a neighbour, a host that is busy itself): what was done is
-//!    undone, and not tried again for some time.
+//!    start a *gap* apart: they are fewer and larger. The first gap is a long one, and shrinks to what is needed; one that does not
+//!    suffice grows, to [`GAP_MAX`]. So it takes seconds to learn whether gaps help at all: a short one that takes away an eighth of
+//!    what is too much shows in nothing.
+//! 2. If writes are nearly as slow after it as before, fewer groups do not help (a neighbour, a host that is busy itself): what was
+//!    done is undone, and not tried again for some time.
 //! 3. A record does not wait for the gap to end if as many wait as ever did at once lately: each client waits for its answer, and no
 //!    other record will come.
 //! 4. After some time the gap shrinks. If that was too early, the next attempt comes later.
@@ -19,6 +21,8 @@ use std::time::Duration;
 use halcyon_io::clock::Instant;
 
 const GAP_MIN: Duration = Duration::from_micros(250);
+/// The first gap: what does not help then does not help at all. A smaller one that suffices is found from above.
+const GAP_FIRST: Duration = Duration::from_millis(4);
 const GAP_MAX: Duration = Duration::from_millis(8);
 const WINDOW: Duration = Duration::from_secs(1);
 /// So many slow writes in a window, of so much time together, are too much. One alone is a device that collects its garbage.
@@ -31,9 +35,10 @@ const SLOW_MIN: Duration = Duration::from_millis(2);
 const BYTES_PER_MS: usize = 100_000;
 /// What was queued before a gap changed is not its fault.
 const GRACE: Duration = Duration::from_millis(200);
-/// A gap that helps does so within this time: slow writes take at most so much of what they took.
+/// A gap that helps does so within this time: slow writes take at most so much of what they took. Groups that
+/// meet a host's or a neighbour's pauses more rarely take two thirds of it, too.
 const TRIAL: Duration = Duration::from_secs(5);
-const HELPS: f64 = 0.7;
+const HELPS: f64 = 0.5;
 /// If more than this of the time goes into slow writes, the device is asked for so much too much that less may not show.
 const SATURATED: f64 = 0.5;
 /// How long a decision is kept, at first and at most.
@@ -183,7 +188,8 @@ impl Pace {
                 }
                 self.before = Some(Before { at: now, gap, slow });
                 let apart = elapsed / self.window.groups.max(1);
-                self.gap.set((gap.max(apart) * 3 / 2).clamp(GAP_MIN, GAP_MAX));
+                let larger = if gap.is_zero() { GAP_FIRST } else { gap * 2 };
+                self.gap.set(larger.max(apart * 3 / 2).min(GAP_MAX));
             }
         }
         self.kept_until = now + self.kept;

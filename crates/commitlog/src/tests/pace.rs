@@ -111,6 +111,17 @@ fn a_limit_is_remembered() {
     assert!(reached <= 8, "in {reached} of 600 seconds");
 }
 
+/// Proves that the first gap, which is long to show whether gaps help, shrinks to what is needed: here, a millisecond.
+#[test]
+fn a_gap_is_no_longer_than_needed() {
+    let mut run = Run::on(limited(100));
+    run.open_loop(5_000, ms(500));
+    assert_eq!(run.pace.gap().get(), ms(4));
+    run.open_loop(5_000, ms(60_000));
+    let gap = run.pace.gap().get();
+    assert!((ms(1)..ms(2)).contains(&gap), "{gap:?}");
+}
+
 /// Proves that a device that keeps up is not spared, though it has a long pause now and then and long writes take long.
 #[test]
 fn a_device_that_keeps_up() {

@@ -2,14 +2,24 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const GROUPS: &str = "/sys/fs/cgroup";
 
 /// Bytes of memory that this process may use: the machine's, or less if a control group (version 1 or 2) says so.
 pub fn available_memory() -> u64 {
     let machine = machine_memory();
-    match control_group_limit(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup")) {
+    match control_group_limit(Path::new(GROUPS), &read("/proc/self/cgroup")) {
         Some(limit) => limit.min(machine),
         None => machine,
     }
+}
+
+/// How long processors have been withheld from this process, added up over them and since the machine or the control group exists:
+/// the host of a virtual machine ran something else (`steal`), or a limit of the group was used up (`throttled`).
+pub fn processors_withheld() -> Duration {
+    let groups = throttled(Path::new(GROUPS), &read("/proc/self/cgroup"));
+    stolen(&read("/proc/stat")) + groups.unwrap_or_default()
 }
 
 /// Bytes of memory that this process holds now; 0 if the system does not tell.
@@ -38,38 +48,69 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The tightest limit from this process's group up to the root. `groups` is `/proc/self/cgroup`: lines of
-/// `hierarchy:controllers:path`, where version 2 has `0::path`.
+/// The tightest limit from this process's group up to the root.
 fn control_group_limit(mount: &Path, groups: &str) -> Option<u64> {
-    groups
-        .lines()
-        .filter_map(|line| {
-            let mut parts = line.splitn(3, ':');
-            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-            if controllers.is_empty() {
-                tightest(mount, path, "memory.max")
-            } else if controllers.split(',').any(|name| name == "memory") {
-                tightest(&mount.join("memory"), path, "memory.limit_in_bytes")
-            } else {
-                None
-            }
-        })
-        .min()
+    // Version 2 says `max` for no limit, version 1 a huge number, which the machine's size undercuts.
+    let number = |text: String| text.trim().parse::<u64>().ok();
+    let all = control_groups(mount, groups, "memory").into_iter();
+    all.filter_map(|Group { folder, is_v2 }| {
+        number(read(folder.join(if is_v2 { "memory.max" } else { "memory.limit_in_bytes" })))
+    })
+    .min()
 }
 
-fn tightest(mount: &Path, group: &str, file: &str) -> Option<u64> {
-    // In a container the group's path may be the host's, of which only the mount itself is to be seen.
-    let mut folder: PathBuf = mount.join(group.trim_start_matches('/'));
-    let mut limit = None;
-    loop {
-        // Version 2 says `max` for no limit, version 1 a huge number, which the machine's size undercuts.
-        if let Ok(found) = read(folder.join(file)).trim().parse::<u64>() {
-            limit = Some(limit.map_or(found, |known: u64| known.min(found)));
+/// How long the group that was throttled most had to wait, of those from this process's up to the root: if one waits, so does the process.
+fn throttled(mount: &Path, groups: &str) -> Option<Duration> {
+    let all = control_groups(mount, groups, "cpu").into_iter();
+    all.filter_map(|Group { folder, is_v2 }| {
+        let text = read(folder.join("cpu.stat"));
+        let figure =
+            |name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        if is_v2 {
+            figure("throttled_usec ").map(Duration::from_micros)
+        } else {
+            figure("throttled_time ").map(Duration::from_nanos)
         }
-        if folder == mount || !folder.pop() {
-            return limit;
+    })
+    .max()
+}
+
+/// The eighth figure of all processors, in hundredths of a second (`man 5 proc_stat`).
+fn stolen(stat: &str) -> Duration {
+    let all = stat.lines().find_map(|line| line.strip_prefix("cpu "));
+    let steal = all.and_then(|all| all.split_whitespace().nth(7)?.parse::<u64>().ok());
+    Duration::from_millis(steal.unwrap_or(0).saturating_mul(10))
+}
+
+/// A control group, by where its files are.
+struct Group {
+    folder: PathBuf,
+    /// Of the second version of control groups.
+    is_v2: bool,
+}
+
+/// The groups with this controller, from this process's up to the root. `groups` is `/proc/self/cgroup`: lines of
+/// `hierarchy:controllers:path`, where version 2 has `0::path`.
+fn control_groups(mount: &Path, groups: &str, controller: &str) -> Vec<Group> {
+    let mut all = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let is_v2 = controllers.is_empty();
+        if !is_v2 && controllers.split(',').all(|name| name != controller) {
+            continue;
+        }
+        let root = if is_v2 { mount.to_owned() } else { mount.join(controller) };
+        // In a container the group's path may be the host's, of which only the mount itself is to be seen.
+        let mut folder = root.join(path.trim_start_matches('/'));
+        loop {
+            all.push(Group { folder: folder.clone(), is_v2 });
+            if folder == root || !folder.pop() {
+                break;
+            }
         }
     }
+    all
 }
 
 #[cfg(test)]
@@ -103,6 +144,26 @@ mod tests {
         assert_eq!(control_group_limit(&root, "5:cpu,memory:/docker/x\n1:cpu:/y\n"), Some(8192));
         assert_eq!(control_group_limit(&root, "nonsense"), None);
         fs::remove_dir_all(root).unwrap();
+    }
+
+    /// Proves that throttling is found in both versions, of the group that waits longest, and what the host took.
+    #[test]
+    fn withheld_processors() {
+        let root = group_tree(
+            "throttled",
+            &[
+                ("a/cpu.stat", "usage_usec 9\nnr_throttled 3\nthrottled_usec 2500\n"),
+                ("a/b/cpu.stat", "usage_usec 9\nthrottled_usec 700\n"),
+                ("cpu/docker/cpu.stat", "nr_periods 2\nnr_throttled 1\nthrottled_time 4000000\n"),
+            ],
+        );
+        assert_eq!(throttled(&root, "0::/a/b\n"), Some(Duration::from_micros(2500)));
+        assert_eq!(throttled(&root, "4:cpu,cpuacct:/docker/x\n"), Some(Duration::from_millis(4)));
+        assert_eq!(throttled(&root, "4:memory:/docker\n"), None);
+        fs::remove_dir_all(root).unwrap();
+        let stat = "cpu  10 1 20 4000 5 0 6 234 0 0\ncpu0 5 0 10 2000 2 0 3 117 0 0\n";
+        assert_eq!(stolen(stat), Duration::from_millis(2340));
+        assert_eq!(stolen("nonsense"), Duration::ZERO);
     }
 
     /// Proves that a process has at least as much memory as a machine must have.

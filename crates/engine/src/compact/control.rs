@@ -3,7 +3,7 @@
 //! 1. It starts compaction threads when work is due. No other thread does, because a thread inherits its scheduling class from its parent
 //!    and cannot leave the idle class.
 //! 2. While compaction runs under a latency target, it measures the reads ten times a second (`io::pacing`).
-//! 3. Once a second it computes the backlog and reacts to it (`backlog`).
+//! 3. Once a second it computes the backlog and reacts to it (`backlog`); once a minute it looks whether the node gets its processors.
 //! 4. Once a minute it asks the strategies of all tables, because data expires without any event, and looks whether a snapshot has expired.
 //! 5. Every five minutes what was hot grows old (`heat.rs`).
 
@@ -85,6 +85,7 @@ async fn control(
     let (mut backlog_looked, mut tables_due) = (began, began + FIRST_TABLES_LOOK);
     let mut snapshots_due = began + FIRST_SNAPSHOTS_LOOK;
     let mut generation_ends = began + GENERATION;
+    let mut processors = engine.upgrade().map(|engine| engine.processors_at(began));
     while woken_or_after(&mut woken, &clock, pause).await {
         let Some(engine) = engine.upgrade() else { return };
         if engine.compactions.schedule.is_stopped() {
@@ -103,6 +104,9 @@ async fn control(
             backlog_looked = now;
             engine.look_at_backlog();
             engine.share_memory();
+            if let Some(before) = &mut processors {
+                engine.look_at_processors(now, before);
+            }
             let ends = now >= generation_ends;
             if ends {
                 generation_ends = now + GENERATION;

@@ -5,6 +5,7 @@ pub(crate) mod distribution;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod metrics;
+pub(crate) mod processors;
 pub(crate) mod set_apart;
 mod sizes;
 mod tables;

@@ -7,11 +7,13 @@
 
 use std::future::Future;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::backend;
 use super::clock::Clock;
 use super::random::Random;
 use super::thread::{ThreadPriority, core_count, spawn_thread};
+use crate::resources;
 use crate::sim::executor::{self, SimRuntime, SimTask};
 
 const SIMULATED_CORES: usize = 4;
@@ -52,6 +54,14 @@ impl Runtime {
         match &self.simulated {
             None => core_count(),
             Some(_) => SIMULATED_CORES,
+        }
+    }
+
+    /// As `resources::processors_withheld`. A simulated machine withholds none.
+    pub fn processors_withheld(&self) -> Duration {
+        match &self.simulated {
+            None => resources::processors_withheld(),
+            Some(_) => Duration::ZERO,
         }
     }
 

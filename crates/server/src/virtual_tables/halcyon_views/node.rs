@@ -3,7 +3,7 @@
 use halcyon_io::clock::now;
 use halcyon_io::resources;
 
-use crate::virtual_tables::rows::Rows;
+use crate::virtual_tables::rows::{Rows, micros};
 use crate::virtual_tables::table::{Node, VirtualTable};
 
 pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed(CQL, fill);
@@ -15,6 +15,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.node (
     memory bigint,
     memory_max bigint,
     mode text,
+    processors_withheld_us bigint,
     trace_probability double,
     uptime_seconds bigint
 ) WITH ID = 6210e376-2594-3594-be10-8814da1c3d6f
@@ -30,6 +31,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "memory",
         "memory_max",
         "mode",
+        "processors_withheld_us",
         "trace_probability",
         "uptime_seconds",
     ]);
@@ -40,6 +42,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         resources::resident_memory().into(),
         resources::available_memory().into(),
         mode.into(),
+        micros(resources::processors_withheld()).into(),
         node.shared.trace_probability.get().into(),
         (now() - node.shared.began).as_secs().into(),
     ]);

@@ -1,0 +1,68 @@
+//! Whether the node gets its processors, or who withholds them.
+//!
+//! A host gives a virtual machine so much time of its cores in a slice of time, often with the work of its disks counted in, and a limit
+//! of a control group does the same to a container: who has used it up waits for the next slice, with all threads. That is 10 to 100 ms
+//! for every request, and nothing in the node shows it.
+
+use std::time::Duration;
+
+use halcyon_io::clock::Instant;
+
+use crate::engine::Engine;
+
+const WINDOW: Duration = Duration::from_secs(60);
+/// A fiftieth of all processors: requests at the 99th percentile notice that.
+const MUCH: f64 = 0.02;
+
+/// What had been withheld at some moment.
+pub(crate) struct Seen {
+    at: Instant,
+    withheld: Duration,
+}
+
+impl Engine {
+    pub(crate) fn processors_at(&self, at: Instant) -> Seen {
+        Seen { at, withheld: self.disk.runtime().processors_withheld() }
+    }
+
+    /// Warns if much was withheld since then; to be called often.
+    pub(crate) fn look_at_processors(&self, now: Instant, before: &mut Seen) {
+        let elapsed = now - before.at;
+        if elapsed < WINDOW {
+            return;
+        }
+        let seen = self.processors_at(now);
+        let withheld = seen.withheld.saturating_sub(before.withheld);
+        *before = seen;
+        if let Some(text) = warning(withheld, elapsed, self.disk.runtime().core_count()) {
+            self.warn_once("processors", text);
+        }
+    }
+}
+
+fn warning(withheld: Duration, elapsed: Duration, cores: usize) -> Option<String> {
+    let share = withheld.as_secs_f64() / elapsed.as_secs_f64() / cores as f64;
+    (share >= MUCH).then(|| {
+        format!(
+            "{:.0} % of the processors' time was withheld from this node in the last {} seconds, and requests waited meanwhile: by the host of \
+             the virtual machine, whose quota may count its disk I/O too, or by a CPU limit of the control group \
+             (Kubernetes: resources.limits.cpu). Raise that, or give the node less to do; halcyon_views.node has the sum",
+            share * 100.0,
+            elapsed.as_secs(),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what is withheld is compared with all cores' time, and that a little is not worth a line.
+    #[test]
+    fn much_is_told() {
+        let minute = Duration::from_secs(60);
+        let text = warning(Duration::from_secs(12), minute, 2).unwrap();
+        assert!(text.starts_with("10 % of the processors' time"), "{text}");
+        assert_eq!(warning(Duration::from_secs(12), minute, 16), None);
+    }
+}

@@ -24,9 +24,7 @@ pub fn processors_withheld() -> Duration {
 
 /// Bytes of memory that this process holds now; 0 if the system does not tell.
 pub fn resident_memory() -> u64 {
-    let text = read("/proc/self/status");
-    let kib = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB"));
-    kib.and_then(|kib| kib.trim().parse::<u64>().ok()).map_or(0, |kib| kib.saturating_mul(1024))
+    kib_after(&read("/proc/self/status"), "VmRSS:").unwrap_or(0)
 }
 
 /// Makes what this process creates from now on private: files 0600, directories 0700. What is there keeps its mode.
@@ -36,16 +34,23 @@ pub fn create_privately() {
 }
 
 fn machine_memory() -> u64 {
-    let text = read("/proc/meminfo");
-    let kib = text.lines().find_map(|line| {
-        line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
-    });
     // No machine that runs this has less.
-    kib.map_or(1 << 30, |kib| kib.saturating_mul(1024))
+    kib_after(&read("/proc/meminfo"), "MemTotal:").unwrap_or(1 << 30)
 }
 
 fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The rest of the line that begins so.
+fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+/// In bytes.
+fn kib_after(text: &str, name: &str) -> Option<u64> {
+    let kib = after(text, name)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?;
+    Some(kib.saturating_mul(1024))
 }
 
 /// The tightest limit from this process's group up to the root.
@@ -64,8 +69,7 @@ fn throttled(mount: &Path, groups: &str) -> Option<Duration> {
     let all = control_groups(mount, groups, "cpu").into_iter();
     all.filter_map(|Group { folder, is_v2 }| {
         let text = read(folder.join("cpu.stat"));
-        let figure =
-            |name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        let figure = |name| after(&text, name)?.parse().ok();
         if is_v2 {
             figure("throttled_usec ").map(Duration::from_micros)
         } else {
@@ -77,7 +81,7 @@ fn throttled(mount: &Path, groups: &str) -> Option<Duration> {
 
 /// The eighth figure of all processors, in hundredths of a second (`man 5 proc_stat`).
 fn stolen(stat: &str) -> Duration {
-    let all = stat.lines().find_map(|line| line.strip_prefix("cpu "));
+    let all = after(stat, "cpu ");
     let steal = all.and_then(|all| all.split_whitespace().nth(7)?.parse::<u64>().ok());
     Duration::from_millis(steal.unwrap_or(0).saturating_mul(10))
 }

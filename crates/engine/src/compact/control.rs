@@ -22,6 +22,7 @@ use halcyon_io::clock::{Clock, Instant};
 use super::schedule::Work;
 use crate::engine::Engine;
 use crate::heat::{BYTES_MAX, GENERATION};
+use crate::report::processors::Seen;
 
 const LATENCY_LOOK: Duration = Duration::from_millis(100);
 const BACKLOG_LOOK: Duration = Duration::from_secs(1);
@@ -39,7 +40,8 @@ impl Engine {
         let engine = Arc::downgrade(self);
         let began = self.disk.clock().now();
         let clock = self.disk.clock().clone();
-        let body = move || control(engine, woken, clock, began);
+        let processors = self.processors_at(began);
+        let body = move || control(engine, woken, clock, began, processors);
         let runtime = self.disk.runtime();
         let thread = runtime.spawn_thread("compaction-control", ThreadPriority::Normal, body);
         self.compactions.set_control(thread);
@@ -80,12 +82,12 @@ async fn control(
     mut woken: UnboundedReceiver<()>,
     clock: Clock,
     began: Instant,
+    mut processors: Seen,
 ) {
     let mut pause = BACKLOG_LOOK;
     let (mut backlog_looked, mut tables_due) = (began, began + FIRST_TABLES_LOOK);
     let mut snapshots_due = began + FIRST_SNAPSHOTS_LOOK;
     let mut generation_ends = began + GENERATION;
-    let mut processors = engine.upgrade().map(|engine| engine.processors_at(began));
     while woken_or_after(&mut woken, &clock, pause).await {
         let Some(engine) = engine.upgrade() else { return };
         if engine.compactions.schedule.is_stopped() {
@@ -104,9 +106,7 @@ async fn control(
             backlog_looked = now;
             engine.look_at_backlog();
             engine.share_memory();
-            if let Some(before) = &mut processors {
-                engine.look_at_processors(now, before);
-            }
+            engine.look_at_processors(now, &mut processors);
             let ends = now >= generation_ends;
             if ends {
                 generation_ends = now + GENERATION;

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use halcyon_oracle::Result;
@@ -37,14 +38,16 @@ impl Memory {
     }
 }
 
-/// One after the other for a while; each is told its number.
+/// One after the other for a while, with a pause before each, which is not timed; each is told its number.
 pub(super) fn repeat(
     time: Duration,
+    pause: Duration,
     mut once: impl FnMut(u32) -> std::io::Result<()>,
 ) -> Result<Latencies> {
     let mut nanos = Vec::new();
     let began = Instant::now();
     while began.elapsed() < time {
+        sleep(pause);
         let asked = Instant::now();
         once(nanos.len() as u32)?;
         nanos.push(nanos_since(asked));

@@ -63,7 +63,7 @@ fn direct(path: &Path, time: Duration) -> Result<Latencies> {
     let mut memory = Memory::new();
     let block = memory.block()?;
     let mut at = 0u64;
-    repeat(time, |count| {
+    repeat(time, Duration::ZERO, |count| {
         block[..4].copy_from_slice(&count.to_le_bytes());
         file.write_all_at(block, at)?;
         at = (at + BLOCK as u64) % FILE as u64;
@@ -74,7 +74,7 @@ fn direct(path: &Path, time: Duration) -> Result<Latencies> {
 fn append(path: &Path, time: Duration) -> Result<Latencies> {
     let mut file = File::create(path)?;
     let block = vec![1u8; BLOCK];
-    repeat(time, |_| {
+    repeat(time, Duration::ZERO, |_| {
         file.write_all(&block)?;
         file.sync_data()
     })

@@ -184,13 +184,20 @@ impl Bench<'_> {
         }
         for table in tables {
             match self.turn(&subject, table) {
-                Ok((device, figures, turn)) => {
+                Ok((figures, turn)) => {
                     let record = &mut self.invocation.record;
                     let Contender { peer, mode } = &subject.server.contender;
                     let mode = format!("{mode}, {}", table.set.kind.format.title());
                     let figures = figures.with("page_cache_dropped", f64::from(u8::from(is_cold)));
                     if !table.is_brief {
-                        record.add(&table.heading, &Contender::new("device", "4 KiB"), device);
+                        let device = [
+                            ("4 KiB", &turn.device),
+                            ("4 KiB, at the same rate", &turn.device_paced),
+                        ];
+                        for (mode, own) in device {
+                            let figures = Measurements::default().fields("", own);
+                            record.add(&table.heading, &Contender::new("device", mode), figures);
+                        }
                     }
                     let who = Contender::new(peer, &mode);
                     record.add_with(&table.heading, &who, figures, turn.details);
@@ -205,13 +212,11 @@ impl Bench<'_> {
         subject.stop()
     }
 
-    /// Of the device, and of the server.
-    fn turn(&self, subject: &Subject, table: &Table) -> Result<(Measurements, Measurements, Turn)> {
+    fn turn(&self, subject: &Subject, table: &Table) -> Result<(Measurements, Turn)> {
         let schedule = self.arguments.schedule(table.is_brief, self.invocation.tiny);
         let seed = self.invocation.record.turns.len() as u64;
         let Table { set, rows, .. } = table;
         let turn = Turn::run(&subject.server, set, rows, &schedule, &self.invocation.data, seed)?;
-        let device = Measurements::default().fields("", &turn.device);
         let figures = turn.figures(set);
         let figures = match subject.holds() {
             Some((cached, all)) => {
@@ -219,6 +224,6 @@ impl Bench<'_> {
             }
             None => figures,
         };
-        Ok((device, figures, turn))
+        Ok((figures, turn))
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Schedule {
 pub(super) struct Turn {
     /// Its own reads.
     pub(super) device: Latencies,
+    /// Its own reads, as far apart as the server's.
+    pub(super) device_paced: Latencies,
     asked: Asked,
     /// Of the machine and the server, while rows were read.
     cost: Measurements,
@@ -70,7 +72,9 @@ impl Turn {
         wait_until_quiet(&disk, quiet);
         let mut files = set.files();
         files.retain(|path| is_data(path));
-        let device = device_read::measure(&files, own, seed)?;
+        let device = device_read::measure(&files, own, Duration::ZERO, seed)?;
+        let pause = Duration::from_secs_f64(1.0 / rate);
+        let device_paced = device_read::measure(&files, own, pause, seed + 1)?;
         let block = if server.is_halcyon() { disk.block() } else { PAGE };
 
         let user_reads = UserReads::of(server)?;
@@ -85,11 +89,11 @@ impl Turn {
             )
             .into());
         }
-        Ok(Turn { device, asked, cost, details, user_reads, block, load })
+        Ok(Turn { device, device_paced, asked, cost, details, user_reads, block, load })
     }
 
     pub(super) fn figures(&self, set: &DataSet) -> Measurements {
-        let Turn { device, asked, cost, user_reads, .. } = self;
+        let Turn { device, device_paced, asked, cost, user_reads, .. } = self;
         let queries = asked.samples.len().max(1) as f64;
         let by_query = |name: &str| cost.get(name).unwrap_or(f64::NAN) / queries;
         let latencies = Latencies::of_samples(&asked.samples);
@@ -98,6 +102,7 @@ impl Turn {
         Measurements::default()
             .fields("", &latencies)
             .with(page::BY_DEVICE, latencies.p50 / device.p50)
+            .with(page::BY_DEVICE_PACED, latencies.p50 / device_paced.p50)
             .with("device_p50_us", device.p50)
             .with(page::READS, by_query("device_reads"))
             .with("own_reads_per_query", user_reads.operations / queries)

@@ -30,6 +30,10 @@ use crate::server::{Plan, Server, Sync};
 const SLICES: usize = 60;
 /// The heading of what was seen on disk.
 const DISK: &str = "on disk";
+/// So that a run of minutes has as many flushes as a run of hours has with the default.
+const SMALL: [&str; 2] = ["memtable_heap_space: 32MiB", "memtable_offheap_space: 32MiB"];
+/// Of Cassandra.
+const HEAP: &str = "2g";
 
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
@@ -59,21 +63,7 @@ impl Experiment for Arguments {
     }
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
-        // Small, so that a run of minutes has as many flushes as a run of hours has with the default.
-        const SMALL: [&str; 2] = ["memtable_heap_space: 32MiB", "memtable_offheap_space: 32MiB"];
-        let mode = Sync::Batch.name();
-        if invocation.takes_part("halcyon") {
-            let dir = invocation.fresh("halcyon")?;
-            let data = dir.join("data");
-            self.course(invocation, &Plan::halcyon(mode, dir).set_all(&SMALL), &data)?;
-        }
-        if invocation.takes_part(Version::V5.name()) {
-            let dir = invocation.data.join("cassandra");
-            let data = dir.join("data/data");
-            let plan = Plan::cassandra(Version::V5, mode, dir).sync(Sync::Batch).set_all(&SMALL);
-            self.course(invocation, &plan, &data)?;
-        }
-        Ok(())
+        invocation.turns(1, |invocation, version| self.course(invocation, version))
     }
 
     fn page(record: &mut Record) -> Result<Page> {
@@ -92,8 +82,12 @@ struct Look {
 }
 
 impl Arguments {
-    fn course(&self, invocation: &mut Invocation, plan: &Plan<'_>, data: &Path) -> Result<()> {
-        let server = Server::start(&invocation.programs, plan)?;
+    /// None: of Halcyon.
+    fn course(&self, invocation: &mut Invocation, version: Option<Version>) -> Result<()> {
+        let dir = invocation.fresh(version.map_or("halcyon", |_| "cassandra"))?;
+        let data = dir.join(version.map_or("data", |_| "data/data"));
+        let plan = Plan::as_it_comes(version, dir, HEAP).sync(Sync::Batch).set_all(&SMALL);
+        let server = Server::start(&invocation.programs, &plan)?;
         let mut connection = Connection::open(server.port)?;
         for statement in statements_of_tables(self.window) {
             connection.execute(&statement)?;

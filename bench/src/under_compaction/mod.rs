@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// Turns of each mode of Cassandra
     #[arg(long, default_value_t = 1)]
     cassandra_rounds: u32,
-    /// Only these of: direct, auto, quarter, many, uncached, standard (Halcyon), direct, many, direct-reads, buffered (Cassandra)
+    /// Only: direct, auto, quarter, auto-quarter, many, uncached, standard (Halcyon), direct, many, direct-reads, buffered (Cassandra)
     #[arg(long, value_delimiter = ',')]
     modes: Vec<String>,
     /// Latency targets in ms above the idle p99; none: `--targets ''`

@@ -54,25 +54,20 @@ impl Mode {
         Mode { contender, short: access, access, version, settings, share: 1, hot_rows: None }
     }
 
-    /// A variant, with what its name says more.
-    fn but(mut self, short: &'static str, what: &str) -> Mode {
-        self.contender.mode = format!("{}, {what}", self.access);
-        Mode { short, ..self }
-    }
-
     /// Without a throttle, but with the default target.
     fn with_default_target(self) -> Mode {
         let mode = self.with_target("direct, auto", AUTO);
         Mode { short: AUTO, ..mode }
     }
 
-    fn with_a_quarter(self) -> Mode {
-        Mode { share: 4, ..self.but("quarter", "a quarter of the memory") }
+    fn with_a_quarter(mut self, short: &'static str) -> Mode {
+        self.contender.mode += ", a quarter of the memory";
+        Mode { short, share: 4, ..self }
     }
 
-    fn with_many_hot_rows(self) -> Mode {
-        let what = format!("{MANY_HOT_ROWS} hot rows");
-        Mode { hot_rows: Some(MANY_HOT_ROWS), ..self.but(MANY, &what) }
+    fn with_many_hot_rows(mut self) -> Mode {
+        self.contender.mode += &format!(", {MANY_HOT_ROWS} hot rows");
+        Mode { short: MANY, hot_rows: Some(MANY_HOT_ROWS), ..self }
     }
 
     /// The modes in which `latte` reads too: those in which nobody should see a compaction, and Cassandra's best.
@@ -120,7 +115,8 @@ pub(super) fn all() -> Vec<Mode> {
         Mode::halcyon(DIRECT),
         Mode::cassandra(Version::V6, DIRECT),
         Mode::halcyon(DIRECT).with_default_target(),
-        Mode::halcyon(DIRECT).with_a_quarter(),
+        Mode::halcyon(DIRECT).with_a_quarter("quarter"),
+        Mode::halcyon(DIRECT).with_default_target().with_a_quarter("auto-quarter"),
         Mode::halcyon(DIRECT).with_many_hot_rows(),
         Mode::cassandra(Version::V6, DIRECT).with_many_hot_rows(),
         Mode::cassandra(Version::V6, "direct-reads"),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use halcyon_io::clock::Instant;
+use halcyon_io::clock::{Instant, nanos};
 
 const GAP_MIN: Duration = Duration::from_micros(250);
 /// The first gap: what does not help then does not help at all. A smaller one that suffices is found from above.
@@ -90,7 +90,7 @@ impl GroupGap {
     }
 
     fn set(&self, gap: Duration) {
-        self.0.store(u64::try_from(gap.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        self.0.store(nanos(gap), Relaxed);
     }
 }
 

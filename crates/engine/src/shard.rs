@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, ReplayPosition};
-use halcyon_io::clock::Instant;
+use halcyon_io::clock::{Instant, nanos};
 use halcyon_io::{Inbox, Notify};
 use halcyon_model::request::BatchKind;
 use halcyon_model::time::Timestamps;
@@ -259,7 +259,7 @@ impl Shard {
     /// How long a client waited for a read of single partitions, from the moment when it came off the socket.
     pub fn note_read(&self, took: Duration) {
         if let Some(reads) = self.engine.reads.get(self.index) {
-            reads.record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+            reads.record(nanos(took));
         }
     }
 

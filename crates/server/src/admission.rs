@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use halcyon_io::clock::{Instant, now};
+use halcyon_io::clock::{Instant, nanos, now};
 use halcyon_query::{Held, RequestMemory, SMALL};
 
 use crate::settings::Transport;
@@ -422,7 +422,7 @@ impl Rate {
     }
 
     fn elapsed(&self) -> u64 {
-        u64::try_from((now() - self.began).as_nanos()).unwrap_or(u64::MAX)
+        nanos(now() - self.began)
     }
 
     fn reserve_at(&self, at: u64) -> Duration {

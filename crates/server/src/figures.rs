@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use halcyon_io::clock::nanos;
 use halcyon_io::{BUCKETS, bucket};
 
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ impl Default for Waits {
 
 impl Waits {
     pub(crate) fn record(&self, wait: Duration) {
-        let ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        let ns = nanos(wait);
         self.0[bucket(ns)].up();
     }
 

@@ -71,13 +71,10 @@ impl Carry for Carrier {
 }
 
 impl Carrier {
-    /// Whether the process holds three quarters of the memory (a fifth is for requests), and more and more of it. What it held before may
-    /// be used again: caches and allocator keep it for themselves.
     fn takes_too_much(&self) -> bool {
         let resident = resources::resident_memory();
         let before = self.resident.swap(resident, Relaxed);
-        let grows = resident.saturating_sub(before) > LOOK / 2;
-        grows && resident > resources::available_memory() / 4 * 3
+        is_too_much(resident, before, resources::available_memory())
     }
 
     fn of(&self, descriptor: &Descriptor) -> Option<Carried> {
@@ -85,6 +82,12 @@ impl Carrier {
         let at = taken.iter().position(|(of, _)| of == descriptor)?;
         Some(taken.swap_remove(at).1)
     }
+}
+
+/// Whether the process holds three quarters of the memory (a fifth is for requests), and more and more of it. What it held before may be
+/// used again: caches and allocator keep it for themselves.
+fn is_too_much(resident: u64, before: u64, memory: u64) -> bool {
+    resident.saturating_sub(before) > LOOK / 2 && resident > memory / 4 * 3
 }
 
 impl Engine {
@@ -153,5 +156,20 @@ impl Engine {
                 }
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that carrying over ends where the memory does, but goes on in memory that the process holds anyway.
+    #[test]
+    fn memory_has_an_end() {
+        const GIB: u64 = 1 << 30;
+        assert!(is_too_much(7 * GIB, 7 * GIB - LOOK, 8 * GIB));
+        assert!(!is_too_much(7 * GIB, 7 * GIB, 8 * GIB));
+        assert!(!is_too_much(7 * GIB - LOOK, 7 * GIB, 8 * GIB));
+        assert!(!is_too_much(5 * GIB, 5 * GIB - LOOK, 8 * GIB));
     }
 }

@@ -36,7 +36,7 @@ impl Add<Duration> for Instant {
     type Output = Instant;
 
     fn add(self, duration: Duration) -> Instant {
-        Instant(self.0.saturating_add(duration.as_nanos().try_into().unwrap_or(u64::MAX)))
+        Instant(self.0.saturating_add(nanos(duration)))
     }
 }
 
@@ -163,8 +163,7 @@ impl SimClock {
     }
 
     pub fn advance(&self, duration: Duration) {
-        let ns = duration.as_nanos().try_into().unwrap_or(u64::MAX);
-        self.0.monotonic_ns.fetch_add(ns, SeqCst);
+        self.0.monotonic_ns.fetch_add(nanos(duration), SeqCst);
     }
 
     /// Sets the calendar clock forward or back, as an operator or NTP does; timers do not notice.
@@ -181,9 +180,15 @@ impl SimClock {
     }
 }
 
+/// At most what fits: 584 years.
+pub const fn nanos(duration: Duration) -> u64 {
+    let nanos = duration.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+}
+
 fn system_nanos() -> u64 {
     static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
-    ORIGIN.get_or_init(std::time::Instant::now).elapsed().as_nanos().try_into().unwrap_or(u64::MAX)
+    nanos(ORIGIN.get_or_init(std::time::Instant::now).elapsed())
 }
 
 fn system_unix() -> Duration {

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::executor::{SimRuntime, Sleep};
-use crate::runtime::clock::Instant;
+use crate::runtime::clock::{Instant, nanos};
 use crate::runtime::random::Random;
 
 const WINDOW: usize = 256 << 10;
@@ -110,7 +110,7 @@ impl Network {
             let piece = std::mem::replace(&mut bytes, rest);
             if !piece.is_empty() {
                 let late = if self.random.chance(1, LATE_ONE_IN) { 100 } else { 1 };
-                let most = DELAY_MAX.as_nanos() as u64 * late;
+                let most = nanos(DELAY_MAX) * late;
                 pieces.push((Duration::from_nanos(self.random.below(most)), piece));
             }
         }

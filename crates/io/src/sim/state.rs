@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::{Operation, SIMULATED_CRASH},
-    runtime::random::Random,
+    runtime::{clock::nanos, random::Random},
 };
 
 /// What a device writes wholly or not at all.
@@ -129,7 +129,7 @@ impl State {
 
     /// Half of what the next operation takes.
     pub(super) fn half_latency(&mut self) -> Option<Duration> {
-        let most = self.latency?.as_nanos() as u64;
+        let most = nanos(self.latency?);
         let slow = if self.random.chance(1, 100) { 10 } else { 1 };
         Some(Duration::from_nanos(self.random.below(most.saturating_mul(slow)) / 2))
     }

@@ -15,11 +15,11 @@ pub fn available_memory() -> u64 {
     }
 }
 
-/// How long processors have been withheld from this process, added up over them and since the machine or the control group exists:
-/// the host of a virtual machine ran something else (`steal`), or a limit of the group was used up (`throttled`).
-pub fn processors_withheld() -> Duration {
+/// How long processors have been withheld from this process, added up over those `usable` to it and since the machine or the control
+/// group exists: the host of a virtual machine ran something else (`steal`), or a limit of the group was used up (`throttled`).
+pub fn processors_withheld(usable: usize) -> Duration {
     let groups = throttled(Path::new(GROUPS), &read("/proc/self/cgroup"));
-    stolen(&read("/proc/stat")) + groups.unwrap_or_default()
+    stolen(&read("/proc/stat"), usable) + groups.unwrap_or_default()
 }
 
 /// Bytes of memory that this process holds now; 0 if the system does not tell.
@@ -79,11 +79,14 @@ fn throttled(mount: &Path, groups: &str) -> Option<Duration> {
     .max()
 }
 
-/// The eighth figure of all processors, in hundredths of a second (`man 5 proc_stat`).
-fn stolen(stat: &str) -> Duration {
+/// The eighth figure of all processors, in hundredths of a second (`man 5 proc_stat`): of it the part of those that are usable.
+fn stolen(stat: &str, usable: usize) -> Duration {
     let all = after(stat, "cpu ");
     let steal = all.and_then(|all| all.split_whitespace().nth(7)?.parse::<u64>().ok());
+    let is_one = |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| !rest.starts_with(' '));
+    let machine = stat.lines().filter(is_one).count().max(usable);
     Duration::from_millis(steal.unwrap_or(0).saturating_mul(10))
+        .mul_f64(usable as f64 / machine as f64)
 }
 
 /// A control group, by where its files are.
@@ -166,8 +169,11 @@ mod tests {
         assert_eq!(throttled(&root, "4:memory:/docker\n"), None);
         fs::remove_dir_all(root).unwrap();
         let stat = "cpu  10 1 20 4000 5 0 6 234 0 0\ncpu0 5 0 10 2000 2 0 3 117 0 0\n";
-        assert_eq!(stolen(stat), Duration::from_millis(2340));
-        assert_eq!(stolen("nonsense"), Duration::ZERO);
+        assert_eq!(stolen(stat, 1), Duration::from_millis(2340));
+        let stat = format!("{stat}cpu1 5 1 10 2000 3 0 3 117 0 0\nintr 7\n");
+        assert_eq!(stolen(&stat, 2), Duration::from_millis(2340));
+        assert_eq!(stolen(&stat, 1), Duration::from_millis(1170));
+        assert_eq!(stolen("nonsense", 2), Duration::ZERO);
     }
 
     /// Proves that a process has at least as much memory as a machine must have.

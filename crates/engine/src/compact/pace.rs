@@ -24,13 +24,21 @@ pub(super) struct Pace {
 struct Control {
     ceiling: Option<u64>,
     rule: Rule,
-    seen: Option<(Instant, LatencyCounts, u64)>,
+    seen: Option<Seen>,
+}
+
+/// Counters at some moment.
+struct Seen {
+    at: Instant,
+    reads: LatencyCounts,
+    taken: u64,
+    withheld: Duration,
 }
 
 /// `compaction_latency_target`, and what it has come to.
 enum Rule {
     Off,
-    Auto(AutoController),
+    Auto(Box<AutoController>),
     Fixed(Duration, LatencyController),
 }
 
@@ -102,19 +110,26 @@ impl Pace {
     }
 
     /// Measures the reads since the last call; true if the rate follows them.
-    fn look(&self, now: Instant, is_working: bool, reads: impl FnOnce() -> LatencyCounts) -> bool {
+    fn look(
+        &self,
+        at: Instant,
+        is_working: bool,
+        reads_and_withheld: impl FnOnce() -> (LatencyCounts, Duration),
+    ) -> bool {
         let mut state = self.lock();
         if matches!(state.rule, Rule::Off) {
             state.seen = None;
             return false;
         }
-        let (reads, taken) = (reads(), self.limiter.taken());
-        let sample = state.seen.as_ref().map(|(at, before, taken_before)| Sample {
-            reads: reads.since(before),
-            taken: taken.saturating_sub(*taken_before),
-            elapsed: now - *at,
+        let (reads, withheld) = reads_and_withheld();
+        let seen = Seen { at, reads, taken: self.limiter.taken(), withheld };
+        let sample = state.seen.as_ref().map(|before| Sample {
+            reads: seen.reads.since(&before.reads),
+            taken: seen.taken.saturating_sub(before.taken),
+            withheld: seen.withheld.saturating_sub(before.withheld),
+            elapsed: seen.at - before.at,
         });
-        state.seen = Some((now, reads, taken));
+        state.seen = Some(seen);
         if let Some(sample) = sample {
             self.read_p99_ns.store(sample.reads.quantile_ns(0.99).unwrap_or(0), Relaxed);
             match &mut state.rule {
@@ -148,7 +163,7 @@ impl Rule {
     fn new(target: LatencyTarget, ceiling: Option<u64>) -> Rule {
         match target {
             LatencyTarget::Off => Rule::Off,
-            LatencyTarget::Auto => Rule::Auto(AutoController::new(ceiling)),
+            LatencyTarget::Auto => Rule::Auto(Box::new(AutoController::new(ceiling))),
             LatencyTarget::Fixed(target) => {
                 Rule::Fixed(target, LatencyController::new(target, ceiling))
             }
@@ -214,7 +229,13 @@ impl Engine {
     /// Adjusts the rate; true if it follows the reads now.
     pub(super) fn keep_pace(&self, now: Instant) -> bool {
         let is_working = self.compactions.schedule.is_working();
-        self.compactions.pace.look(now, is_working, || self.read_latency())
+        self.compactions.pace.look(now, is_working, || (self.read_latency(), self.withheld()))
+    }
+
+    /// Of each processor, in the mean.
+    fn withheld(&self) -> Duration {
+        let cores = self.disk.runtime().core_count();
+        self.processors_withheld() / u32::try_from(cores).unwrap_or(u32::MAX)
     }
 
     fn read_latency(&self) -> LatencyCounts {

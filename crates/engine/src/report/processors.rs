@@ -21,8 +21,13 @@ pub(crate) struct Seen {
 }
 
 impl Engine {
+    /// As `halcyon_io::resources::processors_withheld`.
+    pub fn processors_withheld(&self) -> Duration {
+        self.disk.runtime().processors_withheld()
+    }
+
     pub(crate) fn processors_at(&self, at: Instant) -> Seen {
-        Seen { at, withheld: self.disk.runtime().processors_withheld() }
+        Seen { at, withheld: self.processors_withheld() }
     }
 
     /// Warns if much was withheld since then; to be called often.
@@ -41,7 +46,8 @@ impl Engine {
 }
 
 fn warning(withheld: Duration, elapsed: Duration, cores: usize) -> Option<String> {
-    let share = withheld.as_secs_f64() / elapsed.as_secs_f64() / cores as f64;
+    // A group is throttled on cores of its machine, which may be more than it gets in the end.
+    let share = (withheld.as_secs_f64() / elapsed.as_secs_f64() / cores as f64).min(1.0);
     (share >= MUCH).then(|| {
         format!(
             "{:.0} % of the processors' time was withheld from this node in the last {} seconds, and requests waited meanwhile: by the host of \
@@ -64,5 +70,6 @@ mod tests {
         let text = warning(Duration::from_secs(12), minute, 2).unwrap();
         assert!(text.starts_with("10 % of the processors' time"), "{text}");
         assert_eq!(warning(Duration::from_secs(12), minute, 16), None);
+        assert!(warning(10 * minute, minute, 2).unwrap().starts_with("100 %"));
     }
 }

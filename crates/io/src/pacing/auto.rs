@@ -8,10 +8,12 @@
 //!    reads come twice or half as often, and each `AGE_MAX`, at first more often, compaction steps back to `PROBE_RATE` for a look, a
 //!    second at most. That is also how slowness of another origin is told from its own: it stays.
 //! 4. When nobody has read for a second, or fewer than `FEW` reads a second come, compaction has all: they have no p99.
+//! 5. It stays below what the machine sustains (`sustained.rs`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::sustained::Sustained;
 use super::{LatencyController, LatencyCounts, Sample};
 
 /// A p99 within this is what reads may take beside compaction.
@@ -44,6 +46,7 @@ const FEW: f64 = 10.0;
 #[derive(Debug, Clone)]
 pub struct AutoController {
     controller: LatencyController,
+    sustained: Sustained,
     rest: Rest,
     /// Reads per second, over about `LOAD_WINDOW` seconds.
     load: f64,
@@ -139,6 +142,7 @@ impl AutoController {
     pub fn new(ceiling: Option<u64>) -> AutoController {
         AutoController {
             controller: LatencyController::new(Duration::MAX, ceiling).with_least(PROBE_RATE),
+            sustained: Sustained::unknown(PROBE_RATE),
             rest: Rest::under(0.0),
             load: 0.0,
             used: 0.0,
@@ -188,7 +192,7 @@ impl AutoController {
     pub fn rest(&mut self, sample: &Sample) {
         self.look(sample);
         self.probe = None;
-        self.rest.learn(sample, self.load);
+        self.learn(sample);
     }
 
     /// Takes in what happened beside compaction since the last sample; returns the rate from now on.
@@ -208,7 +212,7 @@ impl AutoController {
             }
             None => {
                 if self.controller.rate() <= PROBE_RATE {
-                    self.rest.learn(sample, self.load);
+                    self.learn(sample);
                 }
                 self.decide(sample);
             }
@@ -216,9 +220,17 @@ impl AutoController {
         self.rate()
     }
 
+    fn learn(&mut self, sample: &Sample) {
+        if is_another(self.load, self.rest.load) {
+            self.sustained.forget();
+        }
+        self.sustained.rest(sample);
+        self.rest.learn(sample, self.load);
+    }
+
     fn go_on_probing(&mut self, sample: &Sample, probed: Duration) {
         if probed >= PROBE_SETTLES {
-            self.rest.learn(sample, self.load);
+            self.learn(sample);
         }
         let probed = probed + sample.elapsed;
         let has_looked = self.rest.age < sample.elapsed;
@@ -234,6 +246,10 @@ impl AutoController {
     }
 
     fn decide(&mut self, sample: &Sample) {
+        // What began just now is not in the mean yet.
+        let took = sample.taken as f64 / sample.elapsed.as_secs_f64();
+        self.sustained.observe(sample, self.used.max(took));
+        self.controller.set_cap(self.sustained.rate());
         let Some(target) = self.target() else { return };
         self.controller.aim(target);
         let used = (self.used * sample.elapsed.as_secs_f64()) as u64;
@@ -331,6 +347,40 @@ mod tests {
         let mut sample = plant.tenth_of_a_second(200 * MIB);
         sample.elapsed = Duration::from_secs(1);
         assert_eq!((sample.reads.total(), auto.observe(&sample)), (5, 200 * MIB));
+    }
+
+    /// Proves that compaction stays below the rate at which the host withholds processors, which no read's clock shows, tries more only
+    /// now and then, and goes on when there is more.
+    #[test]
+    fn the_machine_sustains_so_much() {
+        let mut plant = Plant::new(2000);
+        (plant.wait_ns, plant.sustains) = (10_000.0, 100 * MIB);
+        let mut auto = AutoController::new(None);
+        run(&mut plant, &mut auto, 60);
+        let mut stalls = 0;
+        let (_, rate) = plant.run(120, auto.rate(), |sample| {
+            stalls += u32::from(!sample.withheld.is_zero());
+            auto.observe(sample)
+        });
+        assert!(stalls <= 6, "{stalls}");
+        assert!((60 * MIB..100 * MIB).contains(&rate), "{rate}");
+        plant.sustains = u64::MAX;
+        run(&mut plant, &mut auto, 120);
+        assert!(auto.rate() > 150 * MIB, "{}", auto.rate());
+    }
+
+    /// Proves that compaction is not held back for what is withheld without it.
+    #[test]
+    fn others_withhold_too() {
+        let mut plant = Plant::new(2000);
+        (plant.wait_ns, plant.withheld) = (10_000.0, Duration::from_millis(10));
+        let mut auto = AutoController::new(None);
+        plant.run(20, 0, |sample| {
+            auto.rest(sample);
+            0
+        });
+        run(&mut plant, &mut auto, 60);
+        assert!(auto.rate() > 200 * MIB, "{}", auto.rate());
     }
 
     /// Proves that compaction that is far behind has all, however slow reads are and whatever is to be learned.

@@ -16,6 +16,7 @@
 use std::time::Duration;
 
 use super::LatencyCounts;
+use crate::runtime::clock::nanos;
 
 /// Reads from which one slow one is no accident.
 const ENOUGH_READS: u64 = 100;
@@ -42,6 +43,8 @@ pub struct Sample {
     pub reads: LatencyCounts,
     /// Bytes that compaction took of its rate.
     pub taken: u64,
+    /// Of each processor's time, in the mean: by the host, or by a limit.
+    pub withheld: Duration,
     pub elapsed: Duration,
 }
 
@@ -53,6 +56,8 @@ pub struct LatencyController {
     /// Compaction ends, however busy the device.
     least: f64,
     floor: f64,
+    /// It stays below this, but not below the floor.
+    cap: f64,
     rate: f64,
     gathered: Sample,
     samples: u32,
@@ -62,6 +67,7 @@ impl Sample {
     pub(super) fn add(&mut self, other: &Sample) {
         self.reads.add(&other.reads);
         self.taken += other.taken;
+        self.withheld += other.withheld;
         self.elapsed += other.elapsed;
     }
 }
@@ -71,10 +77,11 @@ impl LatencyController {
     pub fn new(target: Duration, ceiling: Option<u64>) -> LatencyController {
         let ceiling = ceiling.map_or(CEILING, |bytes| bytes as f64);
         LatencyController {
-            target_ns: u64::try_from(target.as_nanos()).unwrap_or(u64::MAX),
+            target_ns: nanos(target),
             ceiling,
             least: FLOOR,
             floor: FLOOR,
+            cap: ceiling,
             rate: START.min(ceiling),
             gathered: Sample::default(),
             samples: 0,
@@ -90,7 +97,13 @@ impl LatencyController {
 
     /// Holds another target from now on.
     pub fn aim(&mut self, target: Duration) {
-        self.target_ns = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
+        self.target_ns = nanos(target);
+    }
+
+    /// Stays below so many bytes per second from now on, if the floor lets it.
+    pub(super) fn set_cap(&mut self, cap: Option<f64>) {
+        self.cap = cap.unwrap_or(self.ceiling);
+        self.set(self.rate);
     }
 
     pub fn ceiling(&self) -> u64 {
@@ -113,7 +126,7 @@ impl LatencyController {
     }
 
     fn set(&mut self, rate: f64) {
-        self.rate = rate.max(self.floor).min(self.ceiling);
+        self.rate = rate.min(self.cap).max(self.floor).min(self.ceiling);
     }
 
     /// Takes in what happened since the last sample; returns the rate from now on.
@@ -154,7 +167,8 @@ mod tests {
         let mut reads = LatencyCounts::default();
         (0..fast).for_each(|_| reads.record(1_000_000));
         (0..slow).for_each(|_| reads.record(8_000_000));
-        Sample { reads, taken: taken_mib * MIB, elapsed: Duration::from_secs(1) }
+        let elapsed = Duration::from_secs(1);
+        Sample { reads, taken: taken_mib * MIB, elapsed, ..Sample::default() }
     }
 
     /// Proves each rule: lists of samples, and the rate in MiB/s after each.

@@ -9,6 +9,7 @@ mod counts;
 mod latency;
 #[cfg(test)]
 mod plant;
+mod sustained;
 
 use std::{
     sync::{
@@ -18,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use crate::runtime::clock::Clock;
+use crate::runtime::clock::{Clock, nanos};
 
 pub use auto::AutoController;
 pub use counts::{LatencyCounts, LatencyHistogram};
@@ -80,7 +81,7 @@ impl RateLimiter {
         let cost = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
         let turn = {
             let mut taken_to = self.0.taken_to.lock().unwrap_or_else(PoisonError::into_inner);
-            let turn = (*taken_to).max(now.saturating_sub(BURST.as_nanos() as u64));
+            let turn = (*taken_to).max(now.saturating_sub(nanos(BURST)));
             *taken_to = turn.saturating_add(u64::try_from(cost).unwrap_or(u64::MAX));
             turn
         };

@@ -17,6 +17,10 @@ pub(super) struct Plant {
     pub(super) idle_ns: f64,
     /// Behind compaction, on an idle device, in the mean.
     pub(super) wait_ns: f64,
+    /// Bytes per second; beyond them a quarter of the processors' time is withheld.
+    pub(super) sustains: u64,
+    /// What is withheld of each tenth of a second anyway.
+    pub(super) withheld: Duration,
 }
 
 impl Plant {
@@ -26,6 +30,8 @@ impl Plant {
             reads_per_second,
             idle_ns: 300_000.0,
             wait_ns: 500_000.0,
+            sustains: u64::MAX,
+            withheld: Duration::ZERO,
         }
     }
 
@@ -36,9 +42,12 @@ impl Plant {
 
     pub(super) fn tenth_of_a_second(&mut self, rate: u64) -> Sample {
         let busy = (rate as f64 / CAPACITY).min(0.98);
+        let elapsed = Duration::from_millis(100);
+        let withheld = if rate > self.sustains { elapsed / 4 } else { Duration::ZERO };
         let mut sample = Sample {
             taken: rate.min(CAPACITY as u64) / 10,
-            elapsed: Duration::from_millis(100),
+            withheld: withheld + self.withheld,
+            elapsed,
             ..Sample::default()
         };
         for _ in 0..self.reads_per_second / 10 {

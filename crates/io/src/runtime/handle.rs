@@ -60,7 +60,7 @@ impl Runtime {
     /// As `resources::processors_withheld`. A simulated machine withholds none.
     pub fn processors_withheld(&self) -> Duration {
         match &self.simulated {
-            None => resources::processors_withheld(),
+            None => resources::processors_withheld(core_count()),
             Some(_) => Duration::ZERO,
         }
     }

@@ -42,7 +42,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         resources::resident_memory().into(),
         resources::available_memory().into(),
         mode.into(),
-        micros(resources::processors_withheld()).into(),
+        micros(node.engine.processors_withheld()).into(),
         node.shared.trace_probability.get().into(),
         (now() - node.shared.began).as_secs().into(),
     ]);

@@ -22,8 +22,9 @@ use std::time::Duration;
 
 use crate::histogram::{Histograms, Used};
 use crate::mode::Purpose;
-use crate::runtime::clock::Clock;
+use crate::runtime::clock::{Clock, nanos};
 use crate::sync::per_thread::PerThread;
+use crate::trickle::Trickle;
 
 /// Bytes in flight while somebody waits for the device, and while nobody does: who comes then waits for these, once.
 const NARROW: u64 = 512 << 10;
@@ -40,6 +41,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) struct Background {
     clock: Clock,
     in_flight: AtomicU64,
+    pub(crate) trickle: Trickle,
     threads: PerThread<Arc<InFlightHere>>,
     /// When the foreground operations were counted last, and how many there were. Times are nanoseconds of the clock.
     looked: AtomicU64,
@@ -68,6 +70,7 @@ impl Background {
         Arc::new(Background {
             clock,
             in_flight: AtomicU64::new(0),
+            trickle: Trickle::default(),
             threads: PerThread::empty(),
             looked: AtomicU64::new(0),
             counted: AtomicU64::new(0),
@@ -113,11 +116,16 @@ impl Background {
         Some(Admitted { background: self.clone(), thread: thread.clone(), bytes })
     }
 
+    /// Whether a stream's write is to flush the device: while nobody waits for it, a flush would only slow the stream.
+    pub(crate) fn is_flush_due(&self, bytes: u64, histograms: &Histograms) -> bool {
+        self.trickle.is_due(bytes, self.clock.now(), || self.is_narrow(histograms))
+    }
+
     /// Whether the device has had foreground operations lately.
     fn is_narrow(&self, histograms: &Histograms) -> bool {
         let now = self.clock.now().as_nanos();
         let looked = self.looked.load(Relaxed);
-        if now.saturating_sub(looked) >= LOOK.as_nanos() as u64 {
+        if now.saturating_sub(looked) >= nanos(LOOK) {
             self.looked.store(now, Relaxed);
             let Used { operations, in_flight } = histograms.used_for(&FOREGROUND);
             if self.counted.swap(operations, Relaxed) != operations || in_flight > 0 {
@@ -125,7 +133,7 @@ impl Background {
             }
         }
         let busy = self.busy.load(Relaxed);
-        busy > 0 && now.saturating_sub(busy) < CALM.as_nanos() as u64
+        busy > 0 && now.saturating_sub(busy) < nanos(CALM)
     }
 }
 

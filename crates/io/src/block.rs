@@ -74,7 +74,10 @@ impl BlockFile {
                     self.no_dsync.store(true, Relaxed);
                     return self.write_then_sync(region, buffer).await;
                 }
-                outcome => return (self.named(outcome, region), buffer),
+                outcome => {
+                    self.file.disk().trickle().is_flushed();
+                    return (self.named(outcome, region), buffer);
+                }
             }
         }
         self.write_then_sync(region, buffer).await

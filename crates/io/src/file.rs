@@ -153,7 +153,9 @@ impl File {
     }
 
     pub(crate) async fn sync_data(&self) -> Result<()> {
-        self.call(Operation::Sync, real::sync_data, |file| file.sync(), 0).await
+        self.call(Operation::Sync, real::sync_data, |file| file.sync(), 0).await?;
+        self.disk().trickle().is_flushed();
+        Ok(())
     }
 
     pub(crate) async fn write_back_and_drop(&self, offset: u64, len: u64) -> Result<()> {

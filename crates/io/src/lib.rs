@@ -40,6 +40,7 @@ mod sim;
 mod socket;
 pub mod startup;
 mod sync;
+mod trickle;
 mod writer;
 
 pub use block::BlockFile;

@@ -32,7 +32,7 @@ use crate::{
     histogram::{Seen, ThreadHistograms},
     mode::Purpose,
     runtime::backend::{self, Backend},
-    runtime::clock::{self, Clock, Instant},
+    runtime::clock::{self, Clock, Instant, nanos},
     runtime::task::{Task, spawn},
 };
 
@@ -215,6 +215,8 @@ pub(crate) struct InFlight {
     state: IoState,
     meter: Meter,
     submitted: Instant,
+    /// Once it is finished; not more exact than its thread looks for completions.
+    took: Duration,
 }
 
 enum IoState {
@@ -250,7 +252,8 @@ impl InFlight {
         let Some((waiting, backend)) = queued else {
             panic!("an I/O future was polled outside halcyon_io::block_on");
         };
-        let mut this = InFlight { state: IoState::Ring { waiting, backend }, meter, submitted };
+        let state = IoState::Ring { waiting, backend };
+        let mut this = InFlight { state, meter, submitted, took: Duration::ZERO };
         // compio submits at the first poll; the waker is replaced when someone waits.
         let _ = this.poll_finished(&mut Context::from_waker(Waker::noop()));
         this
@@ -261,7 +264,8 @@ impl InFlight {
         meter.histograms.submitted(meter.purpose);
         meter.histograms.completed(meter.purpose);
         let submitted = Clock::system().now();
-        InFlight { state: IoState::Done(finished, Seen::After(1)), meter, submitted }
+        let state = IoState::Done(finished, Seen::After(1));
+        InFlight { state, meter, submitted, took: Duration::ZERO }
     }
 
     /// An operation of a simulated disk that takes time; it runs to its end like the others.
@@ -276,7 +280,12 @@ impl InFlight {
             counted.histograms.completed(counted.purpose);
             finished
         });
-        InFlight { state: IoState::Simulated(task), meter, submitted: clock::now() }
+        let state = IoState::Simulated(task);
+        InFlight { state, meter, submitted: clock::now(), took: Duration::ZERO }
+    }
+
+    pub(crate) fn took(&self) -> Duration {
+        self.took
     }
 
     /// Waits for an operation that was queued just now: its latency is the device's. Dropped, it
@@ -307,8 +316,8 @@ impl InFlight {
         if let IoState::Simulated(task) = &mut self.state {
             let Poll::Ready(finished) = Pin::new(task).poll(cx) else { return Poll::Pending };
             let finished = finished.expect("a simulated operation does not panic");
-            let took = (clock::now() - self.submitted).as_nanos() as u64;
-            self.state = IoState::Done(finished, Seen::After(took));
+            self.took = clock::now() - self.submitted;
+            self.state = IoState::Done(finished, Seen::After(nanos(self.took)));
         }
         let IoState::Ring { waiting, .. } = &mut self.state else { return Poll::Ready(()) };
         let Poll::Ready(BufResult(outcome, mut operation)) = Pin::new(waiting).poll(cx) else {
@@ -316,9 +325,9 @@ impl InFlight {
         };
         operation.complete();
         let completed = operation.completed.unwrap_or(self.submitted);
-        let nanos = (completed - self.submitted).as_nanos() as u64;
+        self.took = completed - self.submitted;
         let buffer = operation.buffer.take().expect("the buffer of an operation");
-        self.state = IoState::Done((outcome, buffer), Seen::After(nanos));
+        self.state = IoState::Done((outcome, buffer), Seen::After(nanos(self.took)));
         Poll::Ready(())
     }
 

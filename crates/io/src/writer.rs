@@ -10,6 +10,8 @@
 //!    everything, cuts the file to its length (which also gives back what was preallocated too
 //!    much), and syncs data and length.
 //!
+//! Now and then a write flushes the device too (`trickle.rs`), unless it went to the page cache only.
+//!
 //! With [`WriteOptions::read_back`] each buffer is as large again: what was written is read into its second half and compared, while
 //! the next ones are written. So a file is verified by the time that it is complete, without a pass of its own over all of it.
 //!
@@ -25,7 +27,7 @@ use crate::{
     buffer::{AlignedBuf, Tenure},
     error::{Error, Operation, Result},
     file::File,
-    mode::ModeChoice,
+    mode::{AccessMode, ModeChoice},
     region::{Direction, Finished, InFlight, Region},
     runtime::backend,
 };
@@ -73,6 +75,7 @@ pub struct SequentialWriter {
 
 struct Pending {
     operation: InFlight,
+    direction: Direction,
     region: Region,
 }
 
@@ -173,11 +176,16 @@ impl SequentialWriter {
     async fn queue_current(&mut self, len: usize) {
         let admitted = Some(self.file.disk().admit(len).await);
         let Some(buffer) = self.current.take() else { return };
+        let is_cached = self.file.choice().mode == AccessMode::Standard;
+        let direction = match !is_cached && self.file.disk().is_flush_due(len) {
+            true => Direction::DurableWrite,
+            false => Direction::Write,
+        };
         let region = Region { offset: self.reserved, start: 0, len };
         self.reserved += len as u64;
         self.filled = 0;
-        let operation = self.file.queue_admitted(Direction::Write, region, buffer, admitted);
-        self.pending.push_back(Pending { operation, region });
+        let operation = self.file.queue_admitted(direction, region, buffer, admitted);
+        self.pending.push_back(Pending { operation, direction, region });
         backend::enter_ring();
     }
 
@@ -210,12 +218,18 @@ impl SequentialWriter {
         while self.reading.len() >= READ_BACK_DEPTH {
             self.compare_oldest().await?;
         }
-        let Some(Pending { operation, region }) = self.pending.front_mut() else { return Ok(()) };
-        let region = *region;
+        let Some(Pending { operation, direction, region }) = self.pending.front_mut() else {
+            return Ok(());
+        };
+        let (direction, region) = (*direction, *region);
         // Popped only when it is done: whoever drops this future must not lose the outcome.
         let finished = operation.finish_overlapped().await;
+        let disk = self.file.disk();
+        if direction == Direction::DurableWrite {
+            disk.trickle().took(operation.took(), disk.clock().now());
+        }
         self.pending.pop_front();
-        let buffer = self.whole(Direction::Write, region, finished).await?;
+        let buffer = self.whole(direction, region, finished).await?;
         if !self.read_back {
             self.spare.push(buffer);
             return self.drop_behind(region.offset + region.len as u64).await;
@@ -223,8 +237,9 @@ impl SequentialWriter {
         self.failed = Some("what was written was not read back".to_owned());
         let admitted = Some(self.file.disk().admit(region.len).await);
         let region = Region { start: self.size, ..region };
-        let operation = self.file.queue_admitted(Direction::Read, region, buffer, admitted);
-        self.reading.push_back(Pending { operation, region });
+        let direction = Direction::Read;
+        let operation = self.file.queue_admitted(direction, region, buffer, admitted);
+        self.reading.push_back(Pending { operation, direction, region });
         self.failed = None;
         backend::enter_ring();
         Ok(())
@@ -232,7 +247,9 @@ impl SequentialWriter {
 
     /// Waits for the oldest region that is read back; it must be what was written.
     async fn compare_oldest(&mut self) -> Result<()> {
-        let Some(Pending { operation, region }) = self.reading.front_mut() else { return Ok(()) };
+        let Some(Pending { operation, region, .. }) = self.reading.front_mut() else {
+            return Ok(());
+        };
         let region = *region;
         let finished = operation.finish_overlapped().await;
         self.reading.pop_front();
@@ -253,7 +270,7 @@ impl SequentialWriter {
     /// The buffer of an operation that was queued, when all of the region is done.
     async fn whole(
         &mut self,
-        direction: Direction,
+        mut direction: Direction,
         region: Region,
         (mut outcome, mut buffer): Finished,
     ) -> Result<AlignedBuf> {
@@ -268,6 +285,13 @@ impl SequentialWriter {
             match outcome {
                 Ok(0) => return Err(self.fail(ended.into(), operation, region)),
                 Ok(count) => done += count,
+                Err(source)
+                    if direction == Direction::DurableWrite
+                        && source.raw_os_error() == Some(libc::EOPNOTSUPP) =>
+                {
+                    self.file.disk().trickle().give_up();
+                    direction = Direction::Write;
+                }
                 Err(source) => return Err(self.fail(source, operation, region)),
             }
             if done >= region.len {

@@ -27,8 +27,12 @@ use crate::{
     reader::{SequentialReader, StreamOptions},
     real, removal,
     runtime::backend::{self, BackendChoice, BackendReport},
-    runtime::{clock::Clock, handle::Runtime},
+    runtime::{
+        clock::{Clock, nanos},
+        handle::Runtime,
+    },
     sim::SimDisk,
+    trickle::Trickle,
     writer::{SequentialWriter, WriteOptions},
 };
 
@@ -176,6 +180,15 @@ impl Disk {
     /// Waits until a stream may queue an operation of so many bytes.
     pub(crate) async fn admit(&self, bytes: usize) -> Admitted {
         self.0.background.admit(bytes as u64, &self.0.histograms).await
+    }
+
+    /// Whether a stream's write of so many bytes is to flush the device.
+    pub(crate) fn is_flush_due(&self, bytes: usize) -> bool {
+        self.0.background.is_flush_due(bytes as u64, &self.0.histograms)
+    }
+
+    pub(crate) fn trickle(&self) -> &Trickle {
+        &self.0.background.trickle
     }
 
     /// What `mode` means for reading in a directory. Blocks for a few system calls the first time
@@ -445,7 +458,7 @@ impl Disk {
         len: usize,
         ok: bool,
     ) {
-        let took = (self.clock().now() - started).as_nanos() as u64;
+        let took = nanos(self.clock().now() - started);
         let outcome = if ok { Ok(len) } else { Err(()) };
         self.0.histograms.here().observed(purpose, outcome, crate::histogram::Seen::After(took));
     }

@@ -75,7 +75,7 @@ impl BlockFile {
                     return self.write_then_sync(region, buffer).await;
                 }
                 outcome => {
-                    self.file.disk().trickle().is_flushed();
+                    self.file.disk().trickle().others_flushed();
                     return (self.named(outcome, region), buffer);
                 }
             }

@@ -154,7 +154,7 @@ impl File {
 
     pub(crate) async fn sync_data(&self) -> Result<()> {
         self.call(Operation::Sync, real::sync_data, |file| file.sync(), 0).await?;
-        self.disk().trickle().is_flushed();
+        self.disk().trickle().others_flushed();
         Ok(())
     }
 

@@ -62,8 +62,8 @@ impl Trickle {
         self.interval.store(u64::MAX, Relaxed);
     }
 
-    /// By somebody else.
-    pub(crate) fn is_flushed(&self) {
+    /// Somebody else has flushed the device.
+    pub(crate) fn others_flushed(&self) {
         // Others do it thousands of times a second: the line stays shared while there is nothing to change.
         if self.unflushed.load(Relaxed) != 0 {
             self.unflushed.store(0, Relaxed);
@@ -134,7 +134,7 @@ mod tests {
         let (time, trickle) = (SimClock::started(), Trickle::default());
         for _ in 0..1000 {
             assert!(!trickle.is_due(PIECE, time.clock().now(), || true));
-            trickle.is_flushed();
+            trickle.others_flushed();
         }
     }
 }

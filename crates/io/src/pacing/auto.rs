@@ -90,9 +90,6 @@ impl Rest {
     }
 
     fn learn(&mut self, sample: &Sample, load: f64) {
-        if is_another(load, self.load) {
-            *self = Rest::under(load);
-        }
         self.load = load;
         self.gathered.add(&sample.reads);
         self.gathered_for += sample.elapsed;
@@ -222,6 +219,7 @@ impl AutoController {
 
     fn learn(&mut self, sample: &Sample) {
         if is_another(self.load, self.rest.load) {
+            self.rest = Rest::under(self.load);
             self.sustained.forget();
         }
         self.sustained.rest(sample);

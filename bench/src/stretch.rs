@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::keys::{COLD, HOT, Keys};
 use crate::latency::{Latencies, Outcome, Sample};
 use crate::paced::Asked;
-use crate::record::Measurements;
+use crate::record::{Contender, Measurements, Record};
 use crate::timeline::{self, Moved};
 
 const SLOW_NANOS: u64 = 2_000_000;
@@ -44,6 +44,20 @@ impl Phase {
             Phase::Throttled => "throttled",
         }
     }
+}
+
+/// What a compaction takes beyond what the same time takes when nothing compacts: reads go on, and a slow compaction has more of them.
+/// That is the less of before and afterwards: the JVM's compiler may be busy before, what was hot is read again afterwards.
+pub(crate) fn added_by_compaction(
+    record: &Record,
+    who: &Contender,
+    heading: impl Fn(Phase) -> String,
+    of: &str,
+) -> Option<f64> {
+    let median = |phase, key| record.median(&heading(phase), who, key);
+    let each_second = |phase| Some(median(phase, of)? / median(phase, "seconds")?);
+    let at_rest = each_second(Phase::Idle)?.min(each_second(Phase::Afterwards)?);
+    Some(median(Phase::FullSpeed, of)? - at_rest * median(Phase::FullSpeed, "seconds")?)
 }
 
 /// What is asked, and how long.

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::nodes::contenders;
 use crate::page::Page;
-use crate::record::{Contender, Record, Rounds, Spread, Target, Turn};
-use crate::stretch::Phase;
+use crate::record::{Contender, Record, Spread, Target, Turn};
+use crate::stretch::{Phase, added_by_compaction};
 use crate::timeline;
 
 const SPEED: &str = "raw_mib_per_second";
@@ -71,7 +71,11 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
         ("added_gc_pauses", "gc_pauses"),
         ("added_gc_ms", "gc_ms"),
     ] {
-        record.derive(added, |rounds| added_by_compaction(rounds, of));
+        record.derive(added, |rounds| {
+            let part = rounds.heading.strip_suffix(&format!(": {}", Phase::FullSpeed.name()))?;
+            let heading = |phase: Phase| format!("{part}: {}", phase.name());
+            added_by_compaction(rounds.record, rounds.who, heading, of)
+        });
     }
     let parts = Part::all(record);
     let drawn = parts.iter().flat_map(|part| timelines(record, part));
@@ -97,19 +101,6 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
         names,
         plots: BTreeMap::from([("timeline.svg".to_owned(), plot)]),
     })
-}
-
-/// What the compaction takes beyond what the same time takes when nothing compacts: reads go on, and a slow compaction has more of them.
-/// That is the less of before and afterwards: the JVM's compiler may be busy before, what was hot is read again afterwards.
-fn added_by_compaction(rounds: Rounds<'_>, of: &str) -> Option<f64> {
-    let part = rounds.heading.strip_suffix(&format!(": {}", Phase::FullSpeed.name()))?;
-    let each_second = |phase: Phase| {
-        let heading = format!("{part}: {}", phase.name());
-        let median = |key| rounds.record.median(&heading, rounds.who, key);
-        Some(median(of)? / median("seconds")?)
-    };
-    let at_rest = each_second(Phase::Idle)?.min(each_second(Phase::Afterwards)?);
-    Some(rounds.median(of)? - at_rest * rounds.median("seconds")?)
 }
 
 fn timelines<'a>(record: &'a Record, part: &Part<'_>) -> Vec<(String, &'a Turn)> {

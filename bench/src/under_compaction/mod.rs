@@ -68,7 +68,8 @@ pub(crate) struct Arguments {
     /// Turns of each mode of Cassandra
     #[arg(long, default_value_t = 1)]
     cassandra_rounds: u32,
-    /// Only: direct, auto, quarter, auto-quarter, many, uncached, standard (Halcyon), direct, many, direct-reads, buffered (Cassandra)
+    /// Only: direct, auto, quarter, auto-quarter, many, wide, uncached, standard (Halcyon), direct, many, wide, direct-reads,
+    /// buffered (Cassandra)
     #[arg(long, value_delimiter = ',')]
     modes: Vec<String>,
     /// Latency targets in ms above the idle p99; none: `--targets ''`
@@ -104,14 +105,11 @@ impl Experiment for Arguments {
     }
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
-        let codec: Codec = CODEC.parse()?;
-        let kind = Kind::big(&codec, Shape::Rows);
-        let set = DataSet::open(invocation, &kind, self.size, self.sstables)?;
-        invocation.record.beside.insert("inputs".to_owned(), set.content.clone());
         let memory = invocation.memory(self.memory);
         let latte = Latte::wanted(self.latte, invocation);
-        invocation.drop_page_cache();
-        let mut bench = Bench { arguments: &self, invocation, set, memory, latte };
+        let mut bench = Bench { arguments: &self, invocation, sets: Vec::new(), memory, latte };
+        bench.open_sets()?;
+        bench.invocation.drop_page_cache();
         bench.rounds()?;
         bench.targets()
     }
@@ -124,19 +122,42 @@ impl Experiment for Arguments {
 struct Bench<'a> {
     arguments: &'a Arguments,
     invocation: &'a mut Invocation,
-    set: DataSet,
+    /// One for each shape of rows that is read.
+    sets: Vec<DataSet>,
     /// None where there can be no cgroup.
     memory: Option<u64>,
     latte: Option<Latte>,
 }
 
 impl Bench<'_> {
-    fn schedule(&self, mode: &Mode) -> Schedule {
+    fn open_sets(&mut self) -> Result<()> {
+        let codec: Codec = CODEC.parse()?;
+        let mut shapes = vec![Shape::Rows];
+        if self.modes().iter().any(|(mode, _)| mode.shape == Shape::Wide) {
+            shapes.push(Shape::Wide);
+        }
+        for shape in shapes {
+            let kind = Kind::big(&codec, shape);
+            let Arguments { size, sstables, .. } = *self.arguments;
+            let set = DataSet::open(self.invocation, &kind, size, sstables)?;
+            let name = page::inputs(shape);
+            self.invocation.record.beside.insert(name, set.content.clone());
+            self.sets.push(set);
+        }
+        Ok(())
+    }
+
+    fn set(&self, mode: &Mode) -> Result<&DataSet> {
+        let set = self.sets.iter().find(|set| set.kind.shape == mode.shape);
+        Ok(set.ok_or("no such rows")?)
+    }
+
+    fn schedule(&self, mode: &Mode) -> Result<Schedule> {
         let Arguments { hot_rows, cold_every, rate, .. } = *self.arguments;
         let seconds = Duration::from_secs_f64;
-        let partitions = self.set.keys();
+        let partitions = self.set(mode)?.keys();
         let hot = mode.hot_rows.unwrap_or(hot_rows).min(partitions / 2);
-        Schedule {
+        Ok(Schedule {
             keys: Keys { partitions, hot, cold_every, sweeps: false },
             rate,
             cold: !self.invocation.tiny,
@@ -145,7 +166,7 @@ impl Bench<'_> {
             throttled: seconds(self.arguments.throttled),
             warm_up: seconds(self.arguments.warm_up),
             step: Duration::from_millis(500),
-        }
+        })
     }
 
     /// The modes that take part, with the number of their turns.
@@ -171,7 +192,7 @@ impl Bench<'_> {
         let memory = self.memory.map(|bytes| bytes / mode.share);
         let making = Making {
             programs: &self.invocation.programs,
-            set: &self.set,
+            set: self.set(mode)?,
             home: &self.invocation.data,
             memory,
             heap: &self.arguments.heap,
@@ -191,10 +212,11 @@ impl Bench<'_> {
         let modes = self.modes();
         for round in 0..modes.iter().map(|(_, rounds)| *rounds).max().unwrap_or(0) {
             for (mode, _) in modes.iter().filter(|(_, rounds)| round < *rounds) {
-                self.note_or_miss(mode, "", self.turn(mode, &self.schedule(mode), None))?;
+                let schedule = self.schedule(mode)?;
+                self.note_or_miss(mode, "", self.turn(mode, &schedule, None))?;
                 for warmth in Warmth::ALL.into_iter().filter(|_| mode.has_latte()) {
                     let Some(latte) = &self.latte else { continue };
-                    let turn = self.turn(mode, &self.schedule(mode), Some((latte, warmth)));
+                    let turn = self.turn(mode, &schedule, Some((latte, warmth)));
                     self.note_or_miss(mode, warmth.suffix(), turn)?;
                 }
             }
@@ -233,7 +255,7 @@ impl Bench<'_> {
         let Some(direct) = modes::all().into_iter().next().filter(|_| takes_part) else {
             return Ok(());
         };
-        let mut schedule = self.schedule(&direct);
+        let mut schedule = self.schedule(&direct)?;
         schedule.keys.cold_every = COLD_EVERY_WITH_TARGET;
         schedule.throttled = Duration::ZERO;
         let mut idle_p99_us = None;

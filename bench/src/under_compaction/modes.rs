@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use halcyon_oracle::Version;
 
+use crate::dataset::Shape;
 use crate::record::Contender;
 use crate::server::Plan;
 
@@ -23,6 +24,8 @@ pub(super) struct Mode {
     pub(super) share: u64,
     /// A hot set of its own size, in rows.
     pub(super) hot_rows: Option<u64>,
+    /// Of the rows.
+    pub(super) shape: Shape,
 }
 
 impl Mode {
@@ -51,7 +54,8 @@ impl Mode {
         settings: Vec<String>,
     ) -> Mode {
         let contender = Contender::new(peer, access);
-        Mode { contender, short: access, access, version, settings, share: 1, hot_rows: None }
+        let (share, hot_rows, shape) = (1, None, Shape::Rows);
+        Mode { contender, short: access, access, version, settings, share, hot_rows, shape }
     }
 
     /// Without a throttle, but with the default target.
@@ -68,6 +72,11 @@ impl Mode {
     fn with_many_hot_rows(mut self) -> Mode {
         self.contender.mode += &format!(", {MANY_HOT_ROWS} hot rows");
         Mode { short: MANY, hot_rows: Some(MANY_HOT_ROWS), ..self }
+    }
+
+    fn with_wide_values(mut self) -> Mode {
+        self.contender.mode += WIDE_VALUES;
+        Mode { short: "wide", shape: Shape::Wide, ..self }
     }
 
     /// The modes in which `latte` reads too: those in which nobody should see a compaction, and Cassandra's best.
@@ -108,6 +117,8 @@ const LATENCY_TARGET: &str = "compaction_latency_target";
 const AUTO: &str = "auto";
 const MANY: &str = "many";
 const MANY_HOT_ROWS: u64 = 100_000;
+/// Behind a mode's name.
+pub(super) const WIDE_VALUES: &str = ", wide values";
 
 /// All, in the order of their turns.
 pub(super) fn all() -> Vec<Mode> {
@@ -119,6 +130,8 @@ pub(super) fn all() -> Vec<Mode> {
         Mode::halcyon(DIRECT).with_default_target().with_a_quarter("auto-quarter"),
         Mode::halcyon(DIRECT).with_many_hot_rows(),
         Mode::cassandra(Version::V6, DIRECT).with_many_hot_rows(),
+        Mode::halcyon(DIRECT).with_wide_values(),
+        Mode::cassandra(Version::V6, DIRECT).with_wide_values(),
         Mode::cassandra(Version::V6, "direct-reads"),
         Mode::halcyon("uncached"),
         Mode::cassandra(Version::V6, "buffered"),

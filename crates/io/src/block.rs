@@ -75,7 +75,9 @@ impl BlockFile {
                     return self.write_then_sync(region, buffer).await;
                 }
                 outcome => {
-                    self.file.disk().trickle().others_flushed();
+                    if outcome.is_ok() {
+                        self.file.disk().trickle().others_flushed();
+                    }
                     return (self.named(outcome, region), buffer);
                 }
             }

@@ -363,8 +363,8 @@ mod tests {
         assert!(stalls <= 6, "{stalls}");
         assert!((60 * MIB..100 * MIB).contains(&rate), "{rate}");
         plant.sustains = u64::MAX;
-        run(&mut plant, &mut auto, 120);
-        assert!(auto.rate() > 150 * MIB, "{}", auto.rate());
+        run(&mut plant, &mut auto, 90);
+        assert!(auto.rate() > 250 * MIB, "{}", auto.rate());
     }
 
     /// Proves that compaction is not held back for what is withheld without it.

@@ -7,7 +7,8 @@
 //! 1. When much more is withheld than at rest, compaction stays below `BACK` of what it took. It takes part in the quota even where it
 //!    runs only when nothing else does.
 //! 2. Each attempt to take more may cost reads another slice. So it is made after `PATIENCE`, by `MORE`: a slice in half a minute is less
-//!    than one read in a thousand.
+//!    than one read in a thousand. Above the rate at which that happened last, the machine has changed: each step is twice the one before
+//!    (as CUBIC leaves its last maximum, RFC 9438), or compaction would take minutes to notice that a neighbour has gone.
 //! 3. What is withheld at rest is not compaction's fault, and less compaction would not end it: that and as much again is let pass.
 
 use std::time::Duration;
@@ -15,7 +16,9 @@ use std::time::Duration;
 use super::Sample;
 
 const BACK: f64 = 0.7;
-const MORE: f64 = 1.1;
+/// By this part of the rate.
+const MORE: f64 = 0.1;
+const MORE_MOST: f64 = 1.0;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Of each core's time, within a second. The kernel counts what a host withholds in steps of 10 ms of one core.
 const MUCH: Duration = Duration::from_millis(10);
@@ -29,7 +32,10 @@ const REST: Duration = Duration::from_secs(5);
 pub(super) struct Sustained {
     /// Bytes per second, once it is known.
     rate: Option<f64>,
-    /// Since it was changed.
+    /// At which it was too much last.
+    wall: f64,
+    more: f64,
+    /// Since the rate was changed.
     held: Duration,
     /// It fell, and that does not show yet.
     settles: Duration,
@@ -46,6 +52,8 @@ impl Sustained {
     pub(super) fn unknown(least: u64) -> Sustained {
         Sustained {
             rate: None,
+            wall: 0.0,
+            more: MORE,
             held: Duration::ZERO,
             settles: Duration::ZERO,
             withheld: Duration::ZERO,
@@ -84,13 +92,17 @@ impl Sustained {
         self.elapsed += sample.elapsed;
         if self.withheld > MUCH + self.elapsed.mul_f64(2.0 * self.at_rest) {
             let below = self.rate.map_or(used, |rate| rate.min(used));
+            (self.wall, self.more) = (below, MORE);
             self.change(below * BACK);
             self.settles = SETTLES;
             (self.withheld, self.elapsed) = Default::default();
         } else if self.held >= PATIENCE
             && let Some(rate) = self.rate
         {
-            self.change(rate * MORE);
+            if rate > self.wall {
+                self.more = (self.more * 2.0).min(MORE_MOST);
+            }
+            self.change(rate * (1.0 + self.more));
         }
         if self.elapsed >= WINDOW {
             (self.withheld, self.elapsed) = (self.withheld / 2, self.elapsed / 2);

@@ -128,7 +128,7 @@ pub(super) fn all() -> Vec<Mode> {
         Mode::halcyon(DIRECT).with_default_target(),
         Mode::halcyon(DIRECT).with_a_quarter("quarter"),
         Mode::halcyon(DIRECT).with_default_target().with_a_quarter("auto-quarter"),
-        Mode::halcyon(DIRECT).with_many_hot_rows(),
+        Mode::halcyon(DIRECT).with_default_target().with_many_hot_rows(),
         Mode::cassandra(Version::V6, DIRECT).with_many_hot_rows(),
         Mode::halcyon(DIRECT).with_wide_values(),
         Mode::cassandra(Version::V6, DIRECT).with_wide_values(),

@@ -92,6 +92,11 @@ impl Shape {
         }
     }
 
+    /// Under which a record says what such a set has.
+    pub(super) fn inputs(self) -> String {
+        format!("{} inputs", self.name())
+    }
+
     /// Its columns, in CQL.
     fn columns(self) -> &'static str {
         match self {
@@ -168,6 +173,23 @@ fn about(folder: &Path) -> Option<Value> {
 }
 
 impl DataSet {
+    /// Opens a set of each shape, and puts into the record what it has.
+    pub(super) fn open_all(
+        invocation: &mut Invocation,
+        codec: &Codec,
+        shapes: &[Shape],
+        bytes: u64,
+        sstables: u32,
+    ) -> Result<Vec<DataSet>> {
+        let mut sets = Vec::new();
+        for shape in shapes {
+            let set = DataSet::open(invocation, &Kind::big(codec, *shape), bytes, sstables)?;
+            invocation.record.beside.insert(shape.inputs(), set.content.clone());
+            sets.push(set);
+        }
+        Ok(sets)
+    }
+
     /// Opens a set, making it first if it is not there.
     pub(super) fn open(
         invocation: &Invocation,

@@ -17,7 +17,7 @@ use halcyon_oracle::Result;
 use nodes::{Making, Ring, contenders};
 use serde::Serialize;
 
-use crate::dataset::{Codec, DataSet, Kind, Shape};
+use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
 use crate::page::Page;
@@ -94,14 +94,7 @@ impl Experiment for Arguments {
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
         let codec: Codec = CODEC.parse()?;
-        let mut sets = Vec::new();
-        for shape in &self.sets {
-            let kind = Kind::big(&codec, *shape);
-            let set = DataSet::open(invocation, &kind, self.size, self.sstables)?;
-            let inputs = format!("{} inputs", shape.name());
-            invocation.record.beside.insert(inputs, set.content.clone());
-            sets.push(set);
-        }
+        let sets = DataSet::open_all(invocation, &codec, &self.sets, self.size, self.sstables)?;
         let memory = invocation.memory(self.memory);
         // Lives until the end. A tiny run leaves the machine as it is.
         let _read_ahead = (!invocation.tiny).then(|| self.set_read_ahead(invocation));

@@ -6,6 +6,7 @@ use halcyon_oracle::Result;
 use serde_json::{Value, json};
 
 use super::nodes::contenders;
+use crate::dataset::Shape;
 use crate::page::Page;
 use crate::record::{Contender, Record, Spread, Target, Turn};
 use crate::stretch::{Phase, added_by_compaction};
@@ -90,10 +91,11 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
         .collect();
     let full_speed = parts.iter().map(|part| (part.heading(Phase::FullSpeed), part.title()));
     names["compactions"] = json!(full_speed.collect::<Vec<_>>());
-    names["inputs"] = ["rows", "wide"]
+    names["inputs"] = [Shape::Rows, Shape::Wide]
         .into_iter()
-        .filter(|set| record.beside.contains_key(&format!("{set} inputs")))
-        .map(|set| json!({ "set": set, "has": record.beside[&format!("{set} inputs")] }))
+        .filter_map(|set| {
+            Some(json!({ "set": set.name(), "has": record.beside.get(&set.inputs())? }))
+        })
         .collect();
     Ok(Page {
         template: include_str!("../../ring/page.md"),

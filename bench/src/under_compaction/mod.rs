@@ -23,7 +23,7 @@ use modes::Mode;
 use serde::Serialize;
 use subject::Making;
 
-use crate::dataset::{Codec, DataSet, Kind, Shape};
+use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
 use crate::latte::Latte;
@@ -130,20 +130,15 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// Latency targets are held on `Rows`, whatever the modes read.
     fn open_sets(&mut self) -> Result<()> {
         let codec: Codec = CODEC.parse()?;
         let mut shapes = vec![Shape::Rows];
         if self.modes().iter().any(|(mode, _)| mode.shape == Shape::Wide) {
             shapes.push(Shape::Wide);
         }
-        for shape in shapes {
-            let kind = Kind::big(&codec, shape);
-            let Arguments { size, sstables, .. } = *self.arguments;
-            let set = DataSet::open(self.invocation, &kind, size, sstables)?;
-            let name = page::inputs(shape);
-            self.invocation.record.beside.insert(name, set.content.clone());
-            self.sets.push(set);
-        }
+        let Arguments { size, sstables, .. } = *self.arguments;
+        self.sets = DataSet::open_all(self.invocation, &codec, &shapes, size, sstables)?;
         Ok(())
     }
 

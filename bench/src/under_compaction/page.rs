@@ -21,14 +21,6 @@ const DEVICE: RGBColor = RGBColor(208, 235, 255);
 const FIRST_BUCKET: u64 = 1 << 13;
 const LAST_BUCKET: u64 = 1 << 27;
 
-/// In the record.
-pub(super) fn inputs(shape: Shape) -> String {
-    match shape {
-        Shape::Rows => "inputs".to_owned(),
-        other => format!("{} inputs", other.name()),
-    }
-}
-
 const HOT_P99: &str = "hot_p99_us";
 const HOT_P999: &str = "hot_p99.9_us";
 const SPEED: &str = "raw_mib_per_second";
@@ -81,8 +73,8 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
     names["phases"] = json!(Phase::ALL.map(|phase| (phase.name(), title(phase))));
     names["waits"] = json!(waits_of_all(record));
     names["held"] = json!(held);
-    names["inputs"] = json!(record.beside.get(&inputs(Shape::Rows)));
-    names["wide"] = json!(record.beside.get(&inputs(Shape::Wide)));
+    names["inputs"] = json!(record.beside.get(&Shape::Rows.inputs()));
+    names["wide"] = json!(record.beside.get(&Shape::Wide.inputs()));
     names["throttle_mib"] = THROTTLE_MIB.into();
     let template = include_str!("../../E1/page.md");
     Ok(Page { template, targets: targets(record), names, plots })
@@ -188,11 +180,8 @@ fn at_full_speed(record: &Record, rows: &str, least_speed: f64) -> Vec<Target> {
     let of = |key| record.median(full_speed, &ours, key);
     let by_idle = |key| Some(of(key)? / record.median(idle, &ours, key)?);
     let is_wide = |who: &Contender| who.mode.ends_with(modes::WIDE_VALUES);
-    let newest = record
-        .contenders(full_speed)
-        .into_iter()
-        .filter(|who| who.peer == Version::V6.name() && is_wide(who) == is_wide(&ours));
-    let newest: Vec<&Contender> = newest.collect();
+    let mut newest = record.contenders(full_speed);
+    newest.retain(|who| who.peer == Version::V6.name() && is_wide(who) == is_wide(&ours));
     let by_theirs = |key, best: fn(f64, f64) -> f64| {
         let theirs = newest.iter().filter_map(|who| record.median(full_speed, who, key));
         Some(of(key)? / theirs.reduce(best)?)

@@ -1,6 +1,6 @@
 //! Compaction debt: the tasks that a strategy would pick if writes stopped, found by simulating it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use halcyon_io::Random;
 use halcyon_model::options::Compaction;
@@ -8,7 +8,7 @@ use halcyon_model::options::Compaction;
 use super::candidates::{
     Candidate, History, Moment, Output, Reason, Task, shard_boundaries, total,
 };
-use super::{overlaps, pick};
+use super::pick;
 
 /// The simulation stops after this many tasks: a larger debt has the same consequences.
 const TASKS_MAX: usize = 64;
@@ -18,7 +18,7 @@ pub struct Debt {
     pub tasks: usize,
     /// Bytes to read.
     pub bytes: u64,
-    /// SSTables per read that the tasks would save.
+    /// SSTables that the tasks would save a read, at the token where they would save most.
     pub excess: usize,
 }
 
@@ -36,6 +36,7 @@ pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment
     let mut history = History::new(Random::seeded(0));
     let mut next = tables.iter().map(|table| table.id).max().map_or(0, |id| id + 1);
     let mut debt = Debt::default();
+    let before: Vec<TokenRange> = tables.iter().map(range).collect();
     while debt.tasks < TASKS_MAX
         && let Some(task) = pick(compaction, &tables, &moment, &mut history)
         && task.reason == Reason::Compaction
@@ -47,8 +48,6 @@ pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment
         let inputs: Vec<&Candidate> = inputs.iter().collect();
         if !matches!(task.output, Output::Relevel { .. }) {
             debt.bytes = debt.bytes.saturating_add(total(&inputs));
-            let most = overlaps::sections(&inputs).iter().map(BTreeSet::len).max();
-            debt.excess += most.unwrap_or(0).saturating_sub(1);
         }
         tables = rest;
         for output in outputs(&task, &inputs, moment.now_ms) {
@@ -56,7 +55,31 @@ pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment
             next += 1;
         }
     }
+    debt.excess = most_saved(&before, tables.iter().map(range));
     debt
+}
+
+/// First and last token.
+type TokenRange = (i64, i64);
+
+fn range(table: &Candidate) -> TokenRange {
+    (table.first, table.last)
+}
+
+/// By how many fewer ranges a token is covered afterwards, at most. What tasks save at other tokens than each other does not add up: a read
+/// has one token.
+fn most_saved(before: &[TokenRange], after: impl Iterator<Item = TokenRange>) -> usize {
+    let mut saved_from: BTreeMap<i128, isize> = BTreeMap::new();
+    let before = before.iter().map(|range| (*range, 1));
+    for ((first, last), by) in before.chain(after.map(|range| (range, -1))) {
+        *saved_from.entry(first.into()).or_default() += by;
+        *saved_from.entry(i128::from(last) + 1).or_default() -= by;
+    }
+    let saved = saved_from.into_values().scan(0, |saved, by| {
+        *saved += by;
+        Some(*saved)
+    });
+    usize::try_from(saved.max().unwrap_or(0)).unwrap_or(0)
 }
 
 /// The SSTables that a task would write.
@@ -182,6 +205,31 @@ mod tests {
         for (class, count, mib, expected) in cases {
             assert_eq!(debt_of(class, flushed(count, mib)), expected, "{class} {count}");
         }
+    }
+
+    /// Proves that tasks at different tokens are not added up: flushes of two shards, and levels that are too full, of which each SSTable is
+    /// a task of its own.
+    #[test]
+    fn counts_what_one_read_meets() {
+        let halves = flushed(64, 100).into_iter().map(|table| match table.id % 2 {
+            0 => Candidate { last: -1, ..table },
+            _ => Candidate { first: 0, ..table },
+        });
+        let two_tasks = debt_of("SizeTieredCompactionStrategy", halves.collect());
+        assert_eq!((two_tasks.tasks, two_tasks.excess), (2, 30));
+        let level = |level: u32, count: u64| {
+            let ranges = (0..).zip(evenly(i64::MIN + 1, i64::MAX, count));
+            ranges.map(move |(at, (first, last))| Candidate {
+                id: u64::from(level) * 1000 + at,
+                level,
+                first,
+                last,
+                ..flushed(1, 160).remove(0)
+            })
+        };
+        let found =
+            debt_of("LeveledCompactionStrategy", level(1, 60).chain(level(2, 80)).collect());
+        assert!(found.tasks > 40 && (1..=2).contains(&found.excess), "{found:?}");
     }
 
     /// Proves for all strategies that debt grows with neglect, and that the simulation ends.

@@ -207,8 +207,8 @@ mod tests {
         }
     }
 
-    /// Proves that tasks at different tokens are not added up: flushes of two shards, and levels that are too full, of which each SSTable is
-    /// a task of its own.
+    /// Proves that tasks at different tokens are not added up: flushes of two shards, and levels that are too full, of which
+    /// each SSTable is a task.
     #[test]
     fn counts_what_one_read_meets() {
         let halves = flushed(64, 100).into_iter().map(|table| match table.id % 2 {

@@ -13,6 +13,9 @@ use super::pick;
 /// The simulation stops after this many tasks: a larger debt has the same consequences.
 const TASKS_MAX: usize = 64;
 
+/// First and last token.
+type TokenRange = (i64, i64);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Debt {
     pub tasks: usize,
@@ -59,15 +62,11 @@ pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment
     debt
 }
 
-/// First and last token.
-type TokenRange = (i64, i64);
-
 fn range(table: &Candidate) -> TokenRange {
     (table.first, table.last)
 }
 
-/// By how many fewer ranges a token is covered afterwards, at most. What tasks save at other tokens than each other does not add up: a read
-/// has one token.
+/// By how many fewer ranges a token is covered afterwards, at most. Savings at different tokens do not add up: a read has one token.
 fn most_saved(before: &[TokenRange], after: impl Iterator<Item = TokenRange>) -> usize {
     let mut saved_from: BTreeMap<i128, isize> = BTreeMap::new();
     let before = before.iter().map(|range| (*range, 1));
@@ -119,7 +118,7 @@ fn outputs(task: &Task, inputs: &[&Candidate], now_ms: i64) -> Vec<Candidate> {
 }
 
 /// Splits a range into equal parts.
-fn evenly(first: i64, last: i64, parts: u64) -> Vec<(i64, i64)> {
+fn evenly(first: i64, last: i64, parts: u64) -> Vec<TokenRange> {
     let parts = i128::from(parts.clamp(1, 4096));
     let width = i128::from(last) - i128::from(first);
     let at = |part: i128| (i128::from(first) + width * part / parts) as i64;
@@ -131,7 +130,7 @@ fn evenly(first: i64, last: i64, parts: u64) -> Vec<(i64, i64)> {
 }
 
 /// Splits a range at boundaries.
-fn between(first: i64, last: i64, boundaries: &[i64]) -> Vec<(i64, i64)> {
+fn between(first: i64, last: i64, boundaries: &[i64]) -> Vec<TokenRange> {
     let mut ranges = Vec::new();
     let mut start = first;
     for boundary in boundaries.iter().filter(|at| **at > first && **at <= last) {

@@ -16,6 +16,7 @@
 use std::time::Duration;
 
 use super::LatencyCounts;
+use super::noise::Noise;
 use crate::runtime::clock::nanos;
 
 /// Reads from which one slow one is no accident.
@@ -61,6 +62,8 @@ pub struct LatencyController {
     rate: f64,
     gathered: Sample,
     samples: u32,
+    /// Looks that would be slow without compaction too, where that is known.
+    pub(super) noise: Noise,
 }
 
 impl Sample {
@@ -85,6 +88,7 @@ impl LatencyController {
             rate: START.min(ceiling),
             gathered: Sample::default(),
             samples: 0,
+            noise: Noise::unknown(1.0, Duration::ZERO),
         }
     }
 
@@ -143,7 +147,8 @@ impl LatencyController {
         let taken = if seconds > 0.0 { gathered.taken as f64 / seconds } else { 0.0 };
         let forgiven = (reads as f64 / 100.0).max(1.0);
         let slow = gathered.reads.slower_than(self.target_ns);
-        if slow > forgiven {
+        let is_slow = slow > forgiven;
+        if self.noise.blames(gathered.elapsed, is_slow) {
             // What was not used did not slow the reads; but an idle compaction keeps what it may begin with.
             let used = if taken > FLOOR { taken.min(self.rate) } else { self.rate };
             let part = if slow > MUCH * forgiven { DECREASE_MUCH } else { DECREASE };

@@ -7,6 +7,7 @@
 mod auto;
 mod counts;
 mod latency;
+mod noise;
 #[cfg(test)]
 mod plant;
 mod sustained;

@@ -21,6 +21,12 @@ pub(super) struct Plant {
     pub(super) sustains: u64,
     /// What is withheld of each tenth of a second anyway.
     pub(super) withheld: Duration,
+    /// In this share of the tenths of a second 30 ms more are withheld.
+    pub(super) withholds: f64,
+    /// In this share of them all reads stand still for a while, whatever compaction does.
+    pub(super) stalls: f64,
+    /// In the mean.
+    pub(super) stall_ns: f64,
 }
 
 impl Plant {
@@ -32,28 +38,51 @@ impl Plant {
             wait_ns: 500_000.0,
             sustains: u64::MAX,
             withheld: Duration::ZERO,
+            withholds: 0.0,
+            stalls: 0.0,
+            stall_ns: 0.0,
         }
     }
 
+    /// In 0..1.
+    fn uniform(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn happens(&mut self, share: f64) -> bool {
+        share > 0.0 && self.uniform() < share
+    }
+
     fn exponential(&mut self, mean: f64) -> f64 {
-        let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        -mean * (1.0 - uniform).ln()
+        -mean * (1.0 - self.uniform()).ln()
     }
 
     pub(super) fn tenth_of_a_second(&mut self, rate: u64) -> Sample {
         let busy = (rate as f64 / CAPACITY).min(0.98);
         let elapsed = Duration::from_millis(100);
-        let withheld = if rate > self.sustains { elapsed / 4 } else { Duration::ZERO };
+        let mut withheld = if rate > self.sustains { elapsed / 4 } else { Duration::ZERO };
+        if self.happens(self.withholds) {
+            withheld += Duration::from_millis(30);
+        }
         let mut sample = Sample {
             taken: rate.min(CAPACITY as u64) / 10,
             withheld: withheld + self.withheld,
             elapsed,
             ..Sample::default()
         };
-        for _ in 0..self.reads_per_second / 10 {
+        let (mut stall, mut goes_on) = (f64::MAX, f64::MAX);
+        if self.happens(self.stalls) {
+            stall = self.uniform() * elapsed.as_nanos() as f64;
+            goes_on = stall + self.exponential(self.stall_ns);
+        }
+        for number in 0..self.reads_per_second / 10 {
+            let due = number as f64 / self.reads_per_second as f64 * 1e9;
             let mut latency = self.idle_ns + self.exponential(self.idle_ns / 3.0);
             if self.exponential(1.0) > -busy.ln() {
                 latency += self.exponential(self.wait_ns / (1.0 - busy));
+            }
+            if (stall..goes_on).contains(&due) {
+                latency += goes_on - due;
             }
             sample.reads.record(latency as u64);
         }

@@ -9,11 +9,13 @@
 //! 2. Each attempt to take more may cost reads another slice. So it is made after `PATIENCE`, by `MORE`: a slice in half a minute is less
 //!    than one read in a thousand. Above the rate at which that happened last, the machine has changed: each step is twice the one before
 //!    (as CUBIC leaves its last maximum, RFC 9438), or compaction would take minutes to notice that a neighbour has gone.
-//! 3. What is withheld at rest is not compaction's fault, and less compaction would not end it: that and as much again is let pass.
+//! 3. What is withheld at rest is not compaction's fault, and less compaction would not end it: that and as much again is let pass, and
+//!    so are as many larger moments as come at rest.
 
 use std::time::Duration;
 
 use super::Sample;
+use super::noise::Noise;
 
 const BACK: f64 = 0.7;
 /// By this part of the rate.
@@ -22,6 +24,9 @@ const MORE_MOST: f64 = 1.0;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Of each core's time, within a second. The kernel counts what a host withholds in steps of 10 ms of one core.
 const MUCH: Duration = Duration::from_millis(10);
+/// As many as at rest, and half as many again, are pardoned: each that is blamed takes half a minute of steps to make good, so chance alone
+/// must not do.
+const PARDONED: f64 = 1.5;
 const WINDOW: Duration = Duration::from_secs(1);
 /// What was begun before the rate fell still goes on.
 const SETTLES: Duration = Duration::from_millis(300);
@@ -39,13 +44,34 @@ pub(super) struct Sustained {
     held: Duration,
     /// It fell, and that does not show yet.
     settles: Duration,
-    /// Withheld of late, and in what time.
-    withheld: Duration,
-    elapsed: Duration,
+    of_late: OfLate,
     /// The share of time that is withheld at rest.
     at_rest: f64,
+    noise: Noise,
     /// It is not lower.
     least: f64,
+}
+
+/// What was withheld in about a second.
+#[derive(Debug, Clone, Copy, Default)]
+struct OfLate {
+    withheld: Duration,
+    elapsed: Duration,
+}
+
+impl OfLate {
+    /// Takes in what happened; whether it is much more than this share of the time. What was much is not counted again.
+    fn is_much(&mut self, sample: &Sample, at_rest: f64) -> bool {
+        self.withheld += sample.withheld;
+        self.elapsed += sample.elapsed;
+        let is_much = self.withheld > MUCH + self.elapsed.mul_f64(2.0 * at_rest);
+        if is_much {
+            *self = OfLate::default();
+        } else if self.elapsed >= WINDOW {
+            *self = OfLate { withheld: self.withheld / 2, elapsed: self.elapsed / 2 };
+        }
+        is_much
+    }
 }
 
 impl Sustained {
@@ -56,9 +82,9 @@ impl Sustained {
             more: MORE,
             held: Duration::ZERO,
             settles: Duration::ZERO,
-            withheld: Duration::ZERO,
-            elapsed: Duration::ZERO,
+            of_late: OfLate::default(),
             at_rest: 0.0,
+            noise: Noise::unknown(PARDONED, PATIENCE),
             least: least as f64,
         }
     }
@@ -76,6 +102,8 @@ impl Sustained {
     pub(super) fn rest(&mut self, sample: &Sample) {
         let seconds = sample.elapsed.as_secs_f64();
         if seconds > 0.0 {
+            let was_much = self.of_late.is_much(sample, self.at_rest);
+            self.noise.learn(sample.elapsed, was_much);
             let share = sample.withheld.as_secs_f64() / seconds;
             self.at_rest += (share - self.at_rest) * (seconds / REST.as_secs_f64()).min(1.0);
         }
@@ -88,14 +116,12 @@ impl Sustained {
             self.settles = self.settles.saturating_sub(sample.elapsed);
             return;
         }
-        self.withheld += sample.withheld;
-        self.elapsed += sample.elapsed;
-        if self.withheld > MUCH + self.elapsed.mul_f64(2.0 * self.at_rest) {
+        let was_much = self.of_late.is_much(sample, self.at_rest);
+        if self.noise.blames(sample.elapsed, was_much) {
             let below = self.rate.map_or(used, |rate| rate.min(used));
             (self.wall, self.more) = (below, MORE);
             self.change(below * BACK);
             self.settles = SETTLES;
-            (self.withheld, self.elapsed) = Default::default();
         } else if self.held >= PATIENCE
             && let Some(rate) = self.rate
         {
@@ -103,9 +129,6 @@ impl Sustained {
                 self.more = (self.more * 2.0).min(MORE_MOST);
             }
             self.change(rate * (1.0 + self.more));
-        }
-        if self.elapsed >= WINDOW {
-            (self.withheld, self.elapsed) = (self.withheld / 2, self.elapsed / 2);
         }
     }
 

@@ -3,14 +3,15 @@
 //! 1. *Steps*: a server in a cage has one table in several SSTables. Reads of hot rows come at a rate that goes up and down in
 //!    steps, and stops: first while nothing is compacted, then while one major compaction follows another, without a throttle.
 //! 2. *Ingestion*: for each strategy a server of its own, told at first not to compact. The most inserts that it takes are found; then
-//!    a part of that many come, beside reads of hot rows, for a while without compaction, which says what the load itself costs, and then
-//!    with it.
+//!    a part of that many come, beside reads of hot rows, for a while without compaction, which says what the load itself costs, then with
+//!    it, and for a while with next to none again: there is more to read by then, and the machine may have changed.
 //!
 //! Both are Halcyon's alone: no other server takes from its reads what it may compact.
 
 mod pace;
 mod page;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::sleep;
@@ -36,6 +37,9 @@ use crate::page::Page;
 use crate::record::{Contender, Record};
 use crate::rows::{Inserts, Reads, WARMS, make_hot, read_twice};
 use crate::server::{Plan, Server};
+
+/// A compaction that runs cannot be told to stop.
+const NEXT_TO_NONE: &str = "1MiB/s";
 
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Arguments {
@@ -210,31 +214,41 @@ impl Arguments {
         let inserts = Paced::start(port, most * self.share, Inserts::after(hot))?;
         let reads = Paced::start(port, self.reads as f64, Reads::at_random(hot, 1))?;
         sleep(Duration::from_secs_f64(self.settles));
-        let rest = (reads.now(), inserts.now());
-        sleep(Duration::from_secs_f64(self.seconds));
+        let stretch = |seconds: f64| {
+            let from = (reads.now(), inserts.now());
+            sleep(Duration::from_secs_f64(seconds));
+            Stretch { reads: from.0..reads.now(), inserts: from.1..inserts.now() }
+        };
+        let before = stretch(self.seconds);
         compaction(port, hot, &format!("{class}, 'enabled': true"))?;
         let pace = Pace::watch(port)?;
         let gauge = Gauge::begin(&server, &invocation.data, None)?;
-        let from = (reads.now(), inserts.now());
-        sleep(Duration::from_secs_f64(self.ingests));
-        let until = (reads.now(), inserts.now());
+        let beside = stretch(self.ingests);
         let (figures, mut details) = gauge.end(&server, None)?;
-        let sstables = sstables(port, hot)?;
+        let (looks, sstables) = (pace.stop()?, sstables(port, hot)?);
+        throttle(port, NEXT_TO_NONE)?;
+        sleep(Duration::from_secs_f64(self.settles));
+        let after = stretch(self.seconds);
         let (reads, inserts) = (reads.stop()?, inserts.stop()?);
-        let of_reads: Vec<&Sample> = reads.between(from.0, until.0).collect();
-        let of_inserts: Vec<&Sample> = inserts.between(from.1, until.1).collect();
-        let at_rest = Latencies::of_samples(reads.between(rest.0, from.0));
-        let inserts_at_rest = Latencies::of_samples(inserts.between(rest.1, from.1));
-        details["p99"] = json!(over_time(&of_reads, from.0.as_secs_f64()));
-        details["looks"] = json!(pace.stop()?);
-        let figures = figures
+        let of_reads: Vec<&Sample> = beside.reads(&reads).collect();
+        let of_inserts: Vec<&Sample> = beside.inserts(&inserts).collect();
+        details["p99"] = json!(over_time(&of_reads, beside.reads.start.as_secs_f64()));
+        details["looks"] = json!(looks);
+        let mut figures = figures
             .with("most_per_second", most)
             .with("sstables", sstables)
             .with("load", machine::load())
             .with("generator_ran_first", f64::from(u8::from(reads.first && inserts.first)))
-            .with("unanswered", (reads.unanswered.len() + inserts.unanswered.len()) as f64)
-            .fields("rest_read_", &at_rest)
-            .fields("rest_insert_", &inserts_at_rest);
+            .with("unanswered", (reads.unanswered.len() + inserts.unanswered.len()) as f64);
+        for (name, rests) in
+            [("rest", &[&before, &after][..]), ("before", &[&before]), ("after", &[&after])]
+        {
+            let of_reads = rests.iter().flat_map(|rest| rest.reads(&reads));
+            let of_inserts = rests.iter().flat_map(|rest| rest.inserts(&inserts));
+            figures = figures
+                .fields(&format!("{name}_read_"), &Latencies::of_samples(of_reads))
+                .fields(&format!("{name}_insert_"), &Latencies::of_samples(of_inserts));
+        }
         let figures = about(about(figures, "read_", &of_reads), "insert_", &of_inserts);
         let heading = format!("{strategy}CompactionStrategy");
         invocation.record.add_with(&heading, &server.contender, figures, details);
@@ -251,6 +265,22 @@ impl Arguments {
         let completed = Load::lasting(Request::Write, table, seconds).run(port)?;
         Connection::open(port)?.execute(&format!("DROP TABLE {KEYSPACE}.{}", table.name))?;
         Ok(completed.operations as f64 / completed.seconds)
+    }
+}
+
+/// From when to when, by the clock of each loop.
+struct Stretch {
+    reads: Range<Duration>,
+    inserts: Range<Duration>,
+}
+
+impl Stretch {
+    fn reads<'a>(&self, asked: &'a Asked) -> impl Iterator<Item = &'a Sample> + use<'a> {
+        asked.between(self.reads.start, self.reads.end)
+    }
+
+    fn inserts<'a>(&self, asked: &'a Asked) -> impl Iterator<Item = &'a Sample> + use<'a> {
+        asked.between(self.inserts.start, self.inserts.end)
     }
 }
 
@@ -292,6 +322,14 @@ fn compaction(port: u16, table: Table, options: &str) -> Result<()> {
         table.name
     );
     Connection::open(port)?.execute(&alter).map(drop)
+}
+
+/// Of all compactions that run, and those that begin.
+fn throttle(port: u16, throughput: &str) -> Result<()> {
+    let update = format!(
+        "UPDATE system_views.settings SET value = '{throughput}' WHERE name = 'compaction_throughput'"
+    );
+    Connection::open(port)?.execute(&update).map(drop)
 }
 
 fn sstables(port: u16, table: Table) -> Result<f64> {

@@ -7,13 +7,20 @@
 //! 5. Where a simulated runtime runs, all of this is simulated (`sim/network.rs`).
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use compio::buf::{BufResult, IntoInner, IoBuf, IoBufMut};
+use compio::io::ancillary::{
+    AncillaryBuf, AncillaryData, AncillaryIter, AncillaryRef, AsyncReadAncillary, CodecError,
+    ancillary_space,
+};
 use compio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use compio::net::{TcpListener, TcpSocket, TcpStream};
 
+use crate::runtime::clock::unix_micros;
 use crate::sim::executor;
 use crate::sim::network::{SimListener, SimSocket};
 
@@ -112,6 +119,23 @@ impl Socket {
         }
     }
 
+    /// As `read`; besides, how long the last byte of it had been here, where the kernel says so: zero before [`Socket::time_arrivals`],
+    /// and when the calendar has jumped back.
+    pub async fn read_timed(&self, buffer: Vec<u8>) -> (io::Result<usize>, Vec<u8>, Duration) {
+        let Either::System(stream) = &self.0 else {
+            let (outcome, buffer) = self.read(buffer).await;
+            return (outcome, buffer, Duration::ZERO);
+        };
+        let mut stream = stream;
+        let control = AncillaryBuf::<{ ancillary_space::<Stamp>() }>::new();
+        let BufResult(outcome, (rest, control)) =
+            stream.read_with_ancillary(buffer.uninit(), control).await;
+        let waited =
+            stamp(&control).map_or(0, |stamp| unix_micros().saturating_sub(stamp.micros()));
+        let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
+        (outcome.map(|(length, ..)| length), rest.into_inner(), waited)
+    }
+
     /// Writes all of it; the vector comes back to be used again.
     pub async fn write(&self, bytes: Vec<u8>) -> (io::Result<()>, Vec<u8>) {
         match &self.0 {
@@ -159,6 +183,15 @@ impl Socket {
 
     /// The kernel asks after a peer that has been silent for long, and ends the connection if it has gone (`SO_KEEPALIVE`).
     pub fn keep_alive(&self) -> io::Result<()> {
+        self.switch_on(libc::SO_KEEPALIVE)
+    }
+
+    /// The kernel notes when bytes arrive, for [`Socket::read_timed`] (`SO_TIMESTAMPNS`).
+    pub fn time_arrivals(&self) -> io::Result<()> {
+        self.switch_on(libc::SO_TIMESTAMPNS)
+    }
+
+    fn switch_on(&self, option: libc::c_int) -> io::Result<()> {
         let Either::System(stream) = &self.0 else { return Ok(()) };
         let on: libc::c_int = 1;
         // SAFETY: the descriptor is open while `self` lives; the option is a live local of the length given.
@@ -166,7 +199,7 @@ impl Socket {
             libc::setsockopt(
                 stream.as_raw_fd(),
                 libc::SOL_SOCKET,
-                libc::SO_KEEPALIVE,
+                option,
                 (&raw const on).cast(),
                 size_of_val(&on) as libc::socklen_t,
             )
@@ -210,6 +243,43 @@ impl DetachedSocket {
             Either::Simulated(socket) => Ok(Socket(Either::Simulated(socket))),
         }
     }
+}
+
+/// When bytes arrived, by the calendar: `struct timespec`, as the kernel writes it.
+struct Stamp([i64; 2]);
+
+impl Stamp {
+    fn micros(&self) -> i64 {
+        let Stamp([seconds, nanos]) = self;
+        seconds.saturating_mul(1_000_000).saturating_add(nanos / 1000)
+    }
+}
+
+impl AncillaryData for Stamp {
+    fn encode(&self, _: &mut [MaybeUninit<u8>]) -> Result<(), CodecError> {
+        Err(CodecError::other("only the kernel says when bytes arrived"))
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Stamp, CodecError> {
+        let number = |bytes: Option<&[u8; 8]>| bytes.copied().map(i64::from_ne_bytes);
+        let seconds = number(bytes.first_chunk());
+        let nanos = number(bytes.get(8..).and_then(|rest| rest.first_chunk()));
+        let both = seconds.zip(nanos).ok_or(CodecError::BufferTooSmall);
+        both.map(|(seconds, nanos)| Stamp([seconds, nanos]))
+    }
+}
+
+/// Of what was read with these control messages.
+fn stamp(control: &[u8]) -> Option<Stamp> {
+    if control.is_empty() {
+        return None;
+    }
+    // SAFETY: the kernel has written them, as many bytes as there are.
+    let mut messages = unsafe { AncillaryIter::new(control) };
+    let is_stamp = |message: &AncillaryRef<'_>| {
+        (message.level(), message.ty()) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)
+    };
+    messages.find(is_stamp)?.data().ok()
 }
 
 fn shut_down(fd: i32, how: Shutdown) {
@@ -269,6 +339,48 @@ mod tests {
         });
     }
 
+    /// Proves that a read says how long the last of what it brings has been there, if it was asked to, and whether or not it was there
+    /// before the read.
+    #[test]
+    fn arrivals_are_timed() {
+        const WAITS: Duration = Duration::from_millis(50);
+        on_both_backends(async || {
+            let (server, client) = pair(&listener().await).await;
+            let sleep = async || crate::Clock::system().sleep(WAITS).await;
+            client.write(b"unasked".to_vec()).await.0.unwrap();
+            sleep().await;
+            let (outcome, got, waited) = server.read_timed(Vec::with_capacity(64)).await;
+            assert_eq!(
+                (outcome.unwrap(), got.as_slice(), waited),
+                (7, &b"unasked"[..], Duration::ZERO)
+            );
+            server.time_arrivals().unwrap();
+            // The kernel begins to stamp a moment after the first socket of all has asked it to.
+            let mut waited = Duration::ZERO;
+            for _ in 0..100 {
+                client.write(b"late".to_vec()).await.0.unwrap();
+                sleep().await;
+                let (outcome, got, that) = server.read_timed(Vec::with_capacity(64)).await;
+                assert_eq!((outcome.unwrap(), got.as_slice()), (4, &b"late"[..]));
+                waited = that;
+                if !waited.is_zero() {
+                    break;
+                }
+            }
+            assert!(waited >= WAITS, "{waited:?}");
+            // The thread does something else while the bytes arrive behind a read that waits for them.
+            let reading = spawn(async move { server.read_timed(Vec::with_capacity(64)).await.2 });
+            crate::Clock::system().sleep(Duration::from_millis(1)).await;
+            client.write(b"busy".to_vec()).await.0.unwrap();
+            let begun = std::time::Instant::now();
+            while begun.elapsed() < WAITS {
+                std::hint::spin_loop();
+            }
+            let waited = reading.await.unwrap();
+            assert!(waited >= WAITS / 2, "{waited:?}");
+        });
+    }
+
     /// Proves that a write in parts goes on where it was, and stops where the peer does not read.
     #[test]
     fn a_write_in_parts() {
@@ -302,7 +414,7 @@ mod tests {
                 }
             });
             client.write(b"last".to_vec()).await.0.unwrap();
-            crate::Clock::system().sleep(std::time::Duration::from_millis(20)).await;
+            crate::Clock::system().sleep(Duration::from_millis(20)).await;
             server.shut_down_reads();
             assert_eq!(reading.await.unwrap(), b"last");
         });
@@ -315,7 +427,7 @@ mod tests {
             let listener = std::rc::Rc::new(listener().await);
             let accepting = listener.clone();
             let accepting = spawn(async move { accepting.accept().await.map(drop) });
-            crate::Clock::system().sleep(std::time::Duration::from_millis(20)).await;
+            crate::Clock::system().sleep(Duration::from_millis(20)).await;
             listener.shut_down();
             assert!(accepting.await.unwrap().is_err());
         });

@@ -292,13 +292,16 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
     });
     let mut buffer = Vec::with_capacity(READ_MIN);
     let mut since_step = 0;
+    let mut read_at = now();
     loop {
-        let (outcome, read) = connection.socket.read(buffer).await;
+        let (outcome, read, waited) = connection.socket.read_timed(buffer).await;
         buffer = read;
         if !matches!(outcome, Ok(1..)) || connection.broken.get() {
             return;
         }
-        let arrived = now();
+        // What was there before has been read then, whatever the calendar says.
+        let since = std::mem::replace(&mut read_at, now());
+        let arrived = read_at - waited.min(read_at - since);
         since_step += buffer.len();
         if since_step >= STEP_FORWARD {
             since_step = 0;

@@ -209,6 +209,12 @@ impl ShardServer {
         {
             self.shared.log.warning(format_args!("no keepalive for {peer}: {error}"));
         }
+        if let Err(error) = socket.time_arrivals() {
+            let log = &self.shared.log;
+            log.debug(format_args!(
+                "the kernel does not say when requests of {peer} arrive: {error}"
+            ));
+        }
         self.shared.log.debug(format_args!("{peer} is connected to shard {}", self.index));
         let id = self.next_connection.replace(self.next_connection.get() + 1);
         let entry = self.shared.clients.enter(peer);

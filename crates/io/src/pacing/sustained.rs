@@ -1,8 +1,8 @@
 //! The rate of compaction that the machine sustains.
 //!
 //! A host gives a virtual machine, and a control group a container, so much time of its processors in a slice of time. Who has used it up
-//! stands still for the rest of the slice, with all threads: 20 ms and more for every read that comes meanwhile. The node's own clock of
-//! a read starts when a shard takes it off the socket, so it does not see that wait; but the kernel says what was withheld.
+//! stands still for the rest of the slice, with all threads: 20 ms and more for every read that comes meanwhile. A rate that grows until
+//! reads are slow would find that limit once a second; but the kernel says what was withheld.
 //!
 //! 1. When much more is withheld than at rest, compaction stays below `BACK` of what it took. It takes part in the quota even where it
 //!    runs only when nothing else does.

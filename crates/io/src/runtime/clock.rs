@@ -40,6 +40,14 @@ impl Add<Duration> for Instant {
     }
 }
 
+impl Sub<Duration> for Instant {
+    type Output = Instant;
+
+    fn sub(self, duration: Duration) -> Instant {
+        Instant(self.0.saturating_sub(nanos(duration)))
+    }
+}
+
 impl Sub for Instant {
     type Output = Duration;
 

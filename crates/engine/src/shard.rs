@@ -256,7 +256,7 @@ impl Shard {
         apart.first().map(|found| found.answer(apart.len()))
     }
 
-    /// How long a client waited for a read of single partitions, from the moment when it came off the socket.
+    /// How long a client waited for a read of single partitions.
     pub fn note_read(&self, took: Duration) {
         if let Some(reads) = self.engine.reads.get(self.index) {
             reads.record(nanos(took));

@@ -82,6 +82,8 @@ pub(crate) struct Connection {
     /// Bytes in the write that is in flight, and of its buffer.
     sending: Cell<usize>,
     sending_held: Cell<usize>,
+    /// When reads of single partitions arrived whose answers the writer will take next.
+    answered_reads: RefCell<Vec<Instant>>,
     /// Bytes of the largest recent answer.
     large_answer: Cell<usize>,
     in_flight: Cell<usize>,
@@ -116,6 +118,7 @@ impl Connection {
             eased: Notify::default(),
             sending: Cell::new(0),
             sending_held: Cell::new(0),
+            answered_reads: RefCell::default(),
             large_answer: Cell::new(ANSWER_FIRST),
             in_flight: Cell::new(0),
             ended: Cell::new(false),
@@ -145,6 +148,23 @@ impl Connection {
         let waits_for_client =
             self.unsent() > 0 || self.in_flight.get() == 0 && !self.waiting.get();
         waits_for_client && self.admitted.keeps_much() && self.idle() > STALLED
+    }
+
+    /// Counts the latency of a read that has been answered. It ends when the writer takes the answer, after what else the shard does in
+    /// this turn; behind a write that is in flight at once, for what follows is the client's doing.
+    pub(crate) fn count_read(&self, shard: &ShardServer, arrived: Instant) {
+        if self.sending.get() > 0 || self.encoder.borrow().is_empty() {
+            shard.coordinator.shard().note_read(now() - arrived);
+        } else {
+            self.answered_reads.borrow_mut().push(arrived);
+        }
+    }
+
+    fn count_answered_reads(&self, shard: &ShardServer) {
+        let taken = now();
+        for arrived in self.answered_reads.borrow_mut().drain(..) {
+            shard.coordinator.shard().note_read(taken - arrived);
+        }
     }
 
     /// Counts the memory of the answers on their way out.
@@ -234,7 +254,7 @@ impl Connection {
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
-    let writing = spawn(send(connection.clone()));
+    let writing = spawn(send(shard.clone(), connection.clone()));
     receive(&shard, &connection).await;
     while connection.in_flight.get() > 0 {
         connection.eased.notified().await;
@@ -246,7 +266,7 @@ pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
 }
 
 /// The writer: each write sends all collected answers.
-async fn send(connection: Rc<Connection>) {
+async fn send(shard: Rc<ShardServer>, connection: Rc<Connection>) {
     loop {
         if connection.encoder.borrow().is_empty() {
             if connection.ended.get() {
@@ -256,6 +276,7 @@ async fn send(connection: Rc<Connection>) {
             continue;
         }
         let bytes = connection.encoder.borrow_mut().take();
+        connection.count_answered_reads(&shard);
         connection.sending.set(bytes.len());
         connection.sending_held.set(bytes.capacity());
         let written = write(&connection, bytes).await;

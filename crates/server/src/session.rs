@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::Variables;
-use halcyon_io::clock::{Instant, now};
+use halcyon_io::clock::Instant;
 use halcyon_io::drop_apart;
 use halcyon_model::request::{BatchKind, ColumnSpec, Value};
 use halcyon_protocol::{
@@ -232,7 +232,7 @@ pub(crate) async fn execute(
         Err(error) => connection.answer(to, &Response::Error(answer::error(error)), &notes),
     }
     if asked.reads_partitions {
-        shard.coordinator.shard().note_read(now() - arrived);
+        connection.count_read(shard, arrived);
     }
 }
 

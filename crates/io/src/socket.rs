@@ -17,7 +17,7 @@ use compio::io::ancillary::{
     AncillaryBuf, AncillaryData, AncillaryIter, AncillaryRef, AsyncReadAncillary, CodecError,
     ancillary_space,
 };
-use compio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use compio::io::{AsyncWrite, AsyncWriteExt};
 use compio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::runtime::clock::unix_micros;
@@ -109,31 +109,29 @@ impl Socket {
 
     /// Appends what has arrived, at most as much as the vector has room for without growing; zero is the end.
     pub async fn read(&self, buffer: Vec<u8>) -> (io::Result<usize>, Vec<u8>) {
-        match &self.0 {
-            Either::System(stream) => {
-                let mut stream = stream;
-                let BufResult(outcome, rest) = stream.read(buffer.uninit()).await;
-                (outcome, rest.into_inner())
-            }
-            Either::Simulated(socket) => socket.read(buffer).await,
-        }
+        let (outcome, buffer, _) = self.read_timed(buffer).await;
+        (outcome, buffer)
     }
 
     /// As `read`; besides, how long the last byte of it had been here, where the kernel says so: zero before [`Socket::time_arrivals`],
     /// and when the calendar has jumped back.
     pub async fn read_timed(&self, buffer: Vec<u8>) -> (io::Result<usize>, Vec<u8>, Duration) {
-        let Either::System(stream) = &self.0 else {
-            let (outcome, buffer) = self.read(buffer).await;
-            return (outcome, buffer, Duration::ZERO);
-        };
-        let mut stream = stream;
-        let control = AncillaryBuf::<{ ancillary_space::<Stamp>() }>::new();
-        let BufResult(outcome, (rest, control)) =
-            stream.read_with_ancillary(buffer.uninit(), control).await;
-        let waited =
-            stamp(&control).map_or(0, |stamp| unix_micros().saturating_sub(stamp.micros()));
-        let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
-        (outcome.map(|(length, ..)| length), rest.into_inner(), waited)
+        match &self.0 {
+            Either::System(stream) => {
+                let mut stream = stream;
+                let control = AncillaryBuf::<{ ancillary_space::<Stamp>() }>::new();
+                let BufResult(outcome, (rest, control)) =
+                    stream.read_with_ancillary(buffer.uninit(), control).await;
+                let waited =
+                    stamp(&control).map_or(0, |stamp| unix_micros().saturating_sub(stamp.micros()));
+                let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
+                (outcome.map(|(length, ..)| length), rest.into_inner(), waited)
+            }
+            Either::Simulated(socket) => {
+                let (outcome, buffer) = socket.read(buffer).await;
+                (outcome, buffer, Duration::ZERO)
+            }
+        }
     }
 
     /// Writes all of it; the vector comes back to be used again.

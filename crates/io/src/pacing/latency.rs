@@ -9,6 +9,7 @@
 //!    ceiling (`compaction_throughput`), and above a floor, which rises when compaction is behind.
 //! 4. Few reads are gathered over up to ten samples, and one slow read among them is forgiven. Where nobody reads, nobody
 //!    is hurt.
+//! 5. Where it is known how often a look is slow without compaction, as many are not its fault (`noise.rs`).
 //!
 //! Which reads, and from when to when, is the caller's to choose: what a client waits for is not the device alone. On a machine of
 //! few cores compaction takes the processor and its caches too, and its bytes are the measure of all of that.

@@ -5,6 +5,7 @@
 
 mod claim;
 mod error;
+mod expected;
 mod identity;
 mod interval;
 mod outputs;

@@ -21,14 +21,14 @@ use std::sync::Arc;
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_model::options::Compression;
-use halcyon_sstable::format::statistics::cardinality::Cardinality;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Carry, Descriptor, ExpirationOverflow, SSTable, SSTableId, SSTableScanner, SSTableWriter,
-    ScanOptions, Version, WriterOptions,
+    Carry, Descriptor, ExpirationOverflow, SSTableId, SSTableScanner, SSTableWriter, ScanOptions,
+    Version, WriterOptions,
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
+use crate::expected::ExpectedKeys;
 use crate::identity;
 use crate::outputs::{Outputs, Own};
 use crate::overlap::{PurgeBound, Purging};
@@ -238,6 +238,7 @@ struct Compaction<'a> {
     progress: &'a Progress,
     base: Snapshot,
     layout: Arc<Layout>,
+    expected: ExpectedKeys,
     outcome: Outcome,
     /// Stored bytes that the pace already counts.
     paced: u64,
@@ -265,6 +266,7 @@ impl<'a> Compaction<'a> {
             settings,
             progress,
             base: progress.snapshot(),
+            expected: ExpectedKeys::of(&task.inputs, &layout),
             layout,
             outcome: Outcome { inputs: task.inputs.len(), ..Outcome::default() },
             paced: 0,
@@ -453,7 +455,7 @@ impl<'a> Compaction<'a> {
             buffer_size: self.settings.write_buffer,
             expected_length: expected.min(self.settings.split_size.unwrap_or(u64::MAX)),
             compression: self.settings.compression.clone(),
-            estimated_keys: estimated_keys(inputs),
+            estimated_keys: self.expected_keys(first),
             min_index_interval: self.settings.min_index_interval,
             column_index_size: self.settings.column_index_size,
             own_thread: self.settings.own_thread,
@@ -468,6 +470,21 @@ impl<'a> Compaction<'a> {
         let mut created = created.inspect_err(|e| outputs.create_failed(&descriptor, e))?;
         created.carry(self.settings.carry.clone());
         Ok(created)
+    }
+
+    /// Of an output that begins at a token.
+    fn expected_keys(&self, first: i64) -> u64 {
+        let until = self.settings.split_tokens.get(self.shard).copied();
+        let size = self.settings.split_size.map(|size| size as f64);
+        // Outputs between boundaries end for two reasons, so their average is at most what one of the full size has.
+        let outputs = self.outcome.outputs.len() as u64;
+        let before = self.outcome.partitions_written.checked_div(outputs);
+        self.expected.of_output(
+            first,
+            until,
+            size.or(self.half()),
+            before.filter(|_| size.is_some()),
+        )
     }
 
     fn provenance(&self) -> Provenance {
@@ -491,16 +508,4 @@ impl<'a> Compaction<'a> {
         self.outcome.outputs.push(sealed.descriptor);
         Ok(())
     }
-}
-
-/// The distinct keys of all inputs: from the union of their sketches, or the sum of their estimates.
-fn estimated_keys(inputs: &[Arc<SSTable>]) -> u64 {
-    let mut union = Cardinality::default();
-    for input in inputs {
-        match input.statistics().compaction.as_ref().map(|c| c.cardinality()) {
-            Some(Ok(sketch)) if sketch.estimate() > 0 => union.merge(&sketch),
-            _ => return inputs.iter().map(|i| i.estimated_keys()).sum(),
-        }
-    }
-    union.estimate().max(1)
 }

@@ -5,8 +5,8 @@ mod sim_table;
 use halcyon_io::block_on;
 use sim_table::{A, SimTable};
 
-/// Proves that the output after a full level is of the next one, and that everything is still there. With SSTables of no size, each
-/// fills its level.
+/// Proves that the output after a full level is of the next one, that a filter is only for the keys of its own output, and that everything
+/// is still there. With SSTables of no size, each has one partition and fills its level.
 #[test]
 fn one_after_the_other() {
     let mut table = SimTable::load("oa/uncompressed", 3, &[A]);
@@ -21,6 +21,8 @@ fn one_after_the_other() {
     };
     let levels: Vec<i32> = outputs.iter().map(level).collect();
     assert!(levels.len() > 2 && levels.iter().copied().eq((1..).take(levels.len())), "{levels:?}");
+    let filters = live.iter().map(|s| block_on(s.filter(&table.disk)).expect("is read").memory());
+    assert!(filters.max() <= Some(16), "bytes for one key");
 }
 
 /// Proves that outputs are a half, a quarter and so on of the inputs, that the last has what is left, and that everything is still there.

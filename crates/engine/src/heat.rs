@@ -1,19 +1,23 @@
 //! Which partitions and rows of a table were read lately by their keys: what a compaction or flush carries over into the caches.
 //!
-//! 1. Three bits of a word stand for all rows with the same hash, so some are hot that were not read; with one bit there were more of them
-//!    than of those that were. A partition has bits that say that something of it is hot, and others that say that all of it is.
+//! 1. Four bits of a cache line stand for all rows with the same hash, so some are hot that were not read (a Bloom filter in blocks: Putze
+//!    et al., "Cache-, hash- and space-efficient Bloom filters", 2007). A partition has bits that say that something of it is hot, and
+//!    others that say that all of it is.
 //! 2. There are two generations of bits: the current one, and one that ends with the next. So what was not read for
 //!    [`GENERATION`] and as long again is not hot.
-//! 3. Only reads that were answered from memory count. What is read once after the other from the device, by however many readers, would
+//! 3. Bits that are crowded get others beside them, more, at once. How many are needed follows from what is read, not from what is
+//!    stored: a table that grew from nothing to 10 GiB in one generation had a tenth of its chunks in the caches, since a chunk has many
+//!    rows, and one that is wrongly hot is enough.
+//! 4. Only reads that were answered from memory count. What is read once after the other from the device, by however many readers, would
 //!    take the room of what is hot.
-//! 4. A read whose bits are set already writes nothing: a bit that each read writes would be a cache line that all shards write.
+//! 5. A read whose bits are set already writes nothing: a bit that each read writes would be a cache line that all shards write.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use halcyon_model::BoundKind;
 use halcyon_sstable::Heat as PartitionHeat;
 use halcyon_stream::{Layout, PartitionKey, Slice, Slices};
@@ -24,25 +28,43 @@ pub(crate) const GENERATION: Duration = Duration::from_secs(300);
 /// Of all tables together.
 pub(crate) const BYTES_MAX: u64 = 32 << 20;
 
-/// Of one generation: 1 MiB tells 100,000 partitions from others with an error of a thousandth, 1,000,000 with one of some per cent.
-const BITS_MAX: u64 = 1 << 23;
+/// Of one generation: 8 MiB tell 1,000,000 partitions from others with an error below a thousandth.
+const BITS_MAX: u64 = 1 << 26;
 const BITS_MIN: u64 = 1 << 13;
-/// A table has about a bit for so many stored bytes.
+/// Before it is known how many are needed, a table has about a bit for so many stored bytes.
 const BYTES_PER_BIT: u64 = 128;
+const FIRST_MAX: u64 = 1 << 20;
+
+/// If a larger part of the bits is set, one row of 30,000 is wrongly hot: it is time for more of them.
+const CROWDED: f64 = 1.0 / 16.0;
+/// If a larger part is set, one of 200 is: that is not worth keeping.
+const BLURRED: f64 = 1.0 / 4.0;
+/// The bits of a new generation, for each that was set in the last.
+const SPARE: f64 = 32.0;
+
+const LINE: u64 = 512;
 
 type Bits = Box<[AtomicU64]>;
+
+/// Nothing of them is set any more.
+#[derive(Default, Clone)]
+struct Older {
+    /// Of the current generation: they were crowded.
+    same: Vec<Arc<Bits>>,
+    last: Vec<Arc<Bits>>,
+}
 
 #[derive(Default)]
 pub(crate) struct Heat {
     recent: ArcSwapOption<Bits>,
-    before: ArcSwapOption<Bits>,
+    older: ArcSwap<Older>,
     /// There were reads while there were no bits.
     is_wanted: AtomicBool,
 }
 
 /// What was hot at one time.
 pub(crate) struct Hot {
-    generations: [Option<Arc<Bits>>; 2],
+    bits: Vec<Arc<Bits>>,
 }
 
 /// A read of more rows by their names is one of the whole partition.
@@ -64,19 +86,54 @@ fn row_of(key: &PartitionKey, clustering: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The word of a hash, and the bits in it.
-fn place(bits: &Bits, hash: u64) -> (usize, u64) {
-    let bit = |at: u32| 1 << (hash >> at & 63);
-    ((hash >> 18) as usize & (bits.len() - 1), bit(0) | bit(6) | bit(12))
+/// Four words, all in a line, and a bit of each.
+fn places(bits: &Bits, hash: u64) -> impl Iterator<Item = (&AtomicU64, u64)> {
+    let line = (hash >> 36) & (count(bits) / LINE - 1);
+    (0..4).filter_map(move |which| {
+        let at = line * LINE + (hash >> (9 * which) & (LINE - 1));
+        Some((bits.get(at as usize / 64)?, 1 << (at % 64)))
+    })
+}
+
+/// So many bits, or as many as there is room for in so many bytes.
+fn zeros(bits: u64, room: u64) -> Option<Arc<Bits>> {
+    let most = 1 << room.saturating_mul(8).checked_ilog2()?;
+    let bits = bits.clamp(BITS_MIN, BITS_MAX).min(most);
+    (bits >= BITS_MIN).then(|| Arc::new((0..bits / 64).map(|_| AtomicU64::new(0)).collect()))
+}
+
+fn count(bits: &Bits) -> u64 {
+    bits.len() as u64 * 64
+}
+
+/// The part that is set, of the first ones: hashes make all alike.
+fn part_set(bits: &Bits) -> f64 {
+    const LOOKED_AT: usize = 1 << 12;
+    let looked_at = bits.len().min(LOOKED_AT);
+    let set: u32 = bits.iter().take(looked_at).map(|word| word.load(Relaxed).count_ones()).sum();
+    f64::from(set) / (looked_at * 64) as f64
+}
+
+fn has_any(bits: &Bits) -> bool {
+    bits.iter().any(|word| word.load(Relaxed) != 0)
+}
+
+/// Bits for what has set a part of so many. Where hashes meet at the same bits, they were more than one sees.
+fn bits_for(count: u64, part: f64) -> u64 {
+    let all = -(1.0 - part.min(0.999)).ln() * count as f64;
+    ((all * SPARE) as u64).next_power_of_two()
 }
 
 fn set(bits: &Bits, hash: u64) {
-    let (word, all) = place(bits, hash);
-    if let Some(word) = bits.get(word)
-        && word.load(Relaxed) & all != all
-    {
-        word.fetch_or(all, Relaxed);
+    for (word, bit) in places(bits, hash) {
+        if word.load(Relaxed) & bit == 0 {
+            word.fetch_or(bit, Relaxed);
+        }
     }
+}
+
+fn bytes<'a>(all: impl IntoIterator<Item = &'a Arc<Bits>>) -> u64 {
+    all.into_iter().map(|bits| count(bits) / 8).sum()
 }
 
 /// The clusterings of rows that are selected by their names.
@@ -113,42 +170,60 @@ impl Heat {
     }
 
     pub(crate) fn hot(&self) -> Hot {
-        Hot { generations: [self.recent.load_full(), self.before.load_full()] }
-    }
-
-    /// Begins the first generation where there were reads, and with `ends` the next one, of a table of so many stored bytes, if there
-    /// is room for it. The bytes that it takes then.
-    pub(crate) fn advance(&self, ends: bool, stored: impl FnOnce() -> u64, room: u64) -> u64 {
-        let begins = self.recent.load().is_none() && self.is_wanted.load(Relaxed);
-        if ends || begins {
-            self.next_generation(stored(), room);
+        let (recent, older) = (self.recent.load_full(), self.older.load());
+        Hot {
+            bits: recent.into_iter().chain(older.same.iter().chain(&older.last).cloned()).collect(),
         }
-        let bytes = |bits: &ArcSwapOption<Bits>| {
-            bits.load().as_deref().map_or(0, |bits| bits.len() as u64 * 8)
-        };
-        bytes(&self.recent) + bytes(&self.before)
     }
 
-    fn next_generation(&self, stored: u64, room: u64) {
-        let bits = (stored / BYTES_PER_BIT).next_power_of_two().clamp(BITS_MIN, BITS_MAX);
-        let before = self.recent.load_full();
-        let was_read =
-            before.as_deref().is_some_and(|bits| bits.iter().any(|w| w.load(Relaxed) != 0));
+    /// Begins the first generation where there were reads, of a table of so many stored bytes, and with `ends` the next one; gives more
+    /// room to one that is crowded. Two generations may take `room` bytes; what they take is returned.
+    pub(crate) fn advance(&self, ends: bool, stored: impl FnOnce() -> u64, room: u64) -> u64 {
+        match self.recent.load_full() {
+            None if self.is_wanted.load(Relaxed) || ends => {
+                let bits = (stored() / BYTES_PER_BIT).next_power_of_two();
+                self.next_generation(Vec::new(), bits.min(FIRST_MAX), room / 2);
+            }
+            None => {}
+            Some(recent) if ends => {
+                let mut ended = self.older.load().same.clone();
+                ended.extend(has_any(&recent).then_some(recent));
+                let needed = ended.iter().map(|bits| bits_for(count(bits), part_set(bits))).max();
+                self.next_generation(ended, needed.unwrap_or(BITS_MIN), room / 2);
+            }
+            Some(recent) if part_set(&recent) > CROWDED => {
+                self.add_to_generation(recent, room / 2);
+            }
+            Some(_) => {}
+        }
+        bytes(&self.hot().bits)
+    }
+
+    /// After one that has ended.
+    fn next_generation(&self, ended: Vec<Arc<Bits>>, bits: u64, room: u64) {
         // A read that finds no bits while these are made wants them after it: they are there then.
         let is_wanted = self.is_wanted.swap(false, Relaxed);
-        let begins = (was_read || is_wanted) && bits / 8 * 2 <= room;
-        let fresh = || Arc::new((0..bits / 64).map(|_| AtomicU64::new(0)).collect::<Bits>());
-        self.recent.store(begins.then(fresh));
-        self.before.store(before.filter(|_| was_read));
+        let fresh = zeros(bits, room).filter(|_| !ended.is_empty() || is_wanted);
+        self.older.store(Arc::new(Older { same: Vec::new(), last: ended }));
+        self.recent.store(fresh);
+    }
+
+    fn add_to_generation(&self, recent: Arc<Bits>, room: u64) {
+        let mut older = Older::clone(&self.older.load());
+        let (now, part) = (count(&recent), part_set(&recent));
+        older.same.extend((part <= BLURRED).then_some(recent));
+        let fresh = zeros(bits_for(now, part), room.saturating_sub(bytes(&older.same)));
+        if let Some(fresh) = fresh.filter(|fresh| count(fresh) > now) {
+            self.older.store(Arc::new(older));
+            self.recent.store(Some(fresh));
+        }
     }
 }
 
 impl Hot {
     fn has(&self, hash: u64) -> bool {
-        self.generations.iter().flatten().any(|bits| {
-            let (word, all) = place(bits, hash);
-            bits.get(word).is_some_and(|word| word.load(Relaxed) & all == all)
-        })
+        let is_set = |(word, bit): (&AtomicU64, u64)| word.load(Relaxed) & bit != 0;
+        self.bits.iter().any(|bits| places(bits, hash).all(is_set))
     }
 
     pub(crate) fn of(&self, key: &PartitionKey) -> PartitionHeat {
@@ -165,7 +240,7 @@ impl Hot {
 
     /// Whether nothing can be.
     pub(crate) fn is_empty(&self) -> bool {
-        self.generations.iter().all(Option::is_none)
+        self.bits.is_empty()
     }
 }
 
@@ -175,23 +250,56 @@ mod tests {
 
     use super::*;
 
-    /// Proves that what was read is hot, and how little of a large table is beside it.
+    /// Proves that what was read is hot, and how little of a large table is beside it, however small the table was when it was read first.
     #[test]
     fn few_are_taken_for_hot() {
         let mut random = Random::seeded(1);
-        for (read, of_others) in [(100_000, 0.002), (1_000_000, 0.06)] {
+        for (read, stored) in [(100_000, 0), (100_000, u64::MAX >> 8), (1_000_000, 1 << 30)] {
             let heat = Heat::default();
             heat.is_wanted.store(true, Relaxed);
-            heat.advance(false, || u64::MAX >> 8, BYTES_MAX);
+            heat.advance(false, || stored, BYTES_MAX);
             let mut hash = || (random.below(1 << 32)) << 32 | random.below(1 << 32);
             let hot: Vec<u64> = (0..read).map(|_| hash()).collect();
-            let bits = heat.recent.load_full().expect("begun");
-            hot.iter().for_each(|hash| set(&bits, *hash));
+            for _ in 0..3 {
+                for hashes in hot.chunks(10_000) {
+                    let bits = heat.recent.load_full().expect("begun");
+                    hashes.iter().for_each(|hash| set(&bits, *hash));
+                    assert!(heat.advance(false, || 0, BYTES_MAX) <= BYTES_MAX);
+                }
+            }
             let found = heat.hot();
             assert!(hot.iter().all(|hash| found.has(*hash)));
             let wrong = (0..100_000).filter(|_| found.has(hash())).count();
-            assert!((wrong as f64) < 100_000.0 * of_others, "{wrong} of 100,000 beside {read}");
+            assert!(wrong < 20, "{wrong} of 100,000 beside {read}");
         }
+    }
+
+    /// Proves that more bits know what fewer knew, that a new generation has as many as the last one needed, and that room is an end.
+    #[test]
+    fn bits_are_as_many_as_needed() {
+        let heat = Heat::default();
+        let mut random = Random::seeded(2);
+        heat.is_wanted.store(true, Relaxed);
+        let bits_of = |heat: &Heat| heat.recent.load_full().expect("begun");
+        heat.advance(false, || 1 << 27, BYTES_MAX);
+        let few = count(&bits_of(&heat));
+        let hot: Vec<u64> = (0..few as usize / 30).map(|_| random.next_u64()).collect();
+        hot.iter().for_each(|hash| set(&bits_of(&heat), *hash));
+        heat.advance(false, || 0, BYTES_MAX);
+        let more = count(&bits_of(&heat));
+        assert!(more > few && hot.iter().all(|hash| heat.hot().has(*hash)));
+        heat.advance(true, || 0, BYTES_MAX);
+        hot.iter().take(10).for_each(|hash| set(&bits_of(&heat), *hash));
+        assert_eq!(count(&bits_of(&heat)), more);
+        heat.advance(true, || 0, BYTES_MAX);
+        assert_eq!(count(&bits_of(&heat)), BITS_MIN);
+        hot.iter().for_each(|hash| set(&bits_of(&heat), *hash));
+        assert!(heat.advance(false, || 0, BITS_MIN / 4) > 0);
+        assert_eq!(count(&bits_of(&heat)), BITS_MIN, "no room for more");
+        heat.advance(true, || 0, 0);
+        assert!(heat.recent.load().is_none());
+        heat.advance(true, || 0, BYTES_MAX);
+        assert!(heat.hot().is_empty(), "nobody reads");
     }
 
     /// Proves that a generation goes on until it ends, although a read came while its bits were made and found none.

@@ -7,12 +7,11 @@
 
 use std::sync::Arc;
 
+use halcyon_io::Disk;
 use halcyon_model::Partitioner;
 use halcyon_sstable::SSTable;
 use halcyon_sstable::format::statistics::cardinality::Cardinality;
 use halcyon_stream::Layout;
-
-use crate::overlap::key_range;
 
 struct Input {
     keys: u64,
@@ -29,14 +28,21 @@ pub(crate) struct ExpectedKeys {
 }
 
 impl ExpectedKeys {
-    pub(crate) fn of(inputs: &[Arc<SSTable>], layout: &Layout) -> ExpectedKeys {
-        let are_ordered = matches!(layout.partitioner, Partitioner::Murmur3);
-        let input = |sstable: &Arc<SSTable>| {
-            let range = key_range(sstable).filter(|_| are_ordered);
-            let tokens = range.map(|(first, last)| (first.token, last.token));
-            Input { keys: sstable.estimated_keys(), tokens }
-        };
-        let counted: Vec<Input> = inputs.iter().map(input).collect();
+    /// What tokens the inputs have is looked at only if outputs end at boundaries.
+    pub(crate) async fn of(
+        disk: &Disk,
+        inputs: &[Arc<SSTable>],
+        layout: &Layout,
+        boundaries: &[i64],
+    ) -> ExpectedKeys {
+        let looks = matches!(layout.partitioner, Partitioner::Murmur3) && !boundaries.is_empty();
+        let mut counted = Vec::with_capacity(inputs.len());
+        for sstable in inputs {
+            // A summary that cannot be read costs memory, not the compaction.
+            let ends = if looks { sstable.ends(disk).await.ok().flatten() } else { None };
+            let tokens = ends.map(|(first, last)| (first.token, last.token));
+            counted.push(Input { keys: sstable.estimated_keys(), tokens });
+        }
         let keys: u64 = counted.iter().map(|input| input.keys).sum();
         let distinct = distinct_keys(inputs).map_or(1.0, |all| all as f64 / keys.max(1) as f64);
         let bytes = inputs.iter().map(|input| input.file_length()).sum();

@@ -86,7 +86,7 @@ impl PurgeBound for SSTables {
     }
 }
 
-pub(crate) fn key_range(sstable: &SSTable) -> Option<(PartitionKey, PartitionKey)> {
+fn key_range(sstable: &SSTable) -> Option<(PartitionKey, PartitionKey)> {
     let stats = &sstable.statistics().stats;
     let (first, last) = stats.first_key.as_deref().zip(stats.last_key.as_deref())?;
     Some((PartitionKey::of(first), PartitionKey::of(last)))

@@ -208,7 +208,7 @@ pub async fn write_into(
     progress: &Progress,
     outputs: &mut impl Outputs,
 ) -> Result<Outcome> {
-    Compaction::new(disk, task, settings, progress)?.run(outputs).await
+    Compaction::new(disk, task, settings, progress).await?.run(outputs).await
 }
 
 /// Records in the transaction log that the inputs are replaced.
@@ -252,13 +252,14 @@ struct Compaction<'a> {
 type Stream = Purge<Merge<SSTableScanner>, Purging>;
 
 impl<'a> Compaction<'a> {
-    fn new(
+    async fn new(
         disk: &'a Disk,
         task: &'a Task,
         settings: &'a Settings,
         progress: &'a Progress,
     ) -> Result<Compaction<'a>> {
         let layout = Layout::union(identity::oldest_first(&task.inputs).map(|i| i.layout()))?;
+        let expected = ExpectedKeys::of(disk, &task.inputs, &layout, &settings.split_tokens).await;
         progress.add_total(task.inputs.iter().map(|i| i.data_length()).sum());
         Ok(Compaction {
             disk,
@@ -266,7 +267,7 @@ impl<'a> Compaction<'a> {
             settings,
             progress,
             base: progress.snapshot(),
-            expected: ExpectedKeys::of(&task.inputs, &layout),
+            expected,
             layout,
             outcome: Outcome { inputs: task.inputs.len(), ..Outcome::default() },
             paced: 0,

@@ -2,7 +2,11 @@
 
 mod sim_table;
 
+use std::sync::Arc;
+
+use halcyon_compaction::strategy::shard_boundaries;
 use halcyon_io::block_on;
+use halcyon_sstable::SSTable;
 use sim_table::{A, SimTable};
 
 /// Proves that the output after a full level is of the next one, that a filter is only for the keys of its own output, and that everything
@@ -45,4 +49,25 @@ fn halves() {
         "{lengths:?} of {total}"
     );
     assert!(lengths.first().is_some_and(|first| *first > total / 2), "{lengths:?} of {total}");
+}
+
+/// Proves that outputs which end at boundaries have filters for the keys in between, in versions that have first and last key in
+/// Statistics.db and in one that has them in Summary.db.
+#[test]
+fn boundaries() {
+    for from in ["oa/uncompressed", "nb/uncompressed"] {
+        let filters = |split_tokens: Vec<i64>| {
+            let mut table = SimTable::load(from, 3, &[A]);
+            table.settings.split_tokens = split_tokens;
+            table.compact().expect("compacts");
+            assert!(table.check(&[A], "boundaries"));
+            let live = block_on(sim_table::live(&table.disk, &[A])).expect("outputs open");
+            let read = |s: &Arc<SSTable>| block_on(s.filter(&table.disk)).expect("is read");
+            live.iter().map(|s| read(s).memory()).collect::<Vec<_>>()
+        };
+        let (one, split) = (filters(Vec::new()), filters(shard_boundaries(4)));
+        assert_eq!((one.len(), split.len()), (1, 4), "{from}");
+        // Each may have some words more.
+        assert!(split.iter().sum::<usize>() < one[0] + 4 * 16, "{from}: {split:?} of {one:?}");
+    }
 }

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use halcyon_io::Disk;
 use halcyon_model::{Cursor, DecodeError, Partitioner};
+use halcyon_stream::PartitionKey;
 
 use super::cached_index::CachedIndex;
 use super::entries::{Entries, EntryHead};
@@ -36,6 +37,18 @@ async fn stored_summary(sstable: &SSTable, disk: &Disk) -> Result<Option<Summary
         sstable.first_key().is_none_or(|first| first == summary.first_key)
             && sstable.last_key().is_none_or(|last| last == summary.last_key)
     }))
+}
+
+impl SSTable {
+    /// First and last key: from Statistics.db, or before `oa` from Summary.db. `None`: neither tells.
+    pub async fn ends(&self, disk: &Disk) -> Result<Option<(PartitionKey, PartitionKey)>> {
+        let of = |first: &[u8], last: &[u8]| (PartitionKey::of(first), PartitionKey::of(last));
+        if let Some((first, last)) = self.first_key().zip(self.last_key()) {
+            return Ok(Some(of(first, last)));
+        }
+        let summary = stored_summary(self, disk).await?;
+        Ok(summary.map(|summary| of(&summary.first_key, &summary.last_key)))
+    }
 }
 
 /// The stored summary, or one made from Index.db.

@@ -1,4 +1,4 @@
-//! One turn: the rows that are read before, the device's own read, the rows that are measured.
+//! One turn: the rows that are read before, the device's own read, the rows that are measured, and some of those again, from memory.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -43,6 +43,8 @@ pub(super) struct Turn {
     /// Its own reads, as far apart as the server's.
     pub(super) device_paced: Latencies,
     asked: Asked,
+    /// Of the same rows, which are in memory now.
+    again: Latencies,
     /// Of the machine and the server, while rows were read.
     cost: Measurements,
     pub(super) details: Value,
@@ -82,6 +84,9 @@ impl Turn {
         let asked = ask(server, Reads::of(set, &rows.measured, seed), rate, time)?;
         let (cost, details) = gauge.end(server, None)?;
         let user_reads = UserReads::of(server)?.since(user_reads);
+        // The same order; fewer, so that none of them is read first.
+        let again = ask(server, Reads::of(set, &rows.measured, seed), rate, time / 2)?;
+        let again = Latencies::of_samples(&again.samples);
         if asked.samples.len() > rows.measured.len() {
             let (wanted, there) = (asked.samples.len(), rows.measured.len());
             return Err(format!(
@@ -89,11 +94,11 @@ impl Turn {
             )
             .into());
         }
-        Ok(Turn { device, device_paced, asked, cost, details, user_reads, block, load })
+        Ok(Turn { device, device_paced, asked, again, cost, details, user_reads, block, load })
     }
 
     pub(super) fn figures(&self, set: &DataSet) -> Measurements {
-        let Turn { device, device_paced, asked, cost, user_reads, .. } = self;
+        let Turn { device, device_paced, asked, again, cost, user_reads, .. } = self;
         let queries = asked.samples.len().max(1) as f64;
         let by_query = |name: &str| cost.get(name).unwrap_or(f64::NAN) / queries;
         let latencies = Latencies::of_samples(&asked.samples);
@@ -103,6 +108,8 @@ impl Turn {
             .fields("", &latencies)
             .with(page::BY_DEVICE, latencies.p50 / device.p50)
             .with(page::BY_DEVICE_PACED, latencies.p50 / device_paced.p50)
+            .with("again_p50_us", again.p50)
+            .with(page::BEYOND_MEMORY, (latencies.p50 - again.p50) / device_paced.p50)
             .with("device_p50_us", device.p50)
             .with(page::READS, by_query("device_reads"))
             .with("own_reads_per_query", user_reads.operations / queries)

@@ -84,9 +84,6 @@ impl Turn {
         let asked = ask(server, Reads::of(set, &rows.measured, seed), rate, time)?;
         let (cost, details) = gauge.end(server, None)?;
         let user_reads = UserReads::of(server)?.since(user_reads);
-        // The same order; fewer, so that none of them is read first.
-        let again = ask(server, Reads::of(set, &rows.measured, seed), rate, time / 2)?;
-        let again = Latencies::of_samples(&again.samples);
         if asked.samples.len() > rows.measured.len() {
             let (wanted, there) = (asked.samples.len(), rows.measured.len());
             return Err(format!(
@@ -94,6 +91,9 @@ impl Turn {
             )
             .into());
         }
+        // The same order; fewer, so that none of them is read first.
+        let again = ask(server, Reads::of(set, &rows.measured, seed), rate, time / 2)?;
+        let again = Latencies::of_samples(&again.samples);
         Ok(Turn { device, device_paced, asked, again, cost, details, user_reads, block, load })
     }
 

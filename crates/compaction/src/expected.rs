@@ -23,8 +23,8 @@ pub(crate) struct ExpectedKeys {
     inputs: Vec<Input>,
     /// Distinct keys for each key of an input.
     distinct: f64,
-    /// Stored, of all inputs.
-    bytes: u64,
+    /// Keys of the inputs for each stored byte. All outputs together have the same part of the inputs' bytes as of their keys.
+    by_byte: f64,
 }
 
 impl ExpectedKeys {
@@ -45,8 +45,8 @@ impl ExpectedKeys {
         }
         let keys: u64 = counted.iter().map(|input| input.keys).sum();
         let distinct = distinct_keys(inputs).map_or(1.0, |all| all as f64 / keys.max(1) as f64);
-        let bytes = inputs.iter().map(|input| input.file_length()).sum();
-        ExpectedKeys { inputs: counted, distinct, bytes }
+        let bytes: u64 = inputs.iter().map(|input| input.file_length()).sum();
+        ExpectedKeys { inputs: counted, distinct, by_byte: keys as f64 / bytes.max(1) as f64 }
     }
 
     /// Of an output that begins at a token. It ends at the next boundary, `until`, and at `size` stored bytes; `before` are the keys of an
@@ -60,12 +60,8 @@ impl ExpectedKeys {
     ) -> u64 {
         let share = |input: &Input| input.keys as f64 * input.share(first, until);
         let left = self.inputs.iter().map(share).sum::<f64>() * self.distinct;
-        let of_size = size.map_or(f64::INFINITY, |size| {
-            let keys: u64 = self.inputs.iter().map(|input| input.keys).sum();
-            // All outputs together have this part of the inputs' bytes as of their keys.
-            let estimated = keys as f64 * size / self.bytes.max(1) as f64;
-            estimated.max(before.unwrap_or(0) as f64)
-        });
+        let of_size = size
+            .map_or(f64::INFINITY, |size| (size * self.by_byte).max(before.unwrap_or(0) as f64));
         left.min(of_size).ceil().max(1.0) as u64
     }
 }
@@ -97,8 +93,10 @@ mod tests {
     use super::*;
 
     fn expected(inputs: &[(u64, Option<(i64, i64)>)], distinct: f64, bytes: u64) -> ExpectedKeys {
+        let keys: u64 = inputs.iter().map(|(keys, _)| keys).sum();
         let inputs = inputs.iter().map(|(keys, tokens)| Input { keys: *keys, tokens: *tokens });
-        ExpectedKeys { inputs: inputs.collect(), distinct, bytes }
+        let by_byte = keys as f64 / bytes.max(1) as f64;
+        ExpectedKeys { inputs: inputs.collect(), distinct, by_byte }
     }
 
     /// Two inputs of a hundred thousand keys, 100 MiB together.

@@ -54,7 +54,7 @@ impl SSTables {
             intervals.push(interval);
             tables.push(Overlapping {
                 min_timestamp: sstable.statistics().stats.min_timestamp,
-                range: key_range(sstable),
+                range: sstable.recorded_ends(),
                 filter: sstable.filter(disk).await?,
             });
         }
@@ -86,19 +86,13 @@ impl PurgeBound for SSTables {
     }
 }
 
-fn key_range(sstable: &SSTable) -> Option<(PartitionKey, PartitionKey)> {
-    let stats = &sstable.statistics().stats;
-    let (first, last) = stats.first_key.as_deref().zip(stats.last_key.as_deref())?;
-    Some((PartitionKey::of(first), PartitionKey::of(last)))
-}
-
 /// First and last token of some SSTables; all tokens if they are unknown, or if the partitioner does not order by token.
 fn token_range(sstables: &[Arc<SSTable>], layout: &Layout) -> (i64, i64) {
     let everything = (i64::MIN, i64::MAX);
     if !matches!(layout.partitioner, Partitioner::Murmur3) {
         return everything;
     }
-    let ranges: Option<Vec<_>> = sstables.iter().map(|sstable| key_range(sstable)).collect();
+    let ranges: Option<Vec<_>> = sstables.iter().map(|sstable| sstable.recorded_ends()).collect();
     let Some(ranges) = ranges else { return everything };
     let first = ranges.iter().map(|(first, _)| first.token).min();
     let last = ranges.iter().map(|(_, last)| last.token).max();

@@ -96,10 +96,13 @@ fn places(bits: &Bits, hash: u64) -> impl Iterator<Item = (&AtomicU64, u64)> {
 }
 
 /// So many bits, or as many as there is room for in so many bytes.
-fn zeros(bits: u64, room: u64) -> Option<Arc<Bits>> {
+fn fitting(bits: u64, room: u64) -> Option<u64> {
     let most = 1 << room.saturating_mul(8).checked_ilog2()?;
-    let bits = bits.clamp(BITS_MIN, BITS_MAX).min(most);
-    (bits >= BITS_MIN).then(|| Arc::new((0..bits / 64).map(|_| AtomicU64::new(0)).collect()))
+    Some(bits.clamp(BITS_MIN, BITS_MAX).min(most)).filter(|bits| *bits >= BITS_MIN)
+}
+
+fn zeros(bits: u64) -> Arc<Bits> {
+    Arc::new((0..bits / 64).map(|_| AtomicU64::new(0)).collect())
 }
 
 fn count(bits: &Bits) -> u64 {
@@ -203,19 +206,20 @@ impl Heat {
     fn next_generation(&self, ended: Vec<Arc<Bits>>, bits: u64, room: u64) {
         // A read that finds no bits while these are made wants them after it: they are there then.
         let is_wanted = self.is_wanted.swap(false, Relaxed);
-        let fresh = zeros(bits, room).filter(|_| !ended.is_empty() || is_wanted);
+        let bits = fitting(bits, room).filter(|_| !ended.is_empty() || is_wanted);
         self.older.store(Arc::new(Older { same: Vec::new(), last: ended }));
-        self.recent.store(fresh);
+        self.recent.store(bits.map(zeros));
     }
 
     fn add_to_generation(&self, recent: Arc<Bits>, room: u64) {
         let mut older = Older::clone(&self.older.load());
         let (now, part) = (count(&recent), part_set(&recent));
         older.same.extend((part <= BLURRED).then_some(recent));
-        let fresh = zeros(bits_for(now, part), room.saturating_sub(bytes(&older.same)));
-        if let Some(fresh) = fresh.filter(|fresh| count(fresh) > now) {
+        // Where there is no room for more, nothing is made: this is looked at every second.
+        let more = fitting(bits_for(now, part), room.saturating_sub(bytes(&older.same)));
+        if let Some(more) = more.filter(|more| *more > now) {
             self.older.store(Arc::new(older));
-            self.recent.store(Some(fresh));
+            self.recent.store(Some(zeros(more)));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_model::schema::TableSchema;
 use halcyon_model::{Clusterings, CqlType, Cursor, DecodeError, Partitioner};
-use halcyon_stream::{Column, Layout};
+use halcyon_stream::{Column, Layout, PartitionKey};
 
 use crate::data::Bases;
 use crate::data::chunk_read::{DataReader, Encoding};
@@ -200,6 +200,12 @@ impl SSTable {
     /// From Statistics.db, which has it from `oa` on.
     pub(crate) fn last_key(&self) -> Option<&[u8]> {
         self.statistics.stats.last_key.as_deref().filter(|key| !key.is_empty())
+    }
+
+    /// First and last key, from Statistics.db.
+    pub fn recorded_ends(&self) -> Option<(PartitionKey, PartitionKey)> {
+        let (first, last) = self.first_key().zip(self.last_key())?;
+        Some((PartitionKey::of(first), PartitionKey::of(last)))
     }
 
     /// Keys, estimated from the cardinality sketch, or else from the partition size histogram.

@@ -42,12 +42,13 @@ async fn stored_summary(sstable: &SSTable, disk: &Disk) -> Result<Option<Summary
 impl SSTable {
     /// First and last key: from Statistics.db, or before `oa` from Summary.db. `None`: neither tells.
     pub async fn ends(&self, disk: &Disk) -> Result<Option<(PartitionKey, PartitionKey)>> {
-        let of = |first: &[u8], last: &[u8]| (PartitionKey::of(first), PartitionKey::of(last));
-        if let Some((first, last)) = self.first_key().zip(self.last_key()) {
-            return Ok(Some(of(first, last)));
+        if let Some(ends) = self.recorded_ends() {
+            return Ok(Some(ends));
         }
         let summary = stored_summary(self, disk).await?;
-        Ok(summary.map(|summary| of(&summary.first_key, &summary.last_key)))
+        Ok(summary.map(|summary| {
+            (PartitionKey::of(&summary.first_key), PartitionKey::of(&summary.last_key))
+        }))
     }
 }
 

@@ -12,7 +12,9 @@
 //!    done is undone, and not tried again for some time.
 //! 3. A record does not wait for the gap to end if as many wait as ever did at once lately: each client waits for its answer, and no
 //!    other record will come.
-//! 4. After some time the gap shrinks. If that was too early, the next attempt comes later.
+//! 4. A gap that has helped shrinks at once to what lets a few less groups through than the device did when it was asked for too much: it
+//!    was long to show something, and what was slow for a moment may have ended by itself. After some time it shrinks further. If
+//!    that was too early, the next attempt comes later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -41,6 +43,10 @@ const TRIAL: Duration = Duration::from_secs(5);
 const HELPS: f64 = 0.5;
 /// If more than this of the time goes into slow writes, the device is asked for so much too much that less may not show.
 const SATURATED: f64 = 0.5;
+/// A gap by how far apart the groups were that the device let through, and by one that was too short.
+const GROWS: f64 = 1.5;
+/// A gap by the one a second before.
+const SHRINKS: f64 = 0.8;
 /// How long a decision is kept, at first and at most.
 const KEPT_MIN: Duration = Duration::from_secs(30);
 const KEPT_MAX: Duration = Duration::from_secs(600);
@@ -104,8 +110,10 @@ pub(crate) struct Pace {
     window: Window,
     /// Records that waited at once in the window before, at most.
     waited: usize,
-    /// The last growth, until it has shown whether it helps.
+    /// The last growth; it shows in its trial whether it helps.
     before: Option<Before>,
+    /// To this the gap shrinks while what was decided is kept.
+    enough: Duration,
     /// Until when the gap does not shrink, until when it does not grow, and how long the next decision is kept.
     kept_until: Instant,
     grows_from: Instant,
@@ -121,6 +129,7 @@ impl Pace {
             window: Window::from(now),
             waited: 0,
             before: None,
+            enough: Duration::ZERO,
             kept_until: now,
             grows_from: now,
             kept: KEPT_MIN,
@@ -188,8 +197,9 @@ impl Pace {
                 }
                 self.before = Some(Before { at: now, gap, slow });
                 let apart = elapsed / self.window.groups.max(1);
-                let larger = if gap.is_zero() { GAP_FIRST } else { gap * 2 };
-                self.gap.set(larger.max(apart * 3 / 2).min(GAP_MAX));
+                let larger = if gap.is_zero() { GAP_FIRST } else { gap.mul_f64(GROWS) };
+                self.enough = apart.mul_f64(GROWS).min(GAP_MAX);
+                self.gap.set(larger.clamp(self.enough, GAP_MAX));
             }
         }
         self.kept_until = now + self.kept;
@@ -202,11 +212,12 @@ impl Pace {
     }
 
     fn shrink(&mut self, now: Instant) {
-        let gap = self.gap.get();
-        if gap.is_zero() || now < self.kept_until {
+        let on_trial = self.before.as_ref().is_some_and(|before| now - before.at < TRIAL);
+        if on_trial || self.gap.get().is_zero() {
             return;
         }
-        match gap * 9 / 10 {
+        let least = if now < self.kept_until { self.enough } else { Duration::ZERO };
+        match self.gap.get().mul_f64(SHRINKS).max(least) {
             smaller if smaller >= GAP_MIN => self.gap.set(smaller),
             _ => {
                 self.gap.set(Duration::ZERO);

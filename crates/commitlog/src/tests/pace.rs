@@ -137,6 +137,25 @@ fn a_device_that_keeps_up() {
     assert!(run.writes > 30_000, "{}", run.writes);
 }
 
+/// Proves that a device whose host or neighbour took it away for some moments of a second does not keep records waiting for long.
+#[test]
+fn a_bad_second() {
+    let (mut writes, is_bad) = (0, std::cell::Cell::new(false));
+    let mut run = Run::on(|_| {
+        writes += 1;
+        if is_bad.get() && writes % 100 == 0 { ms(25) } else { WRITE }
+    });
+    run.open_loop(5_000, ms(2_000));
+    is_bad.set(true);
+    run.open_loop(5_000, ms(200));
+    is_bad.set(false);
+    assert_eq!(run.pace.gap().get(), ms(4));
+    run.open_loop(5_000, ms(15_000));
+    assert!(run.pace.gap().get() < ms(1), "{:?}", run.pace.gap());
+    run.open_loop(5_000, ms(30_000));
+    assert_eq!(run.pace.gap().get(), Duration::ZERO);
+}
+
 /// Proves that a gap is given up that does not help, and not tried all the time.
 #[test]
 fn a_neighbour() {

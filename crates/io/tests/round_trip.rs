@@ -320,6 +320,25 @@ fn names() {
     });
 }
 
+/// Proves that a file that is written and read whole is the same whatever the pieces in which that is done.
+#[test]
+fn whole() {
+    let scratch = ScratchDir::make("whole");
+    on_backends(async |backend| {
+        let disk = Disk::real(DiskOptions::default());
+        for len in [0, 1, 256 << 10, (256 << 10) + 1, (1 << 20) + 12_345] {
+            let path = scratch.path().join(format!("{backend}-{len}"));
+            let bytes: Vec<u8> = (0..len).map(|at: usize| (at % 251) as u8).collect();
+            disk.write_new(&path, &bytes, Purpose::Flush).await.unwrap();
+            assert!(disk.read(&path, u64::MAX).await.unwrap() == bytes);
+            assert!(disk.read(&path, len as u64).await.unwrap() == bytes);
+            if let Some(max) = (len as u64).checked_sub(1) {
+                assert!(matches!(disk.read(&path, max).await, Err(Error::TooLarge { .. })));
+            }
+        }
+    });
+}
+
 /// Proves that every purpose is counted apart, with bytes, depth and latency.
 #[test]
 fn histograms() {

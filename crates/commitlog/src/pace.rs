@@ -112,9 +112,9 @@ pub(crate) struct Pace {
     waited: usize,
     /// The last growth; it shows in its trial whether it helps.
     before: Option<Before>,
-    /// To this the gap shrinks while what was decided is kept.
+    /// To this the gap shrinks at once, and below it when what was decided is not kept any more.
     enough: Duration,
-    /// Until when the gap does not shrink, until when it does not grow, and how long the next decision is kept.
+    /// Until when the gap does not shrink below what is enough, until when it does not grow, and how long the next decision is kept.
     kept_until: Instant,
     grows_from: Instant,
     kept: Duration,
@@ -213,11 +213,13 @@ impl Pace {
 
     fn shrink(&mut self, now: Instant) {
         let on_trial = self.before.as_ref().is_some_and(|before| now - before.at < TRIAL);
-        if on_trial || self.gap.get().is_zero() {
+        let gap = self.gap.get();
+        if on_trial || gap.is_zero() {
             return;
         }
-        let least = if now < self.kept_until { self.enough } else { Duration::ZERO };
-        match self.gap.get().mul_f64(SHRINKS).max(least) {
+        // What was enough for a longer gap that was taken back is longer than this one.
+        let least = if now < self.kept_until { self.enough.min(gap) } else { Duration::ZERO };
+        match gap.mul_f64(SHRINKS).max(least) {
             smaller if smaller >= GAP_MIN => self.gap.set(smaller),
             _ => {
                 self.gap.set(Duration::ZERO);

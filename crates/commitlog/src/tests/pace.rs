@@ -171,6 +171,27 @@ fn a_neighbour() {
     assert!((1..=20).contains(&seconds), "{seconds} of 600 seconds");
 }
 
+/// Proves that a gap that is in force is what it was after a longer one did not help.
+#[test]
+fn a_neighbour_of_a_limited_device() {
+    let has_neighbour = std::cell::Cell::new(false);
+    let mut limited = limited(100);
+    let mut run = Run::on(|now: Instant| {
+        let of_tenth = now.as_nanos() % 100_000_000;
+        let taken = 15_000_000_u64.saturating_sub(of_tenth);
+        limited(now) + Duration::from_nanos(if has_neighbour.get() { taken } else { 0 })
+    });
+    run.open_loop(5_000, ms(20_000));
+    let gap = run.pace.gap().get();
+    assert!(gap > Duration::ZERO);
+    has_neighbour.set(true);
+    run.open_loop(5_000, ms(10_000));
+    assert_eq!(run.pace.gap().get(), gap);
+    has_neighbour.set(false);
+    run.open_loop(5_000, ms(3_000));
+    assert_eq!(run.pace.gap().get(), gap);
+}
+
 /// Proves that clients that wait for their answers do not wait for the gap, and that the gap goes when it is not needed any more.
 #[test]
 fn clients_that_wait() {

@@ -13,8 +13,9 @@
 //! 3. A record does not wait for the gap to end if as many wait as ever did at once lately: each client waits for its answer, and no
 //!    other record will come.
 //! 4. A gap that has helped shrinks at once to what lets a few less groups through than the device did when it was asked for too much: it
-//!    was long to show something, and what was slow for a moment may have ended by itself. After some time it shrinks further. If
-//!    that was too early, the next attempt comes later.
+//!    was long to show something, and what was slow for a moment may have ended by itself. After some time it shrinks further, in
+//!    steps so small that the first one too many costs milliseconds, and less is too much. If that was too early, the next attempt
+//!    comes later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -30,6 +31,8 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// So many slow writes in a window, of so much time together, are too much. One alone is a device that collects its garbage.
 const SLOW_WRITES: u32 = 4;
 const SLOW_TIME: Duration = Duration::from_millis(80);
+/// The same while a gap is shorter than what was enough.
+const SLOW_TIME_BELOW: Duration = Duration::from_millis(15);
 /// A write is slow from so many times the usual on, and from this on.
 const SLOW_TIMES: u32 = 4;
 const SLOW_MIN: Duration = Duration::from_millis(2);
@@ -45,8 +48,9 @@ const HELPS: f64 = 0.5;
 const SATURATED: f64 = 0.5;
 /// A gap by how far apart the groups were that the device let through, and by one that was too short.
 const GROWS: f64 = 1.5;
-/// A gap by the one a second before.
+/// A gap by the one a second before, down to what is enough, and below it.
 const SHRINKS: f64 = 0.8;
+const SHRINKS_BELOW: f64 = 0.93;
 /// How long a decision is kept, at first and at most.
 const KEPT_MIN: Duration = Duration::from_secs(30);
 const KEPT_MAX: Duration = Duration::from_secs(600);
@@ -71,8 +75,8 @@ impl Window {
         Window { since, groups, slow_writes, time, shortest: None, waiting: 0 }
     }
 
-    fn is_slow(&self) -> bool {
-        self.slow_writes >= SLOW_WRITES && self.time >= SLOW_TIME
+    fn is_slow(&self, time: Duration) -> bool {
+        self.slow_writes >= SLOW_WRITES && self.time >= time
     }
 }
 
@@ -173,7 +177,9 @@ impl Pace {
             self.window.slow_writes += 1;
             self.window.time += took;
         }
-        if self.window.is_slow() {
+        let gap = self.gap.get();
+        let is_below = !gap.is_zero() && gap < self.enough;
+        if self.window.is_slow(if is_below { SLOW_TIME_BELOW } else { SLOW_TIME }) {
             self.change(now);
             self.end_window(now);
             self.window.since = now + GRACE;
@@ -218,8 +224,9 @@ impl Pace {
             return;
         }
         // What was enough for a longer gap that was taken back is longer than this one.
-        let least = if now < self.kept_until { self.enough.min(gap) } else { Duration::ZERO };
-        match gap.mul_f64(SHRINKS).max(least) {
+        let enough = self.enough.min(gap);
+        let below = if now < self.kept_until { enough } else { enough.mul_f64(SHRINKS_BELOW) };
+        match gap.mul_f64(SHRINKS).max(below) {
             smaller if smaller >= GAP_MIN => self.gap.set(smaller),
             _ => {
                 self.gap.set(Duration::ZERO);

@@ -111,6 +111,17 @@ fn a_limit_is_remembered() {
     assert!(reached <= 8, "in {reached} of 600 seconds");
 }
 
+/// Proves that the search for a limit, which goes on as long as there is one, keeps no record waiting for long.
+#[test]
+fn a_limit_is_looked_for_gently() {
+    for a_tenth in [40, 100, 200] {
+        let mut run = Run::on(limited(a_tenth));
+        run.open_loop(5_000, ms(27_000));
+        let slowest = run.open_loop(5_000, ms(600_000));
+        assert!(slowest < ms(10), "{a_tenth} operations in a tenth: {slowest:?}");
+    }
+}
+
 /// Proves that the first gap, which is long to show whether gaps help, shrinks to what is needed: here, a millisecond.
 #[test]
 fn a_gap_is_no_longer_than_needed() {

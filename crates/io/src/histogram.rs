@@ -11,11 +11,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use crate::mode::Purpose;
 use crate::sync::per_thread::PerThread;
 
 pub const BUCKETS: usize = 48;
+
+/// Operations of this bucket, 4 ms, and above stood still: no device that keeps up takes so long for a few KiB.
+const STANDSTILL: usize = 22;
 
 /// A copy of the counters of one purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +53,12 @@ impl PurposeStats {
             }
         }
         None
+    }
+
+    /// What stood still longest since an earlier copy was made, by the lower edge of its bucket; zero if nothing did.
+    pub fn stood_still_since(&self, earlier: &PurposeStats) -> Duration {
+        let longest = (STANDSTILL..BUCKETS).rev().find(|b| self.latency[*b] > earlier.latency[*b]);
+        longest.map_or(Duration::ZERO, |bucket| Duration::from_nanos(1 << bucket))
     }
 }
 
@@ -148,7 +158,7 @@ impl Histograms {
         Purpose::ALL.iter().map(|&purpose| self.of(purpose)).collect()
     }
 
-    fn of(&self, purpose: Purpose) -> PurposeStats {
+    pub(crate) fn of(&self, purpose: Purpose) -> PurposeStats {
         let threads = || self.0.iter().map(|thread| &thread.purposes[purpose as usize]);
         let sum = |counter: fn(&Counters) -> &AtomicU64| {
             threads().map(|counters| counter(counters).load(Relaxed)).sum()
@@ -198,6 +208,18 @@ mod tests {
         assert_eq!(bucket(1023), 9);
         assert_eq!(bucket(1024), 10);
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    /// Proves that the longest standstill is told, and neither short operations nor what stood still before.
+    #[test]
+    fn standstills() {
+        let histograms = Histograms::empty();
+        let read = |ms: u64| {
+            let before = histograms.of(Purpose::UserRead);
+            histograms.here().observed(Purpose::UserRead, Ok(10), Seen::After(ms * 1_000_000));
+            histograms.of(Purpose::UserRead).stood_still_since(&before).as_nanos()
+        };
+        assert_eq!([40, 4, 5].map(read), [1 << 25, 0, 1 << 22]);
     }
 
     /// Proves that a quantile names the upper edge of its bucket.

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::options::LatencyTarget;
 use halcyon_io::clock::{Clock, Instant};
 use halcyon_io::pacing::{AutoController, LatencyController, LatencyCounts, RateLimiter, Sample};
+use halcyon_io::{Purpose, PurposeStats};
 
 pub(super) struct Pace {
     pub(super) limiter: RateLimiter,
@@ -31,6 +32,7 @@ struct Control {
 struct Seen {
     at: Instant,
     reads: LatencyCounts,
+    at_device: PurposeStats,
     taken: u64,
     withheld: Duration,
 }
@@ -110,23 +112,18 @@ impl Pace {
     }
 
     /// Measures the reads since the last call; true if the rate follows them.
-    fn look(
-        &self,
-        at: Instant,
-        is_working: bool,
-        reads_and_withheld: impl FnOnce() -> (LatencyCounts, Duration),
-    ) -> bool {
+    fn look(&self, is_working: bool, see: impl FnOnce() -> Seen) -> bool {
         let mut state = self.lock();
         if matches!(state.rule, Rule::Off) {
             state.seen = None;
             return false;
         }
-        let (reads, withheld) = reads_and_withheld();
-        let seen = Seen { at, reads, taken: self.limiter.taken(), withheld };
+        let seen = see();
         let sample = state.seen.as_ref().map(|before| Sample {
             reads: seen.reads.since(&before.reads),
             taken: seen.taken.saturating_sub(before.taken),
-            withheld: seen.withheld.saturating_sub(before.withheld),
+            withheld: seen.withheld.saturating_sub(before.withheld)
+                + seen.at_device.stood_still_since(&before.at_device),
             elapsed: seen.at - before.at,
         });
         state.seen = Some(seen);
@@ -229,7 +226,14 @@ impl Engine {
     /// Adjusts the rate; true if it follows the reads now.
     pub(super) fn keep_pace(&self, now: Instant) -> bool {
         let is_working = self.compactions.schedule.is_working();
-        self.compactions.pace.look(now, is_working, || (self.read_latency(), self.withheld()))
+        let pace = &self.compactions.pace;
+        pace.look(is_working, || Seen {
+            at: now,
+            reads: self.read_latency(),
+            at_device: self.disk.histogram(Purpose::UserRead),
+            taken: pace.limiter.taken(),
+            withheld: self.withheld(),
+        })
     }
 
     /// Of each processor, in the mean.

@@ -173,6 +173,10 @@ impl Disk {
         self.0.histograms.snapshot()
     }
 
+    pub fn histogram(&self, purpose: Purpose) -> PurposeStats {
+        self.0.histograms.of(purpose)
+    }
+
     pub(crate) fn counters(&self) -> &Histograms {
         &self.0.histograms
     }

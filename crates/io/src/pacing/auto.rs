@@ -402,6 +402,29 @@ mod tests {
         assert!(auto.rate() > 250 * MIB, "{}", auto.rate());
     }
 
+    /// Proves that a rush that ended before the compaction began does not pardon it.
+    #[test]
+    fn a_rush_is_no_noise() {
+        let mut plant = Plant::new(2000);
+        (plant.wait_ns, plant.withholds) = (10_000.0, 1.0);
+        let mut auto = AutoController::new(None);
+        let rest = |plant: &mut Plant, auto: &mut AutoController, seconds| {
+            plant.run(seconds, 0, |sample| {
+                auto.rest(sample);
+                0
+            });
+        };
+        rest(&mut plant, &mut auto, 8);
+        (plant.withholds, plant.sustains) = (0.0, 100 * MIB);
+        rest(&mut plant, &mut auto, 15);
+        let mut stalls = 0;
+        plant.run(60, auto.rate(), |sample| {
+            stalls += u32::from(!sample.withheld.is_zero());
+            auto.observe(sample)
+        });
+        assert!(stalls <= 15, "{stalls}");
+    }
+
     /// Proves that compaction is not held back for what is withheld without it: a little all the time, or much now and then (blamed for
     /// that, it had 8 MiB/s).
     #[test]

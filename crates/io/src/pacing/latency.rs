@@ -45,7 +45,7 @@ pub struct Sample {
     pub reads: LatencyCounts,
     /// Bytes that compaction took of its rate.
     pub taken: u64,
-    /// Of each processor's time, in the mean: by the host, or by a limit.
+    /// By the host, or by a limit: of each processor's time, in the mean, and how long a read stood still at the device.
     pub withheld: Duration,
     pub elapsed: Duration,
 }

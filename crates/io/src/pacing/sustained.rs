@@ -2,10 +2,11 @@
 //!
 //! A host gives a virtual machine, and a control group a container, so much time of its processors in a slice of time. Who has used it up
 //! stands still for the rest of the slice, with all threads: 20 ms and more for every read that comes meanwhile. A rate that grows until
-//! reads are slow would find that limit once a second; but the kernel says what was withheld.
+//! reads are slow would find that limit once a second; but the kernel says what was withheld. A rented volume does the same with its bytes
+//! and operations; a read that stands still at the device shows it.
 //!
-//! 1. When much more is withheld than at rest, compaction stays below `BACK` of what it took. It takes part in the quota even where it
-//!    runs only when nothing else does.
+//! 1. When much more is withheld than at rest, compaction stays below `BACK` of what it took. It takes part in the processors' quota even
+//!    where it runs only when nothing else does.
 //! 2. Each attempt to take more may cost reads another slice. So it is made after `PATIENCE`, by `MORE`: a slice in half a minute is less
 //!    than one read in a thousand. Above the rate at which that happened last, the machine has changed: each step is twice the one before
 //!    (as CUBIC leaves its last maximum, RFC 9438), or compaction would take minutes to notice that a neighbour has gone.
@@ -22,7 +23,7 @@ const BACK: f64 = 0.7;
 const MORE: f64 = 0.1;
 const MORE_MOST: f64 = 1.0;
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of each core's time, within a second. The kernel counts what a host withholds in steps of 10 ms of one core.
+/// Of each core's time, within a second, or of reads. The kernel counts what a host withholds in steps of 10 ms of one core.
 const MUCH: Duration = Duration::from_millis(10);
 /// As many as at rest, and half as many again, are pardoned: each that is blamed takes half a minute of steps to make good, so chance alone
 /// must not do.
@@ -47,6 +48,8 @@ pub(super) struct Sustained {
     of_late: OfLate,
     /// The share of time that is withheld at rest.
     at_rest: f64,
+    /// A moment at rest goes on: several in a row are one, or a rush that ended would pardon compaction for minutes.
+    much_at_rest: bool,
     noise: Noise,
     /// It is not lower.
     least: f64,
@@ -84,6 +87,7 @@ impl Sustained {
             settles: Duration::ZERO,
             of_late: OfLate::default(),
             at_rest: 0.0,
+            much_at_rest: false,
             noise: Noise::unknown(PARDONED, PATIENCE),
             least: least as f64,
         }
@@ -103,7 +107,8 @@ impl Sustained {
         let seconds = sample.elapsed.as_secs_f64();
         if seconds > 0.0 {
             let was_much = self.of_late.is_much(sample, self.at_rest);
-            self.noise.learn(sample.elapsed, was_much);
+            let goes_on = std::mem::replace(&mut self.much_at_rest, was_much);
+            self.noise.learn(sample.elapsed, was_much && !goes_on);
             let share = sample.withheld.as_secs_f64() / seconds;
             self.at_rest += (share - self.at_rest) * (seconds / REST.as_secs_f64()).min(1.0);
         }

@@ -432,3 +432,25 @@ def test_size_estimates_are_cassandras(ours, theirs):
         target.execute("DROP KEYSPACE estimated")
         assert tool.run("refreshsizeestimates")[0] == 0
         assert not list(target.execute("SELECT * FROM system.size_estimates WHERE keyspace_name = 'estimated'"))
+
+
+def test_estimates_share_writes_of_the_log(request, tmp_path):
+    """What the server writes about a table takes a few writes of the device, whatever the number of ranges: clients' writes wait behind them."""
+    server = Server(request.config.getoption("--halcyon"), tmp_path)
+    try:
+        session = server.start().connect()
+        fill(session, "ks")
+        tool = Tool(request.config.getoption("--halcyon"), "nodetool", "-p", str(server.port))
+        assert tool.run("flush ks") == (0, "", "")
+
+        def writes():
+            return session.execute("SELECT operations FROM halcyon_views.io_operations WHERE purpose = 'commitlog'").one().operations
+
+        before = writes()
+        assert tool.run("refreshsizeestimates") == (0, "", "")
+        rows = list(session.execute("SELECT keyspace_name, table_name FROM system.size_estimates"))
+        tables = {(row.keyspace_name, row.table_name) for row in rows}
+        assert ("ks", "t") in tables and len(rows) == 17 * len(tables)
+        assert 0 < writes() - before <= 6 * len(tables)
+    finally:
+        server.close()

@@ -100,9 +100,14 @@ impl Counters {
     }
 }
 
+/// Writes whatever is dirty: half a minute later the kernel would, in the middle of a measurement.
+pub(super) fn write_back() {
+    let _ = Command::new("sync").status();
+}
+
 /// Empties the page cache. `false` where that is not allowed.
 pub(super) fn drop_page_cache() -> bool {
-    let _ = Command::new("sync").status();
+    write_back();
     fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
 }
 

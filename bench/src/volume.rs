@@ -11,7 +11,7 @@ use std::path::Path;
 use halcyon_oracle::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::machine::Device;
+use crate::machine::{Device, write_back};
 use crate::setting::Setting;
 
 /// What a volume takes in a second.
@@ -33,6 +33,7 @@ impl Rented {
 
     /// Of the device under a folder.
     pub(crate) fn under(folder: &Path) -> Result<Rented> {
+        write_back();
         let Device { major, minor } = Device::of(folder)?.whole()?;
         let Limits { operations, mib } = Rented::LIMITS;
         let limits = [

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::{Cursor, DecodeResult};
 use halcyon_query::{Client, Coordinator, Outcome, QueryOptions, Result};
@@ -13,14 +14,31 @@ pub(crate) async fn execute(
 ) -> Result<Outcome> {
     let client = Client::default();
     let statement = Arc::new(coordinator.prepare(text, &client)?);
-    let options = QueryOptions {
+    // Boxed to keep the callers' futures small.
+    Box::pin(coordinator.execute(&statement, &options(values), &client)).await
+}
+
+/// The same with each of these rows of values, all at once, so that they share groups of the commit log: one after the other, each
+/// would be a group of its own, with its own flush of the device.
+pub(crate) async fn execute_all(
+    coordinator: &Coordinator,
+    text: &str,
+    rows: &[Vec<Value<'_>>],
+) -> Result<()> {
+    let client = Client::default();
+    let statement = Arc::new(coordinator.prepare(text, &client)?);
+    let options: Vec<QueryOptions<'_>> = rows.iter().map(|values| options(values)).collect();
+    let all = options.iter().map(|options| coordinator.execute(&statement, options, &client));
+    Box::pin(try_join_all(all)).await.map(drop)
+}
+
+fn options<'a>(values: &'a [Value<'a>]) -> QueryOptions<'a> {
+    QueryOptions {
         consistency: Consistency::One,
         values,
         protocol_version: 5,
         ..QueryOptions::default()
-    };
-    // Boxed to keep the callers' futures small.
-    Box::pin(coordinator.execute(&statement, &options, &client)).await
+    }
 }
 
 /// The values of the next row of an answer.

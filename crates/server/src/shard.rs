@@ -250,7 +250,9 @@ impl ShardServer {
         let mut known = None;
         clock::sleep(FIRST_ESTIMATES).await;
         while !self.draining.get() {
-            if let Err(why) = self.record_sizes(&mut known).await {
+            if let Err(why) = self.record_sizes(&mut known).await
+                && !self.draining.get()
+            {
                 let log = &self.shared.log;
                 log.warning(format_args!("system.size_estimates cannot be kept: {why}"));
             }

@@ -1,10 +1,13 @@
 //! Keeps `system.size_estimates` and `system.table_estimates`: from them, programs that read whole tables in parts choose the parts.
 //!
-//! Only what has changed is written; what is of tables that are no more is deleted.
+//! Only what has changed is written, table after table with pauses; what is of tables that are no more is deleted.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use futures_util::future::try_join;
 use halcyon_engine::{SizeEstimate, TableSizes};
+use halcyon_io::clock;
 use halcyon_model::Cursor;
 use halcyon_model::request::Value;
 use halcyon_query::{Coordinator, Error, Outcome, Result};
@@ -22,6 +25,9 @@ const DELETE: [&str; 2] = [
 ];
 /// On a ring of one node they are the same.
 const TYPES: [&str; 2] = ["primary", "local_primary"];
+
+/// After each table. Thousands of them written in a row would take a rented volume's operations from the clients' writes.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// What is written, by keyspace and table. `None`: by an earlier run of this program or by Cassandra.
 pub(crate) type Known = BTreeMap<(String, String), Option<Vec<SizeEstimate>>>;
@@ -45,6 +51,7 @@ pub(crate) async fn record(
         let before = gone.remove(&name).flatten();
         if before.as_ref() != Some(&sizes.estimates) {
             write(coordinator, &ranges, &sizes).await?;
+            clock::sleep(PAUSE).await;
         }
         known.insert(name, Some(sizes.estimates));
     }
@@ -73,18 +80,21 @@ async fn written(coordinator: &Coordinator) -> Result<Known> {
 }
 
 async fn write(coordinator: &Coordinator, ranges: &[Range], sizes: &TableSizes) -> Result<()> {
-    for ((_, [start, end]), estimate) in ranges.iter().zip(&sizes.estimates) {
-        let figures = [estimate.partitions, estimate.mean_bytes].map(u64::to_be_bytes);
-        let figures = figures.each_ref().map(|figure| Value::Bytes(figure));
-        let [keyspace, table] = [&sizes.keyspace, &sizes.table].map(|name| text(name));
-        let values = [&[keyspace, table, text(start), text(end)], &figures[..]].concat();
-        internal::execute(coordinator, INSERT_SIZE, &values).await?;
-        for of in TYPES {
-            let before = [keyspace, table, text(of), text(start), text(end)];
-            internal::execute(coordinator, INSERT_TABLE, &[&before, &figures[..]].concat()).await?;
-        }
+    let estimates = sizes.estimates.iter();
+    let figures: Vec<[[u8; 8]; 2]> =
+        estimates.map(|of| [of.partitions, of.mean_bytes].map(u64::to_be_bytes)).collect();
+    let [keyspace, table] = [&sizes.keyspace, &sizes.table].map(|name| text(name));
+    let (mut of_sizes, mut of_tables) = (Vec::new(), Vec::new());
+    for ((_, [start, end]), figures) in ranges.iter().zip(&figures) {
+        let [start, end] = [start, end].map(|token| text(token));
+        let [partitions, mean] = figures.each_ref().map(|figure| Value::Bytes(figure));
+        of_sizes.push(vec![keyspace, table, start, end, partitions, mean]);
+        let of_type = |of| vec![keyspace, table, text(of), start, end, partitions, mean];
+        of_tables.extend(TYPES.map(of_type));
     }
-    Ok(())
+    let of_sizes = internal::execute_all(coordinator, INSERT_SIZE, &of_sizes);
+    let of_tables = internal::execute_all(coordinator, INSERT_TABLE, &of_tables);
+    try_join(of_sizes, of_tables).await.map(drop)
 }
 
 /// Tokens after the first and up to the last, and both ends as Cassandra writes them.

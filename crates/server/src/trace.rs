@@ -119,33 +119,34 @@ impl Trace {
         let node = shard.shared.transport.address;
         let thread = format!("shard {}", shard.index);
         let uuids = shard.coordinator.uuids();
-        for (step, (at, activity)) in (0..).zip(&self.events) {
+        let stamp = |(step, (at, _)): (u64, &(Instant, String))| {
             let elapsed = micros(*at);
             // The time of the event, not of the write; `step` keeps the order of events within a microsecond.
             let ticks = uuid::ticks_at(self.started_at + i64::from(elapsed)).wrapping_add(step);
-            let values = [
-                Value::Bytes(&self.id),
-                Value::Bytes(&uuids.with_ticks(ticks)),
-                Value::Bytes(activity.as_bytes()),
-                Value::Bytes(&inet(node)),
-                Value::Bytes(&i32::from(node.port()).to_be_bytes()),
-                Value::Bytes(&elapsed.to_be_bytes()),
-                Value::Bytes(thread.as_bytes()),
-                Value::Bytes(&ttl.to_be_bytes()),
-            ];
-            internal::execute(&shard.coordinator, INSERT_EVENT, &values).await?;
-        }
+            (uuids.with_ticks(ticks), elapsed.to_be_bytes())
+        };
+        let stamps: Vec<_> = (0..).zip(&self.events).map(stamp).collect();
+        let (address, port, ttl) =
+            (inet(node), i32::from(node.port()).to_be_bytes(), ttl.to_be_bytes());
+        let events = self.events.iter().zip(&stamps).map(|((_, activity), (id, elapsed))| {
+            let (activity, thread) = (activity.as_bytes(), thread.as_bytes());
+            [&self.id[..], id, activity, &address, &port, elapsed, thread, &ttl]
+                .map(Value::Bytes)
+                .to_vec()
+        });
+        let events: Vec<_> = events.collect();
+        internal::execute_all(&shard.coordinator, INSERT_EVENT, &events).await?;
         let values = [
             Value::Bytes(&self.id),
             Value::Bytes(&inet(self.client)),
             Value::Bytes(b"QUERY"),
-            Value::Bytes(&inet(node)),
-            Value::Bytes(&i32::from(node.port()).to_be_bytes()),
+            Value::Bytes(&address),
+            Value::Bytes(&port),
             Value::Bytes(&micros(done).to_be_bytes()),
             Value::Bytes(&text_map(&self.parameters)),
             Value::Bytes(self.request.as_bytes()),
             Value::Bytes(&(self.started_at / 1000).to_be_bytes()),
-            Value::Bytes(&ttl.to_be_bytes()),
+            Value::Bytes(&ttl),
         ];
         internal::execute(&shard.coordinator, INSERT_SESSION, &values).await.map(drop)
     }

@@ -130,6 +130,19 @@ def ours(request, tmp_path_factory):
     server.close()
 
 
+@pytest.fixture
+def alone(request, tmp_path):
+    """A node of one test, its tool, and a session; it has the keyspace `ks`."""
+    halcyon = request.config.getoption("--halcyon")
+    server = Server(halcyon, tmp_path)
+    try:
+        session = server.start().connect()
+        fill(session, "ks")
+        yield server, Tool(halcyon, "nodetool", "-p", str(server.port)), session
+    finally:
+        server.close()
+
+
 @pytest.fixture(scope="module")
 def theirs(nodes, tmp_path_factory):
     node = nodes.get(RELEASE)
@@ -383,22 +396,16 @@ def test_wrong_ports_are_explained(halcyon, ours):
     assert tool.run("repair")[0] == 2
 
 
-def test_drain(request, tmp_path):
+def test_drain(alone):
     """Writes are refused, reads served, and all is in SSTables."""
-    server = Server(request.config.getoption("--halcyon"), tmp_path)
-    try:
-        session = server.start().connect()
-        fill(session, "ks")
-        tool = Tool(request.config.getoption("--halcyon"), "nodetool", "-p", str(server.port))
-        assert tool.run("drain") == (0, "", "")
-        assert tool.run("drain") == (0, "", "")
-        with pytest.raises(Exception, match="draining"):
-            session.execute("INSERT INTO ks.t (k, c) VALUES (1, 1)")
-        assert len(list(session.execute("SELECT k FROM ks.t"))) == 100
-        assert list((server.data / "data" / "ks").glob("t-*/*-Data.db"))
-        assert server.stop() == 0, server.said()
-    finally:
-        server.close()
+    server, tool, session = alone
+    assert tool.run("drain") == (0, "", "")
+    assert tool.run("drain") == (0, "", "")
+    with pytest.raises(Exception, match="draining"):
+        session.execute("INSERT INTO ks.t (k, c) VALUES (1, 1)")
+    assert len(list(session.execute("SELECT k FROM ks.t"))) == 100
+    assert list((server.data / "data" / "ks").glob("t-*/*-Data.db"))
+    assert server.stop() == 0, server.said()
 
 
 def test_size_estimates_are_cassandras(ours, theirs):
@@ -434,23 +441,17 @@ def test_size_estimates_are_cassandras(ours, theirs):
         assert not list(target.execute("SELECT * FROM system.size_estimates WHERE keyspace_name = 'estimated'"))
 
 
-def test_estimates_share_writes_of_the_log(request, tmp_path):
+def test_estimates_share_writes_of_the_log(alone):
     """What the server writes about a table takes a few writes of the device, whatever the number of ranges: clients' writes wait behind them."""
-    server = Server(request.config.getoption("--halcyon"), tmp_path)
-    try:
-        session = server.start().connect()
-        fill(session, "ks")
-        tool = Tool(request.config.getoption("--halcyon"), "nodetool", "-p", str(server.port))
-        assert tool.run("flush ks") == (0, "", "")
+    _, tool, session = alone
+    assert tool.run("flush ks") == (0, "", "")
 
-        def writes():
-            return session.execute("SELECT operations FROM halcyon_views.io_operations WHERE purpose = 'commitlog'").one().operations
+    def writes():
+        return session.execute("SELECT operations FROM halcyon_views.io_operations WHERE purpose = 'commitlog'").one().operations
 
-        before = writes()
-        assert tool.run("refreshsizeestimates") == (0, "", "")
-        rows = list(session.execute("SELECT keyspace_name, table_name FROM system.size_estimates"))
-        tables = {(row.keyspace_name, row.table_name) for row in rows}
-        assert ("ks", "t") in tables and len(rows) == 17 * len(tables)
-        assert 0 < writes() - before <= 6 * len(tables)
-    finally:
-        server.close()
+    before = writes()
+    assert tool.run("refreshsizeestimates") == (0, "", "")
+    rows = list(session.execute("SELECT keyspace_name, table_name FROM system.size_estimates"))
+    tables = {(row.keyspace_name, row.table_name) for row in rows}
+    assert ("ks", "t") in tables and len(rows) == 17 * len(tables)
+    assert 0 < writes() - before <= 6 * len(tables)

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures_util::future::try_join;
+use futures_util::future::{try_join, try_join_all};
 use halcyon_engine::{SizeEstimate, TableSizes};
 use halcyon_io::clock;
 use halcyon_model::Cursor;
@@ -56,9 +56,9 @@ pub(crate) async fn record(
         known.insert(name, Some(sizes.estimates));
     }
     for (keyspace, table) in gone.keys() {
-        for delete in DELETE {
-            internal::execute(coordinator, delete, &[text(keyspace), text(table)]).await?;
-        }
+        let name = [text(keyspace), text(table)];
+        try_join_all(DELETE.map(|delete| internal::execute(coordinator, delete, &name))).await?;
+        clock::sleep(PAUSE).await;
     }
     Ok(())
 }

@@ -251,29 +251,24 @@ def test_compact_refuses_files_that_no_table_has(ours):
     assert sstables(tool, "refused") == 1
 
 
-def test_snapshots_expire(request, tmp_path):
+def test_snapshots_expire(alone):
     """The node that takes a snapshot is killed; the next one removes it when its time has come."""
-    server = Server(request.config.getoption("--halcyon"), tmp_path)
-    try:
-        tool = Tool(request.config.getoption("--halcyon"), "nodetool", "-p", str(server.port))
-        fill(server.start().connect(), "expires")
-        assert tool.run("snapshot -t kept expires")[0] == 0
-        assert tool.run("snapshot -t gone --ttl 60s expires")[0] == 0
-        (manifest,) = (server.data / "data" / "expires").glob("t-*/snapshots/gone/manifest.json")
-        stated = json.loads(manifest.read_text(encoding="utf-8"))
-        created, expires = (datetime.fromisoformat(stated[key]) for key in ("created_at", "expires_at"))
-        assert (expires - created).total_seconds() == 60
-        assert "gone" in tool.run("listsnapshots")[1] and "gone" not in tool.run("listsnapshots -nt")[1]
-        server.kill()
-        server.start()
-        end = time.monotonic() + 140
-        while "gone has expired and is removed" not in server.said():
-            assert time.monotonic() < end, server.said()
-            time.sleep(1)
-        listed = tool.run("listsnapshots")[1]
-        assert not manifest.parent.exists() and "kept" in listed and "gone" not in listed
-    finally:
-        server.close()
+    server, tool, _ = alone
+    assert tool.run("snapshot -t kept ks")[0] == 0
+    assert tool.run("snapshot -t gone --ttl 60s ks")[0] == 0
+    (manifest,) = (server.data / "data" / "ks").glob("t-*/snapshots/gone/manifest.json")
+    stated = json.loads(manifest.read_text(encoding="utf-8"))
+    created, expires = (datetime.fromisoformat(stated[key]) for key in ("created_at", "expires_at"))
+    assert (expires - created).total_seconds() == 60
+    assert "gone" in tool.run("listsnapshots")[1] and "gone" not in tool.run("listsnapshots -nt")[1]
+    server.kill()
+    server.start()
+    end = time.monotonic() + 140
+    while "gone has expired and is removed" not in server.said():
+        assert time.monotonic() < end, server.said()
+        time.sleep(1)
+    listed = tool.run("listsnapshots")[1]
+    assert not manifest.parent.exists() and "kept" in listed and "gone" not in listed
 
 
 def described(data, tool, keyspace):

@@ -247,6 +247,8 @@ pub struct Keyspace {
 pub struct Catalog {
     /// `system.local.schema_version`.
     pub version: [u8; 16],
+    /// The same of the types and functions alone, which statements on any table may name.
+    pub types_version: [u8; 16],
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
     /// Data centre and rack of this node; `None`: those of the `SimpleSnitch`.
     pub data_center: Option<Arc<str>>,

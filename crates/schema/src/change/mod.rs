@@ -49,12 +49,11 @@ pub fn change(
         catalog.check_usable(keyspace, &name.name)?;
     }
     let mut made = dispatch(catalog, statement, context)?;
-    let differs = made.catalog.keyspaces != catalog.keyspaces;
-    if differs {
-        stored::check(catalog, &made.catalog)?;
-        made.catalog.version = rows::version(&made.catalog);
-    } else {
+    rows::set_version(catalog, &mut made.catalog);
+    if made.catalog.version == catalog.version {
         made.event = None;
+    } else {
+        stored::check(catalog, &made.catalog)?;
     }
     Ok(made)
 }

@@ -348,6 +348,7 @@ fn compare_schema_rows(session: &Session, recorded: Texts, is_compared: fn(&str)
     assert!(wrong.is_empty(), "{} rows differ:\n{}", wrong.len(), wrong.join("\n"));
     let again = Catalog::from_rows(&session.rows);
     assert_eq!(again.version, session.catalog.version);
+    assert_eq!(again.types_version, session.catalog.types_version);
 }
 
 /// Executes all; a refusal leaves the schema as it was. Afterwards the stored rows must make the same schema.
@@ -360,6 +361,7 @@ fn accepted(statements: impl IntoIterator<Item = String>) -> Vec<String> {
     let again = Catalog::from_rows(&session.rows);
     assert_eq!(*again.set_apart, BTreeMap::new());
     assert_eq!(again.version, session.catalog.version);
+    assert_eq!(again.types_version, session.catalog.types_version);
     answers
 }
 

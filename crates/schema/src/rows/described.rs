@@ -1,6 +1,7 @@
 //! Keyspaces, tables and types as rows: what cells they have, and in which table of `system_schema`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use halcyon_model::CqlType;
 use halcyon_model::options::{MapOption, SubOptions, defaults};
@@ -18,6 +19,8 @@ pub(super) type Cells = BTreeMap<&'static str, Vec<u8>>;
 
 /// Rows by table of `system_schema` and clustering.
 pub(super) type Described = BTreeMap<(&'static str, Vec<Vec<u8>>), Cells>;
+
+type Row = ((&'static str, Vec<Vec<u8>>), Cells);
 
 fn text(text: &str) -> Vec<u8> {
     text.as_bytes().to_vec()
@@ -48,27 +51,40 @@ fn entries<T: SubOptions + Clone>(option: &Option<MapOption<T>>) -> Vec<u8> {
     map(option.clone().unwrap_or_default().entries())
 }
 
-/// All rows of a keyspace but `system_schema.keyspaces`' own clustering: that row's clustering is empty.
-pub(super) fn keyspace(keyspace: &Keyspace) -> Described {
+/// All rows of a keyspace but `system_schema.keyspaces`' own clustering: that row's clustering is empty. Without the rows of tables, types
+/// and functions that it shares with another catalog's keyspace: they are the same there.
+pub(super) fn keyspace(keyspace: &Keyspace, other: Option<&Keyspace>) -> Described {
     let mut rows = Described::new();
     let durable = vec![u8::from(keyspace.durable_writes)];
     let cells = [("durable_writes", durable), ("replication", map(&keyspace.replication))];
     rows.insert(("keyspaces", Vec::new()), cells.into());
-    for user_type in keyspace.types.values() {
+    for user_type in unshared(&keyspace.types, other.map(|other| &other.types)) {
         push_type(&mut rows, user_type);
     }
-    for function in keyspace.functions.scalars.values() {
+    let functions = other.map(|other| &other.functions);
+    for function in unshared(&keyspace.functions.scalars, functions.map(|f| &f.scalars)) {
         push_function(&mut rows, function);
     }
-    for aggregate in keyspace.functions.aggregates.values() {
+    for aggregate in unshared(&keyspace.functions.aggregates, functions.map(|f| &f.aggregates)) {
         push_aggregate(&mut rows, aggregate);
     }
-    for table in keyspace.tables.values() {
+    for table in unshared(&keyspace.tables, other.map(|other| &other.tables)) {
         if table.kind != TableKind::Virtual {
             push_table(&mut rows, table);
         }
     }
     rows
+}
+
+/// What one map has, and another has not as the same object.
+fn unshared<'a, K: Ord, V>(
+    of: &'a BTreeMap<K, Arc<V>>,
+    other: Option<&'a BTreeMap<K, Arc<V>>>,
+) -> impl Iterator<Item = &'a Arc<V>> {
+    of.iter().filter_map(move |(key, value)| {
+        let same = other.and_then(|other| other.get(key));
+        same.is_none_or(|same| !Arc::ptr_eq(same, value)).then_some(value)
+    })
 }
 
 fn push_type(rows: &mut Described, user_type: &UserType) {
@@ -250,28 +266,61 @@ fn table_cells(table: &Table) -> Cells {
     cells
 }
 
-/// A name-based UUID of everything that clients can see of the schema.
-pub(crate) fn version(catalog: &Catalog) -> [u8; 16] {
-    let mut bytes = Vec::new();
-    for (name, of) in &catalog.keyspaces {
-        if is_local(name) || of.is_virtual {
+/// A name-based UUID of everything that clients can see of the schema: the hashes of its rows, one XOR the other, so that a change costs
+/// what it changes and not what there is.
+pub(crate) fn set_version(before: &Catalog, after: &mut Catalog) {
+    let (mut version, mut of_types) = (before.version, before.types_version);
+    for (name, before, after) in changed_keyspaces(before, after) {
+        if is_local(name) {
             continue;
         }
-        push_framed(&mut bytes, name.as_bytes());
-        for ((table, clustering), cells) in keyspace(of) {
-            push_framed(&mut bytes, table.as_bytes());
-            clustering.iter().for_each(|value| push_framed(&mut bytes, value));
-            for (column, value) in cells {
-                push_framed(&mut bytes, column.as_bytes());
-                push_framed(&mut bytes, &value);
+        let removed = before.map(|of| keyspace(of, after));
+        let added = after.map(|of| keyspace(of, before));
+        for row in removed.into_iter().chain(added).flatten() {
+            let hash = row_hash(name, &row);
+            add(&mut version, hash);
+            if matches!(row.0.0, "types" | "functions" | "aggregates") {
+                add(&mut of_types, hash);
             }
         }
     }
+    version[6] = (version[6] & 0x0f) | 0x30;
+    version[8] = (version[8] & 0x3f) | 0x80;
+    (after.version, after.types_version) = (version, of_types);
+}
+
+/// Or takes it away again.
+fn add(version: &mut [u8; 16], hash: [u8; 16]) {
+    version.iter_mut().zip(hash).for_each(|(byte, by)| *byte ^= by);
+}
+
+fn row_hash(keyspace: &str, ((table, clustering), cells): &Row) -> [u8; 16] {
+    let mut bytes = Vec::new();
+    push_framed(&mut bytes, keyspace.as_bytes());
+    push_framed(&mut bytes, table.as_bytes());
+    clustering.iter().for_each(|value| push_framed(&mut bytes, value));
+    for (column, value) in cells {
+        push_framed(&mut bytes, column.as_bytes());
+        push_framed(&mut bytes, value);
+    }
     let (high, low) = murmur3_hash(&bytes);
-    let mut uuid = [0; 16];
-    uuid[..8].copy_from_slice(&high.to_be_bytes());
-    uuid[8..].copy_from_slice(&low.to_be_bytes());
-    uuid[6] = (uuid[6] & 0x0f) | 0x30;
-    uuid[8] = (uuid[8] & 0x3f) | 0x80;
-    uuid
+    let mut hash = [0; 16];
+    hash[..8].copy_from_slice(&high.to_be_bytes());
+    hash[8..].copy_from_slice(&low.to_be_bytes());
+    hash
+}
+
+/// By name, the keyspaces with storage that two catalogs do not share, and what they are in each.
+pub(super) fn changed_keyspaces<'a>(
+    before: &'a Catalog,
+    after: &'a Catalog,
+) -> impl Iterator<Item = (&'a str, Option<&'a Keyspace>, Option<&'a Keyspace>)> {
+    let gone = before.keyspaces.keys().filter(|name| !after.keyspaces.contains_key(*name));
+    gone.chain(after.keyspaces.keys()).filter_map(|name| {
+        let (before, after) = (before.keyspaces.get(name), after.keyspaces.get(name));
+        let is_same = before.zip(after).is_some_and(|(before, after)| Arc::ptr_eq(before, after));
+        let is_virtual = after.or(before).is_some_and(|keyspace| keyspace.is_virtual);
+        let found = (name.as_str(), before.map(Arc::as_ref), after.map(Arc::as_ref));
+        (!is_same && !is_virtual).then_some(found)
+    })
 }

@@ -16,7 +16,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
-pub(crate) use described::version;
+pub(crate) use described::set_version;
 pub use read::table;
 pub use write::{WriteTime, built_index, built_view, difference};
 

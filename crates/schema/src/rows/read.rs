@@ -370,7 +370,7 @@ fn catalog(rows: &SchemaRows) -> Catalog {
         catalog.keyspaces.insert(name, Arc::new(keyspace));
     }
     catalog.set_apart = Arc::new(apart);
-    catalog.version = super::version(&catalog);
+    super::set_version(&Catalog::default(), &mut catalog);
     catalog
 }
 

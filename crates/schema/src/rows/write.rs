@@ -1,7 +1,6 @@
 //! The mutations that change the rows of one catalog into those of another.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::TableSchema;
@@ -9,7 +8,7 @@ use halcyon_model::token::join_key;
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, RowBuf, RowDeletion, Span};
 
-use super::described::{self, Cells, Described};
+use super::described::{self, Cells};
 use crate::catalog::{Catalog, Table};
 use crate::system;
 
@@ -46,28 +45,24 @@ const TABLES: [&str; 11] = [
 pub fn difference(from: &Catalog, to: &Catalog, at: WriteTime) -> Vec<Mutation> {
     let system = system::system_tables();
     let mut mutations = Vec::new();
-    let nothing = Described::new();
-    for name in from.keyspaces.keys().filter(|name| !to.keyspaces.contains_key(*name)) {
-        for table in TABLES {
-            if let Some(table) = system.table("system_schema", table) {
-                let mut mutation = partition(table, name);
-                mutation.deletion = at.deletion();
-                mutations.push(mutation);
+    for (name, before, after) in described::changed_keyspaces(from, to) {
+        let Some(after) = after else {
+            for table in TABLES {
+                if let Some(table) = system.table("system_schema", table) {
+                    let mut mutation = partition(table, name);
+                    mutation.deletion = at.deletion();
+                    mutations.push(mutation);
+                }
             }
-        }
-    }
-    for (name, keyspace) in to.keyspaces.iter().filter(|(_, keyspace)| !keyspace.is_virtual) {
-        let known = from.keyspaces.get(name);
-        if known.is_some_and(|known| Arc::ptr_eq(known, keyspace)) {
             continue;
-        }
-        let before = known.map(|known| described::keyspace(known));
-        let before = before.as_ref().unwrap_or(&nothing);
-        let after = described::keyspace(keyspace);
+        };
+        let before_rows = before.map(|before| described::keyspace(before, Some(after)));
+        let before_rows = before_rows.unwrap_or_default();
+        let after = described::keyspace(after, before);
         let mut by_table: BTreeMap<&str, Vec<RowBuf>> = BTreeMap::new();
         for ((table, clustering), cells) in &after {
             let Some(found) = system.table("system_schema", table) else { continue };
-            let old = before.get(&(*table, clustering.clone()));
+            let old = before_rows.get(&(*table, clustering.clone()));
             // Who drops a column leaves the row of its mask behind, which must not be that of a new column.
             let mask = ("column_masks", clustering.clone());
             if *table == "columns"
@@ -84,7 +79,7 @@ pub fn difference(from: &Catalog, to: &Catalog, at: WriteTime) -> Vec<Mutation> 
                 by_table.entry(table).or_default().push(row);
             }
         }
-        for (table, clustering) in before.keys().filter(|key| !after.contains_key(*key)) {
+        for (table, clustering) in before_rows.keys().filter(|key| !after.contains_key(*key)) {
             let Some(found) = system.table("system_schema", table) else { continue };
             let row = deleted_row(&found.layout, clustering, at);
             by_table.entry(table).or_default().push(row);

@@ -64,7 +64,7 @@ fn read() -> Catalog {
         let keyspace = keyspace(system.keyspace, system.replication, &schema, TableKind::Regular);
         catalog.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
     }
-    catalog.version = super::rows::version(&catalog);
+    super::rows::set_version(&Catalog::default(), &mut catalog);
     catalog
 }
 

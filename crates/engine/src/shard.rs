@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, ReplayPosition};
 use halcyon_io::clock::{Instant, nanos};
-use halcyon_io::{Inbox, Notify};
+use halcyon_io::{Inbox, Notify, yield_now};
 use halcyon_model::request::BatchKind;
 use halcyon_model::time::Timestamps;
 use halcyon_schema::catalog::Table;
@@ -64,6 +64,8 @@ pub(crate) struct ShardTable {
     active: RefCell<Rc<Slot>>,
     /// Oldest first, each with the position in the log below which all its records are.
     pub(crate) frozen: RefCell<Vec<(Rc<Slot>, ReplayPosition)>>,
+    /// Bytes of `active` and of `frozen` that the shard's `filling` and `frozen_bytes` contain; `None` of a closed table.
+    pub(crate) counted: Cell<Option<(usize, usize)>>,
     /// Nothing may be frozen: the table is being truncated.
     pub(crate) held: Cell<bool>,
     /// A flush of `frozen` is running.
@@ -86,6 +88,7 @@ impl ShardTable {
             current: RefCell::new(current),
             active,
             frozen: RefCell::default(),
+            counted: Cell::new(Some((0, 0))),
             held: Cell::new(false),
             flushing: Cell::new(false),
             failed: RefCell::default(),
@@ -178,7 +181,7 @@ impl Shard {
             record: RefCell::default(),
             engine,
         });
-        shard.adopt_stores();
+        shard.engine.stores.load().values().for_each(|store| shard.open_table(store));
         shard.watch_log();
         shard.watch_periods();
         Ok((shard, inbox))
@@ -288,20 +291,20 @@ impl Shard {
         self.tables.borrow().get(&table).cloned()
     }
 
-    /// Opens new tables, and drops removed ones.
-    pub(crate) fn adopt_stores(&self) {
-        let stores = self.engine.stores.load();
-        let mut tables = self.tables.borrow_mut();
-        tables.retain(|id, _| {
-            let stays = stores.contains_key(id);
-            if !stays {
-                self.rows.forget_table(*id);
+    pub(crate) fn open_table(&self, store: &Arc<Store>) {
+        let table = ShardTable::new(store.clone(), self.index, self.now());
+        self.tables.borrow_mut().insert(store.id, table);
+    }
+
+    /// Drops removed tables, one at a time: a keyspace may have had thousands.
+    pub(crate) async fn close_tables(&self, gone: &[Arc<Store>]) {
+        for store in gone {
+            let closed = self.tables.borrow_mut().remove(&store.id);
+            if let Some(closed) = closed {
+                self.discount(&closed);
             }
-            stays
-        });
-        let new = |store: &Arc<Store>| ShardTable::new(store.clone(), self.index, self.now());
-        for (id, store) in stores.iter() {
-            tables.entry(*id).or_insert_with(|| new(store));
+            self.rows.forget_table(store.id);
+            yield_now().await;
         }
     }
 }

@@ -71,8 +71,10 @@ impl Shard {
     }
 
     /// Counts new bytes, and freezes the largest memtable when all together have reached their half of the budget.
-    pub(crate) fn note_growth(&self, grown: isize) {
-        self.filling.set(self.filling.bytes().saturating_add_signed(grown));
+    pub(crate) fn note_growth(&self, table: &ShardTable, grown: isize) {
+        if let Some((active, frozen)) = table.counted.get() {
+            self.count(table, (active.saturating_add_signed(grown), frozen));
+        }
         if self.filling.bytes() >= self.budget() / 2 && self.frozen_bytes.get() == 0 {
             let largest = self.tables.borrow().values().max_by_key(|t| size(t)).cloned();
             if let Some(largest) = largest {
@@ -81,16 +83,25 @@ impl Shard {
         }
     }
 
-    /// Counts the memtables' bytes anew: writes that were on their way to a memtable when it was frozen grew it afterwards.
-    pub(crate) fn recount(&self) {
-        let (mut active, mut frozen) = (0, 0);
-        for table in self.tables.borrow().values() {
-            active += size(table);
-            let slots = table.frozen.borrow();
-            frozen += slots.iter().map(|(slot, _)| slot.with(Memtable::bytes)).sum::<usize>();
-        }
-        self.filling.set(active);
-        self.frozen_bytes.set(frozen);
+    /// Counts a table's bytes anew: writes that were on their way to a memtable when it was frozen grew it afterwards.
+    pub(crate) fn recount(&self, table: &ShardTable) {
+        let slots = table.frozen.borrow();
+        let frozen = slots.iter().map(|(slot, _)| slot.with(Memtable::bytes)).sum();
+        self.count(table, (size(table), frozen));
+    }
+
+    /// A table is closed, and is not counted any more: writes that were on their way to it still grow it.
+    pub(crate) fn discount(&self, table: &ShardTable) {
+        self.count(table, (0, 0));
+        table.counted.set(None);
+    }
+
+    /// Counts a table as having so many bytes, in the memtable that takes writes and in those that are being flushed.
+    fn count(&self, table: &ShardTable, (active, frozen): (usize, usize)) {
+        let Some(before) = table.counted.get() else { return };
+        table.counted.set(Some((active, frozen)));
+        self.filling.set(self.filling.bytes() + active - before.0);
+        self.frozen_bytes.set(self.frozen_bytes.get() + frozen - before.1);
     }
 
     /// Begins to flush a table's memtable; `None` if there is nothing in it.
@@ -123,7 +134,7 @@ impl Shard {
             );
             frozen.push((slot.clone(), position));
         }
-        self.recount();
+        self.recount(table);
         self.flush_frozen(table);
         Some(slot)
     }
@@ -171,7 +182,7 @@ impl Shard {
             self.note_flushed(table, position, oldest);
             table.note_memtables();
             self.log.discard_below(table.store.id, position);
-            self.recount();
+            self.recount(table);
             subtract(&table.metrics().pending_flushes, 1);
             add(&table.metrics().flushes, 1);
             table.flushed.notify_all();
@@ -202,7 +213,7 @@ impl Shard {
     }
 }
 
-fn size(table: &Rc<ShardTable>) -> usize {
+fn size(table: &ShardTable) -> usize {
     table.active().with(Memtable::bytes)
 }
 

@@ -6,16 +6,19 @@
 //! 3. The catalog becomes current; each shard opens new tables and closes dropped ones.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::lock::MutexGuard;
+use halcyon_io::{compute, drop_apart};
 use halcyon_model::schema::TableSchema;
-use halcyon_schema::catalog::{Catalog, Table};
-use halcyon_stream::{Mutation, TableId};
+use halcyon_schema::catalog::Catalog;
+use halcyon_stream::Mutation;
 
 use crate::definition::Definition;
 use crate::engine::Engine;
 use crate::index::TableIndex;
+use crate::shard::Shard;
 use crate::store::{Store, create_directories, has_storage, table_directories};
 use crate::version::{Edit, LiveSSTable};
 use crate::{Error, Result};
@@ -24,6 +27,13 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct SchemaLock<'a> {
     _held: MutexGuard<'a, ()>,
+}
+
+/// What a catalog changes about storage.
+struct Changes {
+    altered: Vec<(Arc<Store>, Arc<Definition>)>,
+    created: Vec<Arc<Definition>>,
+    gone: Arc<[Arc<Store>]>,
 }
 
 impl Engine {
@@ -35,54 +45,75 @@ impl Engine {
     /// Persists a schema change (mutations of `system_schema`), creates or drops storage, and makes the catalog current on
     /// all shards. Changes are made one at a time.
     pub async fn change_schema(
-        &self,
+        self: &Arc<Self>,
         _lock: &SchemaLock<'_>,
         to: Arc<Catalog>,
         rows: Vec<Mutation>,
     ) -> Result<()> {
         let version = halcyon_schema::schema_version_row(to.version, self.write_time());
         let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
-        let wanted: BTreeMap<TableId, Arc<Table>> = to
-            .tables()
-            .filter(|table| has_storage(table))
-            .map(|table| (table.id, table.clone()))
-            .collect();
-        let mut stores = BTreeMap::clone(&self.stores.load());
-        let gone: Vec<Arc<Store>> =
-            stores.values().filter(|s| !wanted.contains_key(&s.id)).cloned().collect();
+        let (engine, wanted) = (self.clone(), to.clone());
+        let Changes { altered, created, gone } = compute(move || engine.changes(&wanted)).await?;
         if self.options.auto_snapshot {
             // Before the rows are durable: from then on nothing stops the DROP.
-            for store in &gone {
+            for store in &*gone {
                 self.flush(Some(store.id)).await?;
             }
         }
         self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
-        for (id, table) in &wanted {
-            match stores.get(id) {
-                Some(store) if store.definition.load().is_of(table, &to) => {}
-                Some(store) => self.alter(store, Definition::of(table.clone(), &to)).await?,
-                None => {
-                    let definition = Definition::of(table.clone(), &to);
-                    stores.insert(*id, self.create(definition).await?);
-                }
-            }
+        for (store, definition) in altered {
+            self.alter(&store, definition).await?;
         }
-        for store in &gone {
+        let mut opened = Vec::new();
+        for definition in created {
+            opened.push(self.create(definition).await?);
+        }
+        for store in &*gone {
             let definition = store.definition.load_full();
             let keyspace = &definition.schema.keyspace;
             self.write_built(keyspace, &definition.indexes, false).await?;
             self.empty(store).await;
         }
-        stores.retain(|id, _| wanted.contains_key(id));
-        self.stores.store(Arc::new(stores));
-        self.catalog.store(to);
+        let opened: Arc<[Arc<Store>]> = opened.into();
+        let (engine, more, less) = (self.clone(), opened.clone(), gone.clone());
+        compute(move || engine.replace_stores(&more, &less)).await?;
+        drop_apart(self.catalog.swap(to));
         for index in 0..self.shard_count() {
-            self.mesh.on(index, |shard| async move { shard.adopt_stores() }).await?;
+            let (opened, gone) = (opened.clone(), gone.clone());
+            let adopt = |shard: Rc<Shard>| async move {
+                opened.iter().for_each(|store| shard.open_table(store));
+                shard.close_tables(&gone).await;
+            };
+            self.mesh.on(index, adopt).await?;
         }
-        for store in gone {
-            self.discard(&store).await?;
+        for store in &*gone {
+            self.discard(store).await?;
         }
+        drop_apart(gone);
         Ok(())
+    }
+
+    /// Not for a shard: it takes a millisecond for a thousand tables.
+    fn changes(&self, to: &Catalog) -> Changes {
+        let (mut altered, mut created) = (Vec::new(), Vec::new());
+        let mut gone = BTreeMap::clone(&self.stores.load());
+        for table in to.tables().filter(|table| has_storage(table)) {
+            let definition = || Definition::of(table.clone(), to);
+            match gone.remove(&table.id) {
+                Some(store) if store.definition.load().is_of(table, to) => {}
+                Some(store) => altered.push((store, definition())),
+                None => created.push(definition()),
+            }
+        }
+        Changes { altered, created, gone: gone.into_values().collect() }
+    }
+
+    /// Not for a shard either.
+    fn replace_stores(&self, opened: &[Arc<Store>], gone: &[Arc<Store>]) {
+        let mut stores = BTreeMap::clone(&self.stores.load());
+        gone.iter().for_each(|store| drop(stores.remove(&store.id)));
+        stores.extend(opened.iter().map(|store| (store.id, store.clone())));
+        self.stores.store(Arc::new(stores));
     }
 
     /// Writes rows through the shards that own them. They are durable whatever `commitlog_sync` says: files are made and removed because

@@ -172,7 +172,7 @@ impl Shard {
         }
         // What could not be flushed need not be any more.
         drop(table.frozen.take());
-        self.recount();
+        self.recount(&table);
         table.note_memtables();
         self.log.discard_below(id, position);
         Ok(())

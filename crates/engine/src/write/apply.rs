@@ -93,7 +93,7 @@ impl Shard {
         pinned: Vec<Pinned>,
         hold: Option<&Hold>,
     ) -> Result<()> {
-        let (mut grown, mut turns) = (0, Turns::default());
+        let mut turns = Turns::default();
         let mut began = self.now();
         let mut pinned = pinned.into_iter().peekable();
         while let Some(Pinned { table, pin, mutation, .. }) = pinned.next() {
@@ -119,9 +119,8 @@ impl Shard {
             began = now;
             add(&metrics.memtable_bytes, by.max(0) as u64);
             lower(&metrics.min_timestamp, pin.slot().with(|memtable| memtable.min_timestamp()));
-            grown += by;
+            self.note_growth(&table, by);
         }
-        self.note_growth(grown);
         Ok(())
     }
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_cql::plan::{self, Execution, Plan, ResultColumns, Variables, Work};
-use halcyon_engine::Shard;
+use halcyon_engine::{Engine, Shard};
 use halcyon_io::clock::{now, unix_micros};
 use halcyon_io::random;
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_syntax::Error as CqlError;
 
+use crate::basis::Basis;
 use crate::functions::SlowCalls;
 use crate::memory::Reads;
 use crate::pace::{self, Pace};
@@ -43,10 +44,9 @@ pub struct PreparedStatement {
     pub variables: Variables,
     /// `None` if it has no result set.
     pub columns: Option<ResultColumns>,
-    /// The version of its catalog; under another version it is prepared again.
-    pub schema_version: [u8; 16],
     pub warnings: Vec<String>,
     pub(crate) plan: Plan,
+    basis: Basis,
 }
 
 impl PreparedStatement {
@@ -64,10 +64,15 @@ impl PreparedStatement {
             keyspace: self.keyspace.clone(),
             variables: self.variables.clone(),
             columns,
-            schema_version: self.schema_version,
             warnings: self.warnings.clone(),
             plan,
+            basis: self.basis.for_shard(),
         }
+    }
+
+    /// Whether it need not be prepared again: nothing that it was prepared against has changed.
+    pub fn is_current(&self, engine: &Engine) -> bool {
+        engine.with_catalog(|catalog| self.basis.holds(catalog))
     }
 
     /// Whether it returns the rows of named partitions: only such reads count for the latency target.
@@ -310,12 +315,12 @@ impl Coordinator {
         Ok(outcome.warned(slow.collect()))
     }
 
-    /// The statement itself, or a new preparation of its text if the schema is another one now.
+    /// The statement itself, or a new preparation of its text if what it was prepared against has changed.
     async fn up_to_date(
         &self,
         statement: &Arc<PreparedStatement>,
     ) -> Result<Arc<PreparedStatement>> {
-        if statement.schema_version == self.shard.engine().schema_version() {
+        if statement.is_current(self.shard.engine()) {
             return Ok(statement.clone());
         }
         let client = Client { keyspace: statement.keyspace.clone(), role: None };
@@ -394,8 +399,8 @@ fn prepared(
         keyspace: client.keyspace.clone(),
         variables: prepared.variables,
         columns: prepared.columns,
-        schema_version: catalog.version,
         warnings: prepared.warnings,
+        basis: Basis::of(&prepared.plan, catalog),
         plan: prepared.plan,
     })
 }

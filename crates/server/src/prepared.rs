@@ -5,8 +5,8 @@
 //! 2. A shard looks into its own map first, then into the store, and keeps a copy of what it found.
 //! 3. The store is bounded by `prepared_statements_cache_size`: the statements that were used least recently go, and all shards
 //!    forget their copies (`generation`). Whoever put one in is told which have gone, for `system.prepared_statements`.
-//! 4. After a schema change a statement is prepared again when it is next executed. If its columns or variables are others now,
-//!    it is forgotten instead, and the client prepares it anew: what it knows of the columns would be wrong.
+//! 4. After a change of its tables, or of types or functions, a statement is prepared again when it is next executed. If its columns or
+//!    variables are others now, it is forgotten instead, and the client prepares it anew: what it knows of the columns would be wrong.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -120,7 +120,7 @@ impl PreparedStatements {
         let older = state.entries.insert(id, entry.clone());
         let is_new = older.is_none();
         if let Some(older) = older {
-            // Copies of it may stay: their schema version tells a shard that they are out of date.
+            // Copies of it may stay: they tell a shard themselves that they are out of date.
             state.size -= older.size;
         }
         let evicted = if state.size > self.capacity { self.evict(&mut state) } else { Vec::new() };

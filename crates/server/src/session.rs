@@ -118,7 +118,7 @@ async fn prepare(
     client: &Client,
 ) -> Result<(StatementId, Arc<Entry>)> {
     let store = &shard.shared.prepared;
-    let version = shard.coordinator.shard().engine().schema_version();
+    let engine = shard.coordinator.shard().engine();
     let everywhere = Client { keyspace: None, role: client.role.clone() };
     let clients = match client.keyspace {
         Some(_) => [Some(&everywhere), Some(client)],
@@ -127,7 +127,7 @@ async fn prepare(
     for client in clients.into_iter().flatten() {
         let id = statement_id(text, client.keyspace.as_deref());
         if let Some(entry) = store.get(&id)
-            && entry.statement.schema_version == version
+            && entry.statement.is_current(engine)
         {
             return Ok((id, entry));
         }
@@ -361,19 +361,18 @@ fn metadata(
     }
 }
 
-/// This shard's copy of a prepared statement, prepared again if the schema has changed meanwhile.
+/// This shard's copy of a prepared statement, prepared again if its part of the schema has changed meanwhile.
 async fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
     let unprepared = || QueryError::Unprepared(id.to_vec());
     let key: StatementId = id.try_into().map_err(|_| unprepared())?;
     let store = &shard.shared.prepared;
     let owner = shard.coordinator.shard();
-    let version = owner.engine().schema_version();
     let own = shard.statements.get(store, &key);
-    if let Some(own) = own.filter(|own| own.statement.schema_version == version) {
+    if let Some(own) = own.filter(|own| own.statement.is_current(owner.engine())) {
         return Ok(own);
     }
     let entry = store.get(&key).ok_or_else(unprepared)?;
-    if entry.statement.schema_version == version {
+    if entry.statement.is_current(owner.engine()) {
         return Ok(shard.statements.put(key, entry.for_shard(owner)));
     }
     let before = &entry.statement;

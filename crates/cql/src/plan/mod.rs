@@ -55,6 +55,16 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// The tables that it was made for; `None` of what is executed as it was written.
+    pub fn tables(&self) -> Option<Vec<&Arc<Table>>> {
+        match self {
+            Plan::Select(plan) => Some(vec![&plan.table]),
+            Plan::Modification(plan) => Some(vec![&plan.table]),
+            Plan::Batch(plan) => Some(plan.statements.iter().map(|plan| &plan.table).collect()),
+            Plan::Other(_) => None,
+        }
+    }
+
     /// Replaces the tables. What the plan shares with another one is copied first.
     pub fn map_tables(&mut self, own: impl Fn(&Arc<Table>) -> Arc<Table>) {
         match self {

@@ -76,14 +76,18 @@ pub(super) fn keyspace(keyspace: &Keyspace, other: Option<&Keyspace>) -> Describ
     rows
 }
 
-/// What one map has, and another has not as the same object.
+/// What one map has, and another has not as the same object. Of two that differ in little, hardly a key is compared.
 fn unshared<'a, K: Ord, V>(
     of: &'a BTreeMap<K, Arc<V>>,
     other: Option<&'a BTreeMap<K, Arc<V>>>,
 ) -> impl Iterator<Item = &'a Arc<V>> {
+    let mut others = other.into_iter().flatten().peekable();
     of.iter().filter_map(move |(key, value)| {
-        let same = other.and_then(|other| other.get(key));
-        same.is_none_or(|same| !Arc::ptr_eq(same, value)).then_some(value)
+        let is_it = |other: &(&K, &Arc<V>)| Arc::ptr_eq(other.1, value);
+        while others.peek().is_some_and(|other| !is_it(other) && other.0 < key) {
+            others.next();
+        }
+        others.next_if(is_it).is_none().then_some(value)
     })
 }
 

@@ -77,7 +77,7 @@ impl Engine {
         let opened: Arc<[Arc<Store>]> = opened.into();
         let (engine, more, less) = (self.clone(), opened.clone(), gone.clone());
         compute(move || engine.replace_stores(&more, &less)).await?;
-        drop_apart(self.catalog.swap(to));
+        let before = self.catalog.swap(to);
         for index in 0..self.shard_count() {
             let (opened, gone) = (opened.clone(), gone.clone());
             let adopt = |shard: Rc<Shard>| async move {
@@ -89,7 +89,7 @@ impl Engine {
         for store in &*gone {
             self.discard(store).await?;
         }
-        drop_apart(gone);
+        drop_apart((before, gone));
         Ok(())
     }
 

@@ -19,7 +19,7 @@ fn current(node: &Coordinator, statements: &[Arc<PreparedStatement>]) -> Vec<boo
 }
 
 /// Proves that a statement stays prepared while others' tables come, change and go, and that it is prepared again after a change of its
-/// own table, of a type or of a function.
+/// own table or of a type.
 #[test]
 fn a_statement_outlives_changes_of_other_tables() {
     SimRuntime::seeded(1).block_on(async {
@@ -50,6 +50,7 @@ fn a_statement_outlives_changes_of_other_tables() {
             ("ALTER KEYSPACE ks WITH durable_writes = false", [true, true, true, false]),
             // Any statement may name it.
             ("CREATE TYPE ks.pair (a int, b int)", [false; 4]),
+            // Of its own table.
             ("ALTER TABLE ks.t ADD w int", [false; 4]),
             ("CREATE INDEX ON ks.t (v)", [false; 4]),
         ];

@@ -188,8 +188,8 @@ async fn change_schema(
     Ok(outcome(made))
 }
 
-/// What a statement makes of the catalog, and the rows that say so. A keyspace is compared as a whole: with a thousand tables this takes
-/// tens of milliseconds, in which a shard would serve nobody.
+/// What a statement makes of the catalog, and the rows that say so. Not on a shard: even a change of one among a thousand tables walks all
+/// of them, and a new type is read back with all that use it.
 async fn change_apart(
     engine: &Arc<Engine>,
     catalog: Arc<Catalog>,

@@ -270,10 +270,11 @@ fn table_cells(table: &Table) -> Cells {
     cells
 }
 
-/// A name-based UUID of everything that clients can see of the schema: the hashes of its rows, one XOR the other, so that a change costs
-/// what it changes and not what there is.
+/// Gives a catalog its version, which follows from the version of the one that it was made of: a name-based UUID of everything that
+/// clients can see of the schema, the hashes of its rows, one XOR the other. So a change costs what it changes and not what there is.
 pub(crate) fn set_version(before: &Catalog, after: &mut Catalog) {
-    let (mut version, mut of_types) = (before.version, before.types_version);
+    let [mut version, mut of_types] =
+        [before.version, before.types_version].map(u128::from_be_bytes);
     for (name, before, after) in changed_keyspaces(before, after) {
         if is_local(name) {
             continue;
@@ -282,23 +283,20 @@ pub(crate) fn set_version(before: &Catalog, after: &mut Catalog) {
         let added = after.map(|of| keyspace(of, before));
         for row in removed.into_iter().chain(added).flatten() {
             let hash = row_hash(name, &row);
-            add(&mut version, hash);
+            // This takes a row that was there before away again.
+            version ^= hash;
             if matches!(row.0.0, "types" | "functions" | "aggregates") {
-                add(&mut of_types, hash);
+                of_types ^= hash;
             }
         }
     }
-    version[6] = (version[6] & 0x0f) | 0x30;
-    version[8] = (version[8] & 0x3f) | 0x80;
-    (after.version, after.types_version) = (version, of_types);
+    let mut uuid = version.to_be_bytes();
+    uuid[6] = (uuid[6] & 0x0f) | 0x30;
+    uuid[8] = (uuid[8] & 0x3f) | 0x80;
+    (after.version, after.types_version) = (uuid, of_types.to_be_bytes());
 }
 
-/// Or takes it away again.
-fn add(version: &mut [u8; 16], hash: [u8; 16]) {
-    version.iter_mut().zip(hash).for_each(|(byte, by)| *byte ^= by);
-}
-
-fn row_hash(keyspace: &str, ((table, clustering), cells): &Row) -> [u8; 16] {
+fn row_hash(keyspace: &str, ((table, clustering), cells): &Row) -> u128 {
     let mut bytes = Vec::new();
     push_framed(&mut bytes, keyspace.as_bytes());
     push_framed(&mut bytes, table.as_bytes());
@@ -308,10 +306,7 @@ fn row_hash(keyspace: &str, ((table, clustering), cells): &Row) -> [u8; 16] {
         push_framed(&mut bytes, value);
     }
     let (high, low) = murmur3_hash(&bytes);
-    let mut hash = [0; 16];
-    hash[..8].copy_from_slice(&high.to_be_bytes());
-    hash[8..].copy_from_slice(&low.to_be_bytes());
-    hash
+    u128::from(high.cast_unsigned()) << 64 | u128::from(low.cast_unsigned())
 }
 
 /// By name, the keyspaces with storage that two catalogs do not share, and what they are in each.

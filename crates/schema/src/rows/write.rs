@@ -56,18 +56,17 @@ pub fn difference(from: &Catalog, to: &Catalog, at: WriteTime) -> Vec<Mutation> 
             }
             continue;
         };
-        let before_rows = before.map(|before| described::keyspace(before, Some(after)));
-        let before_rows = before_rows.unwrap_or_default();
-        let after = described::keyspace(after, before);
+        let old_rows = before.map(|of| described::keyspace(of, Some(after))).unwrap_or_default();
+        let new_rows = described::keyspace(after, before);
         let mut by_table: BTreeMap<&str, Vec<RowBuf>> = BTreeMap::new();
-        for ((table, clustering), cells) in &after {
+        for ((table, clustering), cells) in &new_rows {
             let Some(found) = system.table("system_schema", table) else { continue };
-            let old = before_rows.get(&(*table, clustering.clone()));
+            let old = old_rows.get(&(*table, clustering.clone()));
             // Who drops a column leaves the row of its mask behind, which must not be that of a new column.
             let mask = ("column_masks", clustering.clone());
             if *table == "columns"
                 && old.is_none()
-                && !after.contains_key(&mask)
+                && !new_rows.contains_key(&mask)
                 && !system::is_replicated_system(name)
                 && let Some(masks) = system.table("system_schema", mask.0)
             {
@@ -79,7 +78,7 @@ pub fn difference(from: &Catalog, to: &Catalog, at: WriteTime) -> Vec<Mutation> 
                 by_table.entry(table).or_default().push(row);
             }
         }
-        for (table, clustering) in before_rows.keys().filter(|key| !after.contains_key(*key)) {
+        for (table, clustering) in old_rows.keys().filter(|key| !new_rows.contains_key(*key)) {
             let Some(found) = system.table("system_schema", table) else { continue };
             let row = deleted_row(&found.layout, clustering, at);
             by_table.entry(table).or_default().push(row);

@@ -1,7 +1,9 @@
 """A Cassandra with the jar of plugin/cassandra/, and what tests ask of it."""
 
+import os
 import random
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -224,10 +226,15 @@ def until_it_starts(node):
 
 
 def is_alive(pid):
+    """Until all of its threads have ended and its parent can hear of it: the state in /proc, of its first thread, says Z before that."""
     try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    except FileNotFoundError:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
         return False
+    try:
+        return not select.select([process], [], [], 0)[0]
+    finally:
+        os.close(process)
 
 
 class Shim:

@@ -1,7 +1,8 @@
 //! One core's part of all tables: memtables, commit log, locks.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -27,6 +28,9 @@ use crate::version::SAMPLE;
 use crate::write::{HeldWrites, Locks, RecordWriter, WriteGate};
 use crate::{Error, Result};
 
+/// A step over so many takes some tens of microseconds.
+const TABLES_AT_ONCE: usize = 64;
+
 pub struct Shard {
     this: Weak<Shard>,
     engine: Arc<Engine>,
@@ -40,6 +44,8 @@ pub struct Shard {
     pub(crate) spanning: Rc<WriteGate>,
     /// By truncations.
     pub(crate) spanning_held: RefCell<Vec<HeldWrites>>,
+    /// Tables whose tombstones are kept for what a replay may apply.
+    pub(crate) replayable: RefCell<BTreeSet<TableId>>,
     pub(crate) caches: ReadCaches,
     /// The same without the key cache, for tables that do not enable it.
     pub(crate) caches_without_keys: ReadCaches,
@@ -169,6 +175,7 @@ impl Shard {
             writes: Rc::default(),
             spanning: Rc::default(),
             spanning_held: RefCell::default(),
+            replayable: RefCell::default(),
             caches_without_keys: caches.without_keys(),
             caches,
             rows: RowCache::new(rows),
@@ -289,6 +296,17 @@ impl Shard {
 
     pub(crate) fn table_by_id(&self, table: TableId) -> Option<Rc<ShardTable>> {
         self.tables.borrow().get(&table).cloned()
+    }
+
+    /// Tables in the order of their ids, from the one that follows `after` on: no more than fit into one step, for there may be thousands.
+    pub(crate) fn some_tables(&self, after: Option<TableId>) -> Vec<Rc<ShardTable>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let tables = self.tables.borrow();
+        tables
+            .range((from, Bound::Unbounded))
+            .map(|(_, table)| table.clone())
+            .take(TABLES_AT_ONCE)
+            .collect()
     }
 
     pub(crate) fn open_table(&self, store: &Arc<Store>) {

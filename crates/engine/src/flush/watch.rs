@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use halcyon_io::spawn;
+use halcyon_io::{spawn, yield_now};
 use halcyon_stream::TableId;
 
 use crate::shard::{Shard, ShardTable};
@@ -58,7 +58,7 @@ impl Shard {
             loop {
                 clock.sleep(pause).await;
                 let Some(shard) = this.upgrade() else { return };
-                let shortest = shard.flush_expired();
+                let shortest = shard.flush_expired().await;
                 shard.release_spanning();
                 shard.fit_caches().await;
                 pause = shortest.map_or(PERIOD_CHECK, |period| period.min(PERIOD_CHECK));
@@ -69,25 +69,32 @@ impl Shard {
 
     /// Flushes the memtables that are too old; returns the shortest period of any table. The period of an empty memtable restarts. A
     /// memtable waits for the flush of its predecessor: otherwise they would pile up if the period is shorter than a flush.
-    pub(crate) fn flush_expired(&self) -> Option<Duration> {
-        let tables: Vec<Rc<ShardTable>> = self.tables.borrow().values().cloned().collect();
-        let now = self.now();
-        let mut shortest = None;
-        for table in tables {
-            let Some(period) = table.store.definition.load().flush_period else { continue };
-            shortest = Some(shortest.map_or(period, |shortest: Duration| shortest.min(period)));
-            let slot = table.active();
-            let waits = table.held.get() || !table.frozen.borrow().is_empty();
-            if now - slot.made() < period || waits {
-                continue;
+    async fn flush_expired(&self) -> Option<Duration> {
+        let (mut shortest, mut after) = (None, None);
+        loop {
+            let tables = self.some_tables(after);
+            let Some(last) = tables.last() else { return shortest };
+            after = Some(last.store.id);
+            for table in tables {
+                let Some(period) = table.store.definition.load().flush_period else { continue };
+                shortest = Some(shortest.map_or(period, |shortest: Duration| shortest.min(period)));
+                self.flush_if_older(&table, period);
             }
-            if slot.is_idle() {
-                drop(table.replace_active(now));
-            } else {
-                self.freeze(&table);
-            }
+            yield_now().await;
         }
-        shortest
+    }
+
+    fn flush_if_older(&self, table: &Rc<ShardTable>, period: Duration) {
+        let (slot, now) = (table.active(), self.now());
+        let waits = table.held.get() || !table.frozen.borrow().is_empty();
+        if now - slot.made() < period || waits {
+            return;
+        }
+        if slot.is_idle() {
+            drop(table.replace_active(now));
+        } else {
+            self.freeze(table);
+        }
     }
 
     /// Tells the log that a dropped table needs no records.

@@ -263,14 +263,17 @@ fn the_key_cache_is_asked_for() {
     });
 }
 
-/// Proves that a memtable is flushed when it is older than `memtable_flush_period_in_ms`, and not before.
+/// Proves that a memtable is flushed when it is older than `memtable_flush_period_in_ms`, and not before, among more tables than a
+/// shard looks at in one step.
 #[test]
 fn old_memtables_are_flushed() {
     simulate(async {
         let (disk, _) = Disk::simulated(1);
         let node = start_with(disk.clone(), 0).await;
         let table = table_with("t", &[("keys", "ALL")], 5000);
-        change(&node, std::slice::from_ref(&table)).await.expect("schema");
+        let others = (100..200).map(|i| table_with(&format!("s{i}"), &[("keys", "ALL")], 0));
+        let all: Vec<_> = others.chain([table.clone()]).collect();
+        change(&node, &all).await.expect("schema");
         let sstables = || {
             let stats = node.engine.table_stats();
             stats.iter().find(|s| s.table == "t").map_or(0, |s| s.sstables)

@@ -92,16 +92,21 @@ impl Shard {
     fn keep_tombstones(&self, logged: &Oldest) {
         for id in logged.tables() {
             if let (Some(table), Some(oldest)) = (self.table_by_id(id), logged.of(&id)) {
-                table.metrics().replayed_since.fetch_min(oldest, Release);
+                self.keep_since(&table, oldest);
             }
         }
+    }
+
+    fn keep_since(&self, table: &ShardTable, oldest: i64) {
+        table.metrics().replayed_since.fetch_min(oldest, Release);
+        self.replayable.borrow_mut().insert(table.store.id);
     }
 
     /// Before tombstones of another log's record are applied.
     fn expect_replay(&self, table: &ShardTable) {
         if !table.has_parts.replace(true) {
             let oldest = self.log.flushed().of(&table.store.id).unwrap_or(i64::MAX);
-            table.metrics().replayed_since.fetch_min(oldest, Release);
+            self.keep_since(table, oldest);
         }
     }
 
@@ -109,19 +114,27 @@ impl Shard {
     pub(crate) fn note_flushed(&self, table: &ShardTable, position: ReplayPosition, oldest: i64) {
         self.log.note_flushed(table.store.id, position, oldest);
         if table.has_parts.get() {
-            table.metrics().replayed_since.fetch_min(oldest, Release);
+            self.keep_since(table, oldest);
         }
     }
 
     /// Frees segments that nobody holds any more, and lets go of the tombstones that were kept for them.
     pub(crate) fn release_spanning(&self) {
         self.log.release_unheld();
-        let (spanning, flushed) = (self.log.spanning(), self.log.flushed());
-        for (id, table) in self.tables.borrow().iter() {
-            let flushed = flushed.of(id).filter(|_| table.has_parts.get());
-            let oldest = spanning.of(id).into_iter().chain(flushed).min();
-            table.metrics().replayed_since.store(oldest.unwrap_or(i64::MAX), Release);
+        if self.replayable.borrow().is_empty() {
+            return;
         }
+        let (spanning, flushed) = (self.log.spanning(), self.log.flushed());
+        self.replayable.borrow_mut().retain(|id| {
+            let table = self.table_by_id(*id);
+            let has_parts = table.as_ref().is_some_and(|table| table.has_parts.get());
+            let flushed = flushed.of(id).filter(|_| has_parts);
+            let oldest = spanning.of(id).into_iter().chain(flushed).min();
+            if let Some(table) = table {
+                table.metrics().replayed_since.store(oldest.unwrap_or(i64::MAX), Release);
+            }
+            oldest.is_some()
+        });
     }
 
     /// Makes the records durable of which a memtable has parts; other parts are in other tables' memtables, or other shards'. Where a log

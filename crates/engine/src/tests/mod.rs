@@ -1,5 +1,6 @@
 mod bookkeeping;
 mod carried;
+mod cassandra;
 mod commit_order;
 mod compaction;
 mod extremes;

@@ -6,17 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use halcyon_compaction::{Group, Outcome, Progress, Settings, run};
-use halcyon_io::pacing::RateLimiter;
-use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions, block_on};
-use halcyon_model::options::Compression;
+use halcyon_io::{Disk, Purpose, StreamOptions, block_on};
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::Schema;
 use halcyon_sstable::format::listing;
-use halcyon_sstable::{Component, ExpirationOverflow, OpenOptions, SSTable};
+use halcyon_sstable::{Component, OpenOptions, SSTable};
+
+use crate::sim_table;
 
 fn corpus() -> PathBuf {
-    std::env::var_os("HALCYON_CORPUS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata"), PathBuf::from)
+    std::env::var_os("HALCYON_CORPUS").map_or_else(sim_table::testdata, PathBuf::from)
 }
 
 /// A number of a table's `table.json`.
@@ -46,45 +45,21 @@ async fn open_all(disk: &Disk, dir: &Path, schema: &Option<Arc<TableSchema>>) ->
     opened
 }
 
-fn compression(sstable: &SSTable) -> Option<Compression> {
-    sstable.compression().map(|info| {
-        let (length, max) = (info.chunk_length, info.max_compressed_length);
-        Compression::of_file(&info.compressor, &info.options, length, max).expect("known")
-    })
-}
-
+/// The inputs are kept.
 fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: bool) -> Settings {
     let first = inputs.first().expect("inputs");
     let fp = first.statistics().validation.as_ref().map_or(0.01, |v| v.bloom_filter_fp_chance);
     Settings {
         output: Some(to.to_path_buf()),
-        ids: None,
         keep_inputs: true,
-        version: first.descriptor().version,
-        expiration_overflow: ExpirationOverflow::Reject,
-        compression: compression(first),
         bloom_filter_fp_chance: fp,
-        min_index_interval: 128,
-        column_index_size: None,
         gc_before,
         now,
         strict_liveness: view,
-        split_tokens: Vec::new(),
-        level: None,
-        level_fanout: None,
-        provenance: None,
-        purge_bound: None,
-        split_size: None,
-        smallest_half: None,
-        read_mode: AccessMode::Standard,
-        write_mode: AccessMode::Standard,
         read_ahead: StreamOptions::default(),
         read_ahead_budget: 32 << 20,
         write_buffer: 1 << 20,
-        carry: None,
-        limiter: RateLimiter::unlimited(),
-        own_thread: false,
-        read_back: false,
+        ..sim_table::settings(inputs)
     }
 }
 

@@ -9,6 +9,8 @@ mod text;
 
 use mutation::Mutator;
 
+use crate::sim_table::testdata;
+
 fn try_mutations(name: &str, samples: &[&str], rounds: u64, target: fn(&[u8])) {
     let samples: Vec<Vec<u8>> = samples.iter().map(|text| text.as_bytes().to_vec()).collect();
     samples.iter().chain(&mutation::seeds(name)).for_each(|bytes| target(bytes));
@@ -51,7 +53,7 @@ fn type_names() {
 
 #[test]
 fn schemas() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oa");
+    let root = testdata().join("oa");
     let tables =
         ["user_types", "view_base", "QuotedTable", "dropped_columns", "vectors", "counters"];
     let read = |table| std::fs::read_to_string(root.join(table).join("schema.cql"));

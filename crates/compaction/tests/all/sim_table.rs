@@ -30,8 +30,12 @@ pub(crate) struct SimTable {
     pub(crate) content: Vec<String>,
 }
 
-pub(crate) fn corpus(table: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(table).join("sstables")
+pub(crate) fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+fn corpus(table: &str) -> PathBuf {
+    testdata().join(table).join("sstables")
 }
 
 impl SimTable {
@@ -194,7 +198,8 @@ fn spell(row: Row<'_>) -> String {
     format!("{clustering:x?} {liveness:?} {deletion:?} {complex_deletions:?} {cells:?}")
 }
 
-fn settings(inputs: &[Arc<SSTable>]) -> Settings {
+/// Outputs beside the inputs, and as them; nothing is purged.
+pub(crate) fn settings(inputs: &[Arc<SSTable>]) -> Settings {
     let first = inputs.first().expect("inputs");
     let compression = first.compression().map(|info| {
         let (length, max) = (info.chunk_length, info.max_compressed_length);

@@ -1,17 +1,10 @@
 //! A data directory that Cassandra has drained is taken over; one that it has not is refused.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::path::PathBuf;
 
-use halcyon_io::{Disk, DiskOptions, block_on, spawn};
-use halcyon_model::clustering::ClusteringValue;
-use halcyon_stream::{Fragment, FragmentStream, Slices};
+use halcyon_io::{DiskOptions, block_on};
 
-use crate::{
-    Engine, Error, Options, RangeBound, Read, ReadTarget, RecoveryReport, Shard, TokenRange,
-};
+use super::*;
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/nodes/5.0.9-drained")
@@ -48,12 +41,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-async fn start(directory: &Path) -> Result<(Arc<Engine>, Rc<Shard>, RecoveryReport), Error> {
-    let options = Options::in_directory(directory, 1);
-    let (engine, report) = Engine::open(Disk::real(DiskOptions::default()), options).await?;
-    let (shard, inbox) = Shard::open(engine.clone(), 0).await?;
-    spawn(inbox.serve(shard.clone())).detach();
-    Ok((engine, shard, report))
+async fn start(directory: &Path) -> Result<Node> {
+    let disk = Disk::real(DiskOptions::default());
+    start_with(disk, |options| *options = Options::in_directory(directory, 1)).await
 }
 
 /// `v` by `k` and `c` of `ks.t`, as far as it is live.
@@ -106,7 +96,7 @@ fn a_drained_node_is_taken_over() {
         let (directory, expected) = (node.0.clone(), expected.clone());
         let life = move || {
             block_on(async {
-                let (engine, shard, report) = start(&directory).await.expect("starts");
+                let Node { engine, shard, report } = start(&directory).await.expect("starts");
                 assert!(report.sstables > 20, "{report:?}");
                 let catalog = engine.catalog();
                 let tables: Vec<&String> = catalog.keyspaces["ks"].tables.keys().collect();

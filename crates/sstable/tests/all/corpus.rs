@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use halcyon_sstable::Descriptor;
 use halcyon_sstable::format::listing;
 
+pub(crate) fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
 pub(crate) fn corpus() -> PathBuf {
-    std::env::var_os("HALCYON_CORPUS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata"), PathBuf::from)
+    std::env::var_os("HALCYON_CORPUS").map_or_else(testdata, PathBuf::from)
 }
 
 pub(crate) fn sstables_below(dir: &Path, found: &mut Vec<Descriptor>) {

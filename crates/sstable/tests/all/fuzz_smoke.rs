@@ -10,13 +10,13 @@ mod mutation;
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
 mod rows;
 
-use std::path::Path;
-
 use mutation::Mutator;
+
+use crate::corpus::testdata;
 
 /// The files of the corpus with this ending, one of each version and table where there are many.
 fn samples(ending: &str) -> Vec<Vec<u8>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    let root = testdata();
     let mut paths = Vec::new();
     let tables = ["wide_asc", "statics", "compressed_lz4_4", "columns_75", "uncompressed"];
     for version in ["nb", "oa", "pa", "da", "ea"] {

@@ -14,6 +14,8 @@ use halcyon_sstable::{
 };
 use halcyon_stream::{Fragment, FragmentStream, Row};
 
+use crate::corpus::testdata;
+
 /// Counts what the current thread has allocated; everything on a simulated disk happens on it.
 pub(crate) struct CountingAllocator;
 
@@ -65,8 +67,7 @@ pub(crate) struct HostileTable {
 }
 
 pub(crate) fn first_sstable(table: &str) -> Descriptor {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(table);
-    let dir = dir.join("sstables");
+    let dir = testdata().join(table).join("sstables");
     let names: Vec<String> = std::fs::read_dir(&dir)
         .expect("golden files")
         .map(|entry| entry.expect("entry").file_name().into_string().expect("UTF-8"))

@@ -12,8 +12,8 @@ use halcyon_sstable::{
 };
 use halcyon_stream::FragmentStream;
 
-use crate::corpus::sstables_below;
-use crate::verify::{run, testdata};
+use super::run;
+use crate::corpus::{sstables_below, testdata};
 
 /// A golden SSTable on a simulated disk.
 pub(crate) struct Copy {

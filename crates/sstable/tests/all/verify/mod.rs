@@ -4,17 +4,11 @@ mod copy;
 mod damage;
 mod statistics;
 
-use std::path::{Path, PathBuf};
-
 use halcyon_io::{Disk, DiskOptions, block_on};
 use halcyon_sstable::Descriptor;
 use halcyon_sstable::verify::{Extent, Step, VerifyOptions, VerifyReport, verify};
 
 use crate::corpus::{corpus, sstables_below};
-
-fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
-}
 
 async fn run(disk: &Disk, descriptor: &Descriptor, extended: bool) -> VerifyReport {
     let extent = if extended { Extent::Rows } else { Extent::Digest };

@@ -1,5 +1,6 @@
 //! The façade of one shard's log: append, wait for durability, discard.
 
+use futures_util::future::LocalBoxFuture;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -75,62 +76,64 @@ pub(crate) struct Shared {
 impl CommitLog {
     /// Opens the log of `shard` on this thread, inside `block_on`. `first_segment` must be greater than every id that this
     /// shard has used: `ReplayReport::next_segment`.
-    pub async fn open(
+    pub fn open(
         disk: Disk,
         options: Options,
         shard: u32,
         first_segment: u64,
-    ) -> Result<CommitLog> {
-        disk.create_dir_all(&options.directory).await?;
-        if let Some(parent) = options.directory.parent() {
-            disk.sync_dir(parent).await?;
-        }
-        let cached = matches!(options.sync, SyncMode::Periodic { .. });
-        // What is written to the page cache survives the process, so `periodic` never bypasses it.
-        let mode = if cached { AccessMode::Standard } else { options.mode };
-        let choice = disk.resolve_write_mode(&options.directory, mode)?;
-        let block = match choice.mode {
-            AccessMode::Direct => (choice.alignment.offset as usize).max(BLOCK_MIN),
-            _ => PAGE as usize,
-        };
-        let parameters = SegmentParameters {
-            shard,
-            salt: salt(disk.clock().unix_micros(), first_segment),
-            block,
-            segment_size: (options.segment_size / PAGE * PAGE).max(SEGMENT_MIN),
-            total_space: options.total_space,
-            compression: options.compression,
-            cached,
-        };
-        let manifest = Manifest::create(&disk, &options.directory, shard).await?;
-        let pace = || RefCell::new(Pace::from(disk.clock().now()));
-        let pace = (options.sync == SyncMode::Batch).then(pace);
-        let shared = Rc::new(Shared {
-            disk,
-            directory: options.directory,
-            mode,
-            sync: options.sync,
-            parameters,
-            manifest,
-            state: RefCell::new(State::first(parameters, first_segment)),
-            pace,
-            not_ready: RefCell::default(),
-            undeleted: RefCell::default(),
-            work: Notify::default(),
-            filling: Cell::default(),
-            prepare: Notify::default(),
-            ready: Notify::default(),
-            sync_work: Notify::default(),
-            synced: Notify::default(),
-            short: Notify::default(),
-        });
-        shared.make_first().await?;
-        let mut tasks =
-            vec![spawn(write_groups(shared.clone())), spawn(keep_ready(shared.clone()))];
-        if cached {
-            tasks.push(spawn(sync_cached_writes(shared.clone())));
-        }
-        Ok(CommitLog(Rc::new(Handle { shared, tasks: RefCell::new(tasks) })))
+    ) -> LocalBoxFuture<'static, Result<CommitLog>> {
+        Box::pin(async move {
+            disk.create_dir_all(&options.directory).await?;
+            if let Some(parent) = options.directory.parent() {
+                disk.sync_dir(parent).await?;
+            }
+            let cached = matches!(options.sync, SyncMode::Periodic { .. });
+            // What is written to the page cache survives the process, so `periodic` never bypasses it.
+            let mode = if cached { AccessMode::Standard } else { options.mode };
+            let choice = disk.resolve_write_mode(&options.directory, mode)?;
+            let block = match choice.mode {
+                AccessMode::Direct => (choice.alignment.offset as usize).max(BLOCK_MIN),
+                _ => PAGE as usize,
+            };
+            let parameters = SegmentParameters {
+                shard,
+                salt: salt(disk.clock().unix_micros(), first_segment),
+                block,
+                segment_size: (options.segment_size / PAGE * PAGE).max(SEGMENT_MIN),
+                total_space: options.total_space,
+                compression: options.compression,
+                cached,
+            };
+            let manifest = Manifest::create(&disk, &options.directory, shard).await?;
+            let pace = || RefCell::new(Pace::from(disk.clock().now()));
+            let pace = (options.sync == SyncMode::Batch).then(pace);
+            let shared = Rc::new(Shared {
+                disk,
+                directory: options.directory,
+                mode,
+                sync: options.sync,
+                parameters,
+                manifest,
+                state: RefCell::new(State::first(parameters, first_segment)),
+                pace,
+                not_ready: RefCell::default(),
+                undeleted: RefCell::default(),
+                work: Notify::default(),
+                filling: Cell::default(),
+                prepare: Notify::default(),
+                ready: Notify::default(),
+                sync_work: Notify::default(),
+                synced: Notify::default(),
+                short: Notify::default(),
+            });
+            shared.make_first().await?;
+            let mut tasks =
+                vec![spawn(write_groups(shared.clone())), spawn(keep_ready(shared.clone()))];
+            if cached {
+                tasks.push(spawn(sync_cached_writes(shared.clone())));
+            }
+            Ok(CommitLog(Rc::new(Handle { shared, tasks: RefCell::new(tasks) })))
+        })
     }
 
     /// Reserves a position and copies the record into the open group. Positions increase in the order of the calls.
@@ -248,32 +251,34 @@ impl CommitLog {
     }
 
     /// Makes all records durable, refuses new ones, and deletes segments that no table needs.
-    pub async fn close(&self) -> Result<()> {
-        let synced = self.sync().await;
-        let shared = &self.0.shared;
-        shared.stop();
-        for task in self.0.tasks.take() {
-            task.await;
-        }
-        synced?;
-        let unneeded = {
-            let mut state = shared.state.borrow_mut();
-            state.release_current();
-            let free = state.free.drain(..).collect::<Vec<_>>();
-            let spares = state.spares.drain(..).map(|spare| spare.id);
-            free.into_iter().chain(spares).chain(shared.undeleted.take()).collect::<Vec<_>>()
-        };
-        shared.manifest.remove(&unneeded).await?;
-        for id in unneeded {
-            remove_if_there(&shared.disk, &shared.path(id)).await?;
-        }
-        shared.disk.sync_dir(&shared.directory).await?;
-        if shared.manifest.is_empty() {
-            let manifest = manifest_path(&shared.directory, shared.parameters.shard);
-            remove_if_there(&shared.disk, &manifest).await?;
+    pub fn close(&self) -> LocalBoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let synced = self.sync().await;
+            let shared = &self.0.shared;
+            shared.stop();
+            for task in self.0.tasks.take() {
+                task.await;
+            }
+            synced?;
+            let unneeded = {
+                let mut state = shared.state.borrow_mut();
+                state.release_current();
+                let free = state.free.drain(..).collect::<Vec<_>>();
+                let spares = state.spares.drain(..).map(|spare| spare.id);
+                free.into_iter().chain(spares).chain(shared.undeleted.take()).collect::<Vec<_>>()
+            };
+            shared.manifest.remove(&unneeded).await?;
+            for id in unneeded {
+                remove_if_there(&shared.disk, &shared.path(id)).await?;
+            }
             shared.disk.sync_dir(&shared.directory).await?;
-        }
-        Ok(())
+            if shared.manifest.is_empty() {
+                let manifest = manifest_path(&shared.directory, shared.parameters.shard);
+                remove_if_there(&shared.disk, &manifest).await?;
+                shared.disk.sync_dir(&shared.directory).await?;
+            }
+            Ok(())
+        })
     }
 }
 

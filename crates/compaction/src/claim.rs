@@ -16,6 +16,7 @@
 //!
 //! Not seen: see `halcyon_io::OpenElsewhere`; a program of Cassandra's whose files cannot be seen is reported.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -38,15 +39,17 @@ pub struct Claim {
 }
 
 /// Locks and recovers `directories`.
-pub async fn claim(disk: &Disk, directories: &[PathBuf]) -> Result<Claim> {
-    let _locks = lock(disk, directories).await?;
-    let directories = directories.to_vec();
-    let mut claim = Claim { recovered: Vec::new(), unseen: Vec::new(), directories, _locks };
-    claim.unseen = claim.check(disk).await?;
-    for directory in &claim.directories {
-        claim.recovered.extend(txn_log::recover(disk, directory).await?);
-    }
-    Ok(claim)
+pub fn claim<'a>(disk: &'a Disk, directories: &'a [PathBuf]) -> LocalBoxFuture<'a, Result<Claim>> {
+    Box::pin(async move {
+        let _locks = lock(disk, directories).await?;
+        let directories = directories.to_vec();
+        let mut claim = Claim { recovered: Vec::new(), unseen: Vec::new(), directories, _locks };
+        claim.unseen = claim.check(disk).await?;
+        for directory in &claim.directories {
+            claim.recovered.extend(txn_log::recover(disk, directory).await?);
+        }
+        Ok(claim)
+    })
 }
 
 async fn lock(disk: &Disk, directories: &[PathBuf]) -> Result<Vec<DirLock>> {
@@ -77,19 +80,21 @@ async fn lock(disk: &Disk, directories: &[PathBuf]) -> Result<Vec<DirLock>> {
 impl Claim {
     /// Fails if another process has a file of the folders open, or Cassandra one of another table in the same data directory. Returns
     /// the programs of Cassandra's of which nobody can tell.
-    pub async fn check(&self, disk: &Disk) -> Result<Vec<Process>> {
-        let mut files = Vec::new();
-        for directory in &self.directories {
-            files.extend(files_in(disk, directory).await?);
-        }
-        let elsewhere = disk.open_elsewhere(files).await?;
-        if let Some((process, file)) = elsewhere.users.into_iter().next() {
-            return Err(Error::InUse { process, file });
-        }
-        let absolute = self.directories.iter().map(|directory| txn_log::absolute(directory));
-        let data = absolute.filter_map(|path| path.ancestors().nth(2).map(Path::to_path_buf));
-        let unseen = refuse_cassandra(disk, &data.collect::<BTreeSet<_>>()).await?;
-        Ok(unseen)
+    pub fn check<'a>(&'a self, disk: &'a Disk) -> LocalBoxFuture<'a, Result<Vec<Process>>> {
+        Box::pin(async move {
+            let mut files = Vec::new();
+            for directory in &self.directories {
+                files.extend(files_in(disk, directory).await?);
+            }
+            let elsewhere = disk.open_elsewhere(files).await?;
+            if let Some((process, file)) = elsewhere.users.into_iter().next() {
+                return Err(Error::InUse { process, file });
+            }
+            let absolute = self.directories.iter().map(|directory| txn_log::absolute(directory));
+            let data = absolute.filter_map(|path| path.ancestors().nth(2).map(Path::to_path_buf));
+            let unseen = refuse_cassandra(disk, &data.collect::<BTreeSet<_>>()).await?;
+            Ok(unseen)
+        })
     }
 }
 

@@ -15,6 +15,7 @@
 //! Memory: per input a window and its read-ahead buffers, which shrink when there are many inputs; two batches and buffers for the
 //! output; the Bloom filter, index samples and chunk offsets of the output.
 
+use futures_util::future::LocalBoxFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -109,13 +110,13 @@ pub struct Outcome {
 }
 
 /// Runs the compaction. Its outputs are live when this returns, its inputs deleted.
-pub async fn run(
-    disk: &Disk,
-    task: &Task,
-    settings: &Settings,
-    progress: &Progress,
-) -> Result<Outcome> {
-    write(disk, task, settings, progress).await?.publish().await
+pub fn run<'a>(
+    disk: &'a Disk,
+    task: &'a Task,
+    settings: &'a Settings,
+    progress: &'a Progress,
+) -> LocalBoxFuture<'a, Result<Outcome>> {
+    Box::pin(async move { write(disk, task, settings, progress).await?.publish().await })
 }
 
 /// Outputs that are complete and durable, in a transaction that is not committed: the caller can still give them up, and does if
@@ -129,74 +130,83 @@ pub struct Sealed {
 
 impl Sealed {
     /// The outputs replace the inputs, whose files are the caller's to delete. After an error they do not, unless it is in doubt.
-    pub async fn commit(self) -> Result<(Outcome, Option<Leftovers>)> {
-        let leftovers = match self.transaction {
-            Some(transaction) => Some(transaction.commit().await?),
-            None => None,
-        };
-        Ok((self.outcome, leftovers))
+    pub fn commit(self) -> LocalBoxFuture<'static, Result<(Outcome, Option<Leftovers>)>> {
+        Box::pin(async move {
+            let leftovers = match self.transaction {
+                Some(transaction) => Some(transaction.commit().await?),
+                None => None,
+            };
+            Ok((self.outcome, leftovers))
+        })
     }
 
     /// Commits, and deletes the inputs' files.
-    pub async fn publish(self) -> Result<Outcome> {
-        let (outcome, leftovers) = self.commit().await?;
-        if let Some(leftovers) = leftovers {
-            leftovers.delete().await?;
-        }
-        Ok(outcome)
+    pub fn publish(self) -> LocalBoxFuture<'static, Result<Outcome>> {
+        Box::pin(async move {
+            let (outcome, leftovers) = self.commit().await?;
+            if let Some(leftovers) = leftovers {
+                leftovers.delete().await?;
+            }
+            Ok(outcome)
+        })
     }
 
     /// Deletes the outputs; the inputs stay.
-    pub async fn abort(self) -> Result<()> {
-        match self.transaction {
-            Some(transaction) => transaction.abort().await,
-            None => Ok(()),
-        }
+    pub fn abort(self) -> LocalBoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            match self.transaction {
+                Some(transaction) => transaction.abort().await,
+                None => Ok(()),
+            }
+        })
     }
 }
 
 /// Merges the inputs into outputs, up to the point of no return.
-pub async fn write(
-    disk: &Disk,
-    task: &Task,
-    settings: &Settings,
-    progress: &Progress,
-) -> Result<Sealed> {
-    let Some(first) = task.inputs.first() else {
-        return Ok(Sealed { outcome: Outcome::default(), transaction: None });
-    };
-    let output = settings.output.clone().unwrap_or_else(|| first.descriptor().directory.clone());
-    check_space(disk, task, &output).await?;
-    let mut directories = vec![output.clone()];
-    if !settings.keep_inputs {
-        directories.extend(task.inputs.iter().map(|i| i.descriptor().directory.clone()));
-    }
-    let id = identity::transaction_id(disk);
-    let transaction =
-        Transaction::begin(disk, directories, "compaction", &id, settings.version).await?;
-    let mut own = Own {
-        disk,
-        ids: settings.ids.as_deref(),
-        version: settings.version,
-        limiter: &settings.limiter,
-        inputs: &task.inputs,
-        directory: output,
-        transaction,
-    };
-    let result = write_into(disk, task, settings, progress, &mut own).await;
-    let mut transaction = own.transaction;
-    let replaced = match result {
-        Ok(outcome) => replace(&mut transaction, task, settings).await.map(|()| outcome),
-        Err(e) => Err(e),
-    };
-    match replaced {
-        Ok(outcome) => Ok(Sealed { outcome, transaction: Some(transaction) }),
-        Err(e) => {
-            // If the abort fails too, the log remains, and recovery at the next start finishes the abort.
-            let _ = transaction.abort().await;
-            Err(e)
+pub fn write<'a>(
+    disk: &'a Disk,
+    task: &'a Task,
+    settings: &'a Settings,
+    progress: &'a Progress,
+) -> LocalBoxFuture<'a, Result<Sealed>> {
+    Box::pin(async move {
+        let Some(first) = task.inputs.first() else {
+            return Ok(Sealed { outcome: Outcome::default(), transaction: None });
+        };
+        let output =
+            settings.output.clone().unwrap_or_else(|| first.descriptor().directory.clone());
+        check_space(disk, task, &output).await?;
+        let mut directories = vec![output.clone()];
+        if !settings.keep_inputs {
+            directories.extend(task.inputs.iter().map(|i| i.descriptor().directory.clone()));
         }
-    }
+        let id = identity::transaction_id(disk);
+        let transaction =
+            Transaction::begin(disk, directories, "compaction", &id, settings.version).await?;
+        let mut own = Own {
+            disk,
+            ids: settings.ids.as_deref(),
+            version: settings.version,
+            limiter: &settings.limiter,
+            inputs: &task.inputs,
+            directory: output,
+            transaction,
+        };
+        let result = write_into(disk, task, settings, progress, &mut own).await;
+        let mut transaction = own.transaction;
+        let replaced = match result {
+            Ok(outcome) => replace(&mut transaction, task, settings).await.map(|()| outcome),
+            Err(e) => Err(e),
+        };
+        match replaced {
+            Ok(outcome) => Ok(Sealed { outcome, transaction: Some(transaction) }),
+            Err(e) => {
+                // If the abort fails too, the log remains, and recovery at the next start finishes the abort.
+                let _ = transaction.abort().await;
+                Err(e)
+            }
+        }
+    })
 }
 
 /// Merges the inputs into outputs that are durable, but whose publishing, like the deletion of their files after an error, is the

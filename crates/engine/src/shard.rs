@@ -1,5 +1,6 @@
 //! One core's part of all tables: memtables, commit log, locks.
 
+use futures_util::future::LocalBoxFuture;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -154,44 +155,49 @@ fn cache_sizes(engine: &Engine) -> CacheSizes {
 
 impl Shard {
     /// Opens shard `index` on the calling thread; the inbox is then to be served on it.
-    pub async fn open(engine: Arc<Engine>, index: usize) -> Result<(Rc<Shard>, Inbox<Shard>)> {
-        let inbox = engine.take_inbox(index)?;
-        let number = u32::try_from(index).unwrap_or(u32::MAX);
-        let options = engine.options.commitlog.clone();
-        let log = CommitLog::open(engine.disk.clone(), options, number, engine.first_segment);
-        let log = log.await?;
-        if let (Some(known), Some(gap)) = (engine.group_gaps.get(index), log.group_gap()) {
-            // A shard is opened once.
-            let _ = known.set(gap);
-        }
-        let caches = ReadCaches::new(cache_sizes(&engine), engine.positions.clone());
-        let rows = engine.options.row_cache_size / engine.shard_count() as u64;
-        let shard = Rc::new_cyclic(|this| Shard {
-            this: this.clone(),
-            index,
-            tables: RefCell::default(),
-            locks: Locks::default(),
-            changing: Locks::default(),
-            writes: Rc::default(),
-            spanning: Rc::default(),
-            spanning_held: RefCell::default(),
-            replayable: RefCell::default(),
-            caches_without_keys: caches.without_keys(),
-            caches,
-            rows: RowCache::new(rows),
-            filling: Arc::default(),
-            frozen_bytes: Cell::new(0),
-            space: Notify::default(),
-            timestamps: Timestamps::default(),
-            log,
-            until_sample: Cell::new(SAMPLE),
-            record: RefCell::default(),
-            engine,
-        });
-        shard.engine.stores.load().values().for_each(|store| shard.open_table(store));
-        shard.watch_log();
-        shard.watch_periods();
-        Ok((shard, inbox))
+    pub fn open(
+        engine: Arc<Engine>,
+        index: usize,
+    ) -> LocalBoxFuture<'static, Result<(Rc<Shard>, Inbox<Shard>)>> {
+        Box::pin(async move {
+            let inbox = engine.take_inbox(index)?;
+            let number = u32::try_from(index).unwrap_or(u32::MAX);
+            let options = engine.options.commitlog.clone();
+            let log = CommitLog::open(engine.disk.clone(), options, number, engine.first_segment);
+            let log = log.await?;
+            if let (Some(known), Some(gap)) = (engine.group_gaps.get(index), log.group_gap()) {
+                // A shard is opened once.
+                let _ = known.set(gap);
+            }
+            let caches = ReadCaches::new(cache_sizes(&engine), engine.positions.clone());
+            let rows = engine.options.row_cache_size / engine.shard_count() as u64;
+            let shard = Rc::new_cyclic(|this| Shard {
+                this: this.clone(),
+                index,
+                tables: RefCell::default(),
+                locks: Locks::default(),
+                changing: Locks::default(),
+                writes: Rc::default(),
+                spanning: Rc::default(),
+                spanning_held: RefCell::default(),
+                replayable: RefCell::default(),
+                caches_without_keys: caches.without_keys(),
+                caches,
+                rows: RowCache::new(rows),
+                filling: Arc::default(),
+                frozen_bytes: Cell::new(0),
+                space: Notify::default(),
+                timestamps: Timestamps::default(),
+                log,
+                until_sample: Cell::new(SAMPLE),
+                record: RefCell::default(),
+                engine,
+            });
+            shard.engine.stores.load().values().for_each(|store| shard.open_table(store));
+            shard.watch_log();
+            shard.watch_periods();
+            Ok((shard, inbox))
+        })
     }
 
     pub fn engine(&self) -> &Arc<Engine> {

@@ -1,5 +1,6 @@
 //! The entry of this crate: prepares statements, and executes them on the shards that own their data.
 
+use futures_util::future::LocalBoxFuture;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -240,79 +241,89 @@ impl Coordinator {
     }
 
     /// As `prepare`, for the text of a client: what is large is prepared apart, and refused if that takes too long.
-    pub async fn prepare_in_time(&self, text: &str, client: &Client) -> Result<PreparedStatement> {
-        let catalog = self.shard.engine().catalog();
-        if text.len() <= SHORT_TEXT {
-            match prepared(text, &catalog, client, &Work::small()) {
-                Err(CqlError::Exhausted) => {}
-                outcome => return checked(outcome?, &catalog, client),
+    pub fn prepare_in_time<'a>(
+        &'a self,
+        text: &'a str,
+        client: &'a Client,
+    ) -> LocalBoxFuture<'a, Result<PreparedStatement>> {
+        Box::pin(async move {
+            let catalog = self.shard.engine().catalog();
+            if text.len() <= SHORT_TEXT {
+                match prepared(text, &catalog, client, &Work::small()) {
+                    Err(CqlError::Exhausted) => {}
+                    outcome => return checked(outcome?, &catalog, client),
+                }
             }
-        }
-        let (text, own, in_force) = (text.to_owned(), client.clone(), catalog.clone());
-        let job = move |work: &Work<'_>| prepared(&text, &in_force, &own, work);
-        let done = Box::pin(pace::until(now() + PREPARATION_MAX, job)).await?;
-        // Cassandra's words for a request that it takes up too late.
-        let late = || Error::Overloaded("Query timed out before it could start".to_owned());
-        checked(done.ok_or_else(late)?, &catalog, client)
+            let (text, own, in_force) = (text.to_owned(), client.clone(), catalog.clone());
+            let job = move |work: &Work<'_>| prepared(&text, &in_force, &own, work);
+            let done = Box::pin(pace::until(now() + PREPARATION_MAX, job)).await?;
+            // Cassandra's words for a request that it takes up too late.
+            let late = || Error::Overloaded("Query timed out before it could start".to_owned());
+            checked(done.ok_or_else(late)?, &catalog, client)
+        })
     }
 
     /// Executes a statement; prepares it again if the schema has changed.
-    pub async fn execute(
-        &self,
-        statement: &Arc<PreparedStatement>,
-        options: &QueryOptions<'_>,
-        client: &Client,
-    ) -> Result<Outcome> {
-        let _running = match &statement.plan {
-            Plan::Modification(_) | Plan::Batch(_) => Some(self.shard.writes().begin().await),
-            Plan::Select(_) | Plan::Other(_) => None,
-        };
-        let statement = self.up_to_date(statement).await?;
-        check_value_count(&statement.variables, options.values)?;
-        if options.consistency == Consistency::NodeLocal {
-            return Err(Error::Invalid(
+    pub fn execute<'a>(
+        &'a self,
+        statement: &'a Arc<PreparedStatement>,
+        options: &'a QueryOptions<'a>,
+        client: &'a Client,
+    ) -> LocalBoxFuture<'a, Result<Outcome>> {
+        Box::pin(async move {
+            let _running = match &statement.plan {
+                Plan::Modification(_) | Plan::Batch(_) => Some(self.shard.writes().begin().await),
+                Plan::Select(_) | Plan::Other(_) => None,
+            };
+            let statement = self.up_to_date(statement).await?;
+            check_value_count(&statement.variables, options.values)?;
+            if options.consistency == Consistency::NodeLocal {
+                return Err(Error::Invalid(
                 "NODE_LOCAL consistency level is highly dangerous and should be used only for debugging purposes"
                     .to_owned(),
             ));
-        }
-        let request = self.request(&statement, options.values, options);
-        let outcome = match &statement.plan {
-            Plan::Select(plan) => select::execute_select(self, plan, &request, options).await?,
-            Plan::Modification(plan) => {
-                modify::execute_modification(self, plan, &request, options).await?
             }
-            Plan::Batch(plan) => {
-                Box::pin(modify::execute_batch(self, plan, &request, options)).await?
-            }
-            Plan::Other(statement) => {
-                Box::pin(schema::execute_schema(self, statement, options, client)).await?
-            }
-        };
-        Ok(outcome.warned(request.slow.take()))
+            let request = self.request(&statement, options.values, options);
+            let outcome = match &statement.plan {
+                Plan::Select(plan) => select::execute_select(self, plan, &request, options).await?,
+                Plan::Modification(plan) => {
+                    modify::execute_modification(self, plan, &request, options).await?
+                }
+                Plan::Batch(plan) => {
+                    Box::pin(modify::execute_batch(self, plan, &request, options)).await?
+                }
+                Plan::Other(statement) => {
+                    Box::pin(schema::execute_schema(self, statement, options, client)).await?
+                }
+            };
+            Ok(outcome.warned(request.slow.take()))
+        })
     }
 
     /// A BATCH message (a BATCH statement in CQL text goes through `execute`).
-    pub async fn batch(
-        &self,
+    pub fn batch<'a>(
+        &'a self,
         kind: BatchKind,
-        entries: &[BatchEntry<'_>],
-        options: &QueryOptions<'_>,
-    ) -> Result<Outcome> {
-        let _running = self.shard.writes().begin().await;
-        let mut statements = Vec::with_capacity(entries.len());
-        let mut pace = Pace::new();
-        for entry in entries {
-            if pace.step() {
-                pace.pause().await;
+        entries: &'a [BatchEntry<'a>],
+        options: &'a QueryOptions<'a>,
+    ) -> LocalBoxFuture<'a, Result<Outcome>> {
+        Box::pin(async move {
+            let _running = self.shard.writes().begin().await;
+            let mut statements = Vec::with_capacity(entries.len());
+            let mut pace = Pace::new();
+            for entry in entries {
+                if pace.step() {
+                    pace.pause().await;
+                }
+                let statement = self.up_to_date(&entry.statement).await?;
+                check_value_count(&statement.variables, entry.values)?;
+                let request = self.request(&statement, entry.values, options);
+                statements.push((statement, request));
             }
-            let statement = self.up_to_date(&entry.statement).await?;
-            check_value_count(&statement.variables, entry.values)?;
-            let request = self.request(&statement, entry.values, options);
-            statements.push((statement, request));
-        }
-        let outcome = modify::execute_batch_message(self, kind, &statements, options).await?;
-        let slow = statements.iter().flat_map(|(_, request)| request.slow.take());
-        Ok(outcome.warned(slow.collect()))
+            let outcome = modify::execute_batch_message(self, kind, &statements, options).await?;
+            let slow = statements.iter().flat_map(|(_, request)| request.slow.take());
+            Ok(outcome.warned(slow.collect()))
+        })
     }
 
     /// The statement itself, or a new preparation of its text if what it was prepared against has changed.
@@ -350,8 +361,8 @@ impl Coordinator {
     }
 
     /// Has the views built that are not, once the node may be written to.
-    pub async fn resume_view_builds(&self) -> Result<()> {
-        views::resume(&self.shard).await
+    pub fn resume_view_builds(&self) -> LocalBoxFuture<'_, Result<()>> {
+        Box::pin(async move { views::resume(&self.shard).await })
     }
 
     /// Runs a job on the shard that owns a token.

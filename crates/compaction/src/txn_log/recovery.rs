@@ -7,6 +7,7 @@
 //!
 //! Each step can be interrupted and repeated.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -16,54 +17,66 @@ use super::replicas::{Replicas, SSTableFiles, absolute, file_prefix, find, logs_
 use crate::Result;
 
 /// The file-name prefixes (`oa-1-big-`) of SSTables in a directory that are not live according to a transaction log.
-pub async fn dead_in_directory(disk: &Disk, directory: &Path) -> Result<Vec<String>> {
-    let mut dead = Vec::new();
-    for path in logs_in(disk, &absolute(directory)).await? {
-        let replicas = Replicas::load(disk, &path).await?;
-        replicas.verify(disk).await?;
-        for record in replicas.log.dead() {
-            if replicas.is_here(disk, record).await? {
-                dead.push(file_prefix(record).to_string());
+pub fn dead_in_directory<'a>(
+    disk: &'a Disk,
+    directory: &'a Path,
+) -> LocalBoxFuture<'a, Result<Vec<String>>> {
+    Box::pin(async move {
+        let mut dead = Vec::new();
+        for path in logs_in(disk, &absolute(directory)).await? {
+            let replicas = Replicas::load(disk, &path).await?;
+            replicas.verify(disk).await?;
+            for record in replicas.log.dead() {
+                if replicas.is_here(disk, record).await? {
+                    dead.push(file_prefix(record).to_string());
+                }
             }
         }
-    }
-    Ok(dead)
+        Ok(dead)
+    })
 }
 
 /// The file-name prefixes (`oa-1-big-`) of all SSTables that transactions with a log in a directory of a running node add or remove.
-pub async fn named_in_directory(disk: &Disk, directory: &Path) -> Result<BTreeSet<String>> {
-    let mut named = BTreeSet::new();
-    for path in logs_in(disk, &absolute(directory)).await? {
-        // A log that has gone since is read as one without records: its transaction is over.
-        let replicas = Replicas::load(disk, &path).await?;
-        named.extend(replicas.log.records.iter().map(|record| file_prefix(record).to_owned()));
-    }
-    Ok(named)
+pub fn named_in_directory<'a>(
+    disk: &'a Disk,
+    directory: &'a Path,
+) -> LocalBoxFuture<'a, Result<BTreeSet<String>>> {
+    Box::pin(async move {
+        let mut named = BTreeSet::new();
+        for path in logs_in(disk, &absolute(directory)).await? {
+            // A log that has gone since is read as one without records: its transaction is over.
+            let replicas = Replicas::load(disk, &path).await?;
+            named.extend(replicas.log.records.iter().map(|record| file_prefix(record).to_owned()));
+        }
+        Ok(named)
+    })
 }
 
 /// Finishes or undoes the transactions with a log in `directory`, in all directories that they name. Returns the prefixes of deleted
 /// SSTables.
-pub async fn recover(disk: &Disk, directory: &Path) -> Result<Vec<String>> {
-    let mut deleted = Vec::new();
-    for path in logs_in(disk, &absolute(directory)).await? {
-        let replicas = Replicas::load(disk, &path).await?;
-        replicas.verify(disk).await?;
-        let logs = replicas.in_order_of_deletion();
-        let mut homes: BTreeSet<&Path> = logs.iter().filter_map(|path| path.parent()).collect();
-        // Make earlier deletions (by the transaction or by another start) durable before the log is deleted.
-        sync_all(disk, &homes).await?;
-        for record in replicas.log.dead() {
-            let Some(home) = replicas.home(record) else { continue };
-            delete(disk, find(disk, home, file_prefix(record)).await?).await?;
-            homes.insert(home);
-            deleted.push(record.prefix.clone());
+pub fn recover<'a>(disk: &'a Disk, directory: &'a Path) -> LocalBoxFuture<'a, Result<Vec<String>>> {
+    Box::pin(async move {
+        let mut deleted = Vec::new();
+        for path in logs_in(disk, &absolute(directory)).await? {
+            let replicas = Replicas::load(disk, &path).await?;
+            replicas.verify(disk).await?;
+            let logs = replicas.in_order_of_deletion();
+            let mut homes: BTreeSet<&Path> = logs.iter().filter_map(|path| path.parent()).collect();
+            // Make earlier deletions (by the transaction or by another start) durable before the log is deleted.
+            sync_all(disk, &homes).await?;
+            for record in replicas.log.dead() {
+                let Some(home) = replicas.home(record) else { continue };
+                delete(disk, find(disk, home, file_prefix(record)).await?).await?;
+                homes.insert(home);
+                deleted.push(record.prefix.clone());
+            }
+            sync_all(disk, &homes).await?;
+            for path in logs {
+                remove_log(disk, path).await?;
+            }
         }
-        sync_all(disk, &homes).await?;
-        for path in logs {
-            remove_log(disk, path).await?;
-        }
-    }
-    Ok(deleted)
+        Ok(deleted)
+    })
 }
 
 async fn sync_all(disk: &Disk, directories: &BTreeSet<&Path>) -> Result<()> {

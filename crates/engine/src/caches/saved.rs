@@ -7,6 +7,7 @@
 //!    old file, or one of another node, is useless but harmless.
 //! 3. A damaged or unknown file is kept and reported in the log.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
@@ -92,39 +93,41 @@ impl Engine {
     }
 
     /// Saves at most `most` entries of a cache over all shards; returns their number. Must not be called on a shard's thread.
-    pub async fn save_cache(&self, cache: SavedCache, most: usize) -> Result<usize> {
-        let version = self.catalog().version;
-        let (db, count, metadata) = match cache {
-            SavedCache::Keys => self.saved_keys(version.to_vec(), most).await?,
-            SavedCache::Rows => self.saved_rows(version.to_vec(), most).await?,
-        };
-        let disk = &self.disk;
-        let directory = &self.options.saved_caches_directory;
-        disk.create_dir_all(directory).await?;
-        let files = [
-            ("metadata", metadata.encode(cache == SavedCache::Keys)),
-            ("crc", crc_of(&db)),
-            ("db", db),
-        ];
-        for (extension, _) in files.iter().rev() {
-            let path = self.saved_path(cache, extension);
-            if disk.exists(&path).await? {
-                disk.remove(&path).await?;
+    pub fn save_cache(&self, cache: SavedCache, most: usize) -> LocalBoxFuture<'_, Result<usize>> {
+        Box::pin(async move {
+            let version = self.catalog().version;
+            let (db, count, metadata) = match cache {
+                SavedCache::Keys => self.saved_keys(version.to_vec(), most).await?,
+                SavedCache::Rows => self.saved_rows(version.to_vec(), most).await?,
+            };
+            let disk = &self.disk;
+            let directory = &self.options.saved_caches_directory;
+            disk.create_dir_all(directory).await?;
+            let files = [
+                ("metadata", metadata.encode(cache == SavedCache::Keys)),
+                ("crc", crc_of(&db)),
+                ("db", db),
+            ];
+            for (extension, _) in files.iter().rev() {
+                let path = self.saved_path(cache, extension);
+                if disk.exists(&path).await? {
+                    disk.remove(&path).await?;
+                }
             }
-        }
-        if count == 0 {
-            return Ok(0);
-        }
-        for (extension, bytes) in &files {
-            let temporary = self.saved_path(cache, &format!("{extension}.tmp"));
-            if disk.exists(&temporary).await? {
-                disk.remove(&temporary).await?;
+            if count == 0 {
+                return Ok(0);
             }
-            disk.write_new(&temporary, bytes, Purpose::Flush).await?;
-            disk.rename(&temporary, &self.saved_path(cache, extension)).await?;
-        }
-        disk.sync_dir(directory).await?;
-        Ok(count)
+            for (extension, bytes) in &files {
+                let temporary = self.saved_path(cache, &format!("{extension}.tmp"));
+                if disk.exists(&temporary).await? {
+                    disk.remove(&temporary).await?;
+                }
+                disk.write_new(&temporary, bytes, Purpose::Flush).await?;
+                disk.rename(&temporary, &self.saved_path(cache, extension)).await?;
+            }
+            disk.sync_dir(directory).await?;
+            Ok(count)
+        })
     }
 
     async fn saved_keys(
@@ -193,32 +196,38 @@ impl Engine {
     }
 
     /// Warms a cache from its saved file until `deadline`; returns the number of entries, `None` without a file.
-    pub async fn load_cache(&self, cache: SavedCache, deadline: Instant) -> Result<Option<usize>> {
-        let mut files = Vec::new();
-        for extension in ["metadata", "crc", "db"] {
-            let path = self.saved_path(cache, extension);
-            if !self.disk.exists(&path).await? {
-                return Ok(None);
+    pub fn load_cache(
+        &self,
+        cache: SavedCache,
+        deadline: Instant,
+    ) -> LocalBoxFuture<'_, Result<Option<usize>>> {
+        Box::pin(async move {
+            let mut files = Vec::new();
+            for extension in ["metadata", "crc", "db"] {
+                let path = self.saved_path(cache, extension);
+                if !self.disk.exists(&path).await? {
+                    return Ok(None);
+                }
+                files.push(self.disk.read(&path, FILE_MAX).await?);
             }
-            files.push(self.disk.read(&path, FILE_MAX).await?);
-        }
-        let [metadata, crc, db] = files.as_slice() else { return Ok(None) };
-        let unusable = |extension: &str, e: halcyon_model::DecodeError| {
-            let path = self.saved_path(cache, extension);
-            Error::Invalid(format!("{}: offset {}: {}", path.display(), e.offset, e.what))
-        };
-        let metadata = SavedMetadata::decode(metadata, cache == SavedCache::Keys)
-            .map_err(|e| unusable("metadata", e))?;
-        let cursor = entries(db, crc).map_err(|e| unusable("db", e))?;
-        let (wanted, failure) = match cache {
-            SavedCache::Keys => self.wanted_keys(&metadata, cursor),
-            SavedCache::Rows => self.wanted_rows(&metadata, cursor),
-        };
-        let count = self.warm(wanted, deadline).await?;
-        match failure {
-            Some(e) if count == 0 => Err(unusable("db", e)),
-            _ => Ok(Some(count)),
-        }
+            let [metadata, crc, db] = files.as_slice() else { return Ok(None) };
+            let unusable = |extension: &str, e: halcyon_model::DecodeError| {
+                let path = self.saved_path(cache, extension);
+                Error::Invalid(format!("{}: offset {}: {}", path.display(), e.offset, e.what))
+            };
+            let metadata = SavedMetadata::decode(metadata, cache == SavedCache::Keys)
+                .map_err(|e| unusable("metadata", e))?;
+            let cursor = entries(db, crc).map_err(|e| unusable("db", e))?;
+            let (wanted, failure) = match cache {
+                SavedCache::Keys => self.wanted_keys(&metadata, cursor),
+                SavedCache::Rows => self.wanted_rows(&metadata, cursor),
+            };
+            let count = self.warm(wanted, deadline).await?;
+            match failure {
+                Some(e) if count == 0 => Err(unusable("db", e)),
+                _ => Ok(Some(count)),
+            }
+        })
     }
 
     /// The live SSTables of the metadata, and their tables.

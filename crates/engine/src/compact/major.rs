@@ -3,6 +3,7 @@
 //!
 //! The result of the last one of each table is kept until the node stops, for `halcyon_views.major_compactions`.
 
+use futures_util::future::LocalBoxFuture;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
@@ -154,17 +155,19 @@ impl Engine {
     }
 
     /// Runs a major compaction to its end.
-    pub async fn compact(self: &Arc<Engine>, table: TableId) -> Result<Vec<Outcome>> {
-        let store = self.store_of(table)?;
-        let (answer, answered) = oneshot::channel();
-        self.compactions.schedule.add(Box::new(move |engine| {
-            Box::pin(async move {
-                // The caller can have gone away; the compaction was done anyway.
-                let whole = Selection::Whole { split_output: false };
-                let _ = answer.send(engine.compact_selected(&store, &whole).await);
-            })
-        }));
-        answered.await.map_err(|_| halcyon_io::Gone)?
+    pub fn compact(self: &Arc<Engine>, table: TableId) -> LocalBoxFuture<'_, Result<Vec<Outcome>>> {
+        Box::pin(async move {
+            let store = self.store_of(table)?;
+            let (answer, answered) = oneshot::channel();
+            self.compactions.schedule.add(Box::new(move |engine| {
+                Box::pin(async move {
+                    // The caller can have gone away; the compaction was done anyway.
+                    let whole = Selection::Whole { split_output: false };
+                    let _ = answer.send(engine.compact_selected(&store, &whole).await);
+                })
+            }));
+            answered.await.map_err(|_| halcyon_io::Gone)?
+        })
     }
 
     pub(crate) fn store_of(&self, table: TableId) -> Result<Arc<Store>> {

@@ -16,6 +16,7 @@ mod watch;
 pub(crate) use sstable::Extremes;
 pub(crate) use sstable::Uncommitted;
 
+use futures_util::future::LocalBoxFuture;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -219,23 +220,25 @@ fn size(table: &ShardTable) -> usize {
 
 impl Engine {
     /// Flushes a table's memtables on all shards; all tables if none is named.
-    pub async fn flush(&self, table: Option<TableId>) -> Result<()> {
-        let mut outcome = Ok(());
-        for index in 0..self.shard_count() {
-            let flushed = self.mesh.on(index, move |shard| async move {
-                let tables: Vec<Rc<ShardTable>> = match table {
-                    Some(id) => shard.table_by_id(id).into_iter().collect(),
-                    None => shard.tables.borrow().values().cloned().collect(),
-                };
-                let mut outcome = Ok(());
-                for table in tables {
-                    outcome = outcome.and(shard.flush_table(&table).await);
-                }
-                outcome
-            });
-            outcome = outcome.and(flushed.await?);
-        }
-        outcome
+    pub fn flush(&self, table: Option<TableId>) -> LocalBoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut outcome = Ok(());
+            for index in 0..self.shard_count() {
+                let flushed = self.mesh.on(index, move |shard| async move {
+                    let tables: Vec<Rc<ShardTable>> = match table {
+                        Some(id) => shard.table_by_id(id).into_iter().collect(),
+                        None => shard.tables.borrow().values().cloned().collect(),
+                    };
+                    let mut outcome = Ok(());
+                    for table in tables {
+                        outcome = outcome.and(shard.flush_table(&table).await);
+                    }
+                    outcome
+                });
+                outcome = outcome.and(flushed.await?);
+            }
+            outcome
+        })
     }
 
     fn flush_failed(&self, store: &Store, error: &Error) {

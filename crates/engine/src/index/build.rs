@@ -5,6 +5,7 @@
 //!    output has it. Files of dropped indexes are deleted.
 //! 3. When nothing lacks it, the index is in `system."IndexInfo"`, until the node drains: Cassandra builds its own at its next start.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -57,19 +58,25 @@ impl Engine {
     }
 
     /// Makes an index again from the rows, and returns when it can be searched; meanwhile it cannot.
-    pub async fn rebuild_index(&self, table: TableId, name: &str) -> Result<()> {
-        let store = self.store_of(table)?;
-        let definition = store.definition.load_full();
-        if !definition.indexes.iter().any(|index| index.name == name) {
-            let table = store.table().full_name();
-            return Err(Error::Invalid(format!("No defined index {name} on {table}")));
-        }
-        store.version.load().sstables().iter().for_each(|live| live.close_index(name));
-        self.look_at_indexes(&store);
-        while self.lacks_indexes(&store).await && !self.compactions.is_stopped() {
-            self.disk.clock().sleep(PAUSE).await;
-        }
-        Ok(())
+    pub fn rebuild_index<'a>(
+        &'a self,
+        table: TableId,
+        name: &'a str,
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let store = self.store_of(table)?;
+            let definition = store.definition.load_full();
+            if !definition.indexes.iter().any(|index| index.name == name) {
+                let table = store.table().full_name();
+                return Err(Error::Invalid(format!("No defined index {name} on {table}")));
+            }
+            store.version.load().sstables().iter().for_each(|live| live.close_index(name));
+            self.look_at_indexes(&store);
+            while self.lacks_indexes(&store).await && !self.compactions.is_stopped() {
+                self.disk.clock().sleep(PAUSE).await;
+            }
+            Ok(())
+        })
     }
 
     /// Has the indexes of a table built where they are missing, if there are any.
@@ -125,12 +132,14 @@ impl Engine {
     }
 
     /// Returns when the indexes of a table are complete, or after a while.
-    pub async fn wait_for_indexes(&self, table: TableId) {
-        let Some(store) = self.stores.load().get(&table).cloned() else { return };
-        let until = self.disk.clock().now() + PATIENCE;
-        while self.lacks_indexes(&store).await && self.disk.clock().now() < until {
-            self.disk.clock().sleep(PAUSE).await;
-        }
+    pub fn wait_for_indexes(&self, table: TableId) -> LocalBoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(store) = self.stores.load().get(&table).cloned() else { return };
+            let until = self.disk.clock().now() + PATIENCE;
+            while self.lacks_indexes(&store).await && self.disk.clock().now() < until {
+                self.disk.clock().sleep(PAUSE).await;
+            }
+        })
     }
 
     async fn lacks_indexes(&self, store: &Arc<Store>) -> bool {

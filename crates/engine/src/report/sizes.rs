@@ -1,5 +1,6 @@
 //! How many partitions ranges of tokens have, and how large they are, as far as SSTables tell: `system.size_estimates`.
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::compute;
 
 use crate::Result;
@@ -23,14 +24,20 @@ pub struct TableSizes {
 
 impl Engine {
     /// Of all tables that have storage, by keyspace and name. Ranges are of tokens, without the first and with the last.
-    pub async fn size_estimates(&self, ranges: Vec<(i64, i64)>) -> Result<Vec<TableSizes>> {
-        let stores = self.stores.load_full();
-        let all = move || {
-            let mut all: Vec<_> = stores.values().map(|store| of_store(store, &ranges)).collect();
-            all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
-            all
-        };
-        Ok(compute(all).await?)
+    pub fn size_estimates(
+        &self,
+        ranges: Vec<(i64, i64)>,
+    ) -> LocalBoxFuture<'_, Result<Vec<TableSizes>>> {
+        Box::pin(async move {
+            let stores = self.stores.load_full();
+            let all = move || {
+                let mut all: Vec<_> =
+                    stores.values().map(|store| of_store(store, &ranges)).collect();
+                all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
+                all
+            };
+            Ok(compute(all).await?)
+        })
     }
 }
 

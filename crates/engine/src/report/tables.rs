@@ -1,5 +1,6 @@
 //! What a table's files and memtables are, for `nodetool tablestats`: counted when it is asked for.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -76,17 +77,20 @@ fn in_memory(shard: &Shard) -> InMemory {
 
 impl Engine {
     /// Of all tables that have storage, by keyspace and name.
-    pub async fn table_details(self: &Arc<Engine>) -> Result<Vec<TableDetails>> {
-        let mut memory = InMemory::new();
-        for index in 0..self.shard_count() {
-            let of_shard = self.mesh().on(index, |shard| async move { in_memory(&shard) }).await?;
-            for (id, (partitions, bytes)) in of_shard {
-                let sums = memory.entry(id).or_default();
-                *sums = (sums.0 + partitions, sums.1 + bytes);
+    pub fn table_details(self: &Arc<Engine>) -> LocalBoxFuture<'_, Result<Vec<TableDetails>>> {
+        Box::pin(async move {
+            let mut memory = InMemory::new();
+            for index in 0..self.shard_count() {
+                let of_shard =
+                    self.mesh().on(index, |shard| async move { in_memory(&shard) }).await?;
+                for (id, (partitions, bytes)) in of_shard {
+                    let sums = memory.entry(id).or_default();
+                    *sums = (sums.0 + partitions, sums.1 + bytes);
+                }
             }
-        }
-        let engine = self.clone();
-        Ok(compute(move || engine.all_details(&memory)).await?)
+            let engine = self.clone();
+            Ok(compute(move || engine.all_details(&memory)).await?)
+        })
     }
 
     /// Merges a sketch for each SSTable.

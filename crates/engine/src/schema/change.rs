@@ -5,6 +5,7 @@
 //!    reopened, so that the cells of dropped columns disappear.
 //! 3. The catalog becomes current; each shard opens new tables and closes dropped ones.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,53 +45,56 @@ impl Engine {
 
     /// Persists a schema change (mutations of `system_schema`), creates or drops storage, and makes the catalog current on
     /// all shards. Changes are made one at a time.
-    pub async fn change_schema(
-        self: &Arc<Self>,
-        _lock: &SchemaLock<'_>,
+    pub fn change_schema<'a>(
+        self: &'a Arc<Self>,
+        _lock: &'a SchemaLock<'a>,
         to: Arc<Catalog>,
         rows: Vec<Mutation>,
-    ) -> Result<()> {
-        let version = halcyon_schema::schema_version_row(to.version, self.write_time());
-        let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
-        let (engine, wanted) = (self.clone(), to.clone());
-        let Changes { altered, created, gone } = compute(move || engine.changes(&wanted)).await?;
-        if self.options.auto_snapshot {
-            // Before the rows are durable: from then on nothing stops the DROP.
-            for store in &*gone {
-                self.flush(Some(store.id)).await?;
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let version = halcyon_schema::schema_version_row(to.version, self.write_time());
+            let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
+            let (engine, wanted) = (self.clone(), to.clone());
+            let Changes { altered, created, gone } =
+                compute(move || engine.changes(&wanted)).await?;
+            if self.options.auto_snapshot {
+                // Before the rows are durable: from then on nothing stops the DROP.
+                for store in &*gone {
+                    self.flush(Some(store.id)).await?;
+                }
             }
-        }
-        self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
-        for (store, definition) in altered {
-            self.alter(&store, definition).await?;
-        }
-        let mut opened = Vec::new();
-        for definition in created {
-            opened.push(self.create(definition).await?);
-        }
-        for store in &*gone {
-            let definition = store.definition.load_full();
-            let keyspace = &definition.schema.keyspace;
-            self.write_built(keyspace, &definition.indexes, false).await?;
-            self.empty(store).await;
-        }
-        let opened: Arc<[Arc<Store>]> = opened.into();
-        let (engine, more, less) = (self.clone(), opened.clone(), gone.clone());
-        compute(move || engine.replace_stores(&more, &less)).await?;
-        let before = self.catalog.swap(to);
-        for index in 0..self.shard_count() {
-            let (opened, gone) = (opened.clone(), gone.clone());
-            let adopt = |shard: Rc<Shard>| async move {
-                opened.iter().for_each(|store| shard.open_table(store));
-                shard.close_tables(&gone).await;
-            };
-            self.mesh.on(index, adopt).await?;
-        }
-        for store in &*gone {
-            self.discard(store).await?;
-        }
-        drop_apart((before, gone));
-        Ok(())
+            self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
+            for (store, definition) in altered {
+                self.alter(&store, definition).await?;
+            }
+            let mut opened = Vec::new();
+            for definition in created {
+                opened.push(self.create(definition).await?);
+            }
+            for store in &*gone {
+                let definition = store.definition.load_full();
+                let keyspace = &definition.schema.keyspace;
+                self.write_built(keyspace, &definition.indexes, false).await?;
+                self.empty(store).await;
+            }
+            let opened: Arc<[Arc<Store>]> = opened.into();
+            let (engine, more, less) = (self.clone(), opened.clone(), gone.clone());
+            compute(move || engine.replace_stores(&more, &less)).await?;
+            let before = self.catalog.swap(to);
+            for index in 0..self.shard_count() {
+                let (opened, gone) = (opened.clone(), gone.clone());
+                let adopt = |shard: Rc<Shard>| async move {
+                    opened.iter().for_each(|store| shard.open_table(store));
+                    shard.close_tables(&gone).await;
+                };
+                self.mesh.on(index, adopt).await?;
+            }
+            for store in &*gone {
+                self.discard(store).await?;
+            }
+            drop_apart((before, gone));
+            Ok(())
+        })
     }
 
     /// Not for a shard: it takes a millisecond for a thousand tables.

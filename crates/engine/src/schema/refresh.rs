@@ -4,6 +4,7 @@
 //! of both at any time: a log is deleted after the edit of the version. Compactions are stopped meanwhile, so that nothing leaves the
 //! version; flushes only add to it, and are seen by the version that is taken last.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -20,42 +21,49 @@ use crate::{Error, Result};
 
 impl Engine {
     /// Adds new SSTables to a table; how many. All or none: one that cannot be read leaves the table as it was.
-    pub async fn load_new_sstables(self: &Arc<Engine>, table: TableId) -> Result<usize> {
-        self.health.check()?;
-        let store = self.store_of(table)?;
-        let compacting = self.stop_compactions(&store).await;
-        let found = self.new_sstables(&store).await?;
-        if found.is_empty() {
-            return Ok(0);
-        }
-        let definition = store.definition.load_full();
-        let mut added = Vec::with_capacity(found.len());
-        for listed in &found {
-            // Where it was is another table's order of levels.
-            write_level(&self.disk, &listed.descriptor, 0).await?;
-            let mode = self.options.read_mode;
-            let live =
-                LiveSSTable::open_listed(&self.disk, listed, &definition.schema, mode).await?;
-            if live.sstable().layout().partitioner != Partitioner::Murmur3 {
-                return Err(Error::Invalid(format!(
-                    "{}: its partitioner is not Murmur3Partitioner",
-                    listed.descriptor.file_prefix()
-                )));
+    pub fn load_new_sstables(
+        self: &Arc<Engine>,
+        table: TableId,
+    ) -> LocalBoxFuture<'_, Result<usize>> {
+        Box::pin(async move {
+            self.health.check()?;
+            let store = self.store_of(table)?;
+            let compacting = self.stop_compactions(&store).await;
+            let found = self.new_sstables(&store).await?;
+            if found.is_empty() {
+                return Ok(0);
             }
-            added.push(live);
-        }
-        store.note_ids(found.iter().map(|listed| listed.descriptor.id));
-        let count = added.len();
-        self.admit(&store, added, Edit::add).await;
-        for index in 0..self.shard_count() {
-            // Heads of partitions that were read before.
-            self.mesh.on(index, move |shard| async move { shard.rows.forget_table(table) }).await?;
-        }
-        drop(compacting);
-        self.tend_indexes(&store);
-        self.wait_for_indexes(table).await;
-        self.consider(&store);
-        Ok(count)
+            let definition = store.definition.load_full();
+            let mut added = Vec::with_capacity(found.len());
+            for listed in &found {
+                // Where it was is another table's order of levels.
+                write_level(&self.disk, &listed.descriptor, 0).await?;
+                let mode = self.options.read_mode;
+                let live =
+                    LiveSSTable::open_listed(&self.disk, listed, &definition.schema, mode).await?;
+                if live.sstable().layout().partitioner != Partitioner::Murmur3 {
+                    return Err(Error::Invalid(format!(
+                        "{}: its partitioner is not Murmur3Partitioner",
+                        listed.descriptor.file_prefix()
+                    )));
+                }
+                added.push(live);
+            }
+            store.note_ids(found.iter().map(|listed| listed.descriptor.id));
+            let count = added.len();
+            self.admit(&store, added, Edit::add).await;
+            for index in 0..self.shard_count() {
+                // Heads of partitions that were read before.
+                self.mesh
+                    .on(index, move |shard| async move { shard.rows.forget_table(table) })
+                    .await?;
+            }
+            drop(compacting);
+            self.tend_indexes(&store);
+            self.wait_for_indexes(table).await;
+            self.consider(&store);
+            Ok(count)
+        })
     }
 
     async fn new_sstables(&self, store: &Arc<Store>) -> Result<Vec<ListedSSTable>> {

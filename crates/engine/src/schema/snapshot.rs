@@ -2,6 +2,7 @@
 //!
 //! They belong to the operator: they stay when their table is dropped, and are found by their folders, whoever has made them.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -95,39 +96,43 @@ impl Engine {
     }
 
     /// Takes snapshots of tables under one name, after a flush of each unless it is to be skipped (`nodetool snapshot`).
-    pub async fn take_snapshots(
-        &self,
-        tables: &[TableId],
-        name: &str,
+    pub fn take_snapshots<'a>(
+        &'a self,
+        tables: &'a [TableId],
+        name: &'a str,
         options: SnapshotOptions,
-    ) -> Result<()> {
-        if options.ttl_seconds.is_some_and(|seconds| seconds < TTL_MIN_SECONDS) {
-            return Err(Error::Invalid(format!(
-                "ttl for snapshot must be at least {TTL_MIN_SECONDS} seconds"
-            )));
-        }
-        check_name(name)?;
-        let stores: Vec<Arc<Store>> =
-            tables.iter().map(|table| self.store_of(*table)).collect::<Result<_>>()?;
-        for store in &stores {
-            if self.has_snapshot(store, name).await? {
-                return Err(Error::Invalid(format!("Snapshot {name} already exists.")));
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            if options.ttl_seconds.is_some_and(|seconds| seconds < TTL_MIN_SECONDS) {
+                return Err(Error::Invalid(format!(
+                    "ttl for snapshot must be at least {TTL_MIN_SECONDS} seconds"
+                )));
             }
-        }
-        let created_ms = self.disk.clock().unix_micros() / 1000;
-        let millis = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000);
-        let expires_ms =
-            options.ttl_seconds.map(|seconds| created_ms.saturating_add(millis(seconds)));
-        if let Some(expires_ms) = expires_ms {
-            self.snapshot_expiry.add(expires_ms);
-        }
-        for store in &stores {
-            if !options.skip_flush {
-                self.flush(Some(store.id)).await?;
+            check_name(name)?;
+            let stores: Vec<Arc<Store>> =
+                tables.iter().map(|table| self.store_of(*table)).collect::<Result<_>>()?;
+            for store in &stores {
+                if self.has_snapshot(store, name).await? {
+                    return Err(Error::Invalid(format!("Snapshot {name} already exists.")));
+                }
             }
-            self.snapshot(store, &Tag { name, created_ms, expires_ms, of_nothing: true }).await?;
-        }
-        Ok(())
+            let created_ms = self.disk.clock().unix_micros() / 1000;
+            let millis =
+                |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+            let expires_ms =
+                options.ttl_seconds.map(|seconds| created_ms.saturating_add(millis(seconds)));
+            if let Some(expires_ms) = expires_ms {
+                self.snapshot_expiry.add(expires_ms);
+            }
+            for store in &stores {
+                if !options.skip_flush {
+                    self.flush(Some(store.id)).await?;
+                }
+                self.snapshot(store, &Tag { name, created_ms, expires_ms, of_nothing: true })
+                    .await?;
+            }
+            Ok(())
+        })
     }
 
     async fn snapshot(&self, store: &Arc<Store>, tag: &Tag<'_>) -> Result<()> {
@@ -204,36 +209,43 @@ impl Engine {
     }
 
     /// All snapshots, those of dropped tables too.
-    pub async fn snapshots(&self) -> Result<Vec<Snapshot>> {
-        let mut found: Vec<Snapshot> = Vec::new();
-        for table in table_folders(&self.disk, &self.options).await? {
-            let folders = self.snapshot_folders(&table.path).await?;
-            if folders.is_empty() {
-                continue;
-            }
-            let live: HashSet<String> =
-                self.disk.list(&table.path).await?.into_iter().map(|entry| entry.name).collect();
-            for folder in folders {
-                // One that is being removed is none.
-                let read = match self.read_snapshot(&folder, &live).await {
-                    Err(Error::Disk(e)) if e.is_not_found() => continue,
-                    read => read?,
-                };
-                let same = |known: &&mut Snapshot| {
-                    (&known.name, &known.keyspace, &known.table)
-                        == (&read.name, &read.keyspace, &read.table)
-                };
-                match found.iter_mut().find(same) {
-                    None => found.push(read),
-                    Some(known) => {
-                        known.size_on_disk += read.size_on_disk;
-                        known.true_size += read.true_size;
-                        known.folders.extend(read.folders);
+    pub fn snapshots(&self) -> LocalBoxFuture<'_, Result<Vec<Snapshot>>> {
+        Box::pin(async move {
+            let mut found: Vec<Snapshot> = Vec::new();
+            for table in table_folders(&self.disk, &self.options).await? {
+                let folders = self.snapshot_folders(&table.path).await?;
+                if folders.is_empty() {
+                    continue;
+                }
+                let live: HashSet<String> = self
+                    .disk
+                    .list(&table.path)
+                    .await?
+                    .into_iter()
+                    .map(|entry| entry.name)
+                    .collect();
+                for folder in folders {
+                    // One that is being removed is none.
+                    let read = match self.read_snapshot(&folder, &live).await {
+                        Err(Error::Disk(e)) if e.is_not_found() => continue,
+                        read => read?,
+                    };
+                    let same = |known: &&mut Snapshot| {
+                        (&known.name, &known.keyspace, &known.table)
+                            == (&read.name, &read.keyspace, &read.table)
+                    };
+                    match found.iter_mut().find(same) {
+                        None => found.push(read),
+                        Some(known) => {
+                            known.size_on_disk += read.size_on_disk;
+                            known.true_size += read.true_size;
+                            known.folders.extend(read.folders);
+                        }
                     }
                 }
             }
-        }
-        Ok(found)
+            Ok(found)
+        })
     }
 
     /// `folder` is `<keyspace>/<table>-<id>/snapshots/<name>`.

@@ -5,6 +5,7 @@
 //!    the same writes.
 //! 3. Remove the SSTables in one transaction, resume flushes, and record the truncation in `system.local`.
 
+use futures_util::future::LocalBoxFuture;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,66 +23,72 @@ use crate::{Error, Result};
 
 impl Engine {
     /// Removes all data of a table on all shards, and records the time (`system.local.truncated_at`).
-    pub async fn truncate(&self, table: TableId) -> Result<()> {
-        self.health.check()?;
-        let store = self.stores.load().get(&table).cloned();
-        let store = store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
-        if let Some(apart) = store.apart().first() {
-            return Err(Error::Invalid(format!(
-                "{}.{} is not truncated: what an SSTable has that was set apart at the start would come back with it; see \
+    pub fn truncate(&self, table: TableId) -> LocalBoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.health.check()?;
+            let store = self.stores.load().get(&table).cloned();
+            let store =
+                store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
+            if let Some(apart) = store.apart().first() {
+                return Err(Error::Invalid(format!(
+                    "{}.{} is not truncated: what an SSTable has that was set apart at the start would come back with it; see \
                  halcyon_views.set_apart",
-                apart.keyspace, apart.table
-            )));
-        }
-        store.check_removable()?;
-        // Without this, a crash on the way would forget the deletions in the memtables and keep the rows on disk. Now all rows go in one
-        // transaction.
-        self.flush(Some(table)).await?;
-        if self.options.auto_snapshot {
-            self.snapshot_before(&store, "truncated").await?;
-        }
-        self.clear(table).await?;
-        match self.truncation(table) {
-            Some(row) => self.persist(vec![row]).await,
-            None => Ok(()),
-        }
+                    apart.keyspace, apart.table
+                )));
+            }
+            store.check_removable()?;
+            // Without this, a crash on the way would forget the deletions in the memtables and keep the rows on disk. Now all
+            // rows go in one transaction.
+            self.flush(Some(table)).await?;
+            if self.options.auto_snapshot {
+                self.snapshot_before(&store, "truncated").await?;
+            }
+            self.clear(table).await?;
+            match self.truncation(table) {
+                Some(row) => self.persist(vec![row]).await,
+                None => Ok(()),
+            }
+        })
     }
 
     /// Removes all data of a table, on all shards.
-    pub async fn clear(&self, table: TableId) -> Result<()> {
-        let store = self.stores.load().get(&table).cloned();
-        let store = store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
-        store.check_removable()?;
-        for index in 0..self.shard_count() {
-            let held = self.mesh.on(index, |shard| async move {
-                let held = shard.spanning.hold().await;
-                shard.spanning_held.borrow_mut().push(held);
-            });
-            held.await?;
-        }
-        let mut outcome = Ok(());
-        for index in 0..self.shard_count() {
-            let emptied =
-                self.mesh.on(index, move |shard| async move { shard.empty_table(table).await });
-            outcome = outcome.and(emptied.await.unwrap_or_else(|gone| Err(gone.into())));
-        }
-        for index in 0..self.shard_count() {
-            let free =
-                |shard: Rc<Shard>| async move { drop(shard.spanning_held.borrow_mut().pop()) };
-            outcome = outcome.and(self.mesh.on(index, free).await.map_err(Error::from));
-        }
-        if outcome.is_ok() {
-            let _compacting = self.stop_compactions(&store).await;
-            outcome = self.remove_sstables(&store).await;
-        }
-        for index in 0..self.shard_count() {
-            let released =
-                self.mesh.on(index, move |shard| async move { shard.release_table(table) });
-            outcome = outcome.and(released.await.map_err(Error::from));
-        }
-        // Whoever began to read meanwhile has rows that are gone.
-        store.note_truncation();
-        outcome
+    pub fn clear(&self, table: TableId) -> LocalBoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let store = self.stores.load().get(&table).cloned();
+            let store =
+                store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
+            store.check_removable()?;
+            for index in 0..self.shard_count() {
+                let held = self.mesh.on(index, |shard| async move {
+                    let held = shard.spanning.hold().await;
+                    shard.spanning_held.borrow_mut().push(held);
+                });
+                held.await?;
+            }
+            let mut outcome = Ok(());
+            for index in 0..self.shard_count() {
+                let emptied =
+                    self.mesh.on(index, move |shard| async move { shard.empty_table(table).await });
+                outcome = outcome.and(emptied.await.unwrap_or_else(|gone| Err(gone.into())));
+            }
+            for index in 0..self.shard_count() {
+                let free =
+                    |shard: Rc<Shard>| async move { drop(shard.spanning_held.borrow_mut().pop()) };
+                outcome = outcome.and(self.mesh.on(index, free).await.map_err(Error::from));
+            }
+            if outcome.is_ok() {
+                let _compacting = self.stop_compactions(&store).await;
+                outcome = self.remove_sstables(&store).await;
+            }
+            for index in 0..self.shard_count() {
+                let released =
+                    self.mesh.on(index, move |shard| async move { shard.release_table(table) });
+                outcome = outcome.and(released.await.map_err(Error::from));
+            }
+            // Whoever began to read meanwhile has rows that are gone.
+            store.note_truncation();
+            outcome
+        })
     }
 
     /// Removes all SSTables; their files are deleted when the last reader drops them.

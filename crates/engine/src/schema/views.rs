@@ -1,5 +1,6 @@
 //! Which materialized views are built: `system.built_views`, as Cassandra keeps it, so that neither program builds one again.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -14,26 +15,34 @@ use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
 
 impl Engine {
     /// Keyspace and name of each.
-    pub async fn built_views(&self) -> Result<BTreeSet<(String, String)>> {
-        let system = system_tables();
-        let Some(table) = system.table("system", "built_views").cloned() else {
-            return Ok(BTreeSet::new());
-        };
-        let mut found = BTreeSet::new();
-        for index in 0..self.shard_count() {
-            let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
-            let target = ReadTarget::Range(range);
-            let read = Read { table: table.clone(), target, slices: Slices::all() };
-            let job = move |shard: Rc<Shard>| async move { names(&shard, read).await };
-            found.extend(self.mesh.on(index, job).await??);
-        }
-        Ok(found)
+    pub fn built_views(&self) -> LocalBoxFuture<'_, Result<BTreeSet<(String, String)>>> {
+        Box::pin(async move {
+            let system = system_tables();
+            let Some(table) = system.table("system", "built_views").cloned() else {
+                return Ok(BTreeSet::new());
+            };
+            let mut found = BTreeSet::new();
+            for index in 0..self.shard_count() {
+                let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
+                let target = ReadTarget::Range(range);
+                let read = Read { table: table.clone(), target, slices: Slices::all() };
+                let job = move |shard: Rc<Shard>| async move { names(&shard, read).await };
+                found.extend(self.mesh.on(index, job).await??);
+            }
+            Ok(found)
+        })
     }
 
     /// Says that a view is built, or not (any more).
-    pub async fn note_built_view(&self, view: &Table, built: bool) -> Result<()> {
-        let rows = built_view(&view.schema, self.host_id(), built, self.write_time());
-        self.persist(rows).await
+    pub fn note_built_view<'a>(
+        &'a self,
+        view: &'a Table,
+        built: bool,
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let rows = built_view(&view.schema, self.host_id(), built, self.write_time());
+            self.persist(rows).await
+        })
     }
 
     /// Whether background work is to end.

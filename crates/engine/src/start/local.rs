@@ -1,5 +1,6 @@
 //! The node's own row in `system.local`.
 
+use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 
 use halcyon_io::Random;
@@ -26,40 +27,43 @@ const DEFAULT_CLUSTER_NAME: &str = "Test Cluster";
 impl Engine {
     /// Writes the node's row once the shards are open. Host id and tokens are kept from an earlier start, or from the Cassandra node
     /// of this directory; a host id of zeros is replaced by a random one. Empty names of cluster, data centre and rack mean the saved ones.
-    pub async fn join(&self, node: LocalNode) -> Result<LocalNode> {
-        let saved = self.saved_node().await?;
-        let mut node = LocalNode { schema_version: self.catalog().version, ..node };
-        let name = saved.cluster_name.as_deref();
-        if node.cluster_name.is_empty() {
-            node.cluster_name = name.unwrap_or(DEFAULT_CLUSTER_NAME).to_owned();
-        } else if let Some(name) = name.filter(|name| *name != node.cluster_name) {
-            return Err(Error::CannotStart(format!(
-                "Saved cluster name {name} != configured name {}: set cluster_name to the saved one, or choose another data \
+    pub fn join(&self, node: LocalNode) -> LocalBoxFuture<'_, Result<LocalNode>> {
+        Box::pin(async move {
+            let saved = self.saved_node().await?;
+            let mut node = LocalNode { schema_version: self.catalog().version, ..node };
+            let name = saved.cluster_name.as_deref();
+            if node.cluster_name.is_empty() {
+                node.cluster_name = name.unwrap_or(DEFAULT_CLUSTER_NAME).to_owned();
+            } else if let Some(name) = name.filter(|name| *name != node.cluster_name) {
+                return Err(Error::CannotStart(format!(
+                    "Saved cluster name {name} != configured name {}: set cluster_name to the saved one, or choose another data \
                  directory",
-                node.cluster_name
-            )));
-        }
-        node.data_center = placed("data center", node.data_center, saved.data_center, DATA_CENTER)?;
-        node.rack = placed("rack", node.rack, saved.rack, RACK)?;
-        if node.data_center != DATA_CENTER {
-            let mut catalog = Catalog::clone(&self.catalog.load());
-            catalog.data_center = Some(node.data_center.as_str().into());
-            self.catalog.store(Arc::new(catalog));
-        }
-        if !saved.tokens.is_empty() {
-            node.tokens = saved.tokens;
-        }
-        match saved.host_id {
-            Some(host_id) => node.host_id = host_id,
-            None if node.host_id == [0; 16] => {
-                node.host_id = random_uuid(self.disk.runtime().random())
+                    node.cluster_name
+                )));
             }
-            None => {}
-        }
-        self.persist(local_row(&node, self.write_time()).into_iter().collect()).await?;
-        // A node joins once.
-        let _ = self.host_id.set(node.host_id);
-        Ok(node)
+            node.data_center =
+                placed("data center", node.data_center, saved.data_center, DATA_CENTER)?;
+            node.rack = placed("rack", node.rack, saved.rack, RACK)?;
+            if node.data_center != DATA_CENTER {
+                let mut catalog = Catalog::clone(&self.catalog.load());
+                catalog.data_center = Some(node.data_center.as_str().into());
+                self.catalog.store(Arc::new(catalog));
+            }
+            if !saved.tokens.is_empty() {
+                node.tokens = saved.tokens;
+            }
+            match saved.host_id {
+                Some(host_id) => node.host_id = host_id,
+                None if node.host_id == [0; 16] => {
+                    node.host_id = random_uuid(self.disk.runtime().random())
+                }
+                None => {}
+            }
+            self.persist(local_row(&node, self.write_time()).into_iter().collect()).await?;
+            // A node joins once.
+            let _ = self.host_id.set(node.host_id);
+            Ok(node)
+        })
     }
 
     async fn saved_node(&self) -> Result<Saved> {

@@ -6,6 +6,7 @@
 //! 3. Cassandra's own tables are opened, and with them the schema is read: from SSTables and the commit log.
 //! 4. The other tables are opened, the commit log is replayed into SSTables (`recover`), and its segments are deleted.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -83,60 +84,66 @@ struct TableFiles {
 impl Engine {
     /// Takes the directories, finishes transactions, opens SSTables, replays commit logs into SSTables, reads the schema.
     /// A fresh directory gets Cassandra's system tables. Shards are opened afterwards, one on each thread.
-    pub async fn open(disk: Disk, options: Options) -> Result<(Arc<Engine>, RecoveryReport)> {
-        Engine::open_reporting(disk, options, Arc::new(|_| ())).await
+    pub fn open(
+        disk: Disk,
+        options: Options,
+    ) -> LocalBoxFuture<'static, Result<(Arc<Engine>, RecoveryReport)>> {
+        Box::pin(async move { Engine::open_reporting(disk, options, Arc::new(|_| ())).await })
     }
 
     /// As `open`, reporting the progress of a long start.
-    pub async fn open_reporting(
+    pub fn open_reporting(
         disk: Disk,
         options: Options,
         progress: StartProgress,
-    ) -> Result<(Arc<Engine>, RecoveryReport)> {
-        let mut locks = take(&disk, &options).await?;
-        let mut report = RecoveryReport::default();
-        report.notes.extend(refuse_running(&disk, &options).await?);
-        let emptied = refuse_foreign(&disk, &options).await?;
-        let folders = table_folders(&disk, &options).await?;
-        take_links(&disk, &options, &folders, &mut locks).await?;
-        let stores = BTreeMap::new();
-        let mut opening = Opening { disk, options, folders, stores, report };
-        opening.sync_folders().await?;
-        opening.finish_transactions().await?;
-        if !emptied.is_empty() {
-            opening.refuse_unreadable().await?;
-        }
-        for path in emptied {
-            opening.disk.remove(&path).await?;
-            let note = format!("{}: Cassandra's, without a write in it: removed", path.display());
-            opening.report.notes.push(note);
-        }
-        let (catalog, truncations, log) = opening.catalog().await?;
-        opening.report.notes.extend(set_apart::of_schema(&catalog).map(|table| table.note()));
-        opening.open_tables(&catalog, |_| true).await?;
-        opening.note_orphans().await?;
-        let disk = opening.disk.clone();
-        let (engine, mut report) = opening.engine(catalog, locks, log.next_segment);
-        let (counts, log) = engine.replay_all(truncations, &progress).await?;
-        report.segments_replayed = log.segments;
-        report.mutations_replayed = counts.replayed;
-        report.mutations_skipped = counts.skipped;
-        report.notes.extend(log.notes.iter().cloned());
-        if counts.set_apart == 0 {
-            log.delete(&disk, &engine.options.commitlog.directory).await?;
-        } else {
-            report.notes.push(format!(
-                "the commit log is kept: it has {} writes to tables that are set apart",
-                counts.set_apart
-            ));
-        }
-        if counts.replayed > 0 {
-            engine.stores.load().values().for_each(|store| engine.consider(store));
-        }
-        engine.times.note(engine.newest_own_write());
-        engine.install_schema().await?;
-        engine.stores.load().values().for_each(|store| engine.tend_indexes(store));
-        Ok((engine, report))
+    ) -> LocalBoxFuture<'static, Result<(Arc<Engine>, RecoveryReport)>> {
+        Box::pin(async move {
+            let mut locks = take(&disk, &options).await?;
+            let mut report = RecoveryReport::default();
+            report.notes.extend(refuse_running(&disk, &options).await?);
+            let emptied = refuse_foreign(&disk, &options).await?;
+            let folders = table_folders(&disk, &options).await?;
+            take_links(&disk, &options, &folders, &mut locks).await?;
+            let stores = BTreeMap::new();
+            let mut opening = Opening { disk, options, folders, stores, report };
+            opening.sync_folders().await?;
+            opening.finish_transactions().await?;
+            if !emptied.is_empty() {
+                opening.refuse_unreadable().await?;
+            }
+            for path in emptied {
+                opening.disk.remove(&path).await?;
+                let note =
+                    format!("{}: Cassandra's, without a write in it: removed", path.display());
+                opening.report.notes.push(note);
+            }
+            let (catalog, truncations, log) = opening.catalog().await?;
+            opening.report.notes.extend(set_apart::of_schema(&catalog).map(|table| table.note()));
+            opening.open_tables(&catalog, |_| true).await?;
+            opening.note_orphans().await?;
+            let disk = opening.disk.clone();
+            let (engine, mut report) = opening.engine(catalog, locks, log.next_segment);
+            let (counts, log) = engine.replay_all(truncations, &progress).await?;
+            report.segments_replayed = log.segments;
+            report.mutations_replayed = counts.replayed;
+            report.mutations_skipped = counts.skipped;
+            report.notes.extend(log.notes.iter().cloned());
+            if counts.set_apart == 0 {
+                log.delete(&disk, &engine.options.commitlog.directory).await?;
+            } else {
+                report.notes.push(format!(
+                    "the commit log is kept: it has {} writes to tables that are set apart",
+                    counts.set_apart
+                ));
+            }
+            if counts.replayed > 0 {
+                engine.stores.load().values().for_each(|store| engine.consider(store));
+            }
+            engine.times.note(engine.newest_own_write());
+            engine.install_schema().await?;
+            engine.stores.load().values().for_each(|store| engine.tend_indexes(store));
+            Ok((engine, report))
+        })
     }
 
     /// The newest timestamp in the keyspaces that only nodes write to. All that was replayed is in SSTables.
@@ -174,24 +181,28 @@ impl Engine {
     }
 
     /// `nodetool drain`: stops compaction, refuses writes from now on, flushes everything. Reads are served.
-    pub async fn settle(&self) -> Result<()> {
-        self.compactions.stop().await;
-        if self.failure().is_none() {
-            self.forget_built().await?;
-        }
-        self.health.drain();
-        self.flush(None).await
+    pub fn settle(&self) -> LocalBoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.compactions.stop().await;
+            if self.failure().is_none() {
+                self.forget_built().await?;
+            }
+            self.health.drain();
+            self.flush(None).await
+        })
     }
 
     /// Settles, and deletes the commit log: the end of the node.
-    pub async fn drain(&self) -> Result<()> {
-        self.settle().await?;
-        for index in 0..self.shard_count() {
-            let closed = self.mesh.on(index, |shard| async move { shard.log.close().await });
-            closed.await??;
-        }
-        self.flushers.catch_up().await;
-        Ok(())
+    pub fn drain(&self) -> LocalBoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.settle().await?;
+            for index in 0..self.shard_count() {
+                let closed = self.mesh.on(index, |shard| async move { shard.log.close().await });
+                closed.await??;
+            }
+            self.flushers.catch_up().await;
+            Ok(())
+        })
     }
 }
 

@@ -16,6 +16,7 @@
 //! Cassandra stores such a batch in `system.batches` first, because its parts go to other nodes; here that would be two more writes and
 //! another wait.
 
+use futures_util::future::LocalBoxFuture;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Release;
 
@@ -35,34 +36,37 @@ pub type Parts = Vec<(usize, Vec<Mutation>)>;
 
 impl Shard {
     /// Applies mutations of several shards' partitions; as [`Shard::apply`] otherwise.
-    pub async fn apply_spanning(&self, parts: Parts) -> Result<()> {
-        self.engine().health.check()?;
-        self.wait_for_space().await?;
-        for (_, part) in &parts {
-            self.wait_for_compaction(part).await;
-        }
-        let _running = self.spanning.begin().await;
-        let logged = self.oldest_logged(&parts);
-        let (mut parts, record) = encode_parts(parts, logged.clone()).await?;
-        let own = parts.iter().position(|(index, _)| *index == self.index());
-        let own = own.map(|at| parts.swap_remove(at).1).unwrap_or_default();
-        let pinned = self.pin(own)?;
-        let mut hold = None;
-        if !logged.is_empty() {
-            self.keep_tombstones(&logged);
-            let (append, held) = self.log_spanning((&record, &parts), &pinned, &logged)?;
-            append.durable().await.map_err(|e| self.log_failed(e))?;
-            hold = Some(held);
-        }
-        let others = parts.into_iter().map(|(index, part)| {
-            let hold = hold.clone();
-            let job = move |shard: Rc<Shard>| async move { shard.apply_held(part, hold).await };
-            // Hand-overs may wait for a lock that the caller holds.
-            self.engine().mesh.on_urgent(index, job)
-        });
-        // This shard's part keeps the segment as any record does.
-        let (own, others) = futures_util::join!(self.apply_pinned(pinned, None), join_all(others));
-        others.into_iter().try_fold(own?, |(), other| other?)
+    pub fn apply_spanning(&self, parts: Parts) -> LocalBoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.engine().health.check()?;
+            self.wait_for_space().await?;
+            for (_, part) in &parts {
+                self.wait_for_compaction(part).await;
+            }
+            let _running = self.spanning.begin().await;
+            let logged = self.oldest_logged(&parts);
+            let (mut parts, record) = encode_parts(parts, logged.clone()).await?;
+            let own = parts.iter().position(|(index, _)| *index == self.index());
+            let own = own.map(|at| parts.swap_remove(at).1).unwrap_or_default();
+            let pinned = self.pin(own)?;
+            let mut hold = None;
+            if !logged.is_empty() {
+                self.keep_tombstones(&logged);
+                let (append, held) = self.log_spanning((&record, &parts), &pinned, &logged)?;
+                append.durable().await.map_err(|e| self.log_failed(e))?;
+                hold = Some(held);
+            }
+            let others = parts.into_iter().map(|(index, part)| {
+                let hold = hold.clone();
+                let job = move |shard: Rc<Shard>| async move { shard.apply_held(part, hold).await };
+                // Hand-overs may wait for a lock that the caller holds.
+                self.engine().mesh.on_urgent(index, job)
+            });
+            // This shard's part keeps the segment as any record does.
+            let (own, others) =
+                futures_util::join!(self.apply_pinned(pinned, None), join_all(others));
+            others.into_iter().try_fold(own?, |(), other| other?)
+        })
     }
 
     /// Applies a part of a record that another shard has logged. It is durable: what is short of space or damaged here does not undo it.

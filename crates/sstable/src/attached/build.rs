@@ -4,6 +4,7 @@
 //!    the budget, which are written as files of the same format and then merged.
 //! 2. Vectors have no order. They become segments, each as large as the budget, which are written one behind the other.
 
+use futures_util::future::LocalBoxFuture;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
@@ -111,31 +112,37 @@ impl IndexBuilder {
     }
 
     /// Writes what is in memory.
-    pub async fn spill(&mut self) -> Result<()> {
-        match self {
-            IndexBuilder::Terms(builder) => builder.spill().await,
-            IndexBuilder::Vectors(builder) => builder.spill().await,
-        }
+    pub fn spill<'a>(&'a mut self) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            match self {
+                IndexBuilder::Terms(builder) => builder.spill().await,
+                IndexBuilder::Vectors(builder) => builder.spill().await,
+            }
+        })
     }
 
     /// Writes the index; what was written on the way is deleted, whatever comes of it.
-    pub async fn finish(self) -> Result<()> {
-        match self {
-            IndexBuilder::Terms(builder) => builder.finish().await,
-            IndexBuilder::Vectors(builder) => builder.finish().await,
-        }
+    pub fn finish(self) -> LocalBoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            match self {
+                IndexBuilder::Terms(builder) => builder.finish().await,
+                IndexBuilder::Vectors(builder) => builder.finish().await,
+            }
+        })
     }
 
     /// Deletes what was written.
-    pub async fn abandon(self) {
-        match self {
-            IndexBuilder::Terms(builder) => builder.abandon().await,
-            IndexBuilder::Vectors(builder) => {
-                if let Some(writer) = builder.writer {
-                    writer.file.abandon().await;
+    pub fn abandon(self) -> LocalBoxFuture<'static, ()> {
+        Box::pin(async move {
+            match self {
+                IndexBuilder::Terms(builder) => builder.abandon().await,
+                IndexBuilder::Vectors(builder) => {
+                    if let Some(writer) = builder.writer {
+                        writer.file.abandon().await;
+                    }
                 }
             }
-        }
+        })
     }
 }
 

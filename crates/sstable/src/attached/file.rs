@@ -12,6 +12,7 @@
 //! 2. The directory is in memory as long as the SSTable is live. Blocks come through the shard's chunk cache.
 //! 3. Tokens and the order of clusterings are computed when a block is read.
 
+use futures_util::future::LocalBoxFuture;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -160,41 +161,44 @@ impl Encoder {
 
 impl AttachedIndex {
     /// Reads the directory. `id`: unique among the files opened through the same disk.
-    pub async fn open(
-        disk: &Disk,
-        path: &Path,
-        clusterings: &Clusterings,
+    pub fn open<'a>(
+        disk: &'a Disk,
+        path: &'a Path,
+        clusterings: &'a Clusterings,
         mode: AccessMode,
-    ) -> Result<AttachedIndex> {
-        let file = disk.open(path, mode, Purpose::UserRead).await?;
-        let corrupt = |offset, what: String| {
-            Error::corrupt(path, Component::Data, DecodeError { offset, what })
-        };
-        let Some(footer_at) = file.len().checked_sub(FOOTER) else {
-            return Err(corrupt(0, format!("an index of {} bytes has no footer", file.len())));
-        };
-        let footer = file.read_at(footer_at, FOOTER as usize).await?;
-        let mut cursor = Cursor::at_offset(&footer, footer_at);
-        let decode = |e: DecodeError| Error::corrupt(path, Component::Data, e);
-        let directory_at = cursor.u64().map_err(decode)?;
-        let crc = cursor.u32().map_err(decode)?;
-        if cursor.u64().map_err(decode)? != MAGIC {
-            return Err(corrupt(footer_at, "no footer of an index".to_owned()));
-        }
-        let length = footer_at.checked_sub(directory_at).filter(|length| *length <= MAX_DIRECTORY);
-        let Some(length) = length else {
-            return Err(corrupt(footer_at, format!("a directory at {directory_at}")));
-        };
-        let bytes = file.read_at(directory_at, length as usize).await?;
-        if crc32(&bytes) != crc {
-            return Err(corrupt(directory_at, "the directory fails its CRC32".to_owned()));
-        }
-        let mut cursor = Cursor::at_offset(&bytes, directory_at);
-        let directory = directory(&mut cursor, clusterings, directory_at).map_err(decode)?;
-        let (fingerprint, entries, blocks, segments) = directory;
-        let id = FileId::of(disk.next_id(), Component::Data);
-        let clusterings = clusterings.clone();
-        Ok(AttachedIndex { id, file, clusterings, fingerprint, blocks, segments, entries })
+    ) -> LocalBoxFuture<'a, Result<AttachedIndex>> {
+        Box::pin(async move {
+            let file = disk.open(path, mode, Purpose::UserRead).await?;
+            let corrupt = |offset, what: String| {
+                Error::corrupt(path, Component::Data, DecodeError { offset, what })
+            };
+            let Some(footer_at) = file.len().checked_sub(FOOTER) else {
+                return Err(corrupt(0, format!("an index of {} bytes has no footer", file.len())));
+            };
+            let footer = file.read_at(footer_at, FOOTER as usize).await?;
+            let mut cursor = Cursor::at_offset(&footer, footer_at);
+            let decode = |e: DecodeError| Error::corrupt(path, Component::Data, e);
+            let directory_at = cursor.u64().map_err(decode)?;
+            let crc = cursor.u32().map_err(decode)?;
+            if cursor.u64().map_err(decode)? != MAGIC {
+                return Err(corrupt(footer_at, "no footer of an index".to_owned()));
+            }
+            let length =
+                footer_at.checked_sub(directory_at).filter(|length| *length <= MAX_DIRECTORY);
+            let Some(length) = length else {
+                return Err(corrupt(footer_at, format!("a directory at {directory_at}")));
+            };
+            let bytes = file.read_at(directory_at, length as usize).await?;
+            if crc32(&bytes) != crc {
+                return Err(corrupt(directory_at, "the directory fails its CRC32".to_owned()));
+            }
+            let mut cursor = Cursor::at_offset(&bytes, directory_at);
+            let directory = directory(&mut cursor, clusterings, directory_at).map_err(decode)?;
+            let (fingerprint, entries, blocks, segments) = directory;
+            let id = FileId::of(disk.next_id(), Component::Data);
+            let clusterings = clusterings.clone();
+            Ok(AttachedIndex { id, file, clusterings, fingerprint, blocks, segments, entries })
+        })
     }
 
     pub fn fingerprint(&self) -> &[u8] {

@@ -2,6 +2,7 @@
 //!
 //! The list also names custom components (`SAI+…`, `SI_…`) that this program leaves alone, so it is kept as strings.
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::{Disk, Purpose};
 use halcyon_model::{Cursor, DecodeError, DecodeResult};
 
@@ -63,14 +64,26 @@ impl Toc {
 }
 
 /// Adds foreign components to the list of an SSTable.
-pub async fn add(disk: &Disk, descriptor: &Descriptor, names: &[String]) -> Result<()> {
-    change(disk, descriptor, |toc| Toc::new(toc.names.into_iter().chain(names.iter().cloned())))
-        .await
+pub fn add<'a>(
+    disk: &'a Disk,
+    descriptor: &'a Descriptor,
+    names: &'a [String],
+) -> LocalBoxFuture<'a, Result<()>> {
+    Box::pin(async move {
+        change(disk, descriptor, |toc| Toc::new(toc.names.into_iter().chain(names.iter().cloned())))
+            .await
+    })
 }
 
 /// Takes a foreign component off the list of an SSTable.
-pub async fn remove(disk: &Disk, descriptor: &Descriptor, name: &str) -> Result<()> {
-    change(disk, descriptor, |toc| Toc::new(toc.names.into_iter().filter(|n| n != name))).await
+pub fn remove<'a>(
+    disk: &'a Disk,
+    descriptor: &'a Descriptor,
+    name: &'a str,
+) -> LocalBoxFuture<'a, Result<()>> {
+    Box::pin(async move {
+        change(disk, descriptor, |toc| Toc::new(toc.names.into_iter().filter(|n| n != name))).await
+    })
 }
 
 async fn change(disk: &Disk, descriptor: &Descriptor, edit: impl FnOnce(Toc) -> Toc) -> Result<()> {

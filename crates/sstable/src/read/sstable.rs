@@ -3,6 +3,7 @@
 //! Opening follows Cassandra's order (`SSTableReaderBuilder`): TOC or a listing of the directory, Statistics with its header, the
 //! partitioner, CompressionInfo. Index, filter and summary are read at their first use.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -76,80 +77,90 @@ impl Default for ScanOptions {
 }
 
 impl SSTable {
-    pub async fn open(
-        disk: &Disk,
-        descriptor: &Descriptor,
+    pub fn open<'a>(
+        disk: &'a Disk,
+        descriptor: &'a Descriptor,
         options: OpenOptions,
-    ) -> Result<SSTable> {
-        let entries = disk.list(&descriptor.directory).await?;
-        let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
-        let listing = listing::group(&descriptor.directory, names);
-        match listing.sstables.iter().find(|listed| listed.descriptor == *descriptor) {
-            Some(listed) => SSTable::open_listed(disk, listed, options).await,
-            None => Err(Error::Missing {
-                path: descriptor.component_path(Component::Data),
-                component: Component::Data,
-                why: "no file of this SSTable is there".into(),
-            }),
-        }
+    ) -> LocalBoxFuture<'a, Result<SSTable>> {
+        Box::pin(async move {
+            let entries = disk.list(&descriptor.directory).await?;
+            let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
+            let listing = listing::group(&descriptor.directory, names);
+            match listing.sstables.iter().find(|listed| listed.descriptor == *descriptor) {
+                Some(listed) => SSTable::open_listed(disk, listed, options).await,
+                None => Err(Error::Missing {
+                    path: descriptor.component_path(Component::Data),
+                    component: Component::Data,
+                    why: "no file of this SSTable is there".into(),
+                }),
+            }
+        })
     }
 
     /// Opens one whose directory has been listed.
-    pub async fn open_listed(
-        disk: &Disk,
-        listed: &ListedSSTable,
+    pub fn open_listed<'a>(
+        disk: &'a Disk,
+        listed: &'a ListedSSTable,
         options: OpenOptions,
-    ) -> Result<SSTable> {
-        let descriptor = &listed.descriptor;
-        descriptor.version.readable().map_err(|what| Error::Unsupported {
-            path: descriptor.component_path(Component::Data),
-            what,
-        })?;
-        for component in [Component::Data, Component::Statistics] {
-            if !listed.has(component) {
-                return Err(Error::Missing {
-                    path: descriptor.component_path(component),
-                    component,
-                    why: "an SSTable cannot be read without it".into(),
-                });
+    ) -> LocalBoxFuture<'a, Result<SSTable>> {
+        Box::pin(async move {
+            let descriptor = &listed.descriptor;
+            descriptor.version.readable().map_err(|what| Error::Unsupported {
+                path: descriptor.component_path(Component::Data),
+                what,
+            })?;
+            for component in [Component::Data, Component::Statistics] {
+                if !listed.has(component) {
+                    return Err(Error::Missing {
+                        path: descriptor.component_path(component),
+                        component,
+                        why: "an SSTable cannot be read without it".into(),
+                    });
+                }
             }
-        }
-        let statistics = read_statistics(disk, descriptor).await?;
-        let layout = Arc::new(layout_of(descriptor, &statistics)?);
-        let file_length = disk.stat(&descriptor.component_path(Component::Data)).await?.len;
-        let compression = read_compression_info(disk, listed, file_length).await?;
-        let checksums = match compression {
-            None if listed.has(Component::Crc) => Some(read_crc(disk, descriptor).await?),
-            _ => None,
-        };
-        check_length(descriptor, file_length, checksums.as_deref())?;
-        Ok(SSTable {
-            estimated_keys: OnceLock::new(),
-            listed: listed.clone(),
-            dropped: dropped_columns(descriptor, &statistics, &options)?,
-            data_length: compression.as_ref().map_or(file_length, |info| info.data_length),
-            statistics,
-            layout,
-            compression: compression.map(Arc::new),
-            checksums,
-            file_length,
+            let statistics = read_statistics(disk, descriptor).await?;
+            let layout = Arc::new(layout_of(descriptor, &statistics)?);
+            let file_length = disk.stat(&descriptor.component_path(Component::Data)).await?.len;
+            let compression = read_compression_info(disk, listed, file_length).await?;
+            let checksums = match compression {
+                None if listed.has(Component::Crc) => Some(read_crc(disk, descriptor).await?),
+                _ => None,
+            };
+            check_length(descriptor, file_length, checksums.as_deref())?;
+            Ok(SSTable {
+                estimated_keys: OnceLock::new(),
+                listed: listed.clone(),
+                dropped: dropped_columns(descriptor, &statistics, &options)?,
+                data_length: compression.as_ref().map_or(file_length, |info| info.data_length),
+                statistics,
+                layout,
+                compression: compression.map(Arc::new),
+                checksums,
+                file_length,
+            })
         })
     }
 
     /// The same by another schema, or after its statistics were written again: nothing else is read.
-    pub async fn reopen(&self, disk: &Disk, options: OpenOptions) -> Result<SSTable> {
-        let descriptor = self.descriptor();
-        let statistics = read_statistics(disk, descriptor).await?;
-        Ok(SSTable {
-            estimated_keys: OnceLock::new(),
-            listed: self.listed.clone(),
-            layout: Arc::new(layout_of(descriptor, &statistics)?),
-            dropped: dropped_columns(descriptor, &statistics, &options)?,
-            statistics,
-            compression: self.compression.clone(),
-            checksums: self.checksums.clone(),
-            file_length: self.file_length,
-            data_length: self.data_length,
+    pub fn reopen<'a>(
+        &'a self,
+        disk: &'a Disk,
+        options: OpenOptions,
+    ) -> LocalBoxFuture<'a, Result<SSTable>> {
+        Box::pin(async move {
+            let descriptor = self.descriptor();
+            let statistics = read_statistics(disk, descriptor).await?;
+            Ok(SSTable {
+                estimated_keys: OnceLock::new(),
+                listed: self.listed.clone(),
+                layout: Arc::new(layout_of(descriptor, &statistics)?),
+                dropped: dropped_columns(descriptor, &statistics, &options)?,
+                statistics,
+                compression: self.compression.clone(),
+                checksums: self.checksums.clone(),
+                file_length: self.file_length,
+                data_length: self.data_length,
+            })
         })
     }
 
@@ -214,14 +225,16 @@ impl SSTable {
     }
 
     /// Its Bloom filter; one that lets everything pass if it has none.
-    pub async fn filter(&self, disk: &Disk) -> Result<Filter> {
-        if !self.has(Component::Filter) {
-            return Ok(Filter::ALWAYS_PRESENT);
-        }
-        let path = self.descriptor().component_path(Component::Filter);
-        let bytes = disk.read(&path, MAX_FILTER).await?;
-        Filter::decode(&mut Cursor::new(&bytes), self.descriptor().version)
-            .map_err(|e| Error::corrupt(path, Component::Filter, e))
+    pub fn filter<'a>(&'a self, disk: &'a Disk) -> LocalBoxFuture<'a, Result<Filter>> {
+        Box::pin(async move {
+            if !self.has(Component::Filter) {
+                return Ok(Filter::ALWAYS_PRESENT);
+            }
+            let path = self.descriptor().component_path(Component::Filter);
+            let bytes = disk.read(&path, MAX_FILTER).await?;
+            Filter::decode(&mut Cursor::new(&bytes), self.descriptor().version)
+                .map_err(|e| Error::corrupt(path, Component::Filter, e))
+        })
     }
 
     /// All partitions, in order.
@@ -258,15 +271,17 @@ impl SSTable {
     }
 
     /// The whole uncompressed data; for small SSTables.
-    pub async fn read_data(&self, disk: &Disk) -> Result<Vec<u8>> {
-        let mut reader = self.data_reader(disk, &ScanOptions::default()).await?;
-        let mut data = Vec::new();
-        while reader.remaining() > 0 {
-            reader.fill(1).await?;
-            data.extend_from_slice(reader.available());
-            reader.consume(reader.available().len());
-        }
-        Ok(data)
+    pub fn read_data<'a>(&'a self, disk: &'a Disk) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move {
+            let mut reader = self.data_reader(disk, &ScanOptions::default()).await?;
+            let mut data = Vec::new();
+            while reader.remaining() > 0 {
+                reader.fill(1).await?;
+                data.extend_from_slice(reader.available());
+                reader.consume(reader.available().len());
+            }
+            Ok(data)
+        })
     }
 
     async fn scanner(

@@ -20,6 +20,7 @@ mod sampled;
 mod stored;
 mod totals;
 
+use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk};
@@ -76,26 +77,28 @@ pub struct Progress {
 }
 
 /// Never fails: what keeps it from reading is a finding too.
-pub async fn verify(
-    disk: &Disk,
-    descriptor: &Descriptor,
-    options: &VerifyOptions,
-    progress: &mut dyn FnMut(Progress),
-) -> VerifyReport {
-    let mut report = VerifyReport::default();
-    let Some(files) = files::check(disk, descriptor, &mut report).await else { return report };
-    let rows = options.extent == Extent::Rows;
-    if options.extent >= Extent::Digest && files.listed.has(Component::Data) {
-        let how = (options.mode, rows);
-        stored::check(disk, &files, how, &mut report, progress).await;
-    }
-    if let Some(sstable) = open(disk, &files, options, &mut report).await {
-        check_filter(&sstable, files.filter.as_ref(), &mut report);
-        if rows {
-            content(disk, &sstable, &files, options, &mut report, progress).await;
+pub fn verify<'a>(
+    disk: &'a Disk,
+    descriptor: &'a Descriptor,
+    options: &'a VerifyOptions,
+    progress: &'a mut dyn FnMut(Progress),
+) -> LocalBoxFuture<'a, VerifyReport> {
+    Box::pin(async move {
+        let mut report = VerifyReport::default();
+        let Some(files) = files::check(disk, descriptor, &mut report).await else { return report };
+        let rows = options.extent == Extent::Rows;
+        if options.extent >= Extent::Digest && files.listed.has(Component::Data) {
+            let how = (options.mode, rows);
+            stored::check(disk, &files, how, &mut report, progress).await;
         }
-    }
-    report
+        if let Some(sstable) = open(disk, &files, options, &mut report).await {
+            check_filter(&sstable, files.filter.as_ref(), &mut report);
+            if rows {
+                content(disk, &sstable, &files, options, &mut report, progress).await;
+            }
+        }
+        report
+    })
 }
 
 /// Opens what can be read, without the components that are damaged and not needed.

@@ -8,6 +8,7 @@
 //!
 //! The writer does not replace SSTables: a transaction log does that, once the new one is complete.
 
+use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, Purpose, WriteOptions};
@@ -111,59 +112,64 @@ pub struct SSTableWriter {
 
 impl SSTableWriter {
     /// Creates the files. The descriptor must be new; the caller has put it into a transaction log.
-    pub async fn create(
-        disk: &Disk,
+    pub fn create<'a>(
+        disk: &'a Disk,
         descriptor: Descriptor,
         layout: Arc<Layout>,
         bases: Bases,
         options: WriterOptions,
-    ) -> Result<SSTableWriter> {
-        descriptor
-            .version
-            .writable()
-            .map_err(|what| Error::Unsupported { path: descriptor.directory.clone(), what })?;
-        let write = WriteOptions {
-            buffer_size: options.buffer_size,
-            expected_len: options.expected_length,
-            depth: 4,
-            read_back: options.read_back,
-        };
-        let target = DataTarget {
-            disk: disk.clone(),
-            path: descriptor.component_path(Component::Data),
-            mode: options.mode,
-            purpose: options.purpose,
-            options: write,
-            compression: options.compression.clone(),
-        };
-        let data = DataWriter::create(target, options.own_thread).await?;
-        let index = IndexFiles::create(disk, &descriptor, &layout.partitioner, &options).await?;
-        Ok(SSTableWriter {
-            granularity: options.column_index_size.unwrap_or_else(|| index.default_granularity()),
-            encoder: RowEncoder::new(bases, &layout),
-            validator: Validator::new(layout.clone()),
-            stats: MetadataCollector::new(layout.clusterings.clone()),
-            disk: disk.clone(),
-            descriptor,
-            has_counters: layout
-                .statics
-                .iter()
-                .chain(&layout.regulars)
-                .any(|column| column.shape == ColumnShape::Counter),
-            layout,
-            options,
-            data,
-            carrying: None,
-            index,
-            partition_start: 0,
-            partition_deletion: DeletionTime::LIVE,
-            header_open: false,
-            previous: 0,
-            block: OpenBlock::default(),
-            open: None,
-            key: PartitionKey::empty(),
-            covered_first: false,
-            partitions: 0,
+    ) -> LocalBoxFuture<'a, Result<SSTableWriter>> {
+        Box::pin(async move {
+            descriptor
+                .version
+                .writable()
+                .map_err(|what| Error::Unsupported { path: descriptor.directory.clone(), what })?;
+            let write = WriteOptions {
+                buffer_size: options.buffer_size,
+                expected_len: options.expected_length,
+                depth: 4,
+                read_back: options.read_back,
+            };
+            let target = DataTarget {
+                disk: disk.clone(),
+                path: descriptor.component_path(Component::Data),
+                mode: options.mode,
+                purpose: options.purpose,
+                options: write,
+                compression: options.compression.clone(),
+            };
+            let data = DataWriter::create(target, options.own_thread).await?;
+            let index =
+                IndexFiles::create(disk, &descriptor, &layout.partitioner, &options).await?;
+            Ok(SSTableWriter {
+                granularity: options
+                    .column_index_size
+                    .unwrap_or_else(|| index.default_granularity()),
+                encoder: RowEncoder::new(bases, &layout),
+                validator: Validator::new(layout.clone()),
+                stats: MetadataCollector::new(layout.clusterings.clone()),
+                disk: disk.clone(),
+                descriptor,
+                has_counters: layout
+                    .statics
+                    .iter()
+                    .chain(&layout.regulars)
+                    .any(|column| column.shape == ColumnShape::Counter),
+                layout,
+                options,
+                data,
+                carrying: None,
+                index,
+                partition_start: 0,
+                partition_deletion: DeletionTime::LIVE,
+                header_open: false,
+                previous: 0,
+                block: OpenBlock::default(),
+                open: None,
+                key: PartitionKey::empty(),
+                covered_first: false,
+                partitions: 0,
+            })
         })
     }
 
@@ -410,45 +416,49 @@ impl SSTableWriter {
     }
 
     /// Completes the SSTable and makes it durable.
-    pub async fn seal(mut self) -> Result<Sealed> {
-        self.drain().await?;
-        if self.partitions == 0 {
-            let what = self.disorder("an SSTable without partitions");
-            self.abandon().await;
-            return Err(what);
-        }
-        let written = self.data.position();
-        let carrying = &mut self.carrying;
-        let show = |bytes: &[u8]| see(carrying, |carrying| carrying.see_data(bytes));
-        let data = self.data.finish(show).await?;
-        let file_length = data.file_length;
-        let show = |bytes: &[u8]| see(carrying, |carrying| carrying.see_index(bytes));
-        let index = self.index.finish(show).await?;
-        if CHECKS {
-            assert_eq!(data.data_length, written, "the encoder has all bytes of the data");
-            assert_eq!(index.partitions, self.partitions, "the index has all partitions");
-        }
-        let parts = sealing::Parts {
-            disk: &self.disk,
-            descriptor: &self.descriptor,
-            layout: &self.layout,
-            options: &self.options,
-            bases: self.encoder.bases,
-            data,
-            index,
-            stats: self.stats,
-        };
-        sealing::write_components(parts).await?;
-        if let Some(carrying) = self.carrying {
-            carrying.hand_over(&self.descriptor);
-        }
-        Ok(Sealed { descriptor: self.descriptor, file_length })
+    pub fn seal(mut self) -> LocalBoxFuture<'static, Result<Sealed>> {
+        Box::pin(async move {
+            self.drain().await?;
+            if self.partitions == 0 {
+                let what = self.disorder("an SSTable without partitions");
+                self.abandon().await;
+                return Err(what);
+            }
+            let written = self.data.position();
+            let carrying = &mut self.carrying;
+            let show = |bytes: &[u8]| see(carrying, |carrying| carrying.see_data(bytes));
+            let data = self.data.finish(show).await?;
+            let file_length = data.file_length;
+            let show = |bytes: &[u8]| see(carrying, |carrying| carrying.see_index(bytes));
+            let index = self.index.finish(show).await?;
+            if CHECKS {
+                assert_eq!(data.data_length, written, "the encoder has all bytes of the data");
+                assert_eq!(index.partitions, self.partitions, "the index has all partitions");
+            }
+            let parts = sealing::Parts {
+                disk: &self.disk,
+                descriptor: &self.descriptor,
+                layout: &self.layout,
+                options: &self.options,
+                bases: self.encoder.bases,
+                data,
+                index,
+                stats: self.stats,
+            };
+            sealing::write_components(parts).await?;
+            if let Some(carrying) = self.carrying {
+                carrying.hand_over(&self.descriptor);
+            }
+            Ok(Sealed { descriptor: self.descriptor, file_length })
+        })
     }
 
     /// Gives up: stops the encoder. The files are the transaction's to delete.
-    pub async fn abandon(self) {
-        // What matters is that no thread writes any more; whether it could is of no interest.
-        let _ = self.data.finish(|_| ()).await;
+    pub fn abandon(self) -> LocalBoxFuture<'static, ()> {
+        Box::pin(async move {
+            // What matters is that no thread writes any more; whether it could is of no interest.
+            let _ = self.data.finish(|_| ()).await;
+        })
     }
 }
 

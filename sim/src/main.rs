@@ -10,6 +10,8 @@
 
 mod counters;
 mod disturb;
+#[cfg(test)]
+mod fuzz_smoke;
 mod registers;
 mod rows;
 mod run;

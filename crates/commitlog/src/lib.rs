@@ -7,10 +7,15 @@
 #![cfg_attr(not(test), deny(clippy::expect_used, clippy::indexing_slicing))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
+#[cfg(test)]
+extern crate self as halcyon_commitlog;
+
 mod chain;
 mod compression;
 mod error;
 mod format;
+#[cfg(test)]
+mod fuzz_smoke;
 mod group;
 mod log;
 mod manifest;

@@ -10,11 +10,16 @@
 #![deny(clippy::indexing_slicing, clippy::expect_used)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+#[cfg(test)]
+extern crate self as halcyon_compactor;
+
 mod admission;
 mod ahead;
 mod exchange;
 mod failure;
 pub mod frame;
+#[cfg(test)]
+mod fuzz_smoke;
 pub mod messages;
 mod output;
 mod priority;

@@ -12,6 +12,9 @@
 #![deny(clippy::indexing_slicing, clippy::expect_used)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+#[cfg(test)]
+extern crate self as halcyon_schema;
+
 mod apply;
 pub mod catalog;
 pub mod change;
@@ -21,6 +24,8 @@ mod draft;
 mod edit;
 mod element;
 pub mod function;
+#[cfg(test)]
+mod fuzz_smoke;
 pub mod index;
 mod local;
 pub mod mask;

@@ -51,6 +51,8 @@ pub(crate) async fn start_with(
     limits: RequestLimits,
 ) -> Coordinator {
     let mut options = Options::in_directory(Path::new("/halcyon"), 2);
+    // The simulated disk fills each segment with zeros, at each of a thousand starts.
+    options.commitlog.segment_size = 4 << 20;
     options.masks.are_enabled = true;
     set(&mut options);
     let (engine, _) = Engine::open(disk, options).await.expect("opens");

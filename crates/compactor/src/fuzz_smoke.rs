@@ -1,5 +1,7 @@
 //! What the fuzz target for requests calls, over its seeds and random changes of them.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test")]
+
 #[path = "../../../fuzz/src/compactions.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
 mod compactions;

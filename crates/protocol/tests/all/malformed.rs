@@ -1,11 +1,9 @@
 //! Our answers to malformed bytes are Cassandra's (`testdata/malformed.txt`).
 
-mod support;
-
+use crate::support::{limits, testdata, unhex};
 use halcyon_protocol::{
     Compression, Decoder, Encoder, Envelope, Notes, ReplyTo, Request, Response, Version,
 };
-use support::{limits, testdata, unhex};
 
 /// Cases with a well-formed request, which the server answers, not this crate.
 const OF_THE_SERVER: [&str; 3] = ["query before startup", "error from a client", "value length -3"];

@@ -9,7 +9,6 @@
 //! cell := a=value@T   a=value@T/L:TTL   a=!@T/L   m.path=…   m=!!@T/L (whole column)   n=A.clock.count+B.clock.count@T
 //! ```
 //! The table has a clustering column of type int, a static column s, simple columns a and b, a counter n and a map m.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! The command line: exit codes, help, wrong use, and `verify` on damaged files.
 
-mod golden;
-
-use golden::{TempFolder, golden, halcyon, text};
+use crate::golden;
+use crate::golden::{TempFolder, golden, halcyon, text};
 
 fn code(arguments: &[&str]) -> Option<i32> {
     halcyon(arguments).status.code()

@@ -1,10 +1,8 @@
 //! Recorded bytes, truncated and changed: they give an error or another message, no panic, no allocation by a false length.
 
-mod support;
-
+use crate::support::{CAPTURES, Side, chunks, limits, replay};
 use halcyon_protocol::client::Client;
 use halcyon_protocol::{Compression, Decoder, Envelope, Request, Version};
-use support::{CAPTURES, Side, chunks, limits, replay};
 
 fn decode_all(decoder: &mut Decoder, bytes: &[u8]) -> usize {
     decoder.feed(bytes);

@@ -9,12 +9,11 @@
 //! stream text
 //! ```
 
-mod text;
-
 use std::path::Path;
 
+use crate::text;
+use crate::text::{TextStream, layout, spell};
 use halcyon_stream::{Fragment, FragmentStream, Merge, PartitionKey, Purge, PurgeRule};
-use text::{TextStream, layout, spell};
 
 #[derive(Clone, Copy)]
 struct Rule {

@@ -1,5 +1,7 @@
 //! The function of the fuzz target for stored schemas, on its seeds and on random changes of them.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test")]
+
 #[path = "../../../fuzz/src/mutation.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
 mod mutation;

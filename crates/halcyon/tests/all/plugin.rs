@@ -1,12 +1,10 @@
 //! `halcyon plugin` on the files of a Cassandra that does not run.
 
-mod golden;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use golden::{TempFolder, halcyon, text};
+use crate::golden::{TempFolder, halcyon, text};
 
 const OPTIONS: &str = "# Options of the server\n-ea\n-XX:+UseThreadPriorities\n";
 

@@ -1,12 +1,10 @@
 //! `halcyon compact` beside other processes.
 
-mod golden;
-
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use golden::{TempFolder, golden, halcyon, text};
+use crate::golden::{TempFolder, golden, halcyon, text};
 
 /// A data directory with a table in it.
 fn data() -> (TempFolder, String) {
@@ -40,7 +38,7 @@ fn a_node_has_the_data_directory() {
     std::os::unix::fs::symlink(&table, &link).expect("a link");
     for path in [table.as_str(), link.to_str().expect("UTF-8"), data.path()] {
         let said = refused(path);
-        let expected = [data.path(), &format!("process {} (in_use", std::process::id()), "stop it"];
+        let expected = [data.path(), &format!("process {} (all", std::process::id()), "stop it"];
         assert!(expected.iter().all(|part| said.contains(part)), "{path}: {said}");
     }
     let within = Path::new(&table).join("backups");

@@ -1,15 +1,14 @@
 //! The functions of the fuzz targets, for a short time, on their seeds and on recorded chunks with random changes.
 
-#[path = "../../../fuzz/src/mutation.rs"]
+#[path = "../../../../fuzz/src/mutation.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
 mod mutation;
-#[path = "../../../fuzz/src/protocol.rs"]
+#[path = "../../../../fuzz/src/protocol.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
 mod protocol;
-mod support;
 
+use crate::support::{CAPTURES, Side, chunks, replay};
 use mutation::Mutator;
-use support::{CAPTURES, Side, chunks, replay};
 
 fn try_mutations(name: &str, samples: &[Vec<u8>], rounds: u64, target: fn(&[u8])) {
     assert!(!samples.is_empty());

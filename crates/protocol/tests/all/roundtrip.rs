@@ -1,7 +1,6 @@
 //! Random messages, encoded, framed, split into random reads, and decoded again.
 
-mod support;
-
+use crate::support::{Random, limits};
 use halcyon_model::request::ColumnSpec;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{
@@ -9,7 +8,6 @@ use halcyon_protocol::{
     MAX_PAYLOAD, Notes, QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup,
     Value, Values, Version,
 };
-use support::{Random, limits};
 
 const FORMS: [(Version, Compression); 9] = [
     (Version::V3, Compression::None),

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod support;
-
 use std::{future::poll_fn, pin::pin, task::Poll};
 
+use crate::support::{ScratchDir, pattern};
 use halcyon_io::{
     AccessMode, BackendChoice, Disk, DiskOptions, Purpose, Random, StreamOptions, ThreadPriority,
     WriteOptions, block_on, block_on_backend, random, spawn_thread,
 };
-use support::{ScratchDir, pattern};
 
 /// Polls a future at most `polls` times, then drops it.
 async fn at_most<F: Future>(polls: u64, future: F) -> Option<F::Output> {

@@ -1,5 +1,4 @@
 //! Recorded connections (`testdata/driver-*.txt`), replayed.
-#![allow(dead_code, reason = "each test uses a part")]
 
 pub(crate) mod parse;
 

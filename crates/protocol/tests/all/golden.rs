@@ -1,9 +1,8 @@
 //! Recorded connections of a real driver and a real Cassandra, decoded and encoded again byte for byte.
 
-mod support;
-
 use std::collections::HashMap;
 
+use crate::support::{CAPTURES, Session, Side, limits, parse, replay};
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_protocol::client::Client;
@@ -11,7 +10,6 @@ use halcyon_protocol::{
     Decoder, Encoder, Envelope, Flags, Opcode, ReplyTo, Request, Response, Values, Version,
     result_metadata_id, statement_id,
 };
-use support::{CAPTURES, Session, Side, limits, parse, replay};
 
 /// Proves that every request decodes, and that our client encodes the same body: decoding loses nothing.
 #[test]

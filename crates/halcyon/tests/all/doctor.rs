@@ -1,11 +1,9 @@
 //! `halcyon doctor` on the data directory of a real Cassandra node, and without one.
 
-mod golden;
-
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use golden::{TempFolder, halcyon, text};
+use crate::golden::{TempFolder, halcyon, text};
 use serde_json::Value;
 
 fn node() -> PathBuf {

@@ -1,11 +1,9 @@
 //! `halcyon compact` against Cassandra's own major compaction of every golden table: the same rows, cells, tombstones,
 //! and the same things purged.
 
-mod golden;
-
 use std::path::{Path, PathBuf};
 
-use golden::{TempFolder, golden_tables, halcyon, text};
+use crate::golden::{TempFolder, golden_tables, halcyon, text};
 
 fn said(table: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(table.join("table.json")).expect("table.json");

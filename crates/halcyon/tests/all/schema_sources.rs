@@ -1,10 +1,9 @@
 //! A schema from DESCRIBE's text equals the one from the `system_schema` tables of a data directory.
 
-mod golden;
-
 use std::path::{Path, PathBuf};
 
-use golden::{halcyon, text};
+use crate::golden;
+use crate::golden::{halcyon, text};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)

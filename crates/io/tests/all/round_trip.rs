@@ -3,15 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{ScratchDir, cached_pages, pattern};
 use halcyon_io::{
     AccessMode, BackendChoice, Disk, DiskOptions, Error, Purpose, Random, StreamOptions,
     WriteOptions, block_on_backend, random,
 };
-use support::{ScratchDir, cached_pages, pattern};
 
 const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Pool];
 const MODES: [AccessMode; 4] =

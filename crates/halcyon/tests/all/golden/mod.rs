@@ -1,5 +1,4 @@
 //! Golden tables, copies of them to damage, and the program to run on them.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

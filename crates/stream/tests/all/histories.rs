@@ -1,13 +1,12 @@
 //! Random histories with many equal timestamps, merged by `Merge` and by a naive model, which keeps all writes to a point in a map
 //! and takes the newest by the rules.
 
-mod text;
-
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::text;
+use crate::text::{TextStream, layout, spell};
 use halcyon_stream::{Merge, PartitionKey, Purge, PurgeRule};
-use text::{TextStream, layout, spell};
 
 /// Its own generator (splitmix64), so that a seed gives the same history after any upgrade of a library.
 struct Dice(u64);

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import schedule
 from cases import Binary, RELEASES
 from native import ASKED
 from oracle.node import Node
@@ -21,35 +22,65 @@ def pytest_addoption(parser):
     parser.addoption("--served-port", type=int, help="test the server that listens there, say Cassandra, instead of ours")
     parser.addoption("--kills", type=int, default=4, help="how often test_crash.py kills the server")
     parser.addoption("--histories", type=int, default=20, help="how many test_histories.py has compacted")
+    parser.addoption("--seeds", type=int, help="how many of each differential test, instead of those of a landing")
     parser.addoption("--seed", type=int, help="of random tests, as a failed one printed it")
+    parser.addoption("--record-durations", action="store_true", help="write durations.json, by which tests are scheduled")
     parser.addoption("--xtask", type=Path, help="the program behind `cargo x`, which starts and stops nodes")
     parser.addoption("--plugin", type=Path, help="the jar that `cargo x plugin` built")
     parser.addoption("--oracle", type=Path, help="the folder that `cargo x oracle fetch` filled")
 
 
+def pytest_generate_tests(metafunc):
+    mark = metafunc.definition.get_closest_marker("seeds")
+    if mark is not None:
+        count = metafunc.config.getoption("--seeds") or mark.args[0]
+        metafunc.parametrize("seed", range(count), ids=lambda seed: f"5.0.9-{seed}")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """By release, so that each node is started once: first what needs none, then 5.0.9, then 6.0; last in each what stops the node."""
-    releases = sorted(set(RELEASES.values()))
+    """
+    Tests that share a node of Cassandra run in one process, a group; the other tests run wherever a process is free.
 
-    def place(item):
-        name = item.callspec.id if hasattr(item, "callspec") else ""
-        release = next((i for i, release in enumerate(releases, 1) if name.startswith(release)), 0)
-        return release, item.get_closest_marker("stops_the_node") is not None
-
-    items.sort(key=place)
+    The groups that take longest begin first, so that none is left when all others have ended. In a group, last comes what stops its node.
+    """
+    for item in items:
+        if "nodes" in item.fixturenames:
+            name = item.callspec.id if hasattr(item, "callspec") else ""
+            release = next((one for one in sorted(set(RELEASES.values())) if name.startswith(one)), "5.0.9")
+            item.add_marker(pytest.mark.xdist_group(f"oracle-{release}"))
+    schedule.sort(items)
 
 
 # The ports where a Cassandra listened.
 ORACLES = set()
+# How many statements each process compared.
+COMPARED = []
 
 
-def pytest_terminal_summary(terminalreporter):
+def pytest_sessionfinish(session):
     def asked(ports):
         return set().union(*(ASKED[port] for port in ports))
 
-    compared = asked(ORACLES) & asked(set(ASKED) - ORACLES)
-    if compared:
-        terminalreporter.write_line(f"{len(compared)} different statements were compared with what Cassandra answers")
+    COMPARED.append(len(asked(ORACLES) & asked(set(ASKED) - ORACLES)))
+    # What one of several processes tells the one that reports.
+    getattr(session.config, "workeroutput", {})["compared"] = COMPARED[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    COMPARED.append(getattr(node, "workeroutput", {}).get("compared", 0))
+
+
+def pytest_runtest_logreport(report):
+    schedule.add(report)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if any(COMPARED):
+        terminalreporter.write_line(f"{sum(COMPARED)} different statements were compared with what Cassandra answers")
+    if config.getoption("--record-durations"):
+        schedule.record()
 
 
 @pytest.fixture(scope="session")

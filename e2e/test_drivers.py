@@ -25,6 +25,15 @@ def build(command, folder, **options):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def built(name):
+    """Marks tests of a program that is built first: one process builds it."""
+
+    def mark(test):
+        return pytest.mark.xdist_group(name)(pytest.mark.timeout(BUILD_SECONDS + RUN_SECONDS)(test))
+
+    return mark
+
+
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
     return tmp_path_factory.mktemp("programs")
@@ -46,9 +55,11 @@ def java_classes(programs):
 
 
 @pytest.fixture(scope="session")
-def rust_program(programs):
-    build(["cargo", "build", "-q"], DRIVERS / "rust", env={**os.environ, "CARGO_TARGET_DIR": str(programs / "rust")})
-    return programs / "rust/debug/drivers"
+def rust_program(request):
+    """Beside the binary, where the next run finds what cargo has built."""
+    target = request.config.getoption("--halcyon").absolute().parent / "drivers"
+    build(["cargo", "build", "-q"], DRIVERS / "rust", env={**os.environ, "CARGO_TARGET_DIR": str(target)})
+    return target / "debug/drivers"
 
 
 @pytest.fixture(scope="session")
@@ -60,12 +71,14 @@ def scylla_python(programs):
     return folder / "bin/python"
 
 
+@built("go")
 @pytest.mark.parametrize("version", ["3", "4"])
 @pytest.mark.parametrize("compression", ["none", "snappy"])
 def test_gocql(served, go_program, version, compression):
     assert "ok not applied" in run([go_program, "127.0.0.1", str(served.port), version, compression])
 
 
+@built("java")
 @pytest.mark.parametrize("version", ["V3", "V4", "V5"])
 @pytest.mark.parametrize("compression", ["none", "lz4"])
 def test_java_driver(served, java_classes, version, compression):
@@ -73,11 +86,13 @@ def test_java_driver(served, java_classes, version, compression):
     assert "ok trace can be read" in run(command)
 
 
+@built("rust")
 @pytest.mark.parametrize("compression", ["none", "lz4", "snappy"])
 def test_rust_scylla(served, rust_program, compression):
     assert "ok error" in run([rust_program, f"127.0.0.1:{served.port}", compression])
 
 
+@built("scylla")
 def test_scylla_driver_of_python(request, served, scylla_python):
     if request.config.getoption("--served-port"):
         pytest.skip("Cassandra has no shards")

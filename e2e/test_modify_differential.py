@@ -160,7 +160,7 @@ class Statements:
         return rng.choice(COUNTS)
 
 
-@pytest.mark.parametrize("seed", range(3), ids=lambda seed: f"5.0.9-{seed}")
+@pytest.mark.seeds(3)
 def test_writes_leave_what_they_leave_in_cassandra(pair, seed):
     rng = random.Random(seed)
     statements = Statements(rng)

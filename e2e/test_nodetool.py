@@ -251,6 +251,7 @@ def test_compact_refuses_files_that_no_table_has(ours):
     assert sstables(tool, "refused") == 1
 
 
+@pytest.mark.timeout(300)
 def test_snapshots_expire(alone):
     """The node that takes a snapshot is killed; the next one removes it when its time has come."""
     server, tool, _ = alone

@@ -32,11 +32,17 @@ def name(case):
     return f"{RELEASES[target]}-{golden.version}-{target}-{golden.name}"
 
 
+def place(scratch, case):
+    """A path of this case alone: pytest uses its own again, and a JVM of Cassandra remembers what a path was."""
+    golden, target = case
+    return scratch / f"{golden.version}-{target}" / KEYSPACE / golden.name
+
+
 @pytest.mark.parametrize("case", CONTROLS, ids=name)
 def test_control(nodes, case, tmp_path):
     golden, version = case
     node = nodes.get(RELEASES[version])
-    folder = tmp_path / KEYSPACE / golden.name
+    folder = place(tmp_path, case)
     shutil.copytree(golden.folder / "compacted", folder)
     for data_file in sorted(folder.glob("*-Data.db")):
         ours = load_dump(node.dump(data_file, tmp_path))
@@ -48,7 +54,7 @@ def test_control(nodes, case, tmp_path):
 def test_cassandra_opens_our_compaction(halcyon, nodes, case, tmp_path):
     golden, target = case
     node = nodes.get(RELEASES[target])
-    folder = tmp_path / KEYSPACE / golden.name
+    folder = place(tmp_path, case)
     ours = halcyon.compact(golden, folder, target)
     theirs = golden.data_files("compacted")
     assert len(ours) == len(theirs)

@@ -24,7 +24,10 @@ from plugin import KEYSPACE, MBEAN, STRATEGIES
 COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<text, int>, u frozen<pair>, x bigint, PRIMARY KEY (k, c))"
 
 
-@pytest.fixture(scope="module", params=["stock", "da"])
+FORMS = [pytest.param(form, marks=pytest.mark.xdist_group(f"plugin-{form}")) for form in ("stock", "da")]
+
+
+@pytest.fixture(scope="module", params=FORMS)
 def node(request, cassandra_options, tmp_path_factory):
     with plugin.cassandra(cassandra_options, tmp_path_factory.mktemp("plugin") / "node", request.param, verify="rows") as running:
         yield running
@@ -207,6 +210,7 @@ def test_other_kinds_of_tables(node):
     assert answers(node) == before
 
 
+@pytest.mark.timeout(300)
 def test_all_ways_to_compact(cassandra_options, tmp_path):
     """In the background, by name, rewritten; several disks; what the operator sets and sees; changed schemas."""
     disks = tmp_path / "second"

@@ -193,7 +193,7 @@ def compare(seed, cassandra, halcyon, flush, tables=6, selects=60):
     return asked
 
 
-@pytest.mark.parametrize("seed", range(6), ids=lambda seed: f"5.0.9-{seed}")
+@pytest.mark.seeds(6)
 def test_answers_are_cassandras(nodes, served, seed):
     node = nodes.get("5.0.9")
     compare(seed, node.facts["native_port"], served.port, lambda table: node.jmx.flush(KEYSPACE, table))

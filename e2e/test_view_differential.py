@@ -162,6 +162,6 @@ def with_views(request, tmp_path_factory):
     server.close()
 
 
-@pytest.mark.parametrize("seed", range(6), ids=lambda seed: f"5.0.9-{seed}")
+@pytest.mark.seeds(6)
 def test_views_are_cassandras(nodes, with_views, seed):
     compare(seed, nodes.get("5.0.9").facts["native_port"], with_views.port)

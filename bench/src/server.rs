@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use halcyon_oracle::{Format, Node, Oracle, Result, StartOptions, Version, free_ports};
+use halcyon_oracle::{Format, Node, Result, StartOptions, Version, free_ports};
 
 use crate::cage::Cage;
 use crate::connection::Connection;
@@ -226,7 +226,7 @@ impl Server {
     pub(crate) fn nodetool(&self, arguments: &[&str]) -> Result<()> {
         let Kind::Cassandra(Some(node), version) = &self.kind else { return Ok(()) };
         let words: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
-        let output = Oracle::open(*version)?.nodetool(node.jmx_port(), &words).output()?;
+        let output = halcyon_oracle::open(*version)?.nodetool(node.jmx_port(), &words).output()?;
         if output.status.success() {
             return Ok(());
         }
@@ -247,7 +247,7 @@ impl Server {
         let Kind::Cassandra(Some(node), version) = &self.kind else {
             return Err(format!("{}: no JMX", self.contender.name()).into());
         };
-        Jmx::connect(&Oracle::open(*version)?, node.jmx_port())
+        Jmx::connect(&halcyon_oracle::open(*version)?, node.jmx_port())
     }
 
     /// Ends it in good order. Halcyon's directory stays, Cassandra's goes.
@@ -378,7 +378,7 @@ fn start_node(version: Version, plan: &Plan<'_>) -> Result<(Node, f64)> {
         jvm: format!("{JVM} {}", plan.jvm),
         launcher: plan.cage.map(Cage::launcher).unwrap_or_default(),
     };
-    let oracle = Oracle::open(version)?;
+    let oracle = halcyon_oracle::open(version)?;
     // Asked meanwhile: the oracle looks for an open port only, four times a second.
     let (node, seconds) = std::thread::scope(|scope| {
         let first_answer = scope.spawn(|| {

@@ -4,8 +4,9 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use super::{Format, Version, fetch};
 use crate::Result;
+use crate::files;
+use crate::release::{Format, Version};
 
 pub(super) struct Ports {
     pub(super) native: u16,
@@ -58,7 +59,7 @@ pub(super) fn write_for_tools(conf: &Path, data: &Path) -> Result<PathBuf> {
 fn write(conf: &Path, yaml: &str) -> Result<PathBuf> {
     fs::create_dir_all(conf)?;
     let path = conf.join("cassandra.yaml");
-    fetch::write(&path, yaml)?;
+    files::write(&path, yaml)?;
     Ok(path)
 }
 

@@ -3,24 +3,24 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use super::{Version, config, home, jvm};
-use crate::{Result, call, repository};
+use crate::files::{modified, write};
+use crate::installed::Oracle;
+use crate::release::Version;
+use crate::{Result, call, config, jvm, repository};
 
-/// A script that is `java` with the right flags and class path.
-pub(super) const JAVA: &str = "java";
 const JVM_ARGS: &str = "jvm.args";
 const LOGBACK: &str = "logback.xml";
 const DESKS: [&str; 2] = ["Tools.java", "Jmx.java"];
+const DESKS_JAR: &str = "desks.jar";
 
-/// Makes sure that `version` is ready to run. Does nothing when it already is.
-pub fn fetch(version: Version) -> Result<()> {
+/// Makes sure that a release can run. Does nothing when it already can. Answers whether the classes that it loads are archived.
+pub(super) fn fetch(oracle: &Oracle) -> Result<bool> {
     let java_home = jvm::java_home()?;
-    let root = std::path::absolute(home())?.join(version.name());
-    fs::create_dir_all(&root)?;
+    let (version, root) = (oracle.version(), oracle.root());
     if !root.join("lib").join(format!("cassandra-all-{}.jar", version.name())).exists() {
         eprintln!("oracle: fetching Apache Cassandra {} from Maven Central", version.name());
         fs::write(root.join("pom.xml"), pom(version))?;
@@ -32,7 +32,7 @@ pub fn fetch(version: Version) -> Result<()> {
             "-DoutputDirectory=lib",
         ];
         let mut maven = Command::new("mvn");
-        maven.args(goals).env("JAVA_HOME", &java_home).current_dir(&root);
+        maven.args(goals).env("JAVA_HOME", &java_home).current_dir(root);
         // Even when quiet it prints escape sequences, and what runs us may read our own output.
         call(maven.stdout(io::stderr()))?;
     }
@@ -45,15 +45,24 @@ pub fn fetch(version: Version) -> Result<()> {
         format!("-Dcassandra.config=file://{}", yaml.display()),
         format!("-Dcassandra.storagedir={}", data.display()),
     ];
-    let class_path = format!("{0}/classes:{0}/lib/*", root.display());
+    compile_desks(&java_home, root)?;
+    let java = java_home.join("bin/java");
     let arguments = root.join(JVM_ARGS);
-    write(&arguments, &jvm::argument_file(&class_path, &properties))?;
-    let (java, arguments) = (java_home.join("bin/java"), arguments.display());
-    // As Cassandra's own script takes more of a class path.
+    let class_path = format!("{0}/{DESKS_JAR}:{0}/lib/*", root.display());
     let extra = format!("${{EXTRA_CLASSPATH:+-cp \"{class_path}:$EXTRA_CLASSPATH\"}}");
-    let line = format!("exec '{}' '@{arguments}' {extra} \"$@\"", java.display());
-    write_script(&root.join(JAVA), &line)?;
-    compile_desks(&java_home, &root)
+    let line = format!("exec '{}' '@{}' {extra} \"$@\"", java.display(), arguments.display());
+    // As Cassandra's own script takes more of a class path.
+    write_script(&oracle.java_script(), &line)?;
+    let archive = archive(oracle);
+    let is_archived = modified(&archive) > modified(&root.join(DESKS_JAR));
+    let file = jvm::argument_file(&class_path, &properties, is_archived.then_some(&archive));
+    write(&arguments, &file)?;
+    Ok(is_archived)
+}
+
+/// The file of classes that a JVM need not load.
+pub(super) fn archive(oracle: &Oracle) -> PathBuf {
+    oracle.root().join("classes.jsa")
 }
 
 fn write_script(path: &Path, line: &str) -> Result<()> {
@@ -62,31 +71,19 @@ fn write_script(path: &Path, line: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file that a program which starts just now may be reading: it sees the old one or the new one, and none that has the same text.
-pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    if fs::read_to_string(path).is_ok_and(|found| found == text) {
-        return Ok(());
-    }
-    let fresh = path.with_extension(format!("{}.tmp", std::process::id()));
-    fs::write(&fresh, text)?;
-    Ok(fs::rename(fresh, path)?)
-}
-
 fn compile_desks(java_home: &Path, root: &Path) -> Result<()> {
-    let classes = root.join("classes");
+    let (classes, jar) = (root.join("classes"), root.join(DESKS_JAR));
     let sources = DESKS.map(|name| repository().join("e2e/oracle").join(name));
     let newest = sources.iter().map(|path| modified(path)).max();
-    if modified(&classes.join("Jmx.class")) > newest.unwrap_or(SystemTime::UNIX_EPOCH) {
+    if modified(&jar) > newest.unwrap_or(SystemTime::UNIX_EPOCH) {
         return Ok(());
     }
     let class_path = format!("{}/lib/*", root.display());
     let mut javac = Command::new(java_home.join("bin/javac"));
     javac.args(["-nowarn", "-Xlint:-removal", "-cp", &class_path, "-d"]).arg(&classes);
-    call(javac.args(&sources))
-}
-
-fn modified(path: &Path) -> SystemTime {
-    fs::metadata(path).and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    call(javac.args(&sources))?;
+    let mut pack = Command::new(java_home.join("bin/jar"));
+    call(pack.args(["--create", "--file"]).arg(&jar).arg("-C").arg(&classes).arg("."))
 }
 
 fn pom(version: Version) -> String {

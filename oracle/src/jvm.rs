@@ -55,8 +55,12 @@ fn is_wanted(home: &Path) -> bool {
     home.join("bin/javac").exists() && release.lines().any(|line| line.starts_with(&version))
 }
 
-/// The lines of a `java @file`: flags, then the class path.
-pub(super) fn argument_file(class_path: &str, properties: &[String]) -> String {
+/// The lines of a `java @file`: flags, then the class path. `archive` has classes that need not be loaded.
+pub(super) fn argument_file(
+    class_path: &str,
+    properties: &[String],
+    archive: Option<&Path>,
+) -> String {
     let mut lines = vec![
         "-Djdk.attach.allowAttachSelf=true".to_owned(),
         "-Djava.security.manager=allow".to_owned(),
@@ -64,6 +68,12 @@ pub(super) fn argument_file(class_path: &str, properties: &[String]) -> String {
         "-XX:TieredStopAtLevel=1".to_owned(),
         "-XX:-UsePerfData".to_owned(),
     ];
+    if let Some(archive) = archive {
+        // A JVM that cannot use it, as with another class path, does without and says nothing.
+        lines.push(format!("-XX:SharedArchiveFile={}", archive.display()));
+        lines
+            .extend(["-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"].map(str::to_owned));
+    }
     lines.extend_from_slice(properties);
     lines.extend(EXPORTS.iter().map(|package| format!("--add-exports={package}=ALL-UNNAMED")));
     lines.extend(OPENS.iter().map(|package| format!("--add-opens={package}=ALL-UNNAMED")));

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::config::{self, Place, Ports};
-use super::{Format, Oracle, home};
+use crate::config::{self, Place, Ports};
+use crate::installed::Oracle;
+use crate::release::{Format, home};
 use crate::{Result, call};
 
 const READY_WITHIN: Duration = Duration::from_secs(180);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use halcyon_oracle::{Oracle, Version, python};
+use halcyon_oracle::{Version, python};
 
 use crate::e2e::own_program;
 use crate::{Result, bounded, call, needs, repository};
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     needs::meet()?;
     let build = ["build", "--release", "--package", "halcyon"];
     call(Command::new("cargo").args(build).current_dir(repository()))?;
-    Oracle::open(Version::V5)?;
+    halcyon_oracle::open(Version::V5)?;
     let mut command = bounded(MINUTES, python::interpreter()?);
     command.args(["-m", "apps.run"]).current_dir(repository().join("e2e"));
     command.arg("--halcyon").arg(repository().join("target/release/halcyon"));

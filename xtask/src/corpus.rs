@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use halcyon_oracle::{Format, Node, Oracle, StartOptions, python};
+use halcyon_oracle::{Format, Node, StartOptions, python};
 
 use crate::{Result, call, repository};
 
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let python = python::interpreter()?;
     for format in &arguments.versions {
-        let oracle = Oracle::open(format.release())?;
+        let oracle = halcyon_oracle::open(format.release())?;
         let mut options = StartOptions::for_format(*format);
         options.settings.clone_from(&arguments.settings);
         let node = Node::start(&oracle, &options)?;

@@ -5,6 +5,7 @@ mod corpus;
 mod e2e;
 mod fuzz;
 mod needs;
+mod nightly;
 mod plugin;
 mod printed;
 mod soak;
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
-use halcyon_oracle::{self as oracle, Format, Node, Oracle, Result, StartOptions, Version};
+use halcyon_oracle::{self as oracle, Format, Node, Result, StartOptions, Version};
 use halcyon_oracle::{bounded, call, repository};
 
 #[derive(Parser)]
@@ -24,7 +25,7 @@ use halcyon_oracle::{bounded, call, repository};
     name = "cargo x",
     about = "The one door for every chore of this repository",
     after_help = "CI runs `cargo x test`, and that runs format, clippy, `tidy`, the unit tests, each `bench … --tiny`, 20 seeds of `sim`, and `e2e`. \
-                  The others are campaigns of their own: `apps`, `bench`, `fuzz`, `sim` and `soak` take minutes to hours, `corpus` rewrites testdata/."
+                  The others are campaigns of their own: `apps`, `bench`, `fuzz`, `sim` and `soak` take minutes to hours, and `nightly` runs them all; `corpus` rewrites testdata/."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -40,6 +41,8 @@ enum Chore {
         #[arg(long)]
         no_oracle: bool,
     },
+    /// What `test` runs, and every campaign: more seeds, kills and minutes, and others' software. Takes hours
+    Nightly,
     /// The rules of CONTRIBUTING.md that a machine can check
     Tidy,
     /// The binary against golden files and against Cassandra
@@ -152,6 +155,7 @@ fn main() -> ExitCode {
         Chore::Sim { arguments } => program("halcyon-sim", &arguments),
         Chore::Corpus(arguments) => corpus::run(&arguments),
         Chore::Test { no_oracle } => return suite::run(!no_oracle),
+        Chore::Nightly => return nightly::run(),
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Soak(soak) => soak::run(&soak),
         Chore::Apps(arguments) => apps::run(&arguments),
@@ -180,11 +184,10 @@ fn program(package: &str, arguments: &[String]) -> Result<()> {
 
 fn run_oracle(verb: OracleVerb) -> Result<()> {
     match verb {
-        OracleVerb::Fetch { version: Some(version) } => oracle::fetch(version),
-        OracleVerb::Fetch { version: None } => Version::ALL.into_iter().try_for_each(oracle::fetch),
+        OracleVerb::Fetch { version: Some(version) } => oracle::open(version).map(drop),
+        OracleVerb::Fetch { version: None } => e2e::fetch_oracle().map_err(Into::into),
         OracleVerb::Start { version, format, dir, port, address, seed, heap, settings } => {
-            let newest = if version == Version::V5 { Format::Oa } else { Format::Pa };
-            let format = format.unwrap_or(newest);
+            let format = format.unwrap_or(version.newest_format());
             let options = StartOptions {
                 dir,
                 port,
@@ -194,7 +197,7 @@ fn run_oracle(verb: OracleVerb) -> Result<()> {
                 settings,
                 ..StartOptions::for_format(format)
             };
-            let node = Node::start(&Oracle::open(version)?, &options)?;
+            let node = Node::start(&oracle::open(version)?, &options)?;
             println!("{:#}", node.describe());
             node.detach();
             Ok(())
@@ -204,10 +207,10 @@ fn run_oracle(verb: OracleVerb) -> Result<()> {
             Ok(())
         }
         OracleVerb::Nodetool { version, jmx_port, arguments } => {
-            call(&mut Oracle::open(version)?.nodetool(jmx_port, &arguments))
+            call(&mut oracle::open(version)?.nodetool(jmx_port, &arguments))
         }
         OracleVerb::Tool { version, dir, tool, arguments } => {
-            let oracle = Oracle::open(version)?;
+            let oracle = oracle::open(version)?;
             let properties =
                 dir.map_or_else(|| Ok(Vec::new()), |dir| oracle::offline_properties(&dir))?;
             call(&mut oracle.tool(&properties, tool.class(), &arguments))

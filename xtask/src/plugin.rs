@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use halcyon_oracle::{self as oracle, Oracle, Version};
+use halcyon_oracle::{self as oracle, Version};
 
 use crate::{Result, call, repository};
 
@@ -28,7 +28,7 @@ pub(crate) fn build(jar: &Path) -> Result<()> {
 }
 
 fn compile(jar: &Path, sources: &[PathBuf]) -> Result<()> {
-    Oracle::open(RELEASE)?;
+    oracle::open(RELEASE)?;
     let tools = oracle::java_home()?.join("bin");
     let classes = jar.with_extension("classes");
     if classes.exists() {

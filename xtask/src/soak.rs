@@ -56,7 +56,8 @@ fn histories(histories: &Histories) -> Result<()> {
         vec!["test_histories.py".to_owned(), format!("--histories={}", histories.count)];
     arguments.extend(histories.seed.map(|seed| format!("--seed={seed}")));
     arguments.push(format!("--halcyon={}", release_build()?.display()));
-    call(&mut e2e::pytest(true, &arguments)?)
+    arguments.push("--timeout=0".to_owned());
+    call(&mut e2e::pytest(true, MINUTES, &arguments)?)
 }
 
 fn release_build() -> Result<PathBuf> {

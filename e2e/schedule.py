@@ -1,0 +1,60 @@
+"""
+How long tests take, and in which order they run: what takes longest begins first.
+
+`durations.json` has for each test function how often it runs, the seconds of all and of the slowest. `--record-durations` writes it.
+A test that takes more than `UNMARKED_SECONDS` needs a mark `timeout`: the others are ended after the `timeout` of pytest.ini, which leaves
+room for a host that is four times as slow.
+"""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+DURATIONS = Path(__file__).resolve().parent / "durations.json"
+UNMARKED_SECONDS = 30
+UNKNOWN_SECONDS = 5
+
+_took = defaultdict(float)
+
+
+def _function(nodeid):
+    """Without parameters and without the group, which stands behind an @."""
+    return nodeid.split("[")[0].split("@")[0]
+
+
+def _group(item):
+    mark = item.get_closest_marker("xdist_group")
+    return mark.args[0] if mark else item.nodeid
+
+
+def sort(items):
+    known = json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
+    seconds = defaultdict(float)
+    for item in items:
+        found = known.get(_function(item.nodeid))
+        seconds[_group(item)] += found["all"] / found["count"] if found else UNKNOWN_SECONDS
+        if found and found["slowest"] > UNMARKED_SECONDS and item.get_closest_marker("timeout") is None:
+            raise pytest.UsageError(f"{item.nodeid} takes {found['slowest']:.0f} s, and needs a mark `timeout`")
+
+    def place(item):
+        group = _group(item)
+        return -seconds[group], group, item.get_closest_marker("stops_the_node") is not None
+
+    items.sort(key=place)
+
+
+def add(report):
+    _took[report.nodeid] += report.duration
+
+
+def record():
+    functions = defaultdict(list)
+    for nodeid, seconds in _took.items():
+        functions[_function(nodeid)].append(seconds)
+    lines = [
+        f'  {json.dumps(name)}: {{"count": {len(took)}, "all": {sum(took):.1f}, "slowest": {max(took):.1f}}}'
+        for name, took in sorted(functions.items())
+    ]
+    DURATIONS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

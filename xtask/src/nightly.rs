@@ -1,0 +1,78 @@
+//! `cargo x nightly`: what `cargo x test` runs, and then the campaigns that are too long for it. It takes about five hours.
+//!
+//! A campaign runs the checks of a test with more seeds, kills or minutes. What it finds can be repeated with the command and the seed
+//! that it prints.
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use crate::e2e::own_program;
+use crate::{Result, bounded, repository, suite};
+
+const MINUTES: u32 = 4 * 60;
+
+/// A command of `cargo x`, and what of it a landing runs.
+struct Campaign {
+    arguments: &'static [&'static str],
+    in_a_landing: &'static str,
+}
+
+const CAMPAIGNS: [Campaign; 7] = [
+    Campaign {
+        arguments: &["e2e", "--seeds=30", "--timeout=0", "-k", "differential"],
+        in_a_landing: "3 to 6 seeds of each",
+    },
+    Campaign { arguments: &["soak", "histories"], in_a_landing: "20 histories" },
+    Campaign { arguments: &["sim", "--campaign", "--seeds", "500"], in_a_landing: "20 seeds" },
+    Campaign {
+        arguments: &["soak", "crash", "--kills", "300"],
+        in_a_landing: "4 kills in each mode",
+    },
+    Campaign {
+        arguments: &["fuzz", "--minutes", "5"],
+        in_a_landing: "seeds and some thousand changes of them",
+    },
+    Campaign { arguments: &["bench", "report"], in_a_landing: "no page, all experiments tiny" },
+    Campaign { arguments: &["apps"], in_a_landing: "none of it" },
+];
+
+pub(crate) fn run() -> ExitCode {
+    let landing = suite::run(true);
+    let mut failed = Vec::new();
+    for Campaign { arguments, in_a_landing } in CAMPAIGNS {
+        let command = format!("cargo x {}", arguments.join(" "));
+        println!("== {command}");
+        let began = Instant::now();
+        let done = campaign(arguments);
+        println!("{command}: {:.0} s", began.elapsed().as_secs_f64());
+        if let Err(error) = done {
+            println!("{command}: {error}");
+            failed.push((command, in_a_landing));
+        }
+    }
+    println!("== what a landing would not have seen");
+    for (command, in_a_landing) in &failed {
+        println!("{command}: failed; a landing runs {in_a_landing}");
+    }
+    if failed.is_empty() {
+        println!("nothing");
+        return landing;
+    }
+    ExitCode::FAILURE
+}
+
+fn campaign(arguments: &[&str]) -> Result<()> {
+    let mut command = bounded(MINUTES, own_program()?);
+    let status = command.args(arguments).current_dir(repository()).status()?;
+    if !status.success() {
+        return Err(status.to_string().into());
+    }
+    // Pages are made of records, so that making them again changes nothing.
+    let mut changed = Command::new("git");
+    changed.args(["status", "--porcelain", "bench", "docs"]).current_dir(repository());
+    let changed = changed.output()?.stdout;
+    if arguments[0] == "bench" && !changed.is_empty() {
+        return Err(format!("other than committed:\n{}", String::from_utf8_lossy(&changed)).into());
+    }
+    Ok(())
+}

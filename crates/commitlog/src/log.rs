@@ -1,11 +1,11 @@
 //! The façade of one shard's log: append, wait for durability, discard.
 
-use futures_util::future::LocalBoxFuture;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::{AccessMode, Disk, Notify, Task, spawn};
 
 use crate::format::BLOCK_MIN;

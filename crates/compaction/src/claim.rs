@@ -16,10 +16,10 @@
 //!
 //! Not seen: see `halcyon_io::OpenElsewhere`; a program of Cassandra's whose files cannot be seen is reported.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::{DirLock, Disk, Process};
 
 use crate::{Error, Result, txn_log};

@@ -15,10 +15,10 @@
 //! Memory: per input a window and its read-ahead buffers, which shrink when there are many inputs; two batches and buffers for the
 //! output; the Bloom filter, index samples and chunk offsets of the output.
 
-use futures_util::future::LocalBoxFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_model::options::Compression;

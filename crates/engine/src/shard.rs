@@ -1,6 +1,5 @@
 //! One core's part of all tables: memtables, commit log, locks.
 
-use futures_util::future::LocalBoxFuture;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_commitlog::{CommitLog, ReplayPosition};
 use halcyon_io::clock::{Instant, nanos};
 use halcyon_io::{Inbox, Notify, yield_now};

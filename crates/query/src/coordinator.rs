@@ -1,11 +1,11 @@
 //! The entry of this crate: prepares statements, and executes them on the shards that own their data.
 
-use futures_util::future::LocalBoxFuture;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_cql::plan::{self, Execution, Plan, ResultColumns, Variables, Work};
 use halcyon_engine::{Engine, Shard};
 use halcyon_io::clock::{now, unix_micros};
@@ -335,7 +335,7 @@ impl Coordinator {
             return Ok(statement.clone());
         }
         let client = Client { keyspace: statement.keyspace.clone(), role: None };
-        Ok(Arc::new(Box::pin(self.prepare_in_time(&statement.text, &client)).await?))
+        Ok(Arc::new(self.prepare_in_time(&statement.text, &client).await?))
     }
 
     /// The inputs of one statement's terms in this request.
@@ -362,7 +362,7 @@ impl Coordinator {
 
     /// Has the views built that are not, once the node may be written to.
     pub fn resume_view_builds(&self) -> LocalBoxFuture<'_, Result<()>> {
-        Box::pin(async move { views::resume(&self.shard).await })
+        Box::pin(views::resume(&self.shard))
     }
 
     /// Runs a job on the shard that owns a token.

@@ -52,7 +52,7 @@ pub(crate) async fn apply_whole(here: &Rc<Shard>, mutations: Vec<Mutation>) -> R
     let parts = by_shard(here, mutations).await;
     match parts.len() {
         0 | 1 => apply_by_shard(here, parts).await,
-        _ => Box::pin(here.apply_spanning(parts)).await.map_err(Error::from),
+        _ => here.apply_spanning(parts).await.map_err(Error::from),
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) async fn execute(
     let client = Client::default();
     let statement = Arc::new(coordinator.prepare(text, &client)?);
     // Boxed to keep the callers' futures small.
-    Box::pin(coordinator.execute(&statement, &options(values), &client)).await
+    coordinator.execute(&statement, &options(values), &client).await
 }
 
 /// The same with each of these rows of values, all at once, so that they share groups of the commit log: one after the other, each

@@ -377,7 +377,7 @@ async fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
     }
     let before = &entry.statement;
     let client = Client { keyspace: before.keyspace.clone(), role: None };
-    match Box::pin(shard.coordinator.prepare_in_time(&before.text, &client)).await {
+    match shard.coordinator.prepare_in_time(&before.text, &client).await {
         Ok(now) if now.columns == before.columns && now.variables == before.variables => {
             let entry = persisted::keep(shard, key, Entry::new(Arc::new(now))).entry;
             Ok(shard.statements.put(key, entry.for_shard(owner)))

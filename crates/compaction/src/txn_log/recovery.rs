@@ -7,10 +7,10 @@
 //!
 //! Each step can be interrupted and repeated.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::Disk;
 
 use super::replicas::{Replicas, SSTableFiles, absolute, file_prefix, find, logs_in};

@@ -7,12 +7,12 @@
 //!    old file, or one of another node, is useless but harmless.
 //! 3. A damaged or unknown file is kept and reported in the log.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::Purpose;
 use halcyon_io::clock::Instant;
 use halcyon_model::Cursor;

@@ -3,10 +3,10 @@
 //!
 //! The result of the last one of each table is kept until the node stops, for `halcyon_views.major_compactions`.
 
-use futures_util::future::LocalBoxFuture;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
+use futures_util::future::LocalBoxFuture;
 use halcyon_compaction::strategy::{major, user_defined};
 use halcyon_compaction::{Error::Cancelled, Outcome};
 use halcyon_stream::TableId;

@@ -16,11 +16,11 @@ mod watch;
 pub(crate) use sstable::Extremes;
 pub(crate) use sstable::Uncommitted;
 
-use futures_util::future::LocalBoxFuture;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::spawn;
 use halcyon_stream::TableId;
 use pace::FlushPace;

@@ -5,12 +5,12 @@
 //!    output has it. Files of dropped indexes are deleted.
 //! 3. When nothing lacks it, the index is in `system."IndexInfo"`, until the node drains: Cassandra builds its own at its next start.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_schema::rows::built_index;
 use halcyon_stream::TableId;
 

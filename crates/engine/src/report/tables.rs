@@ -1,10 +1,10 @@
 //! What a table's files and memtables are, for `nodetool tablestats`: counted when it is asked for.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::compute;
 use halcyon_model::options::Strategy;
 use halcyon_sstable::format::statistics::cardinality::Cardinality;

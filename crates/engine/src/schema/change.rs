@@ -5,11 +5,11 @@
 //!    reopened, so that the cells of dropped columns disappear.
 //! 3. The catalog becomes current; each shard opens new tables and closes dropped ones.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use futures_util::lock::MutexGuard;
 use halcyon_io::{compute, drop_apart};
 use halcyon_model::schema::TableSchema;

@@ -4,10 +4,10 @@
 //! of both at any time: a log is deleted after the edit of the version. Compactions are stopped meanwhile, so that nothing leaves the
 //! version; flushes only add to it, and are seen by the version that is taken last.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_compaction::txn_log;
 use halcyon_model::Partitioner;
 use halcyon_sstable::format::listing::{self, ListedSSTable};

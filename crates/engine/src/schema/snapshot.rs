@@ -2,11 +2,11 @@
 //!
 //! They belong to the operator: they stay when their table is dropped, and are found by their folders, whoever has made them.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::Purpose;
 use halcyon_model::value::{parse_instant, timestamp_iso_string};
 use halcyon_schema::describe::snapshot_script;

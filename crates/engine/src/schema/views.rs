@@ -1,9 +1,9 @@
 //! Which materialized views are built: `system.built_views`, as Cassandra keeps it, so that neither program builds one again.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_schema::catalog::Table;
 use halcyon_schema::rows::built_view;
 use halcyon_schema::system_tables;

@@ -1,8 +1,8 @@
 //! The node's own row in `system.local`.
 
-use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::Random;
 use halcyon_schema::catalog::Catalog;
 use halcyon_schema::{DATA_CENTER, LocalNode, RACK, local_row, system_tables};

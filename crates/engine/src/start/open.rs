@@ -6,12 +6,12 @@
 //! 3. Cassandra's own tables are opened, and with them the schema is read: from SSTables and the commit log.
 //! 4. The other tables are opened, the commit log is replayed into SSTables (`recover`), and its segments are deleted.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
+use futures_util::future::LocalBoxFuture;
 use halcyon_commitlog::ReplayReport;
 use halcyon_compaction::{refuse_cassandra, txn_log};
 use halcyon_io::pacing::LatencyHistogram;
@@ -88,7 +88,7 @@ impl Engine {
         disk: Disk,
         options: Options,
     ) -> LocalBoxFuture<'static, Result<(Arc<Engine>, RecoveryReport)>> {
-        Box::pin(async move { Engine::open_reporting(disk, options, Arc::new(|_| ())).await })
+        Engine::open_reporting(disk, options, Arc::new(|_| ()))
     }
 
     /// As `open`, reporting the progress of a long start.

@@ -16,10 +16,10 @@
 //! Cassandra stores such a batch in `system.batches` first, because its parts go to other nodes; here that would be two more writes and
 //! another wait.
 
-use futures_util::future::LocalBoxFuture;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Release;
 
+use futures_util::future::LocalBoxFuture;
 use futures_util::future::join_all;
 use halcyon_commitlog::{Hold, Oldest, ReplayPosition};
 use halcyon_io::compute;

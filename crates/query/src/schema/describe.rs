@@ -106,7 +106,7 @@ async fn cluster(coordinator: &Coordinator, with_ownership: bool) -> Result<Outc
         protocol_version: 5,
         ..QueryOptions::default()
     };
-    let found = Box::pin(coordinator.execute(&statement, &options, &Client::default())).await?;
+    let found = coordinator.execute(&statement, &options, &Client::default()).await?;
     let mut values: Vec<Vec<u8>> = Vec::new();
     if let Outcome::Rows(rows) = &found {
         let mut cursor = Cursor::new(&rows.content);

@@ -4,11 +4,11 @@
 //!    the budget, which are written as files of the same format and then merged.
 //! 2. Vectors have no order. They become segments, each as large as the budget, which are written one behind the other.
 
-use futures_util::future::LocalBoxFuture;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, WriteOptions};
 use halcyon_model::Clusterings;
 

@@ -12,10 +12,10 @@
 //! 2. The directory is in memory as long as the SSTable is live. Blocks come through the shard's chunk cache.
 //! 3. Tokens and the order of clusterings are computed when a block is read.
 
-use futures_util::future::LocalBoxFuture;
 use std::path::Path;
 use std::rc::Rc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_codec::{Algorithm, Decompressor, Method, append_once, crc32};
 use halcyon_io::{AccessMode, Disk, Purpose, ReadFile};
 use halcyon_model::bytes::Put;

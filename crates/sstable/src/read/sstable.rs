@@ -3,10 +3,10 @@
 //! Opening follows Cassandra's order (`SSTableReaderBuilder`): TOC or a listing of the directory, Statistics with its header, the
 //! partitioner, CompressionInfo. Index, filter and summary are read at their first use.
 
-use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_model::schema::TableSchema;
 use halcyon_model::{Clusterings, CqlType, Cursor, DecodeError, Partitioner};

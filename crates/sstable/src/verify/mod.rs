@@ -20,9 +20,9 @@ mod sampled;
 mod stored;
 mod totals;
 
-use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::{AccessMode, Disk};
 use halcyon_model::schema::TableSchema;
 use halcyon_stream::Validator;

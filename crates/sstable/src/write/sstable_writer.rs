@@ -8,9 +8,9 @@
 //!
 //! The writer does not replace SSTables: a transaction log does that, once the new one is complete.
 
-use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_io::{AccessMode, Disk, Purpose, WriteOptions};
 use halcyon_model::clustering::Position;
 use halcyon_model::counter::CounterContext;

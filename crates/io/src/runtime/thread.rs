@@ -142,8 +142,9 @@ struct Registered(libc::pid_t);
 
 impl Registered {
     fn as_idle() -> Registered {
+        // GLIBC has a function for it since 2.30 only.
         // SAFETY: it has no arguments and cannot fail.
-        let thread = unsafe { libc::gettid() };
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push(thread);
         set_policy(THIS_THREAD, idle_policy());

@@ -24,13 +24,17 @@ def _function(nodeid):
     return nodeid.split("[")[0].split("@")[0]
 
 
+def _known():
+    return json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
+
+
 def _group(item):
     mark = item.get_closest_marker("xdist_group")
     return mark.args[0] if mark else item.nodeid
 
 
 def sort(items):
-    known = json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
+    known = _known()
     seconds = defaultdict(float)
     for item in items:
         found = known.get(_function(item.nodeid))
@@ -53,8 +57,6 @@ def record():
     functions = defaultdict(list)
     for nodeid, seconds in _took.items():
         functions[_function(nodeid)].append(seconds)
-    lines = [
-        f'  {json.dumps(name)}: {{"count": {len(took)}, "all": {sum(took):.1f}, "slowest": {max(took):.1f}}}'
-        for name, took in sorted(functions.items())
-    ]
+    facts = {name: {"count": len(took), "all": round(sum(took), 1), "slowest": round(max(took), 1)} for name, took in functions.items()}
+    lines = [f"  {json.dumps(name)}: {json.dumps(found)}" for name, found in sorted((_known() | facts).items())]
     DURATIONS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -136,7 +136,7 @@ def versions(storage_dir):
     return {file.name.split("-")[0] for file in files}
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "oa", "da"])
 def test_a_directory_is_handed_over_and_back(request, cassandra_options, tmp_path, form):
     """With one configuration for both programs, that of a stock Cassandra first: it names no version."""
@@ -217,7 +217,7 @@ def views_are_their_base(session):
     check_view(session, "small", "k, v, c, x, writetime(x)", lambda row: row.v is not None and 1 < row.c < 5)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "da"])
 def test_views_are_handed_over_and_back(request, cassandra_options, tmp_path, form):
     """Each program goes on with what the other's views have: moved entries end, whoever has made them."""
@@ -281,7 +281,7 @@ def answered_by_indexes(session, questions=ASKED_OF_INDEXES):
             time.sleep(0.2)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "da"])
 def test_indexes_are_handed_over_and_back(request, cassandra_options, tmp_path, form):
     """An index answers what its rows say, whoever wrote them, and whoever made it."""

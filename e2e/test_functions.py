@@ -188,6 +188,7 @@ def with_functions(request, tmp_path_factory):
     server.close()
 
 
+@pytest.mark.timeout(600)
 def test_answers_are_cassandras(nodes, with_functions):
     clients = [Client(nodes.get("5.0.9").facts["native_port"]), Client(with_functions.port)]
     different = []

@@ -106,6 +106,7 @@ def compare(seed, cassandra, halcyon, tables=6, selects=60):
     assert not different, f"seed {seed}: {len(different)} differ\n" + "\n".join(different[:20])
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.seeds(6)
 def test_answers_are_cassandras(nodes, served, seed):
     compare(seed, nodes.get("5.0.9").facts["native_port"], served.port)

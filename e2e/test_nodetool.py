@@ -149,6 +149,7 @@ def theirs(nodes, tmp_path_factory):
     return node, DeskTool(node.tools, node.facts["jmx_port"], tmp_path_factory.mktemp("their_nodetool"))
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", [f"{RELEASE}-nodetool"])
 def test_the_same_lines_and_codes(ours, theirs, name):
     server, our_tool, session = ours
@@ -179,6 +180,7 @@ def sstables(tool, keyspace):
     return json.loads(out)[keyspace]["tables"]["t"]["sstable_count"]
 
 
+@pytest.mark.timeout(600)
 def test_compact_chooses_the_sstables_of_cassandra(ours, theirs):
     """Four SSTables of a few partitions each: a range, a partition and files leave as many SSTables as in Cassandra."""
     server, our_tool, session = ours
@@ -251,7 +253,7 @@ def test_compact_refuses_files_that_no_table_has(ours):
     assert sstables(tool, "refused") == 1
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_snapshots_expire(alone):
     """The node that takes a snapshot is killed; the next one removes it when its time has come."""
     server, tool, _ = alone

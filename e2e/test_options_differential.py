@@ -153,6 +153,7 @@ def clients(nodes, served):
         client.close()
 
 
+@pytest.mark.timeout(600)
 def test_options_are_accepted_and_refused_as_in_cassandra(clients, request):
     seed = request.config.getoption("--seed") or SEED
     print("seed", seed)

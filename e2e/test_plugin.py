@@ -210,7 +210,7 @@ def test_other_kinds_of_tables(node):
     assert answers(node) == before
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_all_ways_to_compact(cassandra_options, tmp_path):
     """In the background, by name, rewritten; several disks; what the operator sets and sees; changed schemas."""
     disks = tmp_path / "second"

@@ -13,7 +13,7 @@ from oracle.desks import DeskError, Jmx
 from plugin import COMPACTIONS, KEYSPACE, POLICY, Killed, Running, Shim, Slow, create, figures, is_alive, rows, until, until_it_starts, write
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_faults(cassandra_options, tmp_path):
     shim = Shim(cassandra_options, tmp_path / "shim")
     tables = ["statistics", "data", "garbage", "killed", "stopped", "deaf", "missing"]

@@ -30,7 +30,7 @@ def a_group():
         group.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_an_operated_node(cassandra_options, tmp_path):
     missing = tmp_path / "no-group"
     with a_group() as group:

@@ -86,7 +86,7 @@ def nothing_is_left(node, sstables, content):
     node.jmx.verify(KEYSPACE, TABLE)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_killed_node(cassandra_options, tmp_path, shim, stops):
     """Each start finds what the kill before it left, and is killed in its turn."""
     sstables, content = 0, []
@@ -138,7 +138,7 @@ class Compaction(Running):
         super().__init__(node, options, TABLE, is_shown=False)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_killed_service(cassandra_options, tmp_path, shim, stops):
     """Before it is heard to be done Cassandra's own task does the work; then nobody needs it any more."""
     with started(cassandra_options, tmp_path / "node", shim) as node:

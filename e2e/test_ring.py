@@ -112,7 +112,7 @@ def fill(ring, first, partitions=40):
         node.jmx.flush(KEYSPACE, "split")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_mixed_ring(ring, cassandra_options, tmp_path):
     for number, with_jar in ((1, True), (2, True), (3, False)):
         ring.start(number, with_jar)

@@ -16,7 +16,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     Ok(fs::rename(fresh, path)?)
 }
 
-/// The epoch where there is no file.
-pub(super) fn modified(path: &Path) -> SystemTime {
+/// When a file was last written; the Unix epoch if it does not exist.
+pub fn modified(path: &Path) -> SystemTime {
     fs::metadata(path).and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }

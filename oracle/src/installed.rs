@@ -40,7 +40,7 @@ impl Oracle {
         command
     }
 
-    /// nodetool. Each call costs a JVM, so many calls belong to `e2e/oracle/Jmx.java`.
+    /// Runs nodetool. Each call starts a JVM; for many calls, use `e2e/oracle/Jmx.java`.
     pub fn nodetool(&self, jmx_port: u16, arguments: &[String]) -> Command {
         let port = ["-p".to_owned(), jmx_port.to_string()];
         self.tool(&[], "NodeTool", &[&port, arguments].concat())

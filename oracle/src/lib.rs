@@ -30,6 +30,7 @@ mod release;
 use std::path::{Path, PathBuf};
 
 pub use command::{bounded, call};
+pub use files::modified;
 pub use installed::Oracle;
 pub use jvm::java_home;
 pub use node::{Node, StartOptions, free_ports, offline_properties, stop_recorded};

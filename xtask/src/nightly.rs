@@ -3,13 +3,15 @@
 //! A campaign runs the checks of a test with more seeds, kills or minutes. What it finds can be repeated with the command and the seed
 //! that it prints.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::e2e::own_program;
+use crate::printed::output;
 use crate::{Result, bounded, repository, suite};
 
 const MINUTES: u32 = 4 * 60;
+const PAGES: &[&str] = &["bench", "report"];
 
 /// A command of `cargo x`, and what of it a landing runs.
 struct Campaign {
@@ -32,7 +34,7 @@ const CAMPAIGNS: [Campaign; 8] = [
         arguments: &["fuzz", "--minutes", "5"],
         in_a_landing: "seeds and some thousand changes of them",
     },
-    Campaign { arguments: &["bench", "report"], in_a_landing: "no page, all experiments tiny" },
+    Campaign { arguments: PAGES, in_a_landing: "no page, all experiments tiny" },
     Campaign { arguments: &["package"], in_a_landing: "none of it" },
     Campaign { arguments: &["apps"], in_a_landing: "none of it" },
 ];
@@ -68,12 +70,14 @@ fn campaign(arguments: &[&str]) -> Result<()> {
     if !status.success() {
         return Err(status.to_string().into());
     }
-    // Pages are made of records, so that making them again changes nothing.
-    let mut changed = Command::new("git");
-    changed.args(["status", "--porcelain", "bench", "docs"]).current_dir(repository());
-    let changed = changed.output()?.stdout;
-    if arguments[0] == "bench" && !changed.is_empty() {
-        return Err(format!("other than committed:\n{}", String::from_utf8_lossy(&changed)).into());
+    if arguments == PAGES { pages_are_as_committed() } else { Ok(()) }
+}
+
+/// Pages are made from records, so making them again changes nothing.
+fn pages_are_as_committed() -> Result<()> {
+    let changed = output("git", &["status", "--porcelain", "bench", "docs"])?;
+    if changed.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    Err(format!("other than committed:\n{}", String::from_utf8_lossy(&changed)).into())
 }

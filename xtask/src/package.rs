@@ -49,9 +49,8 @@ pub(crate) fn run() -> Result<()> {
     tar(&folder, &archives[0], &["--exclude=*.debug", &name])?;
     tar(&folder, &archives[1], &[&format!("{name}/halcyon.debug")])?;
     fs::remove_dir_all(content)?;
-    let mut sums = Command::new("sha256sum");
-    let sums = sums.args(&archives).current_dir(&folder).output()?.stdout;
-    fs::write(folder.join("SHA256SUMS"), sums)?;
+    let sums = fs::File::create(folder.join("SHA256SUMS"))?;
+    call(Command::new("sha256sum").args(&archives).current_dir(&folder).stdout(sums))?;
     for archive in archives {
         let path = folder.join(archive);
         println!("{} ({} MB)", path.display(), fs::metadata(&path)?.len() / 1_000_000);

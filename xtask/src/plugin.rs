@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use halcyon_oracle::{self as oracle, Version};
+use halcyon_oracle::{self as oracle, Version, modified};
 
 use crate::{Result, call, repository};
 
@@ -63,8 +63,4 @@ fn find_sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     }
     found.sort();
     Ok(())
-}
-
-fn modified(path: &Path) -> SystemTime {
-    fs::metadata(path).and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }

@@ -10,7 +10,7 @@
 //! 1. What the tests need is installed before; without it nothing is run.
 //! 2. A step that fails stops no other step, but a step stops after ten failed tests. The last line adds up all tests; a step without
 //!    tests of its own counts as one.
-//! 3. Each step's bound is what is left of the run's. A test that hangs is ended by itself: see `unit_tests` and e2e/pytest.ini.
+//! 3. Each step may take the time that the run has left. `unit_tests` and the timeout in e2e/pytest.ini kill a test that hangs.
 
 mod report;
 mod unit_tests;

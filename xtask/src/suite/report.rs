@@ -16,8 +16,7 @@ pub(super) struct Report {
 
 #[derive(Default)]
 struct Inner {
-    passed: u64,
-    failed: u64,
+    count: Count,
     /// Each step with its seconds, in the order in which they ended.
     steps: Vec<(String, f64)>,
     tests: Vec<(String, f64)>,
@@ -50,8 +49,7 @@ impl Report {
         let outcome = if count.failed == 0 { "ok" } else { "FAILED" };
         printer.line(&format!("{outcome}, {seconds:.0} s"));
         self.with(|inner| {
-            inner.passed += count.passed;
-            inner.failed += count.failed;
+            inner.count += count;
             inner.steps.push((name.to_owned(), seconds));
             if count.failed > 0 {
                 inner.failures.push(format!("{name}: {} failed", count.failed));
@@ -75,8 +73,9 @@ impl Report {
             for failure in &inner.failures {
                 println!("{failure}");
             }
-            println!("{} passed, {} failed", inner.passed, inner.failed);
-            inner.failed == 0
+            let Count { passed, failed } = inner.count;
+            println!("{passed} passed, {failed} failed");
+            failed == 0
         })
     }
 

@@ -1,7 +1,7 @@
 //! The test programs of all crates, as cargo built them, run one after the other.
 //!
-//! They are not run by `cargo test`, which cannot say how long a test takes and waits for ever for one that hangs: libtest names a test
-//! that runs for a minute, and if it has not ended a minute later its program is ended.
+//! `cargo test` does not report how long a test takes, and waits for a hung test without a bound. libtest names a test that has run for a
+//! minute; if the test is still running a minute later, its program is killed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -28,7 +28,7 @@ struct Program {
     name: String,
 }
 
-/// Builds the test programs, then runs them.
+/// Builds the test programs.
 pub(super) fn build(cargo: &mut Command) -> Result<Programs> {
     cargo.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
     let mut child = cargo.current_dir(repository()).stdout(Stdio::piped()).spawn()?;
@@ -72,7 +72,7 @@ impl Programs {
 impl Program {
     fn run(&self, printer: &Printer<'_>) -> Result<Count> {
         let mut command = Command::new(&self.path);
-        // libtest tells durations to whom it takes for nightly.
+        // libtest reports durations on nightly only, or with this variable.
         command.args(["-Zunstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "1");
         command.env("CARGO_MANIFEST_DIR", &self.package).current_dir(&self.package);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -120,7 +120,7 @@ impl Program {
                 Err(RecvTimeoutError::Disconnected) => return result,
             }
             if let Some((test, _)) = slow.iter().find(|(_, named)| named.elapsed() > HUNG_AFTER) {
-                printer.line(&format!("{} {test} hangs, and is ended", self.name));
+                printer.line(&format!("{} {test} hangs, and is killed", self.name));
                 let _ = child.kill();
                 return None;
             }
@@ -146,7 +146,7 @@ fn ended(line: &str) -> Option<(&str, f64)> {
     test.starts_with("test ").then_some((test, seconds))
 }
 
-/// Of a test that passed, nobody reads more than how many did.
+/// Lines about tests that passed: the summary counts them.
 fn is_dull(line: &str) -> bool {
     line.is_empty()
         || line.starts_with("running ")

@@ -85,7 +85,7 @@ impl Engine {
                     self.mesh.on(index, move |shard| async move { shard.release_table(table) });
                 outcome = outcome.and(released.await.map_err(Error::from));
             }
-            // Whoever began to read meanwhile has rows that are gone.
+            // A read that began before this may hold rows that no longer exist.
             store.note_truncation();
             outcome
         })

@@ -1,7 +1,6 @@
 //! The command line: exit codes, help, wrong use, and `verify` on damaged files.
 
-use crate::golden;
-use crate::golden::{TempFolder, golden, halcyon, text};
+use crate::golden::{TempFolder, golden, golden_tables, halcyon, text};
 
 fn code(arguments: &[&str]) -> Option<i32> {
     halcyon(arguments).status.code()
@@ -80,7 +79,7 @@ fn what_cannot_be_read_exits_with_3() {
 fn golden_tables_are_sound() {
     for version in ["nb", "oa", "da", "pa", "ea"] {
         let mut arguments = vec!["sstable".to_owned(), "verify".into(), "--extended".into()];
-        for table in golden::golden_tables(version) {
+        for table in golden_tables(version) {
             for folder in ["sstables", "compacted"] {
                 let folder = table.join(folder);
                 let has_files =

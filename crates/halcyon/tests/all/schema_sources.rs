@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::golden;
-use crate::golden::{halcyon, text};
+use crate::golden::{self, halcyon, text};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)

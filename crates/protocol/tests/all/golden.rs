@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::support::{CAPTURES, Session, Side, limits, parse, replay};
+use crate::support::{CAPTURES, Session, Side, limits, parse, replay, send};
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_protocol::client::Client;
@@ -39,17 +39,8 @@ fn requests_of_the_driver() {
 fn written_again(session: &Session, envelope: &Envelope, request: &Request<'_>) {
     let mut client = Client::new(session.version, session.compression);
     client.started();
-    let stream = envelope.stream;
-    match request {
-        Request::Query { text, parameters } => client.query(stream, text, parameters),
-        Request::Prepare { text, .. } => client.prepare(stream, text),
-        Request::Execute { id, result_metadata_id, parameters } => {
-            client.execute(stream, id, result_metadata_id.unwrap_or_default(), parameters);
-        }
-        Request::Batch { kind, entries, parameters } => {
-            client.batch(stream, *kind, entries, parameters);
-        }
-        _ => return,
+    if !send(&mut client, envelope.stream, request) {
+        return;
     }
     let mut decoder = Decoder::new(limits());
     decoder.start(session.version, session.compression);

@@ -1,6 +1,6 @@
 //! Random messages, encoded, framed, split into random reads, and decoded again.
 
-use crate::support::{Random, limits};
+use crate::support::{Random, limits, send};
 use halcyon_model::request::ColumnSpec;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{
@@ -95,20 +95,6 @@ impl Parts {
     }
 }
 
-fn send(client: &mut Client, stream: i16, request: &Request<'_>) {
-    match request {
-        Request::Query { text, parameters } => client.query(stream, text, parameters),
-        Request::Prepare { text, .. } => client.prepare(stream, text),
-        Request::Execute { id, result_metadata_id, parameters } => {
-            client.execute(stream, id, result_metadata_id.unwrap_or_default(), parameters);
-        }
-        Request::Batch { kind, entries, parameters } => {
-            client.batch(stream, *kind, entries, parameters);
-        }
-        _ => unreachable!("not made"),
-    }
-}
-
 /// Splits `bytes` into pieces of random length.
 fn pieces<'b>(random: &mut Random, mut bytes: &'b [u8]) -> Vec<&'b [u8]> {
     let mut pieces = Vec::new();
@@ -134,7 +120,7 @@ fn requests() {
         let mut client = Client::new(version, compression);
         client.started();
         for (stream, request) in requests.iter().enumerate() {
-            send(&mut client, stream as i16, request);
+            assert!(send(&mut client, stream as i16, request), "not made");
         }
         let mut decoder = Decoder::new(limits());
         decoder.start(version, compression);

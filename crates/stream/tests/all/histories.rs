@@ -4,8 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::text;
-use crate::text::{TextStream, layout, spell};
+use crate::text::{self, TextStream, layout, spell};
 use halcyon_stream::{Merge, PartitionKey, Purge, PurgeRule};
 
 /// Its own generator (splitmix64), so that a seed gives the same history after any upgrade of a library.

@@ -11,8 +11,7 @@
 
 use std::path::Path;
 
-use crate::text;
-use crate::text::{TextStream, layout, spell};
+use crate::text::{self, TextStream, layout, spell};
 use halcyon_stream::{Fragment, FragmentStream, Merge, PartitionKey, Purge, PurgeRule};
 
 #[derive(Clone, Copy)]

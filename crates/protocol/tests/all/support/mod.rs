@@ -4,6 +4,7 @@ pub(crate) mod parse;
 
 use std::path::{Path, PathBuf};
 
+use halcyon_protocol::client::Client;
 use halcyon_protocol::{Compression, Decoder, Envelope, Limits, Opcode, Request, Startup, Version};
 
 pub(crate) const CAPTURES: [&str; 8] = [
@@ -21,6 +22,22 @@ pub(crate) const CAPTURES: [&str; 8] = [
 pub(crate) enum Side {
     Client,
     Server,
+}
+
+/// Sends a request as our client spells it; false if it is of another kind than statements.
+pub(crate) fn send(client: &mut Client, stream: i16, request: &Request<'_>) -> bool {
+    match request {
+        Request::Query { text, parameters } => client.query(stream, text, parameters),
+        Request::Prepare { text, .. } => client.prepare(stream, text),
+        Request::Execute { id, result_metadata_id, parameters } => {
+            client.execute(stream, id, result_metadata_id.unwrap_or_default(), parameters);
+        }
+        Request::Batch { kind, entries, parameters } => {
+            client.batch(stream, *kind, entries, parameters);
+        }
+        _ => return false,
+    }
+    true
 }
 
 pub(crate) fn testdata(name: &str) -> PathBuf {

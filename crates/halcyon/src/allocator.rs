@@ -1,7 +1,8 @@
 //! mimalloc, and when it gives memory back to the system.
 //!
 //! By itself it gives back what was free for a second, on whatever thread next needs a page of memory. After a flush that is the memory
-//! of a memtable and the thread is a shard, which then does nothing else for 15 to 75 ms. A node does it on a thread of its own.
+//! of a memtable and the thread is a shard, which then does nothing else for 15 to 75 ms. A node does it on a thread of its own. That is
+//! no idle thread: where others keep all cores busy, an idle one does not come to it before the kernel kills a process that holds too much.
 
 use std::time::Duration;
 
@@ -21,19 +22,21 @@ const PURGE_DELAY: i32 = 15;
 /// of its pages would be a page fault of a shard.
 const REST: Duration = Duration::from_secs(60);
 
-const LOOK: Duration = Duration::from_secs(1);
+/// Requests whose sizes fit no free memory let the process grow by tens of MiB a second: what comes between two looks has room in the last
+/// eighth of the smallest usual container.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Gives memory back only on a thread of its own: each minute, and as soon as the process holds nearly all of what is available to it.
 pub(crate) fn give_back_aside(available: u64) {
     let much = available / 8 * 7;
     // SAFETY: sets a number in mimalloc's table of options, which has this entry in the version that is built here.
     unsafe { mi_option_set(PURGE_DELAY, 1000 * 60 * 60) };
-    spawn_thread("memory", ThreadPriority::Idle, move || block_on(give_back(much)));
+    spawn_thread("memory", ThreadPriority::Batch, move || block_on(give_back(much)));
 }
 
 async fn give_back(much: u64) {
     loop {
-        for _ in 0..REST.as_secs() / LOOK.as_secs() {
+        for _ in 0..REST.as_millis() / LOOK.as_millis() {
             sleep(LOOK).await;
             if resources::resident_memory() > much {
                 break;

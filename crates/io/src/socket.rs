@@ -179,6 +179,20 @@ impl Socket {
         }
     }
 
+    /// Whether the peer sends nothing more, as a read would tell behind the bytes that have arrived.
+    pub fn has_hung_up(&self) -> bool {
+        match &self.0 {
+            Either::System(stream) => {
+                let wanted = libc::POLLRDHUP;
+                let mut entry = libc::pollfd { fd: stream.as_raw_fd(), events: wanted, revents: 0 };
+                // SAFETY: one entry, a live local; its descriptor is open while `self` lives.
+                let ready = unsafe { libc::poll(&raw mut entry, 1, 0) };
+                ready > 0
+            }
+            Either::Simulated(socket) => socket.has_hung_up(),
+        }
+    }
+
     /// The kernel asks after a peer that has been silent for long, and ends the connection if it has gone (`SO_KEEPALIVE`).
     pub fn keep_alive(&self) -> io::Result<()> {
         self.switch_on(libc::SO_KEEPALIVE)
@@ -293,6 +307,7 @@ fn shut_down(fd: i32, how: Shutdown) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::sleep;
     use crate::{BackendChoice, block_on_backend, spawn};
 
     fn on_both_backends(test: impl AsyncFn()) {
@@ -317,6 +332,22 @@ mod tests {
     async fn listener() -> Listener {
         let free = Listener::claim("127.0.0.1:0".parse().unwrap()).await.unwrap();
         Listener::bind(free).await.unwrap()
+    }
+
+    /// Proves that a peer that has gone is seen to have hung up, behind bytes that nobody has read, and no peer that is there.
+    #[test]
+    fn who_hangs_up_is_seen() {
+        on_both_backends(async || {
+            let (server, client) = pair(&listener().await).await;
+            let (written, _) = client.write(b"hello".to_vec()).await;
+            written.unwrap();
+            let (read, _) = server.read(Vec::with_capacity(1)).await;
+            assert_eq!((read.unwrap(), server.has_hung_up()), (1, false));
+            drop(client);
+            while !server.has_hung_up() {
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
     }
 
     /// Proves that bytes arrive in order behind those that the vector had, on both backends.

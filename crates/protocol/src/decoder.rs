@@ -15,7 +15,8 @@
 use crate::compressed;
 use crate::envelope::{Envelope, Flags, HEADER, Header, Opcode, RESPONSE, ReplyTo};
 use crate::frame::{FrameHeader, Framing};
-use crate::packed::Packed;
+use crate::packed::{Outline, Packed};
+use crate::read::Malformed;
 use crate::{Compression, Error, ErrorKind, ProtocolError, Version};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,14 @@ struct Large {
     /// Bytes of the body that have arrived. `body` is shorter if it is too large and therefore dropped.
     received: usize,
     length: usize,
+    /// Reported when all of it has arrived; no more of the body is kept.
+    refused: Option<Error>,
+}
+
+impl Large {
+    fn is_kept(&self, limits: Limits) -> bool {
+        self.length <= limits.max_message_size && self.refused.is_none()
+    }
 }
 
 /// Decoded bytes that `input` may keep before they are removed; removing them after every envelope would move bytes too often.
@@ -178,17 +187,50 @@ impl Decoder {
     pub fn expected(&self) -> usize {
         let unread = self.unread();
         if let Some(large) = &self.large {
-            let fits = large.length <= self.limits.max_message_size;
-            return unread.len() + if fits { large.length } else { 0 };
+            return unread.len() + if large.is_kept(self.limits) { large.length } else { 0 };
         }
-        let stated = match unread.first_chunk::<HEADER>() {
-            Some(header) if self.framing.is_none() && self.skip.is_none() => {
-                let length = Header::read(header).length.cast_unsigned();
-                HEADER.saturating_add(length as usize)
-            }
-            _ => 0,
-        };
+        let stated = self.stated().map_or(0, |(_, total)| total);
         if stated <= self.max_frame_size() { unread.len().max(stated) } else { unread.len() }
+    }
+
+    /// The header of the incomplete bare message, and the bytes of all of it.
+    fn stated(&self) -> Option<(Header, usize)> {
+        let is_next = self.framing.is_none() && self.skip.is_none();
+        let header = Header::read(self.unread().first_chunk::<HEADER>().filter(|_| is_next)?);
+        Some((header, HEADER.saturating_add(header.length.cast_unsigned() as usize)))
+    }
+
+    /// The incomplete message, if its header is known and the rest of it is not dropped.
+    pub fn incomplete(&self) -> Option<Outline> {
+        if let Some(large) = &self.large {
+            let outline =
+                Outline { opcode: large.opcode, bytes: large.length, body_len: large.length };
+            return large.is_kept(self.limits).then_some(outline);
+        }
+        let (header, total) = self.stated().filter(|(_, total)| *total <= self.max_frame_size())?;
+        let opcode = self.judge(header, Version::from_number(header.version)?).ok()?;
+        let sent = total - HEADER;
+        let begun = self.unread().get(HEADER..).unwrap_or_default();
+        let opened = self.opened_len(header, begun).unwrap_or_default();
+        let (bytes, body_len) = opened.map_or((sent, sent), |len| (sent + len, len));
+        Some(Outline { opcode, bytes, body_len })
+    }
+
+    /// Drops the incomplete message with what will still come of it, and reports the error in its place. False if its header is not known.
+    pub fn refuse(&mut self, error: Error) -> bool {
+        if self.incomplete().is_none() {
+            return false;
+        }
+        if let Some(large) = &mut self.large {
+            (large.body, large.refused) = (Vec::new(), Some(error));
+        } else if let Some((header, total)) = self.stated() {
+            let reply_to = Some(ReplyTo::new(self.reply_version(), header.stream));
+            let report = Some(ProtocolError { reply_to, error, close: false });
+            let left = total.saturating_sub(self.unread().len()) as u64;
+            self.skip = Some(Skip { left, report });
+            self.drop_unread();
+        }
+        true
     }
 
     /// Bytes of memory that it has taken.
@@ -283,19 +325,21 @@ impl Decoder {
             let message = other_version(version, "previous messages", agreed);
             return Err(ProtocolError::envelope(reply_to, message));
         }
-        // Without an agreed compression, Cassandra ignores the flag.
-        let is_compressed =
-            header.flags.contains(Flags::COMPRESSED) && self.compression != Compression::None;
-        let compressed = if is_compressed {
-            let most = self.limits.max_message_size;
-            let len = compressed::stated_len(body, self.compression, most)
-                .map_err(|malformed| ProtocolError::envelope(reply_to, malformed.0))?;
-            Some((self.compression, len))
-        } else {
-            None
-        };
+        let len = self
+            .opened_len(header, body)
+            .map_err(|malformed| ProtocolError::envelope(reply_to, malformed.0))?;
+        let compressed = len.map(|len| (self.compression, len));
         let (flags, stream, body) = (header.flags, header.stream, body.to_vec());
         Ok(Packed { envelope: Envelope { version, flags, stream, opcode, body }, compressed })
+    }
+
+    /// The length of a compressed body when it is open, by its first bytes; `None` for a plain one.
+    fn opened_len(&self, header: Header, body: &[u8]) -> Result<Option<usize>, Malformed> {
+        // Without an agreed compression, Cassandra ignores the flag.
+        if !header.flags.contains(Flags::COMPRESSED) || self.compression == Compression::None {
+            return Ok(None);
+        }
+        compressed::stated_len(body, self.compression, self.limits.max_message_size).map(Some)
     }
 
     fn next_framed(&mut self, framing: Framing) -> Next {
@@ -377,15 +421,19 @@ impl Decoder {
             let message = format!("Frames exceed the envelope body of {} bytes", large.length);
             return Err(self.on_stream(large.header.stream, message).closing());
         }
-        let most = self.limits.max_message_size;
-        if large.length <= most {
+        if large.is_kept(self.limits) {
             large.body.extend_from_slice(part);
         }
         if large.received < large.length {
             self.large = Some(large);
             return Ok(None);
         }
-        let Large { header, version, opcode, body, length, .. } = large;
+        let Large { header, version, opcode, body, length, refused, .. } = large;
+        if let Some(error) = refused {
+            let reply_to = Some(ReplyTo::new(version, header.stream));
+            return Err(ProtocolError { reply_to, error, close: false });
+        }
+        let most = self.limits.max_message_size;
         if length > most {
             let message = format!(
                 "CQL Message of size {length} bytes exceeds allowed maximum of {most} bytes"
@@ -407,7 +455,9 @@ impl Decoder {
         let length = usize::try_from(header.length)
             .map_err(|_| self.on_stream(header.stream, negative(header.length)))?;
         let (version, opcode) = self.judge_framed(header)?;
-        Ok((Large { header, version, opcode, body: Vec::new(), received: 0, length }, part))
+        let body = Vec::new();
+        let large = Large { header, version, opcode, body, received: 0, length, refused: None };
+        Ok((large, part))
     }
 
     fn judge_framed(&self, header: Header) -> Result<(Version, Opcode), ProtocolError> {

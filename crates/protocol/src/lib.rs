@@ -42,7 +42,7 @@ pub use frame::MAX_PAYLOAD;
 /// The words of a request, for clients of this crate.
 pub use halcyon_model::request::{BatchKind, Consistency, Value};
 pub use ids::{result_metadata_id, statement_id};
-pub use packed::Packed;
+pub use packed::{Outline, Packed};
 pub use request::{BatchQuery, Body, EventType, QueryParameters, Request, Startup, Values};
 pub use response::{Event, Response, StatusChange, TopologyChange};
 pub use result::{Prepared, PreparedMetadata, Rows, RowsMetadata};

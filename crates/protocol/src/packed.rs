@@ -11,7 +11,21 @@ pub struct Packed {
     pub(crate) compressed: Option<(Compression, usize)>,
 }
 
+/// What the header of a message tells: enough to count the message before it is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outline {
+    pub opcode: Opcode,
+    /// Bytes that are held once the body is complete, and while it is opened.
+    pub bytes: usize,
+    /// Bytes of the body when it is open.
+    pub body_len: usize,
+}
+
 impl Packed {
+    pub fn outline(&self) -> Outline {
+        Outline { opcode: self.opcode(), bytes: self.bytes(), body_len: self.body_len() }
+    }
+
     pub fn reply_to(&self) -> ReplyTo {
         self.envelope.reply_to()
     }

@@ -324,10 +324,19 @@ impl Kept {
 }
 
 impl ConnectionPermit {
-    /// Sets the memory that incomplete requests take; false if there is no room for it.
+    /// Sets the memory that incomplete requests take; false, and nothing is changed, if there is no room for it.
     pub(crate) fn keep_arriving(&self, bytes: u64) -> bool {
-        self.kept.arriving.set(bytes);
-        self.kept.adjust()
+        let before = self.kept.arriving.replace(bytes);
+        let fits = self.kept.adjust();
+        if !fits {
+            self.kept.arriving.set(before);
+        }
+        fits
+    }
+
+    /// Leaves what the incomplete request was to take to its permit, if that is taken next.
+    pub(crate) fn has_arrived(&self, bytes: u64) {
+        self.kept.arriving.set(bytes.min(self.kept.arriving.get()));
     }
 
     /// Sets the memory that answers on their way out take. They were counted while they were made, so that there is room for them.

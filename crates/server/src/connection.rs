@@ -21,7 +21,7 @@ use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::{Notify, Socket, compute, spawn, start};
 use halcyon_protocol::{
     Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
-    Opcode, Packed, ProtocolError, ReplyTo, Response, Version,
+    Opcode, Outline, Packed, ProtocolError, ReplyTo, Response, Version,
 };
 use halcyon_query::Client;
 
@@ -90,7 +90,8 @@ pub(crate) struct Connection {
     /// No more requests are read.
     ended: Cell<bool>,
     broken: Cell<bool>,
-    /// Its next request waits for room.
+    closed: Cell<bool>,
+    /// Its next request waits for room, or is opened.
     waiting: Cell<bool>,
     last_active: Cell<Instant>,
 }
@@ -123,6 +124,7 @@ impl Connection {
             in_flight: Cell::new(0),
             ended: Cell::new(false),
             broken: Cell::new(false),
+            closed: Cell::new(false),
             waiting: Cell::new(false),
             last_active: Cell::new(now()),
         }
@@ -147,7 +149,8 @@ impl Connection {
     pub(crate) fn is_stalled(&self) -> bool {
         let waits_for_client =
             self.unsent() > 0 || self.in_flight.get() == 0 && !self.waiting.get();
-        waits_for_client && self.admitted.keeps_much() && self.idle() > STALLED
+        let is_stalled = waits_for_client && self.admitted.keeps_much() && self.idle() > STALLED;
+        is_stalled && !self.closed.get()
     }
 
     /// Counts the latency of a read that has been answered. It ends when the writer takes the answer, after what else the shard does in
@@ -195,30 +198,37 @@ impl Connection {
     }
 
     pub(crate) fn close(&self) {
+        self.closed.set(true);
         self.socket.shut_down();
     }
 
     pub(crate) fn answer(&self, to: ReplyTo, response: &Response<'_>, notes: &Notes) {
-        if !self.broken.get() {
-            let mut encoder = self.encoder.borrow_mut();
+        self.push(|encoder| {
             let before = encoder.len();
             encoder.push(to, response, notes);
             let bytes = encoder.len().saturating_sub(before);
             let large = self.large_answer.get();
             self.large_answer.set(bytes.max(large - large / 64).max(ANSWER_MIN));
-            drop(encoder);
-            self.count_unsent();
-            self.to_send.notify_one();
-        }
+        });
     }
 
     fn answer_malformed(&self, shard: &ShardServer, error: &ProtocolError) {
         shard.figures().protocol_errors.up();
-        if !self.broken.get() {
-            self.encoder.borrow_mut().push_error(error);
-            self.count_unsent();
-            self.to_send.notify_one();
+        self.push(|encoder| encoder.push_error(error));
+    }
+
+    /// Hands an answer to the writer.
+    fn push(&self, push: impl FnOnce(&mut Encoder)) {
+        if self.broken.get() {
+            return;
         }
+        if self.unsent() == 0 {
+            // What the request took until now was not the client's time.
+            self.last_active.set(now());
+        }
+        push(&mut self.encoder.borrow_mut());
+        self.count_unsent();
+        self.to_send.notify_one();
     }
 
     pub(crate) fn answer_error(&self, to: ReplyTo, error: Error) {
@@ -341,7 +351,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
             match decoder.next() {
                 Ok(Some(packed)) => {
                     since_step = 0;
-                    connection.last_active.set(arrived);
+                    connection.admitted.has_arrived(held(&decoder, &buffer));
                     take_in(shard, connection, &mut decoder, packed, arrived).await;
                 }
                 Ok(None) => break,
@@ -354,10 +364,19 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
             }
         }
         decoder.rest();
-        if !room_for_the_rest(connection, &decoder, buffer.capacity()).await {
-            let peer = connection.peer;
-            let why = "its request would take more memory than native_transport_max_request_data_in_flight allows";
-            return shard.shared.log.warning(format_args!("{peer} is disconnected: {why}"));
+        loop {
+            match room_for_the_rest(connection, &decoder, held(&decoder, &buffer)).await {
+                Rest::Room => break,
+                Rest::Left => return,
+                Rest::NoMemory => {}
+            }
+            let refusal = connection.admitted.admission().memory().refusal();
+            if !decoder.refuse(Error::new(ErrorKind::Overloaded, refusal)) {
+                let peer = connection.peer;
+                let why = "its request would take more memory than native_transport_max_request_data_in_flight allows";
+                return shard.shared.log.warning(format_args!("{peer} is disconnected: {why}"));
+            }
+            decoder.rest();
         }
     }
 }
@@ -374,30 +393,49 @@ fn fitted(mut buffer: Vec<u8>) -> Vec<u8> {
     buffer
 }
 
-/// Counts an incomplete request with all that it will have. Where it finds no room, the client must wait until others are done: nothing is
-/// read from it meanwhile. False if memory for it is missing for long.
-async fn room_for_the_rest(connection: &Connection, decoder: &Decoder, buffer: usize) -> bool {
+/// Memory of what has arrived, beside what every connection has.
+fn held(decoder: &Decoder, buffer: &Vec<u8>) -> u64 {
+    (decoder.held() + buffer.capacity().saturating_sub(READ_MIN)) as u64
+}
+
+/// What the rest of an incomplete request finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Room,
+    /// Memory for it is missing for long.
+    NoMemory,
+    /// The client waits for it no more.
+    Left,
+}
+
+/// Counts an incomplete request with all that it will have and take: complete requests that wait for memory would keep it from each other.
+/// Where it finds no room, the client must wait until others are done: nothing is read from it meanwhile. A client that hangs up gives its
+/// turn to the next one.
+async fn room_for_the_rest(connection: &Connection, decoder: &Decoder, held: u64) -> Rest {
     let admitted = &connection.admitted;
-    let expected = decoder.expected();
-    let kept = expected.max(decoder.held()) + buffer.saturating_sub(READ_MIN);
-    let fits = || admitted.hold_arriving(expected as u64);
-    if fits() && admitted.keep_arriving(kept as u64) {
-        return true;
+    let (expected, most) = (decoder.expected() as u64, admitted.admission().memory().limit());
+    let taken = decoder.incomplete().map(|request| memory_of(&request));
+    // One that takes more is refused when it is complete.
+    let taken = taken.filter(|taken| *taken <= most).unwrap_or_default();
+    let kept = expected.max(held) + taken;
+    let fits = || admitted.hold_arriving(expected);
+    if fits() && admitted.keep_arriving(kept) {
+        return Rest::Room;
     }
     connection.waiting.set(true);
     let waiting = admitted.wait();
     let mut until = now() + MEMORY_PATIENCE;
     let found = loop {
         clock::sleep(10 * ROOM_CHECK).await;
-        if connection.broken.get() {
-            break false;
+        if connection.broken.get() || connection.socket.has_hung_up() {
+            break Rest::Left;
         }
         if !fits() {
             until = now() + MEMORY_PATIENCE;
-        } else if admitted.keep_arriving(kept as u64) {
-            break true;
+        } else if admitted.keep_arriving(kept) {
+            break Rest::Room;
         } else if now() > until {
-            break false;
+            break Rest::NoMemory;
         }
     };
     drop(waiting);
@@ -436,17 +474,17 @@ async fn take_in(
     let mut warnings = Vec::new();
     connection.waiting.set(true);
     let permit = permit(shard, connection, &packed, &mut warnings).await;
-    connection.waiting.set(false);
-    let permit = match permit {
-        Ok(permit) => permit,
-        Err(message) => {
-            return connection.answer_error(to, Error::new(ErrorKind::Overloaded, message));
-        }
-    };
     // Not before there is room for what it becomes.
-    let envelope = match open(packed).await {
-        Ok(envelope) => envelope,
-        Err(error) => return connection.answer_malformed(shard, &error),
+    let opened = match permit {
+        Ok(permit) => Ok((permit, open(packed).await)),
+        Err(message) => Err(Error::new(ErrorKind::Overloaded, message)),
+    };
+    connection.waiting.set(false);
+    connection.last_active.set(arrived);
+    let (permit, envelope) = match opened {
+        Ok((permit, Ok(envelope))) => (permit, envelope),
+        Ok((_, Err(error))) => return connection.answer_malformed(shard, &error),
+        Err(error) => return connection.answer_error(to, error),
     };
     match envelope.opcode {
         Opcode::Query | Opcode::Execute | Opcode::Batch | Opcode::Prepare => {
@@ -510,7 +548,7 @@ async fn permit(
     warnings: &mut Vec<String>,
 ) -> Result<Permit, String> {
     let bytes = packed.body_len() as u64;
-    let taken = memory_of(packed);
+    let taken = memory_of(&packed.outline());
     let (admitted, admission) = (&connection.admitted, connection.admitted.admission());
     if taken > admission.memory().limit() {
         return Err(admission.memory().refusal());
@@ -555,17 +593,17 @@ async fn permit(
 
 /// Memory that a request takes beside what its texts become: its bytes as sent and open, the copy in a mutation and in the commit log's
 /// record, its decoded values, and its task.
-fn memory_of(packed: &Packed) -> u64 {
+fn memory_of(request: &Outline) -> u64 {
     /// The future of a request, and a small answer.
     const TASK: u64 = 4 << 10;
     /// Decoded values are some times as large as the smallest ones on the wire; one statement has at most 65,535 of them.
     const VALUES: u64 = 6;
     const VALUES_MAX: u64 = 2 << 20;
-    let len = packed.body_len() as u64;
-    let values = match packed.opcode() {
+    let len = request.body_len as u64;
+    let values = match request.opcode {
         Opcode::Query | Opcode::Execute => (VALUES * len).min(VALUES_MAX),
         Opcode::Batch => VALUES * len + (2 * VALUES * len).min(2 * VALUES_MAX),
         _ => 0,
     };
-    TASK + packed.bytes() as u64 + 2 * len + values
+    TASK + request.bytes as u64 + 2 * len + values
 }

@@ -246,6 +246,11 @@ impl SimSocket {
         (Ok(()), bytes)
     }
 
+    pub(crate) fn has_hung_up(&self) -> bool {
+        let incoming = lock(&self.0.incoming);
+        incoming.reset || incoming.ended || incoming.cut
+    }
+
     fn reset(&self) {
         for pipe in [&self.0.outgoing, &self.0.incoming] {
             Pipe::change(pipe, |pipe| {

@@ -4,9 +4,9 @@ use crate::support::{Random, limits, send};
 use halcyon_model::request::ColumnSpec;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{
-    BatchKind, BatchQuery, Body, Compression, Consistency, Decoder, Encoder, ErrorKind, Limits,
-    MAX_PAYLOAD, Notes, QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup,
-    Value, Values, Version,
+    BatchKind, BatchQuery, Body, Compression, Consistency, Decoder, Encoder, Error, ErrorKind,
+    Limits, MAX_PAYLOAD, Notes, Opcode, QueryParameters, ReplyTo, Request, Response, Rows,
+    RowsMetadata, Startup, Value, Values, Version,
 };
 
 const FORMS: [(Version, Compression); 9] = [
@@ -299,5 +299,57 @@ fn startup_is_bounded() {
     for startup in [options(65, 0), options(2, 4096)] {
         let message = startup.check(Version::V4).expect_err("too much");
         assert!(message.contains("allowed: 64 options of 4096 bytes"), "{message}");
+    }
+}
+
+/// Proves that a refused message is dropped with all that still comes of it, that its error has its stream, and that the next
+/// message is read; and that what it will take is known by its beginning.
+#[test]
+fn an_incomplete_message_is_refused() {
+    for (version, compression) in [
+        (Version::V4, Compression::None),
+        (Version::V4, Compression::Lz4),
+        (Version::V5, Compression::None),
+    ] {
+        let mut client = Client::new(version, compression);
+        client.started();
+        let text: String = (0..300_000u64).map(|n| char::from(b'a' + (n * n % 23) as u8)).collect();
+        client.query(5, &text, &QueryParameters::new(Consistency::One));
+        let large = client.take();
+        client.options(6);
+        let next = client.take();
+        for cut in [20, large.len() / 2, large.len() - 1] {
+            let mut decoder = Decoder::new(limits());
+            decoder.start(version, compression);
+            assert!(!decoder.refuse(Error::new(ErrorKind::Overloaded, "nothing has begun")));
+            let (begun, rest) = large.split_at(cut);
+            decoder.feed(begun);
+            assert_eq!(decoder.next(), Ok(None));
+            let Some(outline) = decoder.incomplete() else {
+                // Of the first frame only a part has come.
+                assert!(version == Version::V5 && cut == 20);
+                continue;
+            };
+            assert_eq!(outline.opcode, Opcode::Query);
+            assert!(outline.body_len > text.len() && outline.body_len < text.len() + 20);
+            assert!(decoder.refuse(Error::new(ErrorKind::Overloaded, "no room")));
+            decoder.rest();
+            assert_eq!((decoder.incomplete(), decoder.expected() < 200_000), (None, true));
+            for part in rest.chunks(50_000) {
+                let end = part.as_ptr_range().end == rest.as_ptr_range().end;
+                decoder.feed(part);
+                if !end {
+                    assert_eq!(decoder.next(), Ok(None));
+                    decoder.rest();
+                    // Of a frame that is not whole, its room is kept.
+                    assert!(version == Version::V5 || decoder.held() < 200_000);
+                }
+            }
+            let error = decoder.next().expect_err("refused");
+            assert_eq!((error.to_string().as_str(), error.close), ("no room", false));
+            assert_eq!(error.reply_to.expect("known").stream, 5);
+            decoder.feed(&next);
+            assert_eq!(decoder.next_open().expect("valid").expect("whole").stream, 6);
+        }
     }
 }

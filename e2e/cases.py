@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+from patience import PATIENCE_SECONDS
+
 TESTDATA = Path(__file__).resolve().parent.parent / "testdata"
 
 # Which release of Cassandra opens a version, and which format a version belongs to.
@@ -76,7 +78,7 @@ class Binary:
     def run(self, *arguments, status=0):
         assert self.path.exists(), f"no binary at {self.path}: cargo build --package halcyon"
         command = [str(self.path), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE_SECONDS)
         shown = f"{' '.join(command)}\nstatus {done.returncode}\n{done.stderr[-4000:]}"
         assert done.returncode == status, shown
         return done

@@ -22,6 +22,7 @@ import time
 from dataclasses import dataclass
 
 from native import Client, Refused
+from patience import PATIENCE_SECONDS
 
 TABLES = (
     "CREATE KEYSPACE crash WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -271,7 +272,7 @@ class Campaign:
         self.server.kill_process()
         stop.set()
         for thread in threads:
-            thread.join(timeout=60)
+            thread.join(timeout=PATIENCE_SECONDS)
         self.server.kill()
         self.figures.kills += 1
         while self.chance.random() < self.DURING_START:

@@ -4,6 +4,8 @@ import socket
 import struct
 from collections import defaultdict
 
+from patience import PATIENCE_SECONDS
+
 NATIVE = {
     0x01: "ascii", 0x02: "bigint", 0x03: "blob", 0x04: "boolean", 0x05: "counter", 0x06: "decimal", 0x07: "double",
     0x08: "float", 0x09: "int", 0x0B: "timestamp", 0x0C: "uuid", 0x0D: "text", 0x0E: "varint", 0x0F: "timeuuid",
@@ -70,7 +72,7 @@ ASKED = defaultdict(set)
 class Client:
     def __init__(self, port):
         self._asked = ASKED[port]
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         self.warnings = []
         key, value = (struct.pack(">H", len(text)) + text for text in (b"CQL_VERSION", b"3.0.0"))
         self._call(STARTUP, struct.pack(">H", 1) + key + value)

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from cases import load_dump, logical
 from oracle import opened
 from oracle.desks import DeskError, Jmx, Tools
+from patience import PATIENCE_SECONDS, until
 
 MBEAN = "halcyon.cassandra:type=Halcyon"
 COMPACTIONS = "org.apache.cassandra.db:type=CompactionManager"
@@ -150,13 +150,6 @@ class Node:
                 shutil.copyfile(file, to / file.name)
 
 
-def until(is_so, what, seconds=60):
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
-
-
 def jvm(options, **given):
     """Options of the node's JVM."""
     given = {"binary": options.halcyon, **given}
@@ -181,7 +174,7 @@ def to_hand_over(options, port, *arguments):
 
 def hand_over(options, port, *arguments, code=0):
     """Answers what it printed, on both ways."""
-    done = subprocess.run(to_hand_over(options, port, *arguments), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(to_hand_over(options, port, *arguments), capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done.stdout + done.stderr
 
@@ -287,7 +280,7 @@ class Running:
         return not self._thread.is_alive()
 
     def end(self):
-        self._thread.join(timeout=120)
+        self._thread.join(timeout=PATIENCE_SECONDS)
         assert self.is_over()
         self._jmx.close()
 

@@ -8,7 +8,8 @@ from cassandra.query import SimpleStatement
 
 import plugin
 from oracle import opened
-from plugin import Node, until
+from patience import until
+from plugin import Node
 
 FORM = "stock"
 HEAP = "384m"

@@ -9,9 +9,9 @@ import time
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 
+from patience import PATIENCE_SECONDS, until
+
 HOST = "127.0.0.1"
-START_SECONDS = 180
-DRAIN_SECONDS = 180
 
 
 def free_port():
@@ -45,7 +45,7 @@ class Server:
 
     def start(self):
         self.launch()
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             if self._process.poll() is not None:
                 raise AssertionError(f"the server ended with {self._process.returncode}:\n{self.said()}")
@@ -53,7 +53,7 @@ class Server:
                 return self
             time.sleep(0.02)
         self.kill()
-        raise AssertionError(f"the server does not listen after {START_SECONDS} s:\n{self.said()}")
+        raise AssertionError(f"the server does not listen after {PATIENCE_SECONDS} s:\n{self.said()}")
 
     @property
     def pid(self):
@@ -67,9 +67,9 @@ class Server:
 
     def connect(self, protocol_version=5, **options):
         """A session of the Python driver; closed with the server."""
-        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=30)
+        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=PATIENCE_SECONDS)
         cluster = Cluster(
-            [HOST], port=self.port, protocol_version=protocol_version, connect_timeout=20,
+            [HOST], port=self.port, protocol_version=protocol_version, connect_timeout=PATIENCE_SECONDS,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile}, **options,
         )
         self._clusters.append(cluster)
@@ -79,7 +79,7 @@ class Server:
         """SIGTERM: drains and answers the exit status."""
         self._disconnect()
         self._process.send_signal(signal.SIGTERM)
-        status = self._process.wait(timeout=DRAIN_SECONDS)
+        status = self._process.wait(timeout=PATIENCE_SECONDS)
         self._process = None
         return status
 
@@ -90,13 +90,10 @@ class Server:
     def kill(self):
         self._disconnect()
         self.kill_process()
-        self._process.wait(timeout=DRAIN_SECONDS)
+        self._process.wait(timeout=PATIENCE_SECONDS)
         self._process = None
         # The kernel closes the sockets of an io_uring some time after its process: until then it still lets clients connect.
-        end = time.monotonic() + DRAIN_SECONDS
-        while self._listens():
-            assert time.monotonic() < end, f"port {self.port} is still open"
-            time.sleep(0.02)
+        until(lambda: not self._listens(), f"port {self.port} is still open", pause=0.02)
 
     def _listens(self):
         with socket.socket() as probe:
@@ -105,7 +102,7 @@ class Server:
     def _answers(self):
         """To OPTIONS: a socket of the process before it, which the kernel has not closed yet, only lets clients connect."""
         try:
-            with socket.create_connection((HOST, self.port), timeout=START_SECONDS) as probe:
+            with socket.create_connection((HOST, self.port), timeout=PATIENCE_SECONDS) as probe:
                 probe.sendall(bytes([4, 0, 0, 0, 5, 0, 0, 0, 0]))
                 return bool(probe.recv(1))
         except OSError:

@@ -3,6 +3,8 @@
 import struct
 import subprocess
 
+from patience import PATIENCE_SECONDS
+
 HELLO, TASK, BOUNDS, GRANTED, GO_ON, STOP, PING = range(0x01, 0x08)
 WELCOME, ASK_BOUND, ASK_OUTPUT, TICK, DONE, FAILED, PONG = range(0x81, 0x88)
 KINDS = {"partition_key": 0, "clustering": 1, "static": 2, "regular": 3}
@@ -69,7 +71,7 @@ class Service:
 
     def end(self):
         """Its exit status, and what it said."""
-        _, said = self.process.communicate(timeout=60)
+        _, said = self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode, said.decode()
 
     def run(self, number, body, paths, bound=NOTHING_OVERLAPS, floor=-(2**63)):

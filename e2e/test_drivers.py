@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from cassandra.query import BatchStatement, SimpleStatement
 
+from patience import PATIENCE_SECONDS
+
 DRIVERS = Path(__file__).resolve().parent / "drivers"
 BUILD_SECONDS = 600
-RUN_SECONDS = 120
 
 
 def run(command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, **options)
     said = done.stdout + done.stderr
     assert done.returncode == 0 and "FAILED" not in said, said
     return done.stdout
@@ -29,7 +30,7 @@ def built(name):
     """Marks tests of a program that is built first: one process builds it."""
 
     def mark(test):
-        return pytest.mark.xdist_group(name)(pytest.mark.timeout(BUILD_SECONDS + RUN_SECONDS)(test))
+        return pytest.mark.xdist_group(name)(pytest.mark.timeout(BUILD_SECONDS + PATIENCE_SECONDS)(test))
 
     return mark
 

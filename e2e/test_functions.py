@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from native import Client, Refused
+from patience import PATIENCE_SECONDS
 from server import Server
 from test_select_differential import answer
 
@@ -231,7 +232,7 @@ def test_aggregates_over_many_rows(with_functions):
     other = threading.Thread(target=lambda: served.append(Client(with_functions.port).query("SELECT v FROM x.t WHERE k = 7 AND c = 3")))
     other.start()
     assert "timed out" in refused(client, "SELECT slowly(v) FROM x.t WHERE k = 20")
-    other.join(timeout=30)
+    other.join(timeout=PATIENCE_SECONDS)
     assert served and client.query("SELECT folded(v) FROM x.t WHERE k = 20")[1] == [(expected[20],)]
     client.close()
 

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from cases import assert_same, golden_tables, logical
+from patience import PATIENCE_SECONDS
 
 SSTABLES = [
     (golden, data_file)
@@ -51,4 +52,4 @@ def test_exit_codes(halcyon, tmp_path):
 
 def halcyon_status(halcyon, *arguments):
     assert halcyon.path.exists(), f"no binary at {halcyon.path}"
-    return subprocess.run([str(halcyon.path), *map(str, arguments)], capture_output=True, timeout=60).returncode
+    return subprocess.run([str(halcyon.path), *map(str, arguments)], capture_output=True, timeout=PATIENCE_SECONDS).returncode

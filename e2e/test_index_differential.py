@@ -4,14 +4,13 @@ refused and why, rows, their order, the ends of pages. Some indexes are made bef
 """
 
 import random
-import time
 
 import pytest
 
 from native import Client
+from patience import until
 from test_select_differential import CONTAINS, KEYSPACE, Table, answer
 
-PATIENCE_SECONDS = 60
 CLASSES = ["", " USING 'legacy_local_table'", " USING 'sai'"]
 
 
@@ -61,11 +60,9 @@ class Indexed(Table):
 def wait_until_built(client, name):
     """Of an index that exists."""
     known = [row for row in client.query(f"SELECT index_name FROM system_schema.indexes WHERE keyspace_name = '{KEYSPACE}'")[1] if row[0] == name.encode()]
-    until = time.monotonic() + PATIENCE_SECONDS
     built = f"SELECT index_name FROM system.\"IndexInfo\" WHERE table_name = '{KEYSPACE}'"
-    while known and (name.encode(),) not in [tuple(row) for row in client.query(built)[1]]:
-        assert time.monotonic() < until, f"{name} is not built"
-        time.sleep(0.05)
+    if known:
+        until(lambda: (name.encode(),) in [tuple(row) for row in client.query(built)[1]], f"{name} is not built", pause=0.05)
 
 
 def statements_of(table, selects):

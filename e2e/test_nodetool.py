@@ -4,13 +4,12 @@ import json
 import re
 import shutil
 import subprocess
-import time
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from plugin import until
+from patience import PATIENCE_SECONDS, until
 from server import Server
 
 RELEASE = "5.0.9"
@@ -86,7 +85,7 @@ class Tool:
         self._command = command
 
     def run(self, line):
-        done = subprocess.run([*self._command, *line.split()], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*self._command, *line.split()], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
         return done.returncode, done.stdout, done.stderr
 
     def normal(self, line):
@@ -234,7 +233,7 @@ def test_compact_refuses_files_that_no_table_has(ours):
         return list((server.data / "data" / "refused").glob("t-*/*-Data.db"))
 
     # Those of the inputs go some time after the answer.
-    until(lambda: len(files()) == 1, files())
+    until(lambda: len(files()) == 1, lambda: str(files()))
     (data,) = files()
     named = "/".join(data.parts[-3:])
     copies = server.folder / "elsewhere" / "/".join(data.parts[-3:-1])
@@ -266,10 +265,7 @@ def test_snapshots_expire(alone):
     assert "gone" in tool.run("listsnapshots")[1] and "gone" not in tool.run("listsnapshots -nt")[1]
     server.kill()
     server.start()
-    end = time.monotonic() + 140
-    while "gone has expired and is removed" not in server.said():
-        assert time.monotonic() < end, server.said()
-        time.sleep(1)
+    until(lambda: "gone has expired and is removed" in server.said(), server.said, pause=1)
     listed = tool.run("listsnapshots")[1]
     assert not manifest.parent.exists() and "kept" in listed and "gone" not in listed
 

@@ -19,6 +19,7 @@ import plugin
 from cases import assert_same
 from oracle import opened
 from oracle.desks import DeskError, Tools
+from patience import until
 from plugin import KEYSPACE, MBEAN, STRATEGIES
 
 COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<text, int>, u frozen<pair>, x bigint, PRIMARY KEY (k, c))"
@@ -239,7 +240,7 @@ def test_all_ways_to_compact(cassandra_options, tmp_path):
 def compactions_in_the_background(node):
     for name in STRATEGIES:
         node.jmx.enable_autocompaction(KEYSPACE, name)
-        plugin.until(lambda: node.done_by_halcyon(name, "Compaction"), f"{name} is not compacted in the background")
+        until(lambda: node.done_by_halcyon(name, "Compaction"), f"{name} is not compacted in the background")
         node.jmx.disable_autocompaction(KEYSPACE, name)
         node.live(name)
 
@@ -279,7 +280,7 @@ def a_changed_schema_is_followed(node):
     strategy = f"org.apache.cassandra.db:type=Tables,keyspace={KEYSPACE},table=later"
     for name in ("lcs", "ucs", "stcs"):
         node.execute(f"ALTER TABLE later WITH compaction = {STRATEGIES[name]}")
-        plugin.until(lambda: "Halcyon" in node.jmx.get(strategy, "CompactionParametersJson"), "the overlay is not set again")
+        until(lambda: "Halcyon" in node.jmx.get(strategy, "CompactionParametersJson"), "the overlay is not set again")
         completed = node.completed()
         node.jmx.compact(KEYSPACE, "later")
         assert node.completed() > completed, (name, node.get("Reasons"), node.get("Failures"))
@@ -328,7 +329,7 @@ def reads_set_the_pace(node, options):
     reader = threading.Thread(target=read_until, args=(node, over))
     reader.start()
     try:
-        plugin.until(lambda: pace(node) <= SLOW, f"reads do not slow compaction: {node.get('Pace')}")
+        until(lambda: pace(node) <= SLOW, f"reads do not slow compaction: {node.get('Pace')}")
         assert "reads took longer than 1us" in node.get("Pace")
         compaction = plugin.Running(node, options, "paced")
         slow = pace(node)
@@ -336,7 +337,7 @@ def reads_set_the_pace(node, options):
     finally:
         over.set()
         reader.join()
-    plugin.until(lambda: pace(node) > 2 * slow, "it does not hurry when nobody reads")
+    until(lambda: pace(node) > 2 * slow, "it does not hurry when nobody reads")
     node.jmx.set(MBEAN, "LatencyTarget", "off")
     compaction.end()
     with pytest.raises(DeskError, match="off or a duration"):

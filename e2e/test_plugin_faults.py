@@ -10,7 +10,8 @@ import pytest
 import plugin
 from oracle import opened
 from oracle.desks import DeskError, Jmx
-from plugin import COMPACTIONS, KEYSPACE, POLICY, Killed, Running, Shim, Slow, create, figures, is_alive, rows, until, until_it_starts, write
+from patience import until
+from plugin import COMPACTIONS, KEYSPACE, POLICY, Killed, Running, Shim, Slow, create, figures, is_alive, rows, until_it_starts, write
 
 
 @pytest.mark.timeout(600)

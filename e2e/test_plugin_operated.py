@@ -10,7 +10,8 @@ import pytest
 import plugin
 from cage import Cage
 from oracle.desks import DeskError
-from plugin import COMPACTIONS, KEYSPACE, POLICY, Running, Slow, create, figures, until, until_it_starts, write
+from patience import until
+from plugin import COMPACTIONS, KEYSPACE, POLICY, Running, Slow, create, figures, until_it_starts, write
 
 STORAGE = "org.apache.cassandra.db:type=StorageService"
 MEBIBYTE = 1 << 20

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from patience import PATIENCE_SECONDS, until
 import plugin
 from oracle import opened
-from plugin import KEYSPACE, STRATEGIES, Node, until
+from plugin import KEYSPACE, STRATEGIES, Node
 
 PARAMETERS = "CompactionParametersJson"
 OURS = "org.apache.cassandra.db.compaction.Halcyon"
@@ -227,7 +228,7 @@ def test_tls(cassandra_options, tmp_path):
     store = tmp_path / "store"
     keytool = [cassandra_options.oracle / opened.RELEASE / "java", "sun.security.tools.keytool.Main", "-genkeypair", "-keyalg", "EC"]
     keytool += ["-dname", "CN=test", "-keystore", store, "-storepass", "secret", "-alias", "node"]
-    subprocess.run(keytool, check=True, timeout=120, capture_output=True)
+    subprocess.run(keytool, check=True, timeout=PATIENCE_SECONDS, capture_output=True)
     config = tmp_path / "jmx.properties"
     config.write_text(f"javax.net.ssl.keyStore={store}\njavax.net.ssl.keyStorePassword=secret\n", encoding="utf-8")
     config.chmod(0o600)

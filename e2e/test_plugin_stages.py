@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import plugin
-from plugin import KEYSPACE, POLICY, Killed, Running, Shim, create, figures, is_alive, rows, until, until_it_starts, write
+from patience import until
+from plugin import KEYSPACE, POLICY, Killed, Running, Shim, create, figures, is_alive, rows, until_it_starts, write
 
 OF_THE_SERVICE = ["sent", "asked", "granted", "written", "done"]
 OF_THE_NODE = {"opened": "before REMOVE:[", "prepared": "before COMMIT:[", "committed": "after COMMIT:["}

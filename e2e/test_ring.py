@@ -19,7 +19,8 @@ from cassandra.query import SimpleStatement
 
 from oracle import opened
 from oracle.desks import Tools
-from plugin import KEYSPACE, STRATEGIES, Slow, until
+from patience import PATIENCE_SECONDS, until
+from plugin import KEYSPACE, STRATEGIES, Slow
 from ring import Model, Ring
 
 COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<int, int>, PRIMARY KEY (k, c))"
@@ -174,7 +175,7 @@ def repaired_stays_apart(ring, options, scratch):
     # An unrepaired one, and one of the session.
     assert [when for when, *_ in found] == [0, 0] and found[0][1] == "--" != found[1][1], found
     third.jmx.set("org.apache.cassandra.db:type=StorageService", "CompactionThroughputMbPerSec", 0)
-    repair.join(timeout=120)
+    repair.join(timeout=PATIENCE_SECONDS)
     assert not repair.is_alive()
     for number in (1, 2):
         repaired_keep_their_time(ring.nodes[number], scratch)

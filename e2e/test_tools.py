@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_SECONDS
 from server import Server
 
 RELEASE = "5.0.9"
@@ -57,7 +58,7 @@ def slow_compaction(binary, folder):
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_SECONDS
         while not any("_txn_" in name for name in names(folder)):
             assert process.poll() is None and time.monotonic() < end, process.stderr.read()
             time.sleep(0.0005)
@@ -111,7 +112,7 @@ def test_a_node_beside_a_running_tool(request, server):
     with slow_compaction(binary, folder) as tool:
         tool.send_signal(signal.SIGINT)
         tool.send_signal(signal.SIGCONT)
-        assert tool.wait(timeout=60) != 0
+        assert tool.wait(timeout=PATIENCE_SECONDS) != 0
         server.start()
 
 
@@ -147,7 +148,7 @@ def test_a_running_cassandra(request, cassandra_options, halcyon, tmp_path):
         for k in range(100):
             session.execute("INSERT INTO ks.t (k, v) VALUES (%s, 'x')", (k,))
         tool = [options.oracle / RELEASE / "java", "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), "flush"]
-        subprocess.run(tool, check=True, timeout=120)
+        subprocess.run(tool, check=True, timeout=PATIENCE_SECONDS)
         before = names(folder)
         in_place = halcyon.run("compact", folder, status=3).stderr
         assert seen in in_place and str(folder) in in_place and "nodetool drain" in in_place, in_place

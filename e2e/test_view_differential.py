@@ -4,16 +4,15 @@ what is refused and why, the rows of the views with their times, and what the sc
 """
 
 import random
-import time
 
 import pytest
 
 from native import Client
+from patience import until
 from server import Server
 from test_select_differential import Table, answer
 
 KEYSPACE = "differential_views"
-PATIENCE_SECONDS = 60
 
 
 class Viewed(Table):
@@ -83,11 +82,8 @@ class Viewed(Table):
 
 def wait_until_built(client, view):
     keyspace, name = view.split(".")
-    until = time.monotonic() + PATIENCE_SECONDS
     built = f"SELECT view_name FROM system.built_views WHERE keyspace_name = '{keyspace}' AND view_name = '{name}'"
-    while not client.query(built)[1]:
-        assert time.monotonic() < until, f"{view} is not built"
-        time.sleep(0.05)
+    until(lambda: client.query(built)[1], f"{view} is not built", pause=0.05)
 
 
 def exists(client, view):

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from native import Client
+from patience import PATIENCE_SECONDS
 from server import Server
 from test_functions import VALUES, aggregate, refused
 
@@ -72,7 +73,7 @@ def test_functions_need_no_jvm(without_java):
     other = threading.Thread(target=lambda: check(Client(without_java.port)) or served.append(True))
     other.start()
     assert LATE in refused(client, "SELECT x.turns(v) FROM x.t WHERE k = 1 AND c = 3")
-    other.join(timeout=60)
+    other.join(timeout=PATIENCE_SECONDS)
     assert served
     assert client.query("SELECT x.grows(v) FROM x.t WHERE k = 1 AND c = 3")[1] == [((497).to_bytes(4, "big"),)]
     without_java.kill()

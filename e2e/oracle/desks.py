@@ -2,6 +2,8 @@
 
 import subprocess
 
+from patience import PATIENCE_SECONDS
+
 
 class DeskError(Exception):
     """The desk answered 'failed …', or a tool ended with another status than 0."""
@@ -25,7 +27,7 @@ class _Desk:
 
     def close(self):
         self._process.stdin.close()
-        self._process.wait(timeout=60)
+        self._process.wait(timeout=PATIENCE_SECONDS)
 
     def __enter__(self):
         return self

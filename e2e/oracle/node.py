@@ -7,6 +7,8 @@ import subprocess
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 
+from patience import PATIENCE_SECONDS
+
 from .desks import Jmx, Tools
 
 FORMATS = {"5.0.9": "oa", "6.0-alpha2": "pa"}
@@ -21,9 +23,9 @@ class Node:
         self._java = oracle / release / "java"
         start = [xtask, "oracle", "start", release, "--format", FORMATS[release], "--dir", folder]
         self.facts = json.loads(subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
+        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=PATIENCE_SECONDS)
         self._cluster = Cluster(
-            ["127.0.0.1"], port=self.facts["native_port"], protocol_version=5, connect_timeout=30, schema_metadata_enabled=False,
+            ["127.0.0.1"], port=self.facts["native_port"], protocol_version=5, connect_timeout=PATIENCE_SECONDS, schema_metadata_enabled=False,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         )
         self.session = self._cluster.connect()
@@ -69,7 +71,7 @@ class Node:
         """The real tool, in a JVM of its own; answers its exit status and what it said."""
         tool = "org.apache.cassandra.tools.StandaloneVerifier"
         command = [self._java, *self._offline_properties(), tool, "--force", "--extended", KEYSPACE, table]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
         return done.returncode, done.stdout + done.stderr
 
     def _offline_properties(self):

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import WhiteListRoundRobinPolicy
 
+from patience import PATIENCE_SECONDS
+
 RELEASE = "5.0.9"
 
 
@@ -27,16 +29,16 @@ def cluster(facts):
     """Sends every request to this node, also if there are more."""
     address = facts["address"]
     policy = WhiteListRoundRobinPolicy([address])
-    profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=60)
+    profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=PATIENCE_SECONDS)
     return Cluster(
-        [address], port=facts["native_port"], protocol_version=5, connect_timeout=30, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+        [address], port=facts["native_port"], protocol_version=5, connect_timeout=PATIENCE_SECONDS, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
     )
 
 
 def nodetool(options, facts, *arguments, release=RELEASE):
     """Answers what it printed."""
     tool = [options.oracle / release / "java", "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), *arguments]
-    return subprocess.run(tool, check=True, timeout=180, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(tool, check=True, timeout=PATIENCE_SECONDS, stdout=subprocess.PIPE, text=True).stdout
 
 
 @contextmanager

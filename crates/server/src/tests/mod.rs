@@ -21,7 +21,7 @@ use crate::settings::{Machine, Overrides, Settings};
 use crate::{Error, Log, serve};
 
 /// Longer than anything takes; a test that waits for it fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 struct TestNode {
     address: SocketAddr,

@@ -1,0 +1,14 @@
+"""How long a test waits for what happens soon: longer than that takes where other programs keep all cores busy."""
+
+import time
+
+# What hangs is ended and named before, by pytest's own timeout (pytest.ini, or a mark).
+PATIENCE_SECONDS = 300
+
+
+def until(is_so, what, pause=0.1):
+    """`what` is said of what has not come: a text, or a function that makes one."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < end, what() if callable(what) else what
+        time.sleep(pause)

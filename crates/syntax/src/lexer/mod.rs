@@ -1,14 +1,16 @@
 //! CQL text cut into tokens.
 //!
-//! 1. Blanks and the three kinds of comment (`--`, `//`, `/* */`) separate tokens and vanish.
-//! 2. At each place the longest token wins, as in Cassandra's grammar: `8-4-4-4-12` hexadecimal digits are a uuid
-//!    before they are a number, `12h30m` and `P1Y2M` are durations before they are a number or a name.
-//! 3. Nothing is refused here.  A character that begins no token, or a quote that never closes, becomes an `Unknown`
-//!    or `Unterminated` token: the parser complains when it meets one, and steps over it inside a statement
-//!    that it skips.
+//! 1. Blanks (space, tab, line feed, carriage return: no other character) and the three kinds of comment (`--`, `//`, `/* */`) separate tokens and vanish.
+//! 2. Cassandra's generated lexer decides for a token as soon as only one can follow, and does not come back: `1AND` is the beginning of a
+//!    uuid and no number, `10SET` a duration of ten seconds and a name (`number.rs`).
+//! 3. Nothing is refused here.  A character that begins no token, the beginning of a token that does not follow, or a quote that never
+//!    closes, becomes an `Unknown`, `Broken` or `Unterminated` token: the parser complains when it meets one, and steps over it inside a
+//!    statement that it skips.
 //!
 //! A token borrows its text; `Token::value` unquotes.  Invariant: tokens are in order, do not overlap, and the
 //! last one is `End`.
+
+mod number;
 
 use std::borrow::Cow;
 
@@ -30,9 +32,23 @@ pub enum TokenKind {
     Symbol,
     /// A character that begins no token.
     Unknown,
+    /// The beginning of a token that is not what follows.
+    Broken(Expected),
     /// A quote or a comment that never closes; the token reaches to the end of the text.
     Unterminated,
     End,
+}
+
+/// What a token has behind its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    Char(char),
+    /// One of several characters: a hexadecimal digit, the next letter of a name in either case.
+    Set,
+    /// A digit of an exponent.
+    Digit,
+    /// The next part of a duration, or another token.
+    Other,
 }
 
 /// A location in the text, counted as Cassandra's messages do: lines from 1, columns (characters) from 0.
@@ -142,7 +158,7 @@ impl<'a> Lexer<'a> {
             if blank > 0 {
                 self.take(blank);
             } else if rest.starts_with("--") || rest.starts_with("//") {
-                self.take(rest.find('\n').unwrap_or(rest.len()));
+                self.take(rest.find(['\n', '\r']).unwrap_or(rest.len()));
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 match comment.find("*/") {
                     Some(end) => self.take(end + 4),
@@ -156,7 +172,7 @@ impl<'a> Lexer<'a> {
 }
 
 fn is_blank(c: char) -> bool {
-    c.is_whitespace() || c == '\u{feff}' || c == '\0'
+    matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
 /// Kind and length of the token at the start of a text that does not begin with a blank or a comment.
@@ -172,10 +188,31 @@ fn measure(rest: &str) -> (TokenKind, usize) {
             Some(end) => (TokenKind::String, end + 4),
             None => (TokenKind::Unterminated, rest.len()),
         },
-        c if c.is_ascii_alphanumeric() => word_or_number(rest),
-        '-' if digits_follow || iso_duration(rest) > 0 => word_or_number(rest),
+        '$' => (TokenKind::Broken(Expected::Char('$')), 1),
+        '!' if !rest.starts_with("!=") => (TokenKind::Broken(Expected::Char('=')), 1),
+        c if c.is_ascii_digit() => number::number(rest),
+        c if c.is_ascii_alphabetic() => word(rest),
+        '-' if digits_follow => number::number(rest),
+        '-' if rest.starts_with("-P") => match iso_duration(rest) {
+            0 => (TokenKind::Broken(Expected::Other), 2 + number::digits(after(rest, 2))),
+            length => (TokenKind::Duration, length),
+        },
+        '-' => negative(rest).unwrap_or_else(|| symbol(rest, first)),
         _ => symbol(rest, first),
     }
+}
+
+/// `-NaN` and `-Infinity`. The generated lexer decides for them by one letter: `k-n` is an error, and `k - n` is none.
+fn negative(rest: &str) -> Option<(TokenKind, usize)> {
+    let behind = after(rest, 1);
+    let name = ["infinity", "nan"]
+        .into_iter()
+        .find(|name| behind.get(..1).is_some_and(|first| name[..1].eq_ignore_ascii_case(first)))?;
+    let alike =
+        behind.bytes().zip(name.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+    let kind =
+        if alike == name.len() { TokenKind::Float } else { TokenKind::Broken(Expected::Set) };
+    Some((kind, 1 + alike))
 }
 
 fn quoted(rest: &str, quote: char, kind: TokenKind) -> (TokenKind, usize) {
@@ -201,29 +238,21 @@ fn symbol(rest: &str, first: char) -> (TokenKind, usize) {
     (if known { TokenKind::Symbol } else { TokenKind::Unknown }, first.len_utf8())
 }
 
-fn word_or_number(rest: &str) -> (TokenKind, usize) {
-    let candidates = [
-        (TokenKind::Uuid, uuid(rest)),
-        (TokenKind::Duration, duration(rest).max(iso_duration(rest))),
-        (TokenKind::Blob, blob(rest)),
-        (TokenKind::Float, float(rest)),
-        (TokenKind::Integer, integer(rest)),
-        (TokenKind::Word, name(rest)),
-    ];
-    // The longest; of equally long ones, the first.
-    let longest = candidates.iter().map(|(_, length)| *length).max().unwrap_or(0);
-    match candidates.into_iter().find(|(_, length)| *length == longest && longest > 0) {
-        Some(found) => found,
-        None => (TokenKind::Unknown, rest.chars().next().map_or(0, char::len_utf8)),
+/// A name, an ISO duration, or a uuid that begins with a letter.
+fn word(rest: &str) -> (TokenKind, usize) {
+    let (name, duration) = (name(rest), iso_duration(rest));
+    if duration > 0 && duration >= name {
+        return (TokenKind::Duration, duration);
     }
+    // A dash behind eight hexadecimal digits decides for a uuid: `deadbeef-1` is an error, and `deadbeef - 1` is none.
+    if name == 8 && after(rest, name).starts_with('-') && number::hexadecimal(rest) == name {
+        return number::number(rest);
+    }
+    (TokenKind::Word, name)
 }
 
 fn run(text: &str, belongs: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|b| belongs(*b)).count()
-}
-
-fn digits(text: &str) -> usize {
-    run(text, |b| b.is_ascii_digit())
 }
 
 fn after(text: &str, at: usize) -> &str {
@@ -235,93 +264,6 @@ fn name(rest: &str) -> usize {
         return 0;
     }
     run(rest, |b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-fn uuid(rest: &str) -> usize {
-    let mut at = 0;
-    for (i, group) in [8, 4, 4, 4, 12].into_iter().enumerate() {
-        if i > 0 {
-            if !after(rest, at).starts_with('-') {
-                return 0;
-            }
-            at += 1;
-        }
-        if run(after(rest, at), |b| b.is_ascii_hexdigit()) < group {
-            return 0;
-        }
-        at += group;
-    }
-    at
-}
-
-fn blob(rest: &str) -> usize {
-    if rest.starts_with("0x") || rest.starts_with("0X") {
-        2 + run(after(rest, 2), |b| b.is_ascii_hexdigit())
-    } else {
-        0
-    }
-}
-
-fn integer(rest: &str) -> usize {
-    let sign = usize::from(rest.starts_with('-'));
-    match digits(after(rest, sign)) {
-        0 => 0,
-        found => sign + found,
-    }
-}
-
-fn exponent(rest: &str) -> usize {
-    if !rest.starts_with(['e', 'E']) {
-        return 0;
-    }
-    let sign = usize::from(after(rest, 1).starts_with(['+', '-']));
-    match digits(after(rest, 1 + sign)) {
-        0 => 0,
-        found => 1 + sign + found,
-    }
-}
-
-fn float(rest: &str) -> usize {
-    let whole = integer(rest);
-    if whole == 0 {
-        return 0;
-    }
-    let tail = after(rest, whole);
-    if tail.starts_with('.') && !tail.starts_with("..") {
-        let fraction = whole + 1 + digits(after(tail, 1));
-        return fraction + exponent(after(rest, fraction));
-    }
-    match exponent(tail) {
-        0 => 0,
-        found => whole + found,
-    }
-}
-
-/// `-1y2mo3w4d5h6m7s8ms9us10ns`: numbers with units.
-fn duration(rest: &str) -> usize {
-    const UNITS: [&str; 12] = ["mo", "ms", "us", "µs", "ns", "μs", "y", "w", "d", "h", "m", "s"];
-    let mut at = usize::from(rest.starts_with('-'));
-    let mut end = 0;
-    loop {
-        let number = digits(after(rest, at));
-        let tail = after(rest, at + number);
-        let unit = UNITS.iter().find(|unit| {
-            tail.get(..unit.len()).is_some_and(|found| found.eq_ignore_ascii_case(unit))
-        });
-        match unit {
-            Some(unit) if number > 0 => {
-                at += number + unit.len();
-                end = at;
-            }
-            _ => break,
-        }
-    }
-    // `12days` is not a duration followed by `ays`.
-    if after(rest, end).starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
-        0
-    } else {
-        end
-    }
 }
 
 /// `P1Y2M3DT4H5M6S`, `P3W` and `P0001-02-03T04:05:06`. Small letters make a name: `p1y`.
@@ -338,8 +280,9 @@ fn iso_duration(rest: &str) -> usize {
         None => (text, None),
     };
     let alternative = date.len() == 10
-        && date.split('-').map(|part| digits(part) == part.len()).eq([true, true, true])
-        && time.is_some_and(|t| t.split(':').map(|p| digits(p) == 2).eq([true, true, true]));
+        && date.split('-').map(|part| number::digits(part) == part.len()).eq([true, true, true])
+        && time
+            .is_some_and(|t| t.split(':').map(|p| number::digits(p) == 2).eq([true, true, true]));
     let units = (!date.is_empty() || time.is_some())
         && (unit_run(date, b"YMD") || (time.is_none() && unit_run(date, b"W")))
         && time.is_none_or(|time| !time.is_empty() && unit_run(time, b"HMS"));
@@ -349,7 +292,7 @@ fn iso_duration(rest: &str) -> usize {
 /// Whether a text is numbers, each followed by one of the units, the units in order and each at most once.
 fn unit_run(mut text: &str, mut units: &[u8]) -> bool {
     while !text.is_empty() {
-        let number = digits(text);
+        let number = number::digits(text);
         let unit = text.as_bytes().get(number);
         let Some(at) = units.iter().position(|known| Some(known) == unit) else {
             return false;

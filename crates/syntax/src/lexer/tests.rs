@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{TokenKind, tokens};
+use super::{Expected, TokenKind, tokens};
 
 fn recorded() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tokens.txt");
@@ -46,6 +46,7 @@ fn every_token_kind_is_recorded() {
         TokenKind::Duration,
         TokenKind::Symbol,
         TokenKind::Unknown,
+        TokenKind::Broken(Expected::Set),
         TokenKind::Unterminated,
         TokenKind::End,
     ] {

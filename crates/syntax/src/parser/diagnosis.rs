@@ -13,7 +13,7 @@
 use std::fmt::Write as _;
 
 use crate::error::Error;
-use crate::lexer::{Location, Token, TokenKind};
+use crate::lexer::{Expected, Location, Token, TokenKind};
 
 const TOKENS_BEFORE: usize = 10;
 const TOKENS_AFTER: usize = 2;
@@ -77,8 +77,9 @@ fn error(
 
 /// A number of which Cassandra's parser cannot tell whether it is a double: it then throws, whatever receives the number.
 pub(super) fn unreadable_number(text: &str, token: &Token<'_>) -> Option<Error> {
-    let reason =
-        if token.kind == TokenKind::Float { number_fault(token.text)? } else { return None };
+    let is_number =
+        token.kind == TokenKind::Float && token.text.contains(|c: char| c.is_ascii_digit());
+    let reason = if is_number { number_fault(token.text)? } else { return None };
     let message =
         format!("Failed parsing statement: [{text}] reason: NumberFormatException {reason}");
     Some(Error::Syntax { location: token.location, message })
@@ -219,6 +220,10 @@ fn snippet(text: &str, tokens: &[Token<'_>], sight: &Sight) -> Option<String> {
 pub(super) fn bad_token(text: &str, token: &Token<'_>) -> Error {
     let end = advance(Location { line: 1, column: 0 }, text);
     let eof = |expected: &str| (end, format!("mismatched character '<EOF>' expecting {expected}"));
+    let next =
+        text.get(offset(text, token) + token.text.len()..).and_then(|rest| rest.chars().next());
+    let next = next.map_or("<EOF>".to_owned(), String::from);
+    let behind = advance(token.location, token.text);
     let (location, what) = match token.kind {
         TokenKind::Unterminated if token.text.starts_with('\'') => eof("'''"),
         TokenKind::Unterminated if token.text.starts_with('"') => eof("'\"'"),
@@ -228,11 +233,16 @@ pub(super) fn bad_token(text: &str, token: &Token<'_>) -> Error {
             (location, format!("mismatched character '{last}' expecting '$'"))
         }
         TokenKind::Unterminated => eof("'*'"),
-        _ if token.text == "!" => {
-            let next = text.get(offset(text, token) + 1..).and_then(|rest| rest.chars().next());
-            let next = next.map_or("<EOF>".to_owned(), String::from);
-            let location = Location { column: token.location.column + 1, ..token.location };
-            (location, format!("mismatched character '{next}' expecting '='"))
+        TokenKind::Broken(expected) => {
+            let what = match expected {
+                Expected::Char(c) => format!("mismatched character '{next}' expecting '{c}'"),
+                Expected::Set => format!("mismatched character '{next}' expecting set null"),
+                Expected::Digit => {
+                    format!("required (...)+ loop did not match anything at character '{next}'")
+                }
+                Expected::Other => format!("no viable alternative at character '{next}'"),
+            };
+            (behind, what)
         }
         _ => (token.location, format!("no viable alternative at character '{}'", token.text)),
     };

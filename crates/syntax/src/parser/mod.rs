@@ -58,7 +58,8 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
     let all = tokens(text);
     // Cassandra's lexer reports an invalid character and skips it; only the first report counts.
     let is_bad = |token: &&Token<'_>| {
-        matches!(token.kind, TokenKind::Unknown | TokenKind::Unterminated) || token.is_symbol("|")
+        matches!(token.kind, TokenKind::Unknown | TokenKind::Broken(_) | TokenKind::Unterminated)
+            || token.is_symbol("|")
     };
     let bad = all.iter().find(is_bad);
     let good: Vec<Token<'_>>;

@@ -78,9 +78,11 @@ fn option(cursor: &mut Cursor<'_>) -> Result<TableOption> {
     let fits = match value.kind {
         TokenKind::Word => is_value_word(value.text) || cursor.is_script,
         TokenKind::Symbol => value.text == "{" || value.text == "-",
-        TokenKind::QuotedName | TokenKind::Unknown | TokenKind::Unterminated | TokenKind::End => {
-            false
-        }
+        TokenKind::QuotedName
+        | TokenKind::Unknown
+        | TokenKind::Broken(_)
+        | TokenKind::Unterminated
+        | TokenKind::End => false,
         _ => true,
     };
     if !fits {

@@ -134,10 +134,7 @@ impl Operand for RawSelector {
 }
 
 fn group(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
-    let is_number = cursor.is_symbol("-")
-        && cursor.touches_next()
-        && (cursor.peek_ahead(1).is_word("nan") || cursor.peek_ahead(1).is_word("infinity"));
-    if cursor.is_symbol("-") && !is_number {
+    if cursor.is_symbol("-") {
         cursor.next();
         return cursor.deeper(|cursor| Ok(RawSelector::Negate(Box::new(group(cursor)?))));
     }

@@ -52,28 +52,10 @@ impl Operand for RawTerm {
 }
 
 fn group(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
-    if let Some(literal) = negative_word(cursor) {
-        return Ok(literal);
-    }
     if cursor.eat_symbol("-") {
         return Ok(RawTerm::Negate(Box::new(simple(cursor)?)));
     }
     simple(cursor)
-}
-
-/// `-NaN` and `-Infinity` are one token each.
-pub(super) fn negative_word(cursor: &mut Cursor<'_>) -> Option<RawTerm> {
-    if !cursor.is_symbol("-") || !cursor.touches_next() {
-        return None;
-    }
-    let text = match cursor.peek_ahead(1) {
-        next if next.is_word("nan") => "NaN",
-        next if next.is_word("infinity") => "-Infinity",
-        _ => return None,
-    };
-    cursor.next();
-    cursor.next();
-    Some(RawTerm::Literal { kind: LiteralKind::Float, text: text.to_owned() })
 }
 
 /// A literal that is one token.
@@ -82,6 +64,12 @@ pub(super) fn constant(cursor: &mut Cursor<'_>) -> Option<RawTerm> {
     let (kind, text) = match token.kind {
         TokenKind::String => (LiteralKind::String, token.value().into_owned()),
         TokenKind::Integer => (LiteralKind::Integer, token.text.to_owned()),
+        TokenKind::Float if token.text.eq_ignore_ascii_case("-nan") => {
+            (LiteralKind::Float, "NaN".to_owned())
+        }
+        TokenKind::Float if token.text.eq_ignore_ascii_case("-infinity") => {
+            (LiteralKind::Float, "-Infinity".to_owned())
+        }
         TokenKind::Float => (LiteralKind::Float, token.text.to_owned()),
         TokenKind::Uuid => (LiteralKind::Uuid, token.text.to_owned()),
         TokenKind::Blob => (LiteralKind::Hex, token.text.to_owned()),
@@ -91,7 +79,7 @@ pub(super) fn constant(cursor: &mut Cursor<'_>) -> Option<RawTerm> {
         }
         TokenKind::Word if token.is_word("nan") => (LiteralKind::Float, "NaN".to_owned()),
         TokenKind::Word if token.is_word("infinity") => (LiteralKind::Float, "Infinity".to_owned()),
-        _ => return negative_word(cursor),
+        _ => return None,
     };
     cursor.next();
     Some(RawTerm::Literal { kind, text })

@@ -190,6 +190,7 @@ def answers(node):
     return said
 
 
+@pytest.mark.timeout(300)
 def test_other_kinds_of_tables(node):
     """Counters, views and their bases, SAI; a legacy index is no table of ours."""
     create_others(node)

@@ -101,7 +101,7 @@ def flush(ring):
         node.jmx.flush(ELSEWHERE)
 
 
-def fill(ring, first, partitions=40):
+def fill(ring, first, partitions):
     """What cannot be compressed: 100 KB a partition."""
     session = ring.nodes[1].session
     chance = random.Random(first)
@@ -160,7 +160,7 @@ def repaired_stays_apart(ring, options, scratch):
     first, third = ring.nodes[1], ring.nodes[3]
     # They are split in pairs.
     for n in range(4):
-        fill(ring, 1000 * n)
+        fill(ring, 1000 * n, partitions=100)
     # The third node takes seconds to split what it has, and so long the first has SSTables of a repair that is not over.
     third.jmx.set("org.apache.cassandra.db:type=StorageService", "CompactionThroughputMbPerSec", 1)
     completed, whole = first.completed(), set(first.live("split"))

@@ -66,6 +66,11 @@ pub enum EventType {
 }
 
 impl EventType {
+    /// Whether clients of a version can register for it.
+    pub fn is_in(self, version: Version) -> bool {
+        self != EventType::TraceComplete || version >= Version::V4
+    }
+
     fn named(name: &str) -> Option<EventType> {
         Some(match name.to_uppercase().as_str() {
             "TOPOLOGY_CHANGE" => EventType::TopologyChange,
@@ -190,10 +195,9 @@ impl Startup {
         let Some(cql) = self.get("CQL_VERSION") else {
             return Err("Missing value CQL_VERSION in STARTUP message".to_owned());
         };
-        let digits = cql.split(['.', '-', '+', '~']).next().unwrap_or_default();
-        let major: u32 = digits.parse().map_err(|_| format!("Invalid version value: {cql}"))?;
+        let asked = release(cql).ok_or_else(|| format!("Invalid version value: {cql}"))?;
         // Cassandra accepts 2.99 as a preview of 3.
-        if major < 3 && !cql.starts_with("2.99") {
+        if asked < (2, 99, 0, true) {
             return Err(format!(
                 "CQL version {cql} is not supported by the binary protocol (supported version are >= 3.0.0)"
             ));
@@ -208,6 +212,30 @@ impl Startup {
             Some(other) => Err(format!("Unknown compression algorithm: {other}")),
         }
     }
+}
+
+/// What decides whether one version is older than another (CassandraVersion): major, minor, patch, and whether it is no preview of them.
+/// `1.2[.3[.4]][-preview][+build]`; behind four numbers a build may begin with a dot.
+fn release(version: &str) -> Option<(u32, u32, u32, bool)> {
+    let is_made_of = |text: &str, more: &str| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || more.contains(c);
+        !text.is_empty() && text.chars().all(fits)
+    };
+    let (before, build) = version.split_once('+').map_or((version, None), |(v, b)| (v, Some(b)));
+    let (numbers, preview) = before.split_once('-').map_or((before, None), |(v, p)| (v, Some(p)));
+    let mut parts = numbers.splitn(5, '.');
+    let number = |text: Option<&str>| {
+        let digits = text?.bytes().all(|b| b.is_ascii_digit());
+        text?.parse::<u32>().ok().filter(|number| digits && i32::try_from(*number).is_ok())
+    };
+    let (major, minor) = (number(parts.next())?, number(parts.next())?);
+    let patch = parts.next().map_or(Some(0), |part| number(Some(part)))?;
+    parts.next().map_or(Some(0), |part| number(Some(part)))?;
+    let more = parts.next();
+    let is_valid = preview.is_none_or(|preview| is_made_of(preview, "-."))
+        && build.is_none_or(|build| is_made_of(build, "."))
+        && more.is_none_or(|more| preview.is_none() && build.is_none() && is_made_of(more, "."));
+    is_valid.then_some((major, minor, patch, preview.is_none()))
 }
 
 impl<'a> Request<'a> {

@@ -72,6 +72,11 @@ pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envel
             let options = supported::options(&shard.shared, shard.index);
             connection.answer(to, &Response::Supported(&options), &Notes::default());
         }
+        Request::Register(events) if !events.iter().all(|event| event.is_in(to.version)) => {
+            let message =
+                format!("Event TRACE_COMPLETE not valid for protocol version {}", to.version);
+            connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
+        }
         Request::Register(events) => {
             let mut registered = connection.events.borrow_mut();
             for event in events {

@@ -353,3 +353,24 @@ fn an_incomplete_message_is_refused() {
         }
     }
 }
+
+/// Proves that CQL_VERSION is read and compared as Cassandra 5.0.9 did it with each of these.
+#[test]
+fn versions_are_read_as_cassandra_reads_them() {
+    let check = |version: &str| {
+        let option = ("CQL_VERSION".to_owned(), version.to_owned());
+        Startup { options: vec![option] }.check(Version::V4)
+    };
+    let valid = "3.0.0 3.0.0.1 3.0.0.1.2 3.0.0-a 3.0.0-a.b 3.0.0+b 3.0.0-a+b.c 2.99 2.99.0 2.100 3.0.0-.. 3.0.0-a_b 3.0.0-a--b";
+    for version in valid.split(' ') {
+        assert_eq!(check(version), Ok(Compression::None), "{version}");
+    }
+    for version in ["2.98", "2.99-x"] {
+        assert!(check(version).expect_err("old").contains("is not supported"), "{version}");
+    }
+    let invalid = "3,3.,3.x,3.0.x,3.0.0-,3.0.0+,3.0.0~x,3-0,-3,+3,3.0_1, 3.0.0,3.0.0 ,3..0,99999999999,3.0.0.b,3.0.0+a-b,.3,,3a.0,\
+                   3.0.0.build5,3.0.build,3+x.y..z";
+    for version in invalid.split(',') {
+        assert_eq!(check(version), Err(format!("Invalid version value: {version}")));
+    }
+}

@@ -55,7 +55,9 @@ pub(crate) async fn execute_select(
         Some(_) => nearest::check(&select, options.consistency, options.page_size)?,
         None => (options.consistency, Vec::new()),
     };
-    let state = state.filter(|_| select.nearest.is_none());
+    // As in Cassandra, a statement that reads all rows at once begins with the first one, whatever state comes with it.
+    let at_once = options.page_size.is_none_or(|size| size <= 0) && !plan.selection.is_aggregate();
+    let state = state.filter(|_| select.nearest.is_none() && !at_once);
     let _keys = hold_keys(coordinator, &select)?;
     let whole = plan.selection.is_aggregate() && plan.grouping.is_none();
     let page_rows = match options.page_size.and_then(|size| u32::try_from(size).ok()) {

@@ -59,7 +59,15 @@ fn attributes(options: &[TableOption]) -> Result<Attributes<'_>> {
             _ => found.durable_writes = Some(option),
         }
     }
-    Ok(found)
+    // Cassandra looks for the class before it looks for the keyspace.
+    match &found.replication {
+        Some(given) if !given.is_empty() && !given.contains_key("class") => Err(without_class()),
+        _ => Ok(found),
+    }
+}
+
+fn without_class() -> Error {
+    Error::Configuration("Missing replication strategy class".to_owned())
 }
 
 pub(super) fn create(
@@ -135,9 +143,7 @@ fn check_replication(
     before: &BTreeMap<String, String>,
     context: &Context<'_>,
 ) -> Result<BTreeMap<String, String>> {
-    let class = given
-        .remove("class")
-        .ok_or_else(|| Error::Configuration("Missing replication strategy class".to_owned()))?;
+    let class = given.remove("class").ok_or_else(without_class)?;
     let full = if class.contains('.') { class } else { format!("{LOCATOR}{class}") };
     let factor = "replication_factor".to_owned();
     match full.strip_prefix(LOCATOR) {

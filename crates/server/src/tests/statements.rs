@@ -217,6 +217,19 @@ fn keyspaces_in_use() {
     assert_ne!(peer.prepare("SELECT * FROM local").0, unqualified.0);
 }
 
+/// Proves that an event that a version does not have is refused, with Cassandra's words.
+#[test]
+fn events_of_later_versions() {
+    let node = TestNode::start("trace", "");
+    let mut peer = node.started_as(Version::V3, Compression::None);
+    peer.client.register(9, &["SCHEMA_CHANGE", "TRACE_COMPLETE"]);
+    let words = "Event TRACE_COMPLETE not valid for protocol version 3/v3";
+    assert_eq!(peer.error(), (0x000A, words.to_owned()));
+    let mut peer = node.started();
+    peer.client.register(9, &["TRACE_COMPLETE"]);
+    assert_eq!(peer.answer(), (9, Answer::Ready));
+}
+
 /// Proves that connections of all shards that registered get events of schema changes and of the node's end.
 #[test]
 fn schema_events() {

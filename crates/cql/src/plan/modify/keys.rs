@@ -10,14 +10,11 @@ use halcyon_model::token::join_key;
 use halcyon_stream::PartitionKey;
 
 use super::bound::BoundRows;
-use super::restrictions::{Bound, Choices, Restriction, Restrictions, Test, Values};
+use super::restrictions::{Bound, Restriction, Restrictions, Test};
 use super::statement_type::StatementType;
 use crate::plan::execution::Execution;
 use crate::plan::restrictions::product::product;
-use crate::plan::restrictions::{VALUE, in_list};
-use crate::plan::term::{self, Term};
-use crate::plan::value::collection::collection_elements;
-use crate::plan::value::collection::tuple_fields;
+use crate::plan::restrictions::{Form, tuple, tuple_list};
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
 
@@ -40,68 +37,6 @@ fn check_length(value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn required(term: &Term, name: &str, execution: &Execution<'_>) -> Result<Vec<u8>> {
-    match term.bind(execution)? {
-        term::Bound::Null => refuse(format!("Invalid null value in condition for column {name}")),
-        term::Bound::Unset => refuse(format!("Invalid unset value for column {name}")),
-        term::Bound::Bytes(bytes) => Ok(bytes.into_owned()),
-    }
-}
-
-fn present(value: Option<&[u8]>, name: &str) -> Result<Vec<u8>> {
-    match value {
-        Some(value) => Ok(value.to_vec()),
-        None => refuse(format!("Invalid null value in condition for column {name}")),
-    }
-}
-
-impl Values {
-    fn bind(&self, names: &[&str], execution: &Execution<'_>) -> Result<Prefix> {
-        match self {
-            Values::Each(terms) => terms
-                .iter()
-                .zip(names)
-                .map(|(term, name)| required(term, name, execution))
-                .collect(),
-            Values::Tuple(term) => match term.bind(execution)? {
-                term::Bound::Bytes(bytes) => tuple_values(&bytes, names),
-                term::Bound::Unset => {
-                    refuse(format!("Invalid unset value for tuple ({})", names.join(",")))
-                }
-                term::Bound::Null => {
-                    refuse(format!("Invalid null value for tuple ({})", names.join(",")))
-                }
-            },
-        }
-    }
-}
-
-fn tuple_values(bytes: &[u8], names: &[&str]) -> Result<Prefix> {
-    let mut fields = tuple_fields(bytes);
-    fields.resize(names.len(), None);
-    fields.into_iter().zip(names).map(|(field, name)| present(field, name)).collect()
-}
-
-impl Choices {
-    fn bind(&self, names: &[&str], execution: &Execution<'_>) -> Result<Vec<Prefix>> {
-        let (list, tuples) = match self {
-            Choices::Listed(values) => {
-                execution.work.spend_on(values.len(), VALUE)?;
-                return values.iter().map(|values| values.bind(names, execution)).collect();
-            }
-            Choices::Marker { list, tuples } => (list, *tuples),
-        };
-        let list = in_list(list, names, tuples, execution)?;
-        execution.work.spend_on(list.len() / 4, VALUE)?;
-        let first = names.first().copied().unwrap_or_default();
-        let element = |element| {
-            let value = present(element, first)?;
-            if tuples { tuple_values(&value, names) } else { Ok(vec![value]) }
-        };
-        collection_elements(&list).into_iter().map(element).collect()
-    }
-}
-
 /// Every combination of the values that the restrictions on a key allow, each once, up to the first slice.
 fn combinations<'r>(
     restrictions: impl Iterator<Item = &'r Restriction>,
@@ -114,8 +49,8 @@ fn combinations<'r>(
         let range = restriction.first..restriction.first + restriction.len;
         let names = names.get(range).unwrap_or_default();
         let mut choices = match &restriction.test {
-            Test::Equal(values) => vec![values.bind(names, execution)?],
-            Test::In(choices) => choices.bind(names, execution)?,
+            Test::Equal(term) => vec![tuple(term, names, execution, Form::Equal)?],
+            Test::In(list) => tuple_list(list, names, execution)?,
             Test::Slice { .. } => break,
         };
         let mut seen = HashSet::new();
@@ -188,7 +123,7 @@ impl Restrictions {
         let bind = |bound: &Option<Bound>| -> Result<Option<(Prefix, bool)>> {
             let Some(bound) = bound else { return Ok(None) };
             let names = names.get(*first..first + bound.len).unwrap_or_default();
-            let values = bound.values.bind(names, execution)?;
+            let values = tuple(&bound.values, names, execution, Form::Slice)?;
             values.iter().try_for_each(|value| check_length(value))?;
             Ok(Some((values, bound.inclusive)))
         };

@@ -9,33 +9,17 @@ use halcyon_model::schema::ColumnKind;
 
 use super::columns::{column, spec_of};
 use super::statement_type::StatementType;
-use crate::plan::restrictions::unindexed_like;
+use crate::plan::restrictions::{
+    TupleList, TupleTerm, check_collection, check_operator, unindexed_like,
+};
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::ast::{Operator, RawTerm, Relation, RelationTarget, RelationValue};
 use halcyon_syntax::{Error, Result};
 
-/// One value for each of some columns.
-#[derive(Debug, Clone)]
-pub(super) enum Values {
-    Each(Vec<Term>),
-    /// A marker whose value is a tuple.
-    Tuple(Term),
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum Choices {
-    Listed(Vec<Values>),
-    /// A marker whose value is a list; of tuples, if the columns stand in parentheses.
-    Marker {
-        list: Term,
-        tuples: bool,
-    },
-}
-
 #[derive(Debug, Clone)]
 pub(super) struct Bound {
-    pub values: Values,
+    pub values: TupleTerm,
     /// Number of columns that it restricts.
     pub len: usize,
     pub inclusive: bool,
@@ -43,8 +27,8 @@ pub(super) struct Bound {
 
 #[derive(Debug, Clone)]
 pub(super) enum Test {
-    Equal(Values),
-    In(Choices),
+    Equal(TupleTerm),
+    In(TupleList),
     Slice { start: Option<Bound>, end: Option<Bound> },
 }
 
@@ -82,7 +66,7 @@ impl Restrictions {
     /// `column = term`, of an INSERT.
     pub(super) fn add_equal(&mut self, column: ColumnRef, term: Term) {
         let first = usize::from(column.index);
-        let test = Test::Equal(Values::Each(vec![term]));
+        let test = Test::Equal(TupleTerm::One(term));
         self.insert(column.kind, Restriction { first, len: 1, test });
     }
 
@@ -109,6 +93,7 @@ impl Restrictions {
             return refuse(EXPRESSION.to_owned());
         }
         for relation in relations {
+            check_operator(relation)?;
             let (columns, shown) = columns_of(relation, scope)?;
             let test = prepare_test(relation, &columns, &shown, scope, to)?;
             let Some(first) = columns.first().copied() else { continue };
@@ -344,6 +329,10 @@ fn prepare_test(
 ) -> Result<Test> {
     let specs: Vec<ColumnSpec> = columns.iter().map(|c| spec_of(scope.table, *c)).collect();
     let tuples = matches!(relation.target, RelationTarget::Columns(_));
+    if matches!(relation.operator, Operator::Contains | Operator::ContainsKey) {
+        return refuse(format!("Cannot use {} with {}", scope.kind, relation.operator));
+    }
+    specs.iter().try_for_each(|spec| check_collection(spec, relation.operator))?;
     let value = |to: &mut Preparation<'_>| match &relation.value {
         RelationValue::One(term) => values(term, &specs, tuples, to),
         RelationValue::Many(_) => refuse(format!("Unsupported restriction: {shown}")),
@@ -357,21 +346,19 @@ fn prepare_test(
         Operator::GreaterOrEqual => Test::Slice { start: bound(to, true)?, end: None },
         Operator::Less => Test::Slice { start: None, end: bound(to, false)? },
         Operator::LessOrEqual => Test::Slice { start: None, end: bound(to, true)? },
-        Operator::In => Test::In(match &relation.value {
-            RelationValue::Many(terms) => {
-                let choices = terms.iter().map(|term| values(term, &specs, tuples, to));
-                Choices::Listed(choices.collect::<Result<_>>()?)
-            }
+        Operator::In => match &relation.value {
+            RelationValue::Many(terms) => match terms.as_slice() {
+                [only] => Test::Equal(values(only, &specs, tuples, to)?),
+                terms => {
+                    let each = terms.iter().map(|term| values(term, &specs, tuples, to));
+                    Test::In(TupleList::Each(each.collect::<Result<_>>()?))
+                }
+            },
             RelationValue::One(term) => {
-                Choices::Marker { list: Term::prepare(term, &in_spec(&specs, tuples), to)?, tuples }
+                let term = Term::prepare(term, &in_spec(&specs, tuples), to)?;
+                Test::In(TupleList::List { term, tuples })
             }
-        }),
-        Operator::Contains | Operator::ContainsKey => {
-            return refuse(format!("Cannot use {} with {}", scope.kind, relation.operator));
-        }
-        Operator::IsNot => {
-            return refuse(format!("Unsupported restriction: {shown} IS NOT NULL"));
-        }
+        },
         operator => {
             if operator == Operator::Like {
                 value(to)?;
@@ -420,16 +407,17 @@ fn values(
     specs: &[ColumnSpec],
     tuples: bool,
     to: &mut Preparation<'_>,
-) -> Result<Values> {
+) -> Result<TupleTerm> {
     match (specs, term) {
         (specs, RawTerm::Bind { .. }) if tuples => {
-            Ok(Values::Tuple(Term::prepare(term, &tuple_spec(specs), to)?))
+            Ok(TupleTerm::Whole(Term::prepare(term, &tuple_spec(specs), to)?))
         }
         ([only], RawTerm::Tuple(terms)) if terms.len() == 1 && !is_tuple(only) => {
             let Some(term) = terms.first() else { return refuse(String::new()) };
-            Ok(Values::Each(vec![Term::prepare(term, only, to)?]))
+            let term = Term::prepare(term, only, to)?;
+            Ok(if tuples { TupleTerm::Columns(vec![term]) } else { TupleTerm::One(term) })
         }
-        ([only], term) => Ok(Values::Each(vec![Term::prepare(term, only, to)?])),
+        ([only], term) => Ok(TupleTerm::One(Term::prepare(term, only, to)?)),
         (specs, RawTerm::Tuple(terms)) => {
             if terms.len() != specs.len() {
                 return refuse(format!(
@@ -439,9 +427,9 @@ fn values(
                 ));
             }
             let each = terms.iter().zip(specs).map(|(term, spec)| Term::prepare(term, spec, to));
-            Ok(Values::Each(each.collect::<Result<_>>()?))
+            Ok(TupleTerm::Columns(each.collect::<Result<_>>()?))
         }
-        (specs, term) => Ok(Values::Tuple(Term::prepare(term, &tuple_spec(specs), to)?)),
+        (specs, term) => Ok(TupleTerm::Whole(Term::prepare(term, &tuple_spec(specs), to)?)),
     }
 }
 

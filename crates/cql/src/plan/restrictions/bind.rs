@@ -18,7 +18,27 @@ use crate::plan::term::{Bound, Term};
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
 
-pub(super) type Tuple = Vec<Vec<u8>>;
+pub(in crate::plan) type Tuple = Vec<Vec<u8>>;
+
+/// The relation that a tuple belongs to, by which a null in it is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::plan) enum Form {
+    Equal,
+    In,
+    Slice,
+}
+
+/// A null among the values of columns in parentheses.
+fn null_of(name: &str, names: &[impl AsRef<str>], form: Form) -> Error {
+    Error::InvalidRequest(match form {
+        Form::Equal => format!("Invalid null value for column {name}"),
+        Form::Slice => format!("Invalid null value in condition for column {name}"),
+        Form::In => {
+            let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+            format!("Invalid null value in condition for columns: [{}]", names.join(", "))
+        }
+    })
+}
 
 /// Tokens between two bounds, which `true` includes; `None` is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,7 +71,7 @@ fn of_bound(bound: Bound<'_>, column: &str) -> Result<Vec<u8>> {
 }
 
 /// The list of an `IN ?`.
-pub(in crate::plan) fn in_list<'v>(
+pub(super) fn in_list<'v>(
     term: &'v Term,
     names: &[impl AsRef<str>],
     tuples: bool,
@@ -80,19 +100,15 @@ pub(super) fn column_names(table: &Table, entry: &Entry) -> Vec<String> {
 
 fn is_null(term: &TupleTerm, execution: &Execution<'_>) -> Result<bool> {
     match term {
-        TupleTerm::Columns(terms) => match terms.as_slice() {
-            [one] => Ok(one.bind(execution)? == Bound::Null),
-            _ => Ok(false),
-        },
-        TupleTerm::Whole(_) => Ok(false),
+        TupleTerm::One(term) => Ok(term.bind(execution)? == Bound::Null),
+        TupleTerm::Columns(_) | TupleTerm::Whole(_) => Ok(false),
     }
 }
 
-fn split_tuple(bytes: &[u8], names: &[String]) -> Result<Tuple> {
+fn split_tuple(bytes: &[u8], names: &[impl AsRef<str>], form: Form) -> Result<Tuple> {
     let mut cursor = halcyon_model::Cursor::new(bytes);
-    let part = |name: &String| {
-        let null =
-            || Error::InvalidRequest(format!("Invalid null value in condition for column {name}"));
+    let part = |name| {
+        let null = || null_of(AsRef::as_ref(name), names, form);
         let len = cursor.i32().map_err(|_| null())?;
         let len = usize::try_from(len).map_err(|_| null())?;
         cursor.take(len).map(<[u8]>::to_vec).map_err(|_| null())
@@ -100,35 +116,38 @@ fn split_tuple(bytes: &[u8], names: &[String]) -> Result<Tuple> {
     names.iter().map(part).collect()
 }
 
-pub(super) fn tuple(
+pub(in crate::plan) fn tuple(
     term: &TupleTerm,
-    names: &[String],
+    names: &[impl AsRef<str>],
     execution: &Execution<'_>,
-    is_slice: bool,
+    form: Form,
 ) -> Result<Tuple> {
-    let refuse = |message: String| Err(Error::InvalidRequest(message));
     match term {
+        TupleTerm::One(term) => {
+            Ok(vec![value(term, execution, names.first().map_or("", AsRef::as_ref))?])
+        }
         TupleTerm::Columns(terms) => {
-            let several = terms.len() > 1;
-            let value =
-                |(at, (term, name)): (usize, (&Term, &String))| match term.bind(execution)? {
-                    Bound::Null if several && !is_slice => {
-                        refuse(format!("Invalid null value for column {name}"))
+            let mut values = Vec::with_capacity(terms.len());
+            for (at, (term, name)) in terms.iter().zip(names).enumerate() {
+                values.push(match term.bind(execution)? {
+                    Bound::Bytes(bytes) => bytes.into_owned(),
+                    Bound::Null => return Err(null_of(name.as_ref(), names, form)),
+                    Bound::Unset => {
+                        let message = format!("Invalid unset value for tuple field number {at}");
+                        return Err(Error::InvalidRequest(message));
                     }
-                    Bound::Unset if several => {
-                        refuse(format!("Invalid unset value for tuple field number {at}"))
-                    }
-                    bound => of_bound(bound, name),
-                };
-            terms.iter().zip(names).enumerate().map(value).collect()
+                });
+            }
+            Ok(values)
         }
         TupleTerm::Whole(term) => {
-            let whole = format!("({})", names.join(","));
+            let listed: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+            let whole = format!("({})", listed.join(","));
             match term.bind(execution)? {
                 Bound::Unset => {
                     Err(Error::InvalidRequest(format!("Invalid unset value for tuple {whole}")))
                 }
-                bound => split_tuple(&of_bound(bound, &whole)?, names),
+                bound => split_tuple(&of_bound(bound, &whole)?, names, form),
             }
         }
     }
@@ -152,7 +171,7 @@ fn list_elements(bytes: &[u8], name: &str) -> Result<Vec<Vec<u8>>> {
 }
 
 /// What a value of an IN costs, in units of work.
-pub(in crate::plan) const VALUE: u64 = 300;
+const VALUE: u64 = 300;
 
 /// The tuples of an `Equal` or an `In`.
 pub(super) fn tuples(
@@ -161,26 +180,34 @@ pub(super) fn tuples(
     execution: &Execution<'_>,
 ) -> Result<Vec<Tuple>> {
     match what {
-        What::Equal(term) => Ok(vec![tuple(term, names, execution, false)?]),
-        What::In(TupleList::Each(terms)) => {
+        What::Equal(term) => Ok(vec![tuple(term, names, execution, Form::Equal)?]),
+        What::In(list) => tuple_list(list, names, execution),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The tuples of an `In`.
+pub(in crate::plan) fn tuple_list(
+    list: &TupleList,
+    names: &[impl AsRef<str>],
+    execution: &Execution<'_>,
+) -> Result<Vec<Tuple>> {
+    match list {
+        TupleList::Each(terms) => {
             execution.work.spend_on(terms.len(), VALUE)?;
-            terms.iter().map(|term| tuple(term, names, execution, false)).collect()
+            terms.iter().map(|term| tuple(term, names, execution, Form::In)).collect()
         }
-        What::In(TupleList::List { term, tuples }) => {
-            let whole = names.join(",");
+        TupleList::List { term, tuples } => {
+            let whole: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
             let list = in_list(term, names, *tuples, execution)?;
             execution.work.spend_on(list.len() / 4, VALUE)?;
-            let elements = list_elements(&list, &whole)?;
-            elements
-                .into_iter()
-                .map(
-                    |element| {
-                        if *tuples { split_tuple(&element, names) } else { Ok(vec![element]) }
-                    },
-                )
-                .collect()
+            let elements = list_elements(&list, &whole.join(","))?;
+            let values = |element: Vec<u8>| match tuples {
+                true => split_tuple(&element, names, Form::In),
+                false => Ok(vec![element]),
+            };
+            elements.into_iter().map(values).collect()
         }
-        _ => Ok(Vec::new()),
     }
 }
 
@@ -204,8 +231,7 @@ fn single_key(
 ) -> Result<Option<PartitionKey>> {
     let mut values = Vec::with_capacity(entries.len());
     for entry in entries {
-        let What::Equal(TupleTerm::Columns(terms)) = &entry.what else { return Ok(None) };
-        let [term] = terms.as_slice() else { return Ok(None) };
+        let What::Equal(TupleTerm::One(term)) = &entry.what else { return Ok(None) };
         match term.bind(execution)? {
             Bound::Bytes(bytes) => values.push(bytes),
             missing => {
@@ -254,9 +280,9 @@ impl Restrictions {
 
     fn bind_token(&self, execution: &Execution<'_>) -> Result<Option<TokenBounds>> {
         let read = |term: &TupleTerm| -> Result<i64> {
-            let TupleTerm::Columns(terms) = term else { return Ok(i64::MIN) };
-            let bound = terms.first().map(|term| term.bind(execution)).transpose()?;
-            let bytes = bound.as_ref().and_then(Bound::bytes);
+            let TupleTerm::One(term) = term else { return Ok(i64::MIN) };
+            let bound = term.bind(execution)?;
+            let bytes = bound.bytes();
             bytes
                 .and_then(|bytes| <[u8; 8]>::try_from(bytes).ok())
                 .map(i64::from_be_bytes)
@@ -298,7 +324,10 @@ impl Restrictions {
                     let bind = |bound: &Option<BoundTerm>| -> Result<Option<(Tuple, bool)>> {
                         let Some(bound) = bound else { return Ok(None) };
                         let names = names.get(..bound.count).unwrap_or(&names);
-                        Ok(Some((tuple(&bound.term, names, execution, true)?, bound.inclusive)))
+                        Ok(Some((
+                            tuple(&bound.term, names, execution, Form::Slice)?,
+                            bound.inclusive,
+                        )))
                     };
                     // Null sorts before every value, on descending columns too.
                     let null = |bound: &Option<BoundTerm>| match bound {

@@ -1,11 +1,12 @@
 //! Filters with values: the conditions that each row is asked.
 
-use super::bind::{Tuple, column_names, tuple, tuples, value};
+use super::bind::{Form, Tuple, column_names, in_list, tuple, tuples, value};
 use super::condition::{BoundFilter, Test};
 use super::like::{answered, pattern};
-use super::{BoundTerm, Entry, Restrictions, What};
+use super::{BoundTerm, Entry, Restrictions, TupleList, TupleTerm, What};
 use crate::plan::execution::Execution;
 use crate::plan::term::{Bound, Term};
+use crate::plan::value::collection::collection_elements;
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
 
@@ -40,6 +41,29 @@ pub(super) fn unsupported(error: Error) -> Error {
     }
 }
 
+/// The values of one column's IN: what is unset is left out, and Cassandra finds nothing that follows a null.
+fn listed(list: &TupleList, names: &[String], execution: &Execution<'_>) -> Result<Vec<Vec<u8>>> {
+    let mut values = Vec::new();
+    match list {
+        TupleList::Each(terms) => {
+            for term in terms {
+                let TupleTerm::One(term) = term else { continue };
+                match term.bind(execution)? {
+                    Bound::Bytes(bytes) => values.push(bytes.into_owned()),
+                    Bound::Null => break,
+                    Bound::Unset => {}
+                }
+            }
+        }
+        TupleList::List { term, .. } => {
+            let list = in_list(term, names, false, execution)?;
+            let elements = collection_elements(&list).into_iter();
+            values.extend(elements.map_while(|element| element.map(<[u8]>::to_vec)));
+        }
+    }
+    Ok(values)
+}
+
 pub(super) fn bind_entry(
     table: &Table,
     entry: &Entry,
@@ -54,6 +78,9 @@ pub(super) fn bind_entry(
         bound.push(BoundFilter { column, cql_type, test, analysis: None });
     };
     match &entry.what {
+        What::In(list) if !entry.tuple => {
+            add(0, Test::In(listed(list, &names, execution)?));
+        }
         What::Equal(_) | What::In(_) => {
             let all: Vec<Tuple> = tuples(&entry.what, &names, execution).map_err(unsupported)?;
             for index in 0..entry.columns.len() {
@@ -64,7 +91,8 @@ pub(super) fn bind_entry(
         What::Slice { start, end } => {
             let side = |side: &Option<BoundTerm>| -> Result<Option<(Vec<u8>, bool)>> {
                 let Some(side) = side else { return Ok(None) };
-                let mut values = tuple(&side.term, &names, execution, true).map_err(unsupported)?;
+                let mut values =
+                    tuple(&side.term, &names, execution, Form::Slice).map_err(unsupported)?;
                 Ok(values.drain(..).next().map(|value| (value, side.inclusive)))
             };
             add(0, Test::Between { start: side(start)?, end: side(end)? });

@@ -25,8 +25,9 @@ use halcyon_schema::catalog::ColumnRef;
 
 pub use analysis::Context;
 pub use bind::{BoundKeys, TokenBounds};
-pub(super) use bind::{VALUE, in_list};
+pub(super) use bind::{Form, tuple, tuple_list};
 pub use condition::{BoundFilter, Test};
+pub(super) use relation::{check_collection, check_operator};
 pub(crate) use relation::{find as find_column, receiver, unindexed_like};
 pub use search::PlannedSearch;
 pub(in crate::plan) use search::narrow;
@@ -34,6 +35,9 @@ pub(in crate::plan) use search::narrow;
 /// A value for each of some columns.
 #[derive(Debug, Clone)]
 pub enum TupleTerm {
+    /// Of a column without parentheses.
+    One(Term),
+    /// Of columns in parentheses, also of one.
     Columns(Vec<Term>),
     /// One marker for all of them: a tuple.
     Whole(Term),

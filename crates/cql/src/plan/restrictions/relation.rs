@@ -52,6 +52,7 @@ fn one_of(terms: &[RawTerm]) -> Result<&RawTerm> {
 
 /// The entry of a relation without `token()`.
 pub(super) fn entry(table: &Table, relation: &Relation, to: &mut Preparation<'_>) -> Result<Entry> {
+    check_operator(relation)?;
     match &relation.target {
         RelationTarget::Column(name) => single(table, find(table, name)?, relation, to),
         RelationTarget::Element(name, key) => {
@@ -64,6 +65,17 @@ pub(super) fn entry(table: &Table, relation: &Relation, to: &mut Preparation<'_>
     }
 }
 
+/// Refuses the operators of no relation, before anything is known of its columns.
+pub(in crate::plan) fn check_operator(relation: &Relation) -> Result<()> {
+    match relation.operator {
+        Operator::NotEqual => Err(unsupported(relation)),
+        Operator::IsNot => {
+            Err(Error::InvalidRequest(format!("Unsupported restriction: {}", text(relation))))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn unsupported(relation: &Relation) -> Error {
     Error::InvalidRequest(format!(
         "Unsupported \"{}\" relation: {}",
@@ -72,7 +84,8 @@ fn unsupported(relation: &Relation) -> Error {
     ))
 }
 
-fn check_collection(spec: &ColumnSpec, operator: Operator) -> Result<()> {
+/// Refuses relations of multi-cell columns, and CONTAINS of others.
+pub(in crate::plan) fn check_collection(spec: &ColumnSpec, operator: Operator) -> Result<()> {
     let contains = matches!(operator, Operator::Contains | Operator::ContainsKey);
     let thawed = spec.cql_type.thawed();
     let is_map = matches!(thawed, CqlType::Map(..));
@@ -122,7 +135,7 @@ fn single(
     check_collection(&spec, relation.operator)?;
     let what = match relation.operator {
         Operator::Equal => {
-            What::Equal(TupleTerm::Columns(vec![Term::prepare(one(&relation.value)?, &spec, to)?]))
+            What::Equal(TupleTerm::One(Term::prepare(one(&relation.value)?, &spec, to)?))
         }
         Operator::In => What::In(match &relation.value {
             RelationValue::One(term) => {
@@ -133,19 +146,18 @@ fn single(
                 return Ok(Entry {
                     columns: vec![column],
                     tuple: false,
-                    what: What::Equal(TupleTerm::Columns(vec![Term::prepare(only, &spec, to)?])),
+                    what: What::Equal(TupleTerm::One(Term::prepare(only, &spec, to)?)),
                 });
             }
             RelationValue::Many(terms) => {
-                let each = terms
-                    .iter()
-                    .map(|term| Ok(TupleTerm::Columns(vec![Term::prepare(term, &spec, to)?])));
+                let each =
+                    terms.iter().map(|term| Ok(TupleTerm::One(Term::prepare(term, &spec, to)?)));
                 TupleList::Each(each.collect::<Result<_>>()?)
             }
         }),
         Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
             check_slice(&spec)?;
-            let term = TupleTerm::Columns(vec![Term::prepare(one(&relation.value)?, &spec, to)?]);
+            let term = TupleTerm::One(Term::prepare(one(&relation.value)?, &spec, to)?);
             slice(relation.operator, term, 1)
         }
         Operator::Contains | Operator::ContainsKey => {
@@ -167,13 +179,7 @@ fn single(
                 text(relation)
             )));
         }
-        Operator::IsNot => {
-            return Err(Error::InvalidRequest(format!(
-                "Unsupported restriction: {}",
-                text(relation)
-            )));
-        }
-        Operator::NotEqual => return Err(unsupported(relation)),
+        Operator::IsNot | Operator::NotEqual => return Err(unsupported(relation)),
     };
     Ok(Entry { columns: vec![column], tuple: false, what })
 }
@@ -344,6 +350,7 @@ pub(super) fn token(
     relation: &Relation,
     to: &mut Preparation<'_>,
 ) -> Result<What> {
+    check_operator(relation)?;
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
         columns.push(find(table, name)?);
@@ -369,14 +376,13 @@ pub(super) fn token(
     }
     let spec = ColumnSpec::of(&table.schema, "partition key token", CqlType::BigInt);
     let term = |to: &mut Preparation<'_>| -> Result<TupleTerm> {
-        Ok(TupleTerm::Columns(vec![Term::prepare(one(&relation.value)?, &spec, to)?]))
+        Ok(TupleTerm::One(Term::prepare(one(&relation.value)?, &spec, to)?))
     };
     match relation.operator {
         Operator::Equal => Ok(What::Equal(term(to)?)),
         Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
             Ok(slice(relation.operator, term(to)?, 1))
         }
-        Operator::NotEqual => Err(unsupported(relation)),
         operator => {
             Err(Error::InvalidRequest(format!("{operator} cannot be used with the token function")))
         }

@@ -3,14 +3,15 @@
 //! 1. All statements mean one partition. Their conditions are gathered by row; `Target::Static` stands for the partition.
 //! 2. What Cassandra reads is read: the rows with conditions, and of them all regular (static) columns if a statement
 //!    updates regular (static) rows, else those with conditions only. A refusal shows these columns.
-//! 3. All conditions hold: the statements are applied as one mutation list, later than every earlier conditional write.
+//! 3. All conditions hold: the statements are applied as one update (`proposal`), later than every earlier conditional write, if as
+//!    many replicas live as the level of the commit wants.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::modify::{
-    BoundConditions, BoundModification, BoundRows, CurrentPartition, ModifyPlan, StatementType,
+    BoundConditions, BoundModification, BoundRows, CurrentPartition, ModifyPlan,
 };
 use halcyon_engine::Shard;
 use halcyon_io::clock::unix_micros;
@@ -23,7 +24,7 @@ use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::PartitionKey;
 
 use super::current::{self, Stored, Wanted};
-use super::{Stopwatch, write};
+use super::{Stopwatch, proposal, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::pace::Pace;
@@ -49,6 +50,8 @@ struct Request {
     /// The columns of a response with `[applied]` false, in order.
     shown: Vec<ColumnRef>,
     now_seconds: i32,
+    /// Why it cannot be committed.
+    unavailable: Option<Error>,
 }
 
 fn refuse<T>(message: impl Into<String>) -> Result<T> {
@@ -63,12 +66,14 @@ pub(super) async fn execute(
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let catalog = coordinator.shard().engine().catalog();
-    let Some(request) = gather(statements, is_batch)? else { return Ok(Outcome::Void) };
+    let Some(mut request) = gather(statements, is_batch)? else { return Ok(Outcome::Void) };
     let keyspace = &request.table.schema.keyspace;
     let serial = options.serial_consistency.unwrap_or(Consistency::Serial);
     consistency::check_is_serial(serial)?;
     consistency::check_commit(options.consistency, &catalog, keyspace)?;
     consistency::check_serial(serial, &catalog, keyspace)?;
+    request.unavailable =
+        consistency::check_replicas(options.consistency, &catalog, keyspace).err();
     let token = request.key.token;
     let limits = coordinator.limits();
     let watch = Stopwatch::start(limits.write_request_timeout, options.consistency, "CAS");
@@ -92,7 +97,7 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
     let (mut regular_rows, mut static_row) = (false, false);
     let mut bound = Vec::with_capacity(statements.len());
     for (plan, modification) in statements {
-        check_rows(&plan)?;
+        plan.check_one_row()?;
         let is_new = bound.first().is_some_and(|first: &BoundModification| {
             first.keys.first() != modification.keys.first()
         });
@@ -111,8 +116,6 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
                 None => {}
             }
         }
-        let mut modification = modification;
-        modification.conditional = true;
         bound.push(modification);
     }
     let Some(first) = bound.first() else { return Ok(None) };
@@ -133,20 +136,8 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
         read_columns: read_columns.into_iter().collect(),
         shown,
         now_seconds,
+        unavailable: None,
     }))
-}
-
-fn check_rows(plan: &ModifyPlan) -> Result<()> {
-    let what = if plan.kind == StatementType::Delete { "deletions" } else { "updates" };
-    if plan.key_is_in_relation() {
-        return refuse(format!("IN on the partition key is not supported with conditional {what}"));
-    }
-    if plan.clustering_has_in() {
-        return refuse(format!(
-            "IN on the clustering key columns is not supported with conditional {what}"
-        ));
-    }
-    Ok(())
 }
 
 /// Columns of the key, then those with conditions; all columns for `IF EXISTS` and `IF NOT EXISTS`.
@@ -295,14 +286,18 @@ async fn compare_and_set(
         }
         let mut statement = statement.clone();
         statement.timestamp = timestamp;
-        let mutation = write::made_of(&statement, key, &current, [0; 16]).await?;
-        if !mutation.is_empty() {
-            mutations.push(mutation);
-        }
+        mutations.push(write::made_of(&statement, key, &current, [0; 16]).await?);
     }
-    if !mutations.is_empty() {
-        views::apply(shard, (&plans, most), key, mutations).await?;
+    let proposed = proposal::of(mutations, timestamp).await?;
+    if proposed.is_empty() {
+        return Ok(applied(table));
     }
+    // Cassandra has accepted the proposal by now, and the next conditional write or serial read of the partition commits it. No
+    // proposal outlives its statement here, so nothing is written.
+    if let Some(error) = request.unavailable {
+        return Err(error);
+    }
+    views::apply(shard, (&plans, most), key, proposed).await?;
     Ok(applied(table))
 }
 

@@ -9,6 +9,7 @@
 mod batch;
 mod conditional;
 mod current;
+mod proposal;
 mod write;
 
 use std::pin::pin;

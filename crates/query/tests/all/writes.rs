@@ -111,6 +111,31 @@ fn conditional_writes_are_later_than_what_they_replace() {
     });
 }
 
+/// Proves that a conditional batch of so many statements that their rows are merged in parts keeps what they write, but not a row
+/// that one of them deletes.
+#[test]
+fn a_large_conditional_batch_is_one_update() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = node::start().await;
+        let table = "CREATE TABLE k.t (p int, c int, v int, e set<int>, PRIMARY KEY (p, c))";
+        for text in [KEYSPACE, table] {
+            execute(&node, text).await.expect(text);
+        }
+        let update = |n: i32| {
+            let c = n % 2;
+            format!("UPDATE k.t SET v = {n}, e = e + {{{n}}} WHERE p = 1 AND c = {c}; ")
+        };
+        let updates: String = (0..300).map(update).collect();
+        let delete = "DELETE FROM k.t WHERE p = 1 AND c = 1 IF v = null";
+        let batch = format!("BEGIN BATCH {updates} {delete}; APPLY BATCH");
+        assert_eq!(content(&node, &batch).await, APPLIED);
+        let rows = [int(0), int(298)].concat();
+        assert_eq!(content(&node, "SELECT c, v FROM k.t WHERE p = 1").await, rows);
+        let elements = content(&node, "SELECT e FROM k.t WHERE p = 1").await;
+        assert_eq!(elements.len(), 4 + 4 + 150 * int(0).len());
+    });
+}
+
 /// Proves that elements that requests append in one microsecond stand in the order of the requests.
 #[test]
 fn appends_keep_their_order() {

@@ -49,8 +49,6 @@ pub struct BoundModification {
     pub updates_regular_rows: bool,
     pub updates_static_row: bool,
     pub timestamp: i64,
-    /// Part of a conditional write.
-    pub conditional: bool,
     pub now_seconds: i32,
     changes: Vec<(ColumnRef, Change)>,
     ttl: i32,
@@ -113,6 +111,9 @@ impl ModifyPlan {
         let given = self.json.as_ref().map(|marker| marker.bind(execution)).transpose()?;
         let execution = &Execution { json: given.as_deref().unwrap_or_default(), ..*execution };
         let keys = self.restrictions.bind_keys(&self.table, execution)?;
+        if self.has_conditions() {
+            self.check_one_row()?;
+        }
         let rows = self.restrictions.bind_rows(self.kind, &self.table, execution)?;
         let attributes = &self.attributes;
         let timestamp =
@@ -155,7 +156,6 @@ impl ModifyPlan {
             updates_regular_rows: self.updates_regular_rows(),
             updates_static_row: self.updates_static_row(),
             timestamp,
-            conditional: self.has_conditions(),
             changes,
             ttl: bind_ttl(attributes.ttl.as_ref(), &self.table, execution)?,
             refused,
@@ -278,12 +278,7 @@ impl BoundModification {
     }
 
     fn time(&self) -> WriteTime {
-        WriteTime {
-            timestamp: self.timestamp,
-            ttl: self.ttl,
-            now_seconds: self.now_seconds,
-            conditional: self.conditional,
-        }
+        WriteTime { timestamp: self.timestamp, ttl: self.ttl, now_seconds: self.now_seconds }
     }
 }
 

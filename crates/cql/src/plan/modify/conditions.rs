@@ -377,14 +377,13 @@ impl BoundCondition {
                 )),
             };
         };
-        // A multi-cell collection without cells is an empty one.
-        let empty = 0i32.to_be_bytes();
-        let is_empty_collection = self.target == BoundTarget::Column
-            && matches!(self.column_type, CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..));
-        let stored = match stored {
-            Some(stored) => stored,
-            None if is_empty_collection => &empty,
-            None => return Ok(operator == Operator::NotEqual),
+        let is_empty = self.check_empty(operator, value)?;
+        let Some(stored) = stored else {
+            return Ok(match operator {
+                Operator::Equal => is_empty,
+                Operator::NotEqual => !is_empty,
+                _ => false,
+            });
         };
         if matches!(operator, Operator::Contains | Operator::ContainsKey) {
             return Ok(self.contains(operator, value, stored));
@@ -399,6 +398,29 @@ impl BoundCondition {
             Operator::GreaterOrEqual => order != Ordering::Less,
             _ => false,
         })
+    }
+
+    /// Whether the value is what a multi-cell collection without cells equals: an empty one, before and after which nothing lies.
+    fn check_empty(&self, operator: Operator, value: &[u8]) -> Result<bool> {
+        let kind = match self.column_type {
+            CqlType::List(_) => "list",
+            CqlType::Set(_) => "set",
+            CqlType::Map(..) => "map",
+            _ => return Ok(false),
+        };
+        if self.target != BoundTarget::Column || value != 0i32.to_be_bytes() {
+            return Ok(false);
+        }
+        match operator {
+            Operator::Less
+            | Operator::LessOrEqual
+            | Operator::Greater
+            | Operator::GreaterOrEqual => refuse(format!(
+                "Invalid comparison with an empty {kind} for operator \"{}\"",
+                symbol(operator)
+            )),
+            _ => Ok(true),
+        }
     }
 
     fn contains(&self, operator: Operator, value: &[u8], stored: &[u8]) -> bool {

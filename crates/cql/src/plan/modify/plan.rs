@@ -122,11 +122,14 @@ impl ModifyPlan {
         self.operations.iter().filter(|op| op.requires_read()).map(|op| op.column)
     }
 
-    pub fn key_is_in_relation(&self) -> bool {
-        self.restrictions.key_has_in()
-    }
-
-    pub fn clustering_has_in(&self) -> bool {
-        self.restrictions.clustering_has_in()
+    /// Refuses IN, which no statement of a conditional write has, whatever its values. `IN` of one term is `=`.
+    pub fn check_one_row(&self) -> Result<()> {
+        let kind = if self.kind == StatementType::Delete { "deletions" } else { "updates" };
+        let what = match (self.restrictions.key_has_in(), self.restrictions.clustering_has_in()) {
+            (true, _) => "the partition key is",
+            (_, true) => "the clustering key columns is",
+            _ => return Ok(()),
+        };
+        Err(Error::InvalidRequest(format!("IN on {what} not supported with conditional {kind}")))
     }
 }

@@ -14,8 +14,6 @@ pub(super) struct WriteTime {
     pub timestamp: i64,
     pub ttl: i32,
     pub now_seconds: i32,
-    /// A conditional write: its deletions are one microsecond older than its cells.
-    pub conditional: bool,
 }
 
 impl WriteTime {
@@ -34,8 +32,7 @@ impl WriteTime {
     }
 
     pub(super) fn deletion(&self) -> DeletionTime {
-        let marked_for_delete_at = self.timestamp - i64::from(self.conditional);
-        DeletionTime { marked_for_delete_at, local_deletion_time: self.now() }
+        DeletionTime { marked_for_delete_at: self.timestamp, local_deletion_time: self.now() }
     }
 }
 
@@ -97,7 +94,7 @@ impl<'a> RowWriter<'a> {
     /// microsecond older.
     pub(super) fn delete_column(&mut self, column: u16, overwrite: bool) {
         let mut time = self.time.deletion();
-        if overwrite && !self.time.conditional {
+        if overwrite {
             time.marked_for_delete_at = time.marked_for_delete_at.saturating_sub(1);
         }
         let deletions = &mut self.row.parts.complex_deletions;

@@ -132,8 +132,11 @@ fn is_key(column: ColumnRef) -> bool {
     column.kind.is_key()
 }
 
-/// Operations and conditions that touch nothing but static columns.
-fn only_static(operations: &[Operation], conditions: &Conditions) -> bool {
+/// Operations and conditions that touch nothing but static columns. A DELETE without operations deletes whole rows.
+fn only_static(kind: StatementType, operations: &[Operation], conditions: &Conditions) -> bool {
+    if kind == StatementType::Delete && operations.is_empty() {
+        return false;
+    }
     let columns = || operations.iter().map(|op| op.column).chain(conditions.columns());
     columns().next().is_some() && columns().all(|column| column.kind == ColumnKind::Static)
 }
@@ -192,9 +195,10 @@ fn insert(
             operations.push(operation::assign(column, value, &spec, to)?);
         }
     }
-    let statics = !restrictions.has_clustering() && only_static(&operations, &conditions);
-    restrictions.check(StatementType::Insert, table, statics)?;
-    Ok(planned(StatementType::Insert, table, operations, restrictions, conditions))
+    let kind = StatementType::Insert;
+    let statics = !restrictions.has_clustering() && only_static(kind, &operations, &conditions);
+    restrictions.check(kind, table, statics)?;
+    Ok(planned(kind, table, operations, restrictions, conditions))
 }
 
 /// Every column has a value: a column that the object does not name is null, or unset with `DEFAULT UNSET`.
@@ -263,8 +267,8 @@ fn update(
         let spec = spec_of(table, column);
         operations.push(operation::prepare(&assignment.change, column, &spec, reads, to)?);
     }
-    let statics = only_static(&operations, &conditions);
     let scope = Scope { table, kind: StatementType::Update };
+    let statics = only_static(scope.kind, &operations, &conditions);
     let restrictions = Restrictions::prepare(&update.relations, &scope, statics, to)?;
     Ok(planned(StatementType::Update, table, operations, restrictions, conditions))
 }
@@ -290,8 +294,8 @@ fn delete(
         }
         operations.push(operation::deletion(target, column, &spec_of(table, column), to)?);
     }
-    let statics = only_static(&operations, &conditions);
     let scope = Scope { table, kind: StatementType::Delete };
+    let statics = only_static(scope.kind, &operations, &conditions);
     let restrictions = Restrictions::prepare(&delete.relations, &scope, statics, to)?;
     let regular = |column: ColumnRef| column.kind == ColumnKind::Regular;
     check_conditions(!matches!(conditions, Conditions::None), table, timed)?;

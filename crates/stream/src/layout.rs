@@ -47,6 +47,10 @@ impl Column {
         matches!(self.shape, ColumnShape::Complex { .. })
     }
 
+    pub fn is_counter(&self) -> bool {
+        self.shape == ColumnShape::Counter
+    }
+
     /// On-disk order: simple before complex, then by name.
     pub fn compare(&self, other: &Column) -> Ordering {
         let names = || compare_column_names(&self.name, &other.name);

@@ -11,7 +11,7 @@ use halcyon_model::schema::ColumnKind;
 use halcyon_model::uuid;
 use halcyon_stream::RowBuf;
 
-use super::modify::{CurrentPartition, CurrentRow};
+use super::modify::{CounterShard, CurrentPartition, CurrentRow};
 use super::{Execution, Plan, Prepared, Work};
 use halcyon_schema::Schema;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
@@ -145,7 +145,7 @@ fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {
             if bound.requires_read() {
                 continue;
             }
-            let mutation = bound.mutation(key, &CurrentPartition::default(), [1; 16])?;
+            let mutation = bound.mutation(key, &CurrentPartition::default(), CounterShard::NONE)?;
             if plan.table.schema.name == "x"
                 && let Some(column) = column
                 && plan.table.find_column(column).is_some_and(|c| c.kind == ColumnKind::Regular)

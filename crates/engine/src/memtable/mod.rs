@@ -8,7 +8,8 @@
 //! 2. A frozen memtable takes no new pins; when the last pin is dropped it is sealed, and never changes again.
 //! 3. A read clones one partition at a time: it sees all of a mutation or none of it (`partition.rs`, `leaves.rs`).
 //! 4. A large mutation is merged with a copy of its partition by another thread; then the copy takes the partition's place (`apart.rs`).
-//! 5. Two writes to one cell are reconciled at once; cells that a deletion shadows stay until they are read or flushed.
+//! 5. Two writes to one cell are reconciled at once; cells that a deletion shadows stay until they are read or flushed, shards of counters
+//!    until the next write to their row.
 
 mod apart;
 mod collect;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use halcyon_model::clustering::Position;
 use halcyon_model::{Clusterings, DeletionTime};
-use halcyon_stream::{MergeError, Mutation, RangeTombstone, RowBuf, RowMerger, Statics};
+use halcyon_stream::{Column, MergeError, Mutation, RangeTombstone, RowBuf, RowMerger, Statics};
 
 use super::ranges::Ranges;
 use super::rows::{Rows, size_of_row};
@@ -110,27 +110,46 @@ impl Partition {
     ) -> Result<isize, MergeError> {
         let mut grown = 0;
         self.deletion = self.deletion.max(mutation.deletion);
-        if let Some(row) = mutation.static_row {
-            grown += self.apply_static(row, merger)?;
+        for range in mutation.range_tombstones {
+            grown += self.ranges.get_or_insert_default().insert(clusterings, range);
         }
+        let counts = |which| mutation.layout.columns(which).iter().any(Column::is_counter);
+        if let Some(row) = mutation.static_row {
+            grown += self.apply_static(row, counts(Statics::Static), merger)?;
+        }
+        let counts = counts(Statics::Regular);
         for row in mutation.rows {
+            let at = row.row().position(clusterings.len());
+            let active = if counts { self.active(clusterings, at) } else { DeletionTime::LIVE };
             let widest = &mut self.widest;
             *widest = (*widest).max(cells(&row));
             grown += self.rows.upsert(clusterings, row, |old, new| {
-                let merged = merge(merger, Statics::Regular, old, new)?;
+                let merged = merge(merger, Statics::Regular, [old, new], active)?;
                 *widest = (*widest).max(cells(&merged));
                 Ok(merged)
             })?;
         }
-        for range in mutation.range_tombstones {
-            grown += self.ranges.get_or_insert_default().insert(clusterings, range);
-        }
         Ok(grown)
     }
 
-    fn apply_static(&mut self, row: RowBuf, merger: &mut RowMerger) -> Result<isize, MergeError> {
+    /// The deletion of the partition or of a range that covers a row.
+    fn active(&self, clusterings: &Clusterings, row: Position<'_>) -> DeletionTime {
+        let range = self.covering(clusterings, row);
+        range.map_or(self.deletion, |range| range.time.max(self.deletion))
+    }
+
+    fn apply_static(
+        &mut self,
+        row: RowBuf,
+        counts: bool,
+        merger: &mut RowMerger,
+    ) -> Result<isize, MergeError> {
+        let active = if counts { self.deletion } else { DeletionTime::LIVE };
         let (merged, was) = match &self.static_row {
-            Some(old) => (merge(merger, Statics::Static, old, &row)?, size_of_row(old)),
+            Some(old) => {
+                let merged = merge(merger, Statics::Static, [old, &row], active)?;
+                (merged, size_of_row(old))
+            }
             None => (row, 0),
         };
         let grown = size_of_row(&merged) - was;
@@ -147,16 +166,18 @@ fn cells(row: &RowBuf) -> u32 {
     u32::try_from(row.parts.cells.len()).unwrap_or(u32::MAX)
 }
 
+/// `active`: the deletion that covers a row of counters. A shard that it shadows is left out, because the merged cell would have the
+/// timestamp of the newer one, and survive. Of other cells the newer one wins, shadowed or not.
 fn merge(
     merger: &mut RowMerger,
     which: Statics,
-    old: &RowBuf,
-    new: &RowBuf,
+    [old, new]: [&RowBuf; 2],
+    active: DeletionTime,
 ) -> Result<RowBuf, MergeError> {
     let mut merged = RowBuf::new();
     merged.bytes.reserve_exact(old.bytes.len().max(new.bytes.len()));
     merged.parts.cells.reserve_exact(old.parts.cells.len().max(new.parts.cells.len()));
     let versions = [old.row(), new.row()].into_iter();
-    merger.merge(which, versions, DeletionTime::LIVE, &mut merged)?;
+    merger.merge(which, versions, active, &mut merged)?;
     Ok(merged)
 }

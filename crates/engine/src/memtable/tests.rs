@@ -1,8 +1,15 @@
+use std::sync::Arc;
+
 use halcyon_io::Random;
 use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
-use halcyon_model::{BoundKind, Clusterings, CqlType, DeletionTime};
-use halcyon_stream::RangeTombstone;
+use halcyon_model::{
+    BoundKind, Clusterings, CqlType, DeletionTime, NO_DELETION_TIME, NO_TTL, Partitioner, counter,
+};
+use halcyon_stream::{
+    Cell, Column, Layout, Mutation, PartitionKey, RangeTombstone, RowBuf, RowMerger, Span,
+};
 
+use super::Partition;
 use super::leaves::{At, Leaves};
 use super::ranges::Ranges;
 
@@ -112,5 +119,61 @@ fn lists_of_leaves_are_lists() {
             assert_eq!(back, At::default());
             assert!(kept.iter_from(At::default()).eq(&was), "seed {seed}, step {step}");
         }
+    }
+}
+
+fn counted(layout: &Arc<Layout>, clock: i64, count: i64, timestamp: i64) -> Mutation {
+    let row = |clustering: &[u8]| {
+        let mut row = RowBuf::new();
+        row.parts.clustering = row.store(clustering);
+        let value = row.store(&counter::global([7; 16], clock, count));
+        row.parts.cells.push(Cell {
+            column: 0,
+            ttl: NO_TTL,
+            timestamp,
+            local_deletion_time: NO_DELETION_TIME,
+            path: Span::default(),
+            value,
+        });
+        row
+    };
+    let mut mutation = Mutation::new([1; 16], layout.clone(), PartitionKey::empty());
+    mutation.static_row = Some(row(&[]));
+    mutation.rows.push(row(&serialized(1)));
+    mutation
+}
+
+/// Proves that a shard does not survive a deletion of its partition or range by being merged with a later one, even if its clock is
+/// higher: Halcyon's clocks began at one once, and are in logs and files.
+#[test]
+fn deleted_shards_are_not_merged() {
+    let column = |name: &str| vec![Column::new(name.into(), CqlType::Counter)];
+    let layout = Arc::new(Layout {
+        partitioner: Partitioner::Murmur3,
+        key_type: CqlType::Int,
+        clusterings: clusterings(),
+        clustering_types: vec![CqlType::Int],
+        statics: column("s"),
+        regulars: column("n"),
+    });
+    let time = DeletionTime { marked_for_delete_at: 2, local_deletion_time: 7 };
+    let mut of_partition = Mutation::new([1; 16], layout.clone(), PartitionKey::empty());
+    of_partition.deletion = time;
+    let mut of_range = Mutation::new([1; 16], layout.clone(), PartitionKey::empty());
+    let (start, end) = (bound(BoundKind::InclStart, 0), bound(BoundKind::InclEnd, 2));
+    of_range.range_tombstones.push(RangeTombstone { start, end, time });
+    for (deletion, [of_static, of_row]) in [(of_partition, [1, 1]), (of_range, [5, 1])] {
+        let mut partition = Partition::default();
+        let mut merger = RowMerger::new(layout.clone());
+        for mutation in [counted(&layout, 9, 5, 1), deletion, counted(&layout, 1, 1, 3)] {
+            partition.apply(mutation, &layout.clusterings, &mut merger).expect("merges");
+        }
+        let total = |row: &RowBuf| {
+            let totals = row.parts.cells.iter();
+            totals.map(|cell| counter::total(cell.value.of(&row.bytes)).expect("whole")).sum()
+        };
+        let rows: Vec<i64> =
+            partition.static_row().into_iter().chain(partition.rows()).map(total).collect();
+        assert_eq!(rows, [of_static, of_row]);
     }
 }

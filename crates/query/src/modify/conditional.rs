@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::modify::{
-    BoundConditions, BoundModification, BoundRows, CurrentPartition, ModifyPlan,
+    BoundConditions, BoundModification, BoundRows, CounterShard, CurrentPartition, ModifyPlan,
 };
 use halcyon_engine::Shard;
 use halcyon_io::clock::unix_micros;
@@ -286,7 +286,7 @@ async fn compare_and_set(
         }
         let mut statement = statement.clone();
         statement.timestamp = timestamp;
-        mutations.push(write::made_of(&statement, key, &current, [0; 16]).await?);
+        mutations.push(write::made_of(&statement, key, &current, CounterShard::NONE).await?);
     }
     let proposed = proposal::of(mutations, timestamp).await?;
     if proposed.is_empty() {

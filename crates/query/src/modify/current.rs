@@ -1,8 +1,8 @@
-//! Reads the live rows that a modification depends on.
+//! Reads the live rows that a modification depends on, and the tombstones of counters.
 
 use std::sync::Arc;
 
-use halcyon_cql::plan::modify::{CurrentPartition, CurrentRow};
+use halcyon_cql::plan::modify::{CurrentCounter, CurrentPartition, CurrentRow};
 use halcyon_engine::{Measure, Read, ReadTarget, Shard};
 use halcyon_io::clock;
 use halcyon_model::clustering::PositionBuf;
@@ -86,13 +86,14 @@ pub(super) async fn read(
             }
             Fragment::Static(row) => {
                 newest = newest.max(newest_of(&row));
-                let live = live_row(&row, ColumnKind::Static, partition_deletion, wanted, now);
+                let live =
+                    live_row(&row, (table, ColumnKind::Static), partition_deletion, wanted, now);
                 partition.static_row = live;
             }
             Fragment::Row(row) => {
                 newest = newest.max(newest_of(&row));
                 let deletion = partition_deletion.max(range_deletion);
-                let live = live_row(&row, ColumnKind::Regular, deletion, wanted, now);
+                let live = live_row(&row, (table, ColumnKind::Regular), deletion, wanted, now);
                 live.into_iter().for_each(|row| partition.push(row));
                 if wanted.rows.is_none() && !partition.rows().is_empty() {
                     break;
@@ -124,7 +125,7 @@ fn newest_of(row: &Row<'_>) -> i64 {
 /// `None` if nothing of it lives.
 fn live_row(
     row: &Row<'_>,
-    kind: ColumnKind,
+    (table, kind): (&Table, ColumnKind),
     outer: DeletionTime,
     wanted: &Wanted,
     now: u32,
@@ -134,12 +135,19 @@ fn live_row(
     let alive = !liveness.is_empty()
         && !deletion.deletes(liveness.timestamp)
         && (!liveness.is_expiring() || now < liveness.local_expiration_time);
+    let counts = table.is_counter();
     let mut current = CurrentRow::new(row.clustering);
     for cell in row.cells {
         let complex = row.complex_deletions.iter().find(|d| d.column == cell.column);
         let deletion = complex.map_or(deletion, |complex| deletion.max(complex.time));
-        if wanted.wants(kind, cell.column) && cell.is_live(now) && !deletion.deletes(cell.timestamp)
-        {
+        if !wanted.wants(kind, cell.column) || deletion.deletes(cell.timestamp) {
+            continue;
+        }
+        if counts {
+            let (timestamp, is_tombstone) = (cell.timestamp, cell.is_tombstone());
+            current.push_counter(CurrentCounter { column: cell.column, timestamp, is_tombstone });
+        }
+        if cell.is_live(now) {
             current.push(cell.column, cell.path.of(row.bytes), cell.value.of(row.bytes));
         }
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use halcyon_cql::plan::Work;
-use halcyon_cql::plan::modify::{BoundModification, BoundRows, CurrentPartition};
+use halcyon_cql::plan::modify::{BoundModification, BoundRows, CounterShard, CurrentPartition};
 use halcyon_engine::{Measure, Shard};
-use halcyon_io::clock::now;
+use halcyon_io::clock::{now, unix_micros};
 use halcyon_io::compute;
 use halcyon_model::schema::ColumnKind;
 use halcyon_stream::{Mutation, PartitionKey, TableId};
@@ -23,9 +23,6 @@ use crate::{Error, Result};
 
 /// Partitions of one statement that are read and written at once.
 const AT_ONCE: usize = 16;
-
-/// The counter id of a modification without counters.
-const NO_COUNTER: [u8; 16] = [0; 16];
 
 /// Modifications that belong together only in time: each shard applies its part on its own.
 pub(super) async fn execute(
@@ -142,7 +139,7 @@ pub(super) async fn mutations(
     watch: &Stopwatch,
 ) -> Result<()> {
     let of_key = |modification: &BoundModification, key: &PartitionKey| {
-        modification.mutation(key, &CurrentPartition::default(), NO_COUNTER)
+        modification.mutation(key, &CurrentPartition::default(), CounterShard::NONE)
     };
     if modification.is_large() {
         let job = move |work: &Work<'_>| {
@@ -194,10 +191,8 @@ async fn read_and_write(
     modification: BoundModification,
     watch: &Stopwatch,
 ) -> Result<()> {
-    let counter_id = match modification.table.is_counter() {
-        true => counter_id(coordinator)?,
-        false => NO_COUNTER,
-    };
+    let counts = modification.table.is_counter();
+    let counter_id = counts.then(|| counter_id(coordinator)).transpose()?;
     let catalog = coordinator.shard().engine().catalog();
     let plans = coordinator.views().on(&catalog, &modification.table)?;
     let most = coordinator.memory().for_row();
@@ -222,13 +217,13 @@ pub(super) async fn made_of(
     modification: &BoundModification,
     key: &PartitionKey,
     stored: &Arc<CurrentPartition>,
-    counter_id: [u8; 16],
+    shard: CounterShard,
 ) -> Result<Mutation> {
     if !stored.is_wide() {
-        return Ok(modification.mutation(key, stored, counter_id)?);
+        return Ok(modification.mutation(key, stored, shard)?);
     }
     let (modification, key, stored) = (modification.clone(), key.clone(), stored.clone());
-    let made = compute(move || modification.mutation(&key, &stored, counter_id));
+    let made = compute(move || modification.mutation(&key, &stored, shard));
     Ok(made.await.map_err(halcyon_engine::Error::from)??)
 }
 
@@ -243,7 +238,7 @@ pub(super) async fn read_one(
     shard: &Shard,
     modification: &BoundModification,
     key: &PartitionKey,
-    counter_id: [u8; 16],
+    counter_id: Option<[u8; 16]>,
 ) -> Result<Mutation> {
     let rows = match &modification.rows {
         BoundRows::Rows(rows) => Some(rows.clone()),
@@ -260,5 +255,7 @@ pub(super) async fn read_one(
     let wanted = Wanted { rows, columns };
     let table = &modification.table;
     let current = current::read(shard, table, key, &wanted, modification.now_seconds).await?;
-    made_of(modification, key, &Arc::new(current.partition), counter_id).await
+    let shard = counter_id.map(|id| CounterShard { id, now_micros: unix_micros() });
+    let shard = shard.unwrap_or(CounterShard::NONE);
+    made_of(modification, key, &Arc::new(current.partition), shard).await
 }

@@ -1,5 +1,6 @@
 //! Statements against a node of two shards on the simulated disk. One program: what a node consists of takes a minute to compile.
 
+mod counters;
 mod failures;
 mod nearest;
 mod node;

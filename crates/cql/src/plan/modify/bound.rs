@@ -26,6 +26,20 @@ use halcyon_syntax::{Error, Result};
 /// Twenty years.
 const MAX_TTL: i32 = 20 * 365 * 24 * 60 * 60;
 
+/// The shard that a counter write makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterShard {
+    /// Whose count it is.
+    pub id: [u8; 16],
+    /// When it is counted.
+    pub now_micros: i64,
+}
+
+impl CounterShard {
+    /// Of a modification without counters.
+    pub const NONE: CounterShard = CounterShard { id: [0; 16], now_micros: 0 };
+}
+
 /// Which rows of its partitions a modification means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoundRows {
@@ -236,20 +250,19 @@ impl BoundModification {
         !self.reads.is_empty() || self.table.is_counter()
     }
 
-    /// What becomes of one of its partitions. `current` has the rows that it means if it requires a read; counters are
-    /// counted under `counter_id`.
+    /// What becomes of one of its partitions. `current` has the rows that it means if it requires a read.
     pub fn mutation(
         &self,
         key: &PartitionKey,
         current: &CurrentPartition,
-        counter_id: [u8; 16],
+        shard: CounterShard,
     ) -> Result<Mutation> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
         let table = &self.table;
         let mut mutation = Mutation::new(table.id, table.layout.clone(), key.clone());
-        let writer = Writer { modification: self, current, counter_id, time: self.time() };
+        let writer = Writer { modification: self, current, shard, time: self.time() };
         let deletes_rows = self.kind == StatementType::Delete && self.changes.is_empty();
         match &self.rows {
             BoundRows::Partition if deletes_rows => mutation.deletion = self.time().deletion(),
@@ -285,7 +298,7 @@ impl BoundModification {
 struct Writer<'a> {
     modification: &'a BoundModification,
     current: &'a CurrentPartition,
-    counter_id: [u8; 16],
+    shard: CounterShard,
     time: WriteTime,
 }
 
@@ -361,6 +374,10 @@ impl Writer<'_> {
             None => row.tombstone(at, path),
         };
         match change {
+            Change::Increment(delta) => self.count(at, Some(*delta), stored, row),
+            Change::Cell(None) if self.modification.table.is_counter() => {
+                self.count(at, None, stored, row);
+            }
             Change::Cell(value) => put(row, &[], value.as_deref()),
             Change::Overwrite(cells) => {
                 row.delete_column(at, true);
@@ -387,11 +404,6 @@ impl Writer<'_> {
                 let paths: Vec<Vec<u8>> = list.iter().map(|(path, _)| path.to_vec()).collect();
                 paths.iter().for_each(|path| row.tombstone(at, path));
             }
-            Change::Increment(delta) => {
-                let cell = stored.and_then(|stored| stored.cells_of(at).next());
-                let context = self.counted(cell.map(|cell| cell.value), *delta);
-                row.cell(at, &[], &context);
-            }
             Change::Combine { operand, function } => {
                 let Some(left) = stored.and_then(|row| row.cells_of(at).next()) else {
                     return Ok(());
@@ -415,13 +427,36 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// This node's shard of a counter, one tick later.
+    /// Increments a counter, or deletes it if there is no `delta`.
+    ///
+    /// A tombstone wins over every shard of its column (CASSANDRA-7346), so an increment that meets one has no effect. It is not even
+    /// stored, unlike in Cassandra, where it comes to light when a compaction drops the tombstone without it.
+    fn count(
+        &self,
+        column: u16,
+        delta: Option<i64>,
+        stored: Option<&CurrentRow>,
+        row: &mut RowWriter<'_>,
+    ) {
+        let there = stored.and_then(|stored| stored.counter(column));
+        if delta.is_some() && there.is_some_and(|there| there.is_tombstone) {
+            return;
+        }
+        let cell = stored.and_then(|stored| stored.cells_of(column).next());
+        let context = delta.map(|delta| self.counted(cell.map(|cell| cell.value), delta));
+        row.counter(column, context.as_deref(), there.map(|there| there.timestamp));
+    }
+
+    /// This node's shard of a counter, at a later clock (`CounterMutation.updateWithCurrentValue`). What a deletion shadows is not in
+    /// the context; the time of day is later than its clock too, so that the new shard wins where they are merged without the deletion.
     fn counted(&self, context: Option<&[u8]>, delta: i64) -> Vec<u8> {
+        let CounterShard { id, now_micros } = self.shard;
         let shard = context
             .and_then(|context| CounterContext::decode(context).ok())
-            .and_then(|context| context.shards.into_iter().find(|s| s.id == self.counter_id));
+            .and_then(|context| context.shards.into_iter().find(|s| s.id == id));
         let (clock, count) = shard.map_or((0, 0), |shard| (shard.clock, shard.count));
-        counter::global(self.counter_id, clock.wrapping_add(1), count.wrapping_add(delta))
+        let clock = now_micros.max(clock.wrapping_add(1));
+        counter::global(id, clock, count.wrapping_add(delta))
     }
 }
 

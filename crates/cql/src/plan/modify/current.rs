@@ -1,4 +1,4 @@
-//! The stored rows that a modification reads: live cells only.
+//! The stored rows that a modification reads: live cells, and the tombstones of counters.
 
 use std::collections::HashMap;
 
@@ -15,6 +15,14 @@ pub struct CurrentCell<'r> {
     pub value: &'r [u8],
 }
 
+/// The cell of a counter, live or a tombstone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CurrentCounter {
+    pub column: u16,
+    pub timestamp: i64,
+    pub is_tombstone: bool,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurrentRow {
     /// Serialized.
@@ -23,12 +31,14 @@ pub struct CurrentRow {
     bytes: Vec<u8>,
     /// Column, path and value; by column, then path.
     cells: Vec<(u16, Span, Span)>,
+    /// The cells of counters once more, and their tombstones.
+    counters: Vec<CurrentCounter>,
 }
 
 /// Rows of a partition that live, in clustering order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurrentPartition {
-    /// `None` if it has no live cell.
+    /// `None` if it has no live cell and no tombstone of a counter.
     pub static_row: Option<CurrentRow>,
     rows: Vec<CurrentRow>,
     /// Where the row of a clustering is, if there are many: each statement of a batch looks for its own.
@@ -53,8 +63,17 @@ impl CurrentRow {
         self.cells.push((column, path, value));
     }
 
+    pub fn push_counter(&mut self, counter: CurrentCounter) {
+        self.counters.push(counter);
+    }
+
+    pub fn counter(&self, column: u16) -> Option<CurrentCounter> {
+        self.counters.iter().find(|counter| counter.column == column).copied()
+    }
+
+    /// Whether it has anything that a modification depends on.
     pub fn has_cells(&self) -> bool {
-        !self.cells.is_empty()
+        !self.cells.is_empty() || !self.counters.is_empty()
     }
 
     pub fn cells_of(&self, column: u16) -> impl Iterator<Item = CurrentCell<'_>> {

@@ -35,9 +35,9 @@ use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::ast::{Batch, Modification};
 use halcyon_syntax::{Error, Result};
 
-pub use bound::{BoundModification, BoundRows};
+pub use bound::{BoundModification, BoundRows, CounterShard};
 pub use conditions::{BoundCondition, BoundConditions};
-pub use current::{CurrentCell, CurrentPartition, CurrentRow};
+pub use current::{CurrentCell, CurrentCounter, CurrentPartition, CurrentRow};
 pub use operation::Change;
 pub use plan::{Attributes, BatchPlan, ModifyPlan};
 pub use statement_type::StatementType;

@@ -38,6 +38,7 @@ impl WriteTime {
 
 struct Pending {
     column: u16,
+    timestamp: i64,
     path: Vec<u8>,
     value: Vec<u8>,
     ttl: i32,
@@ -80,9 +81,22 @@ impl<'a> RowWriter<'a> {
         self.push(column, path, &[], NO_TTL, self.time.now());
     }
 
+    /// A cell or tombstone of a counter that takes the place of one with this timestamp is not older: a deletion that comes later and
+    /// lies between the two must take the former only, in whatever order they are merged.
+    pub(super) fn counter(&mut self, column: u16, context: Option<&[u8]>, stored: Option<i64>) {
+        match context {
+            Some(context) => self.cell(column, &[], context),
+            None => self.tombstone(column, &[]),
+        }
+        if let (Some(cell), Some(stored)) = (self.cells.last_mut(), stored) {
+            cell.timestamp = cell.timestamp.max(stored);
+        }
+    }
+
     fn push(&mut self, column: u16, path: &[u8], value: &[u8], ttl: i32, deletion: u32) {
         self.cells.push(Pending {
             column,
+            timestamp: self.time.timestamp,
             path: path.to_vec(),
             value: value.to_vec(),
             ttl,
@@ -137,10 +151,9 @@ impl<'a> RowWriter<'a> {
             })
         };
         self.cells.sort_by(compare);
-        let timestamp = self.time.timestamp;
         self.cells.dedup_by(|next, kept| {
             let equal = compare(next, kept) == Ordering::Equal;
-            if equal && right_cell_wins(&of(kept, timestamp), &of(next, timestamp)) {
+            if equal && right_cell_wins(&of(kept), &of(next)) {
                 std::mem::swap(next, kept);
             }
             equal
@@ -150,7 +163,7 @@ impl<'a> RowWriter<'a> {
             let cell = Cell {
                 column: cell.column,
                 ttl: cell.ttl,
-                timestamp,
+                timestamp: cell.timestamp,
                 local_deletion_time: cell.local_deletion_time,
                 path: self.row.store(&cell.path),
                 value: self.row.store(&cell.value),
@@ -161,9 +174,9 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-fn of(cell: &Pending, timestamp: i64) -> CellVersion<'_> {
+fn of(cell: &Pending) -> CellVersion<'_> {
     CellVersion {
-        timestamp,
+        timestamp: cell.timestamp,
         ttl: cell.ttl,
         local_deletion_time: cell.local_deletion_time,
         value: &cell.value,

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod counter_deletions;
 mod counters;
 mod disturb;
 #[cfg(test)]

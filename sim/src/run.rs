@@ -19,6 +19,7 @@ use halcyon_commitlog::SyncMode;
 use halcyon_io::{Disk, Random, SimRuntime, clock, spawn};
 use halcyon_sim::{LOST_MAX, Node, settings};
 
+use crate::counter_deletions::{self, DeletedCounters};
 use crate::counters::{self, Counters};
 use crate::disturb;
 use crate::registers::{self, Registers};
@@ -29,7 +30,7 @@ use crate::world::{Counts, World};
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
 const PAIR: &str = "CREATE TYPE IF NOT EXISTS ks.pair (x int, y int)";
 const STARTS_MAX: u64 = 6;
-/// Clients of the registers, and as many of the counters.
+/// Clients of the registers, as many of the counters, and as many of counters that are deleted.
 const SHARED_CLIENTS: usize = 3;
 const CLOCK_STEPS_MAX: u64 = 3;
 const TABLES: usize = 3;
@@ -78,6 +79,7 @@ struct Known {
     tables: Vec<Rc<RefCell<Table>>>,
     registers: Rc<RefCell<Registers>>,
     counters: Rc<RefCell<Counters>>,
+    deleted_counters: Rc<RefCell<DeletedCounters>>,
 }
 
 impl Known {
@@ -86,6 +88,7 @@ impl Known {
         self.tables.iter().for_each(|table| table.borrow_mut().may_lack(since));
         self.registers.borrow_mut().may_lack(since);
         self.counters.borrow_mut().may_lack(since);
+        self.deleted_counters.borrow_mut().may_lack(since);
     }
 }
 
@@ -106,7 +109,8 @@ pub(crate) fn run(seed: u64, clock_back: bool) -> Outcome {
         .map(|n| Rc::new(RefCell::new(rows::create(format!("ks.t{n}"), &mut random))))
         .collect();
     let registers = Rc::new(RefCell::new(Registers::empty()));
-    let known = Known { tables, registers, counters: Rc::default() };
+    let deleted_counters = Rc::new(RefCell::new(DeletedCounters::new(SHARED_CLIENTS)));
+    let known = Known { tables, registers, counters: Rc::default(), deleted_counters };
     let mut run = Run { world: world.clone(), random, known, unsynced_since: None };
     let starts = 2 + run.random.below(STARTS_MAX - 1);
     for start in 0..starts {
@@ -190,6 +194,7 @@ impl Run {
             }
         }
         self.known.registers.borrow_mut().end_process();
+        self.known.deleted_counters.borrow_mut().end_process();
         self.world.note(format_args!("ended by {end:?}"));
     }
 
@@ -266,7 +271,8 @@ async fn life(
     }
     world.ready_at.set(Some(world.now()));
     let mut session = Session::new(&world, "start", node.address);
-    for text in [KEYSPACE, PAIR, registers::CREATE, counters::CREATE] {
+    let creates = [registers::CREATE, counters::CREATE, counter_deletions::CREATE];
+    for text in [KEYSPACE, PAIR].into_iter().chain(creates) {
         if !session.ask(Request::statement(text.to_owned())).await.is_done() {
             return false;
         }
@@ -275,6 +281,7 @@ async fn life(
         rows::settle(&mut session, table).await;
     }
     counters::settle(&mut session, &known.counters).await;
+    counter_deletions::settle(&mut session, &known.deleted_counters).await;
     work(&world, &known, node.address, plan.rounds).await;
     drop(disturbing);
     if plan.end != End::Drain {
@@ -300,6 +307,9 @@ async fn work(world: &Rc<World>, known: &Known, address: SocketAddr, rounds: u64
         clients.push(spawn(registers::work(session(format!("r{n}")), registers, rounds)));
         let counters = known.counters.clone();
         clients.push(spawn(counters::work(session(format!("n{n}")), counters, rounds)));
+        let deleted = known.deleted_counters.clone();
+        let session = session(format!("d{n}"));
+        clients.push(spawn(counter_deletions::work(session, deleted, n, rounds)));
     }
     let mut random = world.random();
     for _ in 0..random.below(CLOCK_STEPS_MAX) {

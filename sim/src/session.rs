@@ -25,6 +25,8 @@ pub(crate) struct Request {
     /// Of each statement that is executed by its id: what is bound to `pk`.
     pub(crate) bound: Vec<Option<i32>>,
     pub(crate) batch: Option<BatchKind>,
+    /// Microseconds; the node's if there is none.
+    pub(crate) timestamp: Option<i64>,
     pub(crate) page_size: Option<i32>,
     pub(crate) paging_state: Option<Vec<u8>>,
 }
@@ -61,7 +63,8 @@ impl Request {
     fn text(&self) -> String {
         let kind = self.batch.map(|kind| format!("{kind:?} batch: ")).unwrap_or_default();
         let paged = if self.paging_state.is_some() { " (next page)" } else { "" };
-        format!("{kind}{}{paged}", self.statements.join("; "))
+        let at = self.timestamp.map(|at| format!(" (timestamp {at})")).unwrap_or_default();
+        format!("{kind}{}{at}{paged}", self.statements.join("; "))
     }
 }
 
@@ -248,6 +251,7 @@ impl Session {
         let parameters = QueryParameters {
             page_size: request.page_size,
             paging_state: request.paging_state.as_deref(),
+            timestamp: request.timestamp,
             now_in_seconds: i32::try_from(now).ok(),
             ..QueryParameters::new(Consistency::One)
         };

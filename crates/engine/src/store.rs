@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use arc_swap::ArcSwap;
 use halcyon_compaction::strategy::History;
 use halcyon_io::{Disk, Random};
-use halcyon_model::hex;
+use halcyon_model::{hex, path_component};
 use halcyon_schema::catalog::{Table, TableKind};
 use halcyon_sstable::SSTableId;
 use halcyon_stream::TableId;
@@ -200,10 +200,12 @@ pub(crate) fn has_storage(table: &Table) -> bool {
 }
 
 /// `<data>/<keyspace>/<table>-<id>` in each data directory (`Directories`).
-pub(crate) fn table_directories(options: &Options, table: &Table) -> Vec<PathBuf> {
+pub(crate) fn table_directories(options: &Options, table: &Table) -> Result<Vec<PathBuf>> {
     let folder = format!("{}-{}", table.schema.name, hex::encode(&table.id));
-    let place = |data: &PathBuf| data.join(&table.schema.keyspace).join(&folder);
-    options.data_directories.iter().map(place).collect()
+    let keyspace = path_component(&table.schema.keyspace).map_err(Error::Invalid)?;
+    let folder = path_component(&folder).map_err(Error::Invalid)?;
+    let place = |data: &PathBuf| data.join(keyspace).join(folder);
+    Ok(options.data_directories.iter().map(place).collect())
 }
 
 /// Creates directories, each durable as a name; what several have in common is made durable once.

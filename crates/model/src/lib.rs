@@ -11,6 +11,7 @@ pub mod clustering;
 pub mod counter;
 pub mod hex;
 pub mod options;
+mod path_component;
 pub mod reconcile;
 pub mod request;
 pub mod schema;
@@ -24,6 +25,7 @@ pub mod value;
 
 pub use bytes::{Cursor, DecodeError, DecodeResult};
 pub use clustering::{BoundKind, Clusterings};
+pub use path_component::path_component;
 pub use time::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use token::{DecoratedKey, Partitioner, Token};
 pub use types::CqlType;

@@ -18,6 +18,7 @@ extern crate self as halcyon_schema;
 mod apply;
 pub mod catalog;
 pub mod change;
+mod checks;
 pub mod describe;
 mod describe_functions;
 mod draft;
@@ -47,5 +48,7 @@ pub use local::{
     schema_version_row,
 };
 pub use script::{Note, Schema};
-pub use system::{is_local, is_replicated_system, system_tables, virtual_keyspace};
+pub use system::{
+    is_local, is_replicated_system, refuse_modification, system_tables, virtual_keyspace,
+};
 pub use types::{FieldTexts, UserTypeCatalog};

@@ -18,14 +18,14 @@ use crate::version::LiveSSTable;
 const ROWS: u32 = 1024;
 
 impl Engine {
-    fn destination(&self, descriptor: &Descriptor, index: &TableIndex) -> Destination {
-        Destination {
-            path: descriptor.path_of(&component_name(&index.name)),
+    fn destination(&self, descriptor: &Descriptor, index: &TableIndex) -> Result<Destination> {
+        Ok(Destination {
+            path: descriptor.path_of(&component_name(&index.name)?),
             fingerprint: index.fingerprint.clone(),
             clusterings: index.target.layout.clusterings.clone(),
             mode: self.options.background_write_mode,
             purpose: Purpose::Flush,
-        }
+        })
     }
 
     /// Writes the indexes of a memtable beside the SSTable that it has become.
@@ -35,7 +35,7 @@ impl Engine {
         memtable: &Memtable,
     ) -> Result<()> {
         for index in memtable.indexes() {
-            let to = self.destination(descriptor, &index.of);
+            let to = self.destination(descriptor, &index.of)?;
             if index.of.target.similarity.is_none() {
                 write_sorted(&self.disk, &to, index.entries()).await?;
                 continue;
@@ -72,7 +72,7 @@ impl Engine {
         let scan = live.sstable().scan(&self.disk, options).await?;
         let mut builders = Vec::with_capacity(missing.len());
         for index in &missing {
-            let to = self.destination(live.descriptor(), index);
+            let to = self.destination(live.descriptor(), index)?;
             let to = Destination { purpose: Purpose::CompactionWrite, ..to };
             // One of another definition, or that could not be used.
             match self.disk.remove(&to.path).await {
@@ -109,7 +109,8 @@ impl Engine {
         descriptor: &Descriptor,
         indexes: impl Iterator<Item = &'a TableIndex>,
     ) -> Result<()> {
-        let names: Vec<String> = indexes.map(|index| component_name(&index.name)).collect();
+        let names: Vec<String> =
+            indexes.map(|index| component_name(&index.name)).collect::<Result<_, _>>()?;
         if !names.is_empty() {
             toc::add(&self.disk, descriptor, &names).await?;
         }

@@ -40,6 +40,9 @@ impl SetApart {
     pub(crate) fn note(&self) -> String {
         let SetApart { keyspace, table, sstable, why } = self;
         match sstable {
+            None if table.is_empty() => {
+                format!("keyspace {keyspace} cannot be used and is set apart: {why}")
+            }
             None => format!("{keyspace}.{table} cannot be used and is set apart: {why}"),
             Some(sstable) => format!(
                 "SSTable {sstable} of {keyspace}.{table} cannot be used and is set apart: {why}. Its files stay as they are: restore them \

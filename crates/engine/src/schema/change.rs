@@ -143,7 +143,7 @@ impl Engine {
     }
 
     async fn create(&self, definition: Arc<Definition>) -> Result<Arc<Store>> {
-        let directories = table_directories(&self.options, &definition.table);
+        let directories = table_directories(&self.options, &definition.table)?;
         create_directories(&self.disk, &directories).await?;
         Ok(Store::new(definition, directories, self.shard_count()))
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_io::Purpose;
+use halcyon_model::path_component;
 use halcyon_model::value::{parse_instant, timestamp_iso_string};
 use halcyon_schema::describe::snapshot_script;
 use halcyon_schema::{is_local, is_replicated_system};
@@ -333,8 +334,11 @@ fn check_name(name: &str) -> Result<()> {
         "" => "You must supply a snapshot name.".to_owned(),
         "." | ".." => format!("Snapshot {name} already exists."),
         name if name.contains(['/', '\0']) => "Snapshot name cannot contain /".to_owned(),
-        name if name.len() > 255 => "Snapshot name has more than 255 bytes".to_owned(),
-        _ => return Ok(()),
+        name => match path_component(name) {
+            Ok(_) => return Ok(()),
+            // Of what it refuses, only the length is left.
+            Err(_) => "Snapshot name has more than 255 bytes".to_owned(),
+        },
     };
     Err(Error::Invalid(refusal))
 }

@@ -362,10 +362,12 @@ impl Opening {
         wanted: impl Fn(&Table) -> bool,
     ) -> Result<()> {
         let wanted = |table: &&Arc<Table>| has_storage(table) && wanted(table);
-        let directories =
-            catalog.tables().filter(wanted).flat_map(|t| table_directories(&self.options, t));
         let known = |path: &PathBuf| self.folders.iter().any(|folder| folder.path == *path);
-        let missing: Vec<_> = directories.filter(|path| !known(path)).collect();
+        let mut missing = Vec::new();
+        for table in catalog.tables().filter(wanted) {
+            let directories = table_directories(&self.options, table)?;
+            missing.extend(directories.into_iter().filter(|path| !known(path)));
+        }
         create_directories(&self.disk, &missing).await?;
         for table in catalog.tables().filter(wanted) {
             let definition = Definition::of(table.clone(), catalog);
@@ -381,7 +383,7 @@ impl Opening {
     }
 
     async fn open_table(&mut self, definition: Arc<Definition>) -> Result<Arc<Store>> {
-        let mut directories = table_directories(&self.options, &definition.table);
+        let mut directories = table_directories(&self.options, &definition.table)?;
         // A table that was renamed on disk by hand, or made by an old version, may have other folders too.
         directories.extend(self.folders_of(definition.table.id));
         let mut seen = Vec::new();

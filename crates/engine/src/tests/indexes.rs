@@ -177,7 +177,8 @@ fn files_of_indexes_come_and_go() {
         }
         node.engine.drain().await.expect("drained");
     });
-    let is_it = |path: &&PathBuf| path.to_string_lossy().ends_with(&component_name("v"));
+    let is_it =
+        |path: &&PathBuf| path.to_string_lossy().ends_with(&component_name("v").expect("a name"));
     let file = || sim.files().iter().find(is_it).cloned();
     for damage in 0..3 {
         let path = file().expect("the index has a file");

@@ -38,7 +38,7 @@ impl LiveSSTable {
         index: &TableIndex,
         mode: AccessMode,
     ) -> Result<()> {
-        let path = self.descriptor().path_of(&component_name(&index.name));
+        let path = self.descriptor().path_of(&component_name(&index.name)?);
         let clusterings = &index.target.layout.clusterings;
         let opened = AttachedIndex::open(disk, &path, clusterings, mode).await?;
         if opened.fingerprint() == index.fingerprint {
@@ -91,7 +91,7 @@ impl LiveSSTable {
 
     /// The components that are files of indexes.
     pub(crate) fn index_files(&self) -> Vec<String> {
-        self.identity.attached.load().keys().map(|name| component_name(name)).collect()
+        self.identity.attached.load().keys().filter_map(|name| component_name(name).ok()).collect()
     }
 
     /// Does not use its file of an index any more.
@@ -104,7 +104,7 @@ impl LiveSSTable {
     /// Deletes its file of an index that is gone.
     pub(crate) async fn remove_index(&self, disk: &Disk, name: &str) -> Result<()> {
         self.close_index(name);
-        let component = component_name(name);
+        let component = component_name(name)?;
         match disk.remove(&self.descriptor().path_of(&component)).await {
             Err(e) if !e.is_not_found() => return Err(e.into()),
             _ => toc::remove(disk, self.descriptor(), &component).await?,

@@ -23,6 +23,7 @@ use clap::Args;
 use halcyon_compaction::{Claim, Error, Outcome, Progress, Settings, group_inputs};
 use halcyon_io::startup::{self, Severity};
 use halcyon_io::{AccessMode, Disk, DiskOptions, block_on};
+use halcyon_model::path_component;
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::format::listing::ListedSSTable;
 use halcyon_sstable::{OpenOptions, SSTable};
@@ -252,20 +253,21 @@ async fn prepare(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Ve
             .iter()
             .for_each(|reason| console.detail(format_args!("{}: {reason}", folder.table)));
         if let Some(output) = &args.files.output {
-            settings.output = Some(output_folder(output, &folder, several));
+            settings.output = Some(output_folder(output, &folder, several)?);
         }
         tables.push(Table { folder, inputs, elsewhere, settings, reasons });
     }
     Ok(tables)
 }
 
-fn output_folder(output: &std::path::Path, folder: &Folder, several: bool) -> PathBuf {
+fn output_folder(output: &std::path::Path, folder: &Folder, several: bool) -> Result<PathBuf> {
     if !several {
-        return output.to_path_buf();
+        return Ok(output.to_path_buf());
     }
     let keyspace = folder.table.keyspace.as_deref().unwrap_or("keyspace");
+    let keyspace = path_component(keyspace).map_err(Failure::Usage)?;
     let table = folder.directory.file_name().unwrap_or_default();
-    output.join(keyspace).join(table)
+    Ok(output.join(keyspace).join(table))
 }
 
 async fn open_all(

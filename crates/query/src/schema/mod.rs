@@ -20,6 +20,7 @@ use halcyon_model::CqlType;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
 use halcyon_schema::mask::MaskedColumn;
+use halcyon_schema::refuse_modification;
 use halcyon_schema::rows::{WriteTime, difference};
 use halcyon_stream::Mutation;
 use halcyon_syntax::ast::{
@@ -74,6 +75,7 @@ async fn truncate(
     let engine = coordinator.shard().engine();
     let find = || find_table(name, &engine.catalog(), client.keyspace.as_deref()).cloned();
     let table = find()?;
+    refuse_modification(&table.schema.keyspace)?;
     match table.kind {
         TableKind::Regular => refuse_derived(&table, "truncating")?,
         TableKind::View => {

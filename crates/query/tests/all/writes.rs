@@ -422,3 +422,35 @@ fn large_writes_are_whole() {
 fn list(numbers: std::ops::Range<i32>) -> String {
     numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(", ")
 }
+
+/// Proves that no client writes rows of `system_schema`, however it asks, and that what a statement refuses changes nothing.
+#[test]
+fn the_schema_is_written_by_schema_statements_only() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = node::start().await;
+        for text in [KEYSPACE, "CREATE TABLE k.t (p int PRIMARY KEY, v int)"] {
+            execute(&node, text).await.expect(text);
+        }
+        let insert = "INSERT INTO system_schema.views (keyspace_name, view_name) VALUES ('k', '../x')";
+        let batch = format!("BEGIN BATCH INSERT INTO k.t (p, v) VALUES (1, 1); {insert}; APPLY BATCH");
+        let if_absent = format!("{insert} IF NOT EXISTS");
+        for text in [
+            insert,
+            &if_absent,
+            &batch,
+            "INSERT INTO system_schema.tables JSON '{\"keyspace_name\": \"k\", \"table_name\": \"/\"}'",
+            "UPDATE system_schema.tables SET comment = 'x' WHERE keyspace_name = 'k' AND table_name = 't'",
+            "UPDATE system_schema.tables SET comment = 'x' WHERE keyspace_name = 'k' AND table_name = 't' IF EXISTS",
+            "DELETE FROM system_schema.tables WHERE keyspace_name = 'k'",
+            "DELETE comment FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+            "TRUNCATE system_schema.columns",
+            "TRUNCATE TABLE system_schema.keyspaces",
+        ] {
+            let refused = execute(&node, text).await.err().unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(node::code(&refused), "2100", "{text}: {refused}");
+            assert_eq!(refused.to_string(), "system_schema keyspace is not user-modifiable.");
+        }
+        assert_eq!(content(&node, "SELECT v FROM k.t").await, []);
+        assert!(!content(&node, "SELECT * FROM system_schema.columns").await.is_empty());
+    });
+}

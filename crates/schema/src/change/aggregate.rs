@@ -14,9 +14,10 @@ use super::context::{
 };
 use super::function::{
     Dropped, both_directives, check_thawed, event, event_arguments, find_dropped, is_compatible,
-    is_name_valid, spelled, spelled_all,
+    spelled, spelled_all,
 };
 use crate::catalog::{Catalog, Keyspace};
+use crate::checks;
 use crate::function::{Functions, UserAggregate, UserFunction, signature};
 
 pub(super) fn create(
@@ -73,7 +74,7 @@ fn new_aggregate(
     if create.if_not_exists && create.replace {
         return Err(both_directives());
     }
-    if !is_name_valid(name) {
+    if !checks::is_function_name(name) {
         return Err(invalid(format!("Aggregate name '{name}' is invalid")));
     }
     create.arguments.iter().try_for_each(|text| check_thawed("Argument", text))?;

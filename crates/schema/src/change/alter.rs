@@ -11,9 +11,10 @@ use super::context::{
     Change, Context, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
 use super::index::check_no_dependents;
-use super::table::{check_counters, counter_ttl, event, is_counter, useless_static};
+use super::table::{counter_ttl, event, useless_static};
 use super::{mask, sai, table_options, view};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
+use crate::checks;
 use crate::mask::ColumnMask;
 use halcyon_syntax::ast::{ColumnText, Name, QualifiedName, TableChange};
 use halcyon_syntax::{Error, Result};
@@ -117,7 +118,7 @@ fn apply(
         }
         TableChange::Options(options) => {
             table_options::alter(&mut schema.options, options)?;
-            if is_counter(schema) && schema.options.default_time_to_live > 0 {
+            if checks::is_counter(schema) && schema.options.default_time_to_live > 0 {
                 return Err(counter_ttl());
             }
             Ok(())
@@ -147,8 +148,8 @@ fn drop_compact_storage(schema: &mut TableSchema, context: &Context<'_>) -> Resu
 
 /// A counter table stays one, and no other table becomes one.
 fn check_counter_kind(before: &TableSchema, after: &TableSchema) -> Result<()> {
-    if is_counter(before) {
-        return check_counters(after);
+    if checks::is_counter(before) {
+        return checks::counters(after);
     }
     match after.regulars.iter().chain(&after.statics).find(|c| c.cql_type.is_counter()) {
         None => Ok(()),
@@ -192,7 +193,7 @@ fn add(
     }
     if let Some(dropped) = schema.dropped.iter().find(|known| known.name == *name) {
         check_again(dropped, &cql_type, column.is_static)?;
-        if is_counter(schema) {
+        if checks::is_counter(schema) {
             let what = format!("Cannot re-add previously dropped counter column {name}");
             return Err(invalid(what));
         }

@@ -104,8 +104,7 @@ pub(super) fn forbidden(
     resource: &str,
 ) -> Result<()> {
     if system::is_local(keyspace) || catalog.is_virtual(keyspace) {
-        let message = format!("{keyspace} keyspace is not user-modifiable.");
-        return Err(Error::Unauthorized(message));
+        return Err(system::not_modifiable(keyspace));
     }
     if system::is_replicated_system(keyspace) && !resource.is_empty() {
         return Err(Error::Unauthorized(format!("Cannot {what} <{resource}>")));

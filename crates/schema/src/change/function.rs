@@ -13,14 +13,8 @@ use super::context::{
     with_keyspace,
 };
 use crate::catalog::{Catalog, Keyspace, Table};
+use crate::checks;
 use crate::function::{Functions, JAVA, UserFunction, WASM, signature};
-
-/// Characters that no name of a function has, because names of resources are paths.
-const REFUSED: [char; 3] = ['/', '[', ']'];
-
-pub(super) fn is_name_valid(name: &str) -> bool {
-    !name.contains(REFUSED)
-}
 
 /// Types of functions are not frozen, because their values are always whole; tuples and vectors are by nature.
 pub(super) fn check_thawed(what: &str, text: &TypeText) -> Result<()> {
@@ -75,7 +69,7 @@ pub fn new_function(
         return Err(both_directives());
     }
     check_enabled(context, &create.language)?;
-    if !is_name_valid(name) {
+    if !checks::is_function_name(name) {
         return Err(invalid(format!("Function name '{name}' is invalid")));
     }
     if first_duplicate(create.arguments.iter().map(|(name, _)| &name.text)).is_some() {

@@ -15,6 +15,7 @@ use super::context::{
 use super::table::event;
 use super::{sai, sasi};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::checks;
 use crate::index::{CLASS_NAME, Index, LEGACY, SAI, SASI, TARGET, class};
 use crate::options::given;
 use halcyon_model::options::Given;
@@ -321,12 +322,8 @@ fn check_part(target: &Target<'_>) -> Result<()> {
     Ok(())
 }
 
-fn is_word(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
 fn check_custom_name(name: &str) -> Result<()> {
-    if !is_word(name) {
+    if !checks::is_word(name) {
         let what = format!("Column '{name}' contains non-alphanumeric-underscore characters");
         return Err(invalid(what));
     }
@@ -338,11 +335,8 @@ fn check_custom_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// `IndexMetadata.validate`
 fn check_index(index: &Index, table: &Table) -> Result<()> {
-    if !is_word(&index.name) {
-        return Err(Error::Configuration(format!("Illegal index name {}", index.name)));
-    }
+    checks::index_name(&index.name)?;
     match class(&index.options) {
         None => Ok(()),
         Some(SAI) => sai::check(index, table),

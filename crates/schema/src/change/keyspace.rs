@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use super::context::{Change, Context, existing, forbidden, invalid, unchanged, with_keyspace};
 use crate::catalog::{Catalog, Keyspace};
+use crate::checks;
 use crate::function::Functions;
 use crate::system;
 use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_syntax::ast::{OptionValue, TableOption};
 use halcyon_syntax::{Error, Result};
-
-/// Longest name of a keyspace (`SchemaConstants.NAME_LENGTH`).
-const LONGEST_NAME: usize = 48;
 const LOCATOR: &str = "org.apache.cassandra.locator.";
 
 fn event(action: SchemaAction, keyspace: &str) -> SchemaChange {
@@ -80,7 +78,7 @@ pub(super) fn create(
     if system::is_local(name) || catalog.is_virtual(name) {
         return Err(invalid(format!("System keyspace '{name}' is not user-modifiable")));
     }
-    check_name(name)?;
+    checks::keyspace_name(name)?;
     let attributes = attributes(options)?;
     let Some(replication) = attributes.replication else {
         return Err(Error::invalid_request("Missing mandatory option 'replication'"));
@@ -118,21 +116,6 @@ fn local_strategy() -> Error {
     Error::invalid_request(
         "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
     )
-}
-
-fn check_name(name: &str) -> Result<()> {
-    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-        return Err(invalid(format!(
-            "Keyspace name must not be empty and must contain alphanumeric or underscore characters only (got \"{name}\")"
-        )));
-    }
-    if name.len() > LONGEST_NAME {
-        return Err(invalid(format!(
-            "Keyspace name must not be more than {LONGEST_NAME} characters long (got {} characters for \"{name}\")",
-            name.len()
-        )));
-    }
-    Ok(())
 }
 
 /// The replication as it is stored: the full name of the class, factors by data center. A factor that is not given keeps its old value:

@@ -15,6 +15,7 @@ use super::context::{
 };
 use super::{mask, table_options};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
+use crate::checks;
 use halcyon_syntax::ast::{CreateTable, Name, PrimaryKey, QualifiedName};
 use halcyon_syntax::{Error, Result};
 
@@ -22,9 +23,6 @@ pub(super) fn event(action: SchemaAction, keyspace: &str, name: &str) -> SchemaC
     let (keyspace, name) = (keyspace.to_owned(), name.to_owned());
     SchemaChange { action, target: SchemaTarget::Table, keyspace, name, arguments: Vec::new() }
 }
-
-/// Longest name of a table: its folder's name must fit the file system.
-const LONGEST_NAME: usize = 222;
 
 pub(super) fn create(
     catalog: &Catalog,
@@ -58,10 +56,10 @@ pub(super) fn create(
     let mut schema = columns(create, key, known)?;
     schema.options = options.options;
     schema.options.compact_storage = create.properties.compact_storage;
-    check_name(keyspace, name)?;
-    check_counters(&schema)?;
+    checks::table_name(keyspace, name)?;
+    checks::counters(&schema)?;
     table_options::check(&schema.options)?;
-    if is_counter(&schema) && schema.options.default_time_to_live > 0 {
+    if checks::is_counter(&schema) && schema.options.default_time_to_live > 0 {
         return Err(counter_ttl());
     }
     let id = options.id.unwrap_or(context.table_id);
@@ -84,10 +82,6 @@ pub(super) fn create(
 
 pub(super) fn counter_ttl() -> Error {
     Error::invalid_request("Cannot set default_time_to_live on a table with counters")
-}
-
-pub(super) fn is_counter(schema: &TableSchema) -> bool {
-    schema.regulars.iter().chain(&schema.statics).any(|column| column.cql_type.is_counter())
 }
 
 /// The only primary key of the statement. Errors of the text alone come before those of the catalog.
@@ -201,7 +195,7 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
     for name in &key.clustering {
         schema.clustering.extend(take(name));
     }
-    schema.partition_key.iter().chain(&schema.clustering).try_for_each(check_key_column)?;
+    schema.partition_key.iter().chain(&schema.clustering).try_for_each(checks::key_column)?;
     // The order names the columns from the first on (`check_order`).
     for (column, (_, descending)) in
         schema.clustering.iter_mut().zip(&create.properties.clustering_order)
@@ -220,14 +214,14 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
         }
         if is_static { schema.statics.push(def) } else { schema.regulars.push(def) }
     }
-    if is_counter(&schema)
+    if checks::is_counter(&schema)
         && schema.regulars.iter().chain(&schema.statics).any(|c| !c.cql_type.is_counter())
     {
         let what = "Cannot mix counter and non counter columns in the same table";
         return Err(invalid(what.to_owned()));
     }
     if is_compact {
-        let is_counter = is_counter(&schema);
+        let is_counter = checks::is_counter(&schema);
         compact::complete(&mut schema, is_counter);
     }
     schema.statics.sort_by(ColumnDef::compare);
@@ -239,61 +233,6 @@ pub(super) fn useless_static() -> Error {
     Error::invalid_request(
         "Static columns are only useful (and thus allowed) if the table has at least one clustering column",
     )
-}
-
-pub(super) fn check_key_column(column: &ColumnDef) -> Result<()> {
-    let name = &column.name;
-    let what = match &column.cql_type {
-        CqlType::Udt(udt) => format!(
-            "Invalid non-frozen user-defined type \"{}.{}\" for PRIMARY KEY column '{name}'",
-            udt.keyspace,
-            String::from_utf8_lossy(&udt.name)
-        ),
-        collection if collection.is_multi_cell() => format!(
-            "Invalid non-frozen collection type {} for PRIMARY KEY column '{name}'",
-            collection.cql_name()
-        ),
-        CqlType::Counter => {
-            format!("counter type is not supported for PRIMARY KEY column '{name}'")
-        }
-        other if other.references_duration() => {
-            format!("duration type is not supported for PRIMARY KEY column '{name}'")
-        }
-        _ => return Ok(()),
-    };
-    Err(invalid(what))
-}
-
-pub(super) fn check_name(keyspace: &str, name: &str) -> Result<()> {
-    let is_word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !is_word {
-        return Err(Error::Configuration(format!(
-            "{keyspace}.{name}: Table name must not be empty or not contain non-alphanumeric-underscore characters (got \"{name}\")"
-        )));
-    }
-    if name.len() > LONGEST_NAME {
-        return Err(Error::Configuration(format!(
-            "{keyspace}.{name}: Table name must not be more than {LONGEST_NAME} characters long (got {} characters for \"{name}\")",
-            name.len()
-        )));
-    }
-    Ok(())
-}
-
-/// Counters stand alone, beside the key (`TableMetadata.validate`).
-pub(super) fn check_counters(schema: &TableSchema) -> Result<()> {
-    let is_counter_table = is_counter(schema)
-        && schema.regulars.iter().chain(&schema.statics).any(|c| c.cql_type.is_counter());
-    if !is_counter_table {
-        return Ok(());
-    }
-    match schema.regulars.iter().chain(&schema.statics).find(|c| !c.cql_type.is_counter()) {
-        None => Ok(()),
-        Some(column) => Err(Error::Configuration(format!(
-            "{}.{}: Cannot have a non counter column (\"{}\") in a counter table",
-            schema.keyspace, schema.name, column.name
-        ))),
-    }
 }
 
 pub(super) fn remove(

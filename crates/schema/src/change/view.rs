@@ -12,9 +12,10 @@ use super::context::{
     Change, Context, first_duplicate, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
 use super::mask;
-use super::table::{check_key_column, check_name, event};
+use super::table::event;
 use super::table_options::{self, NewTable};
 use crate::catalog::{Catalog, ColumnRef, Keyspace, Table, TableKind};
+use crate::checks;
 use crate::view::{USAGE_WARNING, View};
 use halcyon_syntax::ast::{
     CreateView, Name, QualifiedName, RawSelector, Relation, RelationTarget, Selection, TableOption,
@@ -227,7 +228,7 @@ fn check_view_key(column: &ColumnDef) -> Result<()> {
     let kind = match cql_type {
         CqlType::Udt(_) => "user-defined",
         collection if collection.is_multi_cell() => "collection",
-        _ => return check_key_column(column),
+        _ => return checks::key_column(column),
     };
     Err(invalid(format!(
         "Invalid non-frozen {kind} type '{cql_type}' for PRIMARY KEY column '{name}'"
@@ -292,7 +293,7 @@ fn table(
              than the corresponding data in the parent table.",
         );
     }
-    check_name(&keyspace.name, name)?;
+    checks::table_name(&keyspace.name, name)?;
     let in_key = |column: &&ColumnDef| key.iter().any(|(name, _)| name.text == column.name);
     let mut columns = key.iter().filter_map(|(_, at)| base.column(*at).cloned());
     let mut partition_key: Vec<ColumnDef> =

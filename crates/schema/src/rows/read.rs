@@ -1,6 +1,6 @@
 //! Rows to tables, types and keyspaces.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use halcyon_model::options::{MapOption, TableOptions};
@@ -9,6 +9,7 @@ use halcyon_model::{CqlType, Cursor};
 
 use super::{SchemaRow, SchemaRows};
 use crate::catalog::{Catalog, Keyspace, SetApart, Table, TableKind};
+use crate::checks;
 use crate::function::{Functions, UserAggregate, UserFunction};
 use crate::index::Index;
 use crate::mask::ColumnMask;
@@ -64,7 +65,8 @@ impl<'a> Fields<'a> {
 
 fn unreadable(table: &str, row: &SchemaRow) -> Error {
     let fields = Fields(row);
-    let names = ["keyspace_name", "table_name", "view_name", "type_name", "column_name"];
+    let names =
+        ["keyspace_name", "table_name", "view_name", "type_name", "column_name", "index_name"];
     let path: Vec<String> = names.iter().filter_map(|name| fields.text(name)).collect();
     Error::Configuration(format!(
         "the row of {} in system_schema.{table} cannot be understood",
@@ -119,15 +121,12 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
 }
 
 impl KeyspaceRows<'_> {
-    /// A type without a legible row is one that nobody knows.
+    /// A type without a legible row is one that nobody knows ([`set_types_apart`]).
     fn user_types(&self, keyspace: &str) -> UserTypeCatalog {
         let mut texts: BTreeMap<String, FieldTexts> = BTreeMap::new();
         for row in &self.types {
-            let fields = Fields(row);
-            let read = fields.texts("field_names", 1).zip(fields.texts("field_types", 1));
-            let Some((names, types)) = read else { continue };
-            let name = fields.text("type_name").unwrap_or_default();
-            texts.insert(name, names.into_iter().zip(types).collect());
+            let name = Fields(row).text("type_name").unwrap_or_default();
+            texts.extend(field_texts(Fields(row)).map(|fields| (name, fields)));
         }
         UserTypeCatalog::resolve(keyspace, &texts)
     }
@@ -142,6 +141,7 @@ impl KeyspaceRows<'_> {
         let view = fields.text("view_name");
         let of = if view.is_some() { "views" } else { "tables" };
         let name = view.or_else(|| fields.text("table_name")).ok_or_else(|| unreadable(of, row))?;
+        checks::table_name(keyspace, &name)?;
         let mut draft = TableDraft::new(keyspace, &name);
         draft.id = fields.bytes("id").and_then(|bytes| bytes.try_into().ok());
         draft.options = table_options(fields);
@@ -155,7 +155,10 @@ impl KeyspaceRows<'_> {
             add_dropped(&mut draft, Fields(row))
                 .ok_or_else(|| unreadable("dropped_columns", row))?;
         }
-        draft.finish(types).map_err(|e| Error::Configuration(e.what))
+        let schema = draft.finish(types).map_err(|e| Error::Configuration(e.what))?;
+        schema.partition_key.iter().chain(&schema.clustering).try_for_each(checks::key_column)?;
+        checks::counters(&schema)?;
+        Ok(schema)
     }
 
     fn complete_table(
@@ -171,10 +174,16 @@ impl KeyspaceRows<'_> {
         let mut table = Table::new(id, kind, schema);
         if kind == TableKind::Regular {
             table.triggers = self.triggers.get(&table.schema.name).cloned().unwrap_or_default();
-            table.indexes = self.indexes(&table);
+            table.indexes = self.stored_indexes(&table).filter_map(Result::ok).collect();
+            table.indexes.sort_by(|a, b| a.name.cmp(&b.name));
             table.views = self.views_of(&table);
         } else {
-            table.view = Some(view(Fields(row)).ok_or_else(|| unreadable("views", row))?);
+            let view = view(Fields(row)).ok_or_else(|| unreadable("views", row))?;
+            if !self.tables.iter().any(|row| id_of(row) == Some(view.base_id)) {
+                let what = format!("its base table {keyspace}.{} does not exist", view.base);
+                return Err(Error::Configuration(what));
+            }
+            table.view = Some(view);
         }
         for row in self.masks.get(&table.schema.name).into_iter().flatten() {
             let name = Fields(row).text("column_name").unwrap_or_default();
@@ -191,22 +200,26 @@ impl KeyspaceRows<'_> {
     fn views_of(&self, base: &Table) -> Vec<String> {
         let views = self.views.iter().map(|row| Fields(row));
         let on_it = views.filter(|row| row.bytes("base_table_id") == Some(&base.id[..]));
-        let mut names: Vec<String> = on_it.filter_map(|row| row.text("view_name")).collect();
+        let is_table = |name: &String| {
+            self.tables.iter().any(|row| Fields(row).text("table_name").as_ref() == Some(name))
+        };
+        let names = on_it.filter_map(|row| row.text("view_name"));
+        let mut names: Vec<String> = names.filter(|name| !is_table(name)).collect();
         names.sort();
         names
     }
 
-    fn indexes(&self, table: &Table) -> Vec<Index> {
+    /// The table's indexes, and why others are none.
+    fn stored_indexes(&self, table: &Table) -> impl Iterator<Item = Result<Index>> {
         let rows = self.indexes.get(&table.schema.name).into_iter().flatten();
-        let type_of = |name: &str| Some(&table.column(table.find_column(name)?)?.cql_type);
-        let read = |row: &&SchemaRow| {
-            let row = Fields(row);
-            let (name, kind) = row.text("index_name").zip(row.text("kind"))?;
-            Some(Index::stored(name, &kind, row.map("options").unwrap_or_default(), type_of))
-        };
-        let mut indexes: Vec<Index> = rows.filter_map(read).collect();
-        indexes.sort_by(|a, b| a.name.cmp(&b.name));
-        indexes
+        rows.map(|row| {
+            let type_of = |name: &str| Some(&table.column(table.find_column(name)?)?.cql_type);
+            let fields = Fields(row);
+            let found = fields.text("index_name").zip(fields.text("kind"));
+            let (name, kind) = found.ok_or_else(|| unreadable("indexes", row))?;
+            checks::index_name(&name)?;
+            Ok(Index::stored(name, &kind, fields.map("options").unwrap_or_default(), type_of))
+        })
     }
 
     /// Whether a view has a column in its primary key that its base has elsewhere.
@@ -219,6 +232,14 @@ impl KeyspaceRows<'_> {
             in_view && kind.is_some_and(|kind| !kind.is_key())
         })
     }
+}
+
+/// A type's fields; `None`: its row cannot be understood.
+fn field_texts(row: Fields<'_>) -> Option<FieldTexts> {
+    let (names, types) = row.texts("field_names", 1).zip(row.texts("field_types", 1))?;
+    let distinct: BTreeSet<&String> = names.iter().collect();
+    let is_sound = names.len() == types.len() && distinct.len() == names.len();
+    is_sound.then(|| names.into_iter().zip(types).collect())
 }
 
 fn view(row: Fields<'_>) -> Option<View> {
@@ -285,13 +306,15 @@ fn add_dropped(draft: &mut TableDraft, row: Fields<'_>) -> Option<()> {
 fn table_options(row: Fields<'_>) -> TableOptions {
     let flags = row.texts("flags", 1).unwrap_or_default();
     let has = |flag: &str| flags.iter().any(|known| known == flag);
+    // A number that no statement can state is the default.
     let natural = |column: &str| row.int(column).filter(|value| *value >= 0);
+    let fraction = |column: &str| row.double(column).filter(|value| (0.0..=1.0).contains(value));
     TableOptions {
         comment: row.text("comment").unwrap_or_default(),
         gc_grace_seconds: natural("gc_grace_seconds"),
         default_time_to_live: natural("default_time_to_live").unwrap_or(0),
-        bloom_filter_fp_chance: row.double("bloom_filter_fp_chance"),
-        crc_check_chance: row.double("crc_check_chance"),
+        bloom_filter_fp_chance: fraction("bloom_filter_fp_chance"),
+        crc_check_chance: fraction("crc_check_chance"),
         min_index_interval: natural("min_index_interval"),
         max_index_interval: natural("max_index_interval"),
         memtable_flush_period_in_ms: natural("memtable_flush_period_in_ms").unwrap_or(0),
@@ -341,9 +364,14 @@ fn catalog(rows: &SchemaRows) -> Catalog {
         let fields = Fields(row);
         let name = fields.text("keyspace_name").unwrap_or_default();
         let of_keyspace = all.remove(&name).unwrap_or_default();
-        let Some(replication) = fields.map("replication") else {
-            set_apart(&mut apart, &name, &of_keyspace, &unreadable("keyspaces", row));
-            continue;
+        let checked = checks::keyspace_name(&name)
+            .and_then(|()| fields.map("replication").ok_or_else(|| unreadable("keyspaces", row)));
+        let replication = match checked {
+            Ok(replication) => replication,
+            Err(why) => {
+                set_apart(&mut apart, &name, &of_keyspace, &why);
+                continue;
+            }
         };
         let durable_writes = fields.boolean("durable_writes").unwrap_or(true);
         if let Some(known) = catalog.keyspaces.get_mut(&name) {
@@ -369,15 +397,38 @@ fn catalog(rows: &SchemaRows) -> Catalog {
         fill(&mut keyspace, &of_keyspace, &mut apart);
         catalog.keyspaces.insert(name, Arc::new(keyspace));
     }
+    set_shared_ids_apart(&mut catalog, &mut apart);
     catalog.set_apart = Arc::new(apart);
     super::set_version(&Catalog::default(), &mut catalog);
     catalog
 }
 
-/// All tables of a keyspace.
+/// An id names the folder, the writes in the commit log and the rows in memory of one table: of several tables with it none is used,
+/// but for one of the system's.
+fn set_shared_ids_apart(catalog: &mut Catalog, apart: &mut Apart) {
+    let mut of_ids: BTreeMap<TableId, Vec<Arc<Table>>> = BTreeMap::new();
+    for table in catalog.tables() {
+        of_ids.entry(table.id).or_default().push(table.clone());
+    }
+    for table in of_ids.into_values().filter(|tables| tables.len() > 1).flatten() {
+        let (keyspace, name) = (&table.schema.keyspace, &table.schema.name);
+        if system::is_local(keyspace) || system::is_replicated_system(keyspace) {
+            continue;
+        }
+        if let Some(keyspace) = catalog.keyspaces.get_mut(keyspace) {
+            Arc::make_mut(keyspace).tables.remove(name);
+        }
+        let why = "another table has its id".to_owned();
+        apart.insert((keyspace.clone(), name.clone()), SetApart { id: Some(table.id), why });
+    }
+}
+
+/// A keyspace, under no name of a table, and all its tables.
 fn set_apart(apart: &mut Apart, keyspace: &str, rows: &KeyspaceRows<'_>, why: &Error) {
+    let why = || why.to_string();
+    apart.insert((keyspace.to_owned(), String::new()), SetApart { id: None, why: why() });
     for row in rows.tables.iter().chain(&rows.views) {
-        apart.insert(key_of(keyspace, row), SetApart { id: id_of(row), why: why.to_string() });
+        apart.insert(key_of(keyspace, row), SetApart { id: id_of(row), why: why() });
     }
 }
 
@@ -392,6 +443,10 @@ fn id_of(row: &SchemaRow) -> Option<TableId> {
 
 fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>, apart: &mut Apart) {
     let types = rows.user_types(&keyspace.name);
+    for row in rows.types.iter().filter(|row| field_texts(Fields(row)).is_none()) {
+        let key = (keyspace.name.clone(), Fields(row).text("type_name").unwrap_or_default());
+        apart.insert(key, SetApart { id: None, why: unreadable("types", row).to_string() });
+    }
     for (name, resolved) in types.all() {
         match resolved {
             Ok(user_type) => {
@@ -407,8 +462,10 @@ fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>, apart: &mut Apart) {
     let kinds = [(&rows.tables, TableKind::Regular), (&rows.views, TableKind::View)];
     for (rows_of, kind) in kinds {
         for row in rows_of {
-            match rows.complete_table(&keyspace.name, row, &types, kind) {
+            let table = rows.complete_table(&keyspace.name, row, &types, kind);
+            match table.and_then(|table| refuse_second(keyspace, table)) {
                 Ok(table) => {
+                    set_indexes_apart(rows, &table, apart);
                     keyspace.tables.insert(table.schema.name.clone(), Arc::new(table));
                 }
                 Err(error) => {
@@ -417,6 +474,28 @@ fn fill(keyspace: &mut Keyspace, rows: &KeyspaceRows<'_>, apart: &mut Apart) {
                 }
             }
         }
+    }
+}
+
+/// Refuses a view that has the name of a table. Statements on either are refused then: the name is set apart. The table stays for its
+/// writes in the commit log.
+fn refuse_second(keyspace: &Keyspace, table: Table) -> Result<Table> {
+    match keyspace.tables.get(&table.schema.name) {
+        None => Ok(table),
+        Some(_) => Err(Error::Configuration(format!(
+            "a table and a materialized view have the name {}",
+            table.full_name()
+        ))),
+    }
+}
+
+/// An index that is none is set apart under a name that no table can have, and its table is served without it.
+fn set_indexes_apart(rows: &KeyspaceRows<'_>, table: &Table, apart: &mut Apart) {
+    let schema = &table.schema;
+    let refused = rows.stored_indexes(table).filter_map(Result::err).enumerate();
+    for (number, error) in refused.filter(|_| table.kind == TableKind::Regular) {
+        let key = (schema.keyspace.clone(), format!("{}.index {}", schema.name, number + 1));
+        apart.insert(key, SetApart { id: None, why: error.to_string() });
     }
 }
 
@@ -456,9 +535,12 @@ fn function(keyspace: &str, row: Fields<'_>, types: &UserTypeCatalog) -> Option<
     let names = row.texts("argument_names", 1)?;
     let parsed = row.texts("argument_types", 1)?.into_iter().map(|text| types.parse(&text).ok());
     let parsed: Vec<CqlType> = parsed.collect::<Option<_>>()?;
+    if names.len() != parsed.len() {
+        return None;
+    }
     Some(UserFunction {
         keyspace: keyspace.to_owned(),
-        name: row.text("function_name")?,
+        name: row.text("function_name").filter(|name| checks::is_function_name(name))?,
         arguments: names.into_iter().zip(parsed).collect(),
         returns: types.parse(&row.text("return_type")?).ok()?,
         called_on_null: row.boolean("called_on_null_input")?,
@@ -471,7 +553,7 @@ fn aggregate(keyspace: &str, row: Fields<'_>, types: &UserTypeCatalog) -> Option
     let parsed = row.texts("argument_types", 1)?.into_iter().map(|text| types.parse(&text).ok());
     Some(UserAggregate {
         keyspace: keyspace.to_owned(),
-        name: row.text("aggregate_name")?,
+        name: row.text("aggregate_name").filter(|name| checks::is_function_name(name))?,
         arguments: parsed.collect::<Option<_>>()?,
         state: types.parse(&row.text("state_type")?).ok()?,
         state_function: row.text("state_func")?,

@@ -3,8 +3,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{SchemaRow, SchemaRows, WriteTime, difference, set_version};
-use crate::catalog::{Catalog, Keyspace};
-use crate::system_tables;
+use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::index::Index;
+use crate::{system_tables, virtual_keyspace};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_stream::Mutation;
 
@@ -77,7 +78,11 @@ fn a_change_is_what_two_catalogs_do_not_share() {
     let mut keyspace = Keyspace::clone(&system.keyspaces["system_distributed"]);
     keyspace.name = "ks".to_owned();
     for table in keyspace.tables.values_mut() {
-        Arc::make_mut(table).schema.keyspace = "ks".to_owned();
+        let table = Arc::make_mut(table);
+        table.schema.keyspace = "ks".to_owned();
+        // Two tables with one id are set apart.
+        table.id = table.id.map(|byte| !byte);
+        table.schema.id = Some(table.id);
     }
     let names: Vec<String> = keyspace.tables.keys().cloned().collect();
     assert_eq!(names.len(), 4);
@@ -114,4 +119,141 @@ fn a_change_is_what_two_catalogs_do_not_share() {
         set_version(before, &mut changed);
         assert_eq!(changed.version, after.version);
     }
+}
+
+fn text(value: &str) -> Option<Vec<u8>> {
+    Some(value.as_bytes().to_vec())
+}
+
+/// The rows of the system and of `ks.good` with an index, and of what `edit` makes of copies of these rows under another name.
+fn with_copy(name: &str, id: [u8; 16], edit: impl Fn(&str, &mut SchemaRow)) -> SchemaRows {
+    let keyspace =
+        virtual_keyspace("CREATE TABLE ks.good (k int, c int, v int, PRIMARY KEY (k, c))");
+    let mut keyspace = keyspace.expect("a keyspace");
+    keyspace.is_virtual = false;
+    let schema = keyspace.tables["good"].schema.clone();
+    let mut table = Table::new([1; 16], TableKind::Regular, schema);
+    let options = [("target".to_owned(), "v".to_owned())].into();
+    table.indexes.push(Index::stored("i".to_owned(), "COMPOSITES", options, |_| None));
+    keyspace.tables.insert("good".to_owned(), Arc::new(table));
+    let mut catalog = system_tables();
+    catalog.keyspaces.insert("ks".to_owned(), Arc::new(keyspace));
+    let mut rows = SchemaRows::new();
+    let at = WriteTime { micros: 1, seconds: 1 };
+    apply(&mut rows, &difference(&Catalog::default(), &catalog, at));
+    for (of, rows) in &mut rows {
+        let of_table = |row: &&SchemaRow| row.get("table_name") == Some(&text("good"));
+        let mut copies: Vec<SchemaRow> = rows.iter().filter(of_table).cloned().collect();
+        for row in &mut copies {
+            row.insert("table_name".to_owned(), text(name));
+            if of == "tables" {
+                row.insert("id".to_owned(), Some(id.to_vec()));
+            }
+            edit(of, row);
+        }
+        rows.append(&mut copies);
+    }
+    rows
+}
+
+/// What is set apart, and why; `ks.good` must be served whatever stands beside it, but for its index where the copy is of that.
+fn apart(rows: &SchemaRows) -> Vec<(String, String)> {
+    let catalog = Catalog::from_rows(rows);
+    let good = catalog.table("ks", "good").expect("served");
+    assert_eq!(good.indexes.len(), 1);
+    let found = catalog.set_apart.iter();
+    found
+        .map(|((keyspace, name), apart)| (format!("{keyspace}|{name}"), apart.why.clone()))
+        .collect()
+}
+
+/// Proves that a stored table whose name a statement would refuse is set apart under its name, with the statement's words.
+#[test]
+fn stored_names_of_tables_are_checked() {
+    let long = "x".repeat(223);
+    for name in ["../../../esc", "", ".", "a/b", "a\0b", "\u{e9}", long.as_str()] {
+        let rows = with_copy(name, [2; 16], |_, _| ());
+        let found = apart(&rows);
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        assert_eq!(found[0].0, format!("ks|{name}"));
+        assert!(found[0].1.contains("Table name must not be"), "{found:?}");
+        assert!(Catalog::from_rows(&rows).table("ks", name).is_none());
+    }
+    let rows = with_copy(&"x".repeat(222), [2; 16], |_, _| ());
+    assert_eq!(apart(&rows), []);
+}
+
+/// Proves that a stored keyspace whose name a statement would refuse is set apart with all its tables, and named where it has none.
+#[test]
+fn stored_names_of_keyspaces_are_checked() {
+    let long = "x".repeat(49);
+    for name in ["../../../esc", "", "a\0b", long.as_str()] {
+        let mut rows = with_copy("t", [2; 16], |_, row| {
+            row.insert("keyspace_name".to_owned(), text(name));
+        });
+        let mut row = rows["keyspaces"].last().expect("a keyspace").clone();
+        row.insert("keyspace_name".to_owned(), text(name));
+        rows.get_mut("keyspaces").expect("keyspaces").push(row);
+        let found = apart(&rows);
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, [format!("{name}|"), format!("{name}|t")]);
+        assert!(
+            found.iter().all(|(_, why)| why.contains("Keyspace name must not be")),
+            "{found:?}"
+        );
+        assert!(Catalog::from_rows(&rows).keyspace(name).is_none());
+    }
+}
+
+/// Proves that an index whose name a statement would refuse is set apart, and that its table is served without it.
+#[test]
+fn stored_names_of_indexes_are_checked() {
+    for name in ["../x", "", "a\0b", "a-b"] {
+        let rows = with_copy("t", [2; 16], |of, row| {
+            if of == "indexes" {
+                row.insert("index_name".to_owned(), text(name));
+            }
+        });
+        let found = apart(&rows);
+        assert_eq!(found, [("ks|t.index 1".to_owned(), format!("Illegal index name {name}"))]);
+        let catalog = Catalog::from_rows(&rows);
+        assert!(catalog.table("ks", "t").expect("served").indexes.is_empty());
+    }
+}
+
+/// Proves that tables with one id are all set apart, because their folders and writes cannot be told apart, but for the system's.
+#[test]
+fn stored_ids_name_one_table() {
+    let rows = with_copy("t", [1; 16], |_, _| ());
+    let catalog = Catalog::from_rows(&rows);
+    assert!(catalog.table("ks", "t").is_none() && catalog.table("ks", "good").is_none());
+    assert_eq!(catalog.set_apart.len(), 2);
+    let system = system_tables();
+    let columns = system.table("system_schema", "columns").expect("a table").id;
+    let rows = with_copy("t", columns, |_, _| ());
+    assert_eq!(apart(&rows), [("ks|t".to_owned(), "another table has its id".to_owned())]);
+    assert!(Catalog::from_rows(&rows).table("system_schema", "columns").is_some());
+}
+
+/// Proves that a stored type which no statement puts into a key is refused there, and that options out of range are the defaults.
+#[test]
+fn stored_columns_and_options_are_checked() {
+    let rows = with_copy("t", [2; 16], |of, row| {
+        if of == "columns" && row["column_name"] == text("c") {
+            row.insert("type".to_owned(), text("duration"));
+        }
+    });
+    let found = apart(&rows);
+    assert!(found[0].1.contains("duration type is not supported for PRIMARY KEY"), "{found:?}");
+    let rows = with_copy("t", [2; 16], |of, row| {
+        if of == "tables" {
+            for (name, value) in [("bloom_filter_fp_chance", f64::NAN), ("crc_check_chance", -1.0)]
+            {
+                row.insert(name.to_owned(), Some(value.to_be_bytes().to_vec()));
+            }
+        }
+    });
+    assert_eq!(apart(&rows), []);
+    let catalog = Catalog::from_rows(&rows);
+    catalog.table("ks", "t").expect("served").schema.options.validate_numbers().expect("in range");
 }

@@ -14,7 +14,8 @@ use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use crate::function::Functions;
 use crate::{Error, Result};
 
-pub use names::{is_local, is_replicated_system};
+pub(crate) use names::not_modifiable;
+pub use names::{is_local, is_replicated_system, refuse_modification};
 
 struct System {
     keyspace: &'static str,

@@ -19,7 +19,7 @@ use futures_util::future::LocalBoxFuture;
 use halcyon_codec::{Algorithm, Decompressor, Method, append_once, crc32};
 use halcyon_io::{AccessMode, Disk, Purpose, ReadFile};
 use halcyon_model::bytes::Put;
-use halcyon_model::{Clusterings, Cursor, DecodeError, DecodeResult};
+use halcyon_model::{Clusterings, Cursor, DecodeError, DecodeResult, path_component};
 
 use super::entry::{Entries, encode_entry};
 use super::{Entry, Place, PlaceRange, Segment, Terms, Wanted};
@@ -38,9 +38,11 @@ const MAX_DIRECTORY: u64 = 4 << 30;
 const PREFIX: &str = "Halcyon+";
 const SUFFIX: &str = ".db";
 
-/// The name of an index's component.
-pub fn component_name(index: &str) -> String {
-    format!("{PREFIX}{index}{SUFFIX}")
+/// The name of an index's component, if the index's own can be in the name of a file.
+pub fn component_name(index: &str) -> Result<String> {
+    let name = format!("{PREFIX}{index}{SUFFIX}");
+    path_component(&name).map_err(Error::Invalid)?;
+    Ok(name)
 }
 
 /// The index of a component's name.

@@ -19,6 +19,7 @@ use crate::plan::metadata::Variables;
 use crate::plan::names::find_table;
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
+use halcyon_schema::refuse_modification;
 use halcyon_syntax::ast::{self, Delete, Insert, InsertJson, Modification, RawTerm, Update, Using};
 use halcyon_syntax::{Error, Result};
 
@@ -40,6 +41,7 @@ pub(super) fn prepare(
         Modification::Delete(delete) => (&delete.table, &delete.using, Some(&delete.conditions)),
     };
     let table = find_table(name, catalog, keyspace)?;
+    refuse_modification(&table.schema.keyspace)?;
     let schema = &table.schema;
     let mut to = Preparation { catalog, keyspace: &schema.keyspace, variables, work };
     let attributes = attributes(using, &schema.name, &mut to)?;

@@ -43,14 +43,21 @@ pub enum Error {
 impl Error {
     /// Whether the process had no file descriptor left: no device has failed, and the next attempt may succeed.
     pub(crate) fn is_no_descriptors(&self) -> bool {
+        self.of_disk().is_some_and(halcyon_io::Error::is_no_descriptors)
+    }
+
+    /// Whether one file cannot be used, and its device has not failed.
+    pub(crate) fn is_of_one_file(&self) -> bool {
+        self.of_disk().is_some_and(halcyon_io::Error::is_of_one_file)
+    }
+
+    fn of_disk(&self) -> Option<&halcyon_io::Error> {
         use halcyon_compaction::Error as Compaction;
         use halcyon_sstable::Error as SSTable;
         match self {
-            Error::Disk(e) | Error::SSTable(SSTable::Io(e)) => e.is_no_descriptors(),
-            Error::Compaction(Compaction::Io(e) | Compaction::SSTable(SSTable::Io(e))) => {
-                e.is_no_descriptors()
-            }
-            _ => false,
+            Error::Disk(e) | Error::SSTable(SSTable::Io(e)) => Some(e),
+            Error::Compaction(Compaction::Io(e) | Compaction::SSTable(SSTable::Io(e))) => Some(e),
+            _ => None,
         }
     }
 }

@@ -63,6 +63,10 @@ pub enum Error {
     #[error("{operation} {}: already exists", path.display())]
     AlreadyExists { path: PathBuf, operation: Operation },
 
+    /// Too long, a loop of links, a folder where a file was expected: other files of the device are sound.
+    #[error("{operation} {}: {source}; this is about the one file, not about its device", path.display())]
+    Path { path: PathBuf, operation: Operation, source: io::Error },
+
     #[error("{}: {} is at work in it; wait until it is done, or stop it", path.display(), holder_name(holder))]
     Busy { path: PathBuf, operation: Operation, holder: Option<Process> },
 
@@ -119,6 +123,9 @@ impl Error {
             (_, Some(libc::ENOSPC | libc::EDQUOT)) => {
                 Error::NoSpace { path, operation, offset, needed }
             }
+            (_, Some(code)) if OF_ONE_FILE.contains(&code) => {
+                Error::Path { path, operation, source }
+            }
             (_, Some(libc::EMFILE | libc::ENFILE)) => Error::NoDescriptors { path, operation },
             _ => Error::Device { path, operation, offset, source },
         }
@@ -137,6 +144,11 @@ impl Error {
         matches!(self, Error::NoSpace { .. })
     }
 
+    /// Whether other files of the same device can be used all the same.
+    pub fn is_of_one_file(&self) -> bool {
+        matches!(self, Error::Path { .. })
+    }
+
     pub fn is_no_descriptors(&self) -> bool {
         matches!(self, Error::NoDescriptors { .. })
     }
@@ -151,6 +163,20 @@ fn holder_name(holder: &Option<Process>) -> String {
         None => "another process".to_owned(),
     }
 }
+
+/// What the kernel answers because of a name, or of what the name leads to.
+const OF_ONE_FILE: [i32; 10] = [
+    libc::ENAMETOOLONG,
+    libc::EINVAL,
+    libc::ELOOP,
+    libc::ENOTDIR,
+    libc::EISDIR,
+    libc::ENOTEMPTY,
+    libc::EXDEV,
+    libc::EMLINK,
+    libc::EFBIG,
+    libc::ETXTBSY,
+];
 
 /// The errno by which the simulated disk says that the machine is down: none that Linux uses.
 pub(crate) const SIMULATED_CRASH: i32 = 0x7fff_c4a5;

@@ -1,6 +1,12 @@
 //! What a statement and a stored row must satisfy alike: rows come from disk, where anything can have written them.
 //!
-//! Names of keyspaces, tables, views and indexes become names of files.
+//! Names of keyspaces, tables, views and indexes become names of files, with what the database puts around them:
+//!
+//! ```text
+//!  <keyspace>/<table>-<32 hex digits>/                             48, 222
+//!  oa-<28 characters>-big-Halcyon+<index>.db.<run>.tmp             36 + 11 + 5 beside the digits of the run
+//!  oa-<28 characters>-big-SAI+aa+<index>+CompressedVectors.db      36 + 7 + 21, of Cassandra
+//! ```
 
 use halcyon_model::CqlType;
 use halcyon_model::schema::{ColumnDef, TableSchema};
@@ -11,6 +17,8 @@ use crate::{Error, Result};
 const LONGEST_KEYSPACE: usize = 48;
 /// Of a table's or view's name: its folder's name has 33 characters more.
 const LONGEST_TABLE: usize = 222;
+/// Of an index's name: the longest name of a file with it has 255 characters, in Cassandra too.
+const LONGEST_INDEX: usize = 191;
 /// Characters that no name of a function has, because names of resources are paths.
 const NOT_IN_FUNCTIONS: [char; 3] = ['/', '[', ']'];
 
@@ -59,6 +67,17 @@ pub(crate) fn index_name(name: &str) -> Result<()> {
     match is_word(name) {
         true => Ok(()),
         false => Err(Error::Configuration(format!("Illegal index name {name}"))),
+    }
+}
+
+/// Cassandra accepts longer ones, and then fails to write their files.
+pub(crate) fn index_length(name: &str) -> Result<()> {
+    match name.len() {
+        ..=LONGEST_INDEX => Ok(()),
+        length => Err(Error::Configuration(format!(
+            "Index name must not be more than {LONGEST_INDEX} characters long (got {length} characters for \"{name}\"): it is part of \
+             names of files; state a shorter one, CREATE INDEX <name> ON ..."
+        ))),
     }
 }
 

@@ -251,6 +251,9 @@ impl Engine {
         if error.is_no_descriptors() {
             return self.warn_once("descriptors", again());
         }
+        if error.is_of_one_file() {
+            return self.warn_once("file", again());
+        }
         self.disk_failed(match tolerant {
             true => again(),
             false => format!(

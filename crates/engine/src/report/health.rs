@@ -84,6 +84,9 @@ impl Engine {
         if error.is_no_descriptors() {
             return self.warn_once("descriptors", text());
         }
+        if error.is_of_one_file() {
+            return self.warn_once("file", text());
+        }
         match error {
             Error::Disk(_) => self.disk_failed(text()),
             Error::SSTable(Damaged::Corrupt { .. } | Damaged::Missing { .. }) => match policy {

@@ -25,7 +25,8 @@ use crate::{DiskFailurePolicy, Error, Result};
 
 /// Whether an SSTable that could not be opened is set apart; else there is no start.
 pub(super) fn tolerated(policy: DiskFailurePolicy, error: &Error) -> bool {
-    let damaged = !matches!(error, Error::Disk(_) | Error::SSTable(SSTableError::Io(_)));
+    let of_disk = matches!(error, Error::Disk(_) | Error::SSTable(SSTableError::Io(_)));
+    let damaged = !of_disk || error.is_of_one_file();
     match policy {
         DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => true,
         DiskFailurePolicy::Stop => damaged,

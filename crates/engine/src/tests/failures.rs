@@ -330,3 +330,23 @@ fn empty_segments() {
         assert!(looked.contents(Path::new(NEWER)).is_none());
     });
 }
+
+/// Proves that a file whose name the kernel refuses is no failed device: the flush is tried again, and other tables are written.
+#[test]
+fn a_flush_of_a_name_too_long() {
+    let (_, sim) = Disk::simulated(26);
+    let breaker = sim.clone();
+    life(&sim, move |disk| async move {
+        let (node, table) = with_rows(disk, |_| ()).await;
+        breaker.fail_on(FaultRule { times: 1, ..rule("/ks/", Fault::NameTooLong) });
+        node.engine.flush(Some(table.id)).await.expect_err("the name is too long");
+        assert_eq!(node.engine.failure(), None);
+        let notes = warnings(&node);
+        assert!(notes.len() == 1 && notes[0].contains("not about its device"), "{notes:?}");
+        node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes go on");
+        breaker.clear_faults();
+        node.engine.disk().clock().sleep(std::time::Duration::from_secs(60)).await;
+        node.engine.flush(Some(table.id)).await.expect("the name fits");
+        assert_eq!(contents(&node, &table).await.len(), 11);
+    });
+}

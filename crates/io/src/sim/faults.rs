@@ -16,6 +16,8 @@ pub enum Fault {
     NoDescriptors,
     /// The file system has become read-only.
     ReadOnly,
+    /// The name is too long.
+    NameTooLong,
 }
 
 impl Fault {
@@ -26,6 +28,7 @@ impl Fault {
             Fault::Denied => libc::EACCES,
             Fault::NoDescriptors => libc::EMFILE,
             Fault::ReadOnly => libc::EROFS,
+            Fault::NameTooLong => libc::ENAMETOOLONG,
         })
     }
 
@@ -42,6 +45,9 @@ impl Fault {
                     operation,
                     Create | Write | Preallocate | HardLink | CreateDir | Rename | Sync
                 )
+            }
+            Fault::NameTooLong => {
+                matches!(operation, Open | Create | Rename | HardLink | CreateDir)
             }
             Fault::NoDescriptors => matches!(operation, Open | Create | List | SyncDir | Lock),
             Fault::ReadOnly => matches!(

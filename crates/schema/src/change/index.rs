@@ -337,6 +337,7 @@ fn check_custom_name(name: &str) -> Result<()> {
 
 fn check_index(index: &Index, table: &Table) -> Result<()> {
     checks::index_name(&index.name)?;
+    checks::index_length(&index.name)?;
     match class(&index.options) {
         None => Ok(()),
         Some(SAI) => sai::check(index, table),

@@ -558,3 +558,23 @@ fn masks_are_rows_and_back() {
     let again = Catalog::from_rows(&session.rows);
     assert_eq!(again.table("k", "t").expect("the table").masks.len(), 3);
 }
+
+/// Proves that the name of an index, stated or made of long names, is refused where a file's name would not fit, and how it is not.
+#[test]
+fn names_of_indexes_fit_files() {
+    let mut session = Session::begin();
+    let table = "t".repeat(200);
+    for text in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        &format!("CREATE TABLE ks.{table} (k int PRIMARY KEY, v int)"),
+    ] {
+        assert_eq!(session.answer(text), "ok");
+    }
+    let create = |name: &str| format!("CREATE INDEX {name} ON ks.{table} (v)");
+    for name in ["", &"i".repeat(192), &"i".repeat(240)] {
+        let refused = session.answer(&create(name));
+        assert!(refused.starts_with("2300 Index name must not be more than 191"), "{refused}");
+        assert!(refused.contains("CREATE INDEX <name> ON"), "{refused}");
+    }
+    assert_eq!(session.answer(&create(&"i".repeat(191))), "ok");
+}

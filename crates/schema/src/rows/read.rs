@@ -11,7 +11,7 @@ use super::{SchemaRow, SchemaRows};
 use crate::catalog::{Catalog, Keyspace, SetApart, Table, TableKind};
 use crate::checks;
 use crate::function::{Functions, UserAggregate, UserFunction};
-use crate::index::Index;
+use crate::index::{Index, IndexKind};
 use crate::mask::ColumnMask;
 use crate::view::View;
 use crate::{ColumnDraft, DroppedDraft, FieldTexts, TableDraft, UserTypeCatalog, system};
@@ -218,7 +218,13 @@ impl KeyspaceRows<'_> {
             let found = fields.text("index_name").zip(fields.text("kind"));
             let (name, kind) = found.ok_or_else(|| unreadable("indexes", row))?;
             checks::index_name(&name)?;
-            Ok(Index::stored(name, &kind, fields.map("options").unwrap_or_default(), type_of))
+            let options = fields.map("options").unwrap_or_default();
+            let mut index = Index::stored(name, &kind, options, type_of);
+            // One of Cassandra's own kind can have it: its table is read, and written once the index is dropped.
+            if checks::index_length(&index.name).is_err() {
+                index.kind = IndexKind::Other("a name too long for a file".to_owned());
+            }
+            Ok(index)
         })
     }
 

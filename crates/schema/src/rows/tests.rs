@@ -257,3 +257,18 @@ fn stored_columns_and_options_are_checked() {
     let catalog = Catalog::from_rows(&rows);
     catalog.table("ks", "t").expect("served").schema.options.validate_numbers().expect("in range");
 }
+
+/// Proves that a stored index whose name fits no file is not kept up to date, so that no file gets the name, and that one that fits is.
+#[test]
+fn stored_indexes_with_long_names_are_not_kept() {
+    for (length, is_kept) in [(191, true), (192, false), (240, false), (300, false)] {
+        let rows = with_copy("t", [2; 16], |of, row| {
+            if of == "indexes" {
+                row.insert("index_name".to_owned(), text(&"i".repeat(length)));
+            }
+        });
+        assert_eq!(apart(&rows), []);
+        let catalog = Catalog::from_rows(&rows);
+        assert_eq!(catalog.table("ks", "t").expect("served").indexes[0].is_kept(), is_kept);
+    }
+}

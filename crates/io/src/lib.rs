@@ -67,7 +67,7 @@ pub use runtime::thread::{
 };
 pub use signals::{Signal, Signals};
 pub use sim::{Fault, FaultRule, SimDisk, SimRuntime, SimSnapshot};
-pub use socket::{DetachedSocket, Listener, Socket};
+pub use socket::{Claim, DetachedSocket, Listener, Socket};
 pub use sync::mesh::{Gone, Inbox, Mesh};
 pub use sync::notify::{Notified, Notify};
 pub use writer::{SequentialWriter, WriteOptions};

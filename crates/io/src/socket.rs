@@ -1,6 +1,7 @@
 //! Sockets: TCP listeners and streams on the thread's runtime, ring or poll.
 //!
-//! 1. Each thread has a listener of its own on the same port (`SO_REUSEPORT`); the kernel spreads connections over them.
+//! 1. Each thread has a listener of its own on the same port (`SO_REUSEPORT`); the kernel spreads connections over them. The process
+//!    has claimed the port before ([`Claim`]).
 //! 2. Buffers are owned: a read takes a vector and gives it back longer, a write gives it back as it was.
 //! 3. A read is ended by [`Socket::shut_down`], never by dropping it: what a dropped read has received is lost.
 //! 4. A socket may move to another thread between two operations ([`Socket::detach`]).
@@ -22,7 +23,7 @@ use compio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::runtime::clock::unix_micros;
 use crate::sim::executor;
-use crate::sim::network::{SimListener, SimSocket};
+use crate::sim::network::{SimClaim, SimListener, SimSocket};
 
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -38,20 +39,16 @@ enum Either<T, S> {
 pub struct Listener(Either<TcpListener, SimListener>);
 
 impl Listener {
-    /// Finds out whether an address can be listened on, and which port `0` becomes. Without this, `SO_REUSEPORT` would
-    /// silently share the port of another process of the same user.
-    pub async fn claim(address: SocketAddr) -> io::Result<SocketAddr> {
-        match executor::entered() {
-            Some(runtime) => SimListener::claim(&runtime, address),
-            None => open(address, false).await?.local_addr(),
-        }
-    }
-
-    /// One of several listeners of this process on an address.
+    /// One of several listeners of this process on an address that it has claimed.
     pub async fn bind(address: SocketAddr) -> io::Result<Listener> {
         match executor::entered() {
             Some(runtime) => Ok(Listener(Either::Simulated(SimListener::bind(runtime, address)))),
-            None => Ok(Listener(Either::System(open(address, true).await?))),
+            None => {
+                let socket = unbound(address).await?;
+                socket.set_reuseport(true)?;
+                socket.bind(address).await?;
+                Ok(Listener(Either::System(socket.listen(BACKLOG).await?)))
+            }
         }
     }
 
@@ -79,17 +76,69 @@ impl Listener {
     }
 }
 
-async fn open(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
+/// A socket that connections of an earlier process (`TIME_WAIT`) do not keep from its port.
+async fn unbound(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4().await?,
         SocketAddr::V6(_) => TcpSocket::new_v6().await?,
     };
     socket.set_reuseaddr(true)?;
-    if shared {
-        socket.set_reuseport(true)?;
+    Ok(socket)
+}
+
+/// The right to listen on an address, against every other process of the network namespace, whoever runs it, until it is dropped or the
+/// process ends. Without it, `SO_REUSEPORT` would silently share the port of another process of the same user.
+///
+/// A bound socket that does not listen holds it, so that connections are refused meanwhile:
+/// 1. It listens for a moment, because of sockets that are bound with `SO_REUSEADDR` the kernel lets one listen: of two processes at
+///    one time one fails here. A filter drops what arrives in that moment, so no client is let in; it knocks again.
+/// 2. It takes `SO_REUSEADDR` from itself and stops listening. No later claim binds beside it.
+/// 3. It gives itself `SO_REUSEPORT`, with which the listeners of this process bind beside it; a claim has none, and fails.
+///
+/// The kernel knows which addresses overlap: wildcards, and those of IPv4 in those of IPv6.
+pub struct Claim {
+    address: SocketAddr,
+    _held: Either<TcpListener, SimClaim>,
+}
+
+impl Claim {
+    /// Takes an address; port `0` becomes a free one.
+    pub async fn take(address: SocketAddr) -> io::Result<Claim> {
+        if let Some(runtime) = executor::entered() {
+            let claim = SimClaim::take(&runtime, address)?;
+            return Ok(Claim { address: claim.address(), _held: Either::Simulated(claim) });
+        }
+        let chosen = unbound(address).await?;
+        let address = match address.port() {
+            // The port stays with a socket that stops listening only if it was bound by its number.
+            0 => {
+                chosen.bind(address).await?;
+                chosen.local_addr()?
+            }
+            _ => address,
+        };
+        let socket = unbound(address).await?;
+        drop_arrivals(socket.as_raw_fd())?;
+        socket.bind(address).await?;
+        let held = socket.listen(1).await?;
+        set_option(held.as_raw_fd(), libc::SO_REUSEADDR, &0)?;
+        set_option(held.as_raw_fd(), libc::SO_REUSEPORT, &1)?;
+        shut_down(held.as_raw_fd(), Shutdown::Both);
+        Ok(Claim { address, _held: Either::System(held) })
     }
-    socket.bind(address).await?;
-    socket.listen(BACKLOG).await
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Has the kernel drop every packet for a socket.
+fn drop_arrivals(fd: i32) -> io::Result<()> {
+    // One instruction of its filters: return 0, the length to keep.
+    let mut drop_all =
+        [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
+    let program = libc::sock_fprog { len: 1, filter: drop_all.as_mut_ptr() };
+    set_option(fd, libc::SO_ATTACH_FILTER, &program)
 }
 
 /// A connection; clones are the same one.
@@ -205,18 +254,7 @@ impl Socket {
 
     fn switch_on(&self, option: libc::c_int) -> io::Result<()> {
         let Either::System(stream) = &self.0 else { return Ok(()) };
-        let on: libc::c_int = 1;
-        // SAFETY: the descriptor is open while `self` lives; the option is a live local of the length given.
-        let failed = unsafe {
-            libc::setsockopt(
-                stream.as_raw_fd(),
-                libc::SOL_SOCKET,
-                option,
-                (&raw const on).cast(),
-                size_of_val(&on) as libc::socklen_t,
-            )
-        };
-        if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        set_option(stream.as_raw_fd(), option, &1)
     }
 
     /// A handle that another thread can attach to its own runtime. No operation may be in flight.
@@ -294,6 +332,16 @@ fn stamp(control: &[u8]) -> Option<Stamp> {
     messages.find(is_stamp)?.data().ok()
 }
 
+/// Sets an option of a socket, whose value has the type that the kernel expects of it.
+fn set_option<T>(fd: i32, option: libc::c_int, value: &T) -> io::Result<()> {
+    let length = size_of_val(value) as libc::socklen_t;
+    // SAFETY: the descriptor is open, its owner is borrowed by the caller; the value lives, and has the length given.
+    let failed = unsafe {
+        libc::setsockopt(fd, libc::SOL_SOCKET, option, (&raw const *value).cast(), length)
+    };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn shut_down(fd: i32, how: Shutdown) {
     let how = match how {
         Shutdown::Read => libc::SHUT_RD,
@@ -306,6 +354,8 @@ fn shut_down(fd: i32, how: Shutdown) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
     use super::*;
     use crate::clock::sleep;
     use crate::{BackendChoice, block_on_backend, spawn};
@@ -330,8 +380,8 @@ mod tests {
     }
 
     async fn listener() -> Listener {
-        let free = Listener::claim("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        Listener::bind(free).await.unwrap()
+        let free = Claim::take("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        Listener::bind(free.address()).await.unwrap()
     }
 
     /// Proves that a peer that has gone is seen to have hung up, behind bytes that nobody has read, and no peer that is there.
@@ -462,17 +512,71 @@ mod tests {
         });
     }
 
-    /// Proves that two listeners of one process share a port, and that a claim on it is refused meanwhile.
+    async fn is_taken(address: SocketAddr) -> bool {
+        match Claim::take(address).await {
+            Ok(_) => false,
+            Err(error) => error.kind() == io::ErrorKind::AddrInUse,
+        }
+    }
+
+    /// Proves that a claim refuses connections and other claims, on overlapping addresses too, before, while and after its own listeners
+    /// share the port, and that nothing stays of it.
     #[test]
-    fn a_port_is_shared_within_and_claimed_against_others() {
+    fn a_claimed_port_is_shared_within_and_kept_from_others() {
         on_both_backends(async || {
-            let first = listener().await;
-            let address = bound(&first).unwrap();
-            let second = Listener::bind(address).await.unwrap();
-            assert_eq!(bound(&second).unwrap(), address);
-            let refused = Listener::claim(address).await.unwrap_err();
-            assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+            for (of, others) in [
+                ("127.0.0.1:0", ["127.0.0.1", "0.0.0.0", "::"]),
+                ("0.0.0.0:0", ["127.0.0.1", "0.0.0.0", "::"]),
+                ("[::]:0", ["127.0.0.1", "::1", "::"]),
+            ] {
+                let claim = Claim::take(of.parse().unwrap()).await.unwrap();
+                let address = claim.address();
+                let others = others.map(|ip| SocketAddr::new(ip.parse().unwrap(), address.port()));
+                let connect = SocketAddr::from(([127, 0, 0, 1], address.port()));
+                assert!(std::net::TcpStream::connect(connect).is_err(), "{of}");
+                for other in others {
+                    assert!(is_taken(other).await, "{of} {other}");
+                }
+                let first = Listener::bind(address).await.unwrap();
+                let second = Listener::bind(address).await.unwrap();
+                assert_eq!((bound(&first).unwrap(), bound(&second).unwrap()), (address, address));
+                for other in others {
+                    assert!(is_taken(other).await, "{of} {other}");
+                }
+                let client = Socket::connect(connect).await.unwrap();
+                drop((first, second));
+                assert!(is_taken(address).await, "{of}");
+                drop((claim, client));
+                assert!(!is_taken(address).await, "{of}");
+            }
         });
+    }
+
+    /// Proves that of claims that are made at one time one succeeds.
+    #[test]
+    fn one_of_several_claims_succeeds() {
+        const ROUNDS: u32 = 50;
+        let free = crate::block_on(Claim::take("127.0.0.1:0".parse().unwrap())).unwrap();
+        let address = free.address();
+        drop(free);
+        let (barrier, won) = (std::sync::Barrier::new(4), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    crate::block_on(async {
+                        for _ in 0..ROUNDS {
+                            barrier.wait();
+                            let claim = Claim::take(address).await;
+                            won.fetch_add(u32::from(claim.is_ok()), SeqCst);
+                            barrier.wait();
+                            drop(claim);
+                            barrier.wait();
+                        }
+                    });
+                });
+            }
+        });
+        assert_eq!(won.load(SeqCst), ROUNDS);
     }
 
     /// Proves that a connection goes on on another thread.

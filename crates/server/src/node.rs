@@ -19,7 +19,7 @@ use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport, Shard};
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
-    Clock, Disk, Inbox, Listener, Mesh, Thread, ThreadPriority, block_on, pin_to_core, spawn,
+    Claim, Clock, Disk, Inbox, Mesh, Thread, ThreadPriority, block_on, pin_to_core, spawn,
 };
 use halcyon_query::Coordinator;
 use halcyon_schema::LocalNode;
@@ -84,7 +84,9 @@ async fn serve_inside(
     let began = now();
     let lock = take_directory(&disk, &settings).await?;
     check_machine(&disk, &settings, log)?;
-    let address = claim(disk.clock(), settings.transport.address, "native_transport_port").await?;
+    let claim = claim(disk.clock(), settings.transport.address).await?;
+    let address = claim.address();
+    let aware = shard_aware(&settings.transport, address, log).await;
     let progress = log.clone();
     let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
     let virtual_tables =
@@ -98,7 +100,7 @@ async fn serve_inside(
         e => Error::CannotStart(e.to_string()),
     })?;
     tell_recovery(&report, log);
-    let (shared, inboxes) = share(&settings, virtual_tables, &disk, address, log).await;
+    let (shared, inboxes) = share(&settings, virtual_tables, &disk, (address, aware.as_ref()), log);
     let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
     join(&engine, &settings, &shared, address).await?;
     resume_view_builds(&shared, log).await?;
@@ -117,7 +119,7 @@ async fn serve_inside(
         // The thread has ended; a panic was reported when it happened.
         let _ = thread.join().await;
     }
-    drop(lock);
+    drop((claim, aware, lock));
     log.say(format_args!("drained"));
     Ok(())
 }
@@ -151,16 +153,16 @@ async fn load_prepared(shared: &Shared) -> Result<(), Error> {
     shared.mesh.on(0, job).await.map_err(|e| Error::CannotStart(e.to_string()))
 }
 
-async fn share(
+fn share(
     settings: &Settings,
     virtual_tables: Registry,
     disk: &Disk,
-    address: SocketAddr,
+    (address, aware): (SocketAddr, Option<&Claim>),
     log: &Log,
 ) -> (Arc<Shared>, Vec<Inbox<ShardServer>>) {
     let mut transport = settings.transport.clone();
     transport.address = address;
-    transport.shard_aware_port = shard_aware(&transport, log).await;
+    transport.shard_aware_port = aware.map(|claim| claim.address().port());
     let engine = &settings.engine;
     let (mesh, inboxes) = Mesh::new(engine.shards, INBOX_CAPACITY);
     let mut io_modes = Vec::new();
@@ -244,12 +246,12 @@ fn check_machine(disk: &Disk, settings: &Settings, log: &Log) -> Result<(), Erro
     Ok(())
 }
 
-/// Checks that the port is free. If a killed process used io_uring, the kernel closes its sockets some time after its end; so this
-/// waits for a taken port.
-async fn claim(clock: &Clock, address: SocketAddr, setting: &str) -> Result<SocketAddr, Error> {
+/// Takes the port, before the data is opened: of two nodes one starts, and connections are refused until it is ready. If a killed process
+/// used io_uring, the kernel closes its sockets some time after its end; so this waits for a taken port.
+async fn claim(clock: &Clock, address: SocketAddr) -> Result<Claim, Error> {
     let began = clock.now();
     loop {
-        match Listener::claim(address).await {
+        match Claim::take(address).await {
             Ok(claimed) => return Ok(claimed),
             Err(e) if e.kind() == AddrInUse && clock.now() - began < PORT_RELEASE_MAX => {
                 clock.sleep(PORT_RELEASE_MAX / 50).await;
@@ -257,7 +259,7 @@ async fn claim(clock: &Clock, address: SocketAddr, setting: &str) -> Result<Sock
             Err(e) => {
                 return Err(Error::CannotStart(format!(
                     "cannot listen on {address}: {e}; is another server running there? Stop it, or choose another \
-                     port with --port or {setting}"
+                     port with --port or native_transport_port"
                 )));
             }
         }
@@ -307,11 +309,14 @@ async fn join(
 }
 
 /// The shard-aware port, if it is free. A taken one does not prevent the start, because shard-aware drivers work without it.
-async fn shard_aware(transport: &crate::settings::Transport, log: &Log) -> Option<u16> {
-    let port = transport.shard_aware_port?;
-    let address = SocketAddr::new(transport.address.ip(), port);
-    match Listener::claim(address).await {
-        Ok(_) => Some(port),
+async fn shard_aware(
+    transport: &crate::settings::Transport,
+    address: SocketAddr,
+    log: &Log,
+) -> Option<Claim> {
+    let address = SocketAddr::new(address.ip(), transport.shard_aware_port?);
+    match Claim::take(address).await {
+        Ok(claim) => Some(claim),
         Err(e) => {
             log.warning(format_args!(
                 "no shard-aware port: cannot listen on {address}: {e}; set native_transport_shard_aware_port"

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct Network {
     random: Random,
     listeners: BTreeMap<SocketAddr, Vec<Arc<Mutex<Backlog>>>>,
+    /// Gone when their claims are dropped.
+    claims: BTreeMap<SocketAddr, Weak<()>>,
     next_port: u16,
     next_client: u16,
     resets_per_million: u64,
@@ -71,6 +73,7 @@ impl Network {
         Network {
             random: Random::seeded(seed ^ 0x6e65_7477_6f72_6b21),
             listeners: BTreeMap::new(),
+            claims: BTreeMap::new(),
             next_port: FIRST_PORT,
             next_client: FIRST_CLIENT_PORT,
             resets_per_million: 0,
@@ -81,21 +84,25 @@ impl Network {
         self.resets_per_million = per_million;
     }
 
-    /// Forgets all listeners and what waits for them.
+    /// Forgets all claims, all listeners and what waits for them.
     #[must_use = "drop it without the lock"]
     pub(super) fn close_all(&mut self) -> impl Sized + use<> {
+        self.claims.clear();
         std::mem::take(&mut self.listeners)
     }
 
-    fn claim(&mut self, mut address: SocketAddr) -> io::Result<SocketAddr> {
+    fn claim(&mut self, mut address: SocketAddr) -> io::Result<SimClaim> {
         if address.port() == 0 {
             address.set_port(self.next_port);
             self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_PORT);
         }
-        match self.listeners.contains_key(&address) {
-            true => Err(ErrorKind::AddrInUse.into()),
-            false => Ok(address),
+        let is_claimed = self.claims.get(&address).is_some_and(|held| held.strong_count() > 0);
+        if is_claimed || self.listeners.contains_key(&address) {
+            return Err(ErrorKind::AddrInUse.into());
         }
+        let held = Arc::new(());
+        self.claims.insert(address, Arc::downgrade(&held));
+        Ok(SimClaim { address, _held: held })
     }
 
     /// Cuts what is written; the delays are from the piece before.
@@ -118,6 +125,22 @@ impl Network {
     }
 }
 
+/// See [`crate::Claim`].
+pub(crate) struct SimClaim {
+    address: SocketAddr,
+    _held: Arc<()>,
+}
+
+impl SimClaim {
+    pub(crate) fn take(runtime: &SimRuntime, address: SocketAddr) -> io::Result<SimClaim> {
+        runtime.network().claim(address)
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
 /// See [`crate::Listener`].
 pub(crate) struct SimListener {
     runtime: SimRuntime,
@@ -126,10 +149,6 @@ pub(crate) struct SimListener {
 }
 
 impl SimListener {
-    pub(crate) fn claim(runtime: &SimRuntime, address: SocketAddr) -> io::Result<SocketAddr> {
-        runtime.network().claim(address)
-    }
-
     pub(crate) fn bind(runtime: SimRuntime, address: SocketAddr) -> SimListener {
         let backlog = Arc::<Mutex<Backlog>>::default();
         runtime.network().listeners.entry(address).or_default().push(backlog.clone());
@@ -352,7 +371,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::{Listener, Socket, spawn};
+    use crate::{Claim, Listener, Socket, spawn};
 
     fn address() -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], 9042))
@@ -376,7 +395,9 @@ mod tests {
     fn bytes_arrive_in_order() {
         for seed in 0..20 {
             SimRuntime::seeded(seed).block_on(async {
-                let address = Listener::claim(address()).await.unwrap();
+                let claim = Claim::take(address()).await.unwrap();
+                let address = claim.address();
+                assert!(Claim::take(address).await.is_err(), "seed {seed}");
                 let accepted = Rc::new(std::cell::Cell::new(0));
                 for _ in 0..2 {
                     let listener = Listener::bind(address).await.unwrap();
@@ -389,7 +410,8 @@ mod tests {
                     })
                     .detach();
                 }
-                assert!(Listener::claim(address).await.is_err(), "seed {seed}");
+                drop(claim);
+                assert!(Claim::take(address).await.is_err(), "seed {seed}");
                 let socket = Socket::connect(address).await.unwrap();
                 let sent: Vec<u8> = (0..3 * WINDOW).map(|n| (n % 251) as u8).collect();
                 socket.write(sent.clone()).await.0.unwrap();

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use halcyon_io::{Listener, block_on};
+use halcyon_io::{Claim, block_on};
 use halcyon_protocol::client::Answer;
 use halcyon_protocol::{Compression, Version};
 
@@ -67,7 +67,7 @@ fn drain() {
     node.stop().unwrap();
     assert!(idle.is_closed());
     assert!(fresh.is_closed());
-    block_on(Listener::claim(node.address)).unwrap();
+    block_on(Claim::take(node.address)).unwrap();
     let said = node.said.lock().unwrap();
     assert_eq!(said.last().map(String::as_str), Some("drained"));
 }
@@ -75,7 +75,7 @@ fn drain() {
 /// Proves that the port that a client connects from chooses its shard.
 #[test]
 fn shard_aware_port() {
-    let free = block_on(Listener::claim("127.0.0.1:0".parse().unwrap())).unwrap().port();
+    let free = block_on(Claim::take("127.0.0.1:0".parse().unwrap())).unwrap().address().port();
     let node = TestNode::start("aware", &format!("native_transport_shard_aware_port: {free}\n"));
     let address = SocketAddr::new(node.address.ip(), free);
     let mut seen = [false; 2];

@@ -55,9 +55,7 @@ pub(crate) async fn execute_select(
         Some(_) => nearest::check(&select, options.consistency, options.page_size)?,
         None => (options.consistency, Vec::new()),
     };
-    // As in Cassandra, a statement that reads all rows at once begins with the first one, whatever state comes with it.
-    let at_once = options.page_size.is_none_or(|size| size <= 0) && !plan.selection.is_aggregate();
-    let state = state.filter(|_| select.nearest.is_none() && !at_once);
+    let state = state.filter(|_| select.nearest.is_none() && !reads_at_once(plan, options));
     let _keys = hold_keys(coordinator, &select)?;
     let whole = plan.selection.is_aggregate() && plan.grouping.is_none();
     let page_rows = match options.page_size.and_then(|size| u32::try_from(size).ok()) {
@@ -102,6 +100,11 @@ pub(crate) async fn execute_select(
     let mut rows = rows(scan, plan, page_rows, whole);
     rows.warnings.extend(partial.into_iter().chain(warnings));
     Ok(Outcome::Rows(rows))
+}
+
+/// As in Cassandra, such a statement begins with the first row, whatever state comes with it.
+fn reads_at_once(plan: &SelectPlan, options: &QueryOptions<'_>) -> bool {
+    options.page_size.is_none_or(|size| size <= 0) && !plan.selection.is_aggregate()
 }
 
 /// How many are read; `None`: a range of them.

@@ -167,8 +167,8 @@ fn large_requests_that_never_end() {
     node.is_well();
 }
 
-/// Proves that an idle connection is closed, and one that is as old and active is not. Its pauses are a fortieth of the timeout: where other
-/// programs keep all cores busy, they are longer.
+/// Proves that an idle connection is closed, and one that is as old and active is not. Its pauses are a fortieth of the timeout, for they
+/// are longer where other programs keep all cores busy.
 #[test]
 fn idleness() {
     let node = TestNode::start("idle", "native_transport_idle_timeout: 2s\n");

@@ -1,6 +1,7 @@
 //! CQL text cut into tokens.
 //!
-//! 1. Blanks (space, tab, line feed, carriage return: no other character) and the three kinds of comment (`--`, `//`, `/* */`) separate tokens and vanish.
+//! 1. Blanks (space, tab, line feed, carriage return: no other character) and the three kinds of comment (`--`, `//`, `/* */`) separate
+//!    tokens and vanish.
 //! 2. Cassandra's generated lexer decides for a token as soon as only one can follow, and does not come back: `1AND` is the beginning of a
 //!    uuid and no number, `10SET` a duration of ten seconds and a name (`number.rs`).
 //! 3. Nothing is refused here.  A character that begins no token, the beginning of a token that does not follow, or a quote that never
@@ -11,100 +12,9 @@
 //! last one is `End`.
 
 mod number;
+mod token;
 
-use std::borrow::Cow;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenKind {
-    /// A keyword or an unquoted name: its location decides.
-    Word,
-    /// `"Name"`, in which `""` stands for one quote.
-    QuotedName,
-    /// `'text'` (in which `''` stands for one quote) or `$$text$$`.
-    String,
-    Integer,
-    Float,
-    /// `0x` and hexadecimal digits.
-    Blob,
-    Uuid,
-    Duration,
-    /// Punctuation and operators.
-    Symbol,
-    /// A character that begins no token.
-    Unknown,
-    /// The beginning of a token that is not what follows.
-    Broken(Expected),
-    /// A quote or a comment that never closes; the token reaches to the end of the text.
-    Unterminated,
-    End,
-}
-
-/// What a token has behind its beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
-    Char(char),
-    /// One of several characters: a hexadecimal digit, the next letter of a name in either case.
-    Set,
-    /// A digit of an exponent.
-    Digit,
-    /// The next part of a duration, or another token.
-    Other,
-}
-
-/// A location in the text, counted as Cassandra's messages do: lines from 1, columns (characters) from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Location {
-    pub line: u32,
-    pub column: u32,
-}
-
-impl std::fmt::Display for Location {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token<'a> {
-    pub kind: TokenKind,
-    /// As written, quotes included.
-    pub text: &'a str,
-    pub location: Location,
-}
-
-impl<'a> Token<'a> {
-    pub fn is_word(&self, word: &str) -> bool {
-        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word)
-    }
-
-    pub fn is_symbol(&self, symbol: &str) -> bool {
-        self.kind == TokenKind::Symbol && self.text == symbol
-    }
-
-    /// The token's value: a name without quotes (in lower case if it had none), a string without quotes.
-    pub fn value(&self) -> Cow<'a, str> {
-        match self.kind {
-            TokenKind::Word => Cow::Owned(self.text.to_ascii_lowercase()),
-            TokenKind::QuotedName => unquote(self.text, "\""),
-            TokenKind::String => match self.text.strip_prefix("$$") {
-                Some(rest) => Cow::Borrowed(rest.strip_suffix("$$").unwrap_or(rest)),
-                None => unquote(self.text, "'"),
-            },
-            _ => Cow::Borrowed(self.text),
-        }
-    }
-}
-
-fn unquote<'a>(text: &'a str, quote: &str) -> Cow<'a, str> {
-    let inner = text.strip_prefix(quote).unwrap_or(text);
-    let inner = inner.strip_suffix(quote).unwrap_or(inner);
-    let doubled = quote.repeat(2);
-    if inner.contains(&doubled) {
-        Cow::Owned(inner.replace(&doubled, quote))
-    } else {
-        Cow::Borrowed(inner)
-    }
-}
+pub use self::token::{Expected, Location, Token, TokenKind};
 
 /// All tokens of a text; the last one is `End`.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
@@ -251,10 +161,6 @@ fn word(rest: &str) -> (TokenKind, usize) {
     (TokenKind::Word, name)
 }
 
-fn run(text: &str, belongs: impl Fn(u8) -> bool) -> usize {
-    text.bytes().take_while(|b| belongs(*b)).count()
-}
-
 fn after(text: &str, at: usize) -> &str {
     text.get(at..).unwrap_or_default()
 }
@@ -263,7 +169,7 @@ fn name(rest: &str) -> usize {
     if !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return 0;
     }
-    run(rest, |b| b.is_ascii_alphanumeric() || b == b'_')
+    number::run(rest, |b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// `P1Y2M3DT4H5M6S`, `P3W` and `P0001-02-03T04:05:06`. Small letters make a name: `p1y`.
@@ -273,7 +179,7 @@ fn iso_duration(rest: &str) -> usize {
     if !body.starts_with('P') {
         return 0;
     }
-    let length = run(body, |b| b.is_ascii_digit() || b"PYMDTHSW-:".contains(&b));
+    let length = number::run(body, |b| b.is_ascii_digit() || b"PYMDTHSW-:".contains(&b));
     let text = after(body, 1).get(..length - 1).unwrap_or_default();
     let (date, time) = match text.split_once('T') {
         Some((date, time)) => (date, Some(time)),

@@ -1,11 +1,12 @@
-//! Tokens that begin with a digit, or with a dash and a digit: integers, floats, blobs, uuids, durations; and uuids that begin with a letter.
+//! Tokens that begin with a digit, or with a dash and a digit: integers, floats, blobs, uuids, durations; and uuids that begin with a
+//! letter.
 //!
 //! 1. Each of them is a small machine that takes a character or is dead.
 //! 2. All take the text, character by character, until one is left. That one takes the rest alone: what it cannot take ends it, or breaks
 //!    it if it was not whole.
 //! 3. Where the next character leaves none, the first that is whole wins.
 
-use super::{Expected, TokenKind, run};
+use super::token::{Expected, TokenKind};
 
 /// Nothing is longer but digits, of which two machines are left.
 const UUID: usize = 36;
@@ -145,6 +146,10 @@ fn end(alive: &[Machine], length: usize) -> (TokenKind, usize) {
         _ => Expected::Other,
     };
     (whole.unwrap_or(TokenKind::Broken(broken)), length)
+}
+
+pub(super) fn run(text: &str, belongs: impl Fn(u8) -> bool) -> usize {
+    text.bytes().take_while(|b| belongs(*b)).count()
 }
 
 pub(super) fn digits(text: &str) -> usize {

@@ -12,6 +12,7 @@ import schedule
 from cases import Binary, RELEASES
 from native import ASKED
 from oracle.node import Node
+from patience import TIMEOUTS
 from server import Server
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -95,7 +96,7 @@ def served(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     config = folder / "cassandra.yaml"
     # As the nodes beside it: the version limits expirations.
-    config.write_text("storage_compatibility_mode: NONE\nsasi_indexes_enabled: true\n", encoding="utf-8")
+    config.write_text(f"storage_compatibility_mode: NONE\nsasi_indexes_enabled: true\n{TIMEOUTS}", encoding="utf-8")
     server = Server(request.config.getoption("--halcyon"), folder, "--config", config)
     if other:
         server.port = other

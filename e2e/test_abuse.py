@@ -17,6 +17,7 @@ import pytest
 
 from cage import Cage
 from native import Client
+from patience import TIMEOUTS
 from server import HOST, Server
 
 CAGE_BYTES = 256 << 20
@@ -438,8 +439,7 @@ def caged(binary, folder):
     except OSError as why:
         pytest.skip(f"no memory cgroup can be made, which needs root and its controller: {why}")
     config = folder / "cassandra.yaml"
-    timeouts = [f"{kind}_timeout: 60s\n" for kind in ("read_request", "range_request", "write_request", "cas_contention")]
-    config.write_text("".join(timeouts), encoding="utf-8")
+    config.write_text(TIMEOUTS, encoding="utf-8")
     server = Server(binary, folder, "--config", config, before=cage.enter).start()
     try:
         fill(server.port)

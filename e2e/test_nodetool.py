@@ -265,7 +265,8 @@ def test_snapshots_expire(alone):
     assert "gone" in tool.run("listsnapshots")[1] and "gone" not in tool.run("listsnapshots -nt")[1]
     server.kill()
     server.start()
-    until(lambda: "gone has expired and is removed" in server.said(), server.said, pause=1)
+    folders = list((server.data / "data" / "ks").glob("*/snapshots/gone"))
+    until(lambda: server.said().count("gone has expired and is removed") == len(folders) > 0, server.said, pause=1)
     listed = tool.run("listsnapshots")[1]
     assert not manifest.parent.exists() and "kept" in listed and "gone" not in listed
 

@@ -21,8 +21,8 @@ struct Campaign {
 
 const CAMPAIGNS: [Campaign; 8] = [
     Campaign {
-        arguments: &["e2e", "--seeds=30", "--timeout=0", "-k", "differential"],
-        in_a_landing: "3 to 6 seeds of each",
+        arguments: &["e2e", "--seeds=30", "--timeout=0", "-k", "differential or any_order"],
+        in_a_landing: "2 to 6 seeds of each",
     },
     Campaign { arguments: &["soak", "histories"], in_a_landing: "20 histories" },
     Campaign { arguments: &["sim", "--campaign", "--seeds", "500"], in_a_landing: "20 seeds" },

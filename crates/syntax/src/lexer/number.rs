@@ -15,7 +15,7 @@ const UUID: usize = 36;
 enum Machine {
     Integer,
     Float(Float),
-    /// Behind so many characters.
+    /// The number of characters it has taken.
     Uuid(usize),
     Duration(Duration),
     Blob(usize),
@@ -116,22 +116,24 @@ fn is_dash(at: usize) -> bool {
     matches!(at, 8 | 13 | 18 | 23)
 }
 
+/// The machines that take the text so far: an array, because a number may have a million digits and each of them makes a new one.
+type Alive = [Option<Machine>; 5];
+
 /// Kind and length of the token.
 pub(super) fn number(rest: &str) -> (TokenKind, usize) {
     let signed = rest.starts_with('-');
-    let mut alive =
-        vec![Machine::Integer, Machine::Float(Float::Whole), Machine::Duration(Duration::Number)];
-    if !signed {
-        alive.extend([Machine::Uuid(0), Machine::Blob(0)]);
-    }
-    if rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        alive = vec![Machine::Uuid(0)];
-    }
+    let numeric = !rest.starts_with(|c: char| c.is_ascii_alphabetic());
+    let mut alive: Alive = [
+        numeric.then_some(Machine::Integer),
+        numeric.then_some(Machine::Float(Float::Whole)),
+        numeric.then_some(Machine::Duration(Duration::Number)),
+        (!signed).then_some(Machine::Uuid(0)),
+        (numeric && !signed).then_some(Machine::Blob(0)),
+    ];
     for (at, c) in rest.char_indices().skip(usize::from(signed)) {
         let behind = rest.get(at..).unwrap_or_default();
-        let next: Vec<Machine> =
-            alive.iter().filter_map(|machine| machine.take(c, behind)).collect();
-        if next.is_empty() {
+        let next = alive.map(|machine| machine?.take(c, behind));
+        if next.iter().all(Option::is_none) {
             return end(&alive, at);
         }
         alive = next;
@@ -139,10 +141,11 @@ pub(super) fn number(rest: &str) -> (TokenKind, usize) {
     end(&alive, rest.len())
 }
 
-fn end(alive: &[Machine], length: usize) -> (TokenKind, usize) {
-    let whole = alive.iter().find_map(|machine| machine.whole());
-    let broken = match alive {
-        [one] => one.expected(),
+fn end(alive: &Alive, length: usize) -> (TokenKind, usize) {
+    let mut left = alive.iter().flatten();
+    let whole = left.clone().find_map(|machine| machine.whole());
+    let broken = match (left.next(), left.next()) {
+        (Some(only), None) => only.expected(),
         _ => Expected::Other,
     };
     (whole.unwrap_or(TokenKind::Broken(broken)), length)

@@ -46,9 +46,18 @@ impl Error {
         self.of_disk().is_some_and(halcyon_io::Error::is_no_descriptors)
     }
 
-    /// Whether one file cannot be used, and its device has not failed.
+    /// Whether the error concerns one file, not its device.
     pub(crate) fn is_of_one_file(&self) -> bool {
         self.of_disk().is_some_and(halcyon_io::Error::is_of_one_file)
+    }
+
+    /// The key for `warn_once` of an error that does not mean a failed device.
+    pub(crate) fn spares_device(&self) -> Option<&'static str> {
+        match self {
+            _ if self.is_no_descriptors() => Some("descriptors"),
+            _ if self.is_of_one_file() => Some("file"),
+            _ => None,
+        }
     }
 
     fn of_disk(&self) -> Option<&halcyon_io::Error> {

@@ -248,11 +248,8 @@ impl Engine {
             DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore
         );
         let again = || format!("a flush of {table} failed ({error}); it is tried again");
-        if error.is_no_descriptors() {
-            return self.warn_once("descriptors", again());
-        }
-        if error.is_of_one_file() {
-            return self.warn_once("file", again());
+        if let Some(key) = error.spares_device() {
+            return self.warn_once(key, again());
         }
         self.disk_failed(match tolerant {
             true => again(),

@@ -2,16 +2,13 @@ use std::sync::Arc;
 
 use halcyon_io::Random;
 use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
-use halcyon_model::{
-    BoundKind, Clusterings, CqlType, DeletionTime, NO_DELETION_TIME, NO_TTL, Partitioner, counter,
-};
-use halcyon_stream::{
-    Cell, Column, Layout, Mutation, PartitionKey, RangeTombstone, RowBuf, RowMerger, Span,
-};
+use halcyon_model::{BoundKind, Clusterings, CqlType, DeletionTime, Partitioner, counter};
+use halcyon_stream::{Column, Layout, Mutation, PartitionKey, RangeTombstone, RowBuf, RowMerger};
 
 use super::Partition;
 use super::leaves::{At, Leaves};
 use super::ranges::Ranges;
+use crate::tests::push_cell;
 
 const PLACES: i32 = 12;
 
@@ -126,15 +123,7 @@ fn counted(layout: &Arc<Layout>, clock: i64, count: i64, timestamp: i64) -> Muta
     let row = |clustering: &[u8]| {
         let mut row = RowBuf::new();
         row.parts.clustering = row.store(clustering);
-        let value = row.store(&counter::global([7; 16], clock, count));
-        row.parts.cells.push(Cell {
-            column: 0,
-            ttl: NO_TTL,
-            timestamp,
-            local_deletion_time: NO_DELETION_TIME,
-            path: Span::default(),
-            value,
-        });
+        push_cell(&mut row, &counter::global([7; 16], clock, count), timestamp);
         row
     };
     let mut mutation = Mutation::new([1; 16], layout.clone(), PartitionKey::empty());

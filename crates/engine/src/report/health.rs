@@ -81,11 +81,8 @@ impl Engine {
     pub(crate) fn read_failed(&self, error: &Error) {
         let policy = self.options.disk_failure_policy;
         let text = || format!("a read failed: {error}");
-        if error.is_no_descriptors() {
-            return self.warn_once("descriptors", text());
-        }
-        if error.is_of_one_file() {
-            return self.warn_once("file", text());
+        if let Some(key) = error.spares_device() {
+            return self.warn_once(key, text());
         }
         match error {
             Error::Disk(_) => self.disk_failed(text()),

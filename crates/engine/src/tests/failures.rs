@@ -331,7 +331,7 @@ fn empty_segments() {
     });
 }
 
-/// Proves that a file whose name the kernel refuses is no failed device: the flush is tried again, and other tables are written.
+/// Proves that the node does not take a refused file name for a failed device: it retries the flush, and accepts writes meanwhile.
 #[test]
 fn a_flush_of_a_name_too_long() {
     let (_, sim) = Disk::simulated(26);

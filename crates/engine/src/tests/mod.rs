@@ -107,7 +107,13 @@ fn row(table: &Table, c: i32, v: i32, timestamp: i64) -> RowBuf {
     row.parts.clustering = row.store(&clustering(table, c));
     row.parts.liveness =
         Liveness { timestamp, ttl: NO_TTL, local_expiration_time: NO_DELETION_TIME };
-    let value = row.store(&v.to_be_bytes());
+    push_cell(&mut row, &v.to_be_bytes(), timestamp);
+    row
+}
+
+/// Appends a cell of the first column that never expires.
+pub(crate) fn push_cell(row: &mut RowBuf, value: &[u8], timestamp: i64) {
+    let value = row.store(value);
     row.parts.cells.push(Cell {
         column: 0,
         ttl: NO_TTL,
@@ -116,7 +122,6 @@ fn row(table: &Table, c: i32, v: i32, timestamp: i64) -> RowBuf {
         path: Span::default(),
         value,
     });
-    row
 }
 
 fn insert(table: &Table, k: i32, c: i32, v: i32, timestamp: i64) -> Mutation {

@@ -9,7 +9,7 @@ TIMEOUTS = "".join(f"{kind}_timeout: 60s\n" for kind in ("read_request", "range_
 
 
 def until(is_so, what, pause=0.1):
-    """`what` is said of what has not come: a text, or a function that makes one."""
+    """Waits for a condition. `what` is the message if it stays false: a text, or a function that returns one."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not is_so():
         assert time.monotonic() < end, what() if callable(what) else what

@@ -26,7 +26,7 @@ DESCRIPTORS = 400
 ROWS = 2_000
 HUGE_ROWS = 50
 OVERLOADED = 0x1001
-# Whoever waits longer is not served, on whatever host.
+# A client that waits longer counts as not served, however slow the host is.
 SERVED_SECONDS = 20
 
 

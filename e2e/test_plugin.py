@@ -338,7 +338,7 @@ def reads_set_the_pace(node, options):
     finally:
         over.set()
         reader.join()
-    until(lambda: pace(node) > 2 * slow, "it does not hurry when nobody reads")
+    until(lambda: pace(node) > 2 * slow, "compaction does not speed up after the last read")
     node.jmx.set(MBEAN, "LatencyTarget", "off")
     compaction.end()
     with pytest.raises(DeskError, match="off or a duration"):

@@ -1,7 +1,8 @@
 """
 Damaged statements on Cassandra and on `halcyon serve`: one of each kind of statement, with tokens that are missing, doubled, replaced or
-put in between, and cut off after each token; and with characters lost and put anywhere, into tokens too. Both must refuse the same ones with the same code, and say the same of most: which words a
-syntax error names depends on how far Cassandra's generated parser looked ahead (docs/cql.md).
+put in between, and cut off after each token; and with characters lost and put anywhere, into tokens too. Both must refuse the same ones
+with the same code, and say the same of most: which words a syntax error names depends on how far Cassandra's generated parser looked
+ahead (docs/cql.md).
 """
 
 import random

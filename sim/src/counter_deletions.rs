@@ -300,8 +300,8 @@ pub(crate) async fn settle(session: &mut Session, counters: &RefCell<DeletedCoun
 mod tests {
     use super::*;
 
-    /// Proves that the model counts anew after a deletion, not at all after that of a column, and that a late deletion takes only what is
-    /// not newer.
+    /// Proves that in the model a counter restarts at zero after a deletion, ignores increments after its column is deleted, and keeps
+    /// cells that are newer than a late deletion.
     #[test]
     fn deletions_take_what_is_not_newer() {
         let increment = |delta| Operation::Increment(vec![(Some(1), delta)]);

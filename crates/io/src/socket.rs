@@ -86,8 +86,8 @@ async fn unbound(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// The right to listen on an address, against every other process of the network namespace, whoever runs it, until it is dropped or the
-/// process ends. Without it, `SO_REUSEPORT` would silently share the port of another process of the same user.
+/// Reserves an address for this process until the claim is dropped or the process ends: no other process of the network namespace, of
+/// whatever user, can listen on it. Without a claim, `SO_REUSEPORT` would silently share the port with another process of the same user.
 ///
 /// A bound socket that does not listen holds it, so that connections are refused meanwhile:
 /// 1. It listens for a moment, because of sockets that are bound with `SO_REUSEADDR` the kernel lets one listen: of two processes at
@@ -384,7 +384,7 @@ mod tests {
         Listener::bind(free.address()).await.unwrap()
     }
 
-    /// Proves that a peer that has gone is seen to have hung up, behind bytes that nobody has read, and no peer that is there.
+    /// Proves that `has_hung_up` reports a closed peer even while bytes from it are unread, and does not report an open one.
     #[test]
     fn who_hangs_up_is_seen() {
         on_both_backends(async || {

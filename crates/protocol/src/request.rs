@@ -214,7 +214,7 @@ impl Startup {
     }
 }
 
-/// What decides whether one version is older than another (CassandraVersion): major, minor, patch, and whether it is no preview of them.
+/// The key by which versions compare (CassandraVersion): major, minor, patch, and whether the version is a final release.
 /// `1.2[.3[.4]][-preview][+build]`; behind four numbers a build may begin with a dot.
 fn release(version: &str) -> Option<(u32, u32, u32, bool)> {
     let is_made_of = |text: &str, more: &str| {

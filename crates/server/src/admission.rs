@@ -324,7 +324,7 @@ impl Kept {
 }
 
 impl ConnectionPermit {
-    /// Sets the memory that incomplete requests take; false, and nothing is changed, if there is no room for it.
+    /// Reserves memory for an incomplete request in place of what it has reserved. Without room it changes nothing and returns false.
     pub(crate) fn keep_arriving(&self, bytes: u64) -> bool {
         let before = self.kept.arriving.replace(bytes);
         let fits = self.kept.adjust();

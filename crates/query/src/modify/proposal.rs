@@ -13,7 +13,7 @@ use halcyon_stream::{Mutation, RowBuf, RowMerger, Statics};
 
 use crate::Result;
 
-/// So many mutations are merged on a thread for computations.
+/// From this number of mutations on, a thread for computations merges them.
 const MANY: usize = 100;
 /// Rows that are merged at once: a merge of n rows looks at all of them for each cell.
 const WAYS: usize = 8;

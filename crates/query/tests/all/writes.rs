@@ -111,8 +111,8 @@ fn conditional_writes_are_later_than_what_they_replace() {
     });
 }
 
-/// Proves that a conditional batch of so many statements that their rows are merged in parts keeps what they write, but not a row
-/// that one of them deletes.
+/// Proves that a conditional batch whose rows are merged in several passes keeps the rows that it writes, except one that a statement
+/// of it deletes.
 #[test]
 fn a_large_conditional_batch_is_one_update() {
     SimRuntime::seeded(1).block_on(async {

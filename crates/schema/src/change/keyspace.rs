@@ -10,6 +10,7 @@ use crate::system;
 use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_syntax::ast::{OptionValue, TableOption};
 use halcyon_syntax::{Error, Result};
+
 const LOCATOR: &str = "org.apache.cassandra.locator.";
 
 fn event(action: SchemaAction, keyspace: &str) -> SchemaChange {

@@ -121,7 +121,7 @@ fn by_keyspace(rows: &SchemaRows) -> BTreeMap<String, KeyspaceRows<'_>> {
 }
 
 impl KeyspaceRows<'_> {
-    /// A type without a legible row is one that nobody knows ([`set_types_apart`]).
+    /// The types whose rows can be read; `fill` sets the others apart.
     fn user_types(&self, keyspace: &str) -> UserTypeCatalog {
         let mut texts: BTreeMap<String, FieldTexts> = BTreeMap::new();
         for row in &self.types {

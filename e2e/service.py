@@ -1,4 +1,4 @@
-"""A client of `halcyon compact --service`, which plays Cassandra: docs/compaction-protocol.md."""
+"""A client of `halcyon compact --service`, which plays Cassandra: docs/formats/compaction-protocol.md."""
 
 import struct
 import subprocess

@@ -1,7 +1,7 @@
 """
 Tables with SASI indexes on Cassandra and on `halcyon serve`, made from a seed: what is refused and why, rows, their order, the ends of pages.
 
-What is left out is what Cassandra answers by faults of its own (docs/cql.md): patterns of several words where a row was overwritten or a
+What is left out is what Cassandra answers by faults of its own (docs/use/cql.md): patterns of several words where a row was overwritten or a
 partition has several rows, restrictions beside those of SASI that it does not look at (IN, parts of the partition key, ranges of texts),
 beginnings of texts where CONTAINS has an SSTable, SPARSE with one, empty texts, partitions that have only static columns, languages,
 several indexes on one column.

@@ -2,7 +2,7 @@
 Damaged statements on Cassandra and on `halcyon serve`: one of each kind of statement, with tokens that are missing, doubled, replaced or
 put in between, and cut off after each token; and with characters lost and put anywhere, into tokens too. Both must refuse the same ones
 with the same code, and say the same of most: which words a syntax error names depends on how far Cassandra's generated parser looked
-ahead (docs/cql.md).
+ahead (docs/use/cql.md).
 """
 
 import random

@@ -1,8 +1,8 @@
-//! The list of experiments, and the one page of all of them.
+//! The list of experiments.
 //!
-//! An experiment keeps in a folder of `bench/` its `records.json`, and made of it `README.md` and plots; on a rented volume in another.
-//! `cargo x bench report` makes these again from the records, and `docs/experiments.md` of all pages: headings one level lower, plots where
-//! they are.
+//! An experiment keeps its `records.json` in a folder of `bench/`, and beside it the `README.md` and the plots that follow from it. A run
+//! on a rented volume has a folder of its own. `cargo x bench report` makes these again from the records, and `bench/README.md`, the
+//! index of all pages.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,9 +17,9 @@ use crate::{
     read_amplification, ring, steps, under_compaction,
 };
 
-const DOCUMENT: &str = "docs/experiments.md";
+const INDEX: &str = "bench/README.md";
 
-/// In the order of the document.
+/// In the order of the index.
 const EXPERIMENTS: [Listed; 13] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
@@ -50,24 +50,23 @@ fn records(folder: &str) -> PathBuf {
     repository().join("bench").join(folder).join("records.json")
 }
 
-/// Makes all pages again, and the document.
+/// Makes all pages again, and their index.
 pub(crate) fn report() -> Result<()> {
     for (experiment, folder) in taken() {
         let records = records(&folder);
         let into = records.parent().ok_or("no folder")?;
         write_page(experiment, &mut Record::load(&records)?, into)?;
     }
-    fs::write(repository().join(DOCUMENT), document()?)?;
-    eprintln!("bench: written to {DOCUMENT}");
+    fs::write(repository().join(INDEX), index()?)?;
+    eprintln!("bench: written to {INDEX}");
     Ok(())
 }
 
-fn document() -> Result<String> {
-    let mut index = String::from("| run again by | asks | taken |\n|---|---|---|\n");
-    let mut pages = String::new();
+fn index() -> Result<String> {
+    let mut rows = String::from("| question | taken | repeat with |\n|---|---|---|\n");
     for Listed { name, asks, .. } in &EXPERIMENTS {
         if !records(name).exists() {
-            let _ = writeln!(index, "| `cargo x bench {name}` | {asks} | not yet |");
+            let _ = writeln!(rows, "| {asks} | not yet | `cargo x bench {name}` |");
         }
     }
     for (Listed { name, asks, .. }, folder) in taken() {
@@ -75,38 +74,12 @@ fn document() -> Result<String> {
         let word = |of: &str| record.machine[of].as_str().unwrap_or("?").to_owned();
         let (at, commit) = (word("taken_at"), word("commit"));
         let rented = record.rented.map_or("", |_| " --rented");
-        let _ = writeln!(index, "| `cargo x bench {name}{rented}` | {asks} | {at} at {commit} |");
-        pages.push('\n');
-        let page = records(&folder).with_file_name("README.md");
-        pages += &lowered(&fs::read_to_string(page)?, &folder);
+        let _ = writeln!(
+            rows,
+            "| [{asks}]({folder}/README.md) | {at} at {commit} | `cargo x bench {name}{rented}` |"
+        );
     }
-    Ok(format!("{INTRO}\n{index}{pages}"))
-}
-
-/// Headings one level lower; links to files beside the page lead there from `docs/`.
-fn lowered(page: &str, folder: &str) -> String {
-    let mut text = String::new();
-    let mut is_code = false;
-    for line in page.lines() {
-        is_code ^= line.starts_with("```");
-        if line.starts_with('#') && !is_code {
-            text.push('#');
-        }
-        text += &pointed(line, folder);
-        text.push('\n');
-    }
-    text
-}
-
-fn pointed(line: &str, folder: &str) -> String {
-    let mut pieces = line.split("](");
-    let mut text = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let is_relative = !piece.starts_with(['/', '#', '.']) && !piece.starts_with("http");
-        let way = if is_relative { format!("../bench/{folder}/") } else { String::new() };
-        let _ = write!(text, "]({way}{piece}");
-    }
-    text
+    Ok(format!("{INTRO}\n{rows}"))
 }
 
 #[cfg(test)]
@@ -115,15 +88,7 @@ mod tests {
     use crate::invocation::files;
     use crate::page::Files;
 
-    #[test]
-    fn a_page_becomes_a_chapter() {
-        let page =
-            "# E9\n\n![Plot](plot.svg), [Linux](https://kernel.org)\n```sh\n# a comment\n```\n";
-        let expected = "## E9\n\n![Plot](../bench/E9/plot.svg), [Linux](https://kernel.org)\n```sh\n# a comment\n```\n";
-        assert_eq!(lowered(page, "E9"), expected);
-    }
-
-    /// What is committed is what the committed records give: pages, plots and the document. `cargo x bench report` makes them again. An
+    /// What is committed is what the committed records give: pages, plots and the index. `cargo x bench report` makes them again. An
     /// experiment may not have been taken yet.
     #[test]
     fn committed_pages_follow_from_their_records() {
@@ -139,7 +104,7 @@ mod tests {
                 assert!(*plot == committed(name), "{}/{name} differs", experiment.name);
             }
         }
-        let committed = fs::read_to_string(repository().join(DOCUMENT)).unwrap_or_default();
-        assert!(document().expect("the document") == committed, "{DOCUMENT} differs");
+        let committed = fs::read_to_string(repository().join(INDEX)).unwrap_or_default();
+        assert!(index().expect("the index") == committed, "{INDEX} differs");
     }
 }

@@ -138,7 +138,7 @@ enum Command {
     Cold(Asked<cold::Arguments>),
     /// The cache lines that shards share in a request, counted instruction by instruction
     Lines(lines::Arguments),
-    /// Make all pages and plots again from the records in bench/, and docs/experiments.md from the pages
+    /// Make all pages, plots and their index again from the records in bench/
     Report,
 }
 

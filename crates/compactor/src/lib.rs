@@ -1,7 +1,7 @@
 //! Compacts for Apache Cassandra: the process to which `plugin/cassandra` hands compactions (`halcyon compact --service`).
 //!
 //! ```text
-//!   Cassandra ── frames (docs/compaction-protocol.md) ──► service ──► a thread for each task: compaction::write_into
+//!   Cassandra ── frames (docs/formats/compaction-protocol.md) ──► service ──► a thread for each task: compaction::write_into
 //!                                                                       │ outputs, purge bounds, pace: asked of Cassandra
 //!             ◄── verified outputs, or why there are none ──────────────┘
 //! ```

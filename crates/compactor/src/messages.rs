@@ -1,4 +1,4 @@
-//! The messages of docs/compaction-protocol.md: requests are decoded, replies are encoded.
+//! The messages of docs/formats/compaction-protocol.md: requests are decoded, replies are encoded.
 
 use halcyon_model::bytes::{Cursor, DecodeError, DecodeResult, Put};
 

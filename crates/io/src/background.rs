@@ -12,7 +12,7 @@
 //! 4. The completion gives the bytes back, whether somebody still wants the operation or not.
 //!
 //! Two streams of 256 KiB each get four fifths of what a fast device can do; with megabytes in flight a read of 4 KiB takes twenty times as
-//! long (figures: ARCHITECTURE.md).
+//! long (figures: docs/internals/io.md).
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};

@@ -1,7 +1,8 @@
-//! Compares the table of libraries of ARCHITECTURE.md with `cargo metadata`.
+//! Compares `[workspace.dependencies]` of Cargo.toml with `cargo metadata`.
 //!
-//! The first cell of a row names libraries, and may restrict them to one package: `| snap, in `codec` only | … | … |`.
-//! A crate cannot name what it does not depend on, so this is also the check that only `io` names the runtime and `libc`.
+//! A comment there says why the libraries below it, up to a blank line, are used. One that begins with ``Only `snap`:`` keeps other
+//! packages from using them. A crate cannot name what it does not depend on, so this is also the check that only `io` names the runtime
+//! and `libc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,51 +10,50 @@ use std::fs;
 use super::metadata::{self, Package};
 use crate::{Result, repository};
 
-const HEADING: &str = "\n## Libraries\n\n| crate | for | why this one |\n|---|---|---|\n";
+const HEADING: &str = "\n[workspace.dependencies]\n";
+const OURS: &str = "halcyon-";
 
-/// Each listed library, with the only package that may use it.
+/// Each library that has a reason, with the only package that may use it.
 type Listed = BTreeMap<String, Option<String>>;
 
 pub(super) fn check() -> Result<Vec<String>> {
-    let text = fs::read_to_string(repository().join("ARCHITECTURE.md"))?;
+    let text = fs::read_to_string(repository().join("Cargo.toml"))?;
     Ok(compare(&parse(&text), &metadata::packages()?))
 }
 
 fn parse(text: &str) -> Listed {
-    let rows = text.split_once(HEADING).map_or("", |(_, rest)| rest);
-    let cells = rows.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
-    cells.flat_map(|(cell, _)| parse_cell(cell)).collect()
+    let section = text.split_once(HEADING).map_or("", |(_, rest)| rest);
+    let section = section.split_once("\n[").map_or(section, |(section, _)| section);
+    section.split("\n\n").filter_map(parse_group).flatten().collect()
 }
 
-fn parse_cell(cell: &str) -> Vec<(String, Option<String>)> {
-    let (owners, names): (Vec<&str>, Vec<&str>) =
-        cell.split(", ").partition(|part| part.starts_with("in `"));
-    let owner = owners.first().and_then(|part| part.split('`').nth(1));
-    let name = |part: &&str| part.split(' ').next().unwrap_or_default().to_owned();
-    names.iter().map(|part| (name(part), owner.map(str::to_owned))).collect()
+/// `None` without a comment.
+fn parse_group(group: &str) -> Option<Listed> {
+    let reason = group.trim_start().strip_prefix("# ")?;
+    let owner = reason.strip_prefix("Only `").and_then(|rest| rest.split('`').next());
+    let entries = group.lines().filter(|line| !line.starts_with('#'));
+    let names = entries.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.to_owned());
+    Some(names.map(|name| (name, owner.map(str::to_owned))).collect())
 }
 
 fn compare(listed: &Listed, packages: &[Package]) -> Vec<String> {
     let mut findings = Vec::new();
-    let mut find = |text: String| findings.push(format!("ARCHITECTURE.md: {text}"));
+    let mut find = |text: String| findings.push(format!("Cargo.toml: {text}"));
     let mut used = BTreeSet::new();
     for Package { name, libraries, .. } in packages {
         used.extend(libraries);
         for library in libraries {
             match listed.get(library) {
-                None => find(format!("{name} uses {library}, which Libraries does not list")),
+                None => find(format!("{name} uses {library}, which has no reason")),
                 Some(Some(owner)) if owner != name => {
-                    find(format!("{name} uses {library}, which Libraries allows {owner} only"));
+                    find(format!("{name} uses {library}, which only {owner} may use"));
                 }
                 Some(_) => {}
             }
         }
     }
-    // `fuzz/` is a workspace of its own.
-    let expected = listed.iter().filter(|(_, owner)| owner.as_deref() != Some("fuzz"));
-    for (library, _) in expected.filter(|(library, _)| !used.contains(library)) {
-        find(format!("Libraries lists {library}, which no package uses"));
-    }
+    let unused = listed.keys().filter(|name| !used.contains(name) && !name.starts_with(OURS));
+    unused.for_each(|library| find(format!("no package uses {library}")));
     findings
 }
 
@@ -66,19 +66,20 @@ mod tests {
         Package { name: name.to_owned(), is_crate: true, uses: BTreeSet::new(), libraries }
     }
 
-    /// Proves that a library without a row, in a package that may not use it, or with a row but no user is a finding.
+    /// Proves that a library without a reason, in a package that may not use it, or without a user is a finding.
     #[test]
     fn each_difference_is_found() {
         let text = HEADING.to_owned()
-            + "| compio (=1.2), in `io` only | the runtime |\n| md-5, sha1 | ids |\n";
+            + "halcyon-io = { path = \"crates/io\" }\n\n# Only `io`: the runtime.\ncompio = \"=1.2\"\n\n"
+            + "# Ids.\nmd-5 = \"0.10\"\nsha1 = \"0.10\"\n\nrand = \"1\"\n\n[profile.dev]\n# Speed.\nsnap = 3\n";
         let packages = [package("io", &["compio", "md-5"]), package("query", &["compio", "rand"])];
         let findings = compare(&parse(&text), &packages);
         assert_eq!(
             findings,
             [
-                "ARCHITECTURE.md: query uses compio, which Libraries allows io only",
-                "ARCHITECTURE.md: query uses rand, which Libraries does not list",
-                "ARCHITECTURE.md: Libraries lists sha1, which no package uses",
+                "Cargo.toml: query uses compio, which only io may use",
+                "Cargo.toml: query uses rand, which has no reason",
+                "Cargo.toml: no package uses sha1",
             ]
         );
     }

@@ -1,38 +1,54 @@
 //! Checks that the paths in the documents exist.
 //!
-//! Two forms are checked: the target of a link, `[text](docs/doctor.md)`, relative to its document; and a path between backticks whose
-//! first part is a folder of the repository or of `crates/`, as in `stream/src/fragment.rs`. Code blocks, placeholders and globs are
-//! skipped.
+//! Three forms are checked: the target of a link, `[text](docs/README.md)`, relative to its document; a path between backticks whose
+//! first part is a folder of the repository or of `crates/`, as in `stream/src/fragment.rs`; and behind such a path a name that its file
+//! must contain, as in `stream/src/fragment.rs` (`FragmentStream`). Code blocks, placeholders and globs are skipped.
 
 use std::fs;
 use std::path::Path;
 
+use crate::printed::output;
 use crate::{Result, repository};
 
-const DOCUMENTS: [&str; 6] = [
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "GLOSSARY.md",
-    "README.md",
-    "docs/benchmarks.md",
-    "e2e/README.md",
-];
+/// Test data brings documents of others.
+const SKIPPED: &str = "testdata/";
 
 pub(super) fn check() -> Result<Vec<String>> {
     let root = repository();
     let mut findings = Vec::new();
-    for document in DOCUMENTS {
+    let documents = output("git", &["ls-files", "--", "*.md"])?;
+    let documents = std::str::from_utf8(&documents)?.lines();
+    for document in documents.filter(|document| !document.starts_with(SKIPPED)) {
         let text = fs::read_to_string(root.join(document))?;
         let folder = root.join(document);
         let folder = folder.parent().unwrap_or(&root);
         let missing_link = |link: &&str| is_path(link) && !folder.join(link).exists();
         let missing_span = |span: &&str| is_path(span) && is_missing(&root, span);
-        let (links, spans) = (links(&text), spans(&text));
-        let missing = links.into_iter().filter(missing_link);
-        let missing = missing.chain(spans.into_iter().filter(missing_span));
+        let missing = links(&text).into_iter().filter(missing_link);
+        let missing = missing.chain(spans(&text).filter(missing_span));
         findings.extend(missing.map(|path| format!("{document}: {path} does not exist")));
+        let lost = names(&text).filter(|(path, name)| !contains(&root, path, name));
+        findings.extend(lost.map(|(path, name)| format!("{document}: {path} has no `{name}`")));
     }
     Ok(findings)
+}
+
+/// Each path that a name in parentheses follows: `` `path` (`Name`) ``.
+fn names(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    prose(text)
+        .flat_map(|line| line.match_indices("` (`").map(move |(at, _)| (line, at)))
+        .filter_map(|(line, at)| {
+            let path = line.get(..at)?.rsplit('`').next().filter(|path| is_path(path))?;
+            let name = line.get(at + "` (`".len()..)?.split_once("`)")?.0;
+            path.ends_with(".rs").then_some((path, name))
+        })
+}
+
+fn contains(root: &Path, path: &str, name: &str) -> bool {
+    let file = [root.to_owned(), root.join("crates")].into_iter().map(|base| base.join(path));
+    let texts = file.filter_map(|file| fs::read_to_string(file).ok());
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    texts.into_iter().any(|text| text.split(|letter| !is_part(letter)).any(|word| word == name))
 }
 
 /// Whether the text is a plain relative path: no web address, command, placeholder, glob or anchor.
@@ -62,8 +78,8 @@ fn links(text: &str) -> Vec<&str> {
     found
 }
 
-fn spans(text: &str) -> Vec<&str> {
-    prose(text).flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
+fn spans(text: &str) -> impl Iterator<Item = &str> {
+    prose(text).flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
 /// The lines outside of code blocks.
@@ -85,11 +101,22 @@ mod tests {
     fn paths_of_a_document() {
         let text = "see [it](docs/a.md) and `b/c.rs`\n```\n`d/e.rs` [f](g.md)\n```\n`cargo x test`";
         assert_eq!(links(text), ["docs/a.md"]);
-        assert_eq!(spans(text), ["b/c.rs", "cargo x test"]);
+        assert_eq!(spans(text).collect::<Vec<_>>(), ["b/c.rs", "cargo x test"]);
         let skipped =
             ["cargo x test", "snapshots/<name>/", "crates/*", "https://a.b", "/sys/block"];
         assert!(!skipped.iter().any(|text| is_path(text)));
         assert!(is_path("stream/src/merge.rs"));
+    }
+
+    /// Proves that a name behind a path is found as a whole word only.
+    #[test]
+    fn names_behind_paths() {
+        let text = "in `stream/src/fragment.rs` (`FragmentStream`), `a` (`b`), `x/y.rs` (as `z`)";
+        let found: Vec<_> = names(text).collect();
+        assert_eq!(found, [("stream/src/fragment.rs", "FragmentStream")]);
+        let root = repository();
+        assert!(contains(&root, "stream/src/fragment.rs", "FragmentStream"));
+        assert!(!contains(&root, "stream/src/fragment.rs", "FragmentStrea"));
     }
 
     /// Proves that a path is missing only if its first folder is ours and the rest does not exist.
@@ -98,7 +125,7 @@ mod tests {
         let root = repository();
         let missing = |path| is_missing(&root, path);
         assert!(missing("stream/src/no_such_file.rs") && missing("docs/no_such_file.md"));
-        assert!(!missing("stream/src/merge.rs") && !missing("docs/doctor.md"));
+        assert!(!missing("stream/src/merge.rs") && !missing("docs/README.md"));
         assert!(!missing("org/apache/cassandra") && !missing("bench/data/node"));
     }
 }

@@ -80,7 +80,7 @@ pub(crate) struct FileArgs {
     /// Folders of tables or keyspaces, data directories, or single Data.db files
     #[arg(required_unless_present_any = ["service", "node"], value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Compact what an Apache Cassandra asks for on standard input, for its plug-in (docs/cassandra-plugin.md)
+    /// Compact what an Apache Cassandra asks for on standard input, for its plug-in (docs/operate/cassandra-plugin.md)
     #[arg(long, exclusive = true)]
     service: bool,
     /// Write to this folder and keep the inputs; several tables get subfolders [default: replace the inputs]

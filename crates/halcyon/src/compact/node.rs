@@ -27,7 +27,7 @@ const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
 
 #[derive(Debug, Args)]
 #[command(
-    next_help_heading = "Tables of a running Cassandra (docs/cassandra-plugin.md, `Without an agent`)"
+    next_help_heading = "Tables of a running Cassandra (docs/operate/cassandra-plugin.md, `Without an agent`)"
 )]
 #[group(conflicts_with_all = ["FileArgs", "SchemaArgs"])]
 pub(super) struct NodeArgs {

@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** A message of docs/compaction-protocol.md. */
+/** A message of docs/formats/compaction-protocol.md. */
 public final class Frame
 {
     public static final byte HELLO = 0x01, TASK = 0x02, BOUNDS = 0x03, GRANTED = 0x04, GO_ON = 0x05, STOP = 0x06, PING = 0x07;

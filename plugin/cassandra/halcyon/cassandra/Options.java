@@ -26,7 +26,7 @@ public final class Options
     /** The program. */
     public final Path binary;
     public final boolean enabled;
-    /** Whether compactions run at idle priority: docs/cassandra-plugin.md. */
+    /** Whether compactions run at idle priority: docs/operate/cassandra-plugin.md. */
     public final Idle idle;
     public final Names include;
     public final Names exclude;

@@ -150,8 +150,16 @@ pub(crate) fn seconds(timelines: &[Vec<Point>]) -> Axis {
     Axis::linear("seconds since the compaction began", from, until, step, "")
 }
 
+/// How many panels stand side by side, and how large they are.
+pub(crate) enum Layout {
+    /// All contenders of an experiment.
+    Page,
+    /// A few, below each other: readable on a phone.
+    Narrow,
+}
+
 /// p99 of hot reads over time, a panel for each turn, under its title.
-pub(crate) fn drawn(turns: &[(String, &Turn)]) -> Result<String> {
+pub(crate) fn drawn(turns: &[(String, &Turn)], layout: &Layout) -> Result<String> {
     let timelines: Vec<Vec<Point>> =
         turns.iter().map(|(_, turn)| turn.detail("timeline")).collect();
     let panels = turns.iter().zip(&timelines).map(|((title, turn), points)| {
@@ -169,11 +177,18 @@ pub(crate) fn drawn(turns: &[(String, &Turn)]) -> Result<String> {
             ..Panel::default()
         }
     });
+    let (title, columns, size) = match layout {
+        Layout::Page => (
+            "Read latency during a major compaction (yellow): p99 and, thin, the slowest read of each half second",
+            2,
+            (380, 130),
+        ),
+        Layout::Narrow => ("Reads beside a compaction: p99; thin: slowest", 1, (290, 120)),
+    };
     let grid = Grid {
-        title: "Read latency during a major compaction (yellow): p99 and, thin, the slowest read of each half second"
-            .to_owned(),
-        columns: 2,
-        size: (380, 130),
+        title: title.to_owned(),
+        columns,
+        size,
         x: seconds(&timelines),
         y: Axis::milliseconds(LEAST, MOST),
         panels: panels.collect(),

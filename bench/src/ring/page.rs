@@ -10,7 +10,7 @@ use crate::dataset::Shape;
 use crate::page::Page;
 use crate::record::{Contender, Record, Spread, Target, Turn};
 use crate::stretch::{Phase, added_by_compaction};
-use crate::timeline;
+use crate::timeline::{self, Layout};
 
 const SPEED: &str = "raw_mib_per_second";
 const HOT_P99: &str = "hot_p99_us";
@@ -80,7 +80,7 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
     }
     let parts = Part::all(record);
     let drawn = parts.iter().flat_map(|part| timelines(record, part));
-    let plot = timeline::drawn(&drawn.collect::<Vec<_>>())?;
+    let plot = timeline::drawn(&drawn.collect::<Vec<_>>(), &Layout::Page)?;
     let mut names = about_turns(record);
     names["parts"] = parts
         .iter()

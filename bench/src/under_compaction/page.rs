@@ -14,8 +14,10 @@ use crate::page::Page;
 use crate::plot::{Axis, Grid, HALCYON, Panel, color_of};
 use crate::record::{Contender, Record, Spread, Target, Turn};
 use crate::stretch::{Phase, added_by_compaction};
-use crate::timeline::{self, LEAST, MOST, Point, line, seconds};
+use crate::timeline::{self, LEAST, Layout, MOST, Point, line, seconds};
 
+/// Whom README's picture shows: Halcyon as it comes, and Cassandra's newest release in its best mode.
+const README: [&str; 2] = ["Halcyon direct, auto", "Cassandra 6.0-alpha2 direct"];
 const DEVICE: RGBColor = RGBColor(208, 235, 255);
 /// Of the bars, in nanoseconds.
 const FIRST_BUCKET: u64 = 1 << 13;
@@ -61,6 +63,9 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
         ("timeline.svg".to_owned(), timelines(record)?),
         ("purposes.svg".to_owned(), purposes(record)?),
     ]);
+    if let Some(plot) = for_readme(record)? {
+        plots.insert("calm.svg".to_owned(), plot);
+    }
     if !held.is_empty() {
         plots.insert("targets.svg".to_owned(), targets_held(record, &held)?);
     }
@@ -236,7 +241,18 @@ fn timelines(record: &Record) -> Result<String> {
     let turns = contenders.filter_map(|who| {
         Some((who.name(), timeline::typical(record, Phase::FullSpeed.name(), who)?))
     });
-    timeline::drawn(&turns.collect::<Vec<_>>())
+    timeline::drawn(&turns.collect::<Vec<_>>(), &Layout::Page)
+}
+
+/// README's picture, if the record has both contenders.
+fn for_readme(record: &Record) -> Result<Option<String>> {
+    let contenders = record.contenders(Phase::FullSpeed.name()).into_iter();
+    let turns = contenders.filter(|who| README.contains(&who.name().as_str())).filter_map(|who| {
+        Some((who.name(), timeline::typical(record, Phase::FullSpeed.name(), who)?))
+    });
+    let turns: Vec<_> = turns.collect();
+    let is_whole = turns.len() == README.len();
+    is_whole.then(|| timeline::drawn(&turns, &Layout::Narrow)).transpose()
 }
 
 /// The same by `latte`: the warm, then the half-warm.
@@ -249,7 +265,7 @@ fn timelines_by_latte(record: &Record) -> Result<String> {
             Some((title, timeline::typical(record, &heading, who)?))
         }));
     }
-    timeline::drawn(&turns)
+    timeline::drawn(&turns, &Layout::Page)
 }
 
 /// As `biolatency` draws: shares of requests by latency, a panel for each purpose (Halcyon) or kind (the device).

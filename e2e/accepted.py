@@ -48,7 +48,7 @@ class Asker:
 
 
 def lasting(text):
-    """A statement of which nothing ends between two readings: what expires within a second is gone before the first. Cassandra itself
+    """A statement of which nothing ends between two readings: what expires within a second is dead before the first. Cassandra itself
     forgets `cdc` at a restart where it captures no changes."""
     text = text.replace("cdc = 'true'", "cdc = 'false'").replace("cdc = true", "cdc = false")
     return SHORT_TTL.sub(lambda found: found[0] if int(found[2]) < 2 else found[1] + str(int(found[2]) + 100_000), text)

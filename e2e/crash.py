@@ -2,7 +2,7 @@
 Kills the server under load, starts it again and checks every write that was acknowledged. The machine runs on, so this holds in
 every `commitlog_sync` mode.
 
-Writers go on until the connection breaks. Each notes what it attempted and what was acknowledged; an operation that was cut off
+Writers work until the connection breaks. Each notes what it attempted and what was acknowledged; an operation that was cut off
 may or may not be there, everything else must be exactly as acknowledged:
 
     insert   a row for each number              every acknowledged one is there, with its value
@@ -11,7 +11,7 @@ may or may not be there, everything else must be exactly as acknowledged:
     counter  n = n + 1                          between acknowledged and attempted
     lwt      v = n + 1 IF v = n                 between acknowledged and attempted, each applied once
     batch    a logged batch over partitions     all of its rows or none
-    truncate rows, and all of them gone         rows before the last truncation are gone, those after it are there
+    truncate rows, and all of them deleted      rows before the last truncation are deleted, those after it are there
     schema   a table made, filled, altered,     the last one is there as it was acknowledged, the one before is not
              and the one before it dropped
 """
@@ -71,7 +71,7 @@ class Writer:
         self.attempted = self.acknowledged = 0
         self.operations = 0
         self.fault = None
-        # Numbers that were attempted when a connection broke: nobody knows.
+        # Numbers that were attempted when a connection broke: their outcome is unknown.
         self.unknown = set()
         self.first = 1
 
@@ -106,7 +106,7 @@ class Writer:
     def between(self, rows):
         found = number(rows[0][0]) if rows else 0
         assert self.acknowledged <= found <= self.attempted, f"{found}: {self.acknowledged} to {self.attempted}"
-        # What was unknown is known now, and the next number goes on from it.
+        # What was unknown is known now, and the next number continues from it.
         self.attempted = self.acknowledged = found
 
 
@@ -122,8 +122,8 @@ class Insert(Writer):
             if wanted in rows:
                 assert rows[wanted] == f"{wanted} {PADDING}"
             else:
-                assert wanted in self.unknown, f"insert {wanted} was acknowledged and is gone"
-        assert rows.keys() <= set(self.known()), f"rows that nobody wrote: {sorted(rows.keys() - set(self.known()))[:5]}"
+                assert wanted in self.unknown, f"insert {wanted} was acknowledged and is missing"
+        assert rows.keys() <= set(self.known()), f"rows that no client wrote: {sorted(rows.keys() - set(self.known()))[:5]}"
 
 
 class Delete(Writer):
@@ -203,7 +203,7 @@ class Truncate(Writer):
         assert not back, f"rows from before truncation {self.truncated} are back: {sorted(back)[:5]}"
         inserted = {n for n in range(self.truncating + 1, self.attempted + 1) if n % self.EVERY}
         lost = inserted - rows - self.unknown
-        assert not lost, f"rows from after truncation {self.truncating} are gone: {sorted(lost)[:5]}"
+        assert not lost, f"rows from after truncation {self.truncating} are missing: {sorted(lost)[:5]}"
 
 
 class Schema(Writer):
@@ -220,7 +220,7 @@ class Schema(Writer):
         known, cut = self.acknowledged, self.attempted
         assert made <= {known, cut}, f"dropped tables are back: {made}, not only {known} and {cut}"
         if known >= self.first:
-            assert made, f"made_{known} is gone"
+            assert made, f"made_{known} is missing"
         if known in made:
             ((k, v, w),) = rows_of(client, f"SELECT k, v, w FROM crash.made_{known}")
             assert (number(k), number(v), w) == (1, known, None), f"made_{known}: {k} {v} {w}"

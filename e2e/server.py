@@ -15,7 +15,7 @@ HOST = "127.0.0.1"
 
 
 def free_port():
-    """Not one that the kernel gives to clients: a client that knocks at a port where nobody listens yet could meet itself."""
+    """Not one that the kernel gives to clients: a client that connects to a port before its listener is bound could meet itself."""
     while True:
         port = random.randrange(15000, 30000)
         with socket.socket() as probe:

@@ -3,11 +3,11 @@ Stands where `halcyon` is expected, and passes on what the real one says, or wha
 
 Arguments: the real program, a file that says what to do, then the arguments of the service.
   (no file)  nothing          statistics, data: damage this component of an output before it is named as done
-  garbage    answer a task with what is no frame          deaf: answer nothing about tasks, only pings
+  garbage    answer a task with bytes that are not a frame deaf: answer nothing about tasks, only pings
   hung       say nothing more of a task that has asked for an output, only answer pings
   version    say that it speaks another version of the protocol
   hold STAGE keep what comes at this stage of a task, and all behind it, until there is another file or none; the file `held` says that it is kept.
-             If the real one is killed meanwhile, nobody hears of it any more
+             If the real one is killed meanwhile, no other process notices
              sent: the first tick   asked: the first output is asked for   granted: the first tick behind it   written: everything is read   done
 """
 

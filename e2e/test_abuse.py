@@ -1,5 +1,5 @@
 """
-Clients that mean harm: one connection goes on being served, and the server's memory stays bounded.
+Malicious clients: one connection is served all the time, and the server's memory stays bounded.
 
 The server has default settings, but timeouts that fit a slow host, and a memory cgroup of 256 MiB, in which the kernel would kill it. Each
 attack runs beside a client that asks one thing after the other; what it waited is printed, not judged.
@@ -54,7 +54,7 @@ def startup(options):
 
 
 def zeros_as_lz4(count):
-    """An LZ4 block of so many zeros behind its length, as v4 sends a body: a literal, one match, and the last literals."""
+    """An LZ4 block of `count` zeros behind its length, as v4 sends a body: a literal, one match, and the last literals."""
     more = count - 1 - 5 - 19
     lengths = b"\xff" * (more // 255) + bytes([more % 255])
     return struct.pack(">I", count) + b"\x1f\x00\x01\x00" + lengths + b"\x50" + b"\x00" * 5
@@ -94,7 +94,7 @@ def idle(port, peers, _stop):
     """Ten thousand connections that say nothing after STARTUP, or as many as this process may open."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # Where the server accepts no more for now, the kernel still does, and nobody answers.
+    # Where the server accepts no more for now, the kernel still does, without an answer.
     with contextlib.suppress(TimeoutError):
         for _ in range(min(CONNECTIONS, most - 500)):
             peers.append(socket.create_connection((HOST, port), timeout=1))
@@ -103,7 +103,7 @@ def idle(port, peers, _stop):
 
 
 def never_reading(port, peers, stop):
-    """Large answers that nobody reads."""
+    """Large answers that the client does not read."""
     for _ in range(20):
         peers.append(connected(port))
         peers[-1].settimeout(0.2)
@@ -165,7 +165,7 @@ def preparing(port, peers, stop):
 
 
 def first_bytes(port, peers, stop):
-    """Very many requests that begin with a part that is not large, and go on byte by byte."""
+    """Very many requests that begin with a part that is not large, and continue byte by byte."""
     for _ in range(1500):
         if stop.is_set():
             return
@@ -246,7 +246,7 @@ def huge_sorts(port, peers, stop):
 
 
 def huge_answers_unread(port, peers, stop):
-    """Pages of many megabytes that nobody reads."""
+    """Pages of many megabytes that the client does not read."""
     for _ in range(50):
         peers.append(connected(port))
         peers[-1].settimeout(0.2)
@@ -461,7 +461,7 @@ ATTACKS = [
     large_statements, large_prepared, huge_answers, huge_sorts, huge_answers_unread, large_writes,
     costly_statements, many_rows, costly_values, repeated_values, idle,
 ]
-# They take turns, and are slowed down: nobody is disconnected.
+# They take turns, and are slowed down: no client is disconnected.
 PATIENT = [large_writes, costly_statements, many_rows, costly_values, repeated_values]
 
 
@@ -513,7 +513,7 @@ def others_are_served(server, attack, seconds):
     told = [waits[len(waits) * part // 100] * 1000 for part in (50, 99)]
     print(f"{attack.__name__}: {len(waits)} requests, p50 {told[0]:.2f} ms, p99 {told[1]:.2f} ms, {before} to {most} MiB")
     assert not failed, (attack.__name__, failed)
-    # Who takes more memory than its share is disconnected, or not let in: never without a word in the log.
+    # A client that takes more memory than its share is disconnected, or refused: never without a word in the log.
     words = ("is disconnected: ", "breached limit", "accepts no connections for now: ")
     assert not closed or attack not in PATIENT and any(word in server.said()[said:] for word in words), attack.__name__
     # Its log says what it did about them, and nothing of a failure of its own.

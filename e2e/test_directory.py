@@ -60,7 +60,7 @@ QUESTIONS = (
 
 
 def write(session, first, last):
-    """The same kinds of change whoever makes them."""
+    """The same kinds of change for each writer."""
     for k in range(first, last):
         for c in range(5):
             session.execute(
@@ -219,7 +219,7 @@ def views_are_their_base(session):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "da"])
 def test_views_are_handed_over_and_back(request, cassandra_options, tmp_path, form):
-    """Each program goes on with what the other's views have: moved entries end, whoever has made them."""
+    """Each program continues with the other's views: moved entries end, whichever program has made them."""
     node, ours = tmp_path / "node", tmp_path / "ours"
     ours.mkdir()
     with cassandra(cassandra_options, node, form) as (session, facts):
@@ -283,7 +283,7 @@ def answered_by_indexes(session, questions=ASKED_OF_INDEXES):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "da"])
 def test_indexes_are_handed_over_and_back(request, cassandra_options, tmp_path, form):
-    """An index answers what its rows say, whoever wrote them, and whoever made it."""
+    """An index answers what its rows say, whichever program wrote them or made it."""
     node, ours = tmp_path / "node", tmp_path / "ours"
     ours.mkdir()
     with cassandra(cassandra_options, node, form) as (session, facts):

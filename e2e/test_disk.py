@@ -78,7 +78,7 @@ def keys(session):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a file system")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_full_disk(request, tmp_path, policy):
-    """Nothing acknowledged is lost; where the policies say so, writes go on when there is room again."""
+    """Nothing acknowledged is lost; where the policies say so, writes resume when there is room again."""
     with file_system(tmp_path, 96) as (_, place):
         server = node(request, tmp_path, place, policy)
         try:

@@ -202,7 +202,7 @@ def test_answers_are_cassandras(nodes, with_functions):
 
 
 def test_aggregates_over_many_rows(with_functions):
-    """Of more rows than one message takes, page by page; slow ones are given up at the time of a read, and others go on meanwhile."""
+    """Of more rows than one message takes, page by page; slow ones are given up at the time of a read, while others run."""
     client = Client(with_functions.port)
     for text in begin():
         client.query(text)

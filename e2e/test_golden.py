@@ -42,7 +42,7 @@ def test_compaction_is_cassandras(halcyon, golden, tmp_path):
 
 
 def test_exit_codes(halcyon, tmp_path):
-    """Failure is told by the exit status, never by text alone."""
+    """The exit status reports a failure, never a text alone."""
     missing = tmp_path / "oa-1-big-Data.db"
     for command in (("sstable", "dump"), ("sstable", "verify"), ("sstable", "describe"), ("compact",)):
         done = halcyon_status(halcyon, *command, missing)

@@ -192,7 +192,7 @@ def answers(node):
 
 @pytest.mark.timeout(300)
 def test_other_kinds_of_tables(node):
-    """Counters, views and their bases, SAI; a legacy index is no table of ours."""
+    """Counters, views and their bases, SAI; a legacy index is not a table of ours."""
     create_others(node)
     for seed in range(3):
         write_others(node, seed)

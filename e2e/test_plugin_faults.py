@@ -32,7 +32,7 @@ def test_faults(cassandra_options, tmp_path):
             assert len(node.live(table)) == 1, table
             assert rows(node.session, table) == before[table], table
             node.jmx.verify(KEYSPACE, table)
-        # The native protocol is still served, and nobody has stopped gossip.
+        # The native protocol is still served, and gossip runs.
         assert node.jmx.get("org.apache.cassandra.db:type=StorageService", "OperationMode") == "NORMAL"
         assert "Stopping" not in node.said() and "Exiting forcefully" not in node.said()
 
@@ -74,7 +74,7 @@ def an_operator_stops_it(node, options):
 
 
 def a_deaf_service_is_killed(node, shim, options):
-    """It lives, and does not even stop when it is told to: so it is killed, and the next starts another."""
+    """It lives, and does not stop when asked: so it is killed, and the next starts another."""
     until_it_starts(node)
     service = node.service()
     with shim.does("deaf"):

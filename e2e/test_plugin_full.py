@@ -48,7 +48,7 @@ def test_a_full_disk(cassandra_options, tmp_path, disk):
         content = rows(node.session, "t")
         until_it_starts(node)
         before = figures(node)
-        # Cassandra has found room for it, which somebody else then takes.
+        # Cassandra has found room for it, which another program then takes.
         with shim.holds("asked"):
             compaction = Running(node, cassandra_options, "t")
             shim.until_held()
@@ -58,7 +58,7 @@ def test_a_full_disk(cassandra_options, tmp_path, disk):
         assert isinstance(compaction.failed, DeskError) and "FSDiskFullWriteError" in str(compaction.failed), compaction.failed
         assert figures(node) == {**before, "Failed": before["Failed"] + 1} and "the disk is full" in node.get("Failures")
         nothing_has_changed(node, content)
-        # Cassandra finds no room, whoever is to compact.
+        # Cassandra finds no room, with or without Halcyon.
         for enabled in ("true", "false"):
             node.jmx.set(MBEAN, "Enabled", enabled)
             with pytest.raises(DeskError, match="Not enough space for compaction"):

@@ -53,7 +53,7 @@ def it_is_in_its_group(node, group, missing):
     """The last of all, for it may have to be skipped."""
     assert f"runs outside of the control group {missing}" in node.said()
     if group is None:
-        pytest.skip("this machine lets nobody make a control group")
+        pytest.skip("this machine allows no control groups")
     assert group.folder.name in Path(f"/proc/{node.service()}/cgroup").read_text(encoding="ascii")
 
 
@@ -71,7 +71,7 @@ def one_of_two_is_stopped(node, options):
     assert isinstance(one.failed, DeskError) and "Compaction interrupted" in str(one.failed)
     assert not other.is_over(), "it was over before the other was stopped: so this says nothing"
     assert len(node.live("one")) == 2
-    # A service that does not stop within 20 s is killed: this one said that it has stopped, and goes on with the other.
+    # A service that does not stop within 20 s is killed: this one said that it has stopped, and continues with the other.
     assert node.service() == service
     one.hurry()
     other.end()
@@ -85,7 +85,7 @@ def the_throughput_is_followed(node, options):
     """1 MiB/s, and no limit while it runs. A busy machine only makes compaction slower than it may be, and 50 times slower than it can be."""
     slow = Slow(node, options, "fast")
     began, first = time.monotonic(), node.running()
-    until(lambda: node.running() >= first + 2 * MEBIBYTE, "it does not go on")
+    until(lambda: node.running() >= first + 2 * MEBIBYTE, "it does not continue")
     read, elapsed = node.running() - first, time.monotonic() - began
     # The limiter lends a second's worth, and a tick is a mebibyte.
     assert not slow.is_over() and read <= (elapsed + 2) * MEBIBYTE

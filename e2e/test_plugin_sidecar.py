@@ -152,7 +152,7 @@ def tables_are_taken_back(unarmed):
 
 
 def they_are_watched(unarmed):
-    """A table that comes later, an ALTER and a restart of the node; the end is no failure."""
+    """A table that comes later, an ALTER and a restart of the node; the end is not a failure."""
     jmx_port = unarmed.node.facts["jmx_port"]
     command = plugin.to_hand_over(unarmed.options, jmx_port, "--tables", f"{KEYSPACE}.stcs,{KEYSPACE}.later", "--watch", "--every", "200ms")
     with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as watch:
@@ -190,7 +190,7 @@ def test_a_node_that_cannot(nodes, release, cassandra_options):
 
 @contextmanager
 def jmx(options, *properties):
-    """The port of a JVM that is no Cassandra: it waits for the end of its input."""
+    """The port of a JVM that is not Cassandra: it waits for the end of its input."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     about = {"port": port, "rmi.port": port, "host": "127.0.0.1", **dict(properties)}

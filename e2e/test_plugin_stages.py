@@ -141,7 +141,7 @@ class Compaction(Running):
 
 @pytest.mark.timeout(600)
 def test_a_killed_service(cassandra_options, tmp_path, shim, stops):
-    """Before it is heard to be done Cassandra's own task does the work; then nobody needs it any more."""
+    """Before it is heard to be done Cassandra's own task does the work; then it is not needed any more."""
     with started(cassandra_options, tmp_path / "node", shim) as node:
         create(node, TABLE)
         write(node, TABLE)

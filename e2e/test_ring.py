@@ -198,7 +198,7 @@ def killed_services(ring, clients, options):
     for megabytes in (0, 1, 2):
         fill(ring, 4000 + 100 * megabytes, partitions=20)
         slow = Slow(node, options, "split")
-        until(lambda: node.running() >= megabytes << 20, "the compaction does not go on")
+        until(lambda: node.running() >= megabytes << 20, "the compaction does not continue")
         failed = int(node.get("Failed"))
         os.kill(node.service(), signal.SIGKILL)
         clients.write(statements=10)

@@ -142,7 +142,7 @@ def test_an_input_is_damaged(halcyon, running, tmp_path):
     body = service.task(columns_of(halcyon, golden), sorted(folder.glob("*-Data.db")), ("big", "oa"), compression=LZ4)
     kind, said, _ = running.run(1, body, names(tmp_path, golden))
     assert kind == FAILED and said[0] == 2 and str(damaged).encode() in said
-    # It goes on to serve.
+    # It keeps serving.
     running.send(PING, 0, b"12345678")
     assert running.receive() == (PONG, 0, b"12345678")
 
@@ -173,7 +173,7 @@ def test_a_task_that_waits_for_memory_says_so(halcyon):
 
 
 def test_a_task_that_cannot_be_done(halcyon, running, tmp_path):
-    """Wrong answers fail their task alone; a name in another version is none."""
+    """Wrong answers fail their task alone; one in another version is not an answer."""
     golden, body = simple(halcyon)
     kind, said, _ = running.run(1, body, iter([tmp_path / "nb-1-big-Data.db"]))
     assert kind == FAILED and said[0] == 4

@@ -83,7 +83,7 @@ CHARACTERS = [
     "/*", "--", "//", "\r", "\n", "\t", "0x", "1y", "P1", "_", "é", "#", "!", "|", "@", "a", "\\", "&", "~", "^", "`", "%", "<", "?", ":", "+", "1.", "1e5", "-1",
 ]  # fmt: skip
 DAMAGED_INSIDE = 2_000
-# Errors of Java's, where the generated parser goes on after an error, or looks for what a statement names while it reads it.
+# Errors of Java's, where the generated parser continues after an error, or looks for what a statement names while it reads it.
 FAULT = "2000 Failed parsing statement: ["
 
 
@@ -124,7 +124,7 @@ def answer(client, text):
 
 def is_explained(expected, found):
     """
-    A statement that is invalid in two ways: Cassandra may check what it has read before it finds the end wrong, or who asks.
+    A statement that is invalid in two ways: Cassandra may check what it has read, or the client's role, before it finds the end wrong.
     The node here has no user-defined functions.
     """
     is_early = expected[:4] in ("2200", "2300") and found.startswith(("2000 line", "2100"))

@@ -89,7 +89,7 @@ def test_a_tool_beside_a_running_node(halcyon, server):
     halcyon.run("compact", folder, "--output", server.folder / "copy")
     assert names(folder) == before
     assert answers(server) == expected
-    # A node that was killed hinders nobody.
+    # A node that was killed hinders no other program.
     server.kill()
     halcyon.run("compact", folder)
     server.start()
@@ -102,7 +102,7 @@ def test_a_node_beside_a_running_tool(request, server):
     with slow_compaction(binary, folder) as tool:
         said = refused_start(server)
         assert f"process {tool.pid} (halcyon)" in said and "wait until it is done, or stop it" in said, said
-        # A tool that was killed hinders nobody, and what it left is cleaned up.
+        # A tool that was killed hinders no other program, and the next one cleans up what it left.
         tool.kill()
         tool.wait()
         session = server.start().connect()

@@ -4,7 +4,7 @@
 //! 2. [`BlockTrace::now`] reads them, pairs them by sector, and counts latencies in powers of two: a snapshot; differences of two are what
 //!    happened between them. Nothing is read in between: that would take a core from those who are measured, half a millisecond at a time.
 //!
-//! It sees everybody's requests, not one process's. Without root, or a tracer, there is none.
+//! It sees the requests of all processes. Without root, or a tracer, it is not available.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -23,7 +23,7 @@ use super::standstill::Gap;
 
 const TRACING: &str = "/sys/kernel/tracing";
 const O_NONBLOCK: i32 = 0o4000;
-/// Of a request that kept somebody waiting.
+/// Of a request that kept a foreground operation waiting.
 const SLOW_MICROS: u64 = 4000;
 /// Of a discard: a device that completes nothing else meanwhile adds up several.
 const DISCARD_MICROS: u64 = 1000;

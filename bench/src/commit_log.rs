@@ -2,7 +2,7 @@
 //!
 //! 1. The device: blocks of several lengths, each durable before the next. No log is faster per flush.
 //! 2. The log alone (`commitlog_bench`): writers on each shard's thread append and wait, no server around it.
-//! 3. The servers: single-row inserts, so many in flight, `batch`, `group`, `periodic`; one server at a time, Halcyon and Cassandra in
+//! 3. The servers: single-row inserts, a fixed number in flight, `batch`, `group`, `periodic`; one server at a time, Halcyon, Cassandra in
 //!    turn.
 
 use halcyon_oracle::{Result, Version};

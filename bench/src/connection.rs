@@ -20,7 +20,7 @@ pub(super) fn local(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
-/// A read with a timeout is interrupted when the process was frozen meanwhile, without any signal's handler: it goes on.
+/// A read with a timeout is interrupted when the process was frozen meanwhile, without any signal's handler: it is repeated.
 pub(super) fn read(mut from: &TcpStream, buffer: &mut [u8]) -> std::io::Result<usize> {
     loop {
         match from.read(buffer) {
@@ -105,7 +105,7 @@ impl Connection {
         self.create_replicated(name, 1)
     }
 
-    /// A keyspace of which so many nodes hold each row.
+    /// A keyspace of which `factor` nodes hold each row.
     pub(super) fn create_replicated(&mut self, name: &str, factor: u8) -> Result<()> {
         let replication = format!("{{'class': 'SimpleStrategy', 'replication_factor': {factor}}}");
         let create =

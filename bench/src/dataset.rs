@@ -8,7 +8,7 @@
 //!   nodes/  5.0.9-buffered …
 //!   scratch/  what a run writes
 //! ```
-//! A run gets hard links: nobody ever writes into these files.
+//! A run gets hard links: no process ever writes into these files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -38,7 +38,7 @@ impl Memory {
     }
 }
 
-/// One after the other for a while, with a pause before each, which is not timed; each is told its number.
+/// One after the other for a while, with a pause before each, which is not timed; each gets its number.
 pub(super) fn repeat(
     time: Duration,
     pause: Duration,

@@ -22,7 +22,7 @@ const O_DSYNC: i32 = 0o10000;
 pub(super) const HEADING: &str = "the device's own flush";
 const DIRECT: &str = "direct";
 
-/// Measures both for a while, in a file that is gone afterwards.
+/// Measures both for a while, in a file that is deleted afterwards.
 pub(super) fn measure(record: &mut Record, folder: &Path, time: Duration) -> Result<()> {
     let path = folder.join("flush.scratch");
     let measured = direct(&path, time).and_then(|direct| {

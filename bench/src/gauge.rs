@@ -90,7 +90,7 @@ impl UserReads {
     }
 }
 
-/// Halcyon's own histograms; of Cassandra there are none.
+/// Halcyon's own histograms; Cassandra has none.
 fn purposes(server: &Server) -> Result<ByKind> {
     const LATENCY: &str = "SELECT purpose, below_ns, operations FROM halcyon_views.io_latency";
     if server.is_halcyon() { counted(server.port, LATENCY) } else { Ok(ByKind::new()) }

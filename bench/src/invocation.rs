@@ -15,7 +15,7 @@ use crate::volume::Rented;
 
 /// What is known of an experiment without its arguments.
 pub(crate) struct Listed {
-    /// As `cargo x bench` is told it, and its folder.
+    /// As the arguments of `cargo x bench` name it, and its folder.
     pub(crate) name: &'static str,
     pub(crate) asks: &'static str,
     pub(crate) page: fn(&mut Record) -> Result<Page>,

@@ -11,7 +11,7 @@ pub(crate) const COLD: u8 = 1;
 pub(crate) struct Keys {
     pub(crate) partitions: u64,
     pub(crate) hot: u64,
-    /// Of so many reads, one is cold; zero: none.
+    /// One read in this many is cold; zero: none.
     pub(crate) cold_every: u64,
     /// The hot rows in their order, so that all of them are met.
     pub(crate) sweeps: bool,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::record::Measurements;
 
-/// Nobody who waits so long calls it calm.
+/// Longer waits are not calm.
 pub(super) const LONG: Duration = Duration::from_millis(10);
 
 /// One request.

@@ -6,7 +6,7 @@
 //! 3. With a rate it is an open loop too, as long as less than its concurrency waits for answers; but a request is timed from when it is
 //!    sent.
 //! 4. The run ends after its time, or by SIGINT. Either way latte asks nothing more and writes a report of everything that was answered
-//!    until then: figures of the whole run, and of each interval. So a run whose length nobody knows before is counted without a gap, and
+//!    until then: figures of the whole run, and of each interval. So a run of unknown length is counted without a gap, and
 //!    nothing is cut off or put together from quantiles afterwards. What is under way at SIGINT is not counted.
 
 use std::io::{BufRead, BufReader, Read};
@@ -26,7 +26,7 @@ use crate::server::Server;
 const VERSION: &str = "0.29.0";
 /// On standard error, when the run begins.
 const BEGINS: &str = "Running benchmark";
-/// A run that nobody stops ends at last.
+/// A run that is never stopped ends at last.
 const WITHOUT_END: Duration = Duration::from_secs(3600);
 const ANOTHER: &str = "a report of another latte";
 
@@ -35,7 +35,7 @@ pub(crate) struct Latte {
     home: PathBuf,
 }
 
-/// What it is told.
+/// Its parameters.
 pub(crate) struct Work<'a> {
     pub(crate) server: &'a Server,
     /// In its language, Rune.
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// A report's times become microseconds, by the percentiles that it lists, of the run and of each interval; one with errors is none.
+    /// A report's times become microseconds, by the percentiles that it lists, of the run and of each interval; one with errors is refused.
     #[test]
     fn reports() {
         let latency = |percentiles: [f64; 4]| {

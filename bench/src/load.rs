@@ -1,4 +1,4 @@
-//! The generator: a closed loop, so many requests in flight, and what became of them.
+//! The generator: a closed loop, a fixed number of requests in flight, and their outcomes.
 //!
 //! 1. One thread for each connection, and at most [`CONNECTIONS`] of them if nothing else is said. Each connection keeps its share of
 //!    the requests in flight: as one is answered, the next is sent. Where the server says which shard a connection came to, connections are
@@ -6,7 +6,7 @@
 //! 2. A request's time runs from before it is written until its answer is decoded. Every answer is checked.
 //! 3. At the end of the time nothing more is sent, and what is under way is waited for.
 //!
-//! What it is not: an open loop. Nobody waits in a queue in front of it, so a stall counts once for each request in flight and
+//! What it is not: an open loop. No client waits in a queue in front of it, so a stall counts once for each request in flight and
 //! not for those that would have come meanwhile; quantiles are of service at that many in flight, not at a rate.
 
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use crate::record::Measurements;
 pub(super) const CONNECTIONS: usize = 2;
 /// Requests in flight while tables are filled and servers warmed up.
 const BUSY: usize = 50;
-/// Of bytes that values are cut from: so many that no compressor finds one twice in a chunk.
+/// Of bytes that values are cut from: so long that no compressor finds one twice in a chunk.
 pub(super) const POOL: usize = 1 << 20;
 pub(super) const KEYSPACE: &str = "bench";
 

@@ -63,7 +63,7 @@ impl Device {
     }
 
     /// `device_reads` and the like, as `/sys/dev/block/*/stat` counts them; the times are of all requests together, but for the one in
-    /// which anything was under way. Zero for what is no block device, such as a tmpfs or an overlay.
+    /// which anything was under way. Zero for anything but a block device, such as a tmpfs or an overlay.
     pub(super) fn counters(&self) -> Counters {
         const SECTOR: u64 = 512;
         const FIELDS: [(usize, &str, u64); 7] = [
@@ -160,7 +160,7 @@ fn taken_at() -> String {
     output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default()
 }
 
-/// Runnable processes over the last minute: above zero before a run, somebody else is busy.
+/// Runnable processes over the last minute: above zero before a run, another program is busy.
 pub(super) fn load() -> f64 {
     let line = first_line("/proc/loadavg");
     line.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)

@@ -16,7 +16,7 @@
 //! | `chores/` | reads while an operator takes snapshots, truncates, drops and changes the schema |
 //! | `experiments.rs`, `invocation.rs` | the list of experiments; one run of one |
 //! | `record.rs`, `page.rs`, `column.rs`, `plot.rs` | what was measured; its page; a figure on it; its plots |
-//! | `programs.rs`, `server.rs`, `jmx.rs` | Halcyon's programs in release; the servers; what Cassandra is told by JMX |
+//! | `programs.rs`, `server.rs`, `jmx.rs` | Halcyon's programs in release; the servers; Cassandra's commands over JMX |
 //! | `cage.rs` | a memory cgroup |
 //! | `dataset.rs`, `restore.rs` | SSTables that all contenders are given, and how Cassandra gets them |
 //! | `major.rs` | major compactions of Halcyon |
@@ -31,7 +31,7 @@
 //! | `gauge.rs` | what a server cost in a stretch of time |
 //! | `profile.rs` | where the time goes, by `perf` |
 //! | `lines.rs` | the cache lines that shards share |
-//! | `setting.rs`, `read_ahead.rs`, `volume.rs` | what the kernel is told for a while: read-ahead, a rented volume's limits (E9) |
+//! | `setting.rs`, `read_ahead.rs`, `volume.rs` | temporary settings of the kernel: read-ahead, a rented volume's limits (E9) |
 //! | `standstill.rs` | when the host took a core away, and who waited for it |
 
 mod block_trace;

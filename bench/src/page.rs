@@ -11,7 +11,7 @@
 //! | `profile(name)` | what `perf` found |
 //! | `number \| fixed(decimals)` | a number for a reader |
 //!
-//! A heading is a string, or a pair of it and what is shown instead. What a template names and nobody gives is an error.
+//! A heading is a string, or a pair of it and what is shown instead. A name in a template without a value is an error.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -151,7 +151,7 @@ impl Heading {
     }
 }
 
-/// Empty if there is no turn under any of the headings.
+/// Empty without a turn under any of the headings.
 fn table(
     record: &Record,
     corner: Option<&str>,
@@ -194,8 +194,8 @@ mod tests {
         {% block sections %}{{ table([['1 client', '1']], columns, corner='clients') }}{% endblock %}
         {% block method %}- {{ rounds }} rounds of {{ what }}.{% endblock %}";
 
-    /// A table has a row for each contender, and a plot its name and numbers; what was not measured stays empty; a name that nobody
-    /// gives is an error.
+    /// A table has a row for each contender, and a plot its name and numbers; what was not measured stays empty; a name without a
+    /// value is an error.
     #[test]
     fn a_page_says_what_the_record_has() {
         let mut record = Record::new("E0", json!({ "rounds": 2 }));

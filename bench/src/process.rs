@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::machine::{Counters, Device, meminfo};
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// At one that serves: looking takes a tenth of a millisecond, which somebody's request may wait for.
+/// At a serving one: looking takes a tenth of a millisecond, for which a request may wait.
 const LOOK_AT_SERVER_EVERY: Duration = Duration::from_millis(100);
 /// A JVM has a hundred threads: they are looked at less often.
 const LOOKS_PER_LOOK_AT_THREADS: u32 = 10;

@@ -34,14 +34,14 @@ pub(super) fn keep(record: &mut Record, name: &str, shares: &[Share]) {
     record.beside.entry("profiles").or_insert_with(|| json!({}))[name] = json!(shares);
 }
 
-/// Runs a command under `perf`; its samples go into a file that is gone afterwards.
+/// Runs a command under `perf`; its samples go into a file that is deleted afterwards.
 pub(super) fn of(command: &Command, samples: &Path) -> Result<Vec<Share>> {
     let mut perf = record(samples);
     perf.arg("--").arg(command.get_program()).args(command.get_args());
     shares(&mut perf, samples)
 }
 
-/// Looks at a process that runs, for so many seconds.
+/// Samples a running process for `seconds`.
 pub(super) fn attached(pid: u32, seconds: f64, samples: &Path) -> Result<Vec<Share>> {
     let mut perf = record(samples);
     perf.args(["--pid", &pid.to_string(), "--", "sleep", &seconds.to_string()]);

@@ -120,7 +120,7 @@ pub(crate) fn listed<T: Display>(ratios: &[(T, f64)], decimals: usize) -> String
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// As `cargo x bench` is told it: `E5`.
+    /// The argument of `cargo x bench`: `E5`.
     pub(crate) experiment: String,
     pub(crate) machine: Value,
     /// The arguments of the run.
@@ -213,7 +213,7 @@ impl Record {
         }
     }
 
-    /// Not a number where there is none.
+    /// Not a number if absent.
     pub(crate) fn setting(&self, name: &str) -> f64 {
         self.settings[name].as_f64().unwrap_or(f64::NAN)
     }
@@ -260,7 +260,7 @@ impl<'a> Rounds<'a> {
 }
 
 impl Turn {
-    /// Nothing where there is none, or one of another form.
+    /// Nothing if absent, or of another form.
     pub(crate) fn detail<T: DeserializeOwned + Default>(&self, name: &str) -> T {
         serde_json::from_value(self.details[name].clone()).unwrap_or_default()
     }

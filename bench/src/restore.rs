@@ -61,7 +61,7 @@ pub(super) fn fill(
 ) -> Result<PathBuf> {
     let table = set.table();
     let folder = table_folder(&node.dir.join("data/data").join(KEYSPACE), &table)?;
-    wait_until("truncated files are gone", || sstables_in(&folder).is_empty())?;
+    wait_until("truncated files are deleted", || sstables_in(&folder).is_empty())?;
     set.link_into(&folder, sstables)?;
     jmx.ask(&["call", STORAGE, "loadNewSSTables", KEYSPACE, &table])?;
     jmx.ask(&["no-autocompaction", KEYSPACE, &table])?;
@@ -92,7 +92,7 @@ pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<
     let began = Instant::now();
     while !is_so() {
         if began.elapsed() > WITHIN {
-            return Err(format!("waited in vain until {what}").into());
+            return Err(format!("timed out waiting until {what}").into());
         }
         sleep(Duration::from_millis(50));
     }

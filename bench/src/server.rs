@@ -242,7 +242,7 @@ impl Server {
         Connection::open(self.port)?.command("flush", keyspace, "", "")
     }
 
-    /// A connection for what Cassandra is told by JMX.
+    /// A connection for commands to Cassandra over JMX.
     pub(crate) fn jmx(&self) -> Result<Jmx> {
         let Kind::Cassandra(Some(node), version) = &self.kind else {
             return Err(format!("{}: no JMX", self.contender.name()).into());

@@ -46,7 +46,7 @@ impl Phase {
     }
 }
 
-/// What a compaction takes beyond what the same time takes when nothing compacts: reads go on, and a slow compaction has more of them.
+/// A compaction's cost beyond that of the same time without a compaction: reads continue, and a slow compaction has more of them.
 /// That is the less of before and afterwards: the JVM's compiler may be busy before, what was hot is read again afterwards.
 pub(crate) fn added_by_compaction(
     record: &Record,
@@ -78,7 +78,7 @@ pub(crate) struct Schedule {
     pub(crate) step: Duration,
 }
 
-/// Reads go on for a moment before anything is measured.
+/// Reads run for a moment before anything is measured.
 pub(crate) const SETTLES: Duration = Duration::from_secs(1);
 
 impl Schedule {
@@ -95,7 +95,7 @@ pub(crate) fn rest(time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// What a compaction of so many uncompressed bytes got done.
+/// The speed of a compaction, by its uncompressed bytes.
 pub(crate) fn raw_mib_per_second(data_bytes: u64, time: Duration) -> f64 {
     data_bytes as f64 / MIB / time.as_secs_f64()
 }
@@ -117,7 +117,7 @@ pub(crate) struct Span {
     pub(crate) details: Value,
 }
 
-/// The stretches around a compaction of so many uncompressed bytes: idle, at full speed, afterwards, and the last two as one. The second
+/// The stretches around a compaction of `data_bytes` uncompressed bytes: idle, at full speed, afterwards, the last two as one. The second
 /// has the timeline, in steps, with what went through the device.
 pub(crate) fn course(
     spans: [Span; 3],

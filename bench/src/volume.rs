@@ -1,4 +1,4 @@
-//! The volume that most users rent, in place of this machine's device: so many operations and bytes a second, and no more.
+//! The volume that most users rent, in place of this machine's device: a quota of operations and bytes a second.
 //!
 //! The kernel's throttle (`blkio.throttle`) of the root cgroup, so that it holds for whatever uses the device: the kernel writes pages
 //! back for everybody in no other group. It counts reads and writes apart; a rented volume counts them together.

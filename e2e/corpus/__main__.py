@@ -16,7 +16,7 @@ from .harvest import Harvest, parts_of
 from .table import KEYSPACE
 from .tables import all_tables
 
-# Statements without USING TIMESTAMP get these, one after the other: a corpus made anew has the same timestamps.
+# Statements without USING TIMESTAMP get these, one after the other: a corpus that is made again has the same timestamps.
 FIRST_TIMESTAMP = 1_700_000_000_000_000
 
 

@@ -1,4 +1,4 @@
-"""Cassandra on a data directory that somebody else may have written."""
+"""Cassandra on a data directory that another program may have written."""
 
 import json
 import os

@@ -233,7 +233,7 @@ impl Run {
     }
 }
 
-/// What does not end is a failure that shows its events, whatever the node's own timers go on doing.
+/// A run that does not end is a failure that shows its events, even while the node's own timers fire.
 async fn bounded(world: Rc<World>, life: impl Future<Output = bool>) -> bool {
     match select(pin!(life), pin!(clock::sleep(LIFE_MAX))).await {
         Either::Left((drained, _)) => drained,

@@ -25,7 +25,7 @@ pub(crate) struct Request {
     /// Of each statement that is executed by its id: what is bound to `pk`.
     pub(crate) bound: Vec<Option<i32>>,
     pub(crate) batch: Option<BatchKind>,
-    /// Microseconds; the node's if there is none.
+    /// Microseconds; `None`: the node's.
     pub(crate) timestamp: Option<i64>,
     pub(crate) page_size: Option<i32>,
     pub(crate) paging_state: Option<Vec<u8>>,

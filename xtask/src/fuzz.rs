@@ -1,6 +1,6 @@
 //! `cargo x fuzz`: each target of `fuzz/`, or some, for a while, by cargo-fuzz. A campaign of its own, no part of `cargo x test`.
 //!
-//! 1. All targets are built. Their programs are copied, so that building goes on beside a campaign.
+//! 1. All targets are built. Their programs are copied, so that the next build can run beside a campaign.
 //! 2. One process after the other, or `--jobs` at once, runs for the time of each target. It begins with `fuzz/seeds/`, with what
 //!    Cassandra wrote and answered (`fuzz/src/bin/seed.rs`), and with what earlier campaigns added to `fuzz/corpus/`.
 //! 3. One line for each target says runs, time of the processor, coverage and what was found; inputs that failed are in `fuzz/artifacts/`.

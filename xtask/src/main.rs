@@ -51,14 +51,14 @@ enum Chore {
     /// Experiments against Apache Cassandra, on this machine, in one run: `cargo x bench --help`
     #[command(disable_help_flag = true)]
     Bench {
-        /// What the program `halcyon-bench` is told
+        /// Arguments of the program `halcyon-bench`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// A whole node under simulation, once for each seed: `cargo x sim 1 2 3`, `cargo x sim --campaign`
     #[command(disable_help_flag = true)]
     Sim {
-        /// What the program `halcyon-sim` is told
+        /// Arguments of the program `halcyon-sim`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

@@ -6,7 +6,7 @@
 //!                             └───── measured ───────┘       └────── measured ──────┘
 //! ```
 //! 1. One server at a time, in a cage, as its maker configures it. Its large tables are written before anything is read.
-//! 2. Each chore (`chore.rs`) is told by a connection that is there before (`operator.rs`), and is done when the server answers.
+//! 2. Each chore (`chore.rs`) is started over a connection that exists before (`operator.rs`), and is done when the server answers.
 //! 3. A stretch (`stretch.rs`) is all reads that were due from the command until some seconds after the answer, for much of what a chore
 //!    costs comes behind it.
 

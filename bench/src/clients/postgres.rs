@@ -194,7 +194,7 @@ impl Postgres {
     }
 }
 
-/// Latencies out of the logs, which are gone afterwards: one for each thread, `PREFIX.PID[.THREAD]`.
+/// Latencies out of the logs, which are deleted afterwards: one for each thread, `PREFIX.PID[.THREAD]`.
 fn transactions(prefix: &Path) -> Result<Vec<u64>> {
     let (Some(folder), Some(name)) = (prefix.parent(), prefix.file_name()) else {
         return Err("no folder for logs".into());

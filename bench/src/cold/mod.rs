@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     /// Seconds of a turn that is about bytes
     #[arg(long, default_value_t = 3.0)]
     brief: f64,
-    /// Of so many neighbours in an SSTable one row is read before, so that no part of the index is left out, and one may be measured
+    /// Of this many neighbours in an SSTable one row is read before, so that no part of the index is left out, and one may be measured
     #[arg(long, default_value_t = 128)]
     apart: u64,
     /// Reads a second of those that are read before

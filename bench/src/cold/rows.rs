@@ -45,7 +45,7 @@ impl Rows {
     }
 }
 
-/// Rows by their numbers, in a random order, from the beginning again when there are no more.
+/// Rows by their numbers, in a random order, from the beginning again after the last one.
 pub(super) struct Reads {
     statement: String,
     keys: Arc<[u64]>,

@@ -30,7 +30,7 @@ pub(super) struct Schedule {
     pub(super) time: Duration,
     /// Reads a second before.
     pub(super) sweep_rate: f64,
-    /// At most until nobody reads from the device.
+    /// At most until the device has no more reads.
     pub(super) quiet: Duration,
     /// Of the device's own reads.
     pub(super) own: Duration,

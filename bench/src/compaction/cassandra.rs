@@ -5,7 +5,7 @@
 //! 1. The table is truncated, the set's files are hard-linked into its folder, and `nodetool refresh` opens them.
 //! 2. The page cache is dropped. A JMX client that is already connected calls the major compaction and hears when it is done:
 //!    what is timed is that call, no tool and no start.
-//! 3. Once the old files are gone, the output is looked at.
+//! 3. Once the old files are deleted, the output is checked.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub(super) struct Cassandra {
 pub(super) fn start(invocation: &Invocation, contender: &Contender) -> Result<Cassandra> {
     let Contender { peer, mode } = contender;
     let known = Version::ALL.into_iter().find(|version| version.name() == peer);
-    let version = known.ok_or_else(|| format!("{peer} is no release of Cassandra"))?;
+    let version = known.ok_or_else(|| format!("{peer} is not a release of Cassandra"))?;
     let dir = invocation.data.join("nodes").join(format!("{peer}-{mode}"));
     let plan = Plan::cassandra(version, mode, dir).compacting(version, mode);
     let server = Server::start(&invocation.programs, &plan)?;
@@ -67,7 +67,7 @@ impl Cassandra {
         let compacted = jmx.ask(&["compact", KEYSPACE, &table]);
         let cost = watch.stop()?;
         compacted?;
-        wait_until("compacted files are gone", || sstables_in(&folder).len() == 1)?;
+        wait_until("compacted files are deleted", || sstables_in(&folder).len() == 1)?;
         let outputs: Vec<PathBuf> =
             files_below(&folder).into_iter().filter(|path| sstable_of(path).is_some()).collect();
         let run = Run {

@@ -64,7 +64,7 @@ impl Bench<'_> {
         Ok((command, output))
     }
 
-    /// Compacts a set once, in a folder that is gone afterwards.
+    /// Compacts a set once, in a folder that is deleted afterwards.
     pub(super) fn compacted(
         &self,
         set: &DataSet,

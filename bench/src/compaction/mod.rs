@@ -178,7 +178,7 @@ impl<'a> Bench<'a> {
         DataSet::open(self.invocation, &Kind::big(codec, Shape::Rows), size, sstables)
     }
 
-    /// A run that wrote nothing is none.
+    /// A run that wrote nothing does not count.
     fn note(&mut self, heading: &str, set: &DataSet, who: &Contender, run: &Run) -> Result<()> {
         if run.content["rows"].as_u64().is_none_or(|rows| rows == 0) {
             return Err(format!("{}: the output has no rows", who.name()).into());
@@ -218,7 +218,7 @@ impl<'a> Bench<'a> {
         self.bounds(&set)
     }
 
-    /// One more run, of the first of Halcyon's modes; without `perf` there is none.
+    /// One more run, of the first of Halcyon's modes; needs `perf`.
     fn profile(&mut self, set: &DataSet) {
         let Some(contender) = self.halcyon.first() else { return };
         if self.invocation.tiny || !profile::is_available() {

@@ -1,7 +1,7 @@
 //! The tables of a message store, as an engineer would make them, and the requests that a message's life consists of.
 //!
 //! ```text
-//!   messages  ((queue, window), id)   state, body       work under way: everything here is gone soon
+//!   messages  ((queue, window), id)   state, body       work under way: all rows are deleted soon
 //!   log       ((queue, window), id)   state, body       what was sent, for ever: searched, never changed
 //! ```
 //!
@@ -75,7 +75,7 @@ impl Messages {
         (id as f64 / self.per_second / self.window_seconds as f64) as u64
     }
 
-    /// The message that was received so many steps ago.
+    /// The message that was received `steps` ago.
     fn before(&self, id: u64, steps: f64) -> u64 {
         id.saturating_sub((self.per_second * STEP_SECONDS * steps) as u64)
     }

@@ -5,7 +5,7 @@
 //!   stalls            [───────────]       [───]      their union
 //!   evidence              ▒▒▒ device       ▒ core    what else was seen in that time
 //! ```
-//! 1. Where a core stood still, the host took it away: whoever was to run there waited, whosever program it is.
+//! 1. Where a core stood still, the host took it away: all programs that were to run there waited.
 //! 2. Else, where the device had a request for 4 ms or longer, it was the device: because of a discard where it worked on one.
 //! 3. Else it was the server itself (a garbage collector, a queue of its own), or a throttle before the device.
 

@@ -121,7 +121,7 @@ impl Work {
     }
 }
 
-/// Who asks.
+/// The kind of client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asks {
     /// Our generator: any key on any connection, as most drivers do.

@@ -61,7 +61,7 @@ enum Wanted {
     Hundred,
     Thousand,
     Own,
-    /// So many rows by `own`.
+    /// This many rows by `own`.
     Range(u64),
     Both,
 }
@@ -286,7 +286,7 @@ impl Bench<'_> {
                 (0..SEARCHES).map(|n| (data::bytes(&data::vector(n, 5)), n as usize)).collect();
             let look = |values: &[Vec<u8>], answer: &[Row]| {
                 let known = values.first().and_then(|value| known.get(*numbers.get(value)?));
-                let known = known.ok_or("a search that nobody made")?;
+                let known = known.ok_or("an unknown search")?;
                 let hit = answer.iter().filter_map(|row| bigint(row.first()?.as_ref()));
                 let hit = hit.filter(|id| known.contains(id)).count() as u64;
                 let mut hits = hits.lock().map_err(|_| "a thread panicked")?;

@@ -114,7 +114,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// What a machine cannot do (a mode that its file system refuses) is said, and the others go on.
+    /// What a machine cannot do (a mode that its file system refuses) is reported, and the others still run.
     fn turns(&mut self, subject: Result<Subject>, mode: &str) -> Result<()> {
         let subject = match subject {
             Ok(subject) => subject,

@@ -20,7 +20,7 @@ pub(super) struct Subject {
     _cage: Option<Cage>,
 }
 
-/// The table with chunks of so many KiB. Names are for ever, as the generator has them.
+/// The table with chunks of this many KiB. Names are for ever, as the generator has them.
 pub(super) fn chunk_table(chunk_kib: u64, arguments: &Arguments) -> Table {
     let name = match chunk_kib {
         64 => "chunks_64",

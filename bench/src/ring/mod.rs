@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     ring_rate: f64,
     #[arg(long, default_value_t = 8000)]
     hot_rows: u64,
-    /// One read in so many is of a row that no cache has
+    /// One read in this many is of a row that no cache has
     #[arg(long, default_value_t = 20)]
     cold_every: u64,
     /// Seconds of the idle stretch
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     /// Seconds that are looked at after the compaction
     #[arg(long, default_value_t = 10.0)]
     afterwards: f64,
-    /// Seconds of reads before, for the JVM's compiler; of nodes that have just started, so many for each of them
+    /// Seconds of reads before, for the JVM's compiler; of nodes that have just started, for each of them
     #[arg(long, default_value_t = 40.0)]
     warm_up: f64,
     /// Turns of each contender
@@ -191,7 +191,7 @@ impl Bench<'_> {
             }
             let mut schedule = self.schedule(set, nodes);
             if turns.is_empty() {
-                // A read is coordinated by one node in so many.
+                // One node in this many coordinates a read.
                 schedule.warm_up *= u32::from(nodes);
             }
             let stretches = turn::run(&mut ring, &copies, &schedule, &self.invocation.programs)?;

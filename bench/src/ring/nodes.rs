@@ -99,7 +99,7 @@ impl Making<'_> {
 }
 
 impl Ring {
-    /// So many nodes that all see each other.
+    /// Nodes that all see each other.
     pub(super) fn start(
         making: &Making<'_>,
         who: &Contender,

@@ -28,7 +28,7 @@ const PHASES: [(Phase, &str); 4] = [
     (Phase::SwitchIncluded, "both"),
 ];
 
-/// One data set on so many nodes: `rows, 3`.
+/// One data set and a number of nodes: `rows, 3`.
 struct Part<'a> {
     name: &'a str,
     set: &'a str,

@@ -2,7 +2,7 @@
 //!
 //! 1. The first node compacts half of the set. Then every node gets a copy of the whole one, and answers reads for a while.
 //! 2. The page cache is dropped, the hot set is read twice in its order.
-//! 3. The open loop begins and goes on: idle, a major compaction on the first node, afterwards.
+//! 3. The open loop runs from here on: idle, a major compaction on the first node, afterwards.
 //! 4. The rows must be what they were, and the compaction must have been done by who is measured.
 //!
 //! Reads go to all nodes in turn, as drivers send them where every node is a replica, so the node that compacts coordinates its share.
@@ -52,7 +52,7 @@ pub(super) fn run(
         return Err("the rows are not what they were before the compaction".into());
     }
     ring.check_who_compacted(set)?;
-    wait_until("compacted files are gone", || sstables_in(folder).len() == 1)?;
+    wait_until("compacted files are deleted", || sstables_in(folder).len() == 1)?;
     let content = programs.measure(&["inspect".as_ref(), folder.as_os_str()])?;
     ring.empty(set)?;
     let bytes = |name: &str| content[name].as_f64().unwrap_or(f64::NAN);

@@ -121,7 +121,7 @@ impl Experiment for Arguments {
 impl Arguments {
     fn plan<'a>(&self, invocation: &Invocation, cage: Option<&'a Cage>) -> Result<Plan<'a>> {
         let plan = Plan::halcyon("as it comes", invocation.fresh("halcyon")?);
-        // A throttle would hold a target that nobody else holds.
+        // A throttle would hold a target that the others do not hold.
         Ok(plan.set("compaction_throughput: 0MiB/s").cage(cage))
     }
 

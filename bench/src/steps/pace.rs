@@ -18,7 +18,7 @@ pub(super) struct Look {
     pub(super) seconds: f64,
     /// That compaction may take; in MiB a second.
     pub(super) rate: f64,
-    /// That reads may take, in µs: 0 where there is none.
+    /// That reads may take, in µs: 0 without a target.
     pub(super) target: f64,
     /// That they took in the last tenth of a second, as the server counts.
     pub(super) p99: f64,

@@ -6,7 +6,7 @@
 //!                      └ command                  └ compacted    └ some seconds later
 //! ```
 //! 1. Each stretch is one run of latte and counts as a whole. The second begins with the command, a few reads before it: latte says when
-//!    it begins. Nobody knows its end before, so latte is told to go on and is stopped.
+//!    it begins. Its end is not known before, so latte runs until it is stopped.
 //! 2. *Warm*: all hot rows were read twice before the first stretch, and the second follows it. *Half-warm*: half of them were, before
 //!    each stretch. Before that the server gets the set again, because the first stretch, and the warm-up of a JVM, read the other half
 //!    too: a server that is idle and one that compacts meet the same rows for the first time.
@@ -169,7 +169,7 @@ fn counted(report: &Report, first: bool, still: Standstill) -> Counted {
         .with("client_cpu_share", completed.client_cpu_seconds / seconds)
         .with("generator_ran_first", f64::from(u8::from(first)))
         .with("core_stood_still_ms", 1e3 * longest(&still.stop()).as_secs_f64());
-    // No cold reads, and nobody looks at the device.
+    // No cold reads, and no figures of the device.
     let point = |at, p99, max| Point(at, [p99, 0.0, p99, max], 0.0);
     // An interval without an answer has no latency, and not one of zero.
     let answered = intervals.iter().filter(|one| one.max > 0.0);

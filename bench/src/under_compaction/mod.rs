@@ -4,7 +4,7 @@
 //! 2. Round after round, each mode has its turn (`turn.rs`): a server in a cage, reads at a fixed rate, idle, compacting at full speed,
 //!    and throttled.
 //! 3. After it, in some modes, turns in which `latte` reads, a client that is not ours (`by_latte.rs`).
-//! 4. Latency targets: Halcyon, told to hold the p99 of its reads so many milliseconds above what it is when idle.
+//! 4. Latency targets: Halcyon holds the p99 of its reads a number of milliseconds above its idle value.
 //!
 //! One server lives at a time: two would share the memory that the page cache takes.
 
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     rate: f64,
     #[arg(long, default_value_t = 8000)]
     hot_rows: u64,
-    /// One read in so many is of a row that no cache has
+    /// One read in this many is of a row that no cache has
     #[arg(long, default_value_t = 20)]
     cold_every: u64,
     /// Seconds of the idle stretch

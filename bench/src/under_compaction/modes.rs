@@ -20,7 +20,7 @@ pub(super) struct Mode {
     pub(super) version: Option<Version>,
     /// Lines of its configuration.
     pub(super) settings: Vec<String>,
-    /// It gets one part in so many of the memory.
+    /// It gets one part in this many of the memory.
     pub(super) share: u64,
     /// A hot set of its own size, in rows.
     pub(super) hot_rows: Option<u64>,
@@ -79,7 +79,7 @@ impl Mode {
         Mode { short: "wide", shape: Shape::Wide, ..self }
     }
 
-    /// The modes in which `latte` reads too: those in which nobody should see a compaction, and Cassandra's best.
+    /// The modes in which `latte` reads too: those that should hide a compaction, and Cassandra's best.
     pub(super) fn has_latte(&self) -> bool {
         [DIRECT, AUTO, MANY].contains(&self.short)
     }

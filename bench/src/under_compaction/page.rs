@@ -150,7 +150,7 @@ fn by_idle(record: &Record, suffix: &str, who: &Contender, key: &str) -> Option<
     Some(of(Phase::SwitchIncluded)? / of(Phase::Idle)?)
 }
 
-/// Of all of Halcyon's modes with direct I/O, whoever reads: nobody sees that it compacts, nor that it ends.
+/// Of all of Halcyon's modes with direct I/O, for each client: neither the compaction nor its end shows.
 fn calm(record: &Record) -> Vec<Target> {
     let mut targets = Vec::new();
     for suffix in std::iter::once("").chain(Warmth::ALL.map(Warmth::suffix)) {

@@ -2,7 +2,7 @@
 //!
 //! 1. It is started in its cage and given the set. A JVM compacts half of it first and answers reads for a while.
 //! 2. The page cache is dropped, the hot set is read twice in its order.
-//! 3. The open loop begins and goes on: an *idle* stretch, a major compaction at *full speed*, a stretch *afterwards*. The last two are
+//! 3. The open loop runs from here on: an *idle* stretch, a major compaction at *full speed*, a stretch *afterwards*. The last two are
 //!    looked at together as well, *switch included*: what comes with the compaction's end falls on either side of it.
 //! 4. The server gets the set again, a throttle, and the loop once more: *throttled*. It is stopped in the middle of that compaction.
 

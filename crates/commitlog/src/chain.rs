@@ -125,7 +125,7 @@ where
         Ok(usable)
     }
 
-    /// `None`: there is no such file.
+    /// `None` if the file does not exist.
     async fn state(&self, path: &Path, shard: u32, id: u64) -> Result<Option<SegmentState>> {
         let opened = self.disk.open(path, self.options.mode, Purpose::CommitLog).await;
         let file = match opened {
@@ -266,7 +266,7 @@ where
         let (mode, purpose): (AccessMode, _) = (self.options.mode, Purpose::CommitLog);
         let mut reader = self.disk.open_sequential(path, mode, purpose, READ).await?;
         if reader.len() > SEGMENT_MAX {
-            let what = format!("{} bytes are no segment", reader.len());
+            let what = format!("{} bytes are too many for a segment", reader.len());
             return Err(Error::Corrupt { path: path.to_path_buf(), offset: 0, what });
         }
         let mut bytes = Vec::with_capacity(reader.len() as usize);

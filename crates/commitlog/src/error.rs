@@ -32,13 +32,13 @@ pub enum Error {
     )]
     Corrupt { path: PathBuf, offset: u64, what: String },
     #[error(
-        "{} is missing or empty: {what}; put it back from a copy, or start once with `commit_failure_policy: ignore`, which goes on without \
+        "{} is missing or empty: {what}; put it back from a copy, or start once with `commit_failure_policy: ignore`, which continues without \
          it and loses its writes", path.display()
     )]
     Missing { path: PathBuf, what: String },
     #[error(
         "{} is a commit log in format version {version}, newer than version {known} of this release; start the newer release once \
-         more and stop it, which flushes the log, or go on with it", path.display()
+         more and stop it, which flushes the log, or keep running it", path.display()
     )]
     Newer { path: PathBuf, version: u32, known: u32 },
     #[error(
@@ -54,7 +54,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error of a log that is told by this one that its device has failed.
+    /// The error that a log reports to its waiters after its device has failed.
     pub(crate) fn failed(self) -> Error {
         match self {
             Error::Io(e) => Error::Failed(e),

@@ -277,7 +277,7 @@ impl GroupHeader {
         let header = segment.get(offset..)?.get(..of.group_header())?;
         let offset = u32::try_from(offset).ok()?;
         let (stored, raw, records) = (word(header, 4)?, word(header, 8)?, word(header, 12)?);
-        // Most bytes that are no header are recognised without the CRC.
+        // Most bytes that are not a header are recognised without the CRC.
         if stored > raw
             || records == 0
             || word(header, 0)? != GroupHeader::crc(of.seed(), offset, header)

@@ -151,7 +151,7 @@ impl CommitLog {
     }
 
     /// As [`CommitLog::append`], of a record that has writes of other shards' partitions too: their tables, all of them, with their oldest
-    /// writes. `tables` are those of this shard's partitions. Whoever applies a part keeps the [`Hold`] until it is flushed.
+    /// writes. `tables` are those of this shard's partitions. The caller that applies a part keeps the [`Hold`] until it is flushed.
     pub fn append_spanning(
         &self,
         record: &[u8],
@@ -179,7 +179,7 @@ impl CommitLog {
         self.0.shared.state.borrow_mut().note_flushed(table, position, oldest);
     }
 
-    /// Frees segments that nobody holds any more.
+    /// Frees segments without a [`Hold`].
     pub fn release_unheld(&self) {
         self.free(State::release_unneeded);
     }

@@ -30,7 +30,7 @@ const SLOT: usize = 16 << 10;
 const HEADER: usize = VERSIONED_MAGIC + 16;
 const RANGE: usize = 16;
 const RANGES_MAX: usize = (SLOT - HEADER - 4) / RANGE;
-/// More are no list of a log: an allocation must not be sized by what a file says.
+/// More entries are corruption: an allocation must not be sized by what a file says.
 const LISTED_MAX: u64 = 1 << 22;
 
 /// `CommitLog-<shard>.manifest`.
@@ -117,7 +117,7 @@ fn encode(sequence: u64, shard: u32, segments: &BTreeSet<u64>) -> Vec<u8> {
             _ => ranges.push((id, id)),
         }
     }
-    // Each gap is from a disk that was full. If there is no room for all ranges, a loss in the oldest ones is noticed only by the
+    // Each gap is from a disk that was full. If the ranges do not all fit, a loss in the oldest ones is noticed only by the
     // segment that follows.
     ranges.drain(..ranges.len().saturating_sub(RANGES_MAX));
     let mut bytes = vec![0; HEADER + ranges.len() * RANGE + 4];

@@ -1,7 +1,7 @@
 //! How often groups are written under `batch`.
 //!
 //! While the device keeps up, a group follows the one before it at once. Each costs the device a few operations, and many devices are
-//! shared out by the operation: a rented volume has so many a second, and who asks for more waits for the next slice of time, 10 ms
+//! shared out by the operation: a rented volume allows a number of them per second, and a write beyond it waits for the next slice, 10 ms
 //! and longer, with every read and every write. So:
 //!
 //! 1. Several writes in a second that take much longer than usual mean that the device is asked for too much. From then on groups
@@ -28,12 +28,12 @@ const GAP_MIN: Duration = Duration::from_micros(250);
 const GAP_FIRST: Duration = Duration::from_millis(4);
 const GAP_MAX: Duration = Duration::from_millis(8);
 const WINDOW: Duration = Duration::from_secs(1);
-/// So many slow writes in a window, of so much time together, are too much. One alone is a device that collects its garbage.
+/// Slow writes in a window, and their total time, from which on the device is overloaded. A single one is a device's garbage collection.
 const SLOW_WRITES: u32 = 4;
 const SLOW_TIME: Duration = Duration::from_millis(80);
 /// The same while a gap is shorter than what was enough.
 const SLOW_TIME_BELOW: Duration = Duration::from_millis(15);
-/// A write is slow from so many times the usual on, and from this on.
+/// A write is slow from this multiple of the usual duration on, and from this duration on.
 const SLOW_TIMES: u32 = 4;
 const SLOW_MIN: Duration = Duration::from_millis(2);
 /// Long writes are not slow for their length: bytes that any device moves in a millisecond.
@@ -144,13 +144,13 @@ impl Pace {
         &self.gap
     }
 
-    /// When the next group may start, if so many records wait; `None`: at once.
+    /// When the next group may start while `waiting` records wait; `None`: at once.
     pub(crate) fn due(&self, waiting: usize) -> Option<Instant> {
         let (gap, more_may_come) = (self.gap.get(), waiting < self.waited.max(self.window.waiting));
         (!gap.is_zero() && more_may_come).then(|| self.started + gap)
     }
 
-    /// So many records are not answered.
+    /// The number of records without an answer.
     pub(crate) fn note_waiting(&mut self, records: usize) {
         self.window.waiting = self.window.waiting.max(records);
     }
@@ -159,7 +159,7 @@ impl Pace {
         self.started = now;
     }
 
-    /// The group that started last is written, and it had so many bytes.
+    /// The group that started last is written; it had this many bytes.
     pub(crate) fn note_written(&mut self, len: usize, now: Instant) {
         if self.started < self.window.since {
             return;

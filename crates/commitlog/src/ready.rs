@@ -114,7 +114,7 @@ impl Shared {
         self.write_header(Spare { id, file }).await
     }
 
-    /// Waits until a segment that is being made, and has so many of its zeros, is to have more.
+    /// Waits until the segment in preparation, which has `filled` bytes of zeros, needs more.
     async fn keep_ahead(&self, id: u64, filled: u64) {
         self.filling.set(true);
         while !self.state.borrow().wants_more_of(id, filled) {

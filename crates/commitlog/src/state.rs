@@ -10,7 +10,7 @@
 //! 3. A failed write or sync fails the log for good: the contents of the device are unknown after it, and a later success must not hide
 //!    that (PostgreSQL's fsync errors of 2018 are the warning). If a file cannot be created for want of space, only the records
 //!    fail that wait for it. Their positions are never reused: the log continues in a later segment.
-//! 4. A record may have writes that others than the tables of this log need: of the tables of other shards. Whoever has them keeps a
+//! 4. A record may have writes for tables of other shards, whose flush this log does not see. The caller that applies them keeps a
 //!    `Hold` of the segment until they are flushed.
 //! 5. Under `periodic`, a group is written to the page cache and synced later. A sync begins with a cut: what was appended before is
 //!    written and then synced, what is appended later starts at a new block.

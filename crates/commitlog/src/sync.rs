@@ -1,7 +1,7 @@
 //! The task that syncs what was written to the page cache, under `periodic`.
 //!
 //! 1. A sync is due when the oldest record that it would make durable is one period old, when a few megabytes have gathered, or when
-//!    somebody waits for one. The size bounds the dirty pages, and evens out the work of the device; no byte is written twice by it.
+//!    a caller waits for one. The size bounds the dirty pages, and evens out the work of the device; no byte is written twice by it.
 //! 2. It begins with a cut (`State::cut`), waits until the groups before it are written, and syncs their files. Writers do not wait
 //!    for it, unless it is late (`CommitLog::keeps_up`).
 //! 3. The pages are dropped then: nothing reads the log while it is open.
@@ -15,7 +15,7 @@ use crate::log::Shared;
 use crate::writer::answer;
 use crate::{Error, Result, SyncMode};
 
-/// So many bytes of records are synced at once.
+/// Bytes of records after which a sync starts.
 pub(crate) const SYNC_BYTES: usize = 4 << 20;
 
 enum Step {
@@ -71,7 +71,7 @@ impl Shared {
         };
         self.work.notify_one();
         if let Some(last) = last {
-            // Its error is its writers' affair: without a file for it, nothing of it is to be synced.
+            // The writers have its error; without a file there is nothing to sync.
             let _ = last.answered().await;
         }
         let outcome = self.sync_below(cut).await;

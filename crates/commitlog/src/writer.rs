@@ -85,7 +85,7 @@ impl Shared {
         .await;
     }
 
-    /// The file of a segment; `None` if there is none, and its waiters have the error.
+    /// The file of a segment; `None` if it cannot be had, and its waiters have the error.
     async fn file_for(&self, id: u64) -> Option<(u64, BlockFile)> {
         let error = loop {
             if let Some(spare) = self.take_spare(id) {
@@ -102,7 +102,7 @@ impl Shared {
             }
         };
         let (tickets, error) = match error {
-            // Their writers are told so, and the next record tries again.
+            // Their writers get this error, and the next record tries again.
             Error::Io(e) if e.is_no_space() || e.is_no_descriptors() => {
                 (self.state.borrow_mut().abandon_from(id), Error::NoSpace(e))
             }

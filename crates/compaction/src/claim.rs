@@ -11,7 +11,7 @@
 //!    other. Locks are of inodes: another path, a bind mount, a link lead to the same one.
 //! 2. The kernel drops the locks of a process that has ended, so nothing stale is left by a kill.
 //! 3. Cassandra takes no locks. It is seen by the SSTables that it has open: before anything is touched, and once more before the
-//!    COMMIT. Where its start undoes the transaction, the log is gone, and the transaction ends without touching anything (`txn_log`).
+//!    COMMIT. If its start undoes the transaction, the log is missing, and the transaction ends without touching any file (`txn_log`).
 //! 4. Then interrupted transactions are finished or undone, before any file is opened.
 //!
 //! Not seen: see `halcyon_io::OpenElsewhere`; a program of Cassandra's whose files cannot be seen is reported.
@@ -32,7 +32,7 @@ const ABOVE: usize = 3;
 pub struct Claim {
     /// Path prefixes of the SSTables that recovery deleted.
     pub recovered: Vec<String>,
-    /// Programs of Cassandra's of which nobody can tell whether they use the folders.
+    /// Cassandra's programs whose open files cannot be listed.
     pub unseen: Vec<Process>,
     directories: Vec<PathBuf>,
     _locks: Vec<DirLock>,
@@ -79,7 +79,7 @@ async fn lock(disk: &Disk, directories: &[PathBuf]) -> Result<Vec<DirLock>> {
 
 impl Claim {
     /// Fails if another process has a file of the folders open, or Cassandra one of another table in the same data directory. Returns
-    /// the programs of Cassandra's of which nobody can tell.
+    /// Cassandra's programs whose open files cannot be listed.
     pub fn check<'a>(&'a self, disk: &'a Disk) -> LocalBoxFuture<'a, Result<Vec<Process>>> {
         Box::pin(async move {
             let mut files = Vec::new();
@@ -98,7 +98,7 @@ impl Claim {
     }
 }
 
-/// Fails if Cassandra has an SSTable in one of the data directories open. Returns its programs of which nobody can tell.
+/// Fails if Cassandra has an SSTable in one of the data directories open. Returns its programs whose open files cannot be listed.
 pub async fn refuse_cassandra<'a>(
     disk: &Disk,
     data: impl IntoIterator<Item = &'a PathBuf>,
@@ -127,7 +127,7 @@ async fn files_in(disk: &Disk, directory: &Path) -> Result<Vec<PathBuf>> {
     entries(disk, directory, false).await
 }
 
-/// What may not be listed, or has just gone, is no folder of a table.
+/// What may not be listed, or has just been removed, is not a table's folder.
 async fn entries(disk: &Disk, directory: &Path, folders: bool) -> Result<Vec<PathBuf>> {
     use halcyon_io::Error as Io;
     let entries = match disk.list(directory).await {

@@ -19,7 +19,7 @@ pub trait Outputs {
     /// The first file of a granted output could not be created.
     fn create_failed(&mut self, descriptor: &Descriptor, error: &SSTableError);
 
-    /// So many stored bytes have been read since the last call. Waits while that is too fast; fails if the compaction is to stop.
+    /// `read` bytes of stored data have been read since the last call. Waits while that is too fast; fails if the compaction is to stop.
     async fn pace(&mut self, read: u64) -> Result<()>;
 }
 

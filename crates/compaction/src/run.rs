@@ -210,7 +210,7 @@ pub fn write<'a>(
 }
 
 /// Merges the inputs into outputs that are durable, but whose publishing, like the deletion of their files after an error, is the
-/// affair of whoever has granted them.
+/// caller's responsibility.
 pub async fn write_into(
     disk: &Disk,
     task: &Task,

@@ -93,7 +93,7 @@ mod tests {
     }
 
     /// Proves that each key gets its own bound, that questions become rare where all keys are asked for, and that scattered keys ask for
-    /// few bounds in vain.
+    /// few useless bounds.
     #[test]
     fn questions_ask_for_what_is_of_use() {
         let keys = in_order(10_000);

@@ -15,7 +15,7 @@ use crate::messages::{Bounds, Reply, Tick};
 
 /// Ticks that may be unanswered: the other side sets the pace, but a wake-up late does not hold up the stream.
 const UNANSWERED: u32 = 4;
-/// The other side is not left longer without a word about a task that goes on: it kills a process that seems to have forgotten one.
+/// The other side hears of each running task at least this often: it kills a process that seems to have forgotten one.
 pub(crate) const QUIET: Duration = Duration::from_secs(10);
 
 /// Where replies go; whole frames, from all threads.
@@ -26,7 +26,7 @@ impl Replies {
         Replies(Mutex::new(Box::new(to)))
     }
 
-    /// Fails if the other side is gone, which also ends this process.
+    /// Fails if the other side has disconnected, which also ends this process.
     pub(crate) fn send(&self, task: u64, reply: &Reply) -> std::io::Result<()> {
         let bytes = reply.frame(task).encode()?;
         let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +35,7 @@ impl Replies {
     }
 }
 
-/// What a task is told while it runs.
+/// What a task receives while it runs.
 pub(crate) enum Answer {
     Bounds(Bounds),
     Granted(String),
@@ -169,7 +169,7 @@ impl Exchange {
         Duration::from_nanos(clock::now().as_nanos()).saturating_sub(said) >= QUIET
     }
 
-    /// The task goes on, by steps that may be many and have no ticks of their own.
+    /// The task is alive, in steps that may be many and have no ticks of their own.
     pub(crate) fn goes_on(&self) -> Result<()> {
         if self.is_quiet() { self.tick(0) } else { Ok(()) }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!   Cassandra ── frames (docs/formats/compaction-protocol.md) ──► service ──► a thread for each task: compaction::write_into
 //!                                                                       │ outputs, purge bounds, pace: asked of Cassandra
-//!             ◄── verified outputs, or why there are none ──────────────┘
+//!             ◄── verified outputs, or the reason for none ─────────────┘
 //! ```
 //! The transaction is Cassandra's: it names each output before its first byte, and publishes or deletes them. This process deletes nothing.
 #![forbid(unsafe_code)]

@@ -208,7 +208,7 @@ pub enum Reply {
         program: String,
         pid: u32,
     },
-    /// Keys come in token order; so many bounds of the keys behind are welcome.
+    /// Keys come in token order; up to this many bounds of the following keys are welcome.
     AskBound {
         key: Vec<u8>,
         ahead: u32,

@@ -29,7 +29,9 @@ impl Outputs for Granted {
         let path = self.exchange.ask_output(first)?;
         match Descriptor::of_path(Path::new(&path)) {
             Ok((descriptor, _)) if descriptor.version == self.version => Ok(descriptor),
-            Ok(_) => Err(Error::Invalid(format!("{path} is no name for version {}", self.version))),
+            Ok(_) => {
+                Err(Error::Invalid(format!("{path} is not a name for version {}", self.version)))
+            }
             Err(what) => Err(Error::Invalid(what)),
         }
     }

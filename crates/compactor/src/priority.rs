@@ -5,7 +5,7 @@
 //! 2. Where everything else always takes all cores, idle threads get nothing, and what is not compacted makes reads slower still. So
 //!    what they had is looked at each second; after three in which those that want a core had less than a fifth of one each, they are
 //!    not idle for ten.
-//!    So are they where one is told to stop, which has to find out.
+//!    They are also raised when a task is cancelled, so that it notices.
 //! 3. A process that may not leave it (no CAP_SYS_NICE, no RLIMIT_NICE) would be stuck there. It has its tasks at the node's priority.
 
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ impl Priority {
 
     /// Lets tasks have a share of the cores now.
     pub(crate) fn hurry(&self) {
-        // Without a guard they have the priority that somebody has chosen.
+        // Without a guard they have the configured priority.
         let _ = self.guard.as_ref().map(|guard| guard.send(()));
     }
 }
@@ -101,7 +101,7 @@ impl Hunger {
 mod tests {
     use super::*;
 
-    /// Proves that threads hurry when those that want a core had next to nothing in so many seconds, for as long as is said, and then
+    /// Proves that threads hurry after seconds in which the waiting ones had next to nothing, for as long as configured, and then
     /// wait to be hungry again; that one that runs, sleeps, or has just started is not hungry.
     #[test]
     fn hunger() {

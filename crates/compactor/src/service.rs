@@ -152,7 +152,7 @@ impl Drop for Ending {
             message: "the task panicked; its message is in the log".to_owned(),
         };
         let reply = self.reply.take().unwrap_or_else(|| Reply::Failed(panicked()));
-        // An error means that the other side is gone, and this process is about to end.
+        // An error means that the other side has disconnected, and this process is about to end.
         let _ = self.service.replies.send(self.id, &reply);
     }
 }

@@ -74,7 +74,7 @@ impl Verifier<'_> {
             mode: AccessMode::Auto,
         };
         let mut goes_on = |_| {
-            // If nobody listens any more, this ends as if it were told to.
+            // If the receiver was dropped, this ends as if it were cancelled.
             self.exchange.goes_on().unwrap_or_else(|_| self.exchange.progress.cancel());
         };
         let report = verify(self.disk, output, &options, &mut goes_on).await;

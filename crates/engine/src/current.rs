@@ -2,7 +2,7 @@
 //!
 //! The definition and the version belong to all shards. Requests that held them by their reference counts would write cache lines that the
 //! requests of all other shards write too. So each shard has copies whose counts it alone touches, and a request learns from two
-//! pointers, which nobody writes but a schema change or an edit, that they are still current. What is large (filters, indexes, the list
+//! pointers, which only a schema change or an edit writes, that they are still current. What is large (filters, indexes, the list
 //! of SSTables) is not copied: the copies hold it.
 
 use std::cell::{OnceCell, RefCell};

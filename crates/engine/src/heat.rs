@@ -31,7 +31,7 @@ pub(crate) const BYTES_MAX: u64 = 32 << 20;
 /// Of one generation: 8 MiB tell 1,000,000 partitions from others with an error below a thousandth.
 const BITS_MAX: u64 = 1 << 26;
 const BITS_MIN: u64 = 1 << 13;
-/// Before it is known how many are needed, a table has about a bit for so many stored bytes.
+/// Before the need is known, a table has about one bit for this many stored bytes.
 const BYTES_PER_BIT: u64 = 128;
 const FIRST_MAX: u64 = 1 << 20;
 
@@ -95,7 +95,7 @@ fn places(bits: &Bits, hash: u64) -> impl Iterator<Item = (&AtomicU64, u64)> {
     })
 }
 
-/// So many bits, or as many as there is room for in so many bytes.
+/// `bits`, capped by what fits into `room` bytes.
 fn fitting(bits: u64, room: u64) -> Option<u64> {
     let most = 1 << room.saturating_mul(8).checked_ilog2()?;
     Some(bits.clamp(BITS_MIN, BITS_MAX).min(most)).filter(|bits| *bits >= BITS_MIN)
@@ -121,7 +121,7 @@ fn has_any(bits: &Bits) -> bool {
     bits.iter().any(|word| word.load(Relaxed) != 0)
 }
 
-/// Bits for what has set a part of so many. Where hashes meet at the same bits, they were more than one sees.
+/// The bits that a table needs of whose `count` bits `part` is set. Where hashes meet at one bit, there were more than the bits show.
 fn bits_for(count: u64, part: f64) -> u64 {
     let all = -(1.0 - part.min(0.999)).ln() * count as f64;
     ((all * SPARE) as u64).next_power_of_two()
@@ -179,7 +179,7 @@ impl Heat {
         }
     }
 
-    /// Begins the first generation where there were reads, of a table of so many stored bytes, and with `ends` the next one; gives more
+    /// Begins the first generation where there were reads, of a table of `stored` bytes, and with `ends` the next one; gives more
     /// room to one that is crowded. Two generations may take `room` bytes; what they take is returned.
     pub(crate) fn advance(&self, ends: bool, stored: impl FnOnce() -> u64, room: u64) -> u64 {
         match self.recent.load_full() {
@@ -303,16 +303,16 @@ mod tests {
         heat.advance(true, || 0, 0);
         assert!(heat.recent.load().is_none());
         heat.advance(true, || 0, BYTES_MAX);
-        assert!(heat.hot().is_empty(), "nobody reads");
+        assert!(heat.hot().is_empty(), "without reads");
     }
 
-    /// Proves that a generation goes on until it ends, although a read came while its bits were made and found none.
+    /// Proves that a generation lasts until it ends, although a read came while its bits were made and found none.
     #[test]
     fn a_generation_lasts() {
         let heat = Heat::default();
         let advance = |ends| heat.advance(ends, || 1 << 20, BYTES_MAX);
         let bits = || heat.recent.load_full().map(|bits| Arc::as_ptr(&bits));
-        assert_eq!((advance(false), bits()), (0, None), "nobody reads");
+        assert_eq!((advance(false), bits()), (0, None), "without reads");
         heat.is_wanted.store(true, Relaxed);
         assert!(advance(false) > 0);
         let first = bits();

@@ -29,7 +29,7 @@ use crate::version::SAMPLE;
 use crate::write::{HeldWrites, Locks, RecordWriter, WriteGate};
 use crate::{Error, Result};
 
-/// A step over so many takes some tens of microseconds.
+/// A step over this many takes some tens of microseconds.
 const TABLES_AT_ONCE: usize = 64;
 
 pub struct Shard {

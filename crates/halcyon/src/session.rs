@@ -58,7 +58,7 @@ impl Session {
                     (&credentials.username, &credentials.password)
                 else {
                     return Err(Failure::usage(format!(
-                        "{} wants to know who asks: give --username, and --password or HALCYON_PASSWORD",
+                        "{} requires authentication: give --username, and --password or HALCYON_PASSWORD",
                         session.address
                     )));
                 };

@@ -1,6 +1,6 @@
 //! How much of the device's queue background I/O may take.
 //!
-//! A device works through what it was given in its own order: whoever waits for 4 KiB waits for the megabytes before it too. Streams
+//! A device works through what it was given in its own order: a read of 4 KiB waits for the megabytes before it too. Streams
 //! (flush, compaction, scans, log segments made ready) share a window, which is narrow as long as reads of rows or the commit log use the
 //! device too.
 //!
@@ -9,7 +9,7 @@
 //!    window and one operation for each thread.
 //! 3. One that is not admitted waits for a completion of its own thread, and tries again. It waits for no other thread's: an idle thread
 //!    that computes sees its completions late, and would keep others waiting.
-//! 4. The completion gives the bytes back, whether somebody still wants the operation or not.
+//! 4. The completion gives the bytes back, even if the operation's future was dropped.
 //!
 //! Two streams of 256 KiB each get four fifths of what a fast device can do; with megabytes in flight a read of 4 KiB takes twenty times as
 //! long (figures: docs/internals/io.md).
@@ -26,12 +26,12 @@ use crate::runtime::clock::{Clock, nanos};
 use crate::sync::per_thread::PerThread;
 use crate::trickle::Trickle;
 
-/// Bytes in flight while somebody waits for the device, and while nobody does: who comes then waits for these, once.
+/// Bytes in flight while a foreground operation waits for the device, and otherwise: a new one waits for these, once.
 const NARROW: u64 = 512 << 10;
 const WIDE: u64 = 8 << 20;
 /// What one operation of a stream moves at most: a device that is given more at once keeps others waiting.
 pub(crate) const OPERATION: usize = 256 << 10;
-/// After so long without a foreground operation nobody is expected to wait.
+/// After this long without a foreground operation none is expected to come.
 const CALM: Duration = Duration::from_millis(250);
 /// The counters of all threads are summed this often at most.
 const LOOK: Duration = Duration::from_millis(5);
@@ -78,7 +78,7 @@ impl Background {
         })
     }
 
-    /// Waits until an operation of so many bytes may be queued.
+    /// Waits until an operation of `bytes` may be queued.
     pub(crate) async fn admit(
         self: &Arc<Background>,
         bytes: u64,
@@ -116,7 +116,7 @@ impl Background {
         Some(Admitted { background: self.clone(), thread: thread.clone(), bytes })
     }
 
-    /// Whether a stream's write is to flush the device: while nobody waits for it, a flush would only slow the stream.
+    /// Whether a stream's write is to flush the device: without a foreground operation, a flush would only slow the stream.
     pub(crate) fn is_flush_due(&self, bytes: u64, histograms: &Histograms) -> bool {
         self.trickle.is_due(bytes, self.clock.now(), || self.is_narrow(histograms))
     }
@@ -137,7 +137,7 @@ impl Background {
     }
 }
 
-/// For these somebody waits: a client for a row, or for its write to be durable.
+/// Foreground: a client waits for a row, or for its write to be durable.
 const FOREGROUND: [Purpose; 2] = [Purpose::UserRead, Purpose::CommitLog];
 
 impl InFlightHere {
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Proves that the window is narrow from a foreground operation on until none has come for a while, and that scans are none.
+    /// Proves that the window is narrow from a foreground operation on until none has come for a while, and that scans are not foreground.
     #[test]
     fn narrow_while_somebody_waits() {
         let device = Device::at_rest();

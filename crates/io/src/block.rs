@@ -26,7 +26,7 @@ use crate::{
     region::{Direction, Region},
 };
 
-/// After so many zeros a new file is synced.
+/// A new file is synced each time this many zeros are written.
 const FILL_SYNC: u64 = 4 << 20;
 
 /// A file for durable writes of aligned blocks; clones are the same open file.
@@ -123,7 +123,7 @@ impl BlockFile {
         outcome.map_err(|e| self.file.error(e, Operation::Write, region))
     }
 
-    /// Short writes are rare (a signal, a nearly full device); they go on from a boundary.
+    /// Short writes are rare (a signal, a nearly full device); they resume at a boundary.
     async fn write(
         &self,
         direction: Direction,
@@ -151,7 +151,7 @@ impl BlockFile {
         (Ok(()), buffer)
     }
 
-    /// Gives a new file its length: zeros, written and synced. `pace` is told before each piece how many are written, and may wait.
+    /// Gives a new file its length: zeros, written and synced. `pace` gets the number of written bytes before each piece, and may wait.
     pub(crate) async fn fill(&self, len: u64, pace: impl AsyncFn(u64)) -> Result<()> {
         self.file.preallocate(len).await?;
         let pool = self.file.disk().buffers();

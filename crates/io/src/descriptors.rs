@@ -3,7 +3,7 @@
 //! 1. The start raises the soft limit to the hard one.
 //! 2. Listeners accept while more than the reserve is free ([`are_short`]): clients take all other descriptors, and the commit log, flushes
 //!    and compactions find those of the reserve. The kernel gives out the lowest free number, so one `dup` tells how many are in use.
-//! 3. A file that finds none all the same is opened again a little later ([`patiently`]). What fails then says so, and is no failed device.
+//! 3. A file that finds none all the same is opened again a little later ([`patiently`]). Its error is not taken for a failed device.
 
 use std::io;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub fn are_short() -> bool {
         // Without standard input nothing is known; any other failure is the one that is asked about.
         return io::Error::last_os_error().raw_os_error() != Some(libc::EBADF);
     }
-    // SAFETY: it was opened above, and nobody else knows it.
+    // SAFETY: it was opened above, and no other code has it.
     unsafe { libc::close(lowest) };
     u64::from(lowest.unsigned_abs()).saturating_add(reserve) >= limit
 }
@@ -117,7 +117,7 @@ mod tests {
         });
     }
 
-    /// Proves that a full table of descriptors is no failed device.
+    /// Proves that a full table of descriptors is not taken for a failed device.
     #[test]
     fn exhaustion_is_no_device_failure() {
         for errno in [libc::EMFILE, libc::ENFILE] {

@@ -62,7 +62,7 @@ impl BlockDevice {
         format!("/dev/{}", self.name.replace('!', "/"))
     }
 
-    /// A scheduler that sorts for moving heads, where there are none.
+    /// A scheduler that sorts for moving heads, on a device without any.
     pub fn is_scheduled_in_vain(&self) -> bool {
         let simple = ["none", "noop", "mq-deadline", "deadline", "kyber"];
         let sorts = |name: &String| !simple.contains(&name.as_str());
@@ -124,7 +124,7 @@ fn numbers_of(directory: &Path) -> Option<(u32, u32)> {
     Some((libc::major(device), libc::minor(device)))
 }
 
-/// What direct I/O on a file needs. `None`: this kernel (before 6.1) does not say; an alignment of 0: there is none.
+/// What direct I/O on a file needs. `None`: this kernel (before 6.1) does not say; an alignment of 0: not supported.
 pub fn direct_alignment(file: &Path) -> Option<Alignment> {
     probe::dio_align(&fs::File::open(file).ok()?)
 }

@@ -68,7 +68,7 @@ impl File {
         }
     }
 
-    /// What somebody waits for. It does not wait for the streams' share of the device.
+    /// A foreground operation. It does not wait for the streams' share of the device.
     pub(crate) fn queue(
         &self,
         direction: Direction,
@@ -174,7 +174,7 @@ impl File {
         Error::from_io(source, &self.0.path, operation, region.offset, region.len as u64)
     }
 
-    /// Goes on with a read that returned less than it could, until `region` is full or the file of
+    /// Continues a read that returned less than it could, until `region` is full or the file of
     /// `file_len` bytes ends; returns the bytes that are there from the region's start.
     pub(crate) async fn complete_read(
         &self,
@@ -186,7 +186,7 @@ impl File {
         let (outcome, mut buffer) = first;
         let mut done = outcome.map_err(|e| self.error(e, Operation::Read, region))?;
         while done < expected {
-            // A short direct read that is not at the end stops at a boundary; go on from the last.
+            // A short direct read that is not at the end stops at a boundary; continue at the last one.
             let resume = done - done % self.alignment() as usize;
             let rest = Region {
                 offset: region.offset + resume as u64,

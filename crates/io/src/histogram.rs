@@ -5,8 +5,8 @@
 //!    `[2^b, 2^(b+1))`.
 //! 3. Each thread has counters of its own, which are summed when they are asked for: no I/O writes to a cache line of another thread.
 //!
-//! A read-ahead or write-behind operation may finish while its thread computes. On a ring nobody
-//! sees when, so its latency is unknown; such operations are counted as `overlapped`, not in the
+//! A read-ahead or write-behind operation may finish while its thread computes. On a ring its end
+//! is not seen then, so its latency is unknown; such operations are counted as `overlapped`, not in the
 //! buckets: a number made of the thread's own computing would be a lie about the device.
 
 use std::sync::Arc;
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
 
-    /// Proves that the longest standstill is told, and neither short operations nor what stood still before.
+    /// Proves that the longest standstill is reported, and neither short operations nor what stood still before.
     #[test]
     fn standstills() {
         let histograms = Histograms::empty();

@@ -50,7 +50,7 @@ pub(crate) fn open_write(path: &Path, direct: bool) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Makes the file so long, of reserved blocks that read as zeros. A file system that cannot is no error.
+/// Preallocates `len` bytes, which read as zeros. A file system without preallocation is ignored.
 ///
 /// The length is set too because ext4 gives a write beyond it to a worker thread and makes it wait
 /// for all others; one inside it goes to the device from the ring, beside them.
@@ -88,7 +88,7 @@ pub(crate) fn write_back_and_drop(file: &impl AsRawFd, offset: u64, len: u64) ->
 }
 
 /// A length of 0 is the whole file. Small components are read and written whole, once: their pages would only push others
-/// out of the cache. Advice only: a file system that ignores it is no error.
+/// out of the cache. Advice only: a file system that ignores it causes no error.
 pub(crate) fn drop_pages(file: &impl AsRawFd, offset: u64, len: u64) {
     let advice = libc::POSIX_FADV_DONTNEED;
     // SAFETY: the descriptor is open.

@@ -53,7 +53,7 @@ pub(crate) enum Direction {
     DurableWrite,
 }
 
-/// One operation moves at most this much; longer regions come back short and are gone on with.
+/// One operation moves at most this much; longer regions come back short, and the caller continues them.
 const OPERATION_BYTES_MAX: usize = 1 << 30;
 
 /// Taking in a completion that is already there costs less than this.
@@ -190,7 +190,7 @@ unsafe impl IourOpCode for RegionIo {
     }
 }
 
-// SAFETY: `pre_submit` never waits for a descriptor, so there is no `op_type` to agree with.
+// SAFETY: `pre_submit` never waits for a descriptor, so no `op_type` has to agree.
 unsafe impl PollOpCode for RegionIo {
     type Control = ();
 

@@ -9,9 +9,9 @@
 //!    compaction, freed as wholes, hold up all reads and writes for 140 ms.
 //! 2. So a thread cuts large files off from behind, and makes each step durable, so that it is a commit of its own. The steps grow with
 //!    what is left to free: all of it is free after some 30 s.
-//! 3. A file is cut off only without a name and while nobody else has it open: a snapshot's hard link keeps its bytes, and so does who is
-//!    copying it. The kernel says so: it gives a write lease to nobody else. What cannot be cut is freed as a whole.
-//! 4. Where space is short, and where so many files wait that their descriptors count, they are freed as wholes too.
+//! 3. A file is cut off only without a name and without another opener: a snapshot's hard link keeps its bytes, and so does a process
+//!    that copies it. The kernel decides: it grants a write lease only to the sole opener. Other files are freed as a whole.
+//! 4. When space is short, or when the waiting files hold too many descriptors, they are freed as wholes too.
 //!
 //! RocksDB deletes its files in such steps (`bytes_max_delete_chunk` of its `DeleteScheduler`).
 
@@ -40,7 +40,7 @@ const REST_PER_STEP: u32 = 3;
 /// In how many steps all that waits is to be free.
 const STEPS: u64 = 3000;
 
-/// Files whose names are gone, and that still wait for their turn.
+/// Files that have lost their names and still wait for their turn.
 const WAITING_MAX: usize = 512;
 
 /// Who had the file open closes it soon: a reader of a replaced SSTable, on another thread.

@@ -1,4 +1,4 @@
-//! A file that belongs to somebody else, say a configuration, gets another content and stays theirs.
+//! Replaces the content of another user's file, say a configuration, and keeps its owner.
 //!
 //! The content is written to a file beside it, which gets the same mode, owner and group, and then its name: a reader sees the old content
 //! or the new one. A link stays a link.
@@ -25,7 +25,7 @@ fn replaced(path: &Path, content: &[u8]) -> io::Result<()> {
     let beside = beside(&target);
     let written = write(&target, &beside, content).and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
-        // The reason is told, not whether this works.
+        // The caller gets the reason, not whether this works.
         let _ = fs::remove_file(&beside);
     }
     written?;

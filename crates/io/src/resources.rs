@@ -134,7 +134,7 @@ mod tests {
         root
     }
 
-    /// Proves that the tightest limit on the way to the root counts, in both versions, and that `max` is none.
+    /// Proves that the tightest limit on the way to the root counts, in both versions, and that `max` is not a limit.
     #[test]
     fn the_tightest_group_counts() {
         let root = group_tree(

@@ -91,7 +91,7 @@ async fn unbound(address: SocketAddr) -> io::Result<TcpSocket> {
 ///
 /// A bound socket that does not listen holds it, so that connections are refused meanwhile:
 /// 1. It listens for a moment, because of sockets that are bound with `SO_REUSEADDR` the kernel lets one listen: of two processes at
-///    one time one fails here. A filter drops what arrives in that moment, so no client is let in; it knocks again.
+///    one time one fails here. A filter drops what arrives in that moment, so no client gets in; its system tries again.
 /// 2. It takes `SO_REUSEADDR` from itself and stops listening. No later claim binds beside it.
 /// 3. It gives itself `SO_REUSEPORT`, with which the listeners of this process bind beside it; a claim has none, and fails.
 ///
@@ -348,7 +348,7 @@ fn shut_down(fd: i32, how: Shutdown) {
         Shutdown::Write => libc::SHUT_WR,
         Shutdown::Both => libc::SHUT_RDWR,
     };
-    // A peer that has gone already is no error. SAFETY: the descriptor is open, its owner is borrowed by the caller.
+    // A peer that has disconnected already is fine. SAFETY: the descriptor is open, its owner is borrowed by the caller.
     unsafe { libc::shutdown(fd, how) };
 }
 
@@ -460,7 +460,7 @@ mod tests {
         });
     }
 
-    /// Proves that a write in parts goes on where it was, and stops where the peer does not read.
+    /// Proves that a write in parts resumes where it was, and stops where the peer does not read.
     #[test]
     fn a_write_in_parts() {
         on_both_backends(async || {
@@ -579,7 +579,7 @@ mod tests {
         assert_eq!(won.load(SeqCst), ROUNDS);
     }
 
-    /// Proves that a connection goes on on another thread.
+    /// Proves that a connection continues on another thread.
     #[test]
     fn a_socket_moves_to_another_thread() {
         on_both_backends(async || {

@@ -1,7 +1,7 @@
 //! Flushes the device now and then while streams write.
 //!
-//! Most devices have a cache (a host's page cache behind a virtual disk, an SSD's own memory), and a flush empties it: whoever asks for
-//! one waits for all that was written since the last, whoever wrote it, and some devices do nothing else meanwhile. After half a minute
+//! Most devices have a cache (a host's page cache behind a virtual disk, an SSD's own memory), and a flush empties it: a flush
+//! waits for all bytes since the last one, of all writers, and some devices do nothing else meanwhile. After half a minute
 //! of compaction one record of the commit log stopped a disk for 145 ms (1 ms for each MiB that its host had not written yet). So streams
 //! flush what they write in small parts (Cassandra's `trickle_fsync` does it for the kernel's page cache).
 //!
@@ -43,7 +43,7 @@ impl Default for Trickle {
 }
 
 impl Trickle {
-    /// A stream is about to write so many bytes: whether with a flush, if that is wanted at all.
+    /// A stream is about to write `bytes`: whether with a flush, if that is wanted at all.
     pub(crate) fn is_due(
         &self,
         bytes: u64,
@@ -62,7 +62,7 @@ impl Trickle {
         self.interval.store(u64::MAX, Relaxed);
     }
 
-    /// Somebody else has flushed the device.
+    /// Another writer has flushed the device.
     pub(crate) fn others_flushed(&self) {
         // Others do it thousands of times a second: the line stays shared while there is nothing to change.
         if self.unflushed.load(Relaxed) != 0 {
@@ -128,7 +128,7 @@ mod tests {
         assert!(share < 0.2, "{share}");
     }
 
-    /// Proves that nobody flushes what others have.
+    /// Proves that flushed bytes are not flushed again.
     #[test]
     fn others_flush_too() {
         let (time, trickle) = (SimClock::started(), Trickle::default());

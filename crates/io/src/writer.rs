@@ -1,7 +1,7 @@
 //! Writes a file from front to back, behind its producer.
 //!
 //! 1. The producer's bytes are copied into a buffer. A full buffer is given its file offset, is
-//!    handed to the kernel as soon as streams may have it in flight (`background.rs`), and the producer goes on in the next one.
+//!    handed to the kernel as soon as streams may have it in flight (`background.rs`), and the producer continues in the next one.
 //! 2. Up to `depth` writes are in flight. Only the first buffer is waited for: if the budget has no
 //!    more, the writer waits for its own writes instead.
 //! 3. A write that fails in the background is reported by the next `write` or `finish`; from then on
@@ -167,7 +167,7 @@ impl SequentialWriter {
         for Pending { mut operation, .. } in self.pending.drain(..).chain(self.reading.drain(..)) {
             let _ = operation.finish_overlapped().await;
         }
-        // Whoever abandons a file can do nothing about one that does not go away; start-up
+        // An abandoned file that cannot be removed is left to the start-up, which
         // removes it.
         let _ = self.file.disk().clone().remove(self.file.path()).await;
     }
@@ -222,7 +222,7 @@ impl SequentialWriter {
             return Ok(());
         };
         let (direction, region) = (*direction, *region);
-        // Popped only when it is done: whoever drops this future must not lose the outcome.
+        // Popped only when it is done: a dropped future must not lose the outcome.
         let finished = operation.finish_overlapped().await;
         let disk = self.file.disk();
         if direction == Direction::DurableWrite {
@@ -297,7 +297,7 @@ impl SequentialWriter {
             if done >= region.len {
                 break;
             }
-            // Short ones are rare (a signal, a nearly full device); go on from a boundary.
+            // Short ones are rare (a signal, a nearly full device); resume at a boundary.
             let resume = done - done % self.file.alignment() as usize;
             let rest = Region {
                 offset: region.offset + resume as u64,

@@ -91,7 +91,7 @@ impl BoundKind {
         if self.side() == Ordering::Less { BoundKind::InclStart } else { BoundKind::ExclStart }
     }
 
-    /// The same place seen by somebody who walks backwards: the other side of its prefix, and what opened now closes.
+    /// The same place in descending order: the other side of its prefix, and what opened now closes.
     #[must_use]
     pub fn reversed(self) -> BoundKind {
         match self {

@@ -7,7 +7,7 @@ pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
-/// `None` if a character is no digit or the last byte has only one.
+/// `None` if a character is not a digit or the last byte has only one.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);

@@ -168,7 +168,7 @@ impl SchemaTarget {
         }
     }
 
-    /// Functions and aggregates are told apart by their arguments, too.
+    /// The arguments distinguish functions and aggregates of one name.
     pub fn has_arguments(self) -> bool {
         matches!(self, SchemaTarget::Function | SchemaTarget::Aggregate)
     }

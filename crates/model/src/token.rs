@@ -3,7 +3,7 @@
 //! Partitions are ordered by token, then by key.  Murmur3 hashes the key; other partitioners appear in
 //! index and system tables and order keys in their own way, so code that sorts or checks keys asks the
 //! `Partitioner` to compare.  `DecoratedKey`'s own `Ord` is right where the token is a number (Murmur3, Random,
-//! `ReversedLongLocal`) or where there is none and keys compare as bytes.
+//! `ReversedLongLocal`) or where keys have no token and compare as bytes.
 
 use std::cmp::Ordering;
 

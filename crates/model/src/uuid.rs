@@ -57,7 +57,7 @@ pub fn ticks(most_significant: u64) -> u64 {
         | most_significant >> 32
 }
 
-/// The half of version 1 that has no time, of random bits: the variant, and the multicast bit, which says that the node is no
+/// The half of version 1 that has no time, of random bits: the variant, and the multicast bit, which says that the node is not a
 /// hardware address.
 pub fn random_node(random: u64) -> u64 {
     random >> 2 | 1 << 63 | 1 << 40

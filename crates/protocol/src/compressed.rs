@@ -31,7 +31,7 @@ pub(crate) fn compress(
     true
 }
 
-/// The length that a compressed body states, at most `max`. Whether its bytes can become so many is seen when it is decompressed.
+/// The length that a compressed body states, at most `max`. Decompression finds out whether it is true.
 pub(crate) fn stated_len(body: &[u8], compression: Compression, max: usize) -> Result<usize> {
     let Some((algorithm, len, block)) = parts(body, compression)? else { return Ok(body.len()) };
     if len > max {

@@ -6,7 +6,7 @@
 //!                               └─ not ─► parts of one large envelope, collected ──────────────────► Packed
 //! ```
 //! 1. No length from the wire determines an allocation: bytes are collected as they arrive, up to the limits. A compressed body is opened
-//!    by whoever holds it ([`Packed::open`]), when there is room for the length that it states.
+//!    by its holder ([`Packed::open`]), once the stated length fits into its memory.
 //! 2. A bad envelope is reported and skipped. If its end is unknown, the error asks to close the connection, and nothing more is
 //!    decoded.
 //! 3. Two bad envelopes in a row in one frame close the connection, as in Cassandra with
@@ -161,7 +161,7 @@ impl Decoder {
     }
 
     /// The next envelope; `None` if more bytes are needed. After an error that closes the connection, always `None`.
-    #[allow(clippy::should_implement_trait, reason = "it is no iterator: None is not the end")]
+    #[allow(clippy::should_implement_trait, reason = "not an iterator: None is not the end")]
     pub fn next(&mut self) -> Next {
         if self.closed {
             return Ok(None);

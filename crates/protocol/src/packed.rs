@@ -2,7 +2,7 @@
 
 use crate::{Compression, Envelope, Opcode, ProtocolError, ReplyTo, compressed};
 
-/// A message whose body is complete, but may be compressed: whoever holds it decides whether there is room for the body.
+/// A message whose body is complete, but may be compressed: its holder decides when the body fits into its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
     /// With the body as it was sent.

@@ -15,7 +15,7 @@ impl From<&str> for Malformed {
     }
 }
 
-/// Bytes that are no UTF-8 which an error shows.
+/// An error shows bytes that are not UTF-8 as hexadecimal digits.
 const BAD_TEXT_SHOWN: usize = 1024;
 
 #[derive(Debug, Clone, Copy)]

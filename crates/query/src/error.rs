@@ -84,7 +84,7 @@ pub enum Failure {
     IndexNotAvailable,
 }
 
-/// What could not be read or written. Clients are told its kind and the table; the operator's log has the file and the cause.
+/// What could not be read or written. Clients get its kind and the table; the operator's log has the file and the cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageFailure {
     kind: &'static str,

@@ -1,6 +1,6 @@
 //! What the requests and connections of all clients hold in memory: one budget, counted before it is taken.
 //!
-//! 1. Whoever keeps bytes for a client has a [`Held`] with their number, and gives them back by dropping it. It may move between shards.
+//! 1. Code that keeps bytes for a client has a [`Held`] with their number, and gives them back by dropping it. It may move between shards.
 //! 2. Counting touches a cache line that all shards share. So small requests are not counted one by one: a connection holds what its usual
 //!    requests take ([`SMALL`]), and more only when it grows.
 //! 3. The last part of the budget is for what is small: large requests and answers cannot take all of it, and other clients are served.
@@ -16,10 +16,10 @@ use crate::{Error, Result};
 /// Bytes of a request or an answer that are not counted one by one.
 pub const SMALL: u64 = 16 << 10;
 
-/// The part of the budget that large things leave free: one in so many.
+/// Large requests may not take the last 1/`KEPT_FOR_SMALL` of the budget.
 const KEPT_FOR_SMALL: u64 = 8;
 
-/// What a read takes before its rows are counted: windows of its sources, and a row. So many reads run at once as have room, of a quarter
+/// What a read takes before its rows are counted: windows of its sources, and a row. Reads run at once as long as they fit, in a quarter
 /// of the budget for those of named partitions, and of another one for scans.
 const READ: u64 = 1 << 20;
 
@@ -156,18 +156,18 @@ impl Held {
         Held { memory: memory.clone(), bytes: 0 }
     }
 
-    /// So many bytes, if there is room for something large.
+    /// `bytes`, if a large request may have them.
     pub fn large(memory: &Arc<RequestMemory>, bytes: u64) -> Option<Held> {
         let mut held = Held::nothing(memory);
         held.grow_to(bytes).then_some(held)
     }
 
-    /// So many bytes, if there is any room.
+    /// `bytes`, if any request may have them.
     pub fn small(memory: &Arc<RequestMemory>, bytes: u64) -> Option<Held> {
         memory.take(bytes, memory.limit).then(|| Held { memory: memory.clone(), bytes })
     }
 
-    /// The keys of one request, at so many bytes each; few are not counted one by one.
+    /// The keys of one request, at `each` bytes; few are not counted one by one.
     pub(crate) fn of_keys(memory: &Arc<RequestMemory>, count: usize, each: u64) -> Result<Held> {
         let bytes = (count as u64).saturating_mul(each);
         if bytes <= SMALL {
@@ -208,7 +208,7 @@ impl Held {
         }
     }
 
-    /// Becomes so many bytes, whether there is room or not: what it stands for was counted elsewhere until now, or is gone.
+    /// Becomes `bytes`, even beyond the budget: what it stands for was counted elsewhere until now, or has been freed.
     pub fn become_bytes(&mut self, bytes: u64) {
         if bytes >= self.bytes {
             self.memory.held.fetch_add(bytes - self.bytes, Relaxed);

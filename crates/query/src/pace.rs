@@ -3,7 +3,7 @@
 //! 1. A loop over rows, keys or statements has a [`Pace`]: it yields its thread every `SLICE`, so that the shard serves other requests
 //!    meanwhile, and learns the time, to compare it with its deadline.
 //! 2. A computation between two yields has an allowance ([`Work::small`], some 200 µs). Most need little of it.
-//! 3. What needs more has no place to yield: parsing, binding, an expression of one row, a sort. It starts anew on a thread for computing
+//! 3. What needs more has no place to yield: parsing, binding, an expression of one row, a sort. It restarts on a thread for computing
 //!    ([`until`]) with its own copy of the inputs, and ends at the deadline of its request.
 
 use std::collections::HashMap;
@@ -65,7 +65,7 @@ pub(crate) async fn until<T: Send + 'static>(
     within(deadline, u64::MAX, &SlowCalls::default(), job).await
 }
 
-/// As [`until`], for what may become so many bytes, and may call user-defined functions.
+/// As [`until`], for a result of up to `bytes`, which may call user-defined functions.
 pub(crate) async fn within<T: Send + 'static>(
     deadline: Instant,
     memory: u64,

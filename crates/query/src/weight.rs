@@ -131,7 +131,7 @@ fn count(text: &str) -> Tokens {
 mod tests {
     use super::*;
 
-    /// Proves that collections of constants, which become one value, are told from those with markers and calls, and selectors.
+    /// Proves that collections of constants, which become one value, count differently from those with markers and calls, and selectors.
     #[test]
     fn literal_collections_are_light() {
         let folded = |text, expected| assert_eq!(count(text).folded, expected, "{text}");

@@ -74,7 +74,7 @@ pub enum IndexKind {
 /// What of a column's value the terms of an index are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexPart {
-    /// A value that is no collection.
+    /// A value that is not a collection.
     Value,
     /// The values of a list or map, the elements of a set.
     Values,
@@ -162,7 +162,7 @@ impl Index {
         }
     }
 
-    /// How an index on vectors compares them; `None`: its terms are no vectors, or it is not storage-attached.
+    /// How an index on vectors compares them; `None`: its terms are not vectors, or it is not storage-attached.
     pub fn similarity(&self, term: &CqlType) -> Option<Similarity> {
         let is_vector = matches!(term, CqlType::Vector(element, _) if **element == CqlType::Float);
         (is_vector && self.kind == IndexKind::Sai).then(|| Similarity::of_options(&self.options))

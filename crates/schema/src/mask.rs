@@ -1,6 +1,6 @@
 //! Masks of columns (`MASKED WITH`): the function that hides a column's values from those who may not see them.
 //!
-//! Without authorization nobody is such: everybody has the permission UNMASK, in Cassandra as here. So masks are kept, described and
+//! Without authorization every client has the permission UNMASK, in Cassandra as here. So masks are kept, described and
 //! stored, and are not applied to what is read.
 
 use std::fmt;
@@ -37,7 +37,7 @@ pub struct MaskedColumn<'a> {
 impl fmt::Display for ColumnMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let literal = |(of, text): &(CqlType, Option<String>)| match text {
-            // A text that is no value of the type is one that somebody else has stored.
+            // A text that is not a value of the type was stored by another program.
             Some(text) => match from_string(of, text) {
                 Ok(value) => to_cql_literal(of, &value),
                 Err(_) => to_cql_literal(&CqlType::Text, text.as_bytes()),

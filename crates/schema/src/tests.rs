@@ -1,4 +1,4 @@
-//! Tests as data: `tests/data/*.txt` holds texts and what they mean; `HALCYON_ACCEPT=1` writes the meanings anew, to be
+//! Tests as data: `tests/data/*.txt` holds texts and what they mean; `HALCYON_ACCEPT=1` rewrites the meanings, to be
 //! reviewed as a diff.
 //!
 //! ```text

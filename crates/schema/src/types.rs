@@ -51,7 +51,7 @@ impl UserTypeCatalog {
         Ok(UserType { keyspace, name: name.as_bytes().to_vec(), fields })
     }
 
-    /// Every type that was given, or why it is none.
+    /// Every given type, or why it is invalid.
     pub fn all(&self) -> impl Iterator<Item = (&str, Result<&UserType, &TypeError>)> {
         self.resolved.iter().map(|(name, found)| (name.as_str(), found.as_ref()))
     }

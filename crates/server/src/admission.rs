@@ -5,7 +5,7 @@
 //!    capacity (`native_transport_receive_queue_capacity`); the limits count only the bytes above it.
 //! 3. Above a limit, clients that asked for it (THROW_ON_OVERLOAD) get Cassandra's error. From the others nothing is read until there is
 //!    room, and they get a warning. A request is admitted if there is any room, whatever its size, so that none waits for ever.
-//!    Small requests have limits of their own, as large again: whoever asks for little does not wait until large requests are done.
+//!    Small requests have limits of their own, as large again: a small request does not wait until large ones are done.
 //! 4. A large request is counted with the length that it states before the rest of it is read, as in Cassandra: so those that have begun
 //!    can also end. Others are not read until there is room, however long that takes.
 //! 5. Beside Cassandra's limits, which are about the bytes that clients send, there is one budget for the memory that all of this takes
@@ -63,7 +63,7 @@ impl InFlight {
         self.small.load(Relaxed) + self.large.load(Relaxed)
     }
 
-    /// What stands in the way of a request of so many bytes.
+    /// Bytes in flight that count against a request of `bytes`.
     fn before(&self, bytes: u64) -> u64 {
         if bytes <= SMALL { self.small.load(Relaxed) } else { self.all() }
     }

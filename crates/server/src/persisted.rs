@@ -37,7 +37,7 @@ pub(crate) fn keep(shard: &Rc<ShardServer>, id: StatementId, entry: Entry) -> Pu
 pub(crate) async fn write(shard: &ShardServer, id: &StatementId, entry: &Entry) {
     let statement = &entry.statement;
     if without_password(&statement.text) != statement.text {
-        // The table is readable by every client: such a statement is prepared anew after a restart.
+        // The table is readable by every client: such a statement is prepared again after a restart.
         return;
     }
     let keyspace = statement.keyspace.as_ref();
@@ -84,9 +84,7 @@ pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
     }
     if removed > 0 {
         let log = &shard.shared.log;
-        log.say(format_args!(
-            "{removed} prepared statements mean nothing any more and are removed"
-        ));
+        log.say(format_args!("removed {removed} stale prepared statements"));
     }
     if loaded > 0 {
         shard.shared.log.say(format_args!("preloaded {loaded} prepared statements"));

@@ -4,9 +4,9 @@
 //! 1. PREPARE puts a statement into the store under Cassandra's id, the MD5 of keyspace and text.
 //! 2. A shard looks into its own map first, then into the store, and keeps a copy of what it found.
 //! 3. The store is bounded by `prepared_statements_cache_size`: the statements that were used least recently go, and all shards
-//!    forget their copies (`generation`). Whoever put one in is told which have gone, for `system.prepared_statements`.
+//!    forget their copies (`generation`). The caller of an insertion gets the evicted ones, for `system.prepared_statements`.
 //! 4. After a change of its tables, or of types or functions, a statement is prepared again when it is next executed. If its columns or
-//!    variables are others now, it is forgotten instead, and the client prepares it anew: what it knows of the columns would be wrong.
+//!    variables are others now, it is forgotten instead, and the client prepares it again: what it knows of the columns would be wrong.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

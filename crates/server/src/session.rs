@@ -1,4 +1,4 @@
-//! What a request of the protocol asks of `query`, and how its outcome is told.
+//! From a request of the protocol to calls of `query`, and from the outcome to the response.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -214,7 +214,7 @@ pub(crate) async fn execute(
     }
     let begin = || Trace::begin(shard.coordinator.uuids(), connection.peer, &request);
     let trace = (tracing || shard.shared.trace_probability.chooses()).then(begin);
-    // Only who asks for a trace is told its id.
+    // Only a request for a trace gets its id.
     let tracing_id = trace.as_ref().filter(|_| tracing).map(|trace| trace.id);
     if let Request::Prepare { text, keyspace } = request {
         let notes = Notes { warnings, tracing_id, ..Notes::default() };
@@ -273,7 +273,7 @@ fn keep_values(permit: &mut Permit, variables: &Variables, values: &[Value<'_>])
     }
 }
 
-/// What of a request decides how its outcome is told.
+/// What of a request decides the form of its response.
 #[derive(Default)]
 struct Asked {
     warnings: Vec<String>,
@@ -291,7 +291,7 @@ enum Metadata {
     Changed([u8; 16]),
 }
 
-/// A statement of so many bytes has too many parts to be dropped at once.
+/// A statement of this many bytes has too many parts to be dropped at once.
 const LARGE_TEXT: usize = 64 << 10;
 
 async fn run(

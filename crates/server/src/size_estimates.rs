@@ -1,6 +1,6 @@
 //! Keeps `system.size_estimates` and `system.table_estimates`: from them, programs that read whole tables in parts choose the parts.
 //!
-//! Only what has changed is written, table after table with pauses; what is of tables that are no more is deleted.
+//! Only what has changed is written, table after table with pauses; rows of dropped tables are deleted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -294,8 +294,8 @@ pub trait FragmentStream {
     /// Moves to the next fragment; `false` at the end of the stream. A stream must not be used after an error.
     async fn advance(&mut self) -> Result<bool, Self::Error>;
 
-    /// As `advance`, but comes back with nothing (`None`) after so many fragments of which nothing is left, and goes on when it is called
-    /// again: whoever drops everything has to be stopped and slowed too.
+    /// As `advance`, but returns `None` after a number of fragments that were all dropped, and continues when it is called
+    /// again, because a caller that drops every fragment has to be stopped and paced too.
     async fn advance_within(&mut self, _patience: u32) -> Result<Option<bool>, Self::Error> {
         self.advance().await.map(Some)
     }

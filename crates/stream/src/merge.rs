@@ -233,7 +233,7 @@ where
         if largest.supersedes(&self.partition_deletion) { largest } else { DeletionTime::LIVE }
     }
 
-    /// `None` after so many positions of which a deletion leaves nothing.
+    /// `None` after a number of positions of which a deletion leaves nothing.
     async fn next_unfiltered(&mut self, patience: u32) -> Result<Option<bool>, S::Error> {
         for _ in 0..patience {
             for at in 0..self.consumed.len() {

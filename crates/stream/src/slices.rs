@@ -75,7 +75,7 @@ impl Slices {
         Slices { slices: vec![Slice::default()].into(), reversed: false, statics: true }
     }
 
-    /// Whether they are so many that to look at each of them would hold a shard.
+    /// Whether looking at each of them would hold a shard.
     pub fn are_many(&self) -> bool {
         const MANY: usize = 1_000;
         self.slices.len() > MANY

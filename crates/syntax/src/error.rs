@@ -29,7 +29,7 @@ pub enum Error {
     /// It would take longer than it may. Who gave the time makes of it what the client sees.
     #[error("the statement takes too long to compute")]
     Exhausted,
-    /// It would make more than so many bytes.
+    /// It would make more than `max` bytes.
     #[error(
         "the statement makes more than {limit} bytes of the values that it is given: ask for less at once, or raise \
          native_transport_max_request_data_in_flight"

@@ -57,7 +57,7 @@ pub async fn page(connection: &mut Connection, choice: u8, state: &[u8]) -> Opti
     connection.client.query(0, query, &parameters);
     match connection.answer(query).await {
         Answer::Rows(page) => page.paging_state,
-        // Cassandra's word for a state that means nothing.
+        // Cassandra's word for a state that it cannot interpret.
         Answer::Error { code: 0x000a, message, .. } => {
             assert_eq!(message, "Invalid value for the paging state", "{query}");
             None

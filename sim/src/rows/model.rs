@@ -4,7 +4,7 @@
 //! 2. A deletion of the partition, of a range or of a collection hides what is not newer than itself.
 //! 3. A row is there if it has liveness or a cell; a static row without rows is shown as one row of nulls.
 //!
-//! Timestamps are distinct, so there are no ties. Nothing is merged in advance: a state is computed anew from all changes.
+//! Timestamps are distinct, so ties do not occur. Nothing is merged in advance: each state is computed from all changes.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ const PAUSE_MAX_MS: u64 = 30;
 
 type Shared = Rc<RefCell<Table>>;
 
-/// Works for so many rounds, or until the table cannot be used before the next start.
+/// Works for a number of rounds, or until the table cannot be used before the next start.
 pub(crate) async fn work(mut session: Session, table: Shared, rounds: u64) {
     let mut random = session.world().random();
     for _ in 0..rounds {
@@ -462,7 +462,7 @@ async fn settle_rows(session: &mut Session, table: &Shared) {
     let table = &mut *table.borrow_mut();
     if let Some(unknown) = seen.keys().find(|key| !table.keys().any(|known| known == **key)) {
         return world
-            .fail(format!("a partition that nobody wrote: {unknown} in {}", table.shape.name));
+            .fail(format!("a partition that no client wrote: {unknown} in {}", table.shape.name));
     }
     let shape = table.shape.clone();
     let is_seen = |key: i32, partition: &Partition| {

@@ -9,6 +9,7 @@ mod paths;
 mod policy;
 mod sources;
 mod unused;
+mod words;
 
 use crate::Result;
 
@@ -18,6 +19,7 @@ pub(crate) fn run() -> Result<()> {
     findings.extend(paths::check()?);
     findings.extend(policy::check()?);
     findings.extend(sources::check()?);
+    findings.extend(words::check()?);
     findings.sort();
     for finding in &findings {
         eprintln!("tidy: {finding}");

@@ -104,7 +104,7 @@ mod tests {
         Source { shown: name.into(), text: text.to_owned(), code, is_production: true }
     }
 
-    /// An item is used by another file, by a format string, by its own file; a re-export, a unit test beside it or a comment is no use.
+    /// A use is another file, a format string, or the own file; a re-export, a unit test beside it or a comment does not count.
     #[test]
     fn items_without_users() {
         let library = "pub use a::dead;\npub const LIMIT: u8 = 1;\npub fn dead() {}\npub const fn live() {}\npub struct Own;\n\

@@ -20,7 +20,7 @@ struct Run<D> {
 }
 
 impl<D: FnMut(Instant) -> Duration> Run<D> {
-    /// The device is told when a write starts, and says how long it takes.
+    /// A device that says how long a write takes when it starts.
     fn on(device: D) -> Run<D> {
         let now = SimClock::started().clock().now();
         Run { pace: Pace::from(now), now, device, writes: 0 }
@@ -33,7 +33,7 @@ impl<D: FnMut(Instant) -> Duration> Run<D> {
         self.writes += 1;
     }
 
-    /// So many records a second, whether those before are answered or not; how long the slowest waited.
+    /// Sends records at a fixed rate, whether those before are answered or not; returns how long the slowest waited.
     fn open_loop(&mut self, a_second: u32, during: Duration) -> Duration {
         let apart = Duration::from_secs(1) / a_second;
         let until = self.now + during;
@@ -58,7 +58,7 @@ impl<D: FnMut(Instant) -> Duration> Run<D> {
         slowest
     }
 
-    /// So many clients, each of which waits for its answer; how many answers they got.
+    /// Runs clients that each wait for their answer; returns how many answers they got.
     fn closed_loop(&mut self, clients: usize, during: Duration) -> usize {
         let until = self.now + during;
         let mut answers = 0;
@@ -74,7 +74,7 @@ impl<D: FnMut(Instant) -> Duration> Run<D> {
     }
 }
 
-/// So many operations in each tenth of a second; the next one waits for the next tenth.
+/// A device with a quota of operations per tenth of a second; the next one waits for the next tenth.
 fn limited(a_tenth: u32) -> impl FnMut(Instant) -> Duration {
     let (mut tenth, mut left) = (0, a_tenth);
     move |now| {
@@ -90,7 +90,7 @@ fn limited(a_tenth: u32) -> impl FnMut(Instant) -> Duration {
     }
 }
 
-/// Proves that on a device that gives so many operations a second, inserts stop running into its limit.
+/// Proves that on a device with a quota of operations, inserts stop running into the quota.
 #[test]
 fn a_limited_device() {
     for a_tenth in [40, 100, 200] {
@@ -111,7 +111,7 @@ fn a_limit_is_remembered() {
     assert!(reached <= 8, "in {reached} of 600 seconds");
 }
 
-/// Proves that the search for a limit, which goes on as long as there is one, keeps no record waiting for long.
+/// Proves that the search for a limit, which never ends while the limit exists, keeps no record waiting for long.
 #[test]
 fn a_limit_is_looked_for_gently() {
     for a_tenth in [40, 100, 200] {

@@ -39,7 +39,7 @@ use crate::{Result, Words, parts, payload};
 
 /// 2023-11-14, in seconds; past every grace.
 const LONG_AGO: u32 = 1_700_000_000;
-/// 2043-01-24: before it, nobody purges.
+/// 2043-01-24: before it, the expirations are not purged.
 const FAR_OFF: u32 = 2_305_000_000;
 const TTL: i32 = 86_400;
 const WRITTEN: i64 = 1_690_000_000_000_000;
@@ -121,7 +121,7 @@ impl Shape {
         }
     }
 
-    /// Of one SSTable: its filter is made for so many.
+    /// Of one SSTable: its filter is sized for this number.
     fn estimated_keys(self, partitions: u64, sstables: u64) -> u64 {
         match self {
             Shape::Rows | Shape::Wide => partitions / 8,
@@ -353,7 +353,7 @@ impl Fill {
         self.whole_row(random, (at, self.timestamp(i)), life, (740, 224))
     }
 
-    /// A row at a clustering and a time, with a document and a blob of so many bytes.
+    /// A row at a clustering and a time, with a document and a blob of this many bytes.
     fn whole_row(
         &mut self,
         random: &mut Random,

@@ -33,7 +33,7 @@ impl Debt {
     }
 }
 
-/// Tasks that only purge tombstones or drop expired SSTables are not debt: reads are no slower without them.
+/// Tasks that only purge tombstones or drop expired SSTables are not debt: reads are as fast without them.
 pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment<'_>) -> Debt {
     let moment = Moment { compacting: &BTreeSet::new(), ..*moment };
     let mut history = History::new(Random::seeded(0));

@@ -85,7 +85,7 @@ impl Levels<'_> {
         let mut most = None;
         for level in self.levels(tables, moment) {
             let (overlap, work) = self.work(&level, history);
-            // As in Cassandra: if the level with the largest overlap is below its threshold, there is no task, even if another
+            // As in Cassandra: if the level with the largest overlap is below its threshold, no task follows, even if another
             // level has one.
             if overlap > most {
                 most = overlap;

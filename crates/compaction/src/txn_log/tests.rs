@@ -26,7 +26,7 @@ fn a_torn_last_line_is_left_out_and_an_earlier_one_refused() {
         files: 0,
     };
     let torn = format!("{}COMMIT:[,0,0][26136", add.to_line());
-    let log = Log::parse(&torn).expect("a torn end is no corruption");
+    let log = Log::parse(&torn).expect("a torn end is not corruption");
     assert!(log.torn && !log.is_committed());
     assert_eq!(log.dead().collect::<Vec<_>>(), [&add]);
 }

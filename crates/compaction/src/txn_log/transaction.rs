@@ -97,7 +97,7 @@ impl Transaction {
         created
     }
 
-    /// Fails if a replica is gone, or has another length than this transaction gave it.
+    /// Fails if a replica is missing, or has another length than this transaction gave it.
     async fn check_own(&self) -> Result<()> {
         for log in self.logs.values().filter(|log| !self.short.contains(*log)) {
             let length = match self.disk.stat(log).await {

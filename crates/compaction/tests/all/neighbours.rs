@@ -15,7 +15,7 @@ impl SimTable {
 }
 
 /// Proves that a compaction whose transaction another program has undone, as a Cassandra does at its start, deletes neither its inputs
-/// nor what that program has written under the same name since, whether it goes on or gives up.
+/// nor what that program has written under the same name since, whether it continues or gives up.
 #[test]
 fn a_transaction_that_another_program_undid() {
     for commits in [true, false] {

@@ -56,7 +56,7 @@ impl SimTable {
             .expect("golden files")
             .map(|entry| entry.expect("entry").file_name().into_string().expect("UTF-8"))
             .collect();
-        // Data.db last and so the newest: the order in which nobody writes, but a copy may be made.
+        // Data.db last and so the newest: no writer uses this order, but a copy may.
         names.sort_by_key(|name| (name.ends_with("-Data.db"), name.clone()));
         let listed = listing::group(Path::new("/"), &names).sstables;
         let prefixes: Vec<String> = listed.iter().map(|l| l.descriptor.file_prefix()).collect();

@@ -65,15 +65,15 @@ pub trait Runner: Sync {
     ) -> Result<(Option<Vec<u8>>, usize)>;
 }
 
-/// How much may be computed before somebody is asked.
+/// How much may be computed before the thread must be asked.
 ///
-/// A unit is about what a byte costs that is copied or compared, a nanosecond. Whoever loops over what a client sent, or calls a function,
+/// A unit is the cost of a byte that is copied or compared, about a nanosecond. A loop over a client's input, or a function call,
 /// spends units before it does so. So a thread with other tasks computes what is small, and has [`Error::Exhausted`] for what is not, which
 /// it hands to a thread that may take longer.
 pub struct Work<'a> {
     left: Cell<u64>,
     exhausted: Cell<bool>,
-    /// Whether it may go on for as much again.
+    /// Whether it may compute as much again.
     more: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// Bytes that may be made of what is given, which a short text can name very often: products of lists, collections, rows of an answer.
     memory: u64,
@@ -170,7 +170,7 @@ impl<'a> Work<'a> {
         Err(Error::Exhausted)
     }
 
-    /// Whether so many bytes may be made.
+    /// Whether `bytes` may be made.
     pub fn check_room(&self, bytes: usize) -> Result<()> {
         let room = self.room.get();
         self.make(bytes)?;

@@ -1,5 +1,5 @@
 //! What is hot of new SSTables goes into the shards' caches before the SSTables are live (`sstable/src/write/carry.rs`), and what
-//! was cached of those that they replace leaves them when nobody reads those any more.
+//! was cached of those that they replace leaves them after the last reader of those.
 //!
 //! Until then it takes memory beside the caches, which have what is hot of the old SSTables: readers need that to the last moment. So it is
 //! bounded twice, by a budget and by what the process holds at all: no share of the memory is kept free for it.
@@ -41,7 +41,7 @@ impl Drop for Carrier {
     }
 }
 
-/// How often what the process holds is looked at: after so many bytes.
+/// The memory of the process is looked at each time this many bytes were carried.
 const LOOK: u64 = 4 << 20;
 
 impl Carry for Carrier {
@@ -129,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// Begins to remove from the caches what they have of SSTables, when nobody reads those any more, and to take back what they were
+    /// Begins to remove from the caches what they have of SSTables that have lost their last reader, and to take back what they were
     /// lent for those that have replaced them. Shards do it between other work.
     pub(crate) fn forget(
         &self,
@@ -164,7 +164,7 @@ impl Engine {
 mod tests {
     use super::*;
 
-    /// Proves that carrying over ends where the memory does, but goes on in memory that the process holds anyway.
+    /// Proves that carrying over ends where the memory does, but continues in memory that the process holds anyway.
     #[test]
     fn memory_has_an_end() {
         const GIB: u64 = 1 << 30;

@@ -14,7 +14,7 @@ impl Engine {
         let mode = self.options.background_read_mode;
         self.walkers.later(move || async move {
             if let Some(table) = table.upgrade() {
-                // What is wrong with an index is told by the look-ups.
+                // Lookups report what is wrong with an index.
                 let _ = table.make_positions(&disk, mode, &budget).await;
             }
         });

@@ -1,7 +1,7 @@
 //! The rate of compaction.
 //!
 //! `compaction_throughput` is the ceiling. Under it, `compaction_latency_target` gives compaction the rate that the reads leave; the
-//! backlog sets a floor. How the rate is found is `halcyon_io::pacing`'s affair.
+//! backlog sets a floor. `halcyon_io::pacing` finds the rate.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};

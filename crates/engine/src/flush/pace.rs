@@ -4,12 +4,12 @@
 //!   memtable that is flushed   ▒▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░   written
 //!   space of the next one      ▒▒▒▒▒▒░░░░░░░░░░░░░░░░   filled since the flush began; what is written keeps LEAD times ahead of it
 //! ```
-//! 1. Written as fast as possible, a flush has a core and the device for a second, in which whoever reads waits for both, and leaves
+//! 1. Written as fast as possible, a flush has a core and the device for a second, in which reads wait for both, and leaves
 //!    them alone for the twenty that follow. It only has to be written before the space is wanted that it frees.
 //! 2. So a flush ends when half of the space is filled that is left to its successors, sooner where others wait for the thread that
 //!    writes it.
 //! 3. Under few writes, [`RATE_MIN`] bounds the time.
-//! 4. What somebody waits for is written at once: `nodetool flush`, a drain, a commit log that is short of space, writes that find no room.
+//! 4. A flush with a waiter is written at once: `nodetool flush`, a drain, a commit log that is short of space, writes that find no room.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -44,7 +44,7 @@ impl Filling {
 #[derive(Debug, Default)]
 pub(crate) struct Waits(AtomicUsize);
 
-/// Somebody waits until this is dropped.
+/// A caller waits until this is dropped.
 pub(crate) struct Hurry(Arc<Waits>);
 
 impl Waits {
@@ -74,7 +74,7 @@ pub(crate) struct FlushPace {
 }
 
 impl FlushPace {
-    /// Of a memtable of so many bytes.
+    /// Of a memtable of `bytes`.
     pub(crate) fn begin(
         clock: &Clock,
         waits: &Arc<Waits>,
@@ -147,7 +147,7 @@ mod tests {
         assert!(pace.due(0) > 1.0);
     }
 
-    /// Proves that nothing is held back that somebody waits for, nor where there is no space left to fill.
+    /// Proves that a flush with a waiter is not held back, nor one with no space left to fill.
     #[test]
     fn hurries_while_somebody_waits() {
         let (_time, pace) = flush(20 * MIB);

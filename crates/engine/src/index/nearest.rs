@@ -3,7 +3,7 @@
 //! 1. The memtables of each shard are asked by that shard, all SSTables by one shard: their rows are of all shards. Memtables first: what a
 //!    flush moves meanwhile is then found twice, and not lost.
 //! 2. A search compares vectors for some 100 µs, then it lets others run.
-//! 3. The answer is candidates: whoever asks reads the rows, and asks for more where rows are gone or have other vectors by now.
+//! 3. The answer is candidates: the caller reads the rows, and wants more where rows are deleted or have other vectors by now.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::version::LiveSSTable;
 use crate::{Error, Result};
 
 impl Shard {
-    /// The nearest rows of this shard that are not in SSTables: at least `count`, if there are so many.
+    /// The nearest rows of this shard that are not in SSTables: at least `count`, if they exist.
     pub async fn nearest_in_memtables(
         &self,
         table: &Arc<Table>,
@@ -57,7 +57,7 @@ impl Shard {
         Ok(found)
     }
 
-    /// The nearest rows in the SSTables of the table: at least `count` of each part, if there are so many.
+    /// The nearest rows in the SSTables of the table: at least `count` of each part, if they exist.
     pub async fn nearest_in_sstables(
         &self,
         table: &Arc<Table>,

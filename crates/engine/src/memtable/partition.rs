@@ -90,7 +90,7 @@ impl Partition {
         self.widest > WIDE
     }
 
-    /// Whether the mutation changes a row of so many cells that this may take a millisecond: it makes the row anew.
+    /// Whether the mutation changes a row with enough cells that this may take a millisecond: the row is built again.
     pub(super) fn is_wide(&self, mutation: &Mutation, clusterings: &Clusterings) -> bool {
         let is_wide = |row: &RowBuf| cells(row) > WIDE;
         let is_changed = |row: &RowBuf| {

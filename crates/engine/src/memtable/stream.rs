@@ -178,7 +178,7 @@ impl MemtableStream {
         }
     }
 
-    /// Goes on to the next slice; false after the last one.
+    /// Moves to the next slice; false after the last one.
     fn enter_slice(&mut self) -> bool {
         let left = &mut self.slices_left;
         let next = if self.slices.reversed { left.next_back() } else { left.next() };

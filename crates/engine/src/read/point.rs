@@ -285,7 +285,7 @@ fn has_cells(row: &RowBuf, columns: usize, timestamp: i64) -> bool {
     cells.len() == columns && cells.iter().all(|cell| cell.timestamp > timestamp)
 }
 
-/// The rows that the slices name one by one; `None` if one of them is a range, or there are so many that a merge of all of them would hold
+/// The rows that the slices name one by one; `None` if one of them is a range, or if they are too many to merge without holding
 /// the shard.
 fn names<'a>(slices: &'a Slices, layout: &Layout) -> Option<Vec<Position<'a>>> {
     let count = layout.clusterings.len();

@@ -1,6 +1,6 @@
 //! Snapshots: hard links to a table's files in `snapshots/<name>/`, with `manifest.json`, and `schema.cql` for a table of users.
 //!
-//! They belong to the operator: they stay when their table is dropped, and are found by their folders, whoever has made them.
+//! They belong to the operator: they stay when their table is dropped, and are found by their folders, whether this node made them or not.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub struct Snapshot {
 pub struct SnapshotOptions {
     /// What is only in memtables will not be in them.
     pub skip_flush: bool,
-    /// After so many seconds the node removes them.
+    /// After this many seconds the node removes them.
     pub ttl_seconds: Option<u64>,
 }
 
@@ -226,7 +226,7 @@ impl Engine {
                     .map(|entry| entry.name)
                     .collect();
                 for folder in folders {
-                    // One that is being removed is none.
+                    // One that is being removed does not count.
                     let read = match self.read_snapshot(&folder, &live).await {
                         Err(Error::Disk(e)) if e.is_not_found() => continue,
                         read => read?,
@@ -257,7 +257,7 @@ impl Engine {
             .filter_map(|part| Some(part.file_name()?.to_string_lossy().into_owned()))
             .collect();
         let [name, _, table, keyspace] = names.as_slice() else {
-            return Err(Error::Invalid(format!("{} is no snapshot", folder.display())));
+            return Err(Error::Invalid(format!("{} is not a snapshot", folder.display())));
         };
         let (mut size_on_disk, mut true_size) = (0, 0);
         let (mut manifest, mut marked) = (String::new(), false);
@@ -343,7 +343,7 @@ fn check_name(name: &str) -> Result<()> {
     Err(Error::Invalid(refusal))
 }
 
-/// Two who remove the same snapshot are no failure.
+/// Two concurrent removals of one snapshot both succeed.
 fn unless_gone<T>(done: halcyon_io::Result<T>) -> Result<Option<T>> {
     match done {
         Err(e) if e.is_not_found() => Ok(None),

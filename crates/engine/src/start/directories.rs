@@ -77,7 +77,7 @@ pub(crate) async fn refuse_foreign(disk: &Disk, options: &Options) -> Result<Vec
                 return Err(Error::CannotStart(format!(
                     "{} is by its name a commit log of Apache Cassandra, but nothing is in it, although Cassandra used a later one: \
                      its writes are lost, and Cassandra refuses it too. Restore it from a copy and drain that Cassandra, or move it \
-                     away to go on without them; nothing has been touched",
+                     away to start without them; no file has been changed",
                     path.display()
                 )));
             }

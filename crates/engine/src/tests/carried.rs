@@ -53,7 +53,7 @@ async fn compacted(node: &Node, sim: &SimDisk) {
 }
 
 /// Proves that hot partitions need no read of the device after a flush, nor after a compaction, that others do, and that what is read is
-/// the same; and that what nobody reads any more is not hot.
+/// the same; and that what has not been read for long is not hot.
 #[test]
 fn hot_partitions_stay_in_memory() {
     simulate(async {

@@ -38,7 +38,7 @@ async fn start_slowly(disk: Disk, policy: DiskFailurePolicy) -> Result<Node> {
 
 /// Rows of the larger SSTables.
 const ROWS: i32 = 300;
-/// So many that a compaction of the smaller ones, a third of that, pauses more than twice, and another one goes on meanwhile.
+/// Enough that a compaction of the smaller ones, a third of that, pauses more than twice while another one runs.
 const MANY_ROWS: i32 = 39_000;
 
 /// Two SSTables of a third of the rows, then two of all.
@@ -154,8 +154,8 @@ fn power_loss_while_two_compact() {
     }
 }
 
-/// Proves that a compaction that fails is told with table, inputs, cause and cure, that it is not tried again at once but later, and
-/// that the node goes on.
+/// Proves that a failed compaction is reported with table, inputs, cause and cure, that it is not tried again at once but later, and
+/// that the node keeps running.
 #[test]
 fn a_failure_is_told_and_tried_again() {
     simulate(async {

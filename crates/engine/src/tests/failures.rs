@@ -130,7 +130,7 @@ fn a_flush_saves_what_a_log_cannot() {
     }
 }
 
-/// Proves what each `disk_failure_policy` does about a flush without room, and that those which go on flush when there is room.
+/// Proves what each `disk_failure_policy` does about a flush without room, and that nodes that keep running flush when there is room.
 #[test]
 fn a_flush_without_room() {
     use DiskFailurePolicy::{BestEffort, Die, Ignore, Stop, StopParanoid};
@@ -157,7 +157,7 @@ fn a_flush_without_room() {
             }
             let notes = warnings(&node);
             assert!(notes.len() == 1 && notes[0].contains("it is tried again"), "{notes:?}");
-            node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes go on");
+            node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes resume");
             node.engine.disk().clock().sleep(std::time::Duration::from_secs(60)).await;
             node.engine.flush(Some(table.id)).await.expect("there is room");
             assert_eq!(contents(&node, &table).await.len(), 11);
@@ -165,7 +165,7 @@ fn a_flush_without_room() {
     }
 }
 
-/// Proves that writes which find memory full are refused with the reason while flushes fail, and go on after one has succeeded.
+/// Proves that writes which find memory full are refused with the reason while flushes fail, and resume after one has succeeded.
 #[test]
 fn memtables_without_room() {
     let (_, sim) = Disk::simulated(25);
@@ -191,7 +191,7 @@ fn memtables_without_room() {
         assert_eq!(contents(&node, &table).await.len(), c as usize);
         breaker.clear_faults();
         node.engine.flush(Some(table.id)).await.expect("there is room");
-        node.shard.apply(vec![insert(&table, 1, c, 1, 10)]).await.expect("writes go on");
+        node.shard.apply(vec![insert(&table, 1, c, 1, 10)]).await.expect("writes resume");
         assert_eq!(contents(&node, &table).await.len(), c as usize + 1);
     });
 }
@@ -291,7 +291,7 @@ fn a_start_without_room() {
     });
 }
 
-/// Proves that a segment of ours without a byte in it is never taken for one that Cassandra has emptied: the start is refused, or goes on
+/// Proves that a segment of ours without a byte in it is never taken for one that Cassandra has emptied: the start is refused, or runs
 /// without it as the policy says, and what is left of it stays; and that Cassandra's own is only taken for empty where Cassandra does.
 #[test]
 fn empty_segments() {
@@ -343,7 +343,7 @@ fn a_flush_of_a_name_too_long() {
         assert_eq!(node.engine.failure(), None);
         let notes = warnings(&node);
         assert!(notes.len() == 1 && notes[0].contains("not about its device"), "{notes:?}");
-        node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes go on");
+        node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes resume");
         breaker.clear_faults();
         node.engine.disk().clock().sleep(std::time::Duration::from_secs(60)).await;
         node.engine.flush(Some(table.id)).await.expect("the name fits");

@@ -3,8 +3,8 @@
 //! 1. A life is recorded: a start that replays, flushes, a compaction, a truncation and a DROP with their snapshots, a schema change, saved
 //!    caches. `KINDS` sorts its operations by file; `every_kind_has_its_operations` compares them with the list, so that none is missed.
 //! 2. Each cell, (kind, operation) × fault × the first and another of them × once or lasting, is a life of its own with the fault in it,
-//!    under a policy that goes on (`ignore`) or one that stops.
-//! 3. The node's reaction is what the policies say. Then the fault is gone, and where the node goes on, it serves and writes by itself.
+//!    under a policy that ignores it (`ignore`) or one that stops.
+//! 3. The node's reaction is what the policies say. Then the fault ends, and a node that was not stopped serves and writes by itself.
 //! 4. The process is killed, or the power fails. The next start must succeed, with everything that was acknowledged and nothing that was
 //!    never asked for. What a start that failed leaves on the disk is what it found.
 
@@ -164,7 +164,7 @@ async fn check(node: &Node, known: &Known, when: &str) {
         let (mut least, mut most) = (of_table(&known.acknowledged), of_table(&known.asked));
         let Some(table) = named(node, name) else {
             let may_lack = (name == "d" && known.dropping) || (name == "n" && !known.created);
-            assert!(may_lack, "{when}: table {name} is gone");
+            assert!(may_lack, "{when}: table {name} is missing");
             continue;
         };
         assert!(!(name == "d" && known.dropped), "{when}: the dropped table is back");
@@ -309,7 +309,7 @@ impl Cell {
         removes && !self.kind.ends_with("of the commit log")
     }
 
-    /// What the failure policies say: those that ignore stop nothing, a lack of descriptors is no failure.
+    /// What the failure policies say: those that ignore stop nothing, a lack of descriptors is not a failure.
     fn check_policy(&self, node: &Node, struck: bool, when: &str) {
         let failure = node.engine.failure();
         if self.goes_on || self.fault == Fault::NoDescriptors || !struck {
@@ -320,7 +320,7 @@ impl Cell {
         }
     }
 
-    /// Writes and flushes go on once the fault is gone, except to a commit log whose contents are unknown since.
+    /// Writes and flushes resume once the fault has ended, except to a commit log whose contents are unknown since.
     async fn goes_on_by_itself(&self, node: &Node, known: &Shared, when: &str) {
         let table = named(node, "t").unwrap_or_else(|| panic!("{when}: no table"));
         known.borrow_mut().asked.insert(("t", 90));

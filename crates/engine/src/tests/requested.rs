@@ -86,7 +86,7 @@ fn partitions() {
     });
 }
 
-/// Proves that named files become one, and that what is no SSTable of the table, or is being compacted, is refused and changes nothing.
+/// Proves that named files become one, and that a file that is not an SSTable of the table, or is being compacted, is refused unchanged.
 #[test]
 fn named_files() {
     simulate(async {

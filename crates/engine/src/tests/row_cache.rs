@@ -34,7 +34,7 @@ async fn start_with(disk: Disk, row_cache_size: u64) -> Node {
     Node { engine, shard, report }
 }
 
-/// What a client would see, row by row, from a stream that may stop and go on.
+/// What a client would see, row by row, from a stream that may pause.
 pub(super) struct Client {
     stream: ReadStream,
     partition: DeletionTime,
@@ -232,7 +232,7 @@ fn what_is_written_meanwhile_is_not_kept() {
         let before = spell(&node.shard, read(&table, 1, Slices::all())).await;
         assert_eq!((before.len(), node.shard.row_cache_stats().entries), (2, 0));
         node.shard.apply(vec![insert(&table, 1, 2, 2, 2)]).await.expect("applied");
-        // Announced anew by another read; the first must not end it.
+        // Announced again by another read; the first must not end it.
         let second = rows.begin(table.id, &key(1)).expect("the first was withdrawn");
         drop(filling);
         assert!(rows.begin(table.id, &key(1)).is_none());

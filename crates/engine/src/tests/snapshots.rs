@@ -33,7 +33,7 @@ async fn filled(disk: Disk) -> Node {
     node
 }
 
-/// Proves that a snapshot is removed within a minute of its end, not before it, and that the others stay; a removed one is told.
+/// Proves that a snapshot is removed within a minute of its end, not before it, that the others stay, and that the log names it.
 #[test]
 fn expired_ones_are_removed() {
     simulate(async {

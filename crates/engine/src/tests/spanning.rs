@@ -23,7 +23,7 @@ async fn start_two(disk: Disk, set: impl FnOnce(&mut Options)) -> (Node, Rc<Shar
 }
 
 fn periodic(options: &mut Options) {
-    // The log of a shard is synced by nobody but who asks for it.
+    // The log of a shard is synced only by its own requests.
     options.commitlog.sync = SyncMode::Periodic { period: Duration::from_secs(3_600) };
 }
 
@@ -116,7 +116,7 @@ fn a_part_is_kept_until_it_is_flushed() {
 }
 
 /// Proves that a replay does not bring back what was deleted after it on a shard whose own log has the deletion no more: its tombstone is
-/// purged only once the record is gone.
+/// purged only once the record is discarded.
 #[test]
 fn a_replay_does_not_undo_deletions() {
     let (_, sim) = Disk::simulated(52);
@@ -149,7 +149,7 @@ fn a_replay_does_not_undo_deletions() {
     });
 }
 
-/// Proves that a replay of a shard's own log does not bring back what a record of another log has deleted, which is gone by then.
+/// Proves that a replay of a shard's own log does not bring back what a record of another log has deleted, when that is discarded.
 #[test]
 fn a_replay_does_not_undo_deletions_of_other_logs() {
     let (_, sim) = Disk::simulated(55);

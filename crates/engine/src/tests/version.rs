@@ -55,7 +55,7 @@ fn edits_keep_order_and_index() {
     });
 }
 
-/// Proves that an SSTable that was opened again takes the place of its former self, and that one that is gone does not come back.
+/// Proves that an SSTable that was opened again takes the place of its former self, and that a removed one does not come back.
 #[test]
 fn reopened_sstables_keep_their_place() {
     simulate(async {
@@ -75,7 +75,7 @@ fn reopened_sstables_keep_their_place() {
     });
 }
 
-/// Proves that a shard keeps its copy of a definition through edits, gives up a version when an edit makes it obsolete though nobody reads,
+/// Proves that a shard keeps its copy of a definition through edits, gives up a version that an edit makes obsolete even without reads,
 /// and tells a layout of another shard's copy from a different one.
 #[test]
 fn a_shard_keeps_what_is_current() {

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::index::TableIndex;
 
 impl LiveSSTable {
-    /// Opens the files that it has of a table's indexes. What is wrong with one that cannot be used is told; it is as good as missing,
+    /// Opens the files that it has of a table's indexes. An unusable file is logged and treated as missing,
     /// and made again.
     pub(crate) async fn open_indexes(
         &self,
@@ -101,7 +101,7 @@ impl LiveSSTable {
         });
     }
 
-    /// Deletes its file of an index that is gone.
+    /// Deletes its file of a dropped index.
     pub(crate) async fn remove_index(&self, disk: &Disk, name: &str) -> Result<()> {
         self.close_index(name);
         let component = component_name(name)?;

@@ -24,7 +24,7 @@ impl LiveSetBound {
 
 impl PurgeBound for LiveSetBound {
     fn min_timestamp(&self, key: &PartitionKey) -> i64 {
-        // Nobody knows what they have.
+        // Their contents are unknown.
         if !self.store.apart().is_empty() {
             return i64::MIN;
         }

@@ -1,4 +1,4 @@
-//! The writes of clients that run on a shard: somebody may wait for their end, or keep new ones from beginning.
+//! The writes of clients that run on a shard: a caller may wait for their end, or keep new ones from beginning.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -16,7 +16,7 @@ type LockKey = (TableId, Vec<u8>);
 /// The queue of waiters for each locked partition.
 pub(crate) type Locks = Rc<RefCell<HashMap<LockKey, VecDeque<oneshot::Sender<()>>>>>;
 
-/// While it is held, nobody else has the partition's lock.
+/// The exclusive lock of a partition, while it is held.
 pub struct PartitionLock {
     locks: Locks,
     key: LockKey,
@@ -30,7 +30,7 @@ impl Shard {
     }
 }
 
-/// Waits until nobody else has the partition's lock.
+/// Waits for the partition's lock.
 pub(super) async fn lock(locks: &Locks, table: TableId, key: &PartitionKey) -> PartitionLock {
     let key = (table, key.bytes.clone());
     let turn = match locks.borrow_mut().entry(key.clone()) {

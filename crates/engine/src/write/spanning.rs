@@ -8,7 +8,7 @@
 //! 2. A flush syncs the logs of its records first, of whichever kind. Under `periodic` a power failure could otherwise take a record, and
 //!    leave a part of it in an SSTable.
 //! 3. A replay applies the record out of the order of the other shards' logs, which may lack a later deletion by then; and their older
-//!    writes without the deletions of the record, if that is gone. So for a table with such records, tombstones are kept that are newer
+//!    writes without the deletions of the record, if that is discarded. So such a table keeps the tombstones that are newer
 //!    than what a replay may apply: the writes of such records, and on the shards that have parts of them all that is in their logs.
 //! 4. TRUNCATE keeps such writes from running while it empties memtables: in each log its own record then follows all those, of whichever
 //!    shard, that it has removed, and none that it has not.
@@ -122,7 +122,7 @@ impl Shard {
         }
     }
 
-    /// Frees segments that nobody holds any more, and lets go of the tombstones that were kept for them.
+    /// Frees segments without a holder, and lets go of the tombstones that were kept for them.
     pub(crate) fn release_spanning(&self) {
         self.log.release_unheld();
         if self.replayable.borrow().is_empty() {
@@ -142,7 +142,7 @@ impl Shard {
     }
 
     /// Makes the records durable of which a memtable has parts; other parts are in other tables' memtables, or other shards'. Where a log
-    /// fails, what it has is saved by flushes alone: they go on.
+    /// fails, what it has is saved by flushes alone, which continue.
     pub(crate) async fn sync_records(&self, memtable: &Memtable) {
         if !self.syncs_later() {
             return;

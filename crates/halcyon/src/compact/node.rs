@@ -69,7 +69,7 @@ impl NodeArgs {
     }
 }
 
-/// What is told, and whether it is done.
+/// The action, and whether it is done.
 #[derive(Clone, Copy)]
 pub(super) struct Shown {
     pub(super) dry_run: bool,

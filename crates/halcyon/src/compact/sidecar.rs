@@ -1,6 +1,6 @@
 //! The process that speaks JMX: `plugin/cassandra/halcyon/cassandra/Sidecar.java`, whose prologue has the messages.
 //!
-//! It lives as long as the questions go on: a JVM costs more to start than a question does.
+//! It lives as long as questions come: a JVM costs more to start than a question does.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ fn texts(message: &[u8]) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// None if it is no answer.
+/// `None` if it is not an answer.
 fn report(texts: Vec<String>, node: &str) -> Option<Answer> {
     let failed = |failure: Failure| Some(Err(Unanswered::Failed(failure)));
     match texts.as_slice() {

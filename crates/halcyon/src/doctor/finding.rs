@@ -33,7 +33,7 @@ pub(super) struct Finding {
     pub(super) what: String,
     /// Measurements, each with its source.
     pub(super) evidence: Vec<String>,
-    /// Bytes that one query reads from the device in vain.
+    /// Bytes that one query reads from the device without need.
     pub(super) bytes_per_query: Option<u64>,
     /// The cost in words.
     pub(super) cost: String,

@@ -38,7 +38,7 @@ use finding::Severity;
   halcyon doctor --live 10.0.0.5:9042                         only a remote server
   halcyon doctor --data-dir data --json | jq '.findings[].cure'
 
-Each finding has its evidence with the source, its cost (device bytes that one query reads in vain), and the statement or command
+Each finding has its evidence with the source, its cost (device bytes that one query reads without need), and the statement or command
 that cures it. A finding without a significant cost is a note.
 
 Exit codes: 0 nothing to cure (perhaps notes), 1 something to cure, 2 wrong command line, 3 a file or server could not be read.")]

@@ -107,7 +107,7 @@ impl<'a, W: Write> CqlDump<'a, W> {
         let types = key_component_types(&self.layout.key_type);
         let Some(components) = split_key(key, types.len()) else {
             return Err(Failure::Problem(format!(
-                "partition key {} is no composite",
+                "partition key {} is not a composite",
                 hex::encode(key)
             )));
         };

@@ -3,8 +3,8 @@
 //! ```text
 //! nodetool [GLOBAL OPTIONS] COMMAND [OPTIONS or ARGUMENTS …] [-- ARGUMENTS …]
 //! ```
-//! Values stand behind an option or `=`, or directly behind an option of one letter. What is no option of the command is an argument,
-//! whatever it begins with.
+//! Values stand behind an option or `=`, or directly behind an option of one letter. A word that is not an option of the command is an
+//! argument, whatever it begins with.
 
 use std::collections::BTreeMap;
 

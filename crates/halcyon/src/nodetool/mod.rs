@@ -4,7 +4,7 @@
 //!    `nodetool`, through a link.
 //! 2. A verb asks the node (`node`): rows of `system`, `system_views` and `halcyon_views`; commands are rows that it inserts into
 //!    `halcyon_views.commands`. It writes its text to [`Call::out`].
-//! 3. Exit codes are Cassandra's: 1 for wrong use, which is told on standard output, and for a node that does not answer; 2 for a command
+//! 3. Exit codes are Cassandra's: 1 for wrong use, with a text on standard output, and for a node that does not answer; 2 for a command
 //!    that failed.
 //!
 //! A new verb is a function in the file of its family, and an entry in `verbs`. There are no stack traces.

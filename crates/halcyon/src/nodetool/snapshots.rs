@@ -149,7 +149,7 @@ pub(super) async fn clear(call: &Call, node: &mut Node, out: &mut String) -> Res
     if call.arguments.is_empty() {
         return node.command("clearsnapshot", ("", ""), &argument).await;
     }
-    // As in Cassandra a keyspace that is not there has no snapshots, which is no error.
+    // As in Cassandra a missing keyspace has no snapshots, without an error.
     let known = node.keyspaces().await?;
     for keyspace in call.arguments.iter().filter(|keyspace| known.contains(keyspace)) {
         node.command("clearsnapshot", (keyspace, ""), &argument).await?;

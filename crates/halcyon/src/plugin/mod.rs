@@ -91,7 +91,7 @@ async fn change(disk: &Disk, node: &NodeArgs, new: impl Fn(&Lines<'_>) -> String
     for file in found.edited.iter().chain(&found.others) {
         if let Some(line) = Lines::of(&file.text).by_hand() {
             let what = format!(
-                "somebody wrote `{line}`; take it out first, for this command changes its own lines only"
+                "`{line}` was written by hand; remove it first, for this command changes its own lines only"
             );
             return Err(Failure::Usage(format!("{}: {what}", file.path.display())));
         }
@@ -185,7 +185,7 @@ pub(crate) async fn find_jar(disk: &Disk, named: Option<&Path>) -> Result<PathBu
     Ok(jar)
 }
 
-/// What the JVM is told. The start script parts options at blanks, and has no way to quote them.
+/// Arguments of the JVM. The start script parts options at blanks, and has no way to quote them.
 async fn jvm_options(disk: &Disk, jar: Option<&Path>, console: Console) -> Result<Vec<String>> {
     let program = own_program()?;
     let jar = find_jar(disk, jar).await?;

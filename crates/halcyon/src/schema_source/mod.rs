@@ -121,7 +121,7 @@ fn has_id(schema: &TableSchema, wanted: &TableName) -> bool {
     schema.id.is_none() || wanted.id.is_none() || schema.id == wanted.id
 }
 
-/// The schema of a snapshot is only a help: one that cannot be used is no reason to refuse the SSTables.
+/// The schema of a snapshot only helps: an unusable one does not refuse the SSTables.
 async fn from_snapshot(
     disk: &Disk,
     directory: &Path,

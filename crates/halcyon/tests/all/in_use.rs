@@ -69,7 +69,7 @@ fn tools_beside_each_other() {
     assert!(File::open(data.path()).expect("opens").try_lock().is_err());
 }
 
-/// Proves that a process that takes no locks is seen by a file that it has open: its folder is left alone.
+/// Proves that a process that takes no locks is seen by a file that it has open: its folder is not changed.
 #[test]
 fn a_file_is_open() {
     let (_data, table) = data();

@@ -139,7 +139,7 @@ fn what_does_not_fit_is_refused() {
     ] {
         let before = fs::read_to_string(node.path(file)).unwrap_or_default();
         node.write(file, &format!("{before}{line}\n"));
-        node.refuses(2, &format!("somebody wrote `{line}`"));
+        node.refuses(2, &format!("`{line}` was written by hand"));
         node.write(file, &before);
     }
     node.write("h.jar", "no zip");

@@ -160,7 +160,7 @@ const SHARE_PART: usize = 64;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Patience {
     Time(Duration),
-    /// For simulations: so many turns of the executor.
+    /// For simulations: turns of the executor.
     Turns(u32),
 }
 

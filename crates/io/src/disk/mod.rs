@@ -181,12 +181,12 @@ impl Disk {
         &self.0.histograms
     }
 
-    /// Waits until a stream may queue an operation of so many bytes.
+    /// Waits until a stream may queue an operation of `bytes`.
     pub(crate) async fn admit(&self, bytes: usize) -> Admitted {
         self.0.background.admit(bytes as u64, &self.0.histograms).await
     }
 
-    /// Whether a stream's write of so many bytes is to flush the device.
+    /// Whether a stream's write of `bytes` is to flush the device.
     pub(crate) fn is_flush_due(&self, bytes: usize) -> bool {
         self.0.background.is_flush_due(bytes as u64, &self.0.histograms)
     }
@@ -354,7 +354,7 @@ impl Disk {
         self.create_blocks_paced(path, mode, purpose, len, async |_| ()).await
     }
 
-    /// As [`Disk::create_blocks`]; before each piece `pace` is told how many zeros are written, and may wait.
+    /// As [`Disk::create_blocks`]; `pace` gets the number of written zeros before each piece, and may wait.
     pub async fn create_blocks_paced(
         &self,
         path: &Path,
@@ -535,7 +535,7 @@ impl Disk {
     }
 
     /// The other processes that have one of these files open; for what it cannot see, see [`OpenElsewhere`]. On a simulated
-    /// disk there are none.
+    /// disk the list is empty.
     pub async fn open_elsewhere(&self, files: Vec<PathBuf>) -> Result<OpenElsewhere> {
         if self.is_simulated() {
             return Ok(OpenElsewhere::default());

@@ -6,8 +6,8 @@
 //! 2. The target is `BESIDE_REST` times that. A `LatencyController` holds it.
 //! 3. A p99 is good for one load: twenty thousand reads a second take longer than two thousand, with or without compaction. When
 //!    reads come twice or half as often, and each `AGE_MAX`, at first more often, compaction steps back to `PROBE_RATE` for a look, a
-//!    second at most. That is also how slowness of another origin is told from its own: it stays.
-//! 4. When nobody has read for a second, or fewer than `FEW` reads a second come, compaction has all: they have no p99.
+//!    second at most. That also separates slowness of another origin from compaction's own: it stays.
+//! 4. Without a read for a second, or below `FEW` reads a second, compaction has all: there is no p99.
 //! 5. As many slow moments as come at rest are not compaction's fault (`noise.rs`).
 //! 6. It stays below what the machine sustains (`sustained.rs`).
 
@@ -31,13 +31,13 @@ const LOOK: usize = 5;
 /// Looks that count.
 const LOOKS: usize = 2;
 const PROBE_MAX: Duration = Duration::from_secs(1);
-/// What was begun before the rate fell still goes on.
+/// Operations that started before the rate fell are still running.
 const PROBE_SETTLES: Duration = Duration::from_millis(100);
 const AGE_MAX: Duration = Duration::from_secs(30);
 /// Until the first look beside compaction after what was learned at rest; each of these doubles it. Loads that jump do not have compaction
 /// probe all the time.
 const AGE_MIN: Duration = Duration::from_secs(2);
-/// So many times as many, or as few, are another load.
+/// A change of the rate of reads by this factor, up or down, is another load.
 const ANOTHER_LOAD: f64 = 2.0;
 const LOAD_WINDOW: f64 = 0.5;
 /// A compaction that ends and one that begins take nothing for a moment, and are no slower for that.
@@ -55,7 +55,7 @@ pub struct AutoController {
     load: f64,
     /// Bytes per second that compaction took, over about `USE_WINDOW` seconds.
     used: f64,
-    /// How long nobody has read.
+    /// The time since the last read.
     quiet: Duration,
     /// How long compaction has stepped back.
     probe: Option<Duration>,
@@ -163,7 +163,7 @@ impl AutoController {
         }
     }
 
-    /// Begins anew under another ceiling; what was learned stays.
+    /// Restarts under another ceiling; what was learned stays.
     pub fn set_ceiling(&mut self, ceiling: Option<u64>) {
         let before =
             std::mem::replace(&mut self.controller, AutoController::new(ceiling).controller);
@@ -186,7 +186,7 @@ impl AutoController {
         }
     }
 
-    /// Nobody reads, or hardly anybody.
+    /// No reads, or hardly any.
     pub fn is_quiet(&self) -> bool {
         self.quiet >= QUIET || self.load < FEW
     }
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Proves that compaction has all when nobody reads, steps back when somebody does whose reads are not known, and goes on at
+    /// Proves that compaction has all without reads, steps back when reads come that are not known, and resumes at
     /// once when they are.
     #[test]
     fn steps_back_only_to_learn() {
@@ -383,7 +383,7 @@ mod tests {
     }
 
     /// Proves that compaction stays below the rate at which the host withholds processors, which no read's clock shows, tries more only
-    /// now and then, and goes on when there is more.
+    /// now and then, and resumes when there is more.
     #[test]
     fn the_machine_sustains_so_much() {
         let mut plant = Plant::new(2000);

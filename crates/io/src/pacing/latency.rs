@@ -5,10 +5,10 @@
 //! 2. Then compaction's rate falls to a part of what it really took, by more the worse it is. If half of that many are slow it
 //!    stays. Else it grows, slowly (additive increase, multiplicative decrease, as TCP's window). So it settles where reads just
 //!    stand it, and follows when that changes.
-//! 3. It does not grow while compaction takes less than it may: a rate that nobody tried says nothing. It stays under the
+//! 3. It does not grow while compaction takes less than it may: a rate that was not tried says nothing. It stays under the
 //!    ceiling (`compaction_throughput`), and above a floor, which rises when compaction is behind.
-//! 4. Few reads are gathered over up to ten samples, and one slow read among them is forgiven. Where nobody reads, nobody
-//!    is hurt.
+//! 4. Few reads are gathered over up to ten samples, and one slow read among them is forgiven. Without reads, nothing limits
+//!    compaction.
 //! 5. Where it is known how often a look is slow without compaction, as many are not its fault (`noise.rs`).
 //!
 //! Which reads, and from when to when, is the caller's to choose: what a client waits for is not the device alone. On a machine of
@@ -20,9 +20,9 @@ use super::LatencyCounts;
 use super::noise::Noise;
 use crate::runtime::clock::nanos;
 
-/// Reads from which one slow one is no accident.
+/// From this number of reads on, one slow read is not an accident.
 const ENOUGH_READS: u64 = 100;
-/// After so many samples a decision is made whatever there is.
+/// After this number of samples a decision is made even with few reads.
 const SAMPLES_MAX: u32 = 10;
 const FLOOR: f64 = (1 << 20) as f64;
 /// Where no ceiling is set.
@@ -36,7 +36,7 @@ const GROWTH: f64 = 1.0 / 16.0;
 /// For reads that are a little, and much too slow.
 const DECREASE: f64 = 0.8;
 const DECREASE_MUCH: f64 = 0.5;
-/// So many times as many as are forgiven are much.
+/// Slow reads above this multiple of the forgiven number are many, and the rate falls further.
 const MUCH: f64 = 4.0;
 
 /// What happened in a stretch of time.
@@ -105,7 +105,7 @@ impl LatencyController {
         self.target_ns = nanos(target);
     }
 
-    /// Stays below so many bytes per second from now on, if the floor lets it.
+    /// Limits the rate to `cap` bytes per second from now on, if the floor lets it.
     pub(super) fn set_cap(&mut self, cap: Option<f64>) {
         self.cap = cap.unwrap_or(self.ceiling);
         self.set(self.rate);
@@ -168,7 +168,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A second in which so many reads took 1 ms and so many 8 ms, and compaction took so many MiB.
+    /// A second with reads of 1 ms and reads of 8 ms, in which compaction took this many MiB.
     fn sample(fast: u64, slow: u64, taken_mib: u64) -> Sample {
         let mut reads = LatencyCounts::default();
         (0..fast).for_each(|_| reads.record(1_000_000));
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Proves that a backlog is a floor, and that a large one is no controller at all.
+    /// Proves that a backlog is a floor, and that a large one switches the controller off.
     #[test]
     fn floor() {
         let mut controller = LatencyController::new(Duration::from_millis(2), Some(200 * MIB));
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(controller.rate(), 200 * MIB);
     }
 
-    /// The p99 and the mean rate of so many seconds.
+    /// The p99 and the mean rate of `seconds`.
     fn run(plant: &mut Plant, controller: &mut LatencyController, seconds: u32) -> (u64, u64) {
         plant.run(seconds, controller.rate(), |sample| controller.observe(sample))
     }

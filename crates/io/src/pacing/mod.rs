@@ -1,7 +1,7 @@
-//! A ceiling on bytes per second, shared by whoever holds it.
+//! A ceiling on bytes per second, shared by its holders.
 //!
 //! Each taker reserves its bytes on a line of time, at once, and then sleeps until its turn; so
-//! takers are served in order, none is woken in vain, and an idle limiter saves up no more than a
+//! takers are served in order, no wake-up is wasted, and an idle limiter saves up no more than a
 //! short burst.
 
 mod auto;

@@ -89,7 +89,7 @@ impl Plant {
         sample
     }
 
-    /// The p99 and the mean rate of so many seconds that begin at `rate`.
+    /// The p99 and the mean rate of `seconds` that begin at `rate`.
     pub(super) fn run(
         &mut self,
         seconds: u32,

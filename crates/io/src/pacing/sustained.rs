@@ -29,7 +29,7 @@ const MUCH: Duration = Duration::from_millis(10);
 /// must not do.
 const PARDONED: f64 = 1.5;
 const WINDOW: Duration = Duration::from_secs(1);
-/// What was begun before the rate fell still goes on.
+/// Operations that started before the rate fell are still running.
 const SETTLES: Duration = Duration::from_millis(300);
 /// How long a rest is remembered.
 const REST: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ pub(super) struct Sustained {
     of_late: OfLate,
     /// The share of time that is withheld at rest.
     at_rest: f64,
-    /// A moment at rest goes on: several in a row are one, or a rush that ended would pardon compaction for minutes.
+    /// Several moments in a row at rest count once, or a rush that ended would pardon compaction for minutes.
     much_at_rest: bool,
     noise: Noise,
     /// It is not lower.

@@ -5,7 +5,7 @@
 //!    loudly: the report holds one warning with the cause and the cure. `uring` refuses instead.
 //! 3. Each thread that calls [`block_on`] gets its own runtime; all of one scheduling class share one pool of threads.
 //! 4. `block_on` returns only when the kernel holds none of this thread's buffers any more: a
-//!    dropped read must not write into memory that somebody else has been given.
+//!    dropped read must not write into memory that has a new owner.
 //!
 //! compio enters the ring only when the outermost future yields. A read-ahead that waits for that
 //! would start after the computing it should overlap, so [`enter_ring`] hands over what is queued
@@ -149,7 +149,7 @@ pub(crate) fn ring_refusal() -> Option<String> {
     Some(format!("io_uring_setup said `{refusal}`: {cure}"))
 }
 
-/// 0: nobody configured; else 1 + the choice.
+/// 0: not configured; else 1 + the choice.
 static CONFIGURED: AtomicU8 = AtomicU8::new(0);
 
 /// Sets what runtimes made from now on use. Runtimes that threads already have stay.
@@ -177,10 +177,10 @@ pub(crate) fn choice_in_force() -> (BackendChoice, Option<String>) {
 
 /// Enough for what one thread keeps in flight; small enough for an 8 MiB locked-memory limit.
 const RING_ENTRIES: u32 = 256;
-/// Tasks that other threads have woken and that have not run yet. When there is no room for one more, the thread that wakes it
+/// Tasks that other threads have woken and that have not run yet. When the queue is full, the thread that wakes another task
 /// spins until there is: two threads that wake each other's tasks must never both be there.
 const WAKE_UPS: usize = 1 << 14;
-/// When all are busy, whoever wants one more spins; so there are more than streams in flight.
+/// When all are busy, a thread that needs one more spins; so there are more than streams in flight.
 const POOL_THREADS: usize = 128;
 
 /// Rounds of tasks before the ring is looked at although tasks are ready.

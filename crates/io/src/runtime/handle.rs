@@ -137,7 +137,7 @@ impl<T> Thread<T> {
     pub fn end(self) {
         match self.0 {
             Kind::System { thread, .. } => {
-                // Whoever ends it this way does not want the outcome.
+                // A caller that ends it this way does not want the outcome.
                 let _ = thread.join();
             }
             Kind::Simulated(task) => task.stop(),

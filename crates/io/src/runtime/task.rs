@@ -53,7 +53,7 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// Lets the thread's other tasks run before this one goes on.
+/// Lets the thread's other tasks run before this one continues.
 pub async fn yield_now() {
     let mut yielded = false;
     std::future::poll_fn(|context| {

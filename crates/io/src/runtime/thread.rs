@@ -65,10 +65,10 @@ pub fn spawn_thread<T: Send + 'static>(
 /// Bytes that a thread works on between two places where it gives its core away: some 50 µs at the speed of LZ4.
 const BYTES_BETWEEN: usize = 32 << 10;
 
-/// After work on so many bytes: a thread that is not a normal one gives its core to one that waits for it.
+/// Called after work on `bytes`: a thread that is not a normal one gives its core to one that waits for it.
 ///
 /// An idle thread that computes is not always interrupted for a normal one. Kernels that preempt lazily (Linux since 6.13) send no
-/// interrupt to a core where it runs when somebody wakes up there; and EEVDF (since 6.6) takes the idle thread where the normal one
+/// interrupt to a core where it runs when another thread wakes up there; and EEVDF (since 6.6) takes the idle thread where the normal one
 /// has just had more than its share. Either waits for the next tick, up to 4 ms.
 ///
 /// One that hurries keeps its core: among batch threads, each core given away is a whole turn of everybody else, and beside four busy
@@ -162,7 +162,7 @@ const THIS_THREAD: libc::pid_t = 0;
 
 fn set_policy(thread: libc::pid_t, policy: libc::c_int) -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameters are a live local; a thread that is gone or not ours is only refused.
+    // SAFETY: the parameters are a live local; a thread that has ended or is another process's is only refused.
     unsafe { libc::sched_setscheduler(thread, policy, &parameters) == 0 }
 }
 

@@ -6,7 +6,7 @@
 //! 4. When the outermost future of [`SimRuntime::block_on`] is done, all other tasks are dropped, as when a process ends.
 //! 5. [`SimRuntime::run_until_halt`] also ends when the machine halts: at a step that was set in advance, or when a disk crashes. Whatever
 //!    was to run next does not run, as when a process is killed.
-//! 6. If all tasks wait and there is no timer, the program can never go on: `block_on` panics, and says so. So it does if the outermost
+//! 6. If all tasks wait and no timer is set, the program is deadlocked: `block_on` panics with that text. It also panics if the outermost
 //!    future has not been polled for [`STEPS_MAX`] steps of the others.
 //!
 //! It runs nothing that waits for the kernel: use it with a simulated disk.
@@ -61,7 +61,7 @@ struct Schedule {
 enum Next {
     Poll(u64),
     Halt,
-    /// All tasks wait, and there is no timer.
+    /// All tasks wait, and no timer is set.
     Nothing,
 }
 
@@ -483,7 +483,7 @@ mod tests {
         assert_eq!((simulation.clock().clock().now() - began).as_secs(), 365 * 86_400);
     }
 
-    /// Proves that a program that can never go on is found out.
+    /// Proves that a deadlocked program is detected.
     #[test]
     #[should_panic(expected = "nothing can wake one")]
     fn a_deadlock_is_told() {

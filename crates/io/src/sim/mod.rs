@@ -178,7 +178,7 @@ impl SimDisk {
         self.lock().faults.clear();
     }
 
-    /// Flips one bit of a file, live and durable. `false` if there is no such byte.
+    /// Flips one bit of a file, live and durable. `false` if the file does not have that byte.
     pub fn flip(&self, path: &Path, offset: u64, bit: u8) -> bool {
         self.lock().flip(path, offset, bit)
     }

@@ -21,7 +21,7 @@ use crate::runtime::random::Random;
 const WINDOW: usize = 256 << 10;
 const PIECES_MAX: u64 = 4;
 const DELAY_MAX: Duration = Duration::from_micros(500);
-/// One piece in so many is a hundred times as late.
+/// One piece in this many arrives a hundred times as late.
 const LATE_ONE_IN: u64 = 64;
 const FIRST_PORT: u16 = 20_000;
 const FIRST_CLIENT_PORT: u16 = 40_000;
@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    /// Proves that a reset ends both sides, and that nobody can connect where nobody listens.
+    /// Proves that a reset ends both sides, and that a connection to an address without a listener fails.
     #[test]
     fn connections_are_reset() {
         let runtime = SimRuntime::seeded(1);

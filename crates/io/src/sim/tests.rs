@@ -234,7 +234,7 @@ fn background_failure_is_reported() {
     });
 }
 
-/// Proves that a reader whose read failed can go on, and sees flipped bits as they are.
+/// Proves that a reader whose read failed can continue, and sees flipped bits as they are.
 #[test]
 fn reader_after_a_fault() {
     let (disk, simulated) = prepared(7);

@@ -156,7 +156,7 @@ impl<S: 'static> Mesh<S> {
 }
 
 impl<S: 'static> Inbox<S> {
-    /// Serves until all senders are gone.
+    /// Serves until all senders are dropped.
     pub async fn serve(mut self, state: Rc<S>) {
         let mut served = 0u32;
         while let Some(job) = self.0.next().await {
@@ -198,7 +198,7 @@ mod tests {
         });
         drop(mesh);
         for thread in threads {
-            thread.join().expect("ends when the senders are gone");
+            thread.join().expect("ends when the senders are dropped");
         }
     }
 

@@ -5,7 +5,7 @@
 //! 3. A wait that is dropped loses no permit: the permit is taken by the poll that returns `Ready`, and every task that waits is woken
 //!    to try.
 //!
-//! There is no atomic in it. A wake-up that crosses threads goes through a channel or the mesh, whose wakers know the other thread.
+//! It has no atomic. A wake-up that crosses threads goes through a channel or the mesh, whose wakers know the other thread.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;

@@ -224,7 +224,7 @@ fn page_cache() {
     });
 }
 
-/// Proves that readers that are dropped with reads in flight harm nobody: the buffers come back,
+/// Proves that readers that are dropped with reads in flight harm no other reader: the buffers come back,
 /// and nothing else is written over.
 #[test]
 fn dropped_readers() {
@@ -365,7 +365,7 @@ fn histograms() {
 }
 
 /// Proves, for every backend and mode, that blocks written at chosen places are read back, that the rest of the file stays
-/// zeros, that a reopened file goes on, and that a length that is no multiple of a page is refused without a file.
+/// zeros, that a reopened file continues, and that a length that is not a multiple of a page is refused without a file.
 #[test]
 fn durable_blocks() {
     on_backends(async |backend| {

@@ -82,7 +82,7 @@ fn flag(options: &Options, name: &str) -> bool {
 }
 
 impl Sasi {
-    /// `column`: the type of the indexed column. One in descending order is no text.
+    /// `column`: the type of the indexed column. One in descending order is not a text.
     pub fn of_options(options: &Options, column: &CqlType) -> Refused<Sasi> {
         let is_text = is_text(column);
         let class = options.get("analyzer_class").map(|class| check_class(class, options, column));

@@ -48,7 +48,7 @@ impl TextAnalysis {
         (analysis.lower_case || analysis.normalize || analysis.ascii).then_some(analysis)
     }
 
-    /// Bytes that are no UTF-8 stay as they are.
+    /// Bytes that are not UTF-8 stay as they are.
     pub fn apply(self, text: &[u8]) -> Cow<'_, [u8]> {
         let Ok(text) = std::str::from_utf8(text) else { return Cow::Borrowed(text) };
         let mut analysed = Cow::Borrowed(text);

@@ -1,7 +1,7 @@
 //! The words of a text: Unicode Standard Annex 29, as Lucene's `StandardTokenizer` applies it.
 //!
-//! Beyond the annex, neighbouring letters of scripts that write no spaces between words (Thai, Khmer and others) are one word, and what has
-//! neither a letter nor a digit is none.
+//! Beyond the annex, neighbouring letters of scripts that write no spaces between words (Thai, Khmer and others) are one word. A piece
+//! without letters and digits is not a word.
 
 use unicode_segmentation::UnicodeSegmentation;
 

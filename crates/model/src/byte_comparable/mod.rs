@@ -9,7 +9,7 @@
 //!    3f or 41: the component is empty (41 on DESC columns)        3e: the component is null
 //!    ```
 //! 2. What follows a component never decides between two different values: either neither encoding is a prefix of the
-//!    other (numbers, whose lengths are fixed or describe themselves), or the longer goes on with `fe` or `ff`, above
+//!    other (numbers, whose lengths are fixed or describe themselves), or the longer continues with `fe` or `ff`, above
 //!    every marker (byte strings, whose zeros are escaped).
 //! 3. DESC inverts every byte of the component; not the markers.
 //!

@@ -44,7 +44,7 @@ impl<T: SubOptions> MapOption<T> {
         option.validate().map(|()| option)
     }
 
-    /// From the disk, where a Cassandra with other settings, of another release, or somebody's hand may have written what no
+    /// From the disk, where a Cassandra with other settings, of another release, or an editor may have written what no
     /// statement could say here. The entries are kept; a sub-option that is refused does not count: of all entries those
     /// count that are accepted together with the ones before them, the class first.
     pub fn lenient(stored: Entries) -> MapOption<T> {

@@ -40,7 +40,7 @@ pub struct TableOptions {
     pub crc_check_chance: Option<f64>,
     pub min_index_interval: Option<i32>,
     pub max_index_interval: Option<i32>,
-    /// 0: a memtable's age is no reason to flush it.
+    /// 0: the age of a memtable does not cause a flush.
     pub memtable_flush_period_in_ms: i32,
     pub compression: Option<MapOption<Compressed>>,
     pub compaction: Option<MapOption<Compaction>>,

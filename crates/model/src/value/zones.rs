@@ -43,7 +43,7 @@ fn is_java_id(id: &str) -> bool {
 
 fn local(millis: i64) -> Option<civil::DateTime> {
     let (year, month, day) = calendar::civil(millis.div_euclid(DAY_MILLIS));
-    // Before Christ as after: nobody had zones.
+    // Before Christ as after: there were no zones.
     let year = match year {
         ..1 => 1,
         SETTLED_YEAR.. => SETTLED_YEAR + year % 400,

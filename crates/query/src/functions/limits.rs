@@ -37,7 +37,7 @@ impl Allowed<'_> {
     }
 }
 
-/// What the client of a request is told of calls that took long: as much as a message can have, as in Cassandra.
+/// The warnings for a client about slow calls: as much as a message can have, as in Cassandra.
 #[derive(Debug, Default)]
 pub(crate) struct SlowCalls(Mutex<Vec<String>>);
 

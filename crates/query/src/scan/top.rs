@@ -17,7 +17,7 @@ impl Rank {
     }
 }
 
-/// So many rows, encoded, the best first.
+/// At most `limit` rows, encoded, the best first.
 #[derive(Debug)]
 pub(super) struct Top {
     most: usize,

@@ -39,7 +39,7 @@ pub(super) fn check(statement: &AuthStatement, client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Names without a keyspace are looked at before it is asked who asks.
+/// Validates names without a keyspace before the role, as Cassandra does.
 fn check_keyspace(resource: &Resource, client: &Client) -> Result<()> {
     match resource {
         Resource::Table(name) => {

@@ -92,7 +92,7 @@ async fn truncate(
     if table.views.is_empty() {
         truncated = engine.truncate(table.id).await.map_err(Error::from);
     }
-    // A view that came meanwhile may have been built of rows that are gone.
+    // A view that came meanwhile may have been built of deleted rows.
     let table = find().ok().filter(|known| known.id == table.id).unwrap_or(table);
     if truncated.is_ok() && !table.views.is_empty() {
         truncated = truncate_with_views(coordinator, &table).await;

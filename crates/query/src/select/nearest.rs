@@ -3,7 +3,7 @@
 //! ```text
 //!  memtables of all shards, SSTables ─► candidates, nearest first ─► their rows are read, and scored again ─► the best of them
 //! ```
-//! 1. A candidate can be of an old value, or of a row that is gone or that the WHERE clause refuses. So rows are read until there are
+//! 1. A candidate can be of an old value, or of a row that is deleted or that the WHERE clause refuses. So rows are read until there are
 //!    enough that are nearer than all candidates that are left, and more candidates are asked for where these do not suffice.
 //! 2. Where the WHERE clause names a partition, or indexes find few rows for it, these rows are read, without a graph. That is exact.
 //! 3. There are no pages: the result is one, of at most 1,000 rows.
@@ -33,7 +33,7 @@ const AT_ONCE: usize = 4;
 /// By how much scores of candidates and of rows differ, because an index rounds vectors.
 const ROUNDING: f32 = 1e-5;
 
-/// The level and the page size with which the statement is executed, and what the client is told of them.
+/// The level and the page size with which the statement is executed, and the warnings for the client.
 pub(super) fn check(
     select: &BoundSelect,
     level: Consistency,

@@ -264,7 +264,7 @@ impl Building {
         Building { versions, updates: Updates::new(plan.clone(), key, now) }
     }
 
-    /// What was made so far; the next rows begin anew.
+    /// What was made so far; the next rows begin from empty.
     pub(super) fn take(&mut self) -> Updates {
         let next = self.updates.again();
         std::mem::replace(&mut self.updates, next)

@@ -37,7 +37,8 @@ impl ViewPlan {
 
     pub(super) fn new(catalog: &Catalog, base: &Arc<Table>, view: &Arc<Table>) -> Result<ViewPlan> {
         let name = &view.schema.name;
-        let definition = view.view.as_ref().ok_or_else(|| unusable(base, name, "it is none"))?;
+        let definition =
+            view.view.as_ref().ok_or_else(|| unusable(base, name, "it is not a view"))?;
         let wrong = |why: halcyon_syntax::Error| unusable(base, name, &why.to_string());
         let relations = parse_relations(&definition.where_clause).map_err(wrong)?;
         let rows = ViewRows::prepare(catalog, base, &relations).map_err(wrong)?;

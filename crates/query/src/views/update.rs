@@ -239,7 +239,7 @@ impl Updates {
         if plan.includes_all {
             return timestamp;
         }
-        // Dead or not: nobody knows whether it has kept the entry alive.
+        // Dead or not: it may have kept the entry alive.
         let hidden = existing.cells.iter().filter(|cell| !plan.shows(cell.column));
         hidden.map(|cell| cell.timestamp).fold(timestamp, i64::max)
     }

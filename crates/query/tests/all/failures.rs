@@ -14,7 +14,7 @@ fn rule(path: &str) -> FaultRule {
     }
 }
 
-/// Proves that a read that fails is a ReadFailure, a write that fails a WriteFailure of its type, and that the client is told the
+/// Proves that a read that fails is a ReadFailure, a write that fails a WriteFailure of its type, and that the client gets the
 /// table, the operator the file.
 #[test]
 fn reads_and_writes_that_fail() {

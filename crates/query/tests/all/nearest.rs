@@ -112,7 +112,7 @@ async fn change(node: &Coordinator, random: &mut Random, dimension: usize) {
     run(node, &text).await;
 }
 
-/// Proves that the nearest rows are found, all of them, in their order and each once, while there are so many: whatever was overwritten,
+/// Proves that the nearest rows are found, all of them, in their order and each once, while they exist: whatever was overwritten,
 /// deleted, has expired, was flushed or compacted; with conditions on the partition, the token, an indexed column.
 #[test]
 fn the_nearest_rows_are_found() {
@@ -169,7 +169,7 @@ fn the_nearest_rows_are_found() {
 }
 
 /// Proves that graphs find at least 95 of 100 of the ten nearest rows, of random vectors and of clusters, also where half of what they
-/// have is overwritten or deleted; and that all rows are found where so many are wanted.
+/// have is overwritten or deleted; and that all rows are found if the limit asks for all.
 #[test]
 fn graphs_find_most_of_the_nearest_rows() {
     for (seed, spread) in [(1, 1000.0), (2, 1.0)] {

@@ -26,7 +26,7 @@ fn event(action: SchemaAction, keyspace: &str) -> SchemaChange {
 
 struct Attributes<'a> {
     replication: Option<BTreeMap<String, String>>,
-    /// Not read yet: where the keyspace is there already, nobody looks at it.
+    /// Not read yet: it is not used if the keyspace exists.
     durable_writes: Option<&'a TableOption>,
 }
 

@@ -137,7 +137,7 @@ fn selected(create: &CreateView, base: &Table) -> Result<BTreeSet<String>> {
         Selection::All => names.extend(base.all_columns().map(|column| column.name.clone())),
         Selection::Items(items) => {
             for item in items {
-                // Cassandra's messages go on with the names of Java objects.
+                // Cassandra's messages end with the names of Java objects.
                 if item.alias.is_some() {
                     return refused("Cannot use aliases when defining a materialized view");
                 }

@@ -176,7 +176,7 @@ fn column_cells(column: &ColumnDef, kind: ColumnKind, kind_name: &str, position:
     .into()
 }
 
-/// A null argument is an empty text, and is told apart by `function_argument_nulls`.
+/// A null argument is an empty text, which `function_argument_nulls` distinguishes.
 fn mask_cells(mask: &ColumnMask) -> Cells {
     let types: Vec<String> = mask.arguments.iter().map(|(of, _)| of.base().cql_name()).collect();
     let values = mask.arguments.iter().map(|(_, text)| text.as_deref().unwrap_or_default());

@@ -209,7 +209,7 @@ impl KeyspaceRows<'_> {
         names
     }
 
-    /// The table's indexes, and why others are none.
+    /// The table's indexes, and why others are refused.
     fn stored_indexes(&self, table: &Table) -> impl Iterator<Item = Result<Index>> {
         let rows = self.indexes.get(&table.schema.name).into_iter().flatten();
         rows.map(|row| {
@@ -495,7 +495,7 @@ fn refuse_second(keyspace: &Keyspace, table: Table) -> Result<Table> {
     }
 }
 
-/// An index that is none is set apart under a name that no table can have, and its table is served without it.
+/// An invalid index is set apart under a name that no table can have, and its table is served without it.
 fn set_indexes_apart(rows: &KeyspaceRows<'_>, table: &Table, apart: &mut Apart) {
     let schema = &table.schema;
     let refused = rows.stored_indexes(table).filter_map(Result::err).enumerate();

@@ -87,7 +87,7 @@ fn a_change_is_what_two_catalogs_do_not_share() {
     let names: Vec<String> = keyspace.tables.keys().cloned().collect();
     assert_eq!(names.len(), 4);
     system.keyspaces.insert("ks".to_owned(), Arc::new(keyspace));
-    // Of each table: it stays, it is another one, it is gone.
+    // Of each table: it stays, it is another one, it was removed.
     let states = 3_usize.pow(4);
     let catalog = |state: usize| {
         let mut catalog = system.clone();

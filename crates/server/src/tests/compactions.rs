@@ -81,7 +81,7 @@ fn major_compaction() {
         ("token-range=1,99999999999999999999", got("99999999999999999999")),
         ("partition=x", key("x", "Unable to make int from 'x'")),
         ("partition=", key("", "Key may not be empty")),
-        ("nonsense", "nonsense is no argument of a compaction; there are: split-output, token-range=START,END, \
+        ("nonsense", "nonsense is not an argument of a compaction; there are: split-output, token-range=START,END, \
           partition=KEY, user-defined=FILES".to_owned()),
     ] {
         assert_eq!(refused(&mut peer, &limited(argument)), refusal);
@@ -191,7 +191,7 @@ fn commands_of_nodetool() {
             "Parameter older_than_timestamp has to be a valid instant in ISO format.",
         ),
         (command("clearsnapshot", "ks", "", "/a/b"), "/a/b has more than one option"),
-        (command("clearsnapshot", "ks", "", "/a"), "a is no option of clearsnapshot"),
+        (command("clearsnapshot", "ks", "", "/a"), "unknown option 'a' of clearsnapshot"),
         (command("settraceprobability", "", "", "2"), "Trace probability must be between 0 and 1"),
     ] {
         assert_eq!(refused(&mut peer, &statement), expected);

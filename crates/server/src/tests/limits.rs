@@ -138,7 +138,7 @@ fn wrong_messages_without_a_reader() {
     node.is_well();
 }
 
-/// Proves that of requests that never become complete only so many are read as there is room for, that each of these gives way to the next
+/// Proves that of requests that never become complete only those are read that fit into memory, that each of these gives way to the next
 /// one that waits, and that others are served.
 #[test]
 fn large_requests_that_never_end() {
@@ -146,7 +146,7 @@ fn large_requests_that_never_end() {
         TestNode::start("slow", "native_transport_max_request_data_in_flight_per_ip: 4MiB\n");
     let mut slow: Vec<Peer> = (0..8).map(|_| node.started()).collect();
     for peer in &mut slow {
-        // More than a socket takes if nobody reads.
+        // More than a socket takes from a peer that does not read.
         peer.socket.set_write_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
         let mut bytes = vec![4, 0, 0, 1, 7];
         bytes.extend((8u32 << 20).to_be_bytes());

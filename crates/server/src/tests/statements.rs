@@ -62,8 +62,8 @@ fn table(node: &TestNode, version: Version) -> Peer {
     peer
 }
 
-/// Proves the way of a prepared statement: its id is for all connections; after ALTER it has to be prepared anew, and a client
-/// that knows the older columns is told of the newer ones (v5).
+/// Proves the way of a prepared statement: its id is for all connections; after ALTER it has to be prepared again, and a client
+/// that knows the older columns gets the newer ones (v5).
 #[test]
 fn prepared_statements() {
     let node = TestNode::start("prepared", "");

@@ -25,7 +25,7 @@ impl Write<'_> {
         let parts = split_key(&self.mutation.key.bytes, count).unwrap_or_default();
         let text = |part: &&[u8]| String::from_utf8(part.to_vec()).ok();
         let parts: Option<Vec<String>> = parts.iter().map(text).collect();
-        parts.ok_or_else(|| Error::Invalid("a key that is no text".to_owned()))
+        parts.ok_or_else(|| Error::Invalid("a key that is not a text".to_owned()))
     }
 
     pub(super) fn deletes_partition(&self) -> bool {

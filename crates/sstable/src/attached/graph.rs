@@ -28,7 +28,7 @@ pub(super) const BASE: usize = 2 * CONNECTIONS;
 /// Vectors that are kept while neighbours are searched for: Cassandra's `construction_beam_width`.
 const BUILD_BEAM: usize = 100;
 
-/// Vectors without edges, and the most of a part of the index that is compared with all, if so many are wanted.
+/// Vectors without edges, and the most of a part of the index that is compared with all, if `count` is that large.
 pub(super) const EXACT: usize = 1024;
 
 /// Levels above level 0.
@@ -258,11 +258,11 @@ impl Graph {
         chosen
     }
 
-    /// The vectors that are nearest to one, nearest first: at least `count` if there are so many. Whether there are no others. The nearest
+    /// The vectors that are nearest to one, nearest first: at least `count` if they exist. Whether there are no others. The nearest
     /// of `of` vectors are looked for, of which this graph has a part.
     pub(super) async fn nearest(&self, vector: &[f32], count: usize, of: u64) -> (Vec<Near>, bool) {
         let mut pace = 0;
-        // So many that most would be looked at anyway; and no edge is missed.
+        // With this many, most would be compared anyway; and no edge is missed.
         if self.base.is_empty() || count >= self.len() / 8 {
             let mut all = Vec::with_capacity(self.len());
             for node in 0..self.len() as u32 {

@@ -175,7 +175,7 @@ impl Segment {
         self.graph.size() + self.ends.len() * size_of::<usize>() + self.places.len()
     }
 
-    /// The places of vectors that are near one that is kept as the index keeps them: at least `count`, if there are so many. The nearest of
+    /// The places of vectors that are near one that is kept as the index keeps them: at least `count`, if they exist. The nearest of
     /// `of` vectors are looked for.
     pub async fn nearest(&self, vector: &[f32], count: usize, of: u64) -> DecodeResult<Neighbours> {
         let (nodes, mut is_all) = self.graph.nearest(vector, count, of).await;

@@ -38,7 +38,7 @@ impl Segments {
         Some(segment)
     }
 
-    /// Keeps a segment, and none of indexes that are gone.
+    /// Keeps a segment, except of dropped indexes.
     fn keep(&self, of: (FileId, usize), index: &Arc<AttachedIndex>, segment: &Arc<Segment>) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|held| held.index.strong_count() > 0);

@@ -1,6 +1,6 @@
 //! TOC.txt: one component name per line, sorted, itself included.
 //!
-//! The list also names custom components (`SAI+…`, `SI_…`) that this program leaves alone, so it is kept as strings.
+//! The list also names custom components (`SAI+…`, `SI_…`) that this program does not read, so it is kept as strings.
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_io::{Disk, Purpose};

@@ -11,7 +11,7 @@ impl Budget {
         Arc::new(Budget(AtomicU64::new(bytes)))
     }
 
-    /// Whether so many were left, which are taken then.
+    /// Takes `bytes` if they are left; whether they were.
     pub fn take(&self, bytes: u64) -> bool {
         self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }

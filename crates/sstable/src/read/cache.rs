@@ -44,7 +44,7 @@ pub struct Cache<G, K, V> {
 }
 
 impl<G: Copy + Eq + Hash, K: Copy + Eq + Hash, V> Cache<G, K, V> {
-    /// A cache of so many bytes, whose entries have about `each`.
+    /// A cache of `bytes`, whose entries have about `each`.
     ///
     /// A table that grows, or that is so full that removals leave tombstones, moves all entries in one step: 20 ms and more of a shard. So
     /// it is made for twice the entries that are expected; memory that is not used yet is only address space.
@@ -97,7 +97,7 @@ impl<G: Copy + Eq + Hash, K: Copy + Eq + Hash, V> Cache<G, K, V> {
         Some(&slot.value)
     }
 
-    /// It is no use that would keep it.
+    /// Does not count as a use, so it does not delay eviction.
     pub fn peek(&self, key: &(G, K)) -> Option<&V> {
         Some(&self.slots.get(self.at(key)?)?.value)
     }
@@ -122,7 +122,7 @@ impl<G: Copy + Eq + Hash, K: Copy + Eq + Hash, V> Cache<G, K, V> {
         Some(self.take_out(at)?.value)
     }
 
-    /// Removes some of a group, at most so many. Whether there may be more.
+    /// Removes some of a group, at most `most`. Whether there may be more.
     pub fn forget(&mut self, group: G, most: usize) -> bool {
         for _ in 0..most {
             let Some(first) = self.groups.get(&group).map(|list| list.first) else { return false };
@@ -131,7 +131,7 @@ impl<G: Copy + Eq + Hash, K: Copy + Eq + Hash, V> Cache<G, K, V> {
         true
     }
 
-    /// Takes in so many bytes more, until they are given back.
+    /// Grows by `bytes`, until they are given back.
     pub fn lend(&mut self, bytes: u64) {
         self.lent += bytes;
     }
@@ -395,7 +395,7 @@ impl Ghosts {
         }
     }
 
-    /// Whether it is there, and not older than so many others.
+    /// Whether it is there, and at most this many others are newer.
     fn take(&mut self, hash: u64, others: usize) -> bool {
         let now = self.now;
         let (mark, bucket) = self.bucket(hash);
@@ -530,7 +530,7 @@ mod tests {
             cache.insert((0, key), 0, 1);
         });
         assert!(cache.peek(&(0, 400)).is_some());
-        // One that left long ago is as good as new.
+        // One that left long ago is like a new one.
         cache.insert((0, 1), 0, 1);
         (5000..7000).for_each(|key| {
             cache.insert((0, key), 0, 1);

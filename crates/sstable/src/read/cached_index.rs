@@ -142,7 +142,7 @@ impl IndexSource for CachedIndex<'_> {
 /// An index as far as it is in the cache, for what is not worth a read.
 pub(super) struct InMemory<'a>(&'a CachedIndex<'a>);
 
-/// A page is not in the cache, or it is damaged, which those are told who need it.
+/// A page is not in the cache, or it is damaged, which a lookup reports.
 pub(super) struct NotThere;
 
 impl IndexSource for InMemory<'_> {

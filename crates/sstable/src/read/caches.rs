@@ -205,7 +205,7 @@ impl ReadCaches {
         chunk
     }
 
-    /// The same for what is only used if it is there: it is no use that would keep it there, and is not counted.
+    /// The same without counting as a use, so it does not delay eviction.
     pub(super) fn peek_chunk(&self, file: FileId, number: u64) -> Option<Chunk> {
         self.inner.chunks.borrow().peek(&(file, number)).cloned()
     }

@@ -60,7 +60,7 @@ pub struct ReaderMemory {
 pub struct PartitionEntry {
     /// In the uncompressed data.
     pub data_position: u64,
-    /// It has no row index, and goes on in the next chunk: both are read in one I/O. Only known if that costs no read.
+    /// It has no row index, and continues in the next chunk: both are read in one I/O. Only known if that costs no read.
     pub(crate) goes_on: bool,
     pub(crate) rows: RowIndexRef,
 }
@@ -212,7 +212,7 @@ impl SSTableReader {
     }
 
     /// The entry of the partition, from the key cache or else the index. For a key that [`Self::may_contain`] let pass: any other
-    /// is looked for in vain.
+    /// is not found, after a search.
     pub async fn find(
         &self,
         caches: &ReadCaches,
@@ -289,7 +289,7 @@ impl SSTableReader {
         if known != Whereabouts::Unknown || !caches.positions_budget().has(TYPICAL) {
             return known;
         }
-        // What is wrong is told by the look-up in the index.
+        // The lookup in the index reports what is wrong.
         if let Ok(Some(made)) = Box::pin(search.interval(&search.index.passing(), floor)).await {
             positions.keep(floor.interval, made, caches.positions_budget());
         }

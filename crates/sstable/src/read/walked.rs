@@ -20,7 +20,7 @@ const AT_ONCE: usize = 8;
 
 impl SSTableReader {
     /// Makes all positions that are missing, as long as the budget has room: from then on a look-up reads nothing but the data. What is
-    /// wrong with the index ends it, and is told by look-ups.
+    /// wrong with the index ends it; lookups report it.
     pub async fn make_positions(
         &self,
         disk: &Disk,

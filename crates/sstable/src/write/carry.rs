@@ -30,7 +30,7 @@ pub trait Carry: Send + Sync {
     /// Whether a row of a partition is hot.
     fn is_hot(&self, key: &PartitionKey, clustering: &[u8]) -> bool;
 
-    /// Whether there is room for so many bytes more.
+    /// Whether `bytes` more fit.
     fn reserve(&self, bytes: usize) -> bool;
 
     /// Of an SSTable that is complete.
@@ -79,7 +79,7 @@ pub(crate) struct Indexed {
     pub(crate) bytes: Range<u64>,
 }
 
-/// More of a partition is not carried over than so many bytes from its start, and the rows that are hot themselves.
+/// Of a partition at most this many bytes from its start are carried over, and the rows that are hot themselves.
 const WHOLE_MAX: u64 = 64 << 10;
 /// A larger row index is searched in few of its pages.
 const INDEX_MAX: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! Chunks of a file that is being written, of those spans that somebody wants to keep.
+//! Chunks of a file that is being written, of the spans that a caller wants to keep.
 
 use std::collections::VecDeque;
 

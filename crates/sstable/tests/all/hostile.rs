@@ -25,7 +25,7 @@ thread_local! {
 }
 
 fn count(bytes: i64) {
-    // Fails only while the thread ends, when nobody asks any more.
+    // Fails only while the thread ends, when no caller is left.
     let _ = LIVE.try_with(|live| {
         live.set(live.get() + bytes);
         PEAK.with(|peak| peak.set(peak.get().max(live.get())));

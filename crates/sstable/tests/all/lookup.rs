@@ -189,7 +189,7 @@ async fn reads_of_two_chunks(disk: &Disk, descriptor: &Descriptor) -> Vec<(u64, 
     all
 }
 
-/// An Index.db or an uncompressed Data.db that lacks its end is told of; no key is taken for one that is not there.
+/// An Index.db or an uncompressed Data.db that lacks its end is reported; no key is taken for one that is not there.
 #[test]
 fn ends_may_be_missing() {
     let source = corpus().join("oa/uncompressed/sstables");
@@ -258,7 +258,7 @@ async fn copied(disk: &Disk) -> Descriptor {
     Descriptor { directory: "/t".into(), ..descriptor.clone() }
 }
 
-/// Whatever bit of Index.db is flipped, nobody gets the partition of another key.
+/// For every flipped bit of Index.db, no lookup gets the partition of another key.
 #[test]
 fn no_index_leads_to_another_partition() {
     let (disk, simulated) = Disk::simulated(1);

@@ -54,7 +54,7 @@ fn rule(command: &str) -> Option<Rule> {
     Some(rule)
 }
 
-/// A purge that comes back after so many purged fragments, and goes on.
+/// A purge that returns after a number of purged fragments, and continues.
 struct Interrupted {
     purge: Purge<Merge<TextStream>, Rule>,
     patience: u32,

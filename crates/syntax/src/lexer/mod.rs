@@ -112,7 +112,7 @@ fn measure(rest: &str) -> (TokenKind, usize) {
     }
 }
 
-/// `-NaN` and `-Infinity`. The generated lexer decides for them by one letter: `k-n` is an error, and `k - n` is none.
+/// `-NaN` and `-Infinity`. The generated lexer decides for them by one letter: `k-n` is an error, and `k - n` is not.
 fn negative(rest: &str) -> Option<(TokenKind, usize)> {
     let behind = after(rest, 1);
     let name = ["infinity", "nan"]
@@ -154,7 +154,7 @@ fn word(rest: &str) -> (TokenKind, usize) {
     if duration > 0 && duration >= name {
         return (TokenKind::Duration, duration);
     }
-    // A dash behind eight hexadecimal digits decides for a uuid: `deadbeef-1` is an error, and `deadbeef - 1` is none.
+    // A dash behind eight hexadecimal digits decides for a uuid: `deadbeef-1` is an error, and `deadbeef - 1` is not.
     if name == 8 && after(rest, name).starts_with('-') && number::hexadecimal(rest) == name {
         return number::number(rest);
     }

@@ -29,7 +29,7 @@ pub(super) struct Cursor<'a> {
     depth: usize,
     /// Height of the tallest tree that the current level has parsed so far.
     height: usize,
-    /// Attempts that are under way. Nobody sees the errors of what is tried, and making one takes time in proportion to the text.
+    /// Running attempts. The errors of an attempt are dropped, and making one takes time in proportion to the text.
     attempts: usize,
     /// Scripts may contain the syntax of newer versions of Cassandra.
     pub(super) is_script: bool,

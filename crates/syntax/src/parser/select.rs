@@ -144,7 +144,7 @@ fn group(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
     modifiers(cursor, receiver)
 }
 
-/// `.field`, `[key]` and `[from..to]`, as many as there are. A bracket that is none of these is left to the caller.
+/// `.field`, `[key]` and `[from..to]`, repeated. Another bracket is left to the caller.
 fn modifiers(cursor: &mut Cursor<'_>, receiver: RawSelector) -> Result<RawSelector> {
     let mut found = receiver;
     loop {

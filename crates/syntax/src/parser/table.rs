@@ -114,7 +114,7 @@ fn begins_call(token: &Token<'_>) -> bool {
     token.is_symbol("(") || token.is_symbol(".")
 }
 
-/// Whether `MASKED WITH` is followed by DEFAULT and what may follow that, which Cassandra's parser looks at before it goes on.
+/// Whether `MASKED WITH` is followed by DEFAULT and its continuation, which Cassandra's parser examines first.
 fn mask_is_default(cursor: &Cursor<'_>) -> Result<bool> {
     if !cursor.peek_ahead(1).is_word("with") {
         return Err(cursor.no_viable_ahead(1));

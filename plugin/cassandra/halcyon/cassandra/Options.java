@@ -38,7 +38,7 @@ public final class Options
     public final List<Path> groups;
     /** Decode every row of the outputs before they are taken. */
     public final boolean verifyRows;
-    /** Failures in a row after which a table stays with Cassandra's task, for so many minutes. */
+    /** Failures in a row after which a table stays with Cassandra's task, and for how many minutes. */
     public final int failures;
     public final long retryMinutes;
     /** How long the process may say nothing of a task that it is to do. */
@@ -96,7 +96,7 @@ public final class Options
         return beside != null ? beside.toString() : "/usr/bin/halcyon";
     }
 
-    /** Null if there is none. Of a jar that is a link, it lies beside what the link leads to. */
+    /** Null without a file. If the jar is a link, the file lies beside the target of the link. */
     private static Path besideJar(String name)
     {
         try

@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
  * <p>1. Twice a second it looks at the reads since then, as Cassandra's metrics count them: those that this node coordinated, and those of
  * its own data. The worse of both counts. 2. If more than one in a hundred took longer than the target, the rate falls to a part of what
  * compaction took. If half of that many did, it stays; else it grows, slowly. 3. It does not grow while it is not used. Few reads are
- * gathered, and one slow one among them is forgiven. Where nobody reads, nobody is hurt. 4. The rate has a floor, which rises with the
+ * gathered, and one slow one among them is forgiven. Without reads, nothing limits it. 4. The rate has a floor, which rises with the
  * compactions that wait: a node that falls behind reads more for each query.
  *
  * <p>These are the rules of Halcyon's own node (crates/io/src/pacing/latency.rs), where reads are looked at more often and in finer buckets:
@@ -31,7 +31,7 @@ public final class Pace
 {
     private static final Logger logger = LoggerFactory.getLogger(Pace.class);
     private static final long LOOK_MILLIS = 500;
-    /** Reads from which one slow one is no accident, and samples after which a decision is made without. */
+    /** From this number of reads on, one slow read is not an accident; samples after which a decision is made with fewer. */
     private static final long ENOUGH_READS = 100;
     private static final int SAMPLES_MAX = 4;
     private static final double FLOOR = 1 << 20, START = 64 << 20, CEILING = 8L << 30, STEP_MIN = 2 << 20;

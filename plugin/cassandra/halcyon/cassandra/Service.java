@@ -35,7 +35,7 @@ public final class Service
     private static final long START_SECONDS = 30;
     private static final long LONGEST_PAUSE_SECONDS = 60;
 
-    /** A message that the process is gone. */
+    /** A message that the process has ended. */
     private static final Frame END = Frame.end();
 
     private final Options options;
@@ -57,7 +57,7 @@ public final class Service
         return Files.isExecutable(options.binary) && Files.isRegularFile(options.binary);
     }
 
-    /** It has ended, and is left alone for a moment. */
+    /** It has ended, and is not restarted for a moment. */
     public synchronized boolean isPaused()
     {
         return running == null && System.nanoTime() - notBefore < 0;
@@ -216,7 +216,7 @@ public final class Service
         private void gone()
         {
             kill();
-            // Told only now: whoever hears it may delete the files that the process wrote.
+            // Reported only now: the listener may delete the files that the process wrote.
             ended = true;
             greeted.add(false);
             over(this, end);
@@ -308,7 +308,7 @@ public final class Service
             }
         }
 
-        /** Returns when it is gone. */
+        /** Returns when it has ended. */
         void kill()
         {
             Process killed = process;
@@ -357,7 +357,7 @@ public final class Service
             process.send(kind, id, body);
         }
 
-        /** The next message; null if there is none for so long. Fails when the process is gone. */
+        /** The next message; null after the timeout. Fails when the process has ended. */
         public Frame poll(long millis) throws IOException, InterruptedException
         {
             Frame frame = heard.poll(millis, TimeUnit.MILLISECONDS);
@@ -377,7 +377,7 @@ public final class Service
             return HeldUp.is(process.process.pid(), options.idle == Idle.ALWAYS);
         }
 
-        /** The process does not do what it is told. Returns when it is gone. */
+        /** The process does not obey. Returns when it has ended. */
         public void kill()
         {
             process.kill();

@@ -27,12 +27,12 @@ import javax.rmi.ssl.SslRMIClientSocketFactory;
  * {@code halcyon compact --node}: sets the strategies of a node's tables over JMX. It is a process beside {@code halcyon}, which cannot
  * speak JMX, and has no class of Cassandra's.
  *
- * <p>On standard input come requests, on standard output goes an answer to each, as a length of four bytes and so many bytes. Both are
+ * <p>On standard input come requests, on standard output goes an answer to each: a length of four bytes, then that many bytes. Both are
  * texts, each with its length before it: passwords are neither in the arguments nor in the environment, where others see them.
  *
  * <pre>
  * request: set|keep|remove, true|false (only look), host, port, user, password, names of tables and keyspaces, parted by commas, and
- *          properties of the JVM, as name and value. keep: unknown names are no error, for they may come
+ *          properties of the JVM, as name and value. keep: unknown names are not an error, for they may come
  * answer:  done, release, state of the service, true|false (enabled); and for each table its name, what was done, the strategy before and
  *          after, and a reason; the action is set, kept (it was so), left (it cannot be) or unknown
  *          away|denied|release|unknown|refused, and why
@@ -156,7 +156,7 @@ public final class Sidecar
         catch (IOException e)
         {
             if (innermost(e) instanceof UnknownHostException)
-                throw new Refusal("away", "there is no such host");
+                throw new Refusal("away", "unknown host");
             String hint = "";
             for (Throwable cause = e; cause != null; cause = cause.getCause())
                 if (cause instanceof SSLException || cause instanceof ConnectIOException)

@@ -6,7 +6,7 @@ import javax.management.ObjectName;
 
 import org.apache.cassandra.service.StorageService;
 
-/** Whether this JVM is a node that has started. Cassandra's offline tools are none, and a node reads its schema before it is one. */
+/** Whether this JVM is a node that has started. Cassandra's offline tools are not, and a node reads its schema before it is one. */
 final class Started
 {
     static final String STORAGE = "org.apache.cassandra.db:type=StorageService";
@@ -19,7 +19,7 @@ final class Started
     {
         try
         {
-            // First, for the other would make a service where there is none.
+            // First, because the other would make a service where none is running.
             return ManagementFactory.getPlatformMBeanServer().isRegistered(new ObjectName(STORAGE)) && StorageService.instance.isDaemonSetupCompleted();
         }
         catch (MalformedObjectNameException e)

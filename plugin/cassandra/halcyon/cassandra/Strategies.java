@@ -21,7 +21,7 @@ final class Strategies
         return isKnown ? OURS + stock.substring(PACKAGE.length()) : null;
     }
 
-    /** Of one of ours; null if it is none. */
+    /** Of one of ours; null for another class. */
     static String stock(String ours)
     {
         boolean isOurs = ours.startsWith(OURS) && STOCK.contains(ours.substring(OURS.length()));

@@ -8,7 +8,7 @@ use super::super::{overlaps, shard_boundaries, tiers};
 use super::picks::table;
 
 fn numbers<T: std::str::FromStr>(text: &str, between: char) -> Vec<T> {
-    let number = |word: &str| word.parse().unwrap_or_else(|_| panic!("{word} is no number"));
+    let number = |word: &str| word.parse().unwrap_or_else(|_| panic!("{word} is not a number"));
     text.split(between).filter(|word| !word.is_empty()).map(number).collect()
 }
 

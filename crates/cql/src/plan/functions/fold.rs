@@ -1,6 +1,6 @@
 //! User-defined aggregates (`UDAggregate`): a function folds rows into a state, another one makes the result of the last state.
 //!
-//! Rows wait until there are many: a message to whoever runs functions costs far more than what it carries.
+//! Rows are sent in batches: a message to the process of the functions costs far more than what it carries.
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Proves that rows wait where nobody can run functions, and that all of them are in the result.
+    /// Proves that rows wait on a thread that cannot run functions, and that all of them are in the result.
     #[test]
     fn rows_are_folded() {
         let function = |name: &str| {

@@ -167,7 +167,7 @@ fn unexpected(c: char) -> String {
     }
 }
 
-/// What belongs to a word that is none.
+/// The characters of an invalid word.
 fn is_word_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }

@@ -164,7 +164,7 @@ mod tests {
         );
     }
 
-    /// Proves that long chunks are no finding if reads need all of them.
+    /// Proves that long chunks are not a finding if reads need all of them.
     #[test]
     fn queries_of_many_rows_want_long_chunks() {
         let partition_bytes = Quantiles { count: 9, p50: 1e6, p99: 2e6, max: 3e6 };

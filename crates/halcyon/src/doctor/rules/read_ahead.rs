@@ -68,7 +68,7 @@ pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
         Reads::Buffered => (
             Severity::Note,
             format!(
-                "up to {shown} a query that seems to go on from what is cached; nothing at random places (disk_access_mode: standard)"
+                "up to {shown} for a query that seems to continue what is cached; nothing at random places (disk_access_mode: standard)"
             ),
         ),
         Reads::Unknown => (

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::doctor::rules::sound_table;
 
-    /// Proves the arithmetic: if five SSTables have each key, four chunks of 2 KiB and four blocks are read in vain.
+    /// Proves the arithmetic: if five SSTables have each key, four chunks of 2 KiB and four blocks are read without need.
     #[test]
     fn spread_over_five() {
         let spread = Table { key_entries: 5 * sound_table().keys, ..sound_table() };

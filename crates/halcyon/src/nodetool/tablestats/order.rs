@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::statistics::Statistics;
 
-/// What `-s` accepts, in the order in which it is told.
+/// What `-s` accepts, in the order of its message.
 pub(super) const SORT_KEYS: [&str; 47] = [
     "average_live_cells_per_slice_last_five_minutes",
     "average_tombstones_per_slice_last_five_minutes",

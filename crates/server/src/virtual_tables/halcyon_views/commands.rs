@@ -171,7 +171,7 @@ fn created_before(option: &str) -> Result<i64> {
                     .to_owned(),
             )
         }),
-        _ => Err(Error::Invalid(format!("{option} is no option of clearsnapshot"))),
+        _ => Err(Error::Invalid(format!("unknown option '{option}' of clearsnapshot"))),
     }
 }
 

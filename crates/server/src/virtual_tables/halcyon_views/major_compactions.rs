@@ -126,7 +126,7 @@ fn selection(table: &Table, argument: &str) -> Result<Selection> {
             Ok(Selection::Files(files.split(',').map(|file| PathBuf::from(file.trim())).collect()))
         }
         _ => Err(Error::Invalid(format!(
-            "{argument} is no argument of a compaction; there are: split-output, token-range=START,END, partition=KEY, user-defined=FILES"
+            "{argument} is not an argument of a compaction; there are: split-output, token-range=START,END, partition=KEY, user-defined=FILES"
         ))),
     }
 }

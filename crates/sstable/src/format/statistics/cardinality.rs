@@ -402,7 +402,7 @@ mod tests {
         sketch
     }
 
-    /// Of `n` hashes that are as good as random (splitmix64); MurmurHash2 of consecutive integers is not.
+    /// Of `n` hashes that are nearly random (splitmix64); MurmurHash2 of consecutive integers is not.
     fn random_sketch(n: u64) -> Cardinality {
         let mut sketch = Cardinality::default();
         for i in 1..=n {

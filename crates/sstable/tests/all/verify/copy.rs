@@ -100,7 +100,7 @@ impl Copy {
         })
     }
 
-    /// The data of a table's largest one written anew without compression, in blocks of 64 bytes and with every second key in the
+    /// The data of a table's largest one, written again without compression, in blocks of 64 bytes and with every second key in the
     /// summary: many blocks, open range tombstones between them, many samples.
     pub(crate) fn in_small_blocks(table: &str, version: Version) -> Copy {
         let source = Copy::sized(table, |sizes| sizes.iter().max().copied());

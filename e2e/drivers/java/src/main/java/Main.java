@@ -84,7 +84,7 @@ public class Main {
         PreparedStatement all = session.prepare("SELECT * FROM java_driver.t WHERE k = 2 AND c = 1");
         expect("columns after ALTER", session.execute(all.bind()).one().getColumnDefinitions().size(), 7);
         session.execute("ALTER TABLE java_driver.t ADD another int");
-        // Before protocol 5 a driver goes on with the columns that it was told when it prepared.
+        // Before protocol 5 a driver keeps the columns of its PREPARE.
         if (version.equals("V5")) {
             expect("re-prepared", session.execute(all.bind()).one().getString("v"), "batch");
         }

@@ -25,7 +25,7 @@ import org.apache.cassandra.service.CacheService;
  * What the key cache has of the inputs, it gets of the outputs before they are live (key_cache_migrate_during_compaction): else each hot key
  * is searched in an index on the disk once more. Where the row begins is read too, for nothing of the outputs is in the page cache.
  *
- * <p>Cassandra asks the cache for each key that it writes. Here its entries are gone through instead, for they are fewer, and looked up in
+ * <p>Cassandra asks the cache for each key that it writes. Here the cache's entries are visited instead, for they are fewer, and looked up in
  * the order of the outputs. What takes too long is left.
  */
 final class CachedKeys

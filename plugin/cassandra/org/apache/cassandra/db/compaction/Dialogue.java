@@ -134,7 +134,7 @@ final class Dialogue
     }
 
     /**
-     * Whoever asks or ticks has its answer before the next look, however late we give it: so the service has the task in its hands, and
+     * A task that asks or ticks has its answer before the next look, however late we give it: so the service has received the task, and
      * says something of it now and then. Pings do not tell: another thread answers them.
      */
     private void giveUpIfHung() throws IOException

@@ -46,7 +46,7 @@ public class HalcyonUnifiedCompactionStrategy extends UnifiedCompactionStrategy
     @Override
     public AbstractCompactionTask getCompactionTask(LifecycleTransaction txn, long gcBefore, long maxSSTableBytes)
     {
-        // Cassandra's does not split its outputs: it is no UnifiedCompactionTask.
+        // Cassandra's does not split its outputs: it is not a UnifiedCompactionTask.
         return HandedOver.task(cfs, super.getCompactionTask(txn, gcBefore, maxSSTableBytes));
     }
 

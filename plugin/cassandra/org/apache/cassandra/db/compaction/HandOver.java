@@ -182,7 +182,7 @@ final class HandOver
             active.beginCompaction(progress);
             try
             {
-                // Whoever pauses compactions waits for those that have begun: this one began before it looked.
+                // A caller that pauses compactions waits for the running ones: this one began before it looked.
                 if (!cfs.getCompactionStrategyManager().isActive())
                     throw new CompactionInterruptedException(progress.getCompactionInfo());
                 outputs.of(inputs);

@@ -73,7 +73,7 @@ final class Indexed
         observers.forEach(SSTableFlushObserver::complete);
     }
 
-    /** The writers log what goes wrong, and go on. */
+    /** The writers log their errors and continue. */
     private static void check(ColumnFamilyStore cfs, SSTableReader output) throws IOException
     {
         Set<StorageAttachedIndex> indexes = new HashSet<>();

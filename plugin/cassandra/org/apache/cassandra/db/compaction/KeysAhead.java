@@ -8,7 +8,7 @@ import org.apache.cassandra.db.DecoratedKey;
 import org.apache.cassandra.io.sstable.ReducingKeyIterator;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
-/** The keys of the inputs, in their order, from the first question on: bounds of those behind a key are told with its own. */
+/** The keys of the inputs, in their order, from the first question on: the answer for a key has bounds of the following ones too. */
 final class KeysAhead implements AutoCloseable
 {
     private static final int MOST = 1024;
@@ -23,7 +23,7 @@ final class KeysAhead implements AutoCloseable
         this.inputs = inputs;
     }
 
-    /** At most so many; keys are asked for in their order, each once. */
+    /** At most `count`; keys are asked for in their order, each once. */
     List<DecoratedKey> behind(DecoratedKey key, int wanted)
     {
         if (keys == null)

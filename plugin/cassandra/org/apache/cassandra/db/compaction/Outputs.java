@@ -103,7 +103,7 @@ final class Outputs
         opened.clear();
     }
 
-    /** Deletes what was written, which nobody writes any more, and has the transaction forget it: it goes on without. */
+    /** Deletes what was written, after its writer has ended, and has the transaction forget it: the transaction continues without. */
     void giveUp() throws IOException
     {
         release();
@@ -161,7 +161,7 @@ final class Outputs
     {
         Placeholder placeholder = granted.get(output.path);
         if (placeholder == null)
-            throw new IOException(output.path + " is no output of this compaction");
+            throw new IOException(output.path + " is not an output of this compaction");
         Path data = Paths.get(output.path);
         for (Result.Part part : output.parts)
         {

@@ -139,7 +139,7 @@ public final class DataType {
         return kind == Kind.ASCII || kind == Kind.TEXT || kind == Kind.BLOB;
     }
 
-    /** Null if there is no value, or an empty one that means nothing. */
+    /** Null for a missing value, or an empty one of a type that has no empty value. */
     public Object compose(ByteBuffer in) {
         if (in == null || (in.remaining() == 0 && !hasEmpty()))
             return null;

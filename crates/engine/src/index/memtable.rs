@@ -1,23 +1,40 @@
-//! The entries of an index in a memtable.
+//! What an index has of a memtable.
 //!
 //! 1. An entry stays when its value is overwritten: to take it out, each write would have to look up what it replaces.
-//! 2. Vectors are in no order, and a search compares all of them: a graph would cost each write more than the write itself.
+//! 2. An entry takes some hundred bytes. A text of many terms has none, but a set of them, which takes no more than a few bytes for each: a
+//!    search that finds its terms among the entries then looks at each of these sets.
+//! 3. Vectors are in no order, and a search compares all of them: a graph would cost each write more than the write itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::ops::Bound;
 
 use halcyon_model::similarity::Similarity;
-use halcyon_sstable::attached::{Entry, Neighbour, Place, PlaceRange, Terms};
+use halcyon_sstable::attached::{
+    Entry, Held, Neighbour, Place, PlaceRange, Target, TermSet, Terms,
+};
 use halcyon_stream::Mutation;
 
 use super::TableIndex;
 
 pub(crate) struct MemtableIndex {
     pub(crate) of: TableIndex,
+    kept: Kept,
+}
+
+#[derive(Default)]
+struct Kept {
     entries: BTreeSet<Entry>,
+    /// Of texts with more than [`FEW`] terms.
+    sets: BTreeMap<Place, TermSet>,
     /// Of an index on vectors, instead of entries.
     vectors: Vec<Vectors>,
 }
+
+/// Terms of a value that become entries: names and addresses are found without a look at all of them.
+const FEW: usize = 32;
+
+/// Sets that are looked at to choose an index.
+const SAMPLED: usize = 64;
 
 /// Floats of a chunk: some 10 µs to compare, and to grow, none of them has to be moved.
 const CHUNK: usize = 32 << 10;
@@ -29,33 +46,87 @@ struct Vectors {
     places: Vec<Place>,
 }
 
-impl MemtableIndex {
-    pub(crate) fn new(of: TableIndex) -> MemtableIndex {
-        MemtableIndex { of, entries: BTreeSet::new(), vectors: Vec::new() }
+/// Where a walk goes on.
+pub(super) enum Behind {
+    Entry(Entry),
+    Set(Place),
+}
+
+impl Kept {
+    /// Returns the growth in bytes.
+    fn insert(&mut self, of: &Target, place: Place, held: Held) -> usize {
+        if of.similarity.is_some() {
+            let added = |entry: Entry| {
+                let size = entry.size();
+                Vectors::add(&mut self.vectors, entry);
+                size
+            };
+            return held.entries(place).map(added).sum();
+        }
+        match held {
+            Held::Several(terms) if terms.len() > FEW => self.insert_set(place, terms),
+            held => {
+                let size = |entry: Entry| {
+                    let size = entry.size();
+                    if self.entries.insert(entry) { size } else { 0 }
+                };
+                held.entries(place).map(size).sum()
+            }
+        }
     }
 
-    /// Takes the entries of a mutation of the memtable's layout; returns the growth in bytes.
+    fn insert_set(&mut self, place: Place, terms: TermSet) -> usize {
+        let of_place = place.size() + size_of::<TermSet>();
+        match self.sets.entry(place) {
+            btree_map::Entry::Vacant(vacant) => of_place + vacant.insert(terms).size(),
+            btree_map::Entry::Occupied(mut of_place) => {
+                let both = of_place.get().with(&terms);
+                let grown = both.size().saturating_sub(of_place.get().size());
+                of_place.insert(both);
+                grown
+            }
+        }
+    }
+}
+
+impl MemtableIndex {
+    pub(crate) fn new(of: TableIndex) -> MemtableIndex {
+        MemtableIndex { of, kept: Kept::default() }
+    }
+
+    /// Takes what the values of a mutation of the memtable's layout have; returns the growth in bytes.
     pub(crate) fn add(&mut self, mutation: &Mutation) -> usize {
+        let MemtableIndex { of, kept } = self;
         let mut grown = 0;
-        let MemtableIndex { of, entries, vectors } = self;
-        let is_of_vectors = of.target.similarity.is_some();
-        of.target.of_mutation(mutation, |entry| {
-            grown += insert(entries, vectors, is_of_vectors, entry);
-        });
+        of.target
+            .of_mutation(mutation, |place, held| grown += kept.insert(&of.target, place, held));
         grown
     }
 
-    /// Takes entries that were made of a mutation; returns the growth in bytes.
-    pub(crate) fn add_entries(&mut self, made: impl Iterator<Item = Entry>) -> usize {
-        let is_of_vectors = self.of.target.similarity.is_some();
-        made.map(|entry| insert(&mut self.entries, &mut self.vectors, is_of_vectors, entry)).sum()
+    /// Takes what a value has; returns the growth in bytes.
+    pub(crate) fn insert(&mut self, place: Place, held: Held) -> usize {
+        self.kept.insert(&self.of.target, place, held)
     }
 
-    /// In order; vectors as they were written.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
-        let vectors =
-            self.vectors.iter().flat_map(|chunk| chunk.entries(self.of.target.dimension()));
-        self.entries.iter().cloned().chain(vectors)
+    /// Whether the entries alone are all that it has, in order.
+    pub(crate) fn is_sorted(&self) -> bool {
+        self.kept.sets.is_empty() && self.kept.vectors.is_empty()
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.kept.entries.iter()
+    }
+
+    /// What is not among the entries.
+    pub(crate) fn others(&self) -> impl Iterator<Item = (Place, Held)> {
+        let dimension = self.of.target.dimension();
+        let vectors = self.kept.vectors.iter().flat_map(move |chunk| chunk.entries(dimension));
+        let sets = self
+            .kept
+            .sets
+            .iter()
+            .map(|(place, terms)| (place.clone(), Held::Several(terms.clone())));
+        sets.chain(vectors.map(|entry| (entry.place, Held::One(entry.term))))
     }
 
     /// How near the vectors of a chunk are to one, of those that are nearer than `floor`; `None`: there is no such chunk.
@@ -66,7 +137,7 @@ impl MemtableIndex {
         chunk: usize,
         floor: Option<f32>,
     ) -> Option<impl Iterator<Item = Neighbour>> {
-        let chunk = self.vectors.get(chunk)?;
+        let chunk = self.kept.vectors.get(chunk)?;
         let others = chunk.floats.chunks_exact(vector.len().max(1));
         Some(others.zip(&chunk.places).filter_map(move |(other, place)| {
             let score = similarity.score_of(similarity.closeness(vector, other));
@@ -75,13 +146,22 @@ impl MemtableIndex {
         }))
     }
 
-    /// How many entries there are of these terms, up to `most`.
+    /// How many entries there are of these terms, up to `most`, and about how many sets have one.
     pub(super) fn estimate(&self, terms: &Terms, from: &Place, most: usize) -> u64 {
-        self.from(terms, from).take_while(|e| !terms.is_before(&e.term)).take(most).count() as u64
+        let entries = self.from(terms, from).take_while(|e| !terms.is_before(&e.term)).take(most);
+        let sampled = self.kept.sets.range(from..).take(SAMPLED);
+        let of_sample = sampled.filter(|(_, set)| set.has(terms)).count() as u64;
+        let sets = of_sample * self.kept.sets.len() as u64
+            / SAMPLED.min(self.kept.sets.len()).max(1) as u64;
+        entries.count() as u64 + sets
     }
 
-    pub(super) fn has(&self, term: &[u8], place: &Place) -> bool {
-        self.entries.contains(&Entry { term: term.into(), place: place.clone() })
+    pub(super) fn has(&self, terms: &Terms, place: &Place) -> bool {
+        let is_entry = |term: &[u8]| {
+            self.kept.entries.contains(&Entry { term: term.into(), place: place.clone() })
+        };
+        terms.single().is_some_and(is_entry)
+            || self.kept.sets.get(place).is_some_and(|set| set.has(terms))
     }
 
     fn from(&self, terms: &Terms, from: &Place) -> impl Iterator<Item = &Entry> {
@@ -94,12 +174,32 @@ impl MemtableIndex {
         };
         let start = start.map(|(term, place)| Entry { term: term.into(), place });
         let bounds = (start.map_or(Bound::Unbounded, Bound::Included), Bound::Unbounded);
-        self.entries.range::<Entry, _>(bounds).filter(|entry| !terms.is_behind(&entry.term))
+        self.kept.entries.range::<Entry, _>(bounds).filter(|entry| !terms.is_behind(&entry.term))
     }
 
-    /// Gives `take` the places of these terms in a range, at most `steps` entries at a time: of a single term in order, until `take` says
-    /// `false`. Where to go on, if it is not done.
+    /// Gives `take` the places of these terms in a range, at most `steps` entries or sets at a time: first those of entries, of a single term
+    /// in order, then those of sets, in order; of each until `take` says `false`. Where to go on, if it is not done.
     pub(super) fn places(
+        &self,
+        terms: &Terms,
+        range: &PlaceRange,
+        behind: Option<&Behind>,
+        steps: usize,
+        take: &mut impl FnMut(&Place) -> bool,
+    ) -> Option<Behind> {
+        let behind = match behind {
+            Some(Behind::Set(last)) => return self.places_of_sets(terms, range, last, steps, take),
+            Some(Behind::Entry(last)) => Some(last),
+            None => None,
+        };
+        match self.places_of_entries(terms, range, behind, steps, take) {
+            Some(last) => Some(Behind::Entry(last)),
+            None if self.kept.sets.is_empty() => None,
+            None => Some(Behind::Set(Place::before_token(i64::MIN))),
+        }
+    }
+
+    fn places_of_entries(
         &self,
         terms: &Terms,
         range: &PlaceRange,
@@ -111,7 +211,7 @@ impl MemtableIndex {
         let mut walk: Box<dyn Iterator<Item = &Entry>> = match behind {
             Some(last) => {
                 let bounds = (Bound::Excluded(last), Bound::Unbounded);
-                Box::new(self.entries.range::<Entry, _>(bounds))
+                Box::new(self.kept.entries.range::<Entry, _>(bounds))
             }
             None => Box::new(self.from(terms, &range.start)),
         };
@@ -130,20 +230,28 @@ impl MemtableIndex {
         }
         None
     }
-}
 
-fn insert(
-    entries: &mut BTreeSet<Entry>,
-    vectors: &mut Vec<Vectors>,
-    is_of_vectors: bool,
-    entry: Entry,
-) -> usize {
-    let size = entry.size();
-    if is_of_vectors {
-        Vectors::add(vectors, entry);
-        return size;
+    fn places_of_sets(
+        &self,
+        terms: &Terms,
+        range: &PlaceRange,
+        behind: &Place,
+        steps: usize,
+        take: &mut impl FnMut(&Place) -> bool,
+    ) -> Option<Behind> {
+        let bounds = match range.start > *behind {
+            true => (Bound::Included(&range.start), Bound::Unbounded),
+            false => (Bound::Excluded(behind), Bound::Unbounded),
+        };
+        let mut last = None;
+        for (place, set) in self.kept.sets.range::<Place, _>(bounds).take(steps) {
+            if !range.contains(place) || (set.has(terms) && !take(place)) {
+                return None;
+            }
+            last = Some(place);
+        }
+        last.map(|last| Behind::Set(last.clone()))
     }
-    if entries.insert(entry) { size } else { 0 }
 }
 
 impl Vectors {

@@ -14,6 +14,7 @@ use halcyon_schema::index::{IndexSearch, Search};
 use halcyon_sstable::attached::{AttachedIndex, Place, PlaceRange, Terms, Wanted};
 
 use super::TableIndex;
+use super::memtable::Behind;
 use crate::current::Current;
 use crate::memtable::Slot;
 use crate::shard::{Shard, ShardTable};
@@ -161,15 +162,22 @@ impl Shard {
         // A partition that was begun is before its rows.
         let whole = PlaceRange { start: range.start.whole_partition(), end: range.end.clone() };
         let range = if asked.index.target.is_of_partitions() { &whole } else { range };
-        for holder in holders {
-            let mut found = Smallest::new(limit, asked.terms.single().is_some());
-            holder.show((table, self), asked, range, wanted, &mut found).await?;
-            found.trim();
-            if let Some(last) = found.places.last().filter(|_| found.cut) {
-                let behind = last.behind();
-                next = Some(next.map_or(behind.clone(), |next| next.min(behind)));
+        let of_every_search = asked.index.target.has_several().then(Terms::any);
+        for (holder, terms) in holders
+            .iter()
+            .flat_map(|h| of_every_search.iter().chain([&asked.terms]).map(move |t| (h, t)))
+        {
+            let asked = (&asked.index, terms);
+            let new = || Smallest::new(limit, terms.single().is_some());
+            let mut all = holder.show((table, self), asked, range, wanted, new).await?;
+            for found in &mut all {
+                found.trim();
+                if let Some(last) = found.places.last().filter(|_| found.cut) {
+                    let behind = last.behind();
+                    next = Some(next.map_or(behind.clone(), |next| next.min(behind)));
+                }
+                places.append(&mut found.places);
             }
-            places.append(&mut found.places);
         }
         places.sort_unstable();
         places.dedup();
@@ -238,51 +246,58 @@ impl Holder {
         }
     }
 
+    /// The smallest places of these terms, of each part of what it has.
     async fn show(
         &self,
         (table, shard): (&ShardTable, &Shard),
-        asked: &Asked,
+        (index, terms): (&TableIndex, &Terms),
         range: &PlaceRange,
         wanted: Option<Wanted<'_>>,
-        found: &mut Smallest,
-    ) -> Result<()> {
+        new: impl Fn() -> Smallest,
+    ) -> Result<Vec<Smallest>> {
+        let mut found = new();
+        let is_wanted = |place: &Place| wanted.is_none_or(|wanted| wanted.has(place));
         let slot = match self {
             Holder::SSTable(live, attached) => {
-                let is_wanted = |place: &Place| wanted.is_none_or(|wanted| wanted.has(place));
                 let mut take = |place: Place| !is_wanted(&place) || found.take(place);
-                let shown =
-                    attached.places(&shard.caches, &asked.terms, range, wanted, &mut take).await;
-                return shown.map_err(|error| match error {
+                let shown = attached.places(&shard.caches, terms, range, wanted, &mut take).await;
+                shown.map_err(|error| match error {
                     halcyon_sstable::Error::Corrupt { .. } => {
-                        shard.engine().index_damaged(&table.store, live, &asked.index, &error);
-                        Error::IndexNotAvailable(asked.index.name.clone())
+                        shard.engine().index_damaged(&table.store, live, index, &error);
+                        Error::IndexNotAvailable(index.name.clone())
                     }
                     other => other.into(),
-                });
+                })?;
+                return Ok(vec![found]);
             }
             Holder::Memtable(slot) => slot,
         };
-        if let (Some(wanted), Some(term)) = (wanted, asked.terms.single()) {
+        if let Some(wanted) = wanted.filter(|_| terms.single().is_some()) {
             for some in wanted.0.chunks(STEPS) {
                 slot.with(|memtable| {
-                    let index = memtable.index(&asked.index);
-                    let has = |place: &&Place| index.is_some_and(|index| index.has(term, place));
+                    let index = memtable.index(index);
+                    let has = |place: &&Place| index.is_some_and(|index| index.has(terms, place));
                     found.places.extend(some.iter().filter(has).cloned());
                 });
                 halcyon_io::yield_now().await;
             }
-            return Ok(());
+            return Ok(vec![found]);
         }
+        let mut of_parts = Vec::new();
         let mut behind = None;
         loop {
-            behind = slot.with(|memtable| {
-                let index = memtable.index(&asked.index)?;
-                let is_wanted = |place: &Place| wanted.is_none_or(|wanted| wanted.has(place));
+            let next = slot.with(|memtable| {
+                let index = memtable.index(index)?;
                 let mut take = |place: &Place| !is_wanted(place) || found.take(place.clone());
-                index.places(&asked.terms, range, behind.as_ref(), STEPS, &mut take)
+                index.places(terms, range, behind.as_ref(), STEPS, &mut take)
             });
+            if matches!((&behind, &next), (None | Some(Behind::Entry(_)), Some(Behind::Set(_)))) {
+                of_parts.push(std::mem::replace(&mut found, new()));
+            }
+            behind = next;
             if behind.is_none() {
-                return Ok(());
+                of_parts.push(found);
+                return Ok(of_parts);
             }
             halcyon_io::yield_now().await;
         }

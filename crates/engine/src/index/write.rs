@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use halcyon_io::Purpose;
-use halcyon_sstable::attached::{Destination, IndexBuilder, Target, component_name, write_sorted};
+use halcyon_sstable::attached::{
+    Destination, Held, IndexBuilder, Target, component_name, write_sorted,
+};
 use halcyon_sstable::format::toc;
 use halcyon_sstable::{Descriptor, SSTableScanner, ScanOptions};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey};
@@ -36,13 +38,15 @@ impl Engine {
     ) -> Result<()> {
         for index in memtable.indexes() {
             let to = self.destination(descriptor, &index.of)?;
-            if index.of.target.similarity.is_none() {
-                write_sorted(&self.disk, &to, index.entries()).await?;
+            if index.is_sorted() {
+                write_sorted(&self.disk, &to, index.entries().cloned()).await?;
                 continue;
             }
             let mut builder = IndexBuilder::new(&self.disk, to, &index.of.target, 1);
-            for entry in index.entries() {
-                builder.add(entry);
+            let entries = index.entries().cloned();
+            let entries = entries.map(|entry| (entry.place, Held::One(entry.term)));
+            for (place, held) in entries.chain(index.others()) {
+                builder.add(place, held);
                 if builder.is_full() {
                     builder.spill().await?;
                 }
@@ -141,12 +145,16 @@ async fn walk(
         let is_first = !std::mem::replace(&mut seen, true);
         for (target, builder) in builders.iter_mut() {
             match fragment {
-                Fragment::Static(row) => target.of_static(&key, &row, |e| builder.add(e)),
-                Fragment::Row(row) => target.of_row(key.token, &shared, &row, |e| builder.add(e)),
+                Fragment::Static(row) => {
+                    target.of_static(&key, &row, |at, held| builder.add(at, held))
+                }
+                Fragment::Row(row) => {
+                    target.of_row(key.token, &shared, &row, |at, held| builder.add(at, held))
+                }
                 _ => {}
             }
             if is_first {
-                target.of_key(&key, |entry| builder.add(entry));
+                target.of_key(&key, |at, held| builder.add(at, held));
             }
         }
         for (_, builder) in builders.iter_mut().filter(|(_, builder)| builder.is_full()) {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use halcyon_schema::catalog::Table;
-use halcyon_sstable::attached::Entry;
+use halcyon_sstable::attached::{Held, Place};
 use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
 
 use super::key::Key;
@@ -26,7 +26,7 @@ pub(crate) struct Apart {
 pub(crate) struct Merged {
     pub(crate) key: PartitionKey,
     /// Of each index of the memtable.
-    pub(crate) entries: Vec<Vec<Entry>>,
+    pub(crate) indexed: Vec<Vec<(Place, Held)>>,
     partition: Partition,
     grown: isize,
     min_timestamp: i64,
@@ -35,18 +35,18 @@ pub(crate) struct Merged {
 impl Apart {
     pub(crate) fn merge(self) -> Result<Merged, MergeError> {
         let Apart { table, indexes, key, mut partition, mutations } = self;
-        let mut entries: Vec<Vec<Entry>> = indexes.iter().map(|_| Vec::new()).collect();
+        let mut indexed: Vec<Vec<(Place, Held)>> = indexes.iter().map(|_| Vec::new()).collect();
         let (mut min_timestamp, mut grown) = (i64::MAX, 0);
         let mut merger = RowMerger::new(table.layout.clone());
         for mut mutation in mutations {
             to_layout(&table.layout, &mut mutation);
-            for (index, entries) in indexes.iter().zip(&mut entries) {
-                index.target.of_mutation(&mutation, |entry| entries.push(entry));
+            for (index, indexed) in indexes.iter().zip(&mut indexed) {
+                index.target.of_mutation(&mutation, |place, held| indexed.push((place, held)));
             }
             min_timestamp = min_timestamp.min(oldest(&mutation));
             grown += partition.apply(mutation, &table.layout.clusterings, &mut merger)?;
         }
-        Ok(Merged { key, entries, partition, grown, min_timestamp })
+        Ok(Merged { key, indexed, partition, grown, min_timestamp })
     }
 }
 
@@ -61,10 +61,20 @@ impl Memtable {
         }
     }
 
-    /// Takes some entries of one of its indexes.
-    pub(super) fn add_entries(&mut self, index: usize, entries: impl Iterator<Item = Entry>) {
-        if let Some(index) = self.indexes.get_mut(index) {
-            self.bytes += index.add_entries(entries);
+    /// Takes of what one of its indexes is to have, up to so many terms.
+    pub(super) fn add_indexed(
+        &mut self,
+        index: usize,
+        indexed: &mut impl Iterator<Item = (Place, Held)>,
+        most: usize,
+    ) {
+        let Some(index) = self.indexes.get_mut(index) else { return };
+        let mut taken = 0;
+        while taken < most
+            && let Some((place, held)) = indexed.next()
+        {
+            taken += held.count();
+            self.bytes += index.insert(place, held);
         }
     }
 

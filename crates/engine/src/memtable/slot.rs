@@ -8,7 +8,7 @@ use halcyon_commitlog::Hold;
 use halcyon_io::clock::Instant;
 use halcyon_io::{Notify, drop_apart};
 use halcyon_schema::catalog::Table;
-use halcyon_sstable::attached::Entry;
+use halcyon_sstable::attached::{Held, Place};
 use halcyon_stream::{MergeError, Mutation, PartitionKey};
 
 use super::{Apart, Memtable, Merged, Partition, RingBound};
@@ -100,9 +100,9 @@ impl Pin {
         self.change(|memtable| memtable.hold(hold));
     }
 
-    /// Whether the mutation changes a row that is to be merged apart.
-    pub(crate) fn is_wide(&self, mutation: &Mutation) -> bool {
-        self.0.with(|memtable| memtable.is_wide(mutation))
+    /// Whether the mutation is to be merged apart: it changes a row of very many parts, or its values are long to index.
+    pub(crate) fn is_slow(&self, mutation: &Mutation) -> bool {
+        self.0.with(|memtable| memtable.is_wide(mutation) || memtable.indexes_much(mutation))
     }
 
     /// What another thread needs to apply mutations of a partition.
@@ -110,9 +110,14 @@ impl Pin {
         self.0.with(|memtable| memtable.apart(key, mutations))
     }
 
-    /// Takes some entries of one of the memtable's indexes; returns the growth in bytes.
-    pub(crate) fn add_entries(&self, index: usize, entries: impl Iterator<Item = Entry>) -> isize {
-        self.change(|memtable| memtable.add_entries(index, entries)).1
+    /// Takes of what one of the memtable's indexes is to have, up to so many terms; returns the growth in bytes.
+    pub(crate) fn add_indexed(
+        &self,
+        index: usize,
+        indexed: &mut impl Iterator<Item = (Place, Held)>,
+        most: usize,
+    ) -> isize {
+        self.change(|memtable| memtable.add_indexed(index, indexed, most)).1
     }
 
     /// Puts a merged partition in its place; returns what was there, and the growth in bytes.

@@ -13,6 +13,7 @@ mod row_cache;
 mod set_apart;
 mod snapshots;
 mod spanning;
+mod texts;
 mod version;
 
 use std::collections::BTreeMap;

@@ -101,7 +101,7 @@ impl Shard {
             if let Some(hold) = hold {
                 pin.hold(hold);
             }
-            let by = if large::is_large(&mutation) || pin.is_wide(&mutation) {
+            let by = if large::is_large(&mutation) || pin.is_slow(&mutation) {
                 let of = (mutation.table, mutation.key.clone());
                 let is_next =
                     |next: &Pinned| next.mutation.key == of.1 && next.mutation.table == of.0;

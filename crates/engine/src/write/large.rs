@@ -1,4 +1,4 @@
-//! Writes of very many rows or cells, or to a row of very many: no step of theirs holds the shard for long.
+//! Writes of very many rows or cells, to a row of very many, or of long texts that are indexed: no step of theirs holds the shard for long.
 //!
 //! 1. Their log record is encoded on a thread for computations.
 //! 2. A large mutation is merged there with a copy of its partition, and with it those that follow it in its batch: each way there and back
@@ -19,8 +19,8 @@ use crate::shard::Shard;
 /// Rows, cells and ranges that take some 500 µs.
 const LARGE: usize = 1_000;
 
-/// Entries of an index that are added in one step.
-const ENTRIES: usize = 200;
+/// Terms that an index takes in one step.
+const TERMS: usize = 200;
 
 fn parts(mutation: &Mutation) -> usize {
     let of_row = |row: &RowBuf| 1 + row.parts.cells.len();
@@ -84,10 +84,10 @@ impl Shard {
         let apart = pin.apart(key, mutations);
         let mut merged = compute(move || apart.merge()).await??;
         let mut grown = 0;
-        for (index, entries) in std::mem::take(&mut merged.entries).into_iter().enumerate() {
-            let mut entries = entries.into_iter().peekable();
-            while entries.peek().is_some() {
-                grown += pin.add_entries(index, entries.by_ref().take(ENTRIES));
+        for (index, indexed) in std::mem::take(&mut merged.indexed).into_iter().enumerate() {
+            let mut indexed = indexed.into_iter().peekable();
+            while indexed.peek().is_some() {
+                grown += pin.add_indexed(index, &mut indexed, TERMS);
                 yield_now().await;
             }
         }

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use memchr::memmem;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use super::words::words;
+use super::words::each_word;
 use crate::CqlType;
 use crate::options::hash_order;
 
@@ -140,36 +141,49 @@ impl Sasi {
         !self.is_literal && self.mode != Mode::Contains
     }
 
-    /// The terms of a value. Cassandra's index has no empty ones; here a row with an empty text is found as a scan finds it.
-    pub fn terms<'a>(&self, value: &'a [u8]) -> Vec<Cow<'a, [u8]>> {
+    /// Shows the terms of a value one by one, as long as `see` says so: a text has very many. Cassandra's index has no empty ones; here a
+    /// row with an empty text is found as a scan finds it.
+    pub fn each_term(&self, value: &[u8], mut see: impl FnMut(&[u8]) -> bool) {
         let text = || String::from_utf8_lossy(value);
         match self.analyzer {
-            Analyzer::Whole => vec![Cow::Borrowed(value)],
-            Analyzer::Text(case) => vec![Cow::Owned(case.of(&text()))],
-            Analyzer::Words(case) => {
-                words(&text()).into_iter().map(|word| Cow::Owned(case.of(word))).collect()
+            Analyzer::Whole => {
+                see(value);
             }
+            Analyzer::Text(case) => {
+                see(&case.of(&text()));
+            }
+            Analyzer::Words(case) => each_word(&text(), |word| see(&case.of(word))),
             Analyzer::Delimited(delimiter) => {
                 let text = text();
-                let parts = text.split(delimiter).filter(|part| !part.is_empty());
-                parts.map(|part| Cow::Owned(part.as_bytes().to_vec())).collect()
+                let mut parts = text.split(delimiter).filter(|part| !part.is_empty());
+                parts.all(|part| see(part.as_bytes()));
             }
         }
+    }
+
+    /// The terms of what is asked for.
+    pub fn terms(&self, value: &[u8]) -> Vec<Vec<u8>> {
+        let mut terms = Vec::new();
+        self.each_term(value, |term| {
+            terms.push(term.to_vec());
+            true
+        });
+        terms
     }
 }
 
 impl Case {
     /// In normal form C.
-    fn of(self, text: &str) -> Vec<u8> {
+    fn of(self, text: &str) -> Cow<'_, [u8]> {
         let text = match self {
             Case::Kept => Cow::Borrowed(text),
             Case::Lower => Cow::Owned(text.to_lowercase()),
             Case::Upper => Cow::Owned(text.to_uppercase()),
         };
-        if is_nfc(&text) {
-            text.into_owned().into_bytes()
-        } else {
-            text.nfc().collect::<String>().into_bytes()
+        let text = if is_nfc(&text) { text } else { Cow::Owned(text.nfc().collect()) };
+        match text {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
         }
     }
 }
@@ -181,9 +195,7 @@ impl Matching {
             Matching::Equal | Matching::Whole => cql_type.compare(term, asked).is_eq(),
             Matching::Prefix => term.starts_with(asked),
             Matching::Suffix => term.ends_with(asked),
-            Matching::Contains => {
-                asked.is_empty() || term.windows(asked.len()).any(|window| window == asked)
-            }
+            Matching::Contains => memmem::find(term, asked).is_some(),
         }
     }
 }

@@ -31,8 +31,9 @@ const WITHOUT_SPACES: [(u32, u32); 19] = [
     (0xaadb, 0xaadf),
 ];
 
-pub(super) fn words(text: &str) -> Vec<&str> {
-    let mut words: Vec<&str> = Vec::new();
+/// Shows the words one by one, as long as `see` says so.
+pub(super) fn each_word<'t>(text: &'t str, mut see: impl FnMut(&'t str) -> bool) {
+    let mut see = |word: &'t str| word.encode_utf16().nth(LONGEST).is_some() || see(word);
     // Where a run of letters without spaces began and ends.
     let mut run: Option<(usize, usize)> = None;
     let of_run = |(start, end): (usize, usize)| text.get(start..end);
@@ -42,14 +43,18 @@ pub(super) fn words(text: &str) -> Vec<&str> {
             run = Some(run.map_or((at, end), |(start, _)| (start, end)));
             continue;
         }
-        words.extend(run.take().and_then(of_run));
-        if segment.chars().any(is_of_words) {
-            words.push(segment);
+        if let Some(word) = run.take().and_then(of_run)
+            && !see(word)
+        {
+            return;
+        }
+        if segment.chars().any(is_of_words) && !see(segment) {
+            return;
         }
     }
-    words.extend(run.take().and_then(of_run));
-    words.retain(|word| word.encode_utf16().count() <= LONGEST);
-    words
+    if let Some(word) = run.take().and_then(of_run) {
+        see(word);
+    }
 }
 
 fn is_without_spaces(character: char) -> bool {
@@ -75,6 +80,15 @@ fn is_of_words(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn words(text: &str) -> Vec<&str> {
+        let mut words = Vec::new();
+        each_word(text, |word| {
+            words.push(word);
+            true
+        });
+        words
+    }
 
     /// Proves where words begin and end; each list is what Cassandra's index has of the text.
     #[test]

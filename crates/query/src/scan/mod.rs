@@ -126,6 +126,8 @@ pub(crate) struct Scan {
 /// What of the row was too much work to be computed here.
 #[derive(Debug)]
 enum Unfinished {
+    /// The filters of the row at a clustering.
+    Filters(Option<Vec<u8>>),
     /// The selectors.
     Row,
     /// The arguments of aggregates.
@@ -265,6 +267,15 @@ impl Scan {
         let (plan, terms) = (self.select.plan.clone(), self.select.terms.clone());
         let (row, context) = (self.row.clone(), self.context.fork());
         match unfinished {
+            Unfinished::Filters(clustering) => {
+                let filters = self.select.filters.clone();
+                let job = move |work: &Work<'_>| are_accepted(&filters, &row, work);
+                let accepted = pace::within(deadline, most, &self.slow, job).await?;
+                match accepted.ok_or_else(|| self.too_late())? {
+                    true => self.accepted(clustering.as_deref()),
+                    false => Ok(()),
+                }
+            }
             Unfinished::Row => {
                 let job = move |work: &Work<'_>| {
                     page::encoded(&plan, &context.evaluation(&terms, &row, &[], work))
@@ -426,8 +437,9 @@ impl Scan {
             self.clear_row();
             self.found(None)?;
         }
-        // A group does not span partitions.
-        if self.select.plan.grouping.is_some() && !self.page.full {
+        // A group does not span partitions. One whose row is still being filtered is closed by the next.
+        let is_decided = self.unfinished.is_none();
+        if self.select.plan.grouping.is_some() && !self.page.full && is_decided {
             if self.closes_apart() {
                 self.unfinished = Some(Unfinished::LastGroup);
                 return Ok(());
@@ -446,11 +458,18 @@ impl Scan {
 
     /// Takes a row, or a static row alone, into its group or the page if the filters accept it.
     fn found(&mut self, clustering: Option<&[u8]>) -> Result<()> {
-        let accepts =
-            |(fetch, filter): &(usize, BoundFilter)| filter.accepts(self.row.value(*fetch));
-        if !self.select.filters.iter().all(accepts) {
-            return Ok(());
+        match are_accepted(&self.select.filters, &self.row, &self.work) {
+            Ok(true) => self.accepted(clustering),
+            Ok(false) => Ok(()),
+            Err(CqlError::Exhausted) => {
+                self.unfinished = Some(Unfinished::Filters(clustering.map(<[u8]>::to_vec)));
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
         }
+    }
+
+    fn accepted(&mut self, clustering: Option<&[u8]>) -> Result<()> {
         if self.page.remaining_in_partition == 0 {
             self.skipping = true;
             return Ok(());
@@ -563,6 +582,19 @@ impl Scan {
         }
         Ok(())
     }
+}
+
+fn are_accepted(
+    filters: &[(usize, BoundFilter)],
+    row: &RowValues,
+    work: &Work<'_>,
+) -> Result<bool, CqlError> {
+    for (fetch, filter) in filters {
+        if !filter.accepts(row.value(*fetch), work)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Adds the arguments of the aggregates on one row; what the group keeps of them is counted with the page.

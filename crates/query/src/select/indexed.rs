@@ -9,6 +9,7 @@
 //! 3. Each shard searches its own part; the parts of the ring are read one after the other.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use halcyon_cql::plan::restrictions::BoundKeys;
@@ -31,7 +32,7 @@ const MOST: usize = 4096;
 struct Group {
     key: PartitionKey,
     /// `None`: all that the statement selects.
-    clusterings: Option<Vec<Box<[u8]>>>,
+    clusterings: Option<Vec<Arc<[u8]>>>,
 }
 
 /// What is searched for a page, in the order of the result.
@@ -183,7 +184,7 @@ fn groups(places: Vec<Place>) -> Vec<Group> {
 }
 
 /// The rows that the statement selects of these, which are in order.
-fn slices_of(layout: &Layout, selected: &Slices, rows: &[Box<[u8]>]) -> Slices {
+fn slices_of(layout: &Layout, selected: &Slices, rows: &[Arc<[u8]>]) -> Slices {
     let bound = |kind: BoundKind, row: &[u8]| PositionBuf {
         kind,
         count: layout.clusterings.len(),

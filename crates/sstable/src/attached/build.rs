@@ -14,7 +14,7 @@ use halcyon_model::Clusterings;
 
 use super::file::{AttachedIndex, Encoder};
 use super::segment::SegmentBuilder;
-use super::{Entry, Target};
+use super::{Entry, Held, Place, Target};
 use crate::Result;
 use crate::read::ReadCaches;
 
@@ -96,10 +96,12 @@ impl IndexBuilder {
         }
     }
 
-    pub fn add(&mut self, entry: Entry) {
-        match self {
-            IndexBuilder::Terms(builder) => builder.add(entry),
-            IndexBuilder::Vectors(builder) => builder.add(&entry),
+    pub fn add(&mut self, place: Place, held: Held) {
+        for entry in held.entries(place) {
+            match self {
+                IndexBuilder::Terms(builder) => builder.add(entry),
+                IndexBuilder::Vectors(builder) => builder.add(&entry),
+            }
         }
     }
 

@@ -27,11 +27,11 @@ use crate::read::ReadCaches;
 use crate::read::caches::{Chunk, FileId};
 use crate::{Component, Error, Result};
 
-const MAGIC: u64 = u64::from_be_bytes(*b"HalcyIx2");
+const MAGIC: u64 = u64::from_be_bytes(*b"HalcyIx3");
 const FOOTER: u64 = 20;
 /// Of a block before compression. A block has at least one entry.
 pub(super) const BLOCK: usize = 8 << 10;
-/// An entry has at most a term, a key and 32 clustering values, each below 64 KiB but for terms of SAI.
+/// An entry has at most a term, a key and 32 clustering values, each below 64 KiB.
 const MAX_BLOCK: usize = 32 << 20;
 const MAX_DIRECTORY: u64 = 4 << 30;
 

@@ -20,6 +20,7 @@ mod build;
 mod entry;
 mod file;
 mod graph;
+mod held;
 mod place;
 #[cfg(test)]
 mod sasi_tests;
@@ -33,6 +34,7 @@ mod vector_tests;
 
 pub use build::{Destination, IndexBuilder, write_sorted};
 pub use file::{AttachedIndex, component_name, index_of_component};
+pub use held::{Held, TermSet};
 pub use place::{Entry, Place, PlaceRange, Wanted};
 pub use segment::{Neighbour, Neighbours, Segment};
 pub use segments::Segments;

@@ -13,9 +13,9 @@ pub struct Place {
     pub token: i64,
     pub key: Arc<[u8]>,
     /// The clustering in byte-comparable form; empty for a partition.
-    order: Box<[u8]>,
+    order: Arc<[u8]>,
     /// As serialized; empty for a partition.
-    pub clustering: Box<[u8]>,
+    pub clustering: Arc<[u8]>,
 }
 
 impl Place {
@@ -24,7 +24,7 @@ impl Place {
     }
 
     fn of(token: i64, key: Arc<[u8]>) -> Place {
-        Place { token, key, order: Box::default(), clustering: Box::default() }
+        Place { token, key, order: Arc::default(), clustering: Arc::default() }
     }
 
     /// A table without clustering columns has partitions only.

@@ -1,6 +1,6 @@
 //! What of a row is indexed, and the terms that a search asks for.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use halcyon_model::token::split_key;
 use halcyon_model::{Clusterings, CqlType};
 use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, Row};
 
-use super::{Entry, Place};
+use super::{Held, Place, TermSet};
 
 /// Before the bytes of a value, and alone for an empty one that has none.
 const VALUE: u8 = 0x40;
@@ -23,6 +23,12 @@ const EMPTY: u8 = 0x3f;
 const GRAM: usize = 4;
 /// Of a long text that is searched for, so many of these are asked for: rows decide.
 const ASKED: usize = 16;
+
+/// Longer terms are cut off: rows decide. So an entry takes no more memory than a row, whatever is indexed.
+const LONGEST: usize = 1 << 10;
+/// A text of more terms is a candidate of every search: it has most of what texts are searched for, and to read it takes less than to keep its
+/// terms.
+const MOST: usize = 8 << 10;
 
 /// Where the values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +81,11 @@ impl Terms {
         Terms { start: Bound::Included(term.clone()), end: Bound::Included(term) }
     }
 
+    /// The places that are candidates of every search, whatever it asks for.
+    pub fn any() -> Terms {
+        Terms::one(Box::default())
+    }
+
     /// The one term, if there is only one.
     pub fn single(&self) -> Option<&[u8]> {
         match (&self.start, &self.end) {
@@ -121,16 +132,21 @@ impl Target {
         }
     }
 
-    /// The terms of a value that is stored. A vector that nothing is near to has none.
-    fn indexed(&self, value: &[u8], mut see: impl FnMut(Box<[u8]>)) {
+    /// Whether a value can have several terms.
+    pub fn has_several(&self) -> bool {
+        self.literal().is_some_and(|sasi| sasi.mode == Mode::Contains || sasi.is_tokenized())
+    }
+
+    /// The terms of a value that is stored. A vector that nothing is near to has none, a text without words neither.
+    fn indexed(&self, value: &[u8]) -> Option<Held> {
         if let Some(sasi) = self.literal() {
-            return literal_terms(&sasi, value).into_iter().for_each(see);
+            return literal_terms(&sasi, value);
         }
-        let Some(similarity) = self.similarity else { return see(self.term(value)) };
+        let Some(similarity) = self.similarity else { return Some(Held::One(self.term(value))) };
         let vector = floats(value);
-        if vector.len() == self.dimension() && similarity.refusal(&vector).is_none() {
-            see(similarity.kept(vector).into_iter().flat_map(f32::to_be_bytes).collect());
-        }
+        let is_kept = vector.len() == self.dimension() && similarity.refusal(&vector).is_none();
+        let bytes = || similarity.kept(vector).into_iter().flat_map(f32::to_be_bytes).collect();
+        is_kept.then(|| Held::One(bytes()))
     }
 
     /// SASI, where terms are compared as bytes.
@@ -163,6 +179,7 @@ impl Target {
             term.clear();
             term.push(EMPTY);
         }
+        term.truncate(LONGEST);
         term.into()
     }
 
@@ -171,11 +188,16 @@ impl Target {
     }
 
     pub fn range(&self, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Terms {
-        Terms { start: start.map(|value| self.term(value)), end: end.map(|value| self.term(value)) }
+        let bound = |bound: Bound<&[u8]>| match bound.map(|value| self.term(value)) {
+            // Of what was cut off, some is behind the bound.
+            Bound::Excluded(term) if term.len() == LONGEST => Bound::Included(term),
+            bound => bound,
+        };
+        Terms { start: bound(start), end: bound(end) }
     }
 
-    /// Shows the entries of a mutation of the target's layout.
-    pub fn of_mutation(&self, mutation: &Mutation, mut see: impl FnMut(Entry)) {
+    /// Shows what each value of a mutation of the target's layout has.
+    pub fn of_mutation(&self, mutation: &Mutation, mut see: impl FnMut(Place, Held)) {
         let rows = mutation.rows.iter().map(|row| row.row());
         let of_static = mutation.static_row.as_ref().map(|row| row.row());
         match self.source {
@@ -195,67 +217,92 @@ impl Target {
     }
 
     /// Of a partition that has a row.
-    pub fn of_key(&self, key: &PartitionKey, mut see: impl FnMut(Entry)) {
+    pub fn of_key(&self, key: &PartitionKey, mut see: impl FnMut(Place, Held)) {
         if let Source::PartitionKey(at, of) = self.source
             && let Some(value) = split_key(&key.bytes, of).and_then(|parts| parts.get(at).copied())
+            && let Some(held) = self.indexed(value)
         {
-            self.indexed(value, |term| see(Entry { term, place: Place::partition(key) }));
+            see(Place::partition(key), held);
         }
     }
 
-    pub fn of_static(&self, key: &PartitionKey, row: &Row<'_>, mut see: impl FnMut(Entry)) {
+    pub fn of_static(&self, key: &PartitionKey, row: &Row<'_>, mut see: impl FnMut(Place, Held)) {
         if let Source::Static(column) = self.source {
             let place = Place::partition(key);
-            self.of_cells(column, row, |term| see(Entry { term, place: place.clone() }));
+            self.of_cells(column, row, |held| see(place.clone(), held));
         }
     }
 
-    pub fn of_row(&self, token: i64, key: &Arc<[u8]>, row: &Row<'_>, mut see: impl FnMut(Entry)) {
+    pub fn of_row(
+        &self,
+        token: i64,
+        key: &Arc<[u8]>,
+        row: &Row<'_>,
+        mut see: impl FnMut(Place, Held),
+    ) {
         let clusterings = &self.layout.clusterings;
         let place = || Place::row(token, key.clone(), row.clustering, clusterings);
         match self.source {
             Source::Regular(column) => {
-                self.of_cells(column, row, |term| see(Entry { term, place: place() }));
+                let mut of_row = None;
+                self.of_cells(column, row, |held| {
+                    see(of_row.get_or_insert_with(place).clone(), held);
+                });
             }
             // A row that is only deleted has no value.
             Source::Clustering(at) if !row.liveness.is_empty() || !row.cells.is_empty() => {
                 let value = clustering_value(clusterings, row.clustering, at);
-                if let Some(value) = value {
-                    self.indexed(value, |term| see(Entry { term, place: place() }));
+                if let Some(held) = value.and_then(|value| self.indexed(value)) {
+                    see(place(), held);
                 }
             }
             _ => {}
         }
     }
 
-    fn of_cells(&self, column: u16, row: &Row<'_>, mut see: impl FnMut(Box<[u8]>)) {
+    fn of_cells(&self, column: u16, row: &Row<'_>, mut see: impl FnMut(Held)) {
         let of_column = |cell: &&Cell| cell.column == column && !cell.is_tombstone();
         for cell in row.cells.iter().filter(of_column) {
             let (path, value) = (cell.path.of(row.bytes), cell.value.of(row.bytes));
-            match self.part {
-                Part::Whole | Part::Values => self.indexed(value, &mut see),
-                Part::Keys => self.indexed(path, &mut see),
-                Part::Entries => self.indexed(&entry(path, value), &mut see),
-            }
+            let held = match self.part {
+                Part::Whole | Part::Values => self.indexed(value),
+                Part::Keys => self.indexed(path),
+                Part::Entries => self.indexed(&entry(path, value)),
+            };
+            held.into_iter().for_each(&mut see);
         }
     }
 }
 
+/// A term that is compared as bytes.
 fn literal(bytes: &[u8]) -> Box<[u8]> {
-    [&[VALUE], bytes].concat().into()
+    bytes.get(..LONGEST).unwrap_or(bytes).into()
 }
 
-/// What follows each byte of a term, as far as it is indexed. An empty one has one too, so that it is found.
-fn grams(term: &[u8]) -> impl Iterator<Item = &[u8]> {
-    (0..term.len().max(1)).map(|at| term.get(at..term.len().min(at + GRAM)).unwrap_or_default())
+/// What follows each byte of a term, as far as it is indexed; at its end, zeros. An empty one has one too, so that it is found.
+fn grams(term: &[u8]) -> impl Iterator<Item = [u8; GRAM]> {
+    (0..term.len().max(1)).map(|at| {
+        let follows = term.get(at..).unwrap_or_default();
+        std::array::from_fn(|of| follows.get(of).copied().unwrap_or_default())
+    })
 }
 
-/// Each once.
-fn literal_terms(sasi: &Sasi, value: &[u8]) -> BTreeSet<Box<[u8]>> {
-    let terms = sasi.terms(value);
-    match sasi.mode {
-        Mode::Contains => terms.iter().flat_map(|term| grams(term)).map(literal).collect(),
-        Mode::Prefix | Mode::Sparse => terms.iter().map(|term| literal(term)).collect(),
+/// Each once. `None`: there are none.
+fn literal_terms(sasi: &Sasi, value: &[u8]) -> Option<Held> {
+    let mut terms: HashSet<Box<[u8]>> = HashSet::new();
+    let mut add = |term: &[u8]| {
+        let term = term.get(..LONGEST).unwrap_or(term);
+        terms.contains(term) || (terms.insert(term.into()) && terms.len() <= MOST)
+    };
+    sasi.each_term(value, |term| match sasi.mode {
+        Mode::Contains => grams(term).all(|gram| add(&gram)),
+        Mode::Prefix | Mode::Sparse => add(term),
+    });
+    match terms.len() {
+        0 => None,
+        1 => terms.into_iter().next().map(Held::One),
+        2..=MOST => Some(Held::Several(TermSet::of(terms.into_iter().collect()))),
+        _ => Some(Held::One(Box::default())),
     }
 }
 
@@ -266,10 +313,14 @@ fn beginning(bytes: &[u8]) -> Terms {
     while end.last() == Some(&u8::MAX) {
         end.pop();
     }
-    if let Some(last) = end.last_mut() {
-        *last += 1;
-    }
-    Terms { start: Bound::Included(start), end: Bound::Excluded(end.into()) }
+    let end = match end.last_mut() {
+        Some(last) => {
+            *last += 1;
+            Bound::Excluded(end.into())
+        }
+        None => Bound::Unbounded,
+    };
+    Terms { start: Bound::Included(start), end }
 }
 
 /// A composite of two components.

@@ -106,7 +106,7 @@ fn what_is_written_is_found() {
             let to = destination("/d/b.db");
             let mut builder = IndexBuilder::Terms(build::TermBuilder::new(&disk, to, 20_000));
             for entry in all {
-                builder.add(entry);
+                builder.add(entry.place, Held::One(entry.term));
                 if builder.is_full() {
                     builder.spill().await.expect("spilled");
                 }

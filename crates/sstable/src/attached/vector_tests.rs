@@ -61,7 +61,7 @@ async fn written(
     for (number, vector) in vectors.iter().enumerate() {
         let kept = target.similarity.expect("of vectors").kept(vector.clone());
         let term = kept.into_iter().flat_map(f32::to_be_bytes).collect();
-        builder.add(Entry { term, place: place(number) });
+        builder.add(place(number), Held::One(term));
         if builder.is_full() {
             builder.spill().await.expect("spilled");
         }

@@ -1,9 +1,16 @@
 //! What is asked of a column's value: keys and slices cannot select it. A null never satisfies.
 
-use halcyon_model::analysis::{Matching, Sasi, TextAnalysis};
+use halcyon_model::analysis::{Analyzer, Matching, Sasi, TextAnalysis};
 use halcyon_model::{CqlType, Cursor};
 
 use halcyon_schema::catalog::ColumnRef;
+use halcyon_syntax::Result;
+
+use crate::plan::execution::Work;
+
+/// Units of work for a byte that is analysed, and for a term that is compared.
+pub(super) const ANALYSED: u64 = 20;
+const COMPARED: u64 = 10;
 
 /// A condition on a column's value (of a collection, on its frozen form).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +41,19 @@ pub struct BoundFilter {
 
 impl BoundFilter {
     /// Whether a value satisfies; it must be one of the column's type.
-    pub fn accepts(&self, value: Option<&[u8]>) -> bool {
-        let Some(value) = value else { return false };
+    pub fn accepts(&self, value: Option<&[u8]>, work: &Work<'_>) -> Result<bool> {
+        let Some(value) = value else { return Ok(false) };
+        if let Test::Terms(sasi, how, asked) = &self.test {
+            return self.has_terms(value, (sasi, *how, asked), work);
+        }
+        if self.analysis.is_some() {
+            let compared = if let Test::In(values) = &self.test { values.len() } else { 1 };
+            work.spend_on(value.len(), ANALYSED.saturating_mul(compared as u64))?;
+        }
+        Ok(self.is_accepted(value))
+    }
+
+    fn is_accepted(&self, value: &[u8]) -> bool {
         match &self.test {
             Test::Same(wanted) => value == wanted,
             Test::In(values) if self.analysis.is_some() => {
@@ -64,14 +82,30 @@ impl BoundFilter {
             Test::Entry(key, wanted) => {
                 self.any_element(value, |k, element| k == key && element == wanted)
             }
-            Test::Terms(sasi, how, asked) => {
-                let terms = sasi.terms(value);
-                let has = |asked: &Vec<u8>| {
-                    terms.iter().any(|term| how.accepts(&self.cql_type, term, asked))
-                };
-                !asked.is_empty() && asked.iter().all(has)
-            }
+            Test::Terms(..) => false,
         }
+    }
+
+    /// Whether all that is asked for is among the terms of a value.
+    fn has_terms(
+        &self,
+        value: &[u8],
+        (sasi, how, asked): (&Sasi, Matching, &[Vec<u8>]),
+        work: &Work<'_>,
+    ) -> Result<bool> {
+        if sasi.analyzer != Analyzer::Whole {
+            work.spend_on(value.len(), ANALYSED)?;
+        }
+        let mut missing: Vec<&Vec<u8>> = asked.iter().collect();
+        let mut spent = Ok(());
+        sasi.each_term(value, |term| {
+            spent = work.spend_on(missing.len(), COMPARED + term.len() as u64 / COMPARED);
+            if spent.is_ok() {
+                missing.retain(|asked| !how.accepts(&self.cql_type, term, asked));
+            }
+            spent.is_ok() && !missing.is_empty()
+        });
+        spent.map(|()| missing.is_empty() && !asked.is_empty())
     }
 
     /// Whether no value satisfies: what is asked for has no words.

@@ -118,7 +118,7 @@ pub(super) fn bind_entry(
         }
         What::Like(term) => {
             if let Some(column) = entry.columns.first().copied() {
-                add(0, pattern(table, column, term.bind(execution)?)?);
+                add(0, pattern(table, column, term.bind(execution)?, execution.work)?);
             }
         }
         // An order, which no row fails.

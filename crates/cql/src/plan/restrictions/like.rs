@@ -3,11 +3,13 @@
 //! The index decides what matches. What is asked goes through its analyzer, and its terms are compared with those of the row's value.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use halcyon_model::analysis::{Matching, Sasi};
 use halcyon_model::value::to_string;
 
-use super::condition::{BoundFilter, Test};
+use super::condition::{ANALYSED, BoundFilter, Test};
+use crate::plan::execution::Work;
 use crate::plan::term::Bound;
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_schema::index::Index;
@@ -28,16 +30,22 @@ fn parse(pattern: &[u8]) -> Result<(Matching, &[u8])> {
 }
 
 /// The test of a LIKE.
-pub(super) fn pattern(table: &Table, column: ColumnRef, pattern: Bound<'_>) -> Result<Test> {
+pub(super) fn pattern(
+    table: &Table,
+    column: ColumnRef,
+    pattern: Bound<'_>,
+    work: &Work<'_>,
+) -> Result<Test> {
     let pattern = match pattern {
         Bound::Bytes(bytes) => bytes,
         Bound::Unset => Cow::Borrowed(&[] as &[u8]),
         Bound::Null => return Err(Error::invalid_request("LIKE value can't be null.")),
     };
     let (how, text) = parse(&pattern)?;
+    work.spend_on(text.len(), ANALYSED)?;
     let is_literal = |sasi: &Sasi| sasi.is_literal && sasi.matches(how);
     match index_of(table, column, is_literal) {
-        Some((_, sasi)) => Ok(Test::Terms(sasi, how, terms(&sasi, text))),
+        Some((_, sasi)) => Ok(Test::Terms(sasi, how, asked(&sasi, text))),
         None => Err(unsupported(table, column, how, text)),
     }
 }
@@ -64,7 +72,7 @@ pub(super) fn answered<'t>(table: &'t Table, filter: &mut BoundFilter) -> Option
         Test::In(values) => {
             let [value] = values.as_mut_slice() else { return None };
             let (index, sasi) = of(&|sasi| sasi.matches(Matching::Equal))?;
-            let mut asked = terms(&sasi, value);
+            let mut asked = asked(&sasi, value);
             if sasi.is_literal {
                 filter.test = Test::Terms(sasi, Matching::Equal, asked);
             } else {
@@ -75,7 +83,7 @@ pub(super) fn answered<'t>(table: &'t Table, filter: &mut BoundFilter) -> Option
         Test::Between { start, end } => {
             let (index, sasi) = of(&Sasi::has_ranges)?;
             for (value, _) in [start, end].into_iter().flatten() {
-                *value = terms(&sasi, value).pop()?;
+                *value = sasi.terms(value).pop()?;
             }
             Some(index)
         }
@@ -87,8 +95,12 @@ pub(super) fn answered<'t>(table: &'t Table, filter: &mut BoundFilter) -> Option
     }
 }
 
-fn terms(sasi: &Sasi, value: &[u8]) -> Vec<Vec<u8>> {
-    sasi.terms(value).into_iter().map(Cow::into_owned).collect()
+/// The terms of what is asked for, each once.
+fn asked(sasi: &Sasi, value: &[u8]) -> Vec<Vec<u8>> {
+    let mut seen = HashSet::new();
+    let mut terms = sasi.terms(value);
+    terms.retain(|term| seen.insert(term.clone()));
+    terms
 }
 
 /// The first index of SASI on a column that supports something.

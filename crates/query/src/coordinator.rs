@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
+use halcyon_cql::plan::modify::TermGuard;
 use halcyon_cql::plan::{self, Execution, Plan, ResultColumns, Variables, Work};
 use halcyon_engine::{Engine, Shard};
 use halcyon_io::clock::{now, unix_micros};
@@ -118,6 +119,7 @@ pub(crate) struct Request<'a> {
     uuids: &'a uuid::Generator,
     /// While it was bound.
     slow: SlowCalls,
+    guard: TermGuard,
 }
 
 impl Request<'_> {
@@ -142,6 +144,16 @@ impl Request<'_> {
 
     pub(crate) fn slow_calls(&self) -> &SlowCalls {
         &self.slow
+    }
+
+    pub(crate) fn guard(&self) -> &TermGuard {
+        &self.guard
+    }
+
+    fn take_warnings(&self) -> Vec<String> {
+        let mut warnings = self.slow.take();
+        warnings.append(&mut self.guard.take_warnings());
+        warnings
     }
 
     pub(crate) fn execution<'w>(&'w self, work: &'w Work<'w>) -> Execution<'w> {
@@ -296,7 +308,7 @@ impl Coordinator {
                     Box::pin(schema::execute_schema(self, statement, options, client)).await?
                 }
             };
-            Ok(outcome.warned(request.slow.take()))
+            Ok(outcome.warned(request.take_warnings()))
         })
     }
 
@@ -321,8 +333,8 @@ impl Coordinator {
                 statements.push((statement, request));
             }
             let outcome = modify::execute_batch_message(self, kind, &statements, options).await?;
-            let slow = statements.iter().flat_map(|(_, request)| request.slow.take());
-            Ok(outcome.warned(slow.collect()))
+            let warnings = statements.iter().flat_map(|(_, request)| request.take_warnings());
+            Ok(outcome.warned(warnings.collect()))
         })
     }
 
@@ -357,6 +369,7 @@ impl Coordinator {
             protocol_version: options.protocol_version,
             uuids: &self.uuids,
             slow: SlowCalls::default(),
+            guard: TermGuard::new(self.limits.terms),
         }
     }
 

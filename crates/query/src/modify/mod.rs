@@ -76,7 +76,8 @@ async fn bind(
         move |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| plan.bind(timestamp, execution);
     let within = (watch.deadline(), &**coordinator.memory(), request.slow_calls());
     let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
-    let bound = bound.ok_or_else(|| watch.too_late())?;
+    let mut bound = bound.ok_or_else(|| watch.too_late())?;
+    bound.guard = request.guard().clone();
     bound.check_expiration(coordinator.shard().engine().latest_expiration())?;
     made.count(&bound)?;
     Ok(bound)

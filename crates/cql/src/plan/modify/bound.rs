@@ -13,6 +13,7 @@ use halcyon_stream::{Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
 
 use super::conditions::BoundConditions;
 use super::current::{CurrentPartition, CurrentRow};
+use super::guard::TermGuard;
 use super::indexed;
 use super::operation::{Change, Operation};
 use super::plan::{BatchPlan, ModifyPlan};
@@ -64,6 +65,7 @@ pub struct BoundModification {
     pub updates_static_row: bool,
     pub timestamp: i64,
     pub now_seconds: i32,
+    pub guard: TermGuard,
     changes: Vec<(ColumnRef, Change)>,
     ttl: i32,
     /// Why it cannot be applied, if its conditions hold.
@@ -175,6 +177,7 @@ impl ModifyPlan {
             refused,
             ttl_is_default: attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
+            guard: TermGuard::default(),
         }
         .with_deletion(self.operations.is_empty()))
     }
@@ -286,7 +289,7 @@ impl BoundModification {
             }
         }
         mutation.static_row = writer.static_row()?;
-        indexed::check(table, &mutation)?;
+        indexed::check(table, &mutation, &self.guard)?;
         Ok(mutation)
     }
 

@@ -3,6 +3,7 @@
 import socket
 import struct
 from collections import defaultdict
+from typing import NamedTuple
 
 from patience import PATIENCE_SECONDS
 
@@ -11,7 +12,7 @@ NATIVE = {
     0x08: "float", 0x09: "int", 0x0B: "timestamp", 0x0C: "uuid", 0x0D: "text", 0x0E: "varint", 0x0F: "timeuuid",
     0x10: "inet", 0x11: "date", 0x12: "time", 0x13: "smallint", 0x14: "tinyint",
 }
-STARTUP, QUERY, PREPARE = 0x01, 0x07, 0x09
+STARTUP, QUERY, PREPARE, EXECUTE = 0x01, 0x07, 0x09, 0x0A
 ERROR, ROWS, UNAVAILABLE = 0x00, 2, 0x1000
 UNSET = object()
 
@@ -65,8 +66,42 @@ class _Body:
         return NATIVE[kind]
 
 
+def _options(page_size, paging_state, consistency, serial, values):
+    flags = (0x01 if values else 0) | (0x04 if page_size else 0)
+    flags |= (0x08 if paging_state is not None else 0) | (0x10 if serial is not None else 0)
+    options = struct.pack(">HB", consistency, flags)
+    if values:
+        options += struct.pack(">H", len(values)) + b"".join(map(_value, values))
+    if page_size:
+        options += struct.pack(">i", page_size)
+    if paging_state is not None:
+        options += struct.pack(">i", len(paging_state)) + paging_state
+    return options if serial is None else options + struct.pack(">H", serial)
+
+
+def _columns(answer, flags, count):
+    if count and flags & 1:
+        answer.string(), answer.string()
+    columns = []
+    for _ in range(count):
+        if not flags & 1:
+            answer.string(), answer.string()
+        columns.append((answer.string(), answer.type()))
+    return columns
+
+
 # By port: how many different statements are compared is told at the end of a run.
 ASKED = defaultdict(set)
+
+
+class Prepared(NamedTuple):
+    """What a server says of a statement: the columns are those of the result, the keys places of variables."""
+
+    text: str
+    id: bytes
+    variables: list
+    keys: list
+    columns: list
 
 
 class Client:
@@ -81,34 +116,34 @@ class Client:
         self._socket.close()
 
     def prepare(self, text):
-        self._call(PREPARE, struct.pack(">i", len(text.encode())) + text.encode())
+        answer = self._call(PREPARE, struct.pack(">i", len(text.encode())) + text.encode())
+        answer.int()
+        statement = answer.take(answer.short())
+        flags, count = answer.int(), answer.int()
+        keys = [answer.short() for _ in range(answer.int())]
+        variables = _columns(answer, flags, count)
+        flags, count = answer.int(), answer.int()
+        return Prepared(text, statement, variables, keys, [] if flags & 4 else _columns(answer, flags, count))
 
     def query(self, text, page_size=None, paging_state=None, consistency=1, serial=None, values=()):
         """Columns, rows and paging state; `None` where there is no result set. Values are bytes, `None` or `UNSET`."""
         self._asked.add((text, tuple(values)))
-        flags = (0x01 if values else 0) | (0x04 if page_size else 0)
-        flags |= (0x08 if paging_state is not None else 0) | (0x10 if serial is not None else 0)
-        body = struct.pack(">i", len(text.encode())) + text.encode() + struct.pack(">HB", consistency, flags)
-        if values:
-            body += struct.pack(">H", len(values)) + b"".join(map(_value, values))
-        if page_size:
-            body += struct.pack(">i", page_size)
-        if paging_state is not None:
-            body += struct.pack(">i", len(paging_state)) + paging_state
-        if serial is not None:
-            body += struct.pack(">H", serial)
-        answer = self._call(QUERY, body)
+        asked = struct.pack(">i", len(text.encode())) + text.encode()
+        return self._rows(QUERY, asked + _options(page_size, paging_state, consistency, serial, values))
+
+    def execute(self, prepared, page_size=None, paging_state=None, consistency=1, serial=None, values=()):
+        """What `prepare` answered, as `query` does."""
+        self._asked.add((prepared.text, tuple(values)))
+        asked = struct.pack(">H", len(prepared.id)) + prepared.id
+        return self._rows(EXECUTE, asked + _options(page_size, paging_state, consistency, serial, values))
+
+    def _rows(self, opcode, body):
+        answer = self._call(opcode, body)
         if answer.int() != ROWS:
             return None
         flags, count = answer.int(), answer.int()
         state = answer.bytes() if flags & 2 else None
-        if flags & 1:
-            answer.string(), answer.string()
-        columns = []
-        for _ in range(count):
-            if not flags & 1:
-                answer.string(), answer.string()
-            columns.append((answer.string(), answer.type()))
+        columns = _columns(answer, flags, count)
         rows = [tuple(answer.bytes() for _ in range(count)) for _ in range(answer.int())]
         return columns, rows, state
 

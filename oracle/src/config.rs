@@ -110,6 +110,7 @@ concurrent_compactors: 1
 memtable_flush_writers: 1
 flush_compression: table
 key_cache_size: 0MiB
+counter_cache_size: 0MiB
 native_transport_max_frame_size: 64MiB
 commitlog_segment_size: 64MiB
 "

@@ -2,6 +2,7 @@
 
 mod apps;
 mod corpus;
+mod differential;
 mod e2e;
 mod fuzz;
 mod needs;
@@ -26,7 +27,7 @@ use halcyon_oracle::{bounded, call, repository};
     name = "cargo x",
     about = "The one door for every chore of this repository",
     after_help = "CI runs `cargo x test`, and that runs format, clippy, `tidy`, the unit tests, each `bench … --tiny`, 20 seeds of `sim`, and `e2e`. \
-                  The others are campaigns of their own: `apps`, `bench`, `fuzz`, `sim` and `soak` take minutes to hours, and `nightly` runs them all; `corpus` rewrites testdata/."
+                  The others are campaigns of their own: `apps`, `bench`, `differential`, `fuzz`, `sim` and `soak` take minutes to hours, and `nightly` runs them all; `corpus` rewrites testdata/."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -65,6 +66,8 @@ enum Chore {
     /// The release build, tried for long: `cargo x soak crash`, `cargo x soak histories`
     #[command(subcommand)]
     Soak(soak::Soak),
+    /// Statements that a seed makes, asked of Cassandra and of Halcyon; what differs is shrunk: `cargo x differential --minutes 30`
+    Differential(differential::Arguments),
     /// Others' software against Halcyon and Cassandra, and how many of its tests pass on each: `cargo x apps temporal`
     Apps(apps::Arguments),
     /// The fuzz targets, for some minutes each
@@ -161,6 +164,7 @@ fn main() -> ExitCode {
         Chore::Nightly => return nightly::run(),
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Soak(soak) => soak::run(&soak),
+        Chore::Differential(arguments) => differential::run(&arguments),
         Chore::Apps(arguments) => apps::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Plugin => {

@@ -1,0 +1,57 @@
+"""A schema and what is done with it, all from one seed."""
+
+import random
+
+from .schema import Structs, Table
+from .selects import Reader
+from .spoiled import spoil
+from .step import Act, Session, Statement
+from .writes import Writer
+
+_SHAPES = ("plain",) * 13 + ("counter",) * 3 + ("compact",) + ("indexed",) * 2 + ("viewed",)
+# So many of the last reads are asked again after a flush and a kill.
+_AGAIN = 16
+
+
+def make(seed):
+    rng = random.Random(seed)
+    session = Session(seed)
+    structs = Structs(rng)
+    shape = rng.choice(_SHAPES)
+    table = Table(rng, "t", shape, structs)
+    is_stamped = rng.random() < 0.6 and shape != "counter"
+    session.schema = [*structs.create(), table.create()]
+    writer = Writer(rng, table, is_stamped)
+    readers = [Reader(rng, table)]
+    late = []
+    if shape == "indexed":
+        made = [Statement(text, "CREATE", "index", builds=name) for text, name in table.indexes()]
+        late = made if rng.random() < 0.5 else []
+        session.steps += [] if late else made
+    if shape == "viewed":
+        text, name = table.view()
+        session.steps.append(Statement(text, "CREATE", "view", builds=name))
+        readers.append(Reader(rng, table, name))
+    _fill(rng, session, structs, writer, readers, late)
+    return session
+
+
+def _fill(rng, session, structs, writer, readers, late):
+    steps, reads = session.steps, []
+    count = rng.randrange(60, 200)
+    acts = sorted(rng.sample(range(count // 4, count), rng.choice((0, 1, 1, 2))))
+    for number in range(count):
+        if structs.all and rng.random() < 0.01:
+            steps.append(Statement(structs.grow(), "ALTER", "type"))
+        is_write = rng.random() < (0.85 if number < 15 else 0.5)
+        is_spoiled = rng.random() < 0.12
+        step = writer.any(is_spoiled) if is_write else rng.choice(readers).any(is_spoiled)
+        steps.append(spoil(rng, step) if is_spoiled and rng.random() < 0.5 else step)
+        if not is_write and not is_spoiled:
+            reads.append(step)
+        if number == count // 2:
+            steps += late
+        if number in acts:
+            steps.append(Act(rng.choice(("flush", "flush", "flush", "flush", "kill", "compact"))))
+            steps += reads[-_AGAIN:]
+    steps.append(Statement(f"SELECT * FROM {writer.table.name}", "SELECT", "everything"))

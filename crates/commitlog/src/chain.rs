@@ -17,9 +17,34 @@ use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 
 use crate::format::{self, FilePosition, SegmentHeader, Version, file_name};
 use crate::manifest::manifest_path;
-use crate::replay::{Chain, ReplayOptions, Visited};
 use crate::scan::{Damage, SegmentState, group_headers, scan, segment_state};
 use crate::{Error, OnCorruption, ReplayPosition, Result};
+
+#[derive(Debug, Clone)]
+pub struct ReplayOptions {
+    pub directory: PathBuf,
+    pub mode: AccessMode,
+    /// Shards replayed in parallel, each on its own thread; 1 replays on the calling thread.
+    pub threads: usize,
+    pub on_corruption: OnCorruption,
+}
+
+/// Progress: a segment has been visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visited {
+    pub shard: u32,
+    /// Over all shards: segments visited so far, and their total.
+    pub segments: usize,
+    pub of: usize,
+}
+
+/// One shard's segments.
+pub(crate) struct Chain {
+    pub(crate) shard: u32,
+    /// Those that are there, and those that the manifest lists.
+    pub(crate) ids: BTreeSet<u64>,
+    pub(crate) manifest: Option<BTreeSet<u64>>,
+}
 
 /// A file larger than this is not a segment.
 const SEGMENT_MAX: u64 = 2 << 30;

@@ -23,6 +23,7 @@ mod pace;
 mod ready;
 mod replay;
 mod scan;
+mod shared;
 mod state;
 mod sync;
 mod ticket;
@@ -34,10 +35,11 @@ use std::sync::Arc;
 
 use halcyon_io::AccessMode;
 
+pub use chain::{ReplayOptions, Visited};
 pub use error::{Error, Result};
 pub use log::{Append, CommitLog};
 pub use pace::GroupGap;
-pub use replay::{ReplayOptions, ReplayReport, Visited, replay};
+pub use replay::{ReplayReport, replay};
 
 /// A table's id in `system_schema.tables`.
 pub type TableId = [u8; 16];

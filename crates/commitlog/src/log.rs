@@ -1,7 +1,6 @@
 //! The façade of one shard's log: append, wait for durability, discard.
 
 use std::cell::{Cell, RefCell};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use crate::format::BLOCK_MIN;
 use crate::manifest::{Manifest, manifest_path};
 use crate::pace::{GroupGap, Pace};
 use crate::ready::keep_ready;
+use crate::shared::{Shared, remove_if_there};
 use crate::state::{GROUP_MAX, SegmentParameters, State};
 use crate::sync::sync_cached_writes;
 use crate::ticket::Ticket;
@@ -40,37 +40,6 @@ pub struct Append {
 struct Handle {
     shared: Rc<Shared>,
     tasks: RefCell<Vec<Task<()>>>,
-}
-
-/// The state that the log's handles and its tasks share.
-pub(crate) struct Shared {
-    pub(crate) disk: Disk,
-    pub(crate) directory: PathBuf,
-    pub(crate) mode: AccessMode,
-    pub(crate) sync: SyncMode,
-    pub(crate) parameters: SegmentParameters,
-    pub(crate) manifest: Manifest,
-    pub(crate) state: RefCell<State>,
-    /// Under `batch`.
-    pub(crate) pace: Option<RefCell<Pace>>,
-    /// Why the last segment file could not be prepared.
-    pub(crate) not_ready: RefCell<Option<Error>>,
-    /// Segments that nothing needs and whose files could not be deleted.
-    pub(crate) undeleted: RefCell<Vec<u64>>,
-    /// Wakes the writer: a group is open or sealed.
-    pub(crate) work: Notify,
-    /// A segment file is being filled, and waits for more records.
-    pub(crate) filling: Cell<bool>,
-    /// Wakes the task that prepares segment files.
-    pub(crate) prepare: Notify,
-    /// Wakes the writer: a segment file is ready, or cannot be created.
-    pub(crate) ready: Notify,
-    /// Wakes the task that syncs cached writes.
-    pub(crate) sync_work: Notify,
-    /// Wakes the writers that wait for a sync.
-    pub(crate) synced: Notify,
-    /// Wakes the task that flushes when space is short.
-    pub(crate) short: Notify,
 }
 
 impl CommitLog {
@@ -279,13 +248,6 @@ impl CommitLog {
             }
             Ok(())
         })
-    }
-}
-
-pub(crate) async fn remove_if_there(disk: &Disk, path: &Path) -> Result<()> {
-    match disk.remove(path).await {
-        Err(e) if !e.is_not_found() => Err(e.into()),
-        _ => Ok(()),
     }
 }
 

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use halcyon_io::Purpose;
 
 use crate::format::{file_name, put};
-use crate::log::{Shared, remove_if_there};
+use crate::shared::{Shared, remove_if_there};
 use crate::state::Spare;
 use crate::{Error, Result};
 

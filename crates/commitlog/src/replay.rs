@@ -8,25 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use halcyon_io::{AccessMode, Disk, ThreadPriority};
+use halcyon_io::{Disk, ThreadPriority};
 
-use crate::chain::{Replayed, Replayer};
+use crate::chain::{Chain, ReplayOptions, Replayed, Replayer, Visited};
 use crate::format::{BadHeader, file_name, parse_file_name};
-use crate::log::remove_if_there;
 use crate::manifest::{self, Listed, manifest_path, parse_manifest_name};
+use crate::shared::remove_if_there;
 use crate::{Error, OnCorruption, ReplayPosition, Result};
 
 /// Replaces the extension of what was damaged: it is not deleted with the rest, nor replayed again.
 const SET_ASIDE: &str = "damaged";
-
-#[derive(Debug, Clone)]
-pub struct ReplayOptions {
-    pub directory: PathBuf,
-    pub mode: AccessMode,
-    /// Shards replayed in parallel, each on its own thread; 1 replays on the calling thread.
-    pub threads: usize,
-    pub on_corruption: OnCorruption,
-}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplayReport {
@@ -69,15 +60,6 @@ impl ReplayReport {
         }
         Ok(disk.sync_dir(directory).await?)
     }
-}
-
-/// Progress: a segment has been visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Visited {
-    pub shard: u32,
-    /// Over all shards: segments visited so far, and their total.
-    pub segments: usize,
-    pub of: usize,
 }
 
 /// Calls `visit` with shard, position and body of every record, in order within each shard; shards run in parallel. `pause` is
@@ -128,14 +110,6 @@ where
         report.damaged.extend(part.damaged);
     }
     Ok(report)
-}
-
-/// One shard's segments.
-pub(crate) struct Chain {
-    pub(crate) shard: u32,
-    /// Those that are there, and those that the manifest lists.
-    pub(crate) ids: BTreeSet<u64>,
-    pub(crate) manifest: Option<BTreeSet<u64>>,
 }
 
 /// Finds the segments and manifests of all shards.

@@ -11,12 +11,9 @@ use std::rc::Rc;
 use halcyon_io::clock::Instant;
 
 use crate::format::FilePosition;
-use crate::log::Shared;
-use crate::writer::answer;
+use crate::shared::{SYNC_BYTES, Shared};
+use crate::ticket::answer;
 use crate::{Error, Result, SyncMode};
-
-/// Bytes of records after which a sync starts.
-pub(crate) const SYNC_BYTES: usize = 4 << 20;
 
 enum Step {
     Sync,

@@ -1,10 +1,11 @@
 //! The outcome of one group, for which all its writers wait: given once, then all are woken in one pass.
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 use halcyon_io::Notify;
 
-use crate::Result;
+use crate::{Error, Result};
 
 #[derive(Debug, Default)]
 pub(crate) struct Ticket {
@@ -27,5 +28,11 @@ impl Ticket {
             }
             answered.await;
         }
+    }
+}
+
+pub(crate) fn answer(tickets: Vec<Rc<Ticket>>, error: &Error) {
+    for ticket in tickets {
+        ticket.answer(Err(error.clone()));
     }
 }

@@ -17,9 +17,8 @@ use halcyon_io::{BlockFile, Notify};
 
 use crate::format::FilePosition;
 use crate::group::SealedGroup;
-use crate::log::Shared;
-use crate::sync::SYNC_BYTES;
-use crate::ticket::Ticket;
+use crate::shared::{SYNC_BYTES, Shared};
+use crate::ticket::answer;
 use crate::{Error, SyncMode};
 
 enum Step {
@@ -156,22 +155,5 @@ impl Shared {
                 answer(tickets, &error);
             }
         }
-    }
-
-    /// Fails the log for good.
-    pub(crate) fn fail(&self, error: Error) -> (Vec<Rc<Ticket>>, Error) {
-        let error = error.failed();
-        let tickets = self.state.borrow_mut().fail(&error);
-        for notify in [&self.prepare, &self.work, &self.sync_work] {
-            notify.notify_one();
-        }
-        self.synced.notify_all();
-        (tickets, error)
-    }
-}
-
-pub(crate) fn answer(tickets: Vec<Rc<Ticket>>, error: &Error) {
-    for ticket in tickets {
-        ticket.answer(Err(error.clone()));
     }
 }

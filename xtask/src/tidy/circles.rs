@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
-use super::unused::Source;
+use super::source::{Source, Use};
 
 /// How many files of a crate are in circles. A number may fall, not rise, and a crate that is not listed has none: these circles are older
 /// than the check. The programs' are closed by what `main.rs` defines for all files, the others by a central type (`Engine`, `Coordinator`,
@@ -44,7 +44,7 @@ pub(super) fn check(sources: &[Source]) -> Vec<String> {
     let mut crates: BTreeMap<String, BTreeMap<Module, File>> = BTreeMap::new();
     for source in sources.iter().filter(|source| source.is_production) {
         if let Some((root, module)) = module_of(&source.shown) {
-            let file = read(source.shown.display().to_string(), &source.code);
+            let file = read(source);
             crates.entry(root).or_default().insert(module, file);
         }
     }
@@ -66,89 +66,17 @@ fn module_of(path: &Path) -> Option<(String, Module)> {
     Some((root.to_owned(), module))
 }
 
-fn read(shown: String, code: &str) -> File {
-    let mut file = File { shown, ..File::default() };
-    let mut rest = code;
-    let mut others = String::new();
-    while let Some((before, start, is_export)) = next_use(rest) {
-        others.push_str(before);
-        let end = start.find(';').unwrap_or(start.len());
-        let (tree, after) = start.split_at(end);
-        for (path, name) in leaves(tree) {
-            if !is_export {
-                file.paths.push(path.clone());
-            }
-            file.names.insert(name, path);
+fn read(source: &Source) -> File {
+    let mut file = File { shown: source.shown.display().to_string(), ..File::default() };
+    let paths = source.paths();
+    for Use { path, name, is_export } in paths.uses {
+        if !is_export {
+            file.paths.push(path.clone());
         }
-        rest = after;
+        file.names.insert(name, path);
     }
-    others.push_str(rest);
-    file.paths.extend(inline_paths(&others));
+    file.paths.extend(paths.inline);
     file
-}
-
-/// The text before the next `use`, the text after it, and whether it is a re-export.
-fn next_use(code: &str) -> Option<(&str, &str, bool)> {
-    let starts = code.match_indices("use ");
-    let mut words = starts.filter(|(at, _)| {
-        let before = code.get(..*at).unwrap_or_default().chars().next_back();
-        before.is_none_or(|letter| letter.is_whitespace())
-    });
-    let (at, word) = words.next()?;
-    let (before, after) = (code.get(..at)?, code.get(at + word.len()..)?);
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    Some((before, after, line.trim_start().starts_with("pub")))
-}
-
-/// The paths of a `use` tree, each with the name that it brings into scope.
-fn leaves(tree: &str) -> Vec<(Vec<String>, String)> {
-    let tree = tree.trim();
-    let Some((prefix, group)) = tree.split_once('{') else {
-        let (path, alias) = tree.split_once(" as ").unwrap_or((tree, ""));
-        let path: Vec<String> = path.split("::").map(|part| part.trim().to_owned()).collect();
-        let name = if alias.is_empty() { path.last().cloned() } else { Some(alias.to_owned()) };
-        return vec![(path, name.unwrap_or_default())];
-    };
-    let group = group.trim_end().strip_suffix('}').unwrap_or(group);
-    let prefix: Vec<String> =
-        prefix.split("::").map(|part| part.trim().to_owned()).filter(|p| !p.is_empty()).collect();
-    let of_group = |(path, name): (Vec<String>, String)| {
-        let is_self = path.first().is_some_and(|first| first == "self");
-        let name = if is_self { prefix.last().cloned().unwrap_or_default() } else { name };
-        let path = path.into_iter().filter(|part| !is_self || part != "self");
-        (prefix.iter().cloned().chain(path).collect(), name)
-    };
-    split_group(group).into_iter().flat_map(leaves).map(of_group).collect()
-}
-
-/// Splits at the commas that are in no inner group.
-fn split_group(group: &str) -> Vec<&str> {
-    let (mut depth, mut start, mut parts) = (0_u32, 0, Vec::new());
-    for (at, letter) in group.char_indices() {
-        match letter {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.extend(group.get(start..at));
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.extend(group.get(start..));
-    parts.retain(|part| !part.trim().is_empty());
-    parts
-}
-
-/// Paths of two or more segments in expressions and types.
-fn inline_paths(code: &str) -> Vec<Vec<String>> {
-    let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
-    // `pub(in crate::plan)` names the module that may see an item; it imports nothing.
-    let code = code.split("pub(in ").map(|part| part.trim_start_matches(is_path));
-    let texts = code.flat_map(|part| part.split(|letter| !is_path(letter)));
-    let texts = texts.filter(|text| text.contains("::"));
-    let segments = texts.map(|text| text.split("::").map(str::to_owned).collect::<Vec<_>>());
-    segments.filter(|path| path.first().is_some_and(|first| !first.is_empty())).collect()
 }
 
 /// The findings of one crate: its circles, if more files are in them than are known.
@@ -264,8 +192,7 @@ mod tests {
     use super::*;
 
     fn source(shown: &str, code: &str) -> Source {
-        let (text, code) = (code.to_owned(), code.to_owned());
-        Source { shown: shown.into(), text, code, is_production: true }
+        Source::parse(Path::new(shown), code.to_owned(), true).expect("it is Rust")
     }
 
     /// Proves that a circle through a group, a re-export and an expression is found, and that a parent that only re-exports is in none.

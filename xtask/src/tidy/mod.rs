@@ -3,10 +3,10 @@
 mod circles;
 mod floors;
 mod libraries;
-mod mask;
 mod metadata;
 mod paths;
 mod policy;
+mod source;
 mod sources;
 mod unused;
 mod words;

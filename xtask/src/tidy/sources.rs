@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::unused::{self, Source};
-use super::{circles, mask};
+use super::source::Source;
+use super::{circles, unused};
 use crate::{Result, repository};
 
 const FUNCTION_LINES: usize = 70;
@@ -24,39 +24,52 @@ pub(super) fn check() -> Result<Vec<String>> {
     }
     let mut sources = Vec::new();
     for path in paths {
-        let text = fs::read_to_string(&path)?;
-        let code = mask::code_only(&text);
-        sources.push((path, text, code));
+        let shown = path.strip_prefix(&root).unwrap_or(&path);
+        sources.push(Source::parse(shown, fs::read_to_string(&path)?, !is_test_path(shown))?);
     }
     let tests = test_files(&sources);
-    let (mut findings, mut unused) = (Vec::new(), Vec::new());
-    for (path, text, code) in sources {
-        let shown = path.strip_prefix(&root).unwrap_or(&path).to_owned();
-        findings.extend(forbidden_name(&shown));
-        if path.with_extension("").is_dir() && !is_test_path(&shown) {
+    let mut findings = Vec::new();
+    for source in &mut sources {
+        let shown = &source.shown;
+        findings.extend(forbidden_name(shown));
+        if root.join(shown).with_extension("").is_dir() && !is_test_path(shown) {
             findings.push(format!("{}: has children, so it is a mod.rs", shown.display()));
         }
-        findings.extend(long_lines(&shown, &text, &code));
-        let is_production = !tests.contains(&path) && !is_test_path(&shown);
-        let code = if is_production { mask::without_tests(&code) } else { code };
-        if is_production {
-            findings.extend(check_code(&shown, &code));
+        findings.extend(long_lines(source));
+        source.is_production &= !tests.contains(&source.shown);
+        if source.is_production {
+            findings.extend(sizes(source));
         }
-        unused.push(Source { shown, text, code, is_production });
     }
-    findings.extend(unused::check(&unused));
-    findings.extend(circles::check(&unused));
+    findings.extend(unused::check(&sources));
+    findings.extend(circles::check(&sources));
     Ok(findings)
 }
 
 /// Literals do not count: a message stays in one piece, so that it can be searched for.
-fn long_lines(path: &Path, text: &str, code: &str) -> Vec<String> {
+fn long_lines(source: &Source) -> Vec<String> {
+    let mut lines: Vec<Vec<char>> =
+        source.text.lines().map(|line| line.chars().collect()).collect();
+    let comments: Vec<bool> =
+        source.text.lines().map(|line| line.trim_start().starts_with("//")).collect();
+    for (start, end) in source.literals() {
+        for number in start.line..=end.line {
+            let Some(line) = lines.get_mut(number - 1).filter(|_| !comments[number - 1]) else {
+                continue;
+            };
+            let from = if number == start.line { start.column } else { 0 };
+            let to = if number == end.line { end.column } else { line.len() };
+            let to = to.min(line.len());
+            let literal = line.get_mut(from..to);
+            literal.into_iter().flatten().for_each(|letter| *letter = ' ');
+        }
+    }
     let mut findings = Vec::new();
-    for (number, (line, code)) in (1..).zip(text.lines().zip(code.lines())) {
-        let is_comment = line.trim_start().starts_with("//");
-        let code: Vec<&str> = code.split_whitespace().collect();
-        let counted = if is_comment { line } else { &code.join(" ") };
-        let (letters, path) = (counted.chars().count(), path.display());
+    for (number, (line, is_comment)) in (1..).zip(lines.iter().zip(comments)) {
+        let line: String = line.iter().collect();
+        let code: Vec<&str> = line.split_whitespace().collect();
+        let counted = if is_comment { line.clone() } else { code.join(" ") };
+        let (letters, path) = (counted.chars().count(), source.shown.display());
         if letters > LINE_LETTERS {
             findings.push(format!("{path}:{number}: {letters} letters; at most {LINE_LETTERS}"));
         }
@@ -77,10 +90,10 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 /// The files of modules declared as `#[cfg(test)] mod name;`.
-fn test_files(sources: &[(PathBuf, String, String)]) -> BTreeSet<PathBuf> {
-    let declared = sources.iter().flat_map(|(path, _, code)| {
-        let folder = module_folder(path);
-        mask::test_modules(code).into_iter().map(move |name| folder.join(name + ".rs"))
+fn test_files(sources: &[Source]) -> BTreeSet<PathBuf> {
+    let declared = sources.iter().flat_map(|source| {
+        let folder = module_folder(&source.shown);
+        source.test_modules.iter().map(move |name| folder.join(format!("{name}.rs")))
     });
     declared.collect()
 }
@@ -107,66 +120,38 @@ fn forbidden_name(path: &Path) -> Option<String> {
     Some(format!("{}: a file must not be named {bad}; name it by the thing in it", path.display()))
 }
 
-fn check_code(path: &Path, code: &str) -> Vec<String> {
+fn sizes(source: &Source) -> Vec<String> {
     let mut findings = Vec::new();
-    let lines = code.trim_end().lines().count();
+    let (lines, path) = (source.lines(), source.shown.display());
     if lines >= FILE_LINES {
-        findings
-            .push(format!("{}: {lines} lines without tests; below {FILE_LINES}", path.display()));
+        findings.push(format!("{path}: {lines} lines without tests; below {FILE_LINES}"));
     }
-    for (name, line, length) in functions(code) {
-        if length > FUNCTION_LINES {
-            let limit = format!("{length} lines; at most {FUNCTION_LINES}");
-            findings.push(format!("{}:{line}: function {name} has {limit}", path.display()));
-        }
+    let functions = source.functions().into_iter();
+    for function in functions.filter(|function| function.length > FUNCTION_LINES) {
+        let limit = format!("{} lines; at most {FUNCTION_LINES}", function.length);
+        findings.push(format!("{path}:{}: function {} has {limit}", function.line, function.name));
     }
     findings
-}
-
-/// Name, first line and number of lines of each function with a body.
-fn functions(code: &str) -> Vec<(String, usize, usize)> {
-    let starts = code.match_indices("fn ").map(|(at, _)| at);
-    starts.filter_map(|at| function_at(code, at)).collect()
-}
-
-fn function_at(code: &str, at: usize) -> Option<(String, usize, usize)> {
-    let before = code[..at].chars().next_back();
-    if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_') {
-        return None;
-    }
-    let name: String = code[at + 3..]
-        .chars()
-        .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
-        .collect();
-    let open = body_start(code, at)?;
-    let end = mask::block_end(code, open);
-    let line = |index: usize| code[..index].matches('\n').count() + 1;
-    (!name.is_empty()).then(|| (name, line(at), line(end) - line(at) + 1))
-}
-
-/// The brace that opens the body; none for a declaration that ends in `;`.
-fn body_start(code: &str, at: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    for (offset, letter) in code[at..].char_indices() {
-        match letter {
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth = depth.saturating_sub(1),
-            '{' if depth == 0 => return Some(at + offset),
-            ';' if depth == 0 => return None,
-            _ => {}
-        }
-    }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Proves that a long literal is not a long line, but a long comment is.
     #[test]
-    fn lengths_of_functions() {
-        let code = "trait T { fn declared(&self) -> [u8; 4]; }\nfn long(a: [u8; 3]) {\n    if a {\n    }\n}\n";
-        assert_eq!(functions(code), [("long".to_owned(), 2, 4)]);
+    fn long_lines_without_their_literals() {
+        let long = "x".repeat(LINE_LETTERS);
+        let text = format!(
+            "// {long}
+const A: &str = \"{long}\";
+fn f() {{ {long}() }}
+"
+        );
+        let source = Source::parse(Path::new("a.rs"), text, true).expect("it is Rust");
+        let findings = long_lines(&source);
+        assert!(findings.len() == 2 && findings[0].starts_with("a.rs:1"), "{findings:?}");
+        assert!(findings[1].starts_with("a.rs:3"), "{findings:?}");
     }
 
     #[test]

@@ -4,34 +4,22 @@
 //! its own file. A dead item with a common name is therefore not found; what is found is dead.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-/// One file: its text, and its code without comments, literals and unit tests.
-pub(super) struct Source {
-    pub(super) shown: PathBuf,
-    pub(super) text: String,
-    pub(super) code: String,
-    /// Tests, examples and fuzz targets are users, and need none.
-    pub(super) is_production: bool,
-}
-
-const KINDS: [&str; 7] = ["fn", "struct", "enum", "const", "static", "type", "trait"];
+use super::source::{Definition, Source};
 
 pub(super) fn check(sources: &[Source]) -> Vec<String> {
-    let mut uses: BTreeMap<&str, i64> = BTreeMap::new();
-    let exports: Vec<(String, Vec<Definition>)> = sources
-        .iter()
-        .map(|source| (without_exports(&source.code), definitions(&source.code)))
-        .collect();
-    for (source, (code, defined)) in sources.iter().zip(&exports) {
-        let words = words(code).chain(interpolated(&source.text));
+    let mut uses: BTreeMap<String, i64> = BTreeMap::new();
+    let defined: Vec<Vec<Definition>> = sources.iter().map(Source::definitions).collect();
+    for (source, defined) in sources.iter().zip(&defined) {
+        let words = source.words().into_iter().chain(interpolated(&source.text).map(str::to_owned));
         words.for_each(|word| *uses.entry(word).or_default() += 1);
-        defined.iter().for_each(|definition| *uses.entry(&definition.name).or_default() -= 1);
+        let names = defined.iter().map(|definition| definition.name.clone());
+        names.for_each(|name| *uses.entry(name).or_default() -= 1);
     }
     let mut findings = Vec::new();
-    for (source, (_, defined)) in sources.iter().zip(&exports).filter(|(s, _)| s.is_production) {
+    for (source, defined) in sources.iter().zip(&defined).filter(|(s, _)| s.is_production) {
         for Definition { name, line, .. } in defined.iter().filter(|d| d.is_exported) {
-            if uses.get(name.as_str()).is_some_and(|count| *count <= 0) {
+            if uses.get(name).is_some_and(|count| *count <= 0) {
                 let place = source.shown.display();
                 findings.push(format!("{place}:{line}: {name} has no user"));
             }
@@ -40,36 +28,8 @@ pub(super) fn check(sources: &[Source]) -> Vec<String> {
     findings
 }
 
-struct Definition {
-    name: String,
-    line: usize,
-    is_exported: bool,
-}
-
-fn definitions(code: &str) -> Vec<Definition> {
-    let mut found = Vec::new();
-    for (line, text) in (1..).zip(code.lines()) {
-        let words: Vec<&str> = words(text).collect();
-        let Some(kind) = words.iter().position(|word| KINDS.contains(word)) else { continue };
-        // `const fn`, `unsafe fn`, `static mut`: the last such word names the kind.
-        let behind =
-            words.iter().skip(kind + 1).find(|word| !KINDS.contains(*word) && **word != "mut");
-        let is_item = words.iter().take(kind).all(|word| {
-            ["pub", "crate", "super", "in", "async", "unsafe", "extern", "default"].contains(word)
-        });
-        let Some(name) = behind.filter(|_| is_item) else { continue };
-        let is_exported = text.trim_start().starts_with("pub ");
-        found.push(Definition { name: (*name).to_owned(), line, is_exported });
-    }
-    found
-}
-
 fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
-}
-
-fn words(code: &str) -> impl Iterator<Item = &str> {
-    code.split(|letter| !is_word(letter)).filter(|word| !word.is_empty())
 }
 
 /// Names in format strings: `{name}`, `{name:?}`.
@@ -82,26 +42,14 @@ fn interpolated(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The code without `pub use …;`.
-fn without_exports(code: &str) -> String {
-    let mut out = String::new();
-    let mut rest = code;
-    while let Some(at) = rest.find("pub use ").or_else(|| rest.find("pub(crate) use ")) {
-        let end = rest[at..].find(';').map_or(rest.len(), |end| at + end);
-        out.push_str(&rest[..at]);
-        rest = &rest[end..];
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::mask;
+    use std::path::Path;
+
     use super::*;
 
     fn source(name: &str, text: &str) -> Source {
-        let code = mask::without_tests(&mask::code_only(text));
-        Source { shown: name.into(), text: text.to_owned(), code, is_production: true }
+        Source::parse(Path::new(name), text.to_owned(), true).expect("it is Rust")
     }
 
     /// A use is another file, a format string, or the own file; a re-export, a unit test beside it or a comment does not count.

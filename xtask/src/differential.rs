@@ -1,4 +1,4 @@
-//! `cargo x differential`: statements that a seed makes, asked of Cassandra and of Halcyon (e2e/differential). `cargo x test` runs some seeds.
+//! `cargo x differential`: statements from a seed, sent to Cassandra and to Halcyon (e2e/differential). `cargo x test` runs some seeds.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ const SLACK_MINUTES: u32 = 20;
 pub(crate) struct Arguments {
     #[arg(long, default_value_t = 30)]
     minutes: u32,
-    /// So many sessions at most: 1, with the seed of one that differed, repeats it
+    /// Sessions at most: 1, with the seed of one that differed, repeats it
     #[arg(long)]
     sessions: Option<u32>,
     /// Of the first session; those behind it count up

@@ -46,7 +46,7 @@ enum Chore {
     /// What `test` runs, and every campaign: more seeds, kills and minutes, and others' software. Takes hours
     Nightly,
     /// The rules of CONTRIBUTING.md that a machine can check
-    Tidy,
+    Tidy(tidy::Arguments),
     /// The binary against golden files and against Cassandra
     E2e(e2e::Arguments),
     /// Experiments against Apache Cassandra, on this machine, in one run: `cargo x bench --help`
@@ -172,7 +172,7 @@ fn main() -> ExitCode {
             plugin::build(&jar).map(|()| println!("{}", jar.display()))
         }
         Chore::Package => package::run(),
-        Chore::Tidy => tidy::run(),
+        Chore::Tidy(arguments) => tidy::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

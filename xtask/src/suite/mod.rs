@@ -57,7 +57,8 @@ pub(crate) fn run(oracle: bool) -> ExitCode {
 impl Suite {
     fn lane_of_cargo(&self, binaries: &Barrier) {
         self.step("format", || self.cargo(&["fmt", "--all", "--check"]));
-        self.report.step("tidy", |_| tidy::run().map(|()| Count::default()));
+        self.report
+            .step("tidy", |_| tidy::run(&tidy::Arguments::default()).map(|()| Count::default()));
         self.step("binaries", || self.cargo(&["build", "--workspace", "--bins", "--examples"]));
         binaries.wait();
         let mut programs = None;

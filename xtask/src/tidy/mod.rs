@@ -8,17 +8,25 @@ mod paths;
 mod policy;
 mod source;
 mod sources;
+mod texts;
 mod unused;
 mod words;
 
 use crate::Result;
 
-pub(crate) fn run() -> Result<()> {
+#[derive(clap::Args, Default)]
+pub(crate) struct Arguments {
+    /// Write docs/texts.txt, the list of what the programs say
+    #[arg(long)]
+    accept: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut findings = floors::check()?;
     findings.extend(libraries::check()?);
     findings.extend(paths::check()?);
     findings.extend(policy::check()?);
-    findings.extend(sources::check()?);
+    findings.extend(sources::check(arguments.accept)?);
     findings.extend(words::check()?);
     findings.sort();
     for finding in &findings {

@@ -61,7 +61,7 @@ impl Source {
         Ok(Source { shown: shown.to_owned(), text, is_production, code, test_modules })
     }
 
-    /// Up to the last item that is no unit test.
+    /// Up to the last item that is not a unit test.
     pub(super) fn lines(&self) -> usize {
         self.code.items.iter().map(|item| item.span().end().line).max().unwrap_or(0)
     }
@@ -95,6 +95,15 @@ impl Source {
         let mut words = Vec::new();
         identifiers(code.into_token_stream(), &mut words);
         words
+    }
+
+    /// The string literals in the order of the file; of comments only those that are the help of a program.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let mut code = self.code.clone();
+        WithoutComments.visit_file_mut(&mut code);
+        let mut texts = Vec::new();
+        strings(code.into_token_stream(), &mut texts);
+        texts
     }
 
     /// From where to where each literal of the file reaches, unit tests included.
@@ -216,6 +225,38 @@ impl VisitMut for WithoutUses {
             *visibility = Visibility::Inherited;
         }
     }
+}
+
+/// Removes comments and the reasons of lints, but keeps the comments of the types from which clap makes its help.
+struct WithoutComments;
+
+impl VisitMut for WithoutComments {
+    fn visit_attributes_mut(&mut self, attributes: &mut Vec<Attribute>) {
+        let is_comment = |attribute: &Attribute| {
+            ["allow", "doc", "expect"].iter().any(|name| attribute.path().is_ident(name))
+        };
+        attributes.retain(|attribute| !is_comment(attribute));
+    }
+
+    fn visit_item_struct_mut(&mut self, item: &mut syn::ItemStruct) {
+        if !is_help(&item.attrs) {
+            visit_mut::visit_item_struct_mut(self, item);
+        }
+    }
+
+    fn visit_item_enum_mut(&mut self, item: &mut syn::ItemEnum) {
+        if !is_help(&item.attrs) {
+            visit_mut::visit_item_enum_mut(self, item);
+        }
+    }
+}
+
+fn is_help(attributes: &[Attribute]) -> bool {
+    let derives = attributes.iter().filter(|attribute| attribute.path().is_ident("derive"));
+    let lists = derives.filter_map(|derive| derive.meta.require_list().ok());
+    let mut names = Vec::new();
+    lists.for_each(|list| identifiers(list.tokens.clone(), &mut names));
+    names.iter().any(|name| ["Args", "Parser", "Subcommand", "ValueEnum"].contains(&name.as_str()))
 }
 
 fn is_export(item: &ItemUse) -> bool {
@@ -376,6 +417,19 @@ fn identifiers(tokens: TokenStream, found: &mut Vec<String>) {
     }
 }
 
+fn strings(tokens: TokenStream, found: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Literal(literal) => {
+                let text = syn::parse_str::<syn::LitStr>(&literal.to_string());
+                found.extend(text.map(|text| text.value()));
+            }
+            TokenTree::Group(group) => strings(group.stream(), found),
+            _ => {}
+        }
+    }
+}
+
 fn literals(tokens: TokenStream, found: &mut Vec<(LineColumn, LineColumn)>) {
     for token in tokens {
         match token {
@@ -418,7 +472,7 @@ mod tests {
         assert_eq!(found, [("long", 3, 4)]);
     }
 
-    /// Proves that paths are found in groups, expressions and macros, and that a visibility is no path.
+    /// Proves that paths are found in groups, expressions and macros, and that a visibility is not one.
     #[test]
     fn paths_of_all_kinds() {
         let text = "use crate::{x::{self, Z as Y}, w};\npub(in crate::plan) fn f() { crate::y::g(); m!(a::b) }\n";

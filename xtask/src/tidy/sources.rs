@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::source::Source;
-use super::{circles, unused};
+use super::{circles, texts, unused};
 use crate::{Result, repository};
 
 const FUNCTION_LINES: usize = 70;
@@ -14,7 +14,7 @@ const LINE_LETTERS: usize = 140;
 const FORBIDDEN_FILES: &[&str] =
     &["utils", "util", "common", "helpers", "helper", "manager", "misc", "v2", "new"];
 
-pub(super) fn check() -> Result<Vec<String>> {
+pub(super) fn check(accept: bool) -> Result<Vec<String>> {
     let root = repository();
     let mut paths = Vec::new();
     for folder in
@@ -43,6 +43,8 @@ pub(super) fn check() -> Result<Vec<String>> {
     }
     findings.extend(unused::check(&sources));
     findings.extend(circles::check(&sources));
+    sources.sort_by(|a, b| a.shown.cmp(&b.shown));
+    findings.extend(texts::check(&sources, accept)?);
     Ok(findings)
 }
 

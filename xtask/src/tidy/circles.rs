@@ -23,7 +23,7 @@ const KNOWN: [(&str, usize); 8] = [
     ("crates/io", 16),
     ("crates/query", 10),
     ("crates/server", 9),
-    ("crates/sstable", 14),
+    ("crates/sstable", 9),
     ("sim", 2),
 ];
 

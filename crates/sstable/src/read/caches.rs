@@ -11,7 +11,7 @@ use halcyon_io::yield_now;
 
 use super::budget::Budget;
 use super::cache::Cache;
-use super::reader::{PartitionEntry, RowIndexRef};
+use super::entry::{PartitionEntry, RowIndexRef};
 use crate::Component;
 use crate::data::compress::Decompressor;
 

@@ -11,8 +11,9 @@ use halcyon_stream::{
 
 use super::cached_data::CachedData;
 use super::caches::ReadCaches;
+use super::entry::PartitionEntry;
 use super::range_start::RangeStart;
-use super::reader::{PartitionEntry, SSTableReader};
+use super::reader::SSTableReader;
 use super::row_blocks::RowBlocks;
 use crate::data::scanner::SSTableScanner;
 use crate::data::window::DataWindow;

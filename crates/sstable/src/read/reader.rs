@@ -1,6 +1,5 @@
 //! One SSTable as all shards share it, and how a partition is found in it.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use halcyon_io::{AccessMode, Disk, Purpose};
@@ -11,10 +10,11 @@ use super::cached_data::CachedData;
 use super::cached_index::CachedIndex;
 use super::caches::ReadCaches;
 use super::data_file::DataFile;
+use super::entry::{PartitionEntry, RowIndexRef};
 use super::index_files::{IndexFiles, IndexSources, row_entry};
 use super::positions::{Positions, TYPICAL, Whereabouts};
 use super::summary_search::{BigSearch, Floor, summary_of};
-use crate::bti::{PartitionIndex, PartitionPosition, RowIndexEntry};
+use crate::bti::{PartitionIndex, PartitionPosition};
 use crate::data::decode::RowDecoder;
 use crate::data::scanner::SSTableScanner;
 use crate::format::filter::Filter;
@@ -53,43 +53,6 @@ pub struct ReaderMemory {
     pub positions: u64,
     /// Of the chunks.
     pub offsets: u64,
-}
-
-/// The index entry of a partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartitionEntry {
-    /// In the uncompressed data.
-    pub data_position: u64,
-    /// It has no row index, and continues in the next chunk: both are read in one I/O. Only known if that costs no read.
-    pub(crate) goes_on: bool,
-    pub(crate) rows: RowIndexRef,
-}
-
-/// Where the row index of a partition is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RowIndexRef {
-    None,
-    /// The promoted index, in Index.db.
-    Big(Range<u64>),
-    /// Root of the trie, in Rows.db.
-    Bti(RowIndexEntry),
-}
-
-impl PartitionEntry {
-    pub(crate) fn new(data_position: u64, rows: RowIndexRef) -> PartitionEntry {
-        PartitionEntry { data_position, goes_on: false, rows }
-    }
-
-    /// The same, of a partition that ends at a position, in chunks of a length.
-    pub(crate) fn until(self, end: u64, chunk_length: u64) -> PartitionEntry {
-        let number = |at: u64| at / chunk_length;
-        let crosses = number(end.saturating_sub(1)) > number(self.data_position);
-        PartitionEntry { goes_on: crosses && !self.has_row_index(), ..self }
-    }
-
-    pub(super) fn has_row_index(&self) -> bool {
-        self.rows != RowIndexRef::None
-    }
 }
 
 impl SSTableReader {

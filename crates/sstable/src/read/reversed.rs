@@ -23,8 +23,9 @@ use halcyon_stream::{
 };
 
 use super::caches::ReadCaches;
+use super::entry::PartitionEntry;
 use super::partition::PartitionScanner;
-use super::reader::{PartitionEntry, SSTableReader};
+use super::reader::SSTableReader;
 use super::row_blocks::RowBlock;
 use crate::{Error, Result};
 

@@ -7,7 +7,8 @@ use halcyon_model::byte_comparable::encode_position;
 use halcyon_model::clustering::Position;
 
 use super::caches::ReadCaches;
-use super::reader::{RowIndexRef, SSTableReader};
+use super::entry::RowIndexRef;
+use super::reader::SSTableReader;
 use crate::Result;
 use crate::big::PromotedIndex;
 use crate::bti::RowPayload;

@@ -12,7 +12,7 @@ use halcyon_stream::PartitionKey;
 use super::spans::{CarriedChunk, Spans};
 use crate::Descriptor;
 use crate::read::cached_index::PAGE;
-use crate::read::reader::{PartitionEntry, RowIndexRef};
+use crate::read::entry::{PartitionEntry, RowIndexRef};
 
 /// What is read of a partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use halcyon_stream::PartitionKey;
 
 use crate::format::filter::Filter;
 use crate::format::summary::{Summary, SummaryBuilder};
-use crate::read::reader::RowIndexRef;
+use crate::read::entry::RowIndexRef;
 use crate::row_index::{Block, IndexEntry};
 use crate::write::carry::Indexed;
 use crate::write::sstable_writer::WriterOptions;

@@ -2,13 +2,11 @@
 
 use halcyon_io::Random;
 
+use super::domain::{A_VALUES, B_VALUES};
 use super::model::{CellChange, Change, Collection, Column, Mutation, RowKey};
 use super::query::{range, range_text};
 use super::table::Table;
 
-pub(crate) const KEYS: u64 = 8;
-pub(crate) const A_VALUES: u64 = 4;
-pub(crate) const B_VALUES: u64 = 8;
 /// Of maps and sets.
 const ELEMENT_KEYS: u64 = 4;
 const TTL_MAX: u64 = 200;

@@ -7,6 +7,7 @@
 //! ```
 
 mod derived;
+mod domain;
 mod generate;
 mod model;
 mod query;

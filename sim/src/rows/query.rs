@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use halcyon_io::Random;
 use halcyon_model::token::murmur3_token;
 
-use super::generate::{A_VALUES, B_VALUES, KEYS};
+use super::domain::{A_VALUES, B_VALUES, KEYS};
 use super::model::{Cells, Collection, Column, Partition, Range, Row, RowKey};
 use super::table::Shape;
 

@@ -10,7 +10,8 @@ use halcyon_model::request::BatchKind;
 use halcyon_model::token::murmur3_token;
 
 use super::derived;
-use super::generate::{self, KEYS};
+use super::domain::KEYS;
+use super::generate;
 use super::model::{Cells, Mutation, Partition};
 use super::query::{Select, What, show};
 use super::table::{Certainty, Derived, KeptPage, Shape, Table, TableChange};

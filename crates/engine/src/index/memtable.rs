@@ -177,8 +177,8 @@ impl MemtableIndex {
         self.kept.entries.range::<Entry, _>(bounds).filter(|entry| !terms.is_behind(&entry.term))
     }
 
-    /// Gives `take` the places of these terms in a range, at most `steps` entries or sets at a time: first those of entries, of a single term
-    /// in order, then those of sets, in order; of each until `take` says `false`. Where to go on, if it is not done.
+    /// Gives `take` the places of these terms in a range, at most `steps` entries or sets at a time: first those of entries, of a single
+    /// term in order, then those of sets, in order; of each until `take` says `false`. Where to continue, if it is not done.
     pub(super) fn places(
         &self,
         terms: &Terms,

@@ -27,6 +27,7 @@ mod sasi_tests;
 mod segment;
 mod segments;
 mod target;
+mod terms;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -38,4 +39,5 @@ pub use held::{Held, TermSet};
 pub use place::{Entry, Place, PlaceRange, Wanted};
 pub use segment::{Neighbour, Neighbours, Segment};
 pub use segments::Segments;
-pub use target::{Part, Source, Target, Terms};
+pub use target::{Part, Source, Target};
+pub use terms::Terms;

@@ -12,7 +12,7 @@ use halcyon_model::token::split_key;
 use halcyon_model::{Clusterings, CqlType};
 use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, Row};
 
-use super::{Held, Place, TermSet};
+use super::{Held, Place, TermSet, Terms};
 
 /// Before the bytes of a value, and alone for an empty one that has none.
 const VALUE: u8 = 0x40;
@@ -21,13 +21,13 @@ const EMPTY: u8 = 0x3f;
 /// Where texts are searched for within, their terms are these many bytes from each byte on: a text has no more terms than bytes, however
 /// long it is. (SASI has all of what follows each character.)
 const GRAM: usize = 4;
-/// Of a long text that is searched for, so many of these are asked for: rows decide.
+/// A search for a long text asks for at most this many of them: rows decide.
 const ASKED: usize = 16;
 
 /// Longer terms are cut off: rows decide. So an entry takes no more memory than a row, whatever is indexed.
 const LONGEST: usize = 1 << 10;
-/// A text of more terms is a candidate of every search: it has most of what texts are searched for, and to read it takes less than to keep its
-/// terms.
+/// A text of more terms is a candidate of every search: it has most of what texts are searched for, and reading it costs less than keeping
+/// its terms.
 const MOST: usize = 8 << 10;
 
 /// Where the values are.
@@ -67,54 +67,6 @@ pub struct Target {
     pub similarity: Option<Similarity>,
     /// Numbers the columns of what is indexed.
     pub layout: Arc<Layout>,
-}
-
-/// Byte-comparable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
-    pub start: Bound<Box<[u8]>>,
-    pub end: Bound<Box<[u8]>>,
-}
-
-impl Terms {
-    fn one(term: Box<[u8]>) -> Terms {
-        Terms { start: Bound::Included(term.clone()), end: Bound::Included(term) }
-    }
-
-    /// The places that are candidates of every search, whatever it asks for.
-    pub fn any() -> Terms {
-        Terms::one(Box::default())
-    }
-
-    /// The one term, if there is only one.
-    pub fn single(&self) -> Option<&[u8]> {
-        match (&self.start, &self.end) {
-            (Bound::Included(start), Bound::Included(end)) if start == end => Some(start),
-            _ => None,
-        }
-    }
-
-    pub fn contains(&self, term: &[u8]) -> bool {
-        !self.is_before(term) && !self.is_behind(term)
-    }
-
-    /// Whether the terms begin behind this one.
-    pub fn is_behind(&self, term: &[u8]) -> bool {
-        match &self.start {
-            Bound::Included(start) => term < &**start,
-            Bound::Excluded(start) => term <= &**start,
-            Bound::Unbounded => false,
-        }
-    }
-
-    /// Whether the terms end before this one.
-    pub fn is_before(&self, term: &[u8]) -> bool {
-        match &self.end {
-            Bound::Included(end) => term > &**end,
-            Bound::Excluded(end) => term >= &**end,
-            Bound::Unbounded => false,
-        }
-    }
 }
 
 impl Target {

@@ -1,4 +1,5 @@
-//! The guardrails on the sizes of what storage-attached indexes get: `sai_string_term_size`, `sai_frozen_term_size`, `sai_vector_term_size`.
+//! The guardrails on the sizes of terms of storage-attached indexes: `sai_string_term_size`, `sai_frozen_term_size`,
+//! `sai_vector_term_size`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -8,7 +8,8 @@ use halcyon_model::request::Value;
 use halcyon_model::uuid;
 
 use super::execution::{Execution, Given, Work};
-use super::functions::Function;
+use super::functions::{Function, unset_argument};
+use super::value::checked::{checked, sorted_collection};
 use super::value::collection;
 use halcyon_syntax::{Error, Result};
 
@@ -85,6 +86,15 @@ impl Bound<'_> {
     }
 }
 
+/// How often the bytes of a value are copied at most: collections in collections are written anew, level by level.
+fn levels(cql_type: &CqlType) -> u64 {
+    match cql_type.thawed() {
+        CqlType::List(inner) | CqlType::Set(inner) | CqlType::Vector(inner, _) => 1 + levels(inner),
+        CqlType::Map(key, value) => 1 + levels(key).max(levels(value)),
+        _ => 0,
+    }
+}
+
 /// What it costs to validate a value, in units of work: of collections, each element.
 fn checking(cql_type: &CqlType, len: usize) -> u64 {
     let each_byte = match cql_type.thawed() {
@@ -92,7 +102,7 @@ fn checking(cql_type: &CqlType, len: usize) -> u64 {
         CqlType::List(_) | CqlType::Vector(..) | CqlType::Tuple(_) | CqlType::Udt(_) => 10,
         _ => 1,
     };
-    50 + each_byte * (len as u64) / 4
+    50 + each_byte * levels(cql_type).max(1) * (len as u64) / 4
 }
 
 impl Node {
@@ -117,7 +127,7 @@ impl Node {
                     Some(Value::Bytes(bytes)) => {
                         execution.work.spend(checking(cql_type, bytes.len()))?;
                         execution.work.make(bytes.len())?;
-                        collection::checked(bytes, cql_type).map(Bound::Bytes)
+                        checked(bytes, cql_type).map(Bound::Bytes)
                     }
                     Some(Value::Unset) => Ok(Bound::Unset),
                     Some(Value::Null) => Ok(Bound::Null),
@@ -159,10 +169,7 @@ fn call<'v>(
     for argument in arguments {
         let value = argument.bind(execution)?;
         if value.is_unset() {
-            return Err(Error::InvalidRequest(format!(
-                "Invalid unset value for argument in call to function {}",
-                function.name
-            )));
+            return Err(unset_argument(&function.name));
         }
         bound.push(value);
     }
@@ -213,11 +220,10 @@ impl Composed {
         match &self.shape {
             Shape::List => collection::join(parts.len(), bytes()),
             Shape::Set(cql_type) => {
-                collection::sorted_collection(&collection::join(parts.len(), bytes()), cql_type)
-                    .into_owned()
+                sorted_collection(&collection::join(parts.len(), bytes()), cql_type).into_owned()
             }
             Shape::Map(cql_type) => {
-                collection::sorted_collection(&collection::join(parts.len() / 2, bytes()), cql_type)
+                sorted_collection(&collection::join(parts.len() / 2, bytes()), cql_type)
                     .into_owned()
             }
             Shape::Vector { fixed: true } => {

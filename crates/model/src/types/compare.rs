@@ -134,7 +134,7 @@ fn double_key(v: &[u8]) -> Option<i64> {
 }
 
 /// Bytes of a two's complement integer without redundant sign bytes; none for an empty one.
-pub(crate) fn significant(v: &[u8]) -> &[u8] {
+pub fn significant(v: &[u8]) -> &[u8] {
     let mut v = v;
     while let [first, rest @ ..] = v {
         let redundant = match rest.first() {

@@ -16,6 +16,7 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
+pub use compare::significant;
 pub(crate) use compare::{reorder_uuid_time, split_decimal};
 pub use cql::UserTypes;
 pub use dynamic::Aliases;
@@ -119,6 +120,33 @@ impl CqlType {
             }
             CqlType::Reversed(base) | CqlType::Frozen(base) => base.fixed_len(),
             _ => None,
+        }
+    }
+
+    /// Whether an empty value stands for null: Cassandra makes no object of it.
+    pub fn is_null_if_empty(&self) -> bool {
+        match self {
+            CqlType::Reversed(base) | CqlType::Frozen(base) => base.is_null_if_empty(),
+            CqlType::TinyInt
+            | CqlType::SmallInt
+            | CqlType::Int
+            | CqlType::BigInt
+            | CqlType::Counter
+            | CqlType::Varint
+            | CqlType::Boolean
+            | CqlType::Float
+            | CqlType::Double
+            | CqlType::Decimal
+            | CqlType::Timestamp
+            | CqlType::LegacyTimestamp
+            | CqlType::Date
+            | CqlType::Time
+            | CqlType::Duration
+            | CqlType::Uuid
+            | CqlType::TimeUuid
+            | CqlType::LexicalUuid
+            | CqlType::Inet => true,
+            _ => false,
         }
     }
 

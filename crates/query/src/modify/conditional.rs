@@ -6,12 +6,13 @@
 //! 3. All conditions hold: the statements are applied as one update (`proposal`), later than every earlier conditional write, if as
 //!    many replicas live as the level of the commit wants.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::modify::{
-    BoundConditions, BoundModification, BoundRows, CounterShard, CurrentPartition, ModifyPlan,
+    BoundConditions, BoundModification, CounterShard, CurrentPartition, ModifyPlan,
 };
 use halcyon_engine::Shard;
 use halcyon_io::clock::unix_micros;
@@ -24,6 +25,7 @@ use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::PartitionKey;
 
 use super::current::{self, Stored, Wanted};
+use super::target::{Clustering, Target};
 use super::{Stopwatch, proposal, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
@@ -34,18 +36,12 @@ use crate::{Error, Outcome, QueryOptions, Result, Rows};
 /// A statement with its plan.
 pub(super) type Statement = (Arc<ModifyPlan>, BoundModification);
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Target {
-    Static,
-    Row(Vec<u8>),
-}
-
 /// All that the owning shard needs.
 struct Request {
     table: Arc<Table>,
     key: PartitionKey,
     statements: Vec<BoundModification>,
-    conditions: Vec<(Target, BoundConditions)>,
+    conditions: BTreeMap<Target, BoundConditions>,
     read_columns: Vec<ColumnRef>,
     /// The columns of a response with `[applied]` false, in order.
     shown: Vec<ColumnRef>,
@@ -89,7 +85,7 @@ pub(super) async fn execute(
     Ok(Outcome::Rows(rows))
 }
 
-/// Checks that the statements write to one partition, and collects the rows and columns to read.
+/// The rows and columns to read for statements that write to one partition.
 fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>> {
     let mut conditions = Conditions::default();
     let mut shown = Some(Vec::new());
@@ -97,13 +93,6 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
     let (mut regular_rows, mut static_row) = (false, false);
     let mut bound = Vec::with_capacity(statements.len());
     for (plan, modification) in statements {
-        plan.check_one_row()?;
-        let is_new = bound.first().is_some_and(|first: &BoundModification| {
-            first.keys.first() != modification.keys.first()
-        });
-        if is_new {
-            return refuse("Batch with conditions cannot span multiple partitions");
-        }
         regular_rows |= modification.updates_regular_rows;
         if let Some(found) = &modification.conditions {
             static_row |= modification.updates_static_row;
@@ -132,7 +121,7 @@ fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>>
         table,
         key,
         statements: bound,
-        conditions: conditions.all,
+        conditions: conditions.0,
         read_columns: read_columns.into_iter().collect(),
         shown,
         now_seconds,
@@ -167,30 +156,13 @@ fn shown_columns(
     shown
 }
 
-/// The row that a conditional statement means.
-fn target(modification: &BoundModification) -> Target {
-    match &modification.rows {
-        BoundRows::Rows(rows) => match rows.first() {
-            Some(row) => Target::Row(row.clone()),
-            None => Target::Static,
-        },
-        BoundRows::Partition if modification.table.schema.clustering.is_empty() => {
-            Target::Row(Vec::new())
-        }
-        _ => Target::Static,
-    }
-}
-
-/// The conditions of each row, in the order of the statements.
+/// The conditions of each row, those of the partition first.
 #[derive(Default)]
-struct Conditions {
-    all: Vec<(Target, BoundConditions)>,
-    places: HashMap<Target, usize>,
-}
+struct Conditions(BTreeMap<Target, BoundConditions>);
 
 impl Conditions {
     fn add(&mut self, found: &BoundConditions, modification: &BoundModification) -> Result<()> {
-        let row = target(modification);
+        let row = Target::of(modification);
         let BoundConditions::Columns(columns) = found else {
             return self.add_one(row, found.clone());
         };
@@ -208,13 +180,13 @@ impl Conditions {
     }
 
     fn add_one(&mut self, target: Target, new: BoundConditions) -> Result<()> {
-        let old = self.places.get(&target).and_then(|place| self.all.get_mut(*place));
-        if let Some((_, old)) = old {
-            return join(old, new);
+        match self.0.entry(target) {
+            Entry::Occupied(mut old) => join(old.get_mut(), new),
+            Entry::Vacant(place) => {
+                place.insert(new);
+                Ok(())
+            }
         }
-        self.places.insert(target.clone(), self.all.len());
-        self.all.push((target, new));
-        Ok(())
     }
 }
 
@@ -245,15 +217,9 @@ async fn compare_and_set(
     (plans, most): (Plans, u64),
 ) -> Result<Rows> {
     let _lock = turn.lock(shard, request.table.id, &request.key).await?;
-    let rows: Vec<Vec<u8>> = request
-        .conditions
-        .iter()
-        .filter_map(|(target, _)| match target {
-            Target::Row(row) => Some(row.clone()),
-            Target::Static => None,
-        })
-        .collect();
-    let unread = unread(&request, &rows);
+    let targets = request.conditions.keys();
+    let rows: Vec<Vec<u8>> = targets.filter_map(|target| target.row().cloned()).collect();
+    let unread = unread(&request);
     let wanted =
         Wanted { rows: (!rows.is_empty()).then_some(rows), columns: request.read_columns.clone() };
     let (table, key) = (&request.table, &request.key);
@@ -303,17 +269,10 @@ async fn compare_and_set(
 
 /// The rows that the statements write and the conditions do not read. What ranges and whole partitions delete is not read: their
 /// timestamp is later than the rows that were compared only.
-fn unread(request: &Request, read: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let read: HashSet<&[u8]> = read.iter().map(Vec::as_slice).collect();
-    let mut unread: BTreeSet<Vec<u8>> = BTreeSet::new();
-    for statement in &request.statements {
-        if let Target::Row(row) = target(statement)
-            && !read.contains(row.as_slice())
-        {
-            unread.insert(row);
-        }
-    }
-    unread.into_iter().collect()
+fn unread(request: &Request) -> Vec<Vec<u8>> {
+    let written: BTreeSet<Target> = request.statements.iter().map(Target::of).collect();
+    let unread = written.iter().filter(|target| !request.conditions.contains_key(target));
+    unread.filter_map(|target| target.row().cloned()).collect()
 }
 
 fn holds(
@@ -323,7 +282,9 @@ fn holds(
 ) -> Result<bool> {
     let row = match target {
         Target::Static => current.static_row.as_ref(),
-        Target::Row(clustering) => current.row(clustering),
+        Target::Row(Clustering { layout, serialized }) => {
+            current.row(&layout.clusterings, serialized)
+        }
     };
     match conditions {
         BoundConditions::Exists => Ok(row.is_some()),

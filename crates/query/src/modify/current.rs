@@ -42,7 +42,11 @@ impl Wanted {
             (Some(a), Some(b)) => clusterings.compare(a.position(), b.position()),
             _ => std::cmp::Ordering::Equal,
         });
-        slices.dedup();
+        let is_same = |a: &Option<PositionBuf>, b: &Option<PositionBuf>| match (a, b) {
+            (Some(a), Some(b)) => clusterings.compare(a.position(), b.position()).is_eq(),
+            _ => false,
+        };
+        slices.dedup_by(|a, b| is_same(&a.start, &b.start));
         Slices { slices: slices.into(), reversed: false, statics: true }
     }
 

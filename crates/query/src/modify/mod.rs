@@ -10,6 +10,7 @@ mod batch;
 mod conditional;
 mod current;
 mod proposal;
+mod target;
 mod write;
 
 use std::pin::pin;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use halcyon_cql::plan::modify::{BatchPlan, BoundModification, ModifyPlan};
+use halcyon_cql::plan::modify::{BatchPlan, BoundModification, Company, ModifyPlan};
 use halcyon_cql::plan::{Execution, Plan, Work};
 use halcyon_engine::{PartitionLock, Shard};
 use halcyon_io::clock::{Instant, now, sleep};
@@ -44,11 +45,21 @@ struct Made {
     held: Held,
     bytes: u64,
     given: u64,
+    company: Company,
 }
 
 impl Made {
     fn nothing(coordinator: &Coordinator) -> Made {
-        Made { held: Held::nothing(coordinator.memory()), bytes: 0, given: 0 }
+        let held = Held::nothing(coordinator.memory());
+        Made { held, bytes: 0, given: 0, company: Company::None }
+    }
+
+    /// That of the statements of a batch.
+    fn in_batch(self, plans: &[Arc<ModifyPlan>]) -> Made {
+        match plans.iter().any(|plan| plan.has_conditions()) {
+            true => Made { company: Company::Conditional(None), ..self },
+            false => self,
+        }
     }
 
     fn of(coordinator: &Coordinator, request: &Request<'_>) -> Made {
@@ -56,6 +67,9 @@ impl Made {
     }
 
     fn count(&mut self, bound: &BoundModification) -> Result<()> {
+        if let Company::Conditional(first @ None) = &mut self.company {
+            *first = bound.keys.first().cloned();
+        }
         self.bytes = self.bytes.saturating_add(bound.memory());
         let more = self.bytes.saturating_sub(2 * self.given);
         if more <= SMALL { Ok(()) } else { self.held.grow_or_refuse(more) }
@@ -71,9 +85,10 @@ async fn bind(
     watch: &Stopwatch,
     made: &mut Made,
 ) -> Result<BoundModification> {
-    let work = Work::small();
-    let bind =
-        move |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| plan.bind(timestamp, execution);
+    let (work, company) = (Work::small(), made.company.clone());
+    let bind = move |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| {
+        plan.bind(timestamp, &company, execution)
+    };
     let within = (watch.deadline(), &**coordinator.memory(), request.slow_calls());
     let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
     let mut bound = bound.ok_or_else(|| watch.too_late())?;
@@ -189,7 +204,7 @@ pub(crate) async fn execute_batch(
     };
     let watch = batch::watch(coordinator, plan.kind, options);
     let mut pace = Pace::new();
-    let mut made = Made::of(coordinator, request);
+    let mut made = Made::of(coordinator, request).in_batch(&plan.statements);
     let mut statements = Vec::with_capacity(plan.statements.len());
     for statement in &plan.statements {
         if pace.step() && pace.pause().await > watch.deadline() {
@@ -223,7 +238,7 @@ pub(crate) async fn execute_batch_message(
     let timestamp = default_timestamp(coordinator, first, options);
     let watch = batch::watch(coordinator, kind, options);
     let mut pace = Pace::new();
-    let mut made = Made::nothing(coordinator);
+    let mut made = Made::nothing(coordinator).in_batch(&plans);
     let mut statements = Vec::with_capacity(plans.len());
     for (plan, (_, request)) in plans.into_iter().zip(entries) {
         if pace.step() && pace.pause().await > watch.deadline() {

@@ -10,7 +10,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use halcyon_io::SimRuntime;
+use halcyon_engine::Options;
+use halcyon_io::{Disk, SimRuntime};
 use halcyon_model::hex;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_query::{Client, Coordinator, Error, Outcome, PreparedStatement, QueryOptions, Rows};
@@ -25,7 +26,8 @@ struct Session {
 
 impl Session {
     async fn open() -> Session {
-        let coordinator = node::start().await;
+        let allow_views = |options: &mut Options| options.views.is_creation_allowed = true;
+        let coordinator = node::start_on(Disk::simulated(1).0, allow_views).await;
         node::join(&coordinator).await;
         Session { coordinator, client: Client::default(), last: None }
     }

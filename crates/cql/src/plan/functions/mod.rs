@@ -178,3 +178,10 @@ impl Function {
 pub(crate) fn cast_name(to: &CqlType) -> String {
     format!("cast_as_{}", to.cql_name())
 }
+
+/// The message about a call's argument.
+pub(in crate::plan) fn unset_argument(function: &str) -> Error {
+    Error::InvalidRequest(format!(
+        "Invalid unset value for argument in call to function {function}"
+    ))
+}

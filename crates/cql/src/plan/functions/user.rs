@@ -5,7 +5,7 @@ use halcyon_schema::function::UserFunction;
 use halcyon_syntax::Result;
 
 use crate::plan::execution::{ASKED, Work};
-use crate::plan::value::collection;
+use crate::plan::value::checked;
 
 /// The result, in the order and form in which values are stored.
 pub(super) fn call(
@@ -29,5 +29,5 @@ pub(super) fn checked(
 ) -> Result<Option<Vec<u8>>> {
     let Some(value) = value else { return Ok(None) };
     work.make(value.len())?;
-    Ok(Some(collection::checked(&value, of)?.into_owned()))
+    Ok(Some(checked::checked(&value, of)?.into_owned()))
 }

@@ -9,7 +9,7 @@ use halcyon_model::types::UserType;
 use halcyon_model::value::from_string;
 
 use super::parse::{Json, parse};
-use crate::plan::value::collection::sorted_collection;
+use crate::plan::value::checked::sorted_collection;
 use crate::plan::value::number::parse_decimal;
 
 /// Why a value cannot be had.

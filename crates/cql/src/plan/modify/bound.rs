@@ -117,17 +117,33 @@ impl BatchPlan {
     }
 }
 
+/// What a statement is executed with.
+#[derive(Debug, Clone)]
+pub enum Company {
+    /// Nothing, or a batch without conditions.
+    None,
+    /// The statements of a conditional batch, of which the first has this partition.
+    Conditional(Option<PartitionKey>),
+}
+
 impl ModifyPlan {
     /// `default_timestamp` is that of the request.
     pub fn bind(
         &self,
         default_timestamp: i64,
+        company: &Company,
         execution: &Execution<'_>,
     ) -> Result<BoundModification> {
         let given = self.json.as_ref().map(|marker| marker.bind(execution)).transpose()?;
         let execution = &Execution { json: given.as_deref().unwrap_or_default(), ..*execution };
         let keys = self.restrictions.bind_keys(&self.table, execution)?;
-        if self.has_conditions() {
+        if self.has_conditions() || matches!(company, Company::Conditional(_)) {
+            self.check_one_partition()?;
+            if let Company::Conditional(Some(first)) = company
+                && keys.first() != Some(first)
+            {
+                return refuse("Batch with conditions cannot span multiple partitions");
+            }
             self.check_one_row()?;
         }
         let rows = self.restrictions.bind_rows(self.kind, &self.table, execution)?;
@@ -318,7 +334,8 @@ impl Writer<'_> {
 
     fn row(&self, clustering: &[u8]) -> Result<Option<RowBuf>> {
         let modification = self.modification;
-        let columns = modification.table.layout.columns(Statics::Regular);
+        let layout = &modification.table.layout;
+        let columns = layout.columns(Statics::Regular);
         let mut row = RowWriter::new(columns, clustering, self.time);
         match modification.kind {
             StatementType::Insert if modification.table.schema.options.compact_storage => {
@@ -328,7 +345,8 @@ impl Writer<'_> {
             StatementType::Delete if modification.changes.is_empty() => row.delete_row(),
             _ => {}
         }
-        self.changes(ColumnKind::Regular, self.current.row(clustering), &mut row)?;
+        let stored = self.current.row(&layout.clusterings, clustering);
+        self.changes(ColumnKind::Regular, stored, &mut row)?;
         Ok(row.finish())
     }
 

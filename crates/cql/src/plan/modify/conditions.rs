@@ -12,6 +12,7 @@ use crate::plan::execution::Execution;
 use crate::plan::term::{Preparation, Term};
 use crate::plan::value::collection::collection_elements;
 use crate::plan::value::collection::tuple_fields;
+use crate::plan::value::composed::are_equal_objects;
 use halcyon_model::schema::ColumnKind;
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::ast::{self, CellTarget, Operator, RawTerm, RelationValue};
@@ -339,11 +340,11 @@ impl BoundCondition {
             return row.value(column, &self.column_type);
         }
         if multi_cell {
-            let path = |path: &[u8]| row.cells_of(column).find(|cell| cell.path == path);
+            let mut cells = row.cells_of(column);
             let cell = match &self.target {
-                BoundTarget::Index(index) => row.cells_of(column).nth(*index),
-                BoundTarget::Key(key) => path(key),
-                BoundTarget::Field(field) => path(&field.to_be_bytes()),
+                BoundTarget::Index(index) => cells.nth(*index),
+                BoundTarget::Key(key) => cells.find(|cell| self.is_key(cell.path, key)),
+                BoundTarget::Field(field) => cells.find(|cell| cell.path == field.to_be_bytes()),
                 BoundTarget::Column => None,
             };
             return cell.map(|cell| cell.value.to_vec());
@@ -353,12 +354,21 @@ impl BoundCondition {
             BoundTarget::Index(index) => collection_elements(&whole).get(*index).copied(),
             BoundTarget::Key(key) => collection_elements(&whole)
                 .chunks(2)
-                .find(|entry| entry.first() == Some(&Some(key.as_slice())))
+                .find(|entry| {
+                    entry.first().copied().flatten().is_some_and(|other| self.is_key(other, key))
+                })
                 .and_then(|entry| entry.get(1).copied()),
             BoundTarget::Field(field) => tuple_fields(&whole).get(usize::from(*field)).copied(),
             BoundTarget::Column => None,
         };
         part.flatten().map(<[u8]>::to_vec)
+    }
+
+    fn is_key(&self, key: &[u8], wanted: &[u8]) -> bool {
+        match self.column_type.thawed() {
+            CqlType::Map(of, _) => of.compare(key, wanted).is_eq(),
+            _ => key == wanted,
+        }
     }
 
     fn compare(
@@ -431,7 +441,10 @@ impl BoundCondition {
         };
         let elements = collection_elements(stored);
         let mut found = elements.chunks(width).filter_map(|entry| entry.get(at).copied().flatten());
-        found.any(|element| self.value_type.compare(element, value) == Ordering::Equal)
+        found.any(|element| match self.column_type.is_multi_cell() {
+            true => self.value_type.compare(element, value) == Ordering::Equal,
+            false => are_equal_objects(&self.value_type, element, value),
+        })
     }
 }
 

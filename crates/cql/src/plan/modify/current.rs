@@ -1,10 +1,8 @@
 //! The stored rows that a modification reads: live cells, and the tombstones of counters.
 
-use std::collections::HashMap;
-
-use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
-use halcyon_model::schema::ColumnKind;
+use halcyon_model::clustering::{Clusterings, Position};
+use halcyon_model::{BoundKind, CqlType};
 use halcyon_stream::Span;
 
 /// A live cell.
@@ -41,8 +39,6 @@ pub struct CurrentPartition {
     /// `None` if it has no live cell and no tombstone of a counter.
     pub static_row: Option<CurrentRow>,
     rows: Vec<CurrentRow>,
-    /// Where the row of a clustering is, if there are many: each statement of a batch looks for its own.
-    places: HashMap<Vec<u8>, usize>,
     /// Cells of the row that has most.
     widest: usize,
 }
@@ -129,32 +125,21 @@ impl CurrentPartition {
 
     /// Adds the row that comes next.
     pub fn push(&mut self, row: CurrentRow) {
-        const MANY: usize = 16;
         self.widest = self.widest.max(row.cells.len());
         self.rows.push(row);
-        let known = self.places.len();
-        if self.rows.len() > MANY {
-            let new = self.rows.iter().enumerate().skip(known);
-            self.places.extend(new.map(|(place, row)| (row.clustering.clone(), place)));
-        }
     }
 
     pub fn rows(&self) -> &[CurrentRow] {
         &self.rows
     }
 
-    pub fn row(&self, clustering: &[u8]) -> Option<&CurrentRow> {
-        if self.places.is_empty() {
-            return self.rows.iter().find(|row| row.clustering == clustering);
-        }
-        self.rows.get(*self.places.get(clustering)?)
-    }
-
-    /// The row that holds a column of this kind.
-    pub fn row_of(&self, kind: ColumnKind, clustering: &[u8]) -> Option<&CurrentRow> {
-        match kind {
-            ColumnKind::Static => self.static_row.as_ref(),
-            _ => self.row(clustering),
-        }
+    /// The row of a clustering, whose bytes may be others: 1.0 is the row of 1.00.
+    pub fn row(&self, clusterings: &Clusterings, clustering: &[u8]) -> Option<&CurrentRow> {
+        let count = clusterings.len();
+        let wanted = Position { kind: BoundKind::Clustering, count, serialized: clustering };
+        let order = |row: &CurrentRow| {
+            clusterings.compare(Position { serialized: &row.clustering, ..wanted }, wanted)
+        };
+        self.rows.get(self.rows.binary_search_by(order).ok()?)
     }
 }

@@ -36,7 +36,7 @@ use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::ast::{Batch, Modification};
 use halcyon_syntax::{Error, Result};
 
-pub use bound::{BoundModification, BoundRows, CounterShard};
+pub use bound::{BoundModification, BoundRows, Company, CounterShard};
 pub use conditions::{BoundCondition, BoundConditions};
 pub use current::{CurrentCell, CurrentCounter, CurrentPartition, CurrentRow};
 pub use guard::{TermGuard, TermLimits, TermThresholds};

@@ -123,13 +123,22 @@ impl ModifyPlan {
     }
 
     /// Refuses IN, which no statement of a conditional write has, whatever its values. `IN` of one term is `=`.
-    pub fn check_one_row(&self) -> Result<()> {
+    pub(super) fn check_one_partition(&self) -> Result<()> {
+        self.refuse_in(self.restrictions.key_has_in(), "the partition key is")
+    }
+
+    pub(super) fn check_one_row(&self) -> Result<()> {
+        self.refuse_in(self.restrictions.clustering_has_in(), "the clustering key columns is")
+    }
+
+    fn refuse_in(&self, has_in: bool, what: &str) -> Result<()> {
         let kind = if self.kind == StatementType::Delete { "deletions" } else { "updates" };
-        let what = match (self.restrictions.key_has_in(), self.restrictions.clustering_has_in()) {
-            (true, _) => "the partition key is",
-            (_, true) => "the clustering key columns is",
-            _ => return Ok(()),
-        };
-        Err(Error::InvalidRequest(format!("IN on {what} not supported with conditional {kind}")))
+        match has_in {
+            false => Ok(()),
+            true => {
+                let message = format!("IN on {what} not supported with conditional {kind}");
+                Err(Error::InvalidRequest(message))
+            }
+        }
     }
 }

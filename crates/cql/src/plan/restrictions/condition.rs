@@ -3,10 +3,10 @@
 use halcyon_model::analysis::{Analyzer, Matching, Sasi, TextAnalysis};
 use halcyon_model::{CqlType, Cursor};
 
+use crate::plan::execution::Work;
+use crate::plan::value::composed::are_equal_objects;
 use halcyon_schema::catalog::ColumnRef;
 use halcyon_syntax::Result;
-
-use crate::plan::execution::Work;
 
 /// Units of work for a byte that is analysed, and for a term that is compared.
 pub(super) const ANALYSED: u64 = 20;
@@ -74,14 +74,12 @@ impl BoundFilter {
                 above && below
             }
             Test::Contains(wanted) => {
-                self.any_element(value, |_, element| self.is_same(element, wanted))
+                self.any_element(value, |_, element| self.is_element(element, wanted))
             }
-            Test::ContainsKey(wanted) => {
-                self.any_element(value, |key, _| self.is_same(key, wanted))
-            }
-            Test::Entry(key, wanted) => {
-                self.any_element(value, |k, element| k == key && element == wanted)
-            }
+            Test::ContainsKey(wanted) => self.any_element(value, |key, _| self.is_key(key, wanted)),
+            Test::Entry(key, wanted) => self.any_element(value, |other, element| {
+                self.is_key(other, key) && self.is_element(element, wanted)
+            }),
             Test::Terms(..) => false,
         }
     }
@@ -117,6 +115,28 @@ impl BoundFilter {
         match self.analysis {
             None => value == wanted,
             Some(analysis) => analysis.apply(value) == analysis.apply(wanted),
+        }
+    }
+
+    fn is_key(&self, key: &[u8], wanted: &[u8]) -> bool {
+        match self.cql_type.thawed() {
+            CqlType::Map(of, _) if self.analysis.is_none() => of.compare(key, wanted).is_eq(),
+            _ => self.is_same(key, wanted),
+        }
+    }
+
+    /// Cells are compared by their type, the elements of a frozen collection as objects.
+    fn is_element(&self, element: &[u8], wanted: &[u8]) -> bool {
+        match self.cql_type.thawed() {
+            CqlType::List(of) | CqlType::Set(of) | CqlType::Map(_, of)
+                if self.analysis.is_none() =>
+            {
+                match self.cql_type.is_multi_cell() {
+                    true => of.compare(element, wanted).is_eq(),
+                    false => are_equal_objects(of, element, wanted),
+                }
+            }
+            _ => self.is_same(element, wanted),
         }
     }
 

@@ -7,7 +7,8 @@ use halcyon_model::{CqlType, Cursor};
 
 use super::times::time;
 use super::{Evaluation, Selector};
-use crate::plan::value::collection::{put_value, sorted_collection};
+use crate::plan::value::checked::sorted_collection;
+use crate::plan::value::collection::put_value;
 use halcyon_syntax::Result;
 
 type Value<'a> = Option<Cow<'a, [u8]>>;

@@ -524,6 +524,9 @@ impl Scan {
                 return Ok(());
             }
         }
+        if let Some(error) = &self.select.unset_argument {
+            return Err(error.clone().into());
+        }
         let on = self.context.evaluation(&self.select.terms, &self.row, &[], &self.work);
         let arguments = group::arguments(&plan, &on);
         let group = self.group.get_or_insert_with(|| Group::new(&plan, by, self.row.clone()));

@@ -99,7 +99,7 @@ impl Scalar {
                 ))),
             },
             Scalar::Convert => Ok(math::convert(of, &function.returns, value)),
-            Scalar::ToText if value.is_empty() => Ok(None),
+            Scalar::ToText if value.is_empty() && of.is_null_if_empty() => Ok(None),
             Scalar::ToText => {
                 let of = if of.is_counter() { &CqlType::BigInt } else { of };
                 Ok(Some(to_string(of, value).into_bytes()))
@@ -111,8 +111,7 @@ impl Scalar {
 
 fn token(arguments: &[Option<&[u8]>]) -> Option<Vec<u8>> {
     let parts: Option<Vec<&[u8]>> = arguments.iter().copied().collect();
-    let key = join_key(&parts?)?;
-    (!key.is_empty()).then(|| murmur3_token(&key).0.to_be_bytes().to_vec())
+    join_key(&parts?).map(|key| murmur3_token(&key).0.to_be_bytes().to_vec())
 }
 
 fn native(name: &str, arguments: Vec<CqlType>, returns: CqlType, scalar: Scalar) -> Function {

@@ -6,7 +6,8 @@ use halcyon_stream::Slices;
 
 use super::plan::SelectPlan;
 use crate::plan::execution::Execution;
-use crate::plan::restrictions::{BoundFilter, BoundKeys, narrow};
+use crate::plan::restrictions::{BoundFilter, BoundKeys, Keys, narrow};
+use crate::plan::selection::BoundTerms;
 use crate::plan::term::{Bound, Term};
 use halcyon_schema::index::{IndexSearch, NearestSearch};
 use halcyon_syntax::{Error, Result};
@@ -36,6 +37,8 @@ pub struct BoundSelect {
     pub limits: Limits,
     /// Values of `Selection::terms`.
     pub terms: Vec<Option<Vec<u8>>>,
+    /// Why no row can be aggregated.
+    pub unset_argument: Option<Error>,
 }
 
 impl SelectPlan {
@@ -45,19 +48,23 @@ impl SelectPlan {
             rows: limit(self.limit.as_ref(), execution)?,
             per_partition: limit(self.per_partition_limit.as_ref(), execution)?,
         };
+        // Of what is wrong with several values, Cassandra tells what is of filters, then of partition keys.
+        let filters = restrictions.bind_filters(&self.table, execution)?;
         let statics = !self.table.schema.statics.is_empty();
+        let keys = match &restrictions.keys {
+            Keys::Columns(_) => Some(restrictions.bind_keys(&self.table, execution)?),
+            Keys::All => None,
+        };
         let slices = restrictions.bind_slices(&self.table, execution, self.reversed, statics)?;
-        // Of no rows, the keys are not even checked.
-        let mut keys = if slices.slices.is_empty() {
-            None
-        } else {
-            restrictions.bind_keys(&self.table, execution)?
+        let mut keys = match keys {
+            _ if slices.slices.is_empty() => None,
+            Some(keys) => keys,
+            None => restrictions.bind_keys(&self.table, execution)?,
         };
         let at = |filter: BoundFilter| {
             let found = self.filter_fetch.iter().find(|(column, _)| *column == filter.column);
             (found.map_or(usize::MAX, |(_, fetch)| *fetch), filter)
         };
-        let filters = restrictions.bind_filters(&self.table, execution)?;
         let mut filters: Vec<(usize, BoundFilter)> = filters.into_iter().map(at).collect();
         let index = restrictions.bind_searches(&self.table, execution)?;
         if filters.iter().any(|(_, filter)| filter.is_never()) {
@@ -65,13 +72,19 @@ impl SelectPlan {
         }
         narrow(&restrictions.searches, &index, &mut filters);
         let nearest = restrictions.bind_nearest(&self.table, execution)?;
-        let terms = self
-            .selection
-            .terms
-            .iter()
-            .map(|term| Ok(term.bind(execution)?.bytes().map(<[u8]>::to_vec)))
-            .collect::<Result<_>>()?;
-        Ok(BoundSelect { plan: self.clone(), keys, slices, index, nearest, filters, limits, terms })
+        let BoundTerms { values: terms, unset_argument } =
+            BoundTerms::of(&self.selection.terms, execution)?;
+        Ok(BoundSelect {
+            plan: self.clone(),
+            keys,
+            slices,
+            index,
+            nearest,
+            filters,
+            limits,
+            terms,
+            unset_argument,
+        })
     }
 }
 

@@ -6,24 +6,26 @@
 //! 3. An aggregate's arguments are evaluated on every row of a group; selectors outside of aggregates see the group's
 //!    first row.
 
+mod elements;
 mod evaluate;
 mod evaluation;
 mod names;
 mod prepare;
 mod qualify;
 mod row;
+mod terms;
 mod times;
 
 use halcyon_model::CqlType;
 
 use crate::plan::functions::Function;
-use crate::plan::term::Term;
 use halcyon_schema::catalog::ColumnRef;
 
 pub use evaluation::Evaluation;
 pub use prepare::{Item, Preparing};
 pub use qualify::qualify;
 pub use row::{CellTime, RowValues};
+pub use terms::{BoundTerms, SelectionTerm};
 
 /// A column that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +125,7 @@ pub struct AggregateCall {
 pub struct Selection {
     pub fetch: Vec<Fetch>,
     pub selectors: Vec<Selector>,
-    pub terms: Vec<Term>,
+    pub terms: Vec<SelectionTerm>,
     pub aggregates: Vec<AggregateCall>,
 }
 

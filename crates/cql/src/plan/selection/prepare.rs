@@ -6,6 +6,7 @@ use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
+use super::terms::{SelectionTerm, Usage};
 use super::{AggregateCall, Part, Selection, Selector, TimeKind, names};
 use crate::plan::execution::Work;
 use crate::plan::functions::{
@@ -253,7 +254,13 @@ impl<'a, 'b> Preparing<'a, 'b> {
     }
 
     /// A term that is evaluated once per execution.
-    fn add_term(&mut self, term: &RawTerm, name: &str, cql_type: CqlType) -> Result<usize> {
+    fn add_term(
+        &mut self,
+        term: &RawTerm,
+        name: &str,
+        cql_type: CqlType,
+        usage: Usage,
+    ) -> Result<usize> {
         let spec = ColumnSpec {
             keyspace: self.table.schema.keyspace.clone(),
             table: self.table.schema.name.clone(),
@@ -261,8 +268,21 @@ impl<'a, 'b> Preparing<'a, 'b> {
             cql_type,
         };
         let term = Term::prepare(term, &spec, self.to)?;
-        self.selection.terms.push(term);
+        self.selection.terms.push(SelectionTerm { term, usage });
         Ok(self.selection.terms.len() - 1)
+    }
+
+    /// The arguments of a call; terms among them must not be unset.
+    fn used_by(&mut self, function: &Function, arguments: &[Selector]) {
+        for argument in arguments {
+            let Selector::Term(index) = argument else { continue };
+            if let Some(term) = self.selection.terms.get_mut(*index) {
+                let name = function.name.clone();
+                let is_aggregate = function.is_aggregate();
+                term.usage =
+                    if is_aggregate { Usage::Aggregated(name) } else { Usage::Argument(name) };
+            }
+        }
     }
 
     fn term(
@@ -275,7 +295,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             SelectorArgument { raw, exact: None, scope: self.scope(), work: self.to.work };
         let cql_type = expected.cloned().or_else(|| argument.exact_type());
         let cql_type = cql_type.ok_or_else(|| cannot_infer(raw))?;
-        let index = self.add_term(term, "[selection]", cql_type.clone())?;
+        let index = self.add_term(term, "[selection]", cql_type.clone(), Usage::Value)?;
         Ok(Item { selector: Selector::Term(index), cql_type })
     }
 
@@ -342,20 +362,17 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok(match of {
             RawSelector::Element { selector, key } => {
                 let (key_type, _) = element_types(cql_type, selector)?;
-                Part::Element(self.add_term(
-                    key,
-                    &format!("key({})", names::name(selector)),
-                    key_type,
-                )?)
+                let of = names::name(selector);
+                let usage = Usage::Element(of.clone());
+                Part::Element(self.add_term(key, &format!("key({of})"), key_type, usage)?)
             }
             RawSelector::Slice { selector, from, to } => {
-                let (key_type, _) = element_types(cql_type, selector)?;
-                let name = format!("key({})", names::name(selector));
-                let mut add = |term: &Option<RawTerm>| -> Result<Option<usize>> {
-                    let Some(term) = term else { return Ok(None) };
-                    self.add_term(term, &name, key_type.clone()).map(Some)
-                };
-                Part::Slice(add(from)?, add(to)?)
+                let key_type = sliced_type(cql_type, selector)?;
+                let of = names::name(selector);
+                Part::Slice(
+                    self.limit(from.as_ref(), &of, &key_type)?,
+                    self.limit(to.as_ref(), &of, &key_type)?,
+                )
             }
             RawSelector::Field { selector, field } => {
                 let index = field_index(cql_type, selector, field)?;
@@ -378,11 +395,12 @@ impl<'a, 'b> Preparing<'a, 'b> {
     fn element(&mut self, selector: &RawSelector, key: &RawTerm) -> Result<Item> {
         let of = self.selector(selector, None)?;
         let (key_type, value_type) = element_types(&of.cql_type, selector)?;
+        let shown = names::name(selector);
         let name = match of.cql_type.thawed() {
-            CqlType::Map(..) => format!("key({})", names::name(selector)),
-            _ => format!("value({})", names::name(selector)),
+            CqlType::Map(..) => format!("key({shown})"),
+            _ => format!("value({shown})"),
         };
-        let key = self.add_term(key, &name, key_type)?;
+        let key = self.add_term(key, &name, key_type, Usage::Element(shown))?;
         let cql_type = of.cql_type.clone();
         let selector = Selector::Element { of: Box::new(of.selector), cql_type, key };
         Ok(Item { selector, cql_type: value_type })
@@ -395,22 +413,25 @@ impl<'a, 'b> Preparing<'a, 'b> {
         to: Option<&RawTerm>,
     ) -> Result<Item> {
         let of = self.selector(selector, None)?;
-        if matches!(of.cql_type.thawed(), CqlType::List(_)) {
-            return Err(Error::InvalidRequest(format!(
-                "Slice selection is only allowed on sets and maps, but {} is a list",
-                names::name(selector)
-            )));
-        }
-        let (key_type, _) = element_types(&of.cql_type, selector)?;
-        let name = format!("key({})", names::name(selector));
-        let mut add = |term: Option<&RawTerm>| -> Result<Option<usize>> {
-            term.map(|term| self.add_term(term, &name, key_type.clone())).transpose()
-        };
-        let (from, to) = (add(from)?, add(to)?);
+        let key_type = sliced_type(&of.cql_type, selector)?;
+        let shown = names::name(selector);
+        let (from, to) = (self.limit(from, &shown, &key_type)?, self.limit(to, &shown, &key_type)?);
         let cql_type = of.cql_type.clone();
         let of = Box::new(of.selector);
         let selector = Selector::Slice { of, cql_type: cql_type.clone(), from, to };
         Ok(Item { selector, cql_type })
+    }
+
+    /// A limit of a slice of `of`.
+    fn limit(
+        &mut self,
+        term: Option<&RawTerm>,
+        of: &str,
+        key_type: &CqlType,
+    ) -> Result<Option<usize>> {
+        let Some(term) = term else { return Ok(None) };
+        let usage = Usage::Slice(of.to_owned());
+        self.add_term(term, &format!("key({of})"), key_type.clone(), usage).map(Some)
     }
 
     fn call(&mut self, name: &QualifiedName, arguments: &[&RawSelector]) -> Result<Item> {
@@ -428,6 +449,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 None => self.argument(raw, expected)?,
             });
         }
+        self.used_by(&function, &selectors);
         let cql_type = function.returns.clone();
         if !function.is_aggregate() {
             return Ok(Item {
@@ -453,7 +475,12 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
     fn argument(&mut self, raw: &RawSelector, expected: &CqlType) -> Result<Selector> {
         if let RawSelector::Term(term) = raw {
-            return Ok(Selector::Term(self.add_term(term, "[selection]", expected.clone())?));
+            return Ok(Selector::Term(self.add_term(
+                term,
+                "[selection]",
+                expected.clone(),
+                Usage::Value,
+            )?));
         }
         Ok(self.selector(raw, Some(expected))?.selector)
     }
@@ -475,6 +502,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             Error::InvalidRequest(format!("{shown} cannot be cast to {}", text.text))
         })?;
         let arguments = vec![of.selector];
+        self.used_by(&function, &arguments);
         Ok(Item { selector: Selector::Call { function, arguments }, cql_type: to })
     }
 
@@ -663,6 +691,17 @@ fn element_types(cql_type: &CqlType, selector: &RawSelector) -> Result<(CqlType,
             cql_type.clone().freeze().cql_name()
         ))),
     }
+}
+
+/// The type of the keys of what is sliced.
+fn sliced_type(cql_type: &CqlType, selector: &RawSelector) -> Result<CqlType> {
+    if matches!(cql_type.thawed(), CqlType::List(_)) {
+        return Err(Error::InvalidRequest(format!(
+            "Slice selection is only allowed on sets and maps, but {} is a list",
+            names::name(selector)
+        )));
+    }
+    element_types(cql_type, selector).map(|(key_type, _)| key_type)
 }
 
 fn field_index(

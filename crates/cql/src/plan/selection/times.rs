@@ -3,15 +3,9 @@
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
+use super::elements::{entries, key_type};
 use super::{CellTime, Evaluation, Part, TimeKind};
 use crate::plan::value::collection::put_value;
-
-fn key_type(cql_type: &CqlType) -> Option<&CqlType> {
-    match cql_type.thawed() {
-        CqlType::Map(key, _) | CqlType::Set(key) => Some(key),
-        _ => None,
-    }
-}
 
 pub(super) fn time(
     on: &Evaluation<'_>,
@@ -21,28 +15,30 @@ pub(super) fn time(
     list: bool,
     cql_type: &CqlType,
 ) -> Option<Vec<u8>> {
-    let is_key = |cell: &CellTime, key: &[u8]| {
-        key_type(cql_type).is_some_and(|key_type| key_type.compare(&cell.path, key).is_eq())
+    let is_within = |path: &[u8]| match part {
+        Part::Whole => true,
+        Part::Element(key) => on.term(*key).is_some_and(|key| {
+            key_type(cql_type).is_some_and(|key_type| key_type.compare(path, key).is_eq())
+        }),
+        Part::Slice(from, to) => key_type(cql_type).is_some_and(|key_type| {
+            let bound = |term: &Option<usize>| term.and_then(|term| on.term(term));
+            bound(from).is_none_or(|from| key_type.compare(path, from).is_ge())
+                && bound(to).is_none_or(|to| key_type.compare(path, to).is_le())
+        }),
+        Part::Field(index) => path == index.to_be_bytes(),
     };
-    let inside = |cell: &CellTime, from: Option<&[u8]>, to: Option<&[u8]>| {
-        key_type(cql_type).is_some_and(|key_type| {
-            from.is_none_or(|from| key_type.compare(&cell.path, from).is_ge())
-                && to.is_none_or(|to| key_type.compare(&cell.path, to).is_le())
-        })
+    // The cell of a frozen collection has the time of each element that is there.
+    let has_part = || match part {
+        Part::Element(_) | Part::Slice(..) => on
+            .row
+            .value(fetch)
+            .is_some_and(|value| entries(value, cql_type).any(|(key, _)| is_within(key))),
+        Part::Whole | Part::Field(_) => true,
     };
     let cells = on.row.times(fetch);
     let chosen: Vec<&CellTime> = cells
         .iter()
-        .filter(|cell| match part {
-            _ if cell.simple => true,
-            Part::Whole => true,
-            Part::Element(key) => on.term(*key).is_some_and(|key| is_key(cell, key)),
-            Part::Slice(from, to) => {
-                let bound = |term: &Option<usize>| term.and_then(|term| on.term(term));
-                inside(cell, bound(from), bound(to))
-            }
-            Part::Field(index) => cell.path == index.to_be_bytes(),
-        })
+        .filter(|cell| if cell.simple { has_part() } else { is_within(&cell.path) })
         .collect();
     if chosen.is_empty() {
         return None;

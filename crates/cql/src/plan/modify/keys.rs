@@ -14,7 +14,7 @@ use super::restrictions::{Bound, Restriction, Restrictions, Test};
 use super::statement_type::StatementType;
 use crate::plan::execution::Execution;
 use crate::plan::restrictions::product::product;
-use crate::plan::restrictions::{Form, tuple, tuple_list};
+use crate::plan::restrictions::{Form, token_bounds, tuple, tuple_list};
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
 
@@ -69,6 +69,7 @@ impl Restrictions {
     ) -> Result<Vec<PartitionKey>> {
         let names: Vec<&str> =
             table.schema.partition_key.iter().map(|def| def.name.as_str()).collect();
+        let token = token_bounds(self.token.as_ref(), execution)?;
         let mut keys = Vec::new();
         for components in
             combinations(self.key.iter().flatten(), &names, "partition key", execution)?
@@ -85,6 +86,7 @@ impl Restrictions {
             }
             keys.push(PartitionKey::of(&key));
         }
+        keys.retain(|key| token.is_none_or(|bounds| bounds.contains(key.token)));
         Ok(keys)
     }
 

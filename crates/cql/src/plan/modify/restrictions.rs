@@ -10,7 +10,8 @@ use halcyon_model::schema::ColumnKind;
 use super::columns::{column, spec_of};
 use super::statement_type::StatementType;
 use crate::plan::restrictions::{
-    TupleList, TupleTerm, check_collection, check_operator, unindexed_like,
+    TupleList, TupleTerm, What, add_token, check_collection, check_operator, check_slice, entry,
+    text, token, unindexed_like,
 };
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
@@ -46,6 +47,8 @@ pub(super) struct Restrictions {
     pub key: Vec<Option<Restriction>>,
     /// In the order of their first columns.
     pub clustering: Vec<Restriction>,
+    /// Which of the keys are meant.
+    pub token: Option<What>,
 }
 
 pub(super) struct Scope<'a> {
@@ -60,7 +63,7 @@ fn refuse<T>(message: String) -> Result<T> {
 impl Restrictions {
     pub(super) fn new(table: &Table) -> Restrictions {
         let key = table.schema.partition_key.iter().map(|_| None).collect();
-        Restrictions { key, clustering: Vec::new() }
+        Restrictions { key, clustering: Vec::new(), token: None }
     }
 
     /// `column = term`, of an INSERT.
@@ -94,6 +97,23 @@ impl Restrictions {
         }
         for relation in relations {
             check_operator(relation)?;
+            if matches!(relation.operator, Operator::Contains | Operator::ContainsKey) {
+                return refuse(format!("Cannot use {} with {}", scope.kind, relation.operator));
+            }
+            match &relation.target {
+                RelationTarget::Token(names) => {
+                    let what = token(scope.table, names, relation, to)?;
+                    let names: Vec<String> = names.iter().map(|name| name.text.clone()).collect();
+                    add_token(&mut restrictions.token, what, &names)?;
+                    continue;
+                }
+                RelationTarget::Element(name, _) => {
+                    entry(scope.table, relation, to)?;
+                    others.push(name.text.clone());
+                    continue;
+                }
+                _ => {}
+            }
             let (columns, shown) = columns_of(relation, scope)?;
             let test = prepare_test(relation, &columns, &shown, scope, to)?;
             let Some(first) = columns.first().copied() else { continue };
@@ -165,7 +185,14 @@ impl Restrictions {
         only_static: bool,
     ) -> Result<()> {
         let schema = &table.schema;
+        let is_slice = |restriction: &Restriction| matches!(restriction.test, Test::Slice { .. });
         self.check_order(table)?;
+        let has_values = |found: &Option<Restriction>| found.as_ref().is_some_and(|r| !is_slice(r));
+        if self.token.is_some() && !self.key.iter().all(has_values) {
+            return refuse(format!(
+                "The token function cannot be used in WHERE clauses for {kind} statements"
+            ));
+        }
         let missing: Vec<&str> = schema
             .partition_key
             .iter()
@@ -175,7 +202,6 @@ impl Restrictions {
         if !missing.is_empty() {
             return refuse(format!("Some partition key parts are missing: {}", missing.join(", ")));
         }
-        let is_slice = |restriction: &Restriction| matches!(restriction.test, Test::Slice { .. });
         if self.key.iter().flatten().any(is_slice) {
             return refuse(format!(
                 "Only EQ and IN relation are supported on the partition key (unless you use the token() function) for {kind} statements"
@@ -281,14 +307,9 @@ const EXPRESSION: &str =
 fn columns_of(relation: &Relation, scope: &Scope<'_>) -> Result<(Vec<ColumnRef>, String)> {
     match &relation.target {
         RelationTarget::Column(name) => Ok((vec![column(scope.table, name)?], name.text.clone())),
-        RelationTarget::Token(_) => refuse(format!(
-            "The token function cannot be used in WHERE clauses for {} statements",
-            scope.kind
-        )),
-        RelationTarget::Expression(_) => refuse(EXPRESSION.to_owned()),
-        RelationTarget::Element(name, _) => {
-            column(scope.table, name)?;
-            refuse(format!("Non PRIMARY KEY columns found in where clause: {} ", name.text))
+        // None of them names columns of the key.
+        RelationTarget::Token(_) | RelationTarget::Expression(_) | RelationTarget::Element(..) => {
+            Ok((Vec::new(), String::new()))
         }
         RelationTarget::Columns(names) => {
             let names_text: Vec<&str> = names.iter().map(|name| name.text.as_str()).collect();
@@ -304,13 +325,15 @@ fn columns_of(relation: &Relation, scope: &Scope<'_>) -> Result<(Vec<ColumnRef>,
                 }
                 if columns.contains(&found) {
                     return refuse(format!(
-                        "Column \"{}\" appeared twice in a relation: {shown}",
-                        name.text
+                        "Column \"{}\" appeared twice in a relation: {}",
+                        name.text,
+                        text(relation)
                     ));
                 }
                 if columns.last().is_some_and(|last| last.index + 1 != found.index) {
                     return refuse(format!(
-                        "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: {shown}"
+                        "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: {}",
+                        text(relation)
                     ));
                 }
                 columns.push(found);
@@ -329,10 +352,13 @@ fn prepare_test(
 ) -> Result<Test> {
     let specs: Vec<ColumnSpec> = columns.iter().map(|c| spec_of(scope.table, *c)).collect();
     let tuples = matches!(relation.target, RelationTarget::Columns(_));
-    if matches!(relation.operator, Operator::Contains | Operator::ContainsKey) {
-        return refuse(format!("Cannot use {} with {}", scope.kind, relation.operator));
-    }
     specs.iter().try_for_each(|spec| check_collection(spec, relation.operator))?;
+    if matches!(
+        relation.operator,
+        Operator::Greater | Operator::GreaterOrEqual | Operator::Less | Operator::LessOrEqual
+    ) {
+        specs.iter().try_for_each(check_slice)?;
+    }
     let value = |to: &mut Preparation<'_>| match &relation.value {
         RelationValue::One(term) => values(term, &specs, tuples, to),
         RelationValue::Many(_) => refuse(format!("Unsupported restriction: {shown}")),

@@ -76,6 +76,12 @@ fn may_filter(table: &Table, context: Context) -> bool {
     context.allow_filtering || table.kind == TableKind::Virtual
 }
 
+/// Of several with a fault, the first by name is told.
+fn sort_by_name(table: &Table, entries: &mut [Entry]) {
+    let first = |entry: &Entry| entry.columns.first().map_or("", |column| name(table, *column));
+    entries.sort_by(|a, b| first(a).cmp(first(b)));
+}
+
 fn name(table: &Table, column: ColumnRef) -> &str {
     table.column(column).map_or("", |def| def.name.as_str())
 }
@@ -91,11 +97,7 @@ impl Gathered {
         if let RelationTarget::Token(columns) = &relation.target {
             let what = relation::token(table, columns, relation, to)?;
             self.token_columns = columns.iter().map(|column: &Name| column.text.clone()).collect();
-            self.token = Some(match self.token.take() {
-                None => what,
-                Some(before) => merge(before, what, &self.token_columns.join(", "), true)?,
-            });
-            return Ok(());
+            return add_token(&mut self.token, what, &self.token_columns);
         }
         let entry = relation::entry(table, relation, to)?;
         let Some(first) = entry.columns.first().copied() else { return Ok(()) };
@@ -164,6 +166,7 @@ impl Gathered {
         let regular = |entry: &Entry| entry.columns.iter().any(|c| c.kind == ColumnKind::Regular);
         let regulars_restricted = self.others.iter().any(regular);
         let others_restricted = !self.others.is_empty();
+        sort_by_name(table, &mut self.others);
         filters.extend(self.others);
         let searches = match uses_index {
             true => search::plan(table, filters.iter().chain(&clustering)),
@@ -414,6 +417,19 @@ fn check_expressions(table: &Table, expressions: &[&Relation]) -> Result<()> {
         ));
     }
     refused(format!("Index {name} does not support custom expressions"))
+}
+
+/// Adds what a relation says of `token(…)` to what others have said.
+pub(in crate::plan) fn add_token(
+    token: &mut Option<What>,
+    what: What,
+    columns: &[String],
+) -> Result<()> {
+    *token = Some(match token.take() {
+        None => what,
+        Some(before) => merge(before, what, &columns.join(", "), true)?,
+    });
+    Ok(())
 }
 
 fn merge(before: What, new: What, columns: &str, token: bool) -> Result<What> {

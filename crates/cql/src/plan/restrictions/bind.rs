@@ -246,17 +246,20 @@ fn single_key(
 
 impl Restrictions {
     pub fn bind_keys(&self, table: &Table, execution: &Execution<'_>) -> Result<Option<BoundKeys>> {
-        let token = self.bind_token(execution)?;
+        let token = || token_bounds(self.token.as_ref(), execution);
         let Keys::Columns(entries) = &self.keys else {
-            return Ok(match token {
+            return Ok(match token()? {
                 Some(bounds) if is_empty(&bounds) => None,
                 bounds => Some(BoundKeys::Range(bounds.unwrap_or_default())),
             });
         };
-        let admit = |key: &PartitionKey| token.is_none_or(|bounds| bounds.contains(key.token));
+        let admitted = |mut keys: Vec<PartitionKey>| {
+            let token = token()?;
+            keys.retain(|key| token.is_none_or(|bounds| bounds.contains(key.token)));
+            Ok(Some(BoundKeys::Partitions(keys)))
+        };
         if let Some(key) = single_key(entries, table, execution)? {
-            let keys = if admit(&key) { vec![key] } else { Vec::new() };
-            return Ok(Some(BoundKeys::Partitions(keys)));
+            return admitted(vec![key]);
         }
         let mut keys: Vec<Tuple> = vec![Vec::new()];
         for entry in entries {
@@ -274,34 +277,7 @@ impl Restrictions {
             let parts: Vec<&[u8]> = key.iter().map(Vec::as_slice).collect();
             bound.push(partition_key(&parts)?);
         }
-        bound.retain(admit);
-        Ok(Some(BoundKeys::Partitions(bound)))
-    }
-
-    fn bind_token(&self, execution: &Execution<'_>) -> Result<Option<TokenBounds>> {
-        let read = |term: &TupleTerm| -> Result<i64> {
-            let TupleTerm::One(term) = term else { return Ok(i64::MIN) };
-            let bound = term.bind(execution)?;
-            let bytes = bound.bytes();
-            bytes
-                .and_then(|bytes| <[u8; 8]>::try_from(bytes).ok())
-                .map(i64::from_be_bytes)
-                .ok_or_else(|| Error::invalid_request("Invalid null token value"))
-        };
-        let bound = |bound: &Option<BoundTerm>| -> Result<Option<(i64, bool)>> {
-            bound.as_ref().map(|b| Ok((read(&b.term)?, b.inclusive))).transpose()
-        };
-        Ok(match &self.token {
-            None => None,
-            Some(What::Slice { start, end }) => {
-                Some(TokenBounds { start: bound(start)?, end: bound(end)? })
-            }
-            Some(What::Equal(term)) => {
-                let token = read(term)?;
-                Some(TokenBounds { start: Some((token, true)), end: Some((token, true)) })
-            }
-            Some(_) => None,
-        })
+        admitted(bound)
     }
 
     /// The rows that are wanted of each partition.
@@ -361,6 +337,36 @@ impl Restrictions {
         };
         Ok(Slices { slices: in_order(table, slices).into(), reversed, statics })
     }
+}
+
+/// The range that relations on `token(…)` mean.
+pub(in crate::plan) fn token_bounds(
+    token: Option<&What>,
+    execution: &Execution<'_>,
+) -> Result<Option<TokenBounds>> {
+    let read = |term: &TupleTerm| -> Result<i64> {
+        let TupleTerm::One(term) = term else { return Ok(i64::MIN) };
+        let bound = term.bind(execution)?;
+        let bytes = bound.bytes();
+        bytes
+            .and_then(|bytes| <[u8; 8]>::try_from(bytes).ok())
+            .map(i64::from_be_bytes)
+            .ok_or_else(|| Error::invalid_request("Invalid null token value"))
+    };
+    let bound = |bound: &Option<BoundTerm>| -> Result<Option<(i64, bool)>> {
+        bound.as_ref().map(|b| Ok((read(&b.term)?, b.inclusive))).transpose()
+    };
+    Ok(match token {
+        None => None,
+        Some(What::Slice { start, end }) => {
+            Some(TokenBounds { start: bound(start)?, end: bound(end)? })
+        }
+        Some(What::Equal(term)) => {
+            let token = read(term)?;
+            Some(TokenBounds { start: Some((token, true)), end: Some((token, true)) })
+        }
+        Some(_) => None,
+    })
 }
 
 fn compare_first(cql_type: &CqlType, a: &Tuple, b: &Tuple) -> Ordering {

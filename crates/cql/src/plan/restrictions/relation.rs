@@ -12,7 +12,7 @@ use halcyon_syntax::ast::{Name, Operator, RawTerm, Relation, RelationTarget, Rel
 use halcyon_syntax::{Error, Result};
 
 /// The relation as messages show it.
-pub(super) fn text(relation: &Relation) -> String {
+pub(in crate::plan) fn text(relation: &Relation) -> String {
     relation.text(str::to_owned)
 }
 
@@ -51,7 +51,11 @@ fn one_of(terms: &[RawTerm]) -> Result<&RawTerm> {
 }
 
 /// The entry of a relation without `token()`.
-pub(super) fn entry(table: &Table, relation: &Relation, to: &mut Preparation<'_>) -> Result<Entry> {
+pub(in crate::plan) fn entry(
+    table: &Table,
+    relation: &Relation,
+    to: &mut Preparation<'_>,
+) -> Result<Entry> {
     check_operator(relation)?;
     match &relation.target {
         RelationTarget::Column(name) => single(table, find(table, name)?, relation, to),
@@ -112,7 +116,7 @@ pub(in crate::plan) fn check_collection(spec: &ColumnSpec, operator: Operator) -
     Err(Error::InvalidRequest(refused))
 }
 
-fn check_slice(spec: &ColumnSpec) -> Result<()> {
+pub(in crate::plan) fn check_slice(spec: &ColumnSpec) -> Result<()> {
     if !spec.cql_type.references_duration() {
         return Ok(());
     }
@@ -344,7 +348,7 @@ fn tuple(
 }
 
 /// A relation on `token(...)`.
-pub(super) fn token(
+pub(in crate::plan) fn token(
     table: &Table,
     names: &[Name],
     relation: &Relation,

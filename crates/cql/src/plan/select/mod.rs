@@ -21,7 +21,7 @@ use super::execution::Work;
 use super::metadata::{ResultColumns, Variables};
 use super::names::find_table;
 use super::prepared::Prepared;
-use super::restrictions::{Context, Restrictions};
+use super::restrictions::{Context, Restrictions, find_column};
 use super::selection::{Preparing, Selection, Selector, qualify};
 use super::term::{Preparation, Term};
 use columns::columns_of;
@@ -48,6 +48,7 @@ pub fn prepare(
         work,
     };
     let items = qualified(items(select, &table), catalog.keyspace(to.keyspace));
+    check_names(&table, &items)?;
     let context = Context {
         allow_filtering: select.allow_filtering,
         only_statics: only_statics(&table, select, &items),
@@ -133,6 +134,19 @@ fn items(select: &ast::Select, table: &Table) -> Vec<SelectItem> {
             kinds.into_iter().flat_map(names).map(item).collect()
         }
     }
+}
+
+/// Refuses unknown columns, before anything else is looked at.
+fn check_names(table: &Table, items: &[SelectItem]) -> Result<()> {
+    let mut known = Ok(());
+    for item in items {
+        columns_of(&item.selector, &mut |name| {
+            if known.is_ok() {
+                known = find_column(table, name).map(|_| ());
+            }
+        });
+    }
+    known
 }
 
 /// Whether static columns are selected, and nothing else but the partition key.

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from native import UNSET, Client
+from native import UNSET, Client, Refused
 from record_sessions import told
 
 KEYSPACE = "modifications"
@@ -67,7 +67,8 @@ def comparable(answer):
 
 class Pair:
     def __init__(self, cassandra, halcyon):
-        self._clients = [Client(cassandra), Client(halcyon)]
+        self._ports = (cassandra, halcyon)
+        self._clients = self.more_clients()
         self.different = []
         for text in (
             f"DROP KEYSPACE IF EXISTS {KEYSPACE}",
@@ -77,6 +78,9 @@ class Pair:
         ):
             for client in self._clients:
                 client.query(text)
+
+    def more_clients(self):
+        return [Client(port) for port in self._ports]
 
     def ask(self, text, **options):
         expected, found = (told(client, text, **options) for client in self._clients)
@@ -170,3 +174,32 @@ def test_writes_leave_what_they_leave_in_cassandra(pair, seed):
             pair.ask(f"SELECT * FROM t WHERE p = {rng.choice([1, 2])}")
         if number % 97 == 0:
             pair.ask("TRUNCATE t")
+
+
+NEEDS_USE = """SELECT v FROM t WHERE p = 7;SELECT v FROM {0}.t WHERE p = 7;INSERT INTO t (p, c, d) VALUES (7, 7, 'u');UPDATE {0}.t SET s = 7 WHERE p = 7
+BEGIN BATCH DELETE FROM t WHERE p = 7 APPLY BATCH;CREATE TABLE IF NOT EXISTS {0}.other (p int PRIMARY KEY);TRUNCATE {0}.t;TRUNCATE t;USE {0}
+SELECT key FROM system.local WHERE key = 'u';SELECT nope FROM t""".format(KEYSPACE).replace("\n", ";").split(";")
+
+
+def test_prepared_statements_that_need_use_are_warned_of_as_in_cassandra(pair):
+    # A warning comes once to each connection, and not for a statement that somebody has prepared.
+    for number, text in enumerate(NEEDS_USE):
+        clients = pair.more_clients()
+        for asked in (f"USE {KEYSPACE}", text, text, f"SELECT w FROM t WHERE p = {number}", f"SELECT w FROM {KEYSPACE}.t WHERE p = {number}"):
+            expected, found = (warnings(client, asked) for client in clients)
+            if expected != found:
+                pair.different.append(f"{text}: {asked}\n  C {expected}\n  H {found}")
+        for client in clients:
+            client.close()
+
+
+def warnings(client, text):
+    """What comes with a prepared statement; USE is executed too."""
+    try:
+        client.prepare(text)
+    except Refused as refused:
+        return str(refused)
+    found = client.warnings
+    if text.startswith("USE"):
+        client.query(text)
+    return found

@@ -14,6 +14,7 @@ use halcyon_io::random;
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_syntax::Error as CqlError;
+use halcyon_syntax::ast::StatementKind;
 
 use crate::basis::Basis;
 use crate::functions::SlowCalls;
@@ -75,6 +76,14 @@ impl PreparedStatement {
     /// Whether it need not be prepared again: nothing that it was prepared against has changed.
     pub fn is_current(&self, engine: &Engine) -> bool {
         engine.with_catalog(|catalog| self.basis.holds(catalog))
+    }
+
+    /// Whether Cassandra takes it for one whose meaning depends on USE: it does so of all that change the schema, and of no TRUNCATE.
+    pub fn depends_on_use(&self) -> bool {
+        match &self.plan {
+            Plan::Other(statement) => !matches!(statement.kind, StatementKind::Truncate { .. }),
+            _ => self.keyspace.is_some(),
+        }
     }
 
     /// Whether it returns the rows of named partitions: only such reads count for the latency target.

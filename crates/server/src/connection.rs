@@ -74,6 +74,8 @@ pub(crate) struct Connection {
     pub(crate) events: RefCell<Vec<EventType>>,
     /// Changed by USE; a request keeps the one with which it started.
     client: RefCell<Rc<Client>>,
+    /// Whether it was told that prepared statements should not depend on USE.
+    pub(crate) warned_of_use: Cell<bool>,
     encoder: RefCell<Encoder>,
     /// Wakes the writer: there are answers to send, or none will follow.
     to_send: Notify,
@@ -114,6 +116,7 @@ impl Connection {
             entry,
             events: RefCell::default(),
             client: RefCell::default(),
+            warned_of_use: Cell::new(false),
             encoder: RefCell::default(),
             to_send: Notify::default(),
             eased: Notify::default(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use halcyon_cql::plan::Variables;
 use halcyon_io::clock::Instant;
 use halcyon_io::drop_apart;
+use halcyon_model::hex;
 use halcyon_model::request::{BatchKind, ColumnSpec, Value};
 use halcyon_protocol::{
     BatchQuery, Body, Compression, Envelope, Error, ErrorKind, Notes, Prepared, PreparedMetadata,
@@ -87,6 +88,10 @@ pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envel
             drop(registered);
             connection.answer(to, &Response::Ready, &Notes::default());
         }
+        // Nobody was asked who he is, so whatever he says of it is taken.
+        Request::AuthResponse(_) => {
+            connection.answer(to, &Response::AuthSuccess(None), &Notes::default());
+        }
         _ => {
             let message = format!("Unexpected message {}", envelope.opcode);
             connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
@@ -116,12 +121,15 @@ fn client_in(connection: &Connection, keyspace: Option<&str>) -> Rc<Client> {
     }
 }
 
+/// A prepared statement, and whether this client was the first to prepare it.
+struct Found {
+    id: StatementId,
+    entry: Arc<Entry>,
+    is_new: bool,
+}
+
 /// Prepares a statement, or finds it prepared. A text that names its keyspaces means the same everywhere, so it has one id.
-async fn prepare(
-    shard: &Rc<ShardServer>,
-    text: &str,
-    client: &Client,
-) -> Result<(StatementId, Arc<Entry>)> {
+async fn prepare(shard: &Rc<ShardServer>, text: &str, client: &Client) -> Result<Found> {
     let store = &shard.shared.prepared;
     let engine = shard.coordinator.shard().engine();
     let everywhere = Client { keyspace: None, role: client.role.clone() };
@@ -134,7 +142,7 @@ async fn prepare(
         if let Some(entry) = store.get(&id)
             && entry.statement.is_current(engine)
         {
-            return Ok((id, entry));
+            return Ok(Found { id, entry, is_new: false });
         }
         match shard.coordinator.prepare_in_time(text, client).await {
             Ok(statement) => {
@@ -144,7 +152,7 @@ async fn prepare(
                 if put.is_new {
                     persisted::write(shard, &id, &put.entry).await;
                 }
-                return Ok((id, put.entry));
+                return Ok(Found { id, entry: put.entry, is_new: put.is_new });
             }
             Err(_) if client.keyspace.is_none() && clients[1].is_some() => {}
             Err(error) => return Err(error),
@@ -159,19 +167,39 @@ async fn prepare_asked(
     to: ReplyTo,
     (text, keyspace): (&str, Option<&str>),
     trace: Option<Trace>,
-    notes: Notes,
+    mut notes: Notes,
 ) {
-    let outcome = match asking(shard, connection, keyspace) {
-        Ok(client) => prepare(shard, text, &client).await,
-        Err(error) => Err(error),
+    let (outcome, keyspace) = match asking(shard, connection, keyspace) {
+        Ok(client) => (prepare(shard, text, &client).await, client.keyspace.clone()),
+        Err(error) => (Err(error), None),
     };
     if let Some(trace) = trace {
         trace.write(shard, &outcome).await;
     }
     match outcome {
-        Ok((id, entry)) => answer_prepared(connection, to, &id, &entry, notes),
+        Ok(found) => {
+            // Without a keyspace, Cassandra prepares it anew for each connection.
+            let is_new = found.is_new || keyspace.is_none();
+            let depends_on_use = is_new && found.entry.statement.depends_on_use();
+            if depends_on_use && !connection.warned_of_use.replace(true) {
+                notes.warnings.push(use_warning(text, keyspace.as_deref()));
+            }
+            answer_prepared(connection, to, &found.id, &found.entry, notes);
+        }
         Err(error) => connection.answer(to, &Response::Error(answer::error(error)), &notes),
     }
+}
+
+/// Told once to each connection (`ClientState.warnAboutUseWithPreparedStatements`).
+fn use_warning(text: &str, keyspace: Option<&str>) -> String {
+    let id = hex::encode(&statement_id(text, keyspace));
+    let keyspace = keyspace.unwrap_or("null");
+    format!(
+        "`USE <keyspace>` with prepared statements is considered to be an anti-pattern due to ambiguity in non-qualified table names. \
+         Please consider removing instances of `Session#setKeyspace(<keyspace>)`, `Session#execute(\"USE <keyspace>\")` and \
+         `cluster.newSession(<keyspace>)` from your code, and always use fully qualified table names (e.g. <keyspace>.<table>). \
+         Keyspace used: {keyspace}, statement keyspace: {keyspace}, statement id: {id}"
+    )
 }
 
 fn answer_prepared(

@@ -52,6 +52,8 @@ fn requests_out_of_turn() {
     assert_eq!(peer.error().0, PROTOCOL_ERROR);
     peer.client.register(5, &["SCHEMA_CHANGE"]);
     assert_eq!(peer.answer(), (5, Answer::Ready));
+    peer.client.push(6, Opcode::AuthResponse, &[0, 0, 0, 1, b'x']);
+    assert_eq!(peer.answer(), (6, Answer::AuthSuccess));
 }
 
 /// Proves that random bytes end their own connection at most.

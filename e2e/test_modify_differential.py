@@ -203,3 +203,14 @@ def warnings(client, text):
     if text.startswith("USE"):
         client.query(text)
     return found
+
+
+SERIAL = """SELECT c FROM t WHERE p IN (1, 2);SELECT c FROM t WHERE p IN (1, 2) LIMIT 2;SELECT count(*) FROM t WHERE p IN (1, 2)
+SELECT p, count(*) FROM t WHERE p IN (1, 2) GROUP BY p;SELECT DISTINCT p FROM t WHERE p IN (1, 2);SELECT c FROM t WHERE p IN (1)""".replace("\n", ";").split(";")
+
+
+def test_serial_reads_of_partitions_are_accepted_in_pages_as_in_cassandra(pair):
+    for text in SERIAL:
+        for page_size in (None, -1, 1, 2, 3, 100):
+            for consistency in (8, 9):
+                pair.ask(text, page_size=page_size, consistency=consistency)

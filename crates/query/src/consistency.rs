@@ -80,7 +80,7 @@ pub(crate) fn check_read_level(level: Consistency) -> Result<()> {
     Ok(())
 }
 
-/// A read of `partitions` keys, or of a range (`None`).
+/// A read of `partitions` keys together, or of a range (`None`).
 pub(crate) fn check_read(
     level: Consistency,
     catalog: &Catalog,

@@ -67,8 +67,9 @@ pub(crate) async fn execute_select(
     }
     let partitions = partitions(&select);
     if partitions != Some(0) {
+        let together = partitions.map(|count| at_once(count, &select, options));
         let check = |catalog: &Catalog| {
-            consistency::check_read(consistency, catalog, &plan.table, partitions)
+            consistency::check_read(consistency, catalog, &plan.table, together)
         };
         coordinator.shard().engine().with_catalog(check)?;
     }
@@ -104,7 +105,19 @@ pub(crate) async fn execute_select(
 
 /// As in Cassandra, such a statement begins with the first row, whatever state comes with it.
 fn reads_at_once(plan: &SelectPlan, options: &QueryOptions<'_>) -> bool {
-    options.page_size.is_none_or(|size| size <= 0) && !plan.selection.is_aggregate()
+    options.page_size.is_none_or(|size| size <= 0) && !aggregates(plan)
+}
+
+fn aggregates(plan: &SelectPlan) -> bool {
+    plan.selection.is_aggregate() || plan.grouping.is_some()
+}
+
+/// How many of the partitions Cassandra reads together: in pages, one after the other, unless the limit allows no second page.
+fn at_once(partitions: usize, select: &BoundSelect, options: &QueryOptions<'_>) -> usize {
+    let size = options.page_size.and_then(|size| u32::try_from(size).ok()).unwrap_or(0);
+    let fits_a_page = !aggregates(&select.plan) && select.limits.rows <= size;
+    let is_together = fits_a_page || reads_at_once(&select.plan, options);
+    if is_together { partitions } else { partitions.min(1) }
 }
 
 /// How many are read; `None`: a range of them.

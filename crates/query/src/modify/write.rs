@@ -80,7 +80,7 @@ async fn apply_to_partition(
     let most = coordinator.memory().for_row();
     let job = move |shard: Rc<Shard>| async move {
         let _lock = watch.lock(&shard, table, &key).await?;
-        views::apply(&shard, (&plans, most), &key, mutations).await
+        views::apply_in_pieces(&shard, (&plans, most), &key, mutations).await
     };
     coordinator.on_owner(token, job).await
 }

@@ -2,8 +2,17 @@
 //!
 //! The rows that a write may change are read, on the shard that owns the partition and under its lock, and merged with the write. What
 //! the row was and what it becomes say what changes in each view.
+//!
+//! What a deletion changes has no bound: a partition may have any number of rows, in any number of views. Where it is more than a record
+//! holds, it is applied in pieces, in the order of the rows (`Pieces`):
+//!
+//! ```text
+//!  piece   the deletion from the last piece's end to a row | what it changes in views        one record each
+//!  the rest of the views' changes, and the deletion as it was asked for
+//! ```
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_engine::{Read, ReadTarget, Shard};
@@ -19,6 +28,7 @@ use super::plan::ViewPlan;
 use super::update::Updates;
 use crate::error::StorageFailure;
 use crate::pace::Pace;
+use crate::shards::apply_whole;
 use crate::{Error, Result};
 
 /// The changes that some mutations of one partition make together.
@@ -75,6 +85,29 @@ impl Change {
         };
         let ranges = self.ranges.iter().filter(covers).map(|range| range.time);
         ranges.fold(self.deletion, DeletionTime::max)
+    }
+
+    /// What it deletes from one place to another.
+    fn deletions_within(&self, start: &PositionBuf, end: &PositionBuf) -> Vec<RangeTombstone> {
+        let whole = RangeTombstone { start: start.clone(), end: end.clone(), time: self.deletion };
+        let later = |a: &PositionBuf, b: &PositionBuf| {
+            let is_later = self.compare(a.position(), b.position()).is_gt();
+            if is_later { a.clone() } else { b.clone() }
+        };
+        let earlier = |a: &PositionBuf, b: &PositionBuf| {
+            let is_earlier = self.compare(a.position(), b.position()).is_lt();
+            if is_earlier { a.clone() } else { b.clone() }
+        };
+        let cut = |range: &RangeTombstone| RangeTombstone {
+            start: later(&range.start, start),
+            end: earlier(&range.end, end),
+            time: range.time,
+        };
+        let is_some = |range: &RangeTombstone| {
+            self.compare(range.start.position(), range.end.position()).is_lt()
+        };
+        let whole = std::iter::once(whole).filter(|range| !range.time.is_live());
+        whole.chain(self.ranges.iter().map(cut).filter(is_some)).collect()
     }
 
     /// The rows that it may change.
@@ -175,13 +208,63 @@ impl Versions {
     }
 }
 
-/// What some mutations of one partition of a table change in its views. `most`: bytes that it may become.
+/// Applies a part of a deletion before the rest is derived. A reader may see it, and a kill may leave it, but the views with it.
+pub(super) struct Pieces<'s> {
+    shard: &'s Rc<Shard>,
+    base: Arc<Table>,
+    /// Where the next piece begins.
+    start: PositionBuf,
+    /// Bytes of one.
+    most: u64,
+}
+
+impl<'s> Pieces<'s> {
+    /// `most`: bytes of memory.
+    pub(super) fn new(shard: &'s Rc<Shard>, base: Arc<Table>, most: u64) -> Pieces<'s> {
+        let record = u64::from(shard.engine().options().commitlog.segment_size) / 2;
+        let start = PositionBuf { kind: BoundKind::InclStart, count: 0, serialized: Vec::new() };
+        Pieces { shard, base, start, most: (record / 4).min(most / 2) }
+    }
+
+    /// The row that a piece ends with, if it has become large.
+    fn end(&self, fragment: Fragment<'_>, updates: &[Updates]) -> Option<Vec<u8>> {
+        match fragment {
+            Fragment::Row(row) if bytes_of(updates) > self.most => Some(row.clustering.to_vec()),
+            _ => None,
+        }
+    }
+
+    /// Up to a row, which is a part of it.
+    async fn apply(
+        &mut self,
+        change: &Change,
+        key: &PartitionKey,
+        clustering: Vec<u8>,
+        updates: &mut [Updates],
+    ) -> Result<()> {
+        let behind =
+            PositionBuf { kind: BoundKind::ExclStart, count: change.count, serialized: clustering };
+        let end = PositionBuf { kind: BoundKind::InclEnd, ..behind.clone() };
+        let mut mutation = Mutation::new(self.base.id, self.base.layout.clone(), key.clone());
+        mutation.range_tombstones = change.deletions_within(&self.start, &end);
+        self.start = behind;
+        let mut piece = vec![mutation];
+        for of in updates {
+            let next = of.again();
+            piece.extend(std::mem::replace(of, next).finish());
+        }
+        apply_whole(self.shard, piece).await
+    }
+}
+
+/// What some mutations of one partition of a table change in its views. `most`: bytes that it may become; of deletions, what is more is
+/// applied in `pieces`, where that may be.
 pub(super) async fn derive(
     shard: &Shard,
     plans: &[Arc<ViewPlan>],
     key: &PartitionKey,
     mutations: &[Mutation],
-    (now, most): (u32, u64),
+    (now, most, mut pieces): (u32, u64, Option<Pieces<'_>>),
 ) -> Result<Vec<Mutation>> {
     let affected = plans.iter().filter(|plan| plan.rows.has_partition(key));
     let mut updates: Vec<Updates> =
@@ -229,6 +312,11 @@ pub(super) async fn derive(
             }
             Fragment::Static(_) | Fragment::End => {}
         }
+        if let Some(pieces) = &mut pieces
+            && let Some(clustering) = pieces.end(fragment, &updates)
+        {
+            Box::pin(pieces.apply(&change, key, clustering, &mut updates)).await?;
+        }
         if pace.step() {
             pace.pause().await;
         }
@@ -242,8 +330,12 @@ pub(super) async fn derive(
     Ok(updates.into_iter().flat_map(Updates::finish).collect())
 }
 
+fn bytes_of(updates: &[Updates]) -> u64 {
+    updates.iter().map(Updates::bytes).sum()
+}
+
 fn check_size(updates: &[Updates], most: u64) -> Result<()> {
-    if updates.iter().map(Updates::bytes).sum::<u64>() <= most {
+    if bytes_of(updates) <= most {
         return Ok(());
     }
     Err(Error::Overloaded(format!(

@@ -27,6 +27,7 @@ use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
 pub(crate) use build::{build, not_built, resume};
+use derive::Pieces;
 use plan::ViewPlan;
 
 use crate::shards::apply_whole;
@@ -99,6 +100,26 @@ pub(crate) async fn apply(
     Box::pin(apply_whole(shard, mutations)).await
 }
 
+/// As [`apply`]; but deletions that change more than a record holds are applied in several, each whole with its part of the views.
+pub(crate) async fn apply_in_pieces(
+    shard: &Rc<Shard>,
+    (plans, most): (&Plans, u64),
+    key: &PartitionKey,
+    mut mutations: Vec<Mutation>,
+) -> Result<()> {
+    let Some(base) = plans.first().map(|plan| plan.base.clone()) else {
+        return Ok(shard.apply(mutations).await?);
+    };
+    check_known(plans, &mutations)?;
+    let only_deletes = |m: &Mutation| m.rows.is_empty() && m.static_row.is_none();
+    let has_rows = !base.schema.clustering.is_empty();
+    let pieces =
+        (has_rows && mutations.iter().all(only_deletes)).then(|| Pieces::new(shard, base, most));
+    let changes = derive::derive(shard, plans, key, &mutations, (seconds(), most, pieces)).await?;
+    mutations.extend(changes);
+    Box::pin(apply_whole(shard, mutations)).await
+}
+
 /// What mutations of one partition change in the views on its table. The caller holds the partition's lock.
 pub(crate) async fn derived(
     shard: &Shard,
@@ -107,11 +128,19 @@ pub(crate) async fn derived(
     mutations: &[Mutation],
     most: u64,
 ) -> Result<Vec<Mutation>> {
+    check_known(plans, mutations)?;
+    derive::derive(shard, plans, key, mutations, (seconds(), most, None)).await
+}
+
+fn check_known(plans: &Plans, mutations: &[Mutation]) -> Result<()> {
     let is_known =
         |mutation: &Mutation| plans.first().is_none_or(|plan| mutation.layout == plan.base.layout);
     if !mutations.iter().all(is_known) {
         return Err(Error::Server("the table was changed meanwhile: try again".to_owned()));
     }
-    let now = u32::try_from(unix_seconds()).unwrap_or(0);
-    derive::derive(shard, plans, key, mutations, (now, most)).await
+    Ok(())
+}
+
+fn seconds() -> u32 {
+    u32::try_from(unix_seconds()).unwrap_or(0)
 }

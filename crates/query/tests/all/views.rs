@@ -256,6 +256,77 @@ fn built_views_survive_a_power_failure() {
     });
 }
 
+const MANY: i32 = 4_000;
+
+/// A partition of very many rows, with views that are built.
+async fn fill_widely(node: &Coordinator) {
+    run(node, SCHEMA).await;
+    run(node, VIEWS.map(|(_, text)| text)).await;
+    wait_until_built(node).await;
+    for from in (0..MANY).step_by(200) {
+        let rows = (from..from + 200)
+            .map(|c| format!("INSERT INTO k.t (p, c, v, w) VALUES (0, {c}, {}, 1);", c % 50));
+        let batch = format!("BEGIN UNLOGGED BATCH {} APPLY BATCH", rows.collect::<String>());
+        execute(node, &batch).await.expect("writes");
+    }
+    run(node, ["INSERT INTO k.t (p, c, v, w) VALUES (1, 2, 3, 4)"]).await;
+}
+
+/// What a record of the log holds is less than a deletion of all these rows changes in views.
+fn with_small_records(options: &mut Options) {
+    allow_views(options);
+    options.commitlog.segment_size = 1 << 20;
+    options.commitlog.sync = SyncMode::Batch;
+}
+
+/// Proves that a partition, and a range of it, can be deleted however much that changes in views.
+#[test]
+fn deletions_of_any_number_of_rows_reach_views() {
+    for deletion in [
+        "DELETE FROM k.t WHERE p = 0",
+        "DELETE FROM k.t WHERE p = 0 AND c >= 100",
+        "BEGIN BATCH DELETE FROM k.t WHERE p = 0 AND c < 1900; DELETE FROM k.t WHERE p = 0 AND c >= 1800; APPLY BATCH",
+    ] {
+        SimRuntime::seeded(1).block_on(async {
+            let node = node::start_on(Disk::simulated(1).0, with_small_records).await;
+            fill_widely(&node).await;
+            run(&node, [deletion]).await;
+            let left = if deletion.ends_with("c >= 100") { 101 } else { 1 };
+            assert_eq!(rows(&node, "SELECT p, c FROM k.t").await.len(), left, "{deletion}");
+            check(&node, deletion).await;
+            run(&node, ["INSERT INTO k.t (p, c, v, w) VALUES (0, 7, 8, 9)"]).await;
+            check(&node, "written again").await;
+        });
+    }
+}
+
+/// Proves that a power failure in such a deletion leaves views that have what their base has, and that it can be made again.
+#[test]
+fn cut_deletions_leave_views_as_their_base() {
+    let mut cut = 0;
+    for seed in 0..12 {
+        let (disk, sim) = Disk::simulated(seed);
+        sim.runtime().clone().block_on(async {
+            let node = node::start_on(disk, with_small_records).await;
+            fill_widely(&node).await;
+            sim.crash_at(sim.ops_count() + 1 + seed * 2);
+            let _ = execute(&node, "DELETE FROM k.t WHERE p = 0").await;
+        });
+        sim.restart();
+        sim.runtime().clone().block_on(async {
+            let node = node::start_again(&sim, with_small_records).await;
+            node.resume_view_builds().await.expect("resumes");
+            wait_until_built(&node).await;
+            let left = rows(&node, "SELECT p, c FROM k.t").await.len();
+            cut += u32::from(left > 1 && left < MANY as usize);
+            check(&node, &format!("seed {seed}, {left} rows")).await;
+            run(&node, ["DELETE FROM k.t WHERE p = 0"]).await;
+            check(&node, &format!("seed {seed}, made again")).await;
+        });
+    }
+    assert!(cut > 0, "a failure between two pieces");
+}
+
 /// Proves that `materialized_views_enabled`, which is off by default, is obeyed.
 #[test]
 fn views_are_refused_where_they_are_off() {

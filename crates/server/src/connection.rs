@@ -95,6 +95,8 @@ pub(crate) struct Connection {
     closed: Cell<bool>,
     /// Its next request waits for room, or is opened.
     waiting: Cell<bool>,
+    /// Its client has begun a request and not completed it.
+    incomplete: Cell<bool>,
     last_active: Cell<Instant>,
 }
 
@@ -129,6 +131,7 @@ impl Connection {
             broken: Cell::new(false),
             closed: Cell::new(false),
             waiting: Cell::new(false),
+            incomplete: Cell::new(false),
             last_active: Cell::new(now()),
         }
     }
@@ -148,10 +151,11 @@ impl Connection {
         now() - self.last_active.get()
     }
 
-    /// Whether it keeps memory without need: its client neither reads its answers nor completes its request.
+    /// Whether it keeps memory without need: its client does not read its answers, or does not complete its request. One that owes
+    /// nothing may be idle, whatever buffers this node has for it.
     pub(crate) fn is_stalled(&self) -> bool {
-        let waits_for_client =
-            self.unsent() > 0 || self.in_flight.get() == 0 && !self.waiting.get();
+        let waits_for_client = self.unsent() > 0
+            || self.incomplete.get() && self.in_flight.get() == 0 && !self.waiting.get();
         let is_stalled = waits_for_client && self.admitted.keeps_much() && self.idle() > STALLED;
         is_stalled && !self.closed.get()
     }
@@ -342,6 +346,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
             connection.last_active.set(arrived);
         }
         decoder.feed(&buffer);
+        let was_full = buffer.len() == buffer.capacity();
         buffer = fitted(buffer);
         loop {
             while connection.is_full() {
@@ -367,6 +372,10 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
             }
         }
         decoder.rest();
+        connection.incomplete.set(decoder.expected() > 0);
+        if !was_full && !connection.incomplete.get() {
+            buffer.shrink_to(READ_MIN); // It may be idle for long now.
+        }
         loop {
             match room_for_the_rest(connection, &decoder, held(&decoder, &buffer)).await {
                 Rest::Room => break,

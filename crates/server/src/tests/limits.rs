@@ -139,11 +139,19 @@ fn wrong_messages_without_a_reader() {
 }
 
 /// Proves that of requests that never become complete only those are read that fit into memory, that each of these gives way to the next
-/// one that waits, and that others are served.
+/// one that waits, and that others are served: also those that were idle meanwhile, and had sent large requests before.
 #[test]
 fn large_requests_that_never_end() {
     let node =
         TestNode::start("slow", "native_transport_max_request_data_in_flight_per_ip: 4MiB\n");
+    let parameters = QueryParameters::new(Consistency::One);
+    let mut idle: Vec<Peer> = (0..12).map(|_| node.started()).collect();
+    for (number, peer) in idle.iter_mut().enumerate() {
+        let comment = "x".repeat((number + 1) * 35_000);
+        let query = format!("SELECT key FROM system.local /* {comment} */");
+        peer.client.query(3, &query, &parameters);
+        assert!(matches!(peer.answer(), (3, Answer::Rows(_))));
+    }
     let mut slow: Vec<Peer> = (0..8).map(|_| node.started()).collect();
     for peer in &mut slow {
         // More than a socket takes from a peer that does not read.
@@ -164,6 +172,10 @@ fn large_requests_that_never_end() {
         }
     }
     assert!(cut() >= 2, "{}", cut());
+    for peer in &mut idle {
+        peer.client.query(4, "SELECT key FROM system.local", &parameters);
+        assert!(matches!(peer.answer(), (4, Answer::Rows(_))), "an idle client is there");
+    }
     node.is_well();
 }
 

@@ -102,20 +102,38 @@ impl Log {
     }
 
     pub fn say(&self, what: fmt::Arguments<'_>) {
-        (self.to)(Line { level: Level::Info, text: what.to_string() });
+        self.line(Level::Info, what);
     }
 
     pub(crate) fn warning(&self, what: fmt::Arguments<'_>) {
-        (self.to)(Line { level: Level::Warn, text: what.to_string() });
+        self.line(Level::Warn, what);
     }
 
     pub(crate) fn error(&self, what: fmt::Arguments<'_>) {
-        (self.to)(Line { level: Level::Error, text: what.to_string() });
+        self.line(Level::Error, what);
     }
 
     pub(crate) fn debug(&self, what: fmt::Arguments<'_>) {
-        (self.to)(Line { level: Level::Debug, text: what.to_string() });
+        self.line(Level::Debug, what);
     }
+
+    fn line(&self, level: Level, what: fmt::Arguments<'_>) {
+        (self.to)(Line { level, text: visible(&what.to_string()) });
+    }
+}
+
+/// Names and texts of clients are in lines: what moves a terminal's cursor, or shows text in another order than it stands, is escaped. The
+/// ends of lines stay: other lines of a text are indented.
+fn visible(text: &str) -> String {
+    let is_hidden = |c: char| {
+        matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+            || (c.is_control() && c != '\n')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
 }
 
 /// A failure to log is nothing that could be logged.
@@ -157,6 +175,29 @@ mod tests {
         let line = Line { level: Level::Warn, text: "first\nsecond\n".to_owned() };
         let expected = "WARN  [shard-1] 2026-05-04 12:00:00,123 - first\n    second\n";
         assert_eq!(formatted(&line, "shard-1", 1_777_896_000_123), expected);
+    }
+
+    /// Proves that no text of a client can move the cursor, begin a line of its own or turn the order of what is shown.
+    #[test]
+    fn control_characters_are_escaped() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let to = kept.clone();
+        let log = Log::new(move |line| to.lock().unwrap().push(line));
+        let controls = ('\0'..='\u{9f}').filter(|c| c.is_control());
+        let turns = "\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}\u{200b}\u{feff}";
+        for hidden in controls.chain(turns.chars()) {
+            log.say(format_args!("snapshot a{hidden}b"));
+            log.warning(format_args!("{hidden}"));
+            log.error(format_args!("{hidden}"));
+            log.debug(format_args!("{hidden}"));
+            for line in kept.lock().unwrap().drain(..) {
+                let formatted = formatted(&line, "t", 0);
+                let shown = formatted.strip_suffix('\n').unwrap().replace("\n    ", "");
+                assert!(shown.chars().all(|c| c != hidden && !c.is_control()), "{shown:?}");
+            }
+        }
+        log.say(format_args!("\u{1b}[2Jé\r漢字"));
+        assert_eq!(kept.lock().unwrap()[0].text, "\\u{1b}[2Jé\\r漢字");
     }
 
     /// Proves that lines below the level are left out, and that all others are written when the writer is dropped.

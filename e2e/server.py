@@ -75,10 +75,10 @@ class Server:
         self._clusters.append(cluster)
         return cluster.connect()
 
-    def stop(self):
-        """SIGTERM: drains and answers the exit status."""
+    def stop(self, by=signal.SIGTERM):
+        """Drains and answers the exit status."""
         self._disconnect()
-        self._process.send_signal(signal.SIGTERM)
+        self._process.send_signal(by)
         status = self._process.wait(timeout=PATIENCE_SECONDS)
         self._process = None
         return status

@@ -23,7 +23,7 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use halcyon_io::{Disk, DiskOptions, block_on, resources};
+use halcyon_io::{Disk, DiskOptions, block_on, ignore_file_size_signal, resources};
 
 use console::{Console, Verbosity};
 use failure::Failure;
@@ -105,6 +105,7 @@ fn main() -> ExitCode {
 }
 
 fn run(verb: &Verb, console: Console) -> failure::Result<()> {
+    ignore_file_size_signal()?;
     if matches!(verb, Verb::Compact(args) if args.is_service()) {
         // Its files are Cassandra's, with the modes that Cassandra gives them.
         return compact::serve();

@@ -27,7 +27,7 @@ Then, from another terminal:
 
 Writes are durable before they are acknowledged (commitlog_sync: batch) unless the configuration says otherwise.
 The log is on standard error: INFO  [main] 2026-05-04 12:00:00,123 - text. New files and directories are private (0600, 0700).
-SIGTERM or Ctrl-C drains the node: it answers requests in flight and flushes memtables; Apache Cassandra can then open the directory.
+SIGTERM, SIGHUP or Ctrl-C drains the node: it answers requests in flight and flushes memtables; Apache Cassandra can then open the directory.
 A second signal ends the process at once; the next start replays the commit log.
 
 Exit codes: 0 drained, 2 wrong command line or settings, 3 cannot start, or stopped by an error, 130 second signal.")]
@@ -85,13 +85,10 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
     let (log, _writer) = Log::written(args.log_level.unwrap_or(usual(console)), std::io::stderr());
     let told = log.clone();
     let stop = async move {
-        let name = match signals.next().await {
-            Signal::Terminate => "SIGTERM",
-            Signal::Interrupt => "SIGINT",
-        };
+        let name = stop_signal(&mut signals, &told).await;
         told.say(format_args!("{name}"));
         spawn(async move {
-            signals.next().await;
+            stop_signal(&mut signals, &told).await;
             // Safe, like a kill: acknowledged writes are in the commit log.
             eprintln!("halcyon: second signal: ending at once");
             std::process::exit(i32::from(INTERRUPTED));
@@ -101,6 +98,18 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
     allocator::give_back_aside(available);
     halcyon_server::serve(settings, &log, |_| (), stop)
         .map_err(|e| Failure::Unreadable(e.to_string()))
+}
+
+/// The name of the next signal that stops the server.
+async fn stop_signal(signals: &mut Signals, log: &Log) -> &'static str {
+    loop {
+        match signals.next().await {
+            Signal::Stop(name) => return name,
+            Signal::Threads => log.say(format_args!(
+                "SIGQUIT: this is no JVM, it has no dump of its threads; `halcyon nodetool tpstats` and system_views show what runs"
+            )),
+        }
+    }
 }
 
 /// The level that `--quiet` and `--verbose` ask for.

@@ -65,7 +65,7 @@ pub use runtime::thread::{
     IdleThread, ThreadPriority, core_count, give_way, hurry_idle_threads, idle_threads,
     idle_threads_can_hurry, pin_to_core, spawn_thread, thread_priority,
 };
-pub use signals::{Signal, Signals};
+pub use signals::{Signal, Signals, ignore_file_size_signal};
 pub use sim::{Fault, FaultRule, SimDisk, SimRuntime, SimSnapshot};
 pub use socket::{Claim, DetachedSocket, Listener, Socket};
 pub use sync::mesh::{Gone, Inbox, Mesh};

@@ -1,4 +1,14 @@
-//! SIGTERM and SIGINT as something that a task can await.
+//! What the signals of the system mean to a server: most of them end a process that says nothing, and a server is ended by its operator alone.
+//!
+//! | signals | here |
+//! |---|---|
+//! | TERM, INT, HUP, PWR, XCPU | stop: a task can await them. A HUP that the parent ignores (`nohup`) stays ignored |
+//! | QUIT | a word in the log: who operates Cassandra asks a JVM for its threads with it |
+//! | XFSZ | ignored, by all commands: the write fails with EFBIG |
+//! | PIPE | ignored by Rust's start: the write fails with EPIPE |
+//! | USR1, USR2, ALRM, VTALRM, PROF, IO, STKFLT, real-time ones | ignored: nobody here sets a timer or asks for them |
+//! | ABRT, SEGV, BUS, ILL, FPE, TRAP, SYS | the system's default: a fault, with its core |
+//! | KILL, STOP, TSTP, TTIN, TTOU, CONT, CHLD, URG, WINCH | the system's default, which ends nothing but for KILL |
 //!
 //! The handler may do almost nothing, so it writes one byte into a pipe; a thread reads the pipe and wakes the task.
 
@@ -11,12 +21,57 @@ use futures_util::StreamExt;
 
 use crate::{ThreadPriority, spawn_thread};
 
+/// A signal that is told to a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGTERM
-    Terminate,
-    /// SIGINT
-    Interrupt,
+    /// By its name.
+    Stop(&'static str),
+    /// SIGQUIT
+    Threads,
+}
+
+const TOLD: [(libc::c_int, Signal); 6] = [
+    (libc::SIGTERM, Signal::Stop("SIGTERM")),
+    (libc::SIGINT, Signal::Stop("SIGINT")),
+    (libc::SIGHUP, Signal::Stop("SIGHUP")),
+    (libc::SIGPWR, Signal::Stop("SIGPWR")),
+    (libc::SIGXCPU, Signal::Stop("SIGXCPU")),
+    (libc::SIGQUIT, Signal::Threads),
+];
+
+const IGNORED: [libc::c_int; 7] = [
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGSTKFLT,
+];
+
+/// A file that may not grow is an error of the write, not the end of the process.
+pub fn ignore_file_size_signal() -> io::Result<()> {
+    dispose(libc::SIGXFSZ, libc::SIG_IGN)
+}
+
+fn dispose(signal: libc::c_int, how: libc::sighandler_t) -> io::Result<()> {
+    // SAFETY: a zeroed sigaction is valid; the only handler does only what a handler may.
+    let outcome = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = how;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &action, std::ptr::null_mut())
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: a zeroed sigaction is valid, and is only filled.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// The stop signals of this process, from now on.
@@ -37,7 +92,7 @@ extern "C" fn note(signal: libc::c_int) {
 }
 
 impl Signals {
-    /// Takes the stop signals over from the system's default, which ends the process at once.
+    /// Takes the signals over from the system's default, which ends the process at once.
     pub fn catch() -> io::Result<Signals> {
         let mut ends = [0; 2];
         // SAFETY: the array has room for two descriptors.
@@ -47,29 +102,23 @@ impl Signals {
         // SAFETY: the descriptor is new and nobody else's.
         let mut reader = unsafe { std::fs::File::from_raw_fd(ends[0]) };
         PIPE.store(ends[1], SeqCst);
-        for signal in [libc::SIGTERM, libc::SIGINT] {
-            let handler: extern "C" fn(libc::c_int) = note;
-            // SAFETY: a zeroed sigaction is valid; the handler does only what a handler may.
-            let outcome = unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = handler as libc::sighandler_t;
-                action.sa_flags = libc::SA_RESTART;
-                libc::sigaction(signal, &action, std::ptr::null_mut())
-            };
-            if outcome != 0 {
-                return Err(io::Error::last_os_error());
+        let handler: extern "C" fn(libc::c_int) = note;
+        for (signal, _) in TOLD {
+            if signal != libc::SIGHUP || !is_ignored(signal) {
+                dispose(signal, handler as libc::sighandler_t)?;
             }
+        }
+        for signal in IGNORED.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
+            dispose(signal, libc::SIG_IGN)?;
         }
         let (sender, receiver) = mpsc::unbounded();
         // The thread ends with the process.
         drop(spawn_thread("signals", ThreadPriority::Normal, move || {
             let mut byte = [0];
             while matches!(reader.read(&mut byte), Ok(1)) {
-                let signal = match i32::from(byte[0]) {
-                    libc::SIGINT => Signal::Interrupt,
-                    _ => Signal::Terminate,
-                };
-                if sender.unbounded_send(signal).is_err() {
+                let of_byte = |(number, _): &&(i32, Signal)| *number == i32::from(byte[0]);
+                let Some((_, signal)) = TOLD.iter().find(of_byte) else { continue };
+                if sender.unbounded_send(*signal).is_err() {
                     return;
                 }
             }
@@ -90,14 +139,19 @@ impl Signals {
 mod tests {
     use super::*;
 
-    /// Proves that a signal reaches the task that waits for it, and does not end the process.
+    /// Proves that a signal reaches the task that waits for it, that others do nothing, and that none ends the process.
     #[test]
     fn signals_arrive() {
         let mut signals = Signals::catch().unwrap();
+        ignore_file_size_signal().unwrap();
         crate::block_on(async {
-            for (number, expected) in
-                [(libc::SIGTERM, Signal::Terminate), (libc::SIGINT, Signal::Interrupt)]
+            for number in
+                IGNORED.into_iter().chain([libc::SIGXFSZ, libc::SIGRTMIN(), libc::SIGPIPE])
             {
+                // SAFETY: it is ignored.
+                unsafe { libc::kill(libc::getpid(), number) };
+            }
+            for (number, expected) in TOLD {
                 // SAFETY: the handler is installed.
                 unsafe { libc::kill(libc::getpid(), number) };
                 assert_eq!(signals.next().await, expected);

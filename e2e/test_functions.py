@@ -279,6 +279,7 @@ def test_bodies_stay_in_their_sandbox(with_functions):
         ('try { return new Formatter("/tmp/x").hashCode(); } catch (Exception e) { return 1; }', "use of java.util.Formatter"),
         ("java.util.function.Supplier<Integer> s = () -> a; return s.get();", "use of java.util.function.Supplier"),
         ("return b;", "Line 1: cannot find symbol"),
+        (f"return {'(' * 20_000}a{')' * 20_000};", "The compiler gave up: the source is nested too deeply, or too large"),
     ]:
         assert why in refused(client, function("bad", "a int", "int", body))
     client.close()

@@ -132,6 +132,7 @@ final class Compiler {
                 out.append("Line ").append(at).append(": ");
             out.append(text).append('\n');
         }
-        return out.toString();
+        // One that overflows its stack reports nothing.
+        return out.length() > 0 ? out.toString() : "The compiler gave up: the source is nested too deeply, or too large\n";
     }
 }

@@ -263,6 +263,21 @@ def large_writes(port, peers, stop):
     run_together([lambda text=text: asking(port, peers, stop, text) for text in texts])
 
 
+def indexed_texts(port, peers, stop):
+    """Four clients write texts of megabytes, of as many different pieces and words as there can be, under indexes that search within them."""
+    rng = random.Random(1)
+    letters = "".join(map(chr, range(48, 123))).replace("\\", "")
+    any_letters = "".join(rng.choices(letters, k=3_000_000))
+    words = " ".join(f"{number:x}" for number in range(400_000))
+    texts = [any_letters, words, "a" * 3_000_000, "a " * 1_500_000]
+    written = [f"INSERT INTO abuse.texts (k, v, w) VALUES ({k}, '{text}', '{text}')" for k, text in enumerate(texts)]
+    asked = [
+        f"SELECT k FROM abuse.texts WHERE v LIKE '%{'a' * 30_000}b%'",
+        f"SELECT k FROM abuse.texts WHERE w LIKE '%{' '.join(f'{number:x}' for number in range(50))}%'",
+    ]
+    run_together([lambda text=text: asking(port, peers, stop, text) for text in written + asked])
+
+
 def costly_statements(port, peers, stop):
     """Statements that are long to parse, to check, to compute or to take apart: each is answered, by whatever answer."""
     sums = ",".join(["v" + "+1" * 200] * 100)
@@ -418,6 +433,10 @@ def fill(port):
     )
     client.query("CREATE TABLE abuse.large (k int PRIMARY KEY, v text)")
     client.query("CREATE TABLE abuse.blobs (k int PRIMARY KEY, v blob)")
+    client.query("CREATE TABLE abuse.texts (k int PRIMARY KEY, v text, w text)")
+    for column, more in [("v", ""), ("w", ", 'analyzed': 'true', 'tokenization_normalize_lowercase': 'true'")]:
+        options = f"{{'mode': 'CONTAINS'{more}}}"
+        client.query(f"CREATE CUSTOM INDEX ON abuse.texts ({column}) USING 'org.apache.cassandra.index.sasi.SASIIndex' WITH OPTIONS = {options}")
     client.query("CREATE TABLE abuse.numbers (k int PRIMARY KEY, v varint, d decimal, f double, l list<int>)")
     client.query("INSERT INTO abuse.numbers (k, v, d) VALUES (1, 1, 1)")
     client.query("CREATE TABLE abuse.wide (a int, b int, c int, d int, PRIMARY KEY ((a, b), c, d))")
@@ -439,7 +458,7 @@ def caged(binary, folder):
     except OSError as why:
         pytest.skip(f"no memory cgroup can be made, which needs root and its controller: {why}")
     config = folder / "cassandra.yaml"
-    config.write_text(TIMEOUTS, encoding="utf-8")
+    config.write_text(f"sasi_indexes_enabled: true\n{TIMEOUTS}", encoding="utf-8")
     server = Server(binary, folder, "--config", config, before=cage.enter).start()
     try:
         fill(server.port)
@@ -458,11 +477,11 @@ def attacked(request, tmp_path_factory):
 
 ATTACKS = [
     never_reading, slow, first_bytes, garbage, wrong_messages, vanishing, preparing, compressed_bodies, startup_options,
-    large_statements, large_prepared, huge_answers, huge_sorts, huge_answers_unread, large_writes,
+    large_statements, large_prepared, huge_answers, huge_sorts, huge_answers_unread, large_writes, indexed_texts,
     costly_statements, many_rows, costly_values, repeated_values, idle,
 ]
 # They take turns, and are slowed down: no client is disconnected.
-PATIENT = [large_writes, costly_statements, many_rows, costly_values, repeated_values]
+PATIENT = [large_writes, indexed_texts, costly_statements, many_rows, costly_values, repeated_values]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)

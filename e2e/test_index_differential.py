@@ -107,3 +107,58 @@ def compare(seed, cassandra, halcyon, tables=6, selects=60):
 @pytest.mark.seeds(6)
 def test_answers_are_cassandras(nodes, served, seed):
     compare(seed, nodes.get("5.0.9").facts["native_port"], served.port)
+
+
+# A column, what is indexed of it, and a value of so many bytes.
+LONG = [
+    ("t text", "t", lambda size: "'" + "é" * (size // 2) + "x" * (size % 2) + "'"),
+    ("t ascii", "t", lambda size: "'" + "a" * size + "'"),
+    ("t set<text>", "t", lambda size: "{'a', '" + "b" * size + "'}"),
+    ("t list<text>", "t", lambda size: "['a', '" + "b" * size + "']"),
+    ("t map<text, text>", "keys(t)", lambda size: "{'" + "b" * size + "': 'a'}"),
+    ("t map<text, text>", "values(t)", lambda size: "{'a': '" + "b" * size + "'}"),
+    ("t map<text, text>", "entries(t)", lambda size: "{'a': '" + "b" * (size - 7) + "'}"),
+    ("t frozen<list<text>>", "full(t)", lambda size: "['" + "b" * (size - 8) + "']"),
+    ("t text static", "t", lambda size: "'" + "s" * size + "'"),
+]
+SIZES = [1024, 1025, 8192, 8193, 20_000]
+
+
+def test_long_terms_are_warned_of_and_refused_as_in_cassandra(nodes, served):
+    """Sizes of terms of storage-attached indexes, in all statements that write them, with an analyser, and in columns of keys."""
+    clients = [Client(nodes.get("5.0.9").facts["native_port"]), Client(served.port)]
+    different = []
+
+    def both(text):
+        expected, found = ([*answer(client, text), *client.warnings] for client in clients)
+        if expected != found:
+            different.append(f"{text[:150]}\n  C {str(expected)[:300]}\n  H {str(found)[:300]}")
+
+    for client in clients:
+        client.query(f"DROP KEYSPACE IF EXISTS {KEYSPACE}")
+        client.query(f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+    for number, (column, indexed, value) in enumerate(LONG):
+        table = f"{KEYSPACE}.l{number}"
+        both(f"CREATE TABLE {table} (k int, c int, {column}, v int, PRIMARY KEY (k, c))")
+        both(f"CREATE INDEX l{number}_i ON {table} ({indexed}) USING 'sai'")
+        for size in SIZES:
+            both(f"INSERT INTO {table} (k, c, t) VALUES (1, 1, {value(size)})")
+        both(f"UPDATE {table} SET t = {value(8193)} WHERE k = 1{'' if 'static' in column else ' AND c = 1'}")
+        rows = [f"INSERT INTO {table} (k, c, t) VALUES (1, {c}, {value(1100)})" for c in range(3)]
+        both(f"BEGIN UNLOGGED BATCH {'; '.join(rows)}; APPLY BATCH")
+        both(f"BEGIN BATCH {rows[0]}; INSERT INTO {table} (k, c, t) VALUES (1, 9, {value(9000)}); APPLY BATCH")
+        both(f"INSERT INTO {table} (k, c, t) VALUES (2, 2, {value(1100)}) IF NOT EXISTS")
+        both(f"INSERT INTO {table} (k, c, t) VALUES (3, 2, {value(9000)}) IF NOT EXISTS")
+        both(f"SELECT k, c FROM {table}")
+    both(f"CREATE TABLE {KEYSPACE}.keys (p1 text, p2 int, c text, v text, PRIMARY KEY ((p1, p2), c))")
+    for column in ["p1", "c", "v"]:
+        options = " WITH OPTIONS = {'ascii': 'true'}" if column == "v" else ""
+        both(f"CREATE INDEX keys_{column} ON {KEYSPACE}.keys ({column}) USING 'sai'{options}")
+    for size in SIZES:
+        for key, clustering, v in [("p" * size, "c", "v"), ("p", "c" * size, "v"), ("p", "c", "é" * size), ("p", "c", "ﬄ" * (size // 3))]:
+            both(f"INSERT INTO {KEYSPACE}.keys (p1, p2, c, v) VALUES ('{key}', 1, '{clustering}', '{v}')")
+            both(f"DELETE FROM {KEYSPACE}.keys WHERE p1 = '{key}' AND p2 = 1 AND c = '{clustering}'")
+            both(f"DELETE FROM {KEYSPACE}.keys WHERE p1 = '{key}' AND p2 = 1")
+    for client in clients:
+        client.close()
+    assert not different, f"{len(different)} differ\n" + "\n".join(different[:20])

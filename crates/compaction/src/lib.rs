@@ -13,6 +13,7 @@ mod overlap;
 mod plan;
 mod progress;
 mod run;
+mod space;
 pub mod strategy;
 pub mod txn_log;
 
@@ -25,3 +26,4 @@ pub use overlap::PurgeBound;
 pub use plan::{Group, Kind, group_inputs, kind};
 pub use progress::{Progress, Snapshot};
 pub use run::{Outcome, Sealed, Settings, Task, run, write, write_into};
+pub use space::UsableSpace;

@@ -34,6 +34,7 @@ use crate::identity;
 use crate::outputs::{Outputs, Own};
 use crate::overlap::{PurgeBound, Purging};
 use crate::progress::{Progress, Snapshot};
+use crate::space::UsableSpace;
 use crate::txn_log::{Leftovers, Transaction};
 use crate::{Error, Group, Result};
 
@@ -47,6 +48,7 @@ pub struct Settings {
     pub ids: Option<Arc<dyn Fn() -> SSTableId + Send + Sync>>,
     /// Keep the inputs instead of replacing them.
     pub keep_inputs: bool,
+    pub usable_space: UsableSpace,
     pub version: Version,
     pub expiration_overflow: ExpirationOverflow,
     /// `None`: uncompressed.
@@ -175,7 +177,7 @@ pub fn write<'a>(
         };
         let output =
             settings.output.clone().unwrap_or_else(|| first.descriptor().directory.clone());
-        check_space(disk, task, &output).await?;
+        check_space(disk, task, &output, settings.usable_space).await?;
         let mut directories = vec![output.clone()];
         if !settings.keep_inputs {
             directories.extend(task.inputs.iter().map(|i| i.descriptor().directory.clone()));
@@ -232,9 +234,14 @@ async fn replace(transaction: &mut Transaction, task: &Task, settings: &Settings
 }
 
 /// Checks the free space: the outputs are at most as large as the inputs, apart from differences between compressors.
-async fn check_space(disk: &Disk, task: &Task, output: &std::path::Path) -> Result<()> {
+async fn check_space(
+    disk: &Disk,
+    task: &Task,
+    output: &std::path::Path,
+    usable: UsableSpace,
+) -> Result<()> {
     let needed: u64 = task.inputs.iter().map(|i| i.file_length() + i.file_length() / 16).sum();
-    let free = disk.free_space(output).await?;
+    let free = usable.of(disk.free_space(output).await?);
     if free < needed {
         return Err(Error::NoSpace { directory: output.to_path_buf(), needed, free });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use halcyon_compaction::{Group, Outcome, Settings, write_into};
+use halcyon_compaction::{Group, Outcome, Settings, UsableSpace, write_into};
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, StreamOptions};
 use halcyon_model::Partitioner;
@@ -68,6 +68,7 @@ fn settings(task: &TaskRequest, exchange: &Arc<Exchange>) -> Settings {
         output: None,
         ids: None,
         keep_inputs: false,
+        usable_space: UsableSpace::ALL,
         version: task.version,
         expiration_overflow: ExpirationOverflow::Reject,
         compression: task.compression.clone(),

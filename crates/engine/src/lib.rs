@@ -53,6 +53,7 @@ pub use compact::{
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};
+pub use halcyon_compaction::UsableSpace;
 pub use halcyon_sstable::Version;
 pub use halcyon_sstable::attached::{Neighbour, Neighbours, Place, PlaceRange};
 pub use index::{Candidates, IndexBuild};

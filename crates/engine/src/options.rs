@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
+use halcyon_compaction::UsableSpace;
 use halcyon_io::AccessMode;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_schema::catalog::Keyspace;
@@ -90,6 +91,9 @@ pub struct Options {
     /// Bytes per second; `None`: unlimited.
     pub compaction_throughput: Option<u64>,
     pub compaction_latency_target: LatencyTarget,
+    pub compaction_space: UsableSpace,
+    /// `autocompaction_on_startup_enabled`: of the tables that there are when it starts.
+    pub compacts_after_start: bool,
     pub auto_snapshot: bool,
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
@@ -138,6 +142,8 @@ impl Options {
             concurrent_compactors: 1,
             compaction_throughput: Some(64 << 20),
             compaction_latency_target: LatencyTarget::default(),
+            compaction_space: UsableSpace::ALL,
+            compacts_after_start: true,
             auto_snapshot: true,
             default_compaction: None,
             indexes: IndexSettings::default(),

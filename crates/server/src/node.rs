@@ -2,7 +2,7 @@
 //!
 //! 1. Lock and check the directory, open the engine. No request is served before recovery is complete.
 //! 2. Each shard's thread opens its shard and serves its inbox. Then the node writes its row of `system.local` and all shards listen.
-//! 3. On SIGTERM or SIGINT: accept no connections and requests, answer those in flight, drain the engine.
+//! 3. On a signal that stops (`io/src/signals.rs`): accept no connections and requests, answer those in flight, drain the engine.
 //! 4. If the engine stops itself (`disk_failure_policy`, `commit_failure_policy`), report it. As in Cassandra, `stop` closes all
 //!    connections and keeps the process, `die` ends it too; if only writes have to stop, reads continue.
 
@@ -496,7 +496,15 @@ fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant,
         "memory for connections, requests and answers: {} MiB at most",
         mib(shared.admission.memory().limit())
     ));
-    log.say(format_args!("data is in {}", settings.data_dir.display()));
+    let shown = |paths: &[std::path::PathBuf]| {
+        let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        paths.join(", ")
+    };
+    log.say(format_args!(
+        "data is in {}; the commit log in {}",
+        shown(&engine.data_directories),
+        engine.commitlog.directory.display()
+    ));
     let address = shared.transport.address;
     if !address.ip().is_loopback() {
         log.warning(format_args!(

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use halcyon_compaction::{Group, Outcome, Progress, Settings, run};
+use halcyon_compaction::{Group, Outcome, Progress, Settings, UsableSpace, run};
 use halcyon_io::{Disk, Purpose, StreamOptions, block_on};
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::Schema;
@@ -52,6 +52,7 @@ fn settings(inputs: &[Arc<SSTable>], to: &Path, gc_before: u32, now: u32, view: 
     Settings {
         output: Some(to.to_path_buf()),
         keep_inputs: true,
+        usable_space: UsableSpace::ALL,
         bloom_filter_fp_chance: fp,
         gc_before,
         now,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_compaction::{Error, Group, Outcome, Progress, Settings, run, txn_log};
+use halcyon_compaction::{Error, Group, Outcome, Progress, Settings, UsableSpace, run, txn_log};
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, StreamOptions, block_on};
 use halcyon_model::options::Compression;
@@ -209,6 +209,7 @@ pub(crate) fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         output: None,
         ids: None,
         keep_inputs: false,
+        usable_space: UsableSpace::ALL,
         version: first.descriptor().version,
         expiration_overflow: ExpirationOverflow::Reject,
         compression,

@@ -384,6 +384,7 @@ impl Engine {
             output: None,
             ids: Some(Arc::new(ids)),
             keep_inputs: false,
+            usable_space: self.options.compaction_space,
             version: self.output_version(inputs),
             expiration_overflow: ExpirationOverflow::Cap,
             compression: options.compression(),

@@ -400,6 +400,9 @@ impl Opening {
         self.report.sstables += found.opened.len();
         self.report.notes.append(&mut found.notes);
         let store = Store::new(definition, directories, self.options.shards);
+        if !self.options.compacts_after_start {
+            store.set_automatic_compaction(false);
+        }
         store.note_ids(found.ids.into_iter());
         self.report.notes.extend(found.set_apart.iter().map(SetApart::note));
         store.set_apart(found.set_apart);

@@ -289,3 +289,26 @@ fn tombstones_of_one_sstable() {
         assert_eq!(contents(&node, &table).await, BTreeMap::from([((1, 50), 1)]));
     });
 }
+
+/// Proves that `autocompaction_on_startup_enabled: false` holds for the tables that there are at the start, and no others, until it is
+/// changed for a table.
+#[test]
+fn tables_are_not_compacted_after_a_start_that_forbids_it() {
+    let (_, sim) = Disk::simulated(5);
+    life(&sim, |disk| async move {
+        let node = start(disk).await.expect("starts");
+        change(&node, &[table()]).await.expect("schema");
+        assert_eq!(node.engine.store_of(ID).expect("known").automatic_compaction(), None);
+    });
+    life(&sim, |disk| async move {
+        let forbid = |options: &mut Options| options.compacts_after_start = false;
+        let node = start_with(disk, forbid).await.expect("starts");
+        let is_on = |id: [u8; 16]| node.engine.store_of(id).expect("known").automatic_compaction();
+        assert_eq!(is_on(ID), Some(false));
+        let later = [9; 16];
+        change(&node, &[table(), table_named("later", later)]).await.expect("schema");
+        assert_eq!(is_on(later), None);
+        node.engine.set_automatic_compaction(ID, true).expect("set");
+        assert_eq!(is_on(ID), Some(true));
+    });
+}

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use halcyon_compaction::{Settings, version_holding};
+use halcyon_compaction::{Settings, UsableSpace, version_holding};
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{Disk, StreamOptions};
 use halcyon_model::options::{Compressed, Compression, Entries, MapOption, defaults};
@@ -193,6 +193,7 @@ pub(super) fn choose(
         output: None,
         ids: None,
         keep_inputs: args.keep_inputs || args.output.is_some(),
+        usable_space: UsableSpace::ALL,
         version,
         expiration_overflow: ExpirationOverflow::Reject,
         compression,

@@ -6,7 +6,7 @@ use halcyon_model::units;
 use saphyr::{Yaml, YamlLoader};
 use saphyr_parser::Parser;
 
-use super::error::{Error, Result};
+use super::error::{Error, Errors, Result};
 use super::keys::Key;
 use super::value::Kind;
 
@@ -66,20 +66,23 @@ impl std::fmt::Display for Node {
     }
 }
 
-/// The values of a file, by present name. Null values are left out: they mean the default.
-pub(crate) fn read(text: &str, keys: &[Key]) -> Result<BTreeMap<&'static str, Node>> {
+/// The values of a file, by present name, and what is wrong with others. Null values are left out: they mean the default.
+pub(super) fn read(text: &str, keys: &[Key]) -> Result<(BTreeMap<&'static str, Node>, Errors)> {
     let mut values = BTreeMap::new();
-    let mut unknown = Vec::new();
+    let (mut unknown, mut errors) = (Vec::new(), Errors::default());
     for (name, node) in top_level(text)? {
         let Some((key, unit, node)) = find(&name, node, keys) else {
             unknown.push(name);
             continue;
         };
-        if let Some(node) = checked(&name, key, unit, node)? {
+        if let Some(Some(node)) = errors.take(checked(&name, key, unit, node)) {
             values.insert(key.name, node);
         }
     }
-    if unknown.is_empty() { Ok(values) } else { Err(Error::Unknown(unknown)) }
+    if !unknown.is_empty() {
+        errors.add(Error::Unknown(unknown));
+    }
+    Ok((values, errors))
 }
 
 /// A key by its name, an older name, or `key.member`.

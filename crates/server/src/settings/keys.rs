@@ -23,6 +23,17 @@ pub(crate) struct Key {
     pub(crate) older: Vec<(&'static str, Option<&'static str>)>,
 }
 
+impl Key {
+    /// Whether a value says the same as the default, in whatever unit.
+    pub(crate) fn is_default(&self, text: &str) -> bool {
+        let Some(default) = self.default else { return false };
+        match &self.kind {
+            Kind::Size(units) | Kind::Time(units) => units.parse(text) == units.parse(default),
+            _ => text == default,
+        }
+    }
+}
+
 pub(crate) fn keys() -> Vec<Key> {
     let lines = include_str!("keys.txt").lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(parse).collect()

@@ -22,6 +22,7 @@ use std::time::Duration;
 use halcyon_io::{AccessMode, BackendChoice, DiskOptions};
 use halcyon_schema::{DATA_CENTER, RACK};
 
+use error::Errors;
 pub use error::{Error, Result};
 use halcyon_model::units;
 
@@ -123,39 +124,54 @@ impl Settings {
     /// `text` is the file's.
     pub fn load(text: Option<&str>, overrides: &Overrides, machine: Machine) -> Result<Settings> {
         let keys = keys::keys();
-        let file = file::read(text.unwrap_or(""), &keys)?;
+        let (file, mut errors) = file::read(text.unwrap_or(""), &keys)?;
         let values = Values { keys, file };
-        values.refuse_what_cannot_be()?;
-        values.refuse_protection()?;
+        values.refuse_what_cannot_be(&mut errors);
+        values.refuse_protection(&mut errors);
         let data_dir = values.data_dir(overrides);
-        let place = values.place(overrides)?;
-        let shards = values.shards(overrides, machine)?;
+        let place = errors.take(values.place(overrides)).flatten();
+        let num_tokens = errors.take(values.num_tokens());
+        let storage_port = errors.take(values.port("storage_port"));
+        let transport = errors.take(values.transport(overrides, machine));
+        let limits = errors.take(values.limits());
+        let buffers = errors.take(values.bytes("io_buffer_budget"));
+        let saved_caches = errors.take(values.saved_caches());
+        let shards = errors.take(values.shards(overrides, machine));
+        let engine = values.engine(&data_dir, shards.unwrap_or(1), machine);
+        let engine = errors.take(engine);
+        errors.check()?;
+        let all = (num_tokens, storage_port, transport, limits, buffers, saved_caches, engine);
+        let (
+            Some(num_tokens),
+            Some(storage_port),
+            Some(transport),
+            Some(limits),
+            Some(buffers),
+            Some(saved_caches),
+            Some(engine),
+        ) = all
+        else {
+            return Err(Error::Refused("a setting cannot be read".to_owned()));
+        };
         let settings = Settings {
             cluster_name: values.node("cluster_name").and_then(|_| values.text("cluster_name")),
             data_center: place.as_ref().map(|(data_center, _)| data_center.clone()),
             rack: place.map(|(_, rack)| rack),
-            num_tokens: match values.integer("num_tokens")?.map(usize::try_from) {
-                Some(Ok(tokens @ 1..=1536)) => tokens,
-                _ => 16,
-            },
-            storage_port: match values.integer("storage_port")?.map(u16::try_from) {
-                Some(Ok(port)) => port,
-                _ => 7000,
-            },
-            transport: values.transport(overrides, machine)?,
-            limits: values.limits()?,
+            num_tokens,
+            storage_port: storage_port.unwrap_or(7000),
+            transport,
+            limits,
             disk: DiskOptions {
                 // Enough for compactions beside reads; on a small machine, less.
-                buffer_budget: values
-                    .bytes("io_buffer_budget")?
+                buffer_budget: buffers
                     .unwrap_or_else(|| (machine.memory / 8).clamp(16 << 20, 64 << 20))
                     as usize,
                 backend: overrides.io_engine.or(values.parsed("io_engine")),
                 ..DiskOptions::default()
             },
             hints_directory: values.directory("hints_directory", &data_dir, "hints"),
-            engine: values.engine(&data_dir, shards, machine)?,
-            saved_caches: values.saved_caches()?,
+            engine,
+            saved_caches,
             listed: values.listed(),
             meaningless: values.meaningless(),
             data_dir,
@@ -223,17 +239,30 @@ impl Values {
         self.parsed(name).unwrap_or_default()
     }
 
-    fn refuse_what_cannot_be(&self) -> Result<()> {
+    fn refuse_what_cannot_be(&self, errors: &mut Errors) {
         let partitioner = "Murmur3Partitioner";
         if self.class("partitioner").is_some_and(|found| found != partitioner) {
             let allowed = format!("{partitioner} (others are not supported yet)");
-            return Err(self.wrong("partitioner", &allowed));
+            errors.add(self.wrong("partitioner", &allowed));
         }
         if self.node("rpc_interface").is_some() {
             let text = "rpc_interface is not supported; set rpc_address to the interface's address";
-            return Err(Error::Refused(text.to_owned()));
+            errors.add(Error::Refused(text.to_owned()));
         }
-        Ok(())
+    }
+
+    /// Of Cassandra's `Config`: 16 if there are none.
+    fn num_tokens(&self) -> Result<usize> {
+        Ok(self.count_within("num_tokens", 1, 1536)?.unwrap_or(16))
+    }
+
+    /// A number of things that there have to be some of.
+    fn count_within(&self, name: &str, least: usize, most: usize) -> Result<Option<usize>> {
+        match self.integer(name)?.map(usize::try_from) {
+            None => Ok(None),
+            Some(Ok(count)) if (least..=most).contains(&count) => Ok(Some(count)),
+            Some(_) => Err(self.wrong(name, &format!("{least} to {most}"))),
+        }
     }
 
     fn data_dir(&self, overrides: &Overrides) -> PathBuf {

@@ -1,13 +1,13 @@
 //! Settings that protect: obeyed or refused, never ignored.
 //!
-//! A user who sets `cdc_enabled`, a guardrail or TLS relies on it. Cassandra's other settings may mean nothing here; for these
+//! A user who sets `cdc_enabled`, a guardrail, another place for system tables or TLS relies on it. Cassandra's other settings may mean nothing here; for these
 //! Halcyon does not start, and names them. This holds for thresholds that only warn, too, except for `partition_size_warn_threshold` and
 //! `partition_tombstones_warn_threshold`, which the stock files of 4.0 and 4.1 set. At values that protect nothing (the defaults, those of
 //! a stock cassandra.yaml) they are fine.
 
 use super::file::Node;
 use super::keys::{Key, Support};
-use super::{Error, Result, Values, value};
+use super::{Error, Errors, Values, value};
 
 /// The only classes that there are: they allow everything.
 const CLASSES: [(&str, &str); 5] = [
@@ -19,16 +19,16 @@ const CLASSES: [(&str, &str); 5] = [
 ];
 
 impl Values {
-    pub(super) fn refuse_protection(&self) -> Result<()> {
+    pub(super) fn refuse_protection(&self, errors: &mut Errors) {
         for (name, class) in CLASSES {
             if self.class(name).is_some_and(|found| found != class) {
-                return Err(self.wrong(name, &format!("{class} (others are not supported yet)")));
+                errors.add(self.wrong(name, &format!("{class} (others are not supported yet)")));
             }
         }
         // `optional` offers TLS beside plaintext.
         for member in ["enabled", "optional"] {
             if self.node("client_encryption_options").is_some_and(|node| is_on(node, member)) {
-                return Err(Error::Refused(format!(
+                errors.add(Error::Refused(format!(
                     "client_encryption_options: TLS is not supported yet; set {member} to false"
                 )));
             }
@@ -38,13 +38,12 @@ impl Values {
                 && self.node(key.name).is_some_and(|node| protects(key, node))
         };
         let names: Vec<&str> = self.keys.iter().filter(relied_on).map(|key| key.name).collect();
-        if names.is_empty() {
-            return Ok(());
+        if !names.is_empty() {
+            errors.add(Error::Refused(format!(
+                "{}: not supported yet; remove it from the file to start without what it does",
+                names.join(", ")
+            )));
         }
-        Err(Error::Refused(format!(
-            "{} protects in a way that Halcyon does not support yet; remove it from the file to start without that protection",
-            names.join(", ")
-        )))
     }
 }
 
@@ -66,7 +65,7 @@ fn protects(key: &Key, node: &Node) -> bool {
         Node::Scalar(text) => match value::boolean(text) {
             Some(value) => Some(value) != key.default.and_then(value::boolean),
             // Guardrails are off at -1.
-            None => !text.starts_with('-') && Some(text.as_str()) != key.default,
+            None => !text.starts_with('-') && !key.is_default(text),
         },
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use halcyon_engine::{
     CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LatencyTarget, LogCompression,
-    OnCorruption, Options, SyncMode, Version,
+    OnCorruption, Options, SyncMode, UsableSpace, Version,
 };
 use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
@@ -34,13 +34,11 @@ impl Values {
         machine: Machine,
     ) -> Result<Options> {
         let memtable_space = self.memtable_space(machine)?;
-        let compactors = self.integer("concurrent_compactors")?;
-        let compactors = match compactors.map(usize::try_from) {
-            // Cassandra's rule: the smaller of disks and cores, at least 2, at most 8.
-            None => machine.cores.clamp(2, 8).min(self.data_directories(data_dir).len().max(2)),
-            Some(Ok(compactors @ 1..)) => compactors,
-            Some(_) => return Err(self.wrong("concurrent_compactors", "1 or more")),
-        };
+        // Each is a thread with buffers of its own.
+        let compactors = self.count_within("concurrent_compactors", 1, 128)?;
+        // Cassandra's rule: the smaller of disks and cores, at least 2, at most 8.
+        let disks = self.data_directories(data_dir).len().max(2);
+        let compactors = compactors.unwrap_or_else(|| machine.cores.clamp(2, 8).min(disks));
         let caches = self.caches(machine)?;
         Ok(Options {
             data_directories: self.data_directories(data_dir),
@@ -48,10 +46,8 @@ impl Values {
             saved_caches_directory: self.saved_caches_directory(data_dir),
             shards,
             memtable_space,
-            flush_writers: match self.integer("memtable_flush_writers")?.map(usize::try_from) {
-                Some(Ok(writers @ 1..)) => writers,
-                _ => 1,
-            },
+            // Cassandra takes 0 for its own choice.
+            flush_writers: self.count_within("memtable_flush_writers", 0, 128)?.unwrap_or(0).max(1),
             uuid_sstable_identifiers: self.boolean("uuid_sstable_identifiers_enabled")?,
             disk_failure_policy: self.disk_failure_policy(),
             virtual_keyspaces: Vec::new(),
@@ -84,6 +80,8 @@ impl Values {
             compaction_latency_target: self
                 .get("compaction_latency_target", super::value::latency_target)?
                 .unwrap_or(LatencyTarget::Off),
+            compaction_space: self.compaction_space()?,
+            compacts_after_start: self.boolean("autocompaction_on_startup_enabled")?,
             auto_snapshot: self.boolean("auto_snapshot")?,
             default_compaction: self.default_compaction()?,
             indexes: self.indexes()?,
@@ -151,6 +149,15 @@ impl Values {
             Some("die") => DiskFailurePolicy::Die,
             _ => DiskFailurePolicy::Stop,
         }
+    }
+
+    fn compaction_space(&self) -> Result<UsableSpace> {
+        let name = "max_space_usable_for_compactions_in_percentage";
+        let share = self.get(name, |text| text.parse().ok())?.unwrap_or(0.95);
+        if !(0.0..=1.0).contains(&share) {
+            return Err(self.wrong(name, "0.0 to 1.0"));
+        }
+        Ok(UsableSpace { kept: self.bytes("min_free_space_per_drive")?.unwrap_or(50 << 20), share })
     }
 
     /// A negative number means unlimited.

@@ -220,24 +220,259 @@ fn data_centre_and_rack() {
     assert!(place(gossiping, None).is_err());
 }
 
-/// Proves that no setting of Cassandra that ends in a threshold is passed over in silence, except for the two that stock files set.
+/// Settings of Cassandra that sound as if they restricted, and why passing them over takes nothing from anybody.
+const ABOUT_NOTHING: [(&[&str], &str); 11] = [
+    (
+        &[
+            "phi_convict_threshold",
+            "hinted_handoff_enabled",
+            "back_pressure_enabled",
+            "dynamic_snitch_badness_threshold",
+            "max_hint",
+            "hint_window",
+            "min_tracked_",
+            "max_top_",
+            "internode_",
+            "consecutive_message_errors_threshold",
+            "block_for_peers",
+            "ideal_consistency_level",
+            "enforce_native_deadline_for_hints",
+        ],
+        "one node has no peers, no hints and no gossip",
+    ),
+    (
+        &[
+            "reject_repair_compaction_threshold",
+            "repair_",
+            "materialized_views_on_repair_enabled",
+            "cdc_on_repair_enabled",
+            "repaired_data_tracking",
+            "skip_paxos_repair",
+            "use_offheap_merkle_trees",
+            "report_unconfirmed",
+            "validation_preview",
+        ],
+        "there is no repair",
+    ),
+    (
+        &[
+            "max_streaming_retries",
+            "streaming_",
+            "stream_",
+            "skip_stream_disk_space_check",
+            "inter_dc_",
+            "entire_sstable_",
+        ],
+        "there are no streams",
+    ),
+    (&["cdc_"], "without cdc_enabled, which is refused"),
+    (&["denylist_"], "without partition_denylist_enabled, which is refused"),
+    (
+        &["permissions_", "roles_", "credentials_", "auth_cache_warming_enabled"],
+        "without an authenticator, which is refused",
+    ),
+    (
+        &[
+            "gc_",
+            "dump_heap_on_uncaught_exception",
+            "buffer_pool_use_heap_if_exhausted",
+            "file_cache_enabled",
+        ],
+        "there is no Java heap",
+    ),
+    (
+        &[
+            "allow_insecure_udfs",
+            "allow_extra_insecure_udfs",
+            "transient_replication_enabled",
+            "automatic_sstable_upgrade",
+            "max_concurrent_automatic_sstable_upgrades",
+            "diagnostic_events_enabled",
+            "force_optimized_index_status_format",
+            "sstable_read_rate_persistence_enabled",
+            "paxos_",
+            "auto_hints_cleanup_enabled",
+        ],
+        "they allow or add, and their default does not",
+    ),
+    (
+        &[
+            "memtable_cleanup_threshold",
+            "native_transport_max_threads",
+            "native_transport_max_auth_threads",
+            "native_transport_queue_max_item_age_threshold",
+            "native_transport_max_backoff",
+            "native_transport_min_backoff",
+            "commitlog_max_compression_buffers_in_pool",
+        ],
+        "shards have no queues of threads; the budget of memory is one",
+    ),
+    (
+        &[
+            "partition_size_warn_threshold",
+            "partition_tombstones_warn_threshold",
+            "zero_ttl_on_twcs_warned",
+            "intersect_filtering_query_warned",
+            "log_out_of_token_range_requests",
+            "client_request_size_metrics_enabled",
+            "top_partitions_enabled",
+        ],
+        "they only tell, and stock files set them",
+    ),
+    (
+        &[
+            "reject_out_of_token_range_requests",
+            "listen_interface_prefer_ipv6",
+            "rpc_interface_prefer_ipv6",
+            "initial_range_tombstone",
+            "check_for_duplicate_rows",
+            "snapshot_on_duplicate_row_detection",
+            "invalid_legacy_protocol_magic_no_spam_enabled",
+            "data_disk_usage_max_disk_size",
+            "snapshot_links_per_second",
+        ],
+        "the node has all tokens; others are of what is refused",
+    ),
+];
+
+/// Proves that a setting whose name sounds like a restriction is obeyed or refused, or that what it restricts is not there.
 #[test]
-fn thresholds_are_obeyed_or_refused() {
-    // What they are about does not exist here: streams of other nodes, the JVM's collector, gossip, memtable cleanup.
-    let about_nothing = [
-        "sai_",
-        "phi_",
-        "memtable_cleanup",
-        "reject_repair",
-        "dynamic_snitch",
-        "gc_",
-        "queue_max_item_age",
-        "consecutive_message_errors",
-    ];
-    let passed_over = ["partition_size_warn_threshold", "partition_tombstones_warn_threshold"];
-    for key in keys::keys().iter().filter(|key| key.name.contains("_threshold")) {
-        let nothing = about_nothing.iter().any(|part| key.name.contains(part));
-        let ignored = key.support == Support::Meaningless;
-        assert!(!ignored || nothing || passed_over.contains(&key.name), "{}", key.name);
+fn restrictions_are_obeyed_or_refused() {
+    let sounds = |name: &str| {
+        ["_threshold", "_enabled", "_warned", "reject", "_fail", "disallow", "refuse", "allow_"]
+            .iter()
+            .any(|part| name.contains(part))
+            || name.starts_with("max_")
+            || name.starts_with("min_")
+    };
+    let passed_over: Vec<&str> = keys::keys()
+        .iter()
+        .filter(|key| key.support == Support::Meaningless && sounds(key.name))
+        .map(|key| key.name)
+        .filter(|name| {
+            !ABOUT_NOTHING.iter().any(|(parts, _)| parts.iter().any(|p| name.starts_with(p)))
+        })
+        .collect();
+    assert_eq!(passed_over, [""; 0]);
+}
+
+/// Proves that what restricts in Cassandra and cannot be had keeps the node from starting, in whatever unit it is written, and that its
+/// default does not.
+#[test]
+fn restrictions_that_cannot_be_had_are_named() {
+    for (wrong, right) in [
+        (
+            "non_partition_restricted_index_query_enabled: false",
+            "non_partition_restricted_index_query_enabled: true",
+        ),
+        (
+            "sai_sstable_indexes_per_query_fail_threshold: 3",
+            "sai_sstable_indexes_per_query_fail_threshold: -1",
+        ),
+        (
+            "sai_sstable_indexes_per_query_warn_threshold: 3",
+            "sai_sstable_indexes_per_query_warn_threshold: 32",
+        ),
+        ("max_value_size: 1MiB", "max_value_size: 256MiB"),
+        ("max_value_size_in_mb: 1", "max_value_size_in_mb: 256"),
+        ("default_keyspace_rf: 3", "default_keyspace_rf: 1"),
+        ("local_system_data_file_directory: /x", "local_system_data_file_directory:"),
+        ("auto_snapshot_ttl: 30d", "auto_snapshot_ttl:"),
+    ] {
+        let name = wrong.split(':').next().unwrap().trim_end_matches("_in_mb");
+        let message = load(&format!("{wrong}\n")).unwrap_err().to_string();
+        assert!(message.starts_with(name), "{wrong}: {message}");
+        assert!(load(&format!("{right}\n")).is_ok(), "{right}");
     }
+}
+
+/// Proves that all that is wrong with a file is told at once.
+#[test]
+fn all_that_is_wrong_is_told() {
+    let text = "cdc_enabled: true\nfoo: 1\nshards: 0\nmemtable_flush_writers: -1\ncommitlog_sync: often\n\
+                column_index_size: 64\nauthenticator: PasswordAuthenticator\nconcurrent_compactors: 1000000\n\
+                native_transport_port: 70000\ntables_fail_threshold: 3\npartitioner: RandomPartitioner\n";
+    let message = load(text).unwrap_err().to_string();
+    for name in [
+        "cdc_enabled, tables_fail_threshold",
+        "[foo]",
+        "`0` of shards",
+        "of commitlog_sync",
+        "of column_index_size",
+        "of authenticator",
+        "of native_transport_port",
+        "of partitioner",
+    ] {
+        assert!(message.contains(name), "{name}: {message}");
+    }
+}
+
+/// Proves of each setting that it is taken or refused with its name at values beyond all sense, and that what is refused says what is
+/// allowed.
+#[test]
+fn extremes_are_refused_or_taken() {
+    let numbers = [
+        "0",
+        "-1",
+        "-2147483649",
+        "2147483648",
+        "9223372036854775807",
+        "9223372036854775808",
+        "1e400",
+        "NaN",
+        "\"\"",
+        "x",
+        "[]",
+        "{}",
+        "[{}]",
+    ];
+    let units = ["B", "KiB", "MiB", "GiB", "ns", "us", "ms", "s", "m", "h", "d", "B/s", "MiB/s"];
+    let with_units = units.iter().flat_map(|unit| {
+        ["0", "-1", "2147483648", "9223372036854775807", "9223372036854775808"]
+            .map(|n| format!("{n}{unit}"))
+    });
+    let values: Vec<String> = numbers.iter().map(|n| (*n).to_owned()).chain(with_units).collect();
+    for key in keys::keys() {
+        let names = std::iter::once(key.name).chain(key.older.iter().map(|(name, _)| *name));
+        for name in names {
+            for value in &values {
+                let Err(error) = load(&format!("{name}: {value}\n")) else { continue };
+                let message = error.to_string();
+                assert!(
+                    message.contains(key.name) || message.contains(name),
+                    "{name}: {value}: {message}"
+                );
+            }
+        }
+    }
+}
+
+/// Proves that what a message says is allowed is, and what lies just beyond it is not.
+#[test]
+fn bounds_are_those_of_the_message() {
+    for (name, least, most) in [
+        ("concurrent_compactors", 1, 128),
+        ("memtable_flush_writers", 0, 128),
+        ("num_tokens", 1, 1536),
+        ("shards", 1, 1024),
+        ("native_transport_port", 0, 65535),
+        ("storage_port", 0, 65535),
+    ] {
+        for good in [least, most] {
+            assert!(load(&format!("{name}: {good}\n")).is_ok(), "{name}: {good}");
+        }
+        for wrong in [least - 1, most + 1, 1 << 31, i64::MAX] {
+            let message = load(&format!("{name}: {wrong}\n")).unwrap_err().to_string();
+            let says = format!("Invalid value `{wrong}` of {name}; allowed: {least} to {most}");
+            assert_eq!(message, says);
+        }
+    }
+    let name = "max_space_usable_for_compactions_in_percentage";
+    for (value, is_right) in [("0", true), ("1.0", true), ("1.1", false), ("NaN", false)] {
+        assert_eq!(load(&format!("{name}: {value}\n")).is_ok(), is_right, "{value}");
+    }
+    let engine = load("min_free_space_per_drive: 1GiB\nautocompaction_on_startup_enabled: false\n");
+    let engine = engine.unwrap().engine;
+    assert_eq!((engine.compaction_space.kept, engine.compacts_after_start), (1 << 30, false));
+    assert_eq!(engine.compaction_space.share, 0.95);
 }

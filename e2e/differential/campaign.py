@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from . import known, session as sessions
 from .shrink import Shrinker
-from .step import Act
+from .step import Act, Session
 
 # Of differences that look alike, so many are shrunk.
 _SHRUNK_OF_ONE_SIGNATURE = 1
@@ -99,7 +99,7 @@ class Campaign:
             step = made.steps[place]
             if isinstance(step, Act) or known.comparable(theirs) == known.comparable(ours):
                 continue
-            reason = known.explained(step, theirs, ours)
+            reason = known.explained(made.schema, step, theirs, ours)
             are_rows = not theirs.refused and not ours.refused
             if reason is None and (are_alike or not are_rows):
                 are_alike = are_alike and not are_rows
@@ -122,12 +122,10 @@ class Campaign:
             (self._folder / name).write_text(text, encoding="utf-8")
 
     def _shrunk(self, made, difference):
-        if not self._is_shrinking:
-            return made, difference
         if difference.place < 0:
-            made.schema = made.schema[: len(made.schema) + difference.place + 1]
-            made.steps = []
-            return made, difference
+            return Session(made.seed, made.schema[: len(made.schema) + difference.place + 1]), difference
+        if not self._is_shrinking:
+            return Session(made.seed, made.schema, made.steps[: difference.place + 1]), difference
         last = {}
 
         def differs(session):
@@ -141,7 +139,7 @@ class Campaign:
         shrunk = Shrinker(differs).shrink(made, difference.place, difference.signature)
         if differs(shrunk) == difference.signature:
             return shrunk, last["found"]
-        return made, difference
+        return Session(made.seed, made.schema, made.steps[: difference.place + 1]), difference
 
     def report(self):
         asked = sum(sum(counts.values()) for counts in self.forms.values())

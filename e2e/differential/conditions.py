@@ -143,6 +143,8 @@ def _condition(draft, table):
     rng = draft.rng
     column = rng.choice(table.of(REGULAR, STATIC) if rng.random() < 0.98 else table.columns)
     kind, subject = column.kind, column.name
+    if kind is None:
+        return f"{subject} {rng.choice(_SLICES)} {draft.long(1)}"
     if kind.name in ("list", "map") and rng.random() < 0.4:
         key = draft.term(kind.key if isinstance(kind, Map) else Scalar("int"))
         kind, subject = kind.element, f"{subject}[{key}]"

@@ -8,7 +8,7 @@ from .kinds import Scalar
 # Of some type, for a column of another.
 ODD_LITERALS = """0 -1 128 9223372036854775808 1.5 1e3 NaN 'abc' '' $$a$$ true 0x 0xABC null 6bddc89a-5644-11e4-97fc-56847afe9799 '127.0.0.1'
 '2020-01-02' '12:34:56' 1y2mo [1] {1} {} [] {1:'a'} {f0:1} (1,'a') (int)1 (text)'a' 1+1 10/0 -(1) intAsBlob(1) blobAsInt(0x00000001) nope(1) [1,null] {'a','a'}
-(list<int>)[1] (1) (null) {null} {'a':null} now() ?""".split()
+(list<int>)[1] (1) (null) {null} {'a':null} ?""".split()
 ODD_BYTES = [b"\0", b"\1", b"abc", b"\xff", b"\0\0\0\1", bytes(8), b"\0\0\0\1\0\0\0\4\0\0\0\5", b"\0\0\0\1\xff\xff\xff\xff", b"\xc3\x28", b"\0\0\0\2\0\0\0\1"]
 
 

@@ -1,5 +1,6 @@
 """Both servers. A session runs on both at once; what they answer is compared when both are done."""
 
+import os
 import threading
 import time
 from collections import Counter
@@ -143,7 +144,7 @@ class Pair:
         """
         The answers of Cassandra and of Halcyon. The keyspace stays: to drop it takes Cassandra longer than to make it, and than the statements.
         """
-        keyspace = f"differential_{len(self.keyspaces):06}"
+        keyspace = f"d{os.getpid()}_{len(self.keyspaces)}"
         self.keyspaces.append(keyspace)
         found = []
         thread = threading.Thread(target=lambda: found.append(self.halcyon.run(keyspace, session)))

@@ -52,6 +52,6 @@ def _fill(rng, session, structs, writer, readers, late):
         if number == count // 2:
             steps += late
         if number in acts:
-            steps.append(Act(rng.choice(("flush", "flush", "flush", "flush", "kill", "compact"))))
+            steps.append(Act(rng.choice(("flush",) * 12 + ("kill",) * 3 + ("compact",))))
             steps += reads[-_AGAIN:]
     steps.append(Statement(f"SELECT * FROM {writer.table.name}", "SELECT", "everything"))

@@ -62,10 +62,11 @@ pub(crate) async fn execute_select(
         Some(size) if size > 0 && !whole && select.nearest.is_none() => size,
         _ => u32::MAX,
     };
-    if !plan.sort.is_empty() && options.page_size.is_some_and(|size| size > 0) {
+    let partitions = partitions(&select);
+    let is_paged = options.page_size.is_some_and(|size| size > 0) && partitions != Some(0);
+    if !plan.sort.is_empty() && is_paged {
         return Err(Error::Invalid(SORTED_PAGES.into()));
     }
-    let partitions = partitions(&select);
     if partitions != Some(0) {
         let together = partitions.map(|count| at_once(count, &select, options));
         let check = |catalog: &Catalog| {

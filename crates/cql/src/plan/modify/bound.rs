@@ -127,7 +127,8 @@ pub enum Company {
 }
 
 impl ModifyPlan {
-    /// `default_timestamp` is that of the request.
+    /// `default_timestamp` is that of the request. Conditions, of this statement or of another of its batch, are evaluated before values are
+    /// looked at.
     pub fn bind(
         &self,
         default_timestamp: i64,
@@ -137,7 +138,8 @@ impl ModifyPlan {
         let given = self.json.as_ref().map(|marker| marker.bind(execution)).transpose()?;
         let execution = &Execution { json: given.as_deref().unwrap_or_default(), ..*execution };
         let keys = self.restrictions.bind_keys(&self.table, execution)?;
-        if self.has_conditions() || matches!(company, Company::Conditional(_)) {
+        let is_conditional = self.has_conditions() || matches!(company, Company::Conditional(_));
+        if is_conditional {
             self.check_one_partition()?;
             if let Company::Conditional(Some(first)) = company
                 && keys.first() != Some(first)
@@ -173,8 +175,7 @@ impl ModifyPlan {
         for operation in &self.operations {
             match operation.bind(execution) {
                 Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
-                // The condition is evaluated first.
-                Err(error) if self.has_conditions() => refused = refused.or(Some(error)),
+                Err(error) if is_conditional => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }
         }

@@ -181,13 +181,13 @@ fn compared(operator: Operator, receiver: ColumnSpec, spec: &ColumnSpec) -> Resu
         _ => return Ok(receiver),
     };
     if receiver.cql_type.references_duration() {
-        let what = match receiver.cql_type.thawed() {
-            CqlType::Duration => "durations",
-            CqlType::Tuple(_) => "tuples containing durations",
-            CqlType::Udt(_) => "UDTs containing durations",
-            _ => "collections containing durations",
+        let (shown, what) = match receiver.cql_type.thawed() {
+            CqlType::Duration => (format!(" ( {slices} )"), "durations"),
+            CqlType::Tuple(_) => (String::new(), "tuples containing durations"),
+            CqlType::Udt(_) => (String::new(), "UDTs containing durations"),
+            _ => (String::new(), "collections containing durations"),
         };
-        return refuse(format!("Slice conditions ( {slices} ) are not supported on {what}"));
+        return refuse(format!("Slice conditions{shown} are not supported on {what}"));
     }
     Ok(receiver)
 }

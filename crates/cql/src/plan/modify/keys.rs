@@ -56,6 +56,9 @@ fn combinations<'r>(
         let mut seen = HashSet::new();
         choices.retain(|choice| seen.insert(choice.clone()));
         prefixes = product(&prefixes, &choices, what, execution.work)?;
+        if prefixes.is_empty() {
+            break;
+        }
     }
     prefixes.iter().flatten().try_for_each(|value| check_length(value))?;
     Ok(prefixes)

@@ -396,15 +396,14 @@ fn add_or_subtract(
         tuple if !subtract && matches!(tuple.thawed(), CqlType::Tuple(_) | CqlType::Udt(_)) => {
             refuse(format!("Invalid operation ({shown}) for tuple column {name}"))
         }
-        other if reads && !other.is_counter() => {
-            let is_text = matches!(other, CqlType::Text | CqlType::Ascii);
-            if !is_number(other) && (subtract || !is_text) {
-                let kind = if subtract { "non-numeric" } else { "non-numeric and non-text" };
-                return refuse(format!("Invalid operation ({shown}) for {kind} type {name}"));
+        // Nothing but counters is subtracted from, also where the stored value is read.
+        other if reads && !subtract && !other.is_counter() => {
+            if !is_number(other) && !matches!(other, CqlType::Text | CqlType::Ascii) {
+                return refuse(format!(
+                    "Invalid operation ({shown}) for non-numeric and non-text type {name}"
+                ));
             }
-            let operator =
-                if subtract { ArithmeticOperator::Subtract } else { ArithmeticOperator::Add };
-            combine(value, operator, spec, to)
+            combine(value, ArithmeticOperator::Add, spec, to)
         }
         CqlType::Counter => {
             Ok(OperationKind::Count { delta: Term::prepare(value, spec, to)?, subtract })

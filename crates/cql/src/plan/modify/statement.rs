@@ -188,14 +188,19 @@ fn insert(
     }
     let mut operations = Vec::new();
     let mut restrictions = Restrictions::new(table);
+    // Keys become relations, which Cassandra prepares last.
+    let mut keys = Vec::new();
     for (name, value) in insert.columns.iter().zip(&insert.values) {
         let column = column(table, name)?;
         let spec = spec_of(table, column);
         if is_key(column) {
-            restrictions.add_equal(column, Term::prepare(value, &spec, to)?);
+            keys.push((column, value, spec));
         } else {
             operations.push(operation::assign(column, value, &spec, to)?);
         }
+    }
+    for (column, value, spec) in keys {
+        restrictions.add_equal(column, Term::prepare(value, &spec, to)?);
     }
     let kind = StatementType::Insert;
     let statics = !restrictions.has_clustering() && only_static(kind, &operations, &conditions);

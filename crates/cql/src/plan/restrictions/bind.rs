@@ -271,6 +271,9 @@ impl Restrictions {
                 values.dedup();
             }
             keys = product(&keys, &values, "partition key", execution.work)?;
+            if keys.is_empty() {
+                break;
+            }
         }
         let mut bound = Vec::with_capacity(keys.len());
         for key in &keys {
@@ -329,6 +332,10 @@ impl Restrictions {
                     let next = tuples(what, &names, execution)?;
                     prefixes = product(&prefixes, &next, "clustering key", execution.work)?;
                 }
+            }
+            // Behind an IN without values Cassandra looks at no further one.
+            if prefixes.is_empty() {
+                break;
             }
         }
         let slices = match slices {

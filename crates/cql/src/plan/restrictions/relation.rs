@@ -116,6 +116,11 @@ pub(in crate::plan) fn check_collection(spec: &ColumnSpec, operator: Operator) -
     Err(Error::InvalidRequest(refused))
 }
 
+fn is_slice(operator: Operator) -> bool {
+    use Operator::{Greater, GreaterOrEqual, Less, LessOrEqual};
+    matches!(operator, Less | LessOrEqual | Greater | GreaterOrEqual)
+}
+
 pub(in crate::plan) fn check_slice(spec: &ColumnSpec) -> Result<()> {
     if !spec.cql_type.references_duration() {
         return Ok(());
@@ -136,6 +141,9 @@ fn single(
     to: &mut Preparation<'_>,
 ) -> Result<Entry> {
     let spec = receiver(table, column)?;
+    if is_slice(relation.operator) {
+        check_slice(&spec)?;
+    }
     check_collection(&spec, relation.operator)?;
     let what = match relation.operator {
         Operator::Equal => {
@@ -160,7 +168,6 @@ fn single(
             }
         }),
         Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-            check_slice(&spec)?;
             let term = TupleTerm::One(Term::prepare(one(&relation.value)?, &spec, to)?);
             slice(relation.operator, term, 1)
         }

@@ -51,16 +51,23 @@ impl SelectPlan {
         // Of what is wrong with several values, Cassandra tells what is of filters, then of partition keys.
         let filters = restrictions.bind_filters(&self.table, execution)?;
         let statics = !self.table.schema.statics.is_empty();
-        let keys = match &restrictions.keys {
+        // Named keys are looked at first, a range of them last, and of no rows not at all.
+        let named = match &restrictions.keys {
             Keys::Columns(_) => Some(restrictions.bind_keys(&self.table, execution)?),
             Keys::All => None,
         };
-        let slices = restrictions.bind_slices(&self.table, execution, self.reversed, statics)?;
-        let mut keys = match keys {
+        let slices = match &named {
+            Some(Some(BoundKeys::Partitions(keys))) if keys.is_empty() => {
+                Slices { slices: Vec::new().into(), reversed: self.reversed, statics }
+            }
+            _ => restrictions.bind_slices(&self.table, execution, self.reversed, statics)?,
+        };
+        let mut keys = match named {
             _ if slices.slices.is_empty() => None,
             Some(keys) => keys,
             None => restrictions.bind_keys(&self.table, execution)?,
         };
+        keys.as_ref().map_or(Ok(()), BoundKeys::check)?;
         let at = |filter: BoundFilter| {
             let found = self.filter_fetch.iter().find(|(column, _)| *column == filter.column);
             (found.map_or(usize::MAX, |(_, fetch)| *fetch), filter)

@@ -1,7 +1,7 @@
 //! SELECT: its plan, and what each execution makes of it.
 //!
-//! `prepare` checks in Cassandra's order (`SelectStatement.RawStatement.prepare`): restrictions, selection, DISTINCT,
-//! GROUP BY, ORDER BY, so that the first fault that a client reads is the same.
+//! `prepare` checks in Cassandra's order (`SelectStatement.RawStatement.prepare`): some of the names that are selected, restrictions, the
+//! selection, DISTINCT, GROUP BY, ORDER BY, so that the first fault that a client reads is the same.
 
 mod bind;
 mod columns;
@@ -21,7 +21,7 @@ use super::execution::Work;
 use super::metadata::{ResultColumns, Variables};
 use super::names::find_table;
 use super::prepared::Prepared;
-use super::restrictions::{Context, Restrictions, find_column};
+use super::restrictions::{Context, Restrictions};
 use super::selection::{Preparing, Selection, Selector, qualify};
 use super::term::{Preparation, Term};
 use columns::columns_of;
@@ -48,16 +48,14 @@ pub fn prepare(
         work,
     };
     let items = qualified(items(select, &table), catalog.keyspace(to.keyspace));
-    check_names(&table, &items)?;
-    let context = Context {
-        allow_filtering: select.allow_filtering,
-        only_statics: only_statics(&table, select, &items),
-    };
+    let mut preparing = Preparing::new(&table, &mut to);
+    let (only_statics, looked_up) = only_statics(&table, select, &items);
+    let selectors = selectors(&mut preparing, &items, looked_up)?;
+    let mut selection = std::mem::take(&mut preparing.selection);
+    let context = Context { allow_filtering: select.allow_filtering, only_statics };
     let nearest = ordering::nearest(&table, &select.order_by, &mut to)?;
     let restrictions = Restrictions::prepare(&table, &select.relations, nearest, context, &mut to)?;
-    let mut preparing = Preparing::new(&table, &mut to);
-    let (selectors, specs) = selectors(&mut preparing, &items)?;
-    let mut selection = std::mem::take(&mut preparing.selection);
+    let (selectors, specs) = selectors?;
     selection.selectors = selectors;
     if select.distinct {
         check_distinct(select, &table, &selection, &restrictions)?;
@@ -136,52 +134,55 @@ fn items(select: &ast::Select, table: &Table) -> Vec<SelectItem> {
     }
 }
 
-/// Refuses unknown columns, before anything else is looked at.
-fn check_names(table: &Table, items: &[SelectItem]) -> Result<()> {
-    let mut known = Ok(());
-    for item in items {
-        columns_of(&item.selector, &mut |name| {
-            if known.is_ok() {
-                known = find_column(table, name).map(|_| ());
-            }
-        });
-    }
-    known
-}
-
-/// Whether static columns are selected, and nothing else but the partition key.
-fn only_statics(table: &Table, select: &ast::Select, items: &[SelectItem]) -> bool {
+/// Whether static columns are selected, and nothing else but the partition key; and of how many items Cassandra has looked up columns,
+/// functions and types when it knows that, before it looks at the restrictions.
+fn only_statics(table: &Table, select: &ast::Select, items: &[SelectItem]) -> (bool, usize) {
     if select.selection == ast::Selection::All || table.schema.statics.is_empty() {
-        return false;
+        return (false, 0);
     }
-    let mut statics = false;
-    for item in items {
-        let mut all = true;
-        columns_of(&item.selector, &mut |name| match table.find_column(&name.text) {
-            Some(ColumnRef { kind: ColumnKind::Static, .. }) => statics = true,
-            Some(ColumnRef { kind: ColumnKind::PartitionKey, .. }) => {}
-            _ => all = false,
-        });
-        if !all || matches!(item.selector, RawSelector::CountRows) {
-            return false;
-        }
-    }
-    statics
+    let up_to = |wanted: fn(ColumnKind) -> bool| {
+        let names = |item: &SelectItem| {
+            let mut found = false;
+            columns_of(&item.selector, &mut |name| {
+                found |= table.find_column(&name.text).is_some_and(|column| wanted(column.kind));
+            });
+            found
+        };
+        items.iter().position(names).map(|place| place + 1)
+    };
+    let Some(first_static) = up_to(|kind| kind == ColumnKind::Static) else {
+        return (false, items.len());
+    };
+    let of_rows = up_to(|kind| matches!(kind, ColumnKind::Clustering | ColumnKind::Regular));
+    (of_rows.is_none(), first_static.max(of_rows.unwrap_or(items.len())))
 }
 
+/// What is selected. The outer error is about names that Cassandra looks up before it looks at the restrictions; the inner one is the first of
+/// the others.
 fn selectors(
     preparing: &mut Preparing<'_, '_>,
     items: &[SelectItem],
-) -> Result<(Vec<Selector>, Vec<ColumnSpec>)> {
+    looked_up: usize,
+) -> Result<Result<(Vec<Selector>, Vec<ColumnSpec>)>> {
     let mut selectors = Vec::with_capacity(items.len());
     let mut specs = Vec::with_capacity(items.len());
-    for item in items {
-        let (prepared, name) = preparing.item(&item.selector)?;
-        let name = item.alias.as_ref().map_or(name, |alias| alias.text.clone());
-        specs.push(ColumnSpec::of(&preparing.table.schema, name, prepared.cql_type));
-        selectors.push(prepared.selector);
+    let mut refused = None;
+    for (place, item) in items.iter().enumerate() {
+        match preparing.item(&item.selector) {
+            Ok((prepared, name)) => {
+                let name = item.alias.as_ref().map_or(name, |alias| alias.text.clone());
+                specs.push(ColumnSpec::of(&preparing.table.schema, name, prepared.cql_type));
+                selectors.push(prepared.selector);
+            }
+            Err(error) => {
+                if std::mem::take(&mut preparing.is_unresolved) && place < looked_up {
+                    return Err(error);
+                }
+                refused = refused.or(Some(error));
+            }
+        }
     }
-    Ok((selectors, specs))
+    Ok(refused.map_or(Ok((selectors, specs)), Err))
 }
 
 fn result_columns(

@@ -31,6 +31,8 @@ pub struct Preparing<'a, 'b> {
     pub table: &'a Table,
     pub to: &'a mut Preparation<'b>,
     pub selection: Selection,
+    /// Whether the error that was answered is about a name: of a column, a function or a type.
+    pub is_unresolved: bool,
 }
 
 /// What a selector costs, and the choice of an overload, in units of work.
@@ -158,7 +160,7 @@ fn cannot_infer(raw: &RawSelector) -> Error {
 
 impl<'a, 'b> Preparing<'a, 'b> {
     pub fn new(table: &'a Table, to: &'a mut Preparation<'b>) -> Preparing<'a, 'b> {
-        Preparing { table, to, selection: Selection::default() }
+        Preparing { table, to, selection: Selection::default(), is_unresolved: false }
     }
 
     /// A selector of the result, with its name.
@@ -170,7 +172,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok((item, self.item_name(raw)?))
     }
 
-    /// A cast to the type that a selector has already does not show.
+    /// A cast to the type that a selector has already does not show, nor one in the arguments of a call.
     fn item_name(&self, raw: &RawSelector) -> Result<String> {
         if let RawSelector::Cast { selector, to } = raw {
             let known = match selector.as_ref() {
@@ -184,6 +186,13 @@ impl<'a, 'b> Preparing<'a, 'b> {
             if known == Some(self.type_named(to)?) {
                 return self.item_name(selector);
             }
+        }
+        if let RawSelector::Call { name, arguments } = raw
+            && let [RawSelector::Cast { selector, .. }] = arguments.as_slice()
+            && self.item_name(&arguments[0])? == self.item_name(selector)?
+        {
+            let arguments = vec![selector.as_ref().clone()];
+            return self.item_name(&RawSelector::Call { name: name.clone(), arguments });
         }
         if let RawSelector::TypeHint { to, selector } = raw
             && let CqlType::Udt(udt) = self.type_named(to)?.thawed()
@@ -226,7 +235,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
             }
             RawSelector::Term(term) => self.term(raw, term, expected),
             RawSelector::TypeHint { to, selector } => {
-                let to = self.type_named(to)?;
+                let to = self.type_named(to);
+                let to = self.resolved(to)?;
                 self.hinted(raw, selector, to)
             }
             RawSelector::Tuple(items) if items.len() == 1 => match items.first() {
@@ -246,8 +256,15 @@ impl<'a, 'b> Preparing<'a, 'b> {
         self.to.cql_type(text)
     }
 
+    /// Notes an error about a name.
+    fn resolved<T>(&mut self, found: Result<T>) -> Result<T> {
+        self.is_unresolved |= found.is_err();
+        found
+    }
+
     fn column(&mut self, name: &Name) -> Result<Item> {
-        let column = find_column(self.table, name)?;
+        let found = find_column(self.table, name);
+        let column = self.resolved(found)?;
         let cql_type = receiver(self.table, column)?.cql_type;
         let fetch = self.selection.fetch(column, false);
         Ok(Item { selector: Selector::Column(fetch), cql_type })
@@ -337,7 +354,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 names::name(of)
             )));
         };
-        let column = find_column(self.table, name)?;
+        let found = find_column(self.table, name);
+        let column = self.resolved(found)?;
         if column.kind.is_key() {
             return Err(Error::InvalidRequest(format!(
                 "Cannot use selection function {function} on PRIMARY KEY part {}",
@@ -367,12 +385,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 Part::Element(self.add_term(key, &format!("key({of})"), key_type, usage)?)
             }
             RawSelector::Slice { selector, from, to } => {
-                let key_type = sliced_type(cql_type, selector)?;
-                let of = names::name(selector);
-                Part::Slice(
-                    self.limit(from.as_ref(), &of, &key_type)?,
-                    self.limit(to.as_ref(), &of, &key_type)?,
-                )
+                let (from, to) = self.limits(selector, cql_type, (from.as_ref(), to.as_ref()))?;
+                Part::Slice(from, to)
             }
             RawSelector::Field { selector, field } => {
                 let index = field_index(cql_type, selector, field)?;
@@ -413,25 +427,30 @@ impl<'a, 'b> Preparing<'a, 'b> {
         to: Option<&RawTerm>,
     ) -> Result<Item> {
         let of = self.selector(selector, None)?;
-        let key_type = sliced_type(&of.cql_type, selector)?;
-        let shown = names::name(selector);
-        let (from, to) = (self.limit(from, &shown, &key_type)?, self.limit(to, &shown, &key_type)?);
+        let (from, to) = self.limits(selector, &of.cql_type, (from, to))?;
         let cql_type = of.cql_type.clone();
         let of = Box::new(of.selector);
         let selector = Selector::Slice { of, cql_type: cql_type.clone(), from, to };
         Ok(Item { selector, cql_type })
     }
 
-    /// A limit of a slice of `of`.
-    fn limit(
+    /// The limits of a slice of `of`.
+    fn limits(
         &mut self,
-        term: Option<&RawTerm>,
-        of: &str,
-        key_type: &CqlType,
-    ) -> Result<Option<usize>> {
-        let Some(term) = term else { return Ok(None) };
-        let usage = Usage::Slice(of.to_owned());
-        self.add_term(term, &format!("key({of})"), key_type.clone(), usage).map(Some)
+        of: &RawSelector,
+        cql_type: &CqlType,
+        (from, to): (Option<&RawTerm>, Option<&RawTerm>),
+    ) -> Result<(Option<usize>, Option<usize>)> {
+        let key_type = sliced_type(cql_type, of)?;
+        let what = if matches!(cql_type.thawed(), CqlType::Map(..)) { "key" } else { "value" };
+        let shown = names::name(of);
+        let name = format!("{what}({shown})");
+        let mut limit = |term: Option<&RawTerm>| -> Result<Option<usize>> {
+            let Some(term) = term else { return Ok(None) };
+            let usage = Usage::Slice(shown.clone());
+            self.add_term(term, &name, key_type.clone(), usage).map(Some)
+        };
+        Ok((limit(from)?, limit(to)?))
     }
 
     fn call(&mut self, name: &QualifiedName, arguments: &[&RawSelector]) -> Result<Item> {
@@ -441,7 +460,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
             .map(|raw| if is_literal(raw) { Ok(None) } else { self.selector(raw, None).map(Some) })
             .collect::<Result<Vec<Option<Item>>>>()?;
         let scope = self.scope();
-        let function = choose(name, arguments, &prepared, scope, self.to.work)?;
+        let chosen = choose(name, arguments, &prepared, scope, self.to.work);
+        let function = self.resolved(chosen)?;
         let mut selectors = Vec::with_capacity(arguments.len());
         for ((raw, prepared), expected) in arguments.iter().zip(prepared).zip(&function.arguments) {
             selectors.push(match prepared {
@@ -498,7 +518,9 @@ impl<'a, 'b> Preparing<'a, 'b> {
             _ => functions::resolve(&native_name(&cast_name(&to)), &[&argument], &scope, None)?,
         };
         let function = function.ok_or_else(|| {
-            let shown = names::name(raw);
+            // Cassandra names the column that the statement selects first.
+            let first = self.selection.fetch.first().and_then(|f| self.table.column(f.column));
+            let shown = first.map_or_else(|| names::name(raw), |def| def.name.clone());
             Error::InvalidRequest(format!("{shown} cannot be cast to {}", text.text))
         })?;
         let arguments = vec![of.selector];

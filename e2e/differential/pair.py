@@ -12,6 +12,7 @@ from patience import until
 from .step import Act, Statement
 
 REPLICATION = "replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+_NOT_PREPARED = "2500"
 # More than any table has rows.
 _MOST_PAGES = 300
 
@@ -82,7 +83,13 @@ class Lane:
             if step.is_prepared:
                 prepared = self.client.prepare(step.text)
                 lines.append(("prepared", tuple(map(str, prepared.variables)), tuple(prepared.keys), tuple(map(str, prepared.columns))))
-            self._pages(step, prepared, lines)
+            try:
+                self._pages(step, prepared, lines)
+            except Refused as refused:
+                # Prepared statements that are asked once are forgotten before those that are asked often.
+                if not str(refused).startswith(_NOT_PREPARED):
+                    raise
+                self._pages(step, None, lines)
         except Refused as refused:
             return Answer(str(refused), tuple(lines))
         except (EOFError, OSError) as broken:

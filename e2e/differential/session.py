@@ -2,7 +2,7 @@
 
 import random
 
-from .schema import Structs, Table
+from .schema import CLUSTERING, PARTITION, Structs, Table
 from .selects import Reader
 from .spoiled import spoil
 from .step import Act, Session, Statement
@@ -38,10 +38,13 @@ def make(seed):
 
 def _fill(rng, session, structs, writer, readers, late):
     steps, reads = session.steps, []
+    # Of keys that are equal and have not the same bytes, the one or the other is shown.
+    keys = " ".join(column.kind.cql for column in writer.table.of(PARTITION, CLUSTERING))
+    grows = structs.all and not any(name in keys for name, _ in structs.all)
     count = rng.randrange(60, 200)
     acts = sorted(rng.sample(range(count // 4, count), rng.choice((0, 1, 1, 2))))
     for number in range(count):
-        if structs.all and rng.random() < 0.01:
+        if grows and rng.random() < 0.01:
             steps.append(Statement(structs.grow(), "ALTER", "type"))
         is_write = rng.random() < (0.85 if number < 15 else 0.5)
         is_spoiled = rng.random() < 0.12

@@ -22,6 +22,10 @@ pub enum Error {
         "the commit log has failed and takes no more writes: {0}; repair the device and restart: acknowledged writes will be replayed"
     )]
     Failed(Arc<halcyon_io::Error>),
+    #[error(
+        "an internal error has stopped the commit log, which takes no more writes; the next start replays what was acknowledged"
+    )]
+    Broken,
     #[error("the commit log is closed")]
     Closed,
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_io::{AccessMode, Disk, Notify, Task, spawn};
+use halcyon_io::{AccessMode, Disk, Notify, Task, caught, contained, panic_point, spawn};
 
 use crate::format::BLOCK_MIN;
 use crate::manifest::{Manifest, manifest_path};
@@ -15,7 +15,7 @@ use crate::shared::{Shared, remove_if_there};
 use crate::state::{GROUP_MAX, SegmentParameters, State};
 use crate::sync::sync_cached_writes;
 use crate::ticket::Ticket;
-use crate::writer::write_groups;
+use crate::writer::{answer, write_groups};
 use crate::{Dirty, Error, Hold, Oldest, Options, ReplayPosition, Result, SyncMode, TableId};
 
 /// Under `periodic`, writers wait while more bytes than this are not synced. This bounds the dirty pages when the device is slow.
@@ -96,10 +96,12 @@ impl CommitLog {
                 short: Notify::default(),
             });
             shared.make_first().await?;
-            let mut tasks =
-                vec![spawn(write_groups(shared.clone())), spawn(keep_ready(shared.clone()))];
+            let mut tasks = vec![
+                spawn(or_broken(shared.clone(), write_groups(shared.clone()))),
+                spawn(or_broken(shared.clone(), keep_ready(shared.clone()))),
+            ];
             if cached {
-                tasks.push(spawn(sync_cached_writes(shared.clone())));
+                tasks.push(spawn(or_broken(shared.clone(), sync_cached_writes(shared.clone()))));
             }
             Ok(CommitLog(Rc::new(Handle { shared, tasks: RefCell::new(tasks) })))
         })
@@ -110,7 +112,16 @@ impl CommitLog {
         let shared = &self.0.shared;
         let mut state = shared.state.borrow_mut();
         let now = || shared.disk.clock().now();
-        let (position, ticket) = state.append(record, tables, now)?;
+        let appended = caught(|| {
+            panic_point("an append");
+            state.append(record, tables, now)
+        });
+        let Ok(appended) = appended else {
+            drop(state);
+            shared.break_off();
+            return Err(Error::Broken);
+        };
+        let (position, ticket) = appended?;
         if let Some(pace) = &shared.pace {
             pace.borrow_mut().note_waiting(state.waiting);
         }
@@ -257,7 +268,24 @@ fn salt(unix_micros: i64, first_segment: u64) -> u64 {
     (unix_micros as u64) ^ first_segment.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Runs a task of the log. If it panics, nobody knows any more what is where.
+async fn or_broken(shared: Rc<Shared>, task: impl Future<Output = ()>) {
+    if contained(task).await.is_none() {
+        shared.break_off();
+    }
+}
+
 impl Shared {
+    /// Fails the log after a panic, and all who wait for it.
+    fn break_off(&self) {
+        let (tickets, error) = self.fail(Error::Broken);
+        answer(tickets, &error);
+        // Whoever waits for the task that is gone.
+        for notify in [&self.ready, &self.short] {
+            notify.notify_one();
+        }
+    }
+
     /// Lets the tasks end after their current work.
     fn stop(&self) {
         self.state.borrow_mut().closing = true;

@@ -12,7 +12,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use halcyon_io::Purpose;
+use halcyon_io::{Purpose, panic_point};
 
 use crate::format::{file_name, put};
 use crate::shared::{Shared, remove_if_there};
@@ -45,7 +45,10 @@ pub(crate) async fn keep_ready(shared: Rc<Shared>) {
                 continue;
             }
             Step::Recycle { from, to } => shared.recycle(from, to).await,
-            Step::Create(id) => shared.create(id).await,
+            Step::Create(id) => {
+                panic_point("the task that makes segments ready");
+                shared.create(id).await
+            }
         };
         shared.made_ready(outcome);
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use halcyon_io::{Disk, ThreadPriority};
+use halcyon_io::{Disk, ThreadPriority, contained, panic_point};
 
 use crate::chain::{Chain, ReplayOptions, Replayed, Replayer, Visited};
 use crate::format::{BadHeader, file_name, parse_file_name};
@@ -88,7 +88,7 @@ where
     let work = Arc::new(Work { chains, next: AtomicUsize::new(0), replayer });
     let mut parts = Vec::new();
     if threads == 1 {
-        parts.extend(work.run().await);
+        parts.extend(contained(work.run()).await.ok_or_else(panicked)?);
     } else {
         let start = |_| {
             let work = work.clone();
@@ -96,8 +96,7 @@ where
             disk.runtime().spawn_thread("commitlog-replay", ThreadPriority::Normal, body)
         };
         for thread in (0..threads).map(start).collect::<Vec<_>>() {
-            let Some(chains) = thread.join().await else { panic!("a replay thread panicked") };
-            parts.extend(chains);
+            parts.extend(thread.join().await.ok_or_else(panicked)?);
         }
     }
     parts.sort_by_key(|(chain, _)| *chain);
@@ -110,6 +109,10 @@ where
         report.damaged.extend(part.damaged);
     }
     Ok(report)
+}
+
+fn panicked() -> Error {
+    Error::Refused("an internal error has stopped the replay of the commit log; keep its files, and report this defect".to_owned())
 }
 
 /// Finds the segments and manifests of all shards.
@@ -191,6 +194,7 @@ where
         loop {
             let index = self.next.fetch_add(1, Relaxed);
             let Some(chain) = self.chains.get(index) else { return parts };
+            panic_point("a replay");
             let part = self.replayer.chain(chain).await;
             if part.is_err() {
                 self.next.store(self.chains.len(), Relaxed);

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use halcyon_io::clock::Instant;
-use halcyon_io::{BlockFile, Notify};
+use halcyon_io::{BlockFile, Notify, panic_point};
 
 use crate::format::FilePosition;
 use crate::group::SealedGroup;
@@ -37,6 +37,7 @@ pub(crate) async fn write_groups(shared: Rc<Shared>) {
             Step::Wait => shared.work.notified().await,
             Step::WaitUntil(due) => shared.notified_or(&shared.work, due).await,
             Step::Write(sealed) => {
+                panic_point("the writer of the commit log");
                 if open.as_ref().is_none_or(|(id, _)| *id != sealed.segment) {
                     open = shared.file_for(sealed.segment).await;
                 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use futures_channel::mpsc::{UnboundedSender, unbounded};
 use futures_channel::oneshot;
 use futures_util::StreamExt;
-use halcyon_io::{Gone, Runtime, ThreadPriority};
+use halcyon_io::{Gone, Runtime, ThreadPriority, contained, panic_point};
 
 pub(crate) type Job = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
@@ -36,7 +36,12 @@ impl Background {
             let body = move || async move {
                 while let Some(job) = jobs.next().await {
                     waiting.fetch_sub(1, Relaxed);
-                    job().await;
+                    // Who waits for it learns of a panic by the dropped sender.
+                    contained(async {
+                        panic_point("a background job");
+                        job().await;
+                    })
+                    .await;
                 }
             };
             // It ends when its queue is dropped.
@@ -96,7 +101,6 @@ impl Background {
     fn send(&self, job: Job) {
         let at = self.next.fetch_add(1, Relaxed) % self.queues.len().max(1);
         if let Some(queue) = self.queues.get(at) {
-            // A thread ends only by a panic; the receiver of its result gets an error.
             self.put(queue, job);
         }
     }

@@ -36,7 +36,7 @@ pub enum Error {
     /// Stored versions cannot be merged, because one of them is corrupt.
     #[error(transparent)]
     Merge(#[from] halcyon_stream::MergeError),
-    #[error("a shard has stopped")]
+    #[error(transparent)]
     Gone(#[from] halcyon_io::Gone),
 }
 
@@ -56,6 +56,7 @@ impl Error {
         match self {
             _ if self.is_no_descriptors() => Some("descriptors"),
             _ if self.is_of_one_file() => Some("file"),
+            Error::Gone(_) => Some("panic"),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use halcyon_io::clock::sleep;
-use halcyon_io::{ThreadPriority, block_on, resources, spawn_thread};
+use halcyon_io::{ThreadPriority, block_on, kept, resources, spawn_thread};
 use libmimalloc_sys::{mi_collect, mi_option_set};
 
 /// A request handed over between shards is freed on another thread than the one that allocated it: glibc's allocator takes a lock for
@@ -31,7 +31,9 @@ pub(crate) fn give_back_aside(available: u64) {
     let much = available / 8 * 7;
     // SAFETY: sets a number in mimalloc's table of options, which has this entry in the version that is built here.
     unsafe { mi_option_set(PURGE_DELAY, 1000 * 60 * 60) };
-    spawn_thread("memory", ThreadPriority::Batch, move || block_on(give_back(much)));
+    spawn_thread("memory", ThreadPriority::Batch, move || {
+        block_on(kept(|| give_back(much)));
+    });
 }
 
 async fn give_back(much: u64) {

@@ -83,6 +83,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
     let mut signals = Signals::catch()?;
     descriptors::raise_limit();
     let (log, _writer) = Log::written(args.log_level.unwrap_or(usual(console)), std::io::stderr());
+    log.take_panics();
     let told = log.clone();
     let stop = async move {
         let name = stop_signal(&mut signals, &told).await;

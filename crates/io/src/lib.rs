@@ -59,6 +59,9 @@ pub use runtime::backend::{
 pub use runtime::clock::{self, Clock, SimClock};
 pub use runtime::compute::{compute, drop_apart};
 pub use runtime::handle::{Runtime, Thread};
+#[cfg(debug_assertions)]
+pub use runtime::panics::panic_at;
+pub use runtime::panics::{caught, contained, kept, panic_point, tell_panics};
 pub use runtime::random::{Random, random};
 pub use runtime::task::{Task, spawn, start, yield_now};
 pub use runtime::thread::{

@@ -29,6 +29,7 @@ use futures_util::StreamExt;
 use crate::real;
 use crate::runtime::backend::block_on;
 use crate::runtime::clock::{now, sleep};
+use crate::runtime::panics::{contained, panic_point};
 use crate::runtime::thread::{ThreadPriority, spawn_thread};
 
 /// 1 MiB keeps the device for 0.3 ms, 8 MiB for 2 ms.
@@ -108,7 +109,11 @@ impl Remover {
 
 async fn give_back(mut files: UnboundedReceiver<(File, u64)>, waiting: &Waiting) {
     while let Some((file, len)) = files.next().await {
-        cut_off(&file, len, waiting).await;
+        contained(async {
+            panic_point("a removal");
+            cut_off(&file, len, waiting).await;
+        })
+        .await;
         drop(file);
         waiting.files.fetch_sub(1, Relaxed);
     }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use futures_util::future::join_all;
 use halcyon_engine::Shard;
+use halcyon_io::Gone;
 use halcyon_stream::Mutation;
 
 use crate::pace::Pace;
@@ -23,7 +24,7 @@ where
     if index == here.index() {
         return job(here.clone()).await;
     }
-    let gone = |_| Error::Server("a shard has stopped".into());
+    let gone = |gone: Gone| Error::Server(gone.to_string());
     here.engine().mesh().on(index, job).await.map_err(gone)?
 }
 

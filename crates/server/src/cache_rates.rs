@@ -4,7 +4,7 @@
 //! of fifteen minutes, which is what Cassandra's meters show as the fifteen-minute rate.
 
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use halcyon_engine::{Engine, Shard};
@@ -119,8 +119,7 @@ impl CacheRates {
 }
 
 /// Samples the counts until the engine is gone.
-pub(crate) async fn watch_rates(engine: Arc<Engine>, rates: Arc<CacheRates>) {
-    let engine = Arc::downgrade(&engine);
+pub(crate) async fn watch_rates(engine: Weak<Engine>, rates: Arc<CacheRates>) {
     while let Some(engine) = engine.upgrade() {
         rates.note(of_node(&engine, None).await, now());
         drop(engine);

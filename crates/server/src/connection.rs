@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::clock::{self, Instant, now};
-use halcyon_io::{Notify, Socket, compute, spawn, start};
+use halcyon_io::{Notify, Socket, compute, contained, panic_point, spawn, start};
 use halcyon_protocol::{
     Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
     Opcode, Outline, Packed, ProtocolError, ReplyTo, Response, Version,
@@ -271,8 +271,9 @@ impl Connection {
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
-    let writing = spawn(send(shard.clone(), connection.clone()));
-    receive(&shard, &connection).await;
+    let writing = spawn(write_answers(shard.clone(), connection.clone()));
+    // A panic is the connection's end, and no other's.
+    contained(receive(&shard, &connection)).await;
     while connection.in_flight.get() > 0 {
         connection.eased.notified().await;
     }
@@ -280,6 +281,14 @@ pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
     connection.to_send.notify_one();
     writing.await;
     connection.close();
+}
+
+/// Sends answers until the connection ends. Without this task nothing reaches the client: then it is closed.
+async fn write_answers(shard: Rc<ShardServer>, connection: Rc<Connection>) {
+    if contained(send(shard, connection.clone())).await.is_none() {
+        connection.broken.set(true);
+        connection.close();
+    }
 }
 
 /// The writer: each write sends all collected answers.
@@ -292,6 +301,7 @@ async fn send(shard: Rc<ShardServer>, connection: Rc<Connection>) {
             connection.to_send.notified().await;
             continue;
         }
+        panic_point("the writer of a connection");
         let bytes = connection.encoder.borrow_mut().take();
         connection.count_answered_reads(&shard);
         connection.sending.set(bytes.len());
@@ -333,6 +343,7 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
     let mut read_at = now();
     loop {
         let (outcome, read, waited) = connection.socket.read_timed(buffer).await;
+        panic_point("the reader of a connection");
         buffer = read;
         if !matches!(outcome, Ok(1..)) || connection.broken.get() {
             return;
@@ -502,14 +513,19 @@ async fn take_in(
         Opcode::Query | Opcode::Execute | Opcode::Batch | Opcode::Prepare => {
             connection.in_flight.set(connection.in_flight.get() + 1);
             shard.figures().in_flight.up();
-            let (shard, connection) = (shard.clone(), connection.clone());
+            let leaving = InFlight {
+                shard: shard.clone(),
+                connection: connection.clone(),
+                to,
+                place: Cell::new(None),
+            };
             start(Box::pin(async move {
+                let (shard, connection) = (&leaving.shard.clone(), &leaving.connection.clone());
                 let (began, envelope) = (now(), Rc::new(envelope));
+                panic_point("a request");
                 shard.figures().waits.record(began - arrived);
-                let place = shard.running.enter(envelope.clone(), arrived, began);
-                let _leaving = InFlight(shard.clone(), connection.clone(), to, place);
-                session::execute(&shard, &connection, (&*envelope, permit), warnings, arrived)
-                    .await;
+                leaving.place.set(Some(shard.running.enter(envelope.clone(), arrived, began)));
+                session::execute(shard, connection, (&*envelope, permit), warnings, arrived).await;
             }));
         }
         Opcode::Startup => {
@@ -523,16 +539,24 @@ async fn take_in(
 }
 
 /// Ends a request in flight when it is dropped. If the request's task panics, it sends an error; other requests continue.
-struct InFlight(Rc<ShardServer>, Rc<Connection>, ReplyTo, usize);
+struct InFlight {
+    shard: Rc<ShardServer>,
+    connection: Rc<Connection>,
+    to: ReplyTo,
+    /// Among those that run.
+    place: Cell<Option<usize>>,
+}
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let InFlight(shard, connection, to, place) = self;
+        let InFlight { shard, connection, to, place } = self;
         if std::thread::panicking() {
             let error = Error::new(ErrorKind::Server, "an internal error stopped this request");
             connection.answer_error(*to, error);
         }
-        shard.running.leave(*place);
+        if let Some(place) = place.get() {
+            shard.running.leave(place);
+        }
         connection.in_flight.set(connection.in_flight.get() - 1);
         shard.figures().in_flight.down();
         connection.eased.notify_one();

@@ -101,6 +101,16 @@ impl Log {
         (Log { to: Arc::new(to), most }, LogWriter(guard))
     }
 
+    /// Has panics logged, on whatever thread they are, with the thread's name.
+    pub fn take_panics(&self) {
+        let log = self.clone();
+        halcyon_io::tell_panics(move |what| {
+            log.error(format_args!(
+                "{what}; what was being done has failed, the node goes on: report this defect of Halcyon"
+            ));
+        });
+    }
+
     pub fn say(&self, what: fmt::Arguments<'_>) {
         self.line(Level::Info, what);
     }

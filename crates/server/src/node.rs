@@ -19,7 +19,7 @@ use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport, Shard};
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
-    Claim, Clock, Disk, Inbox, Mesh, Thread, ThreadPriority, block_on, pin_to_core, spawn,
+    Claim, Clock, Disk, Inbox, Mesh, Thread, ThreadPriority, block_on, kept, pin_to_core, spawn,
 };
 use halcyon_query::Coordinator;
 use halcyon_schema::LocalNode;
@@ -107,7 +107,8 @@ async fn serve_inside(
     load_prepared(&shared).await?;
     listen(&shared).await?;
     saved_caches::keep(&engine, settings.saved_caches, log);
-    spawn(cache_rates::watch_rates(engine.clone(), shared.cache_rates.clone())).detach();
+    let (watched, rates) = (Arc::downgrade(&engine), shared.cache_rates.clone());
+    spawn(kept(move || cache_rates::watch_rates(watched.clone(), rates.clone()))).detach();
     tell_ready(&settings, &shared, &disk, began, log);
     ready(address);
     until_stopped(stop, &engine, &shared, log).await;
@@ -142,8 +143,9 @@ async fn resume_view_builds(shared: &Shared, log: &Log) -> Result<(), Error> {
 /// Prepares the statements of earlier starts again, under the same ids, and begins what the first shard does by the clock.
 async fn load_prepared(shared: &Shared) -> Result<(), Error> {
     let job = |server: Rc<ShardServer>| async move {
-        spawn(persisted::tell_evictions(server.clone())).detach();
-        spawn(server.clone().estimate_sizes()).detach();
+        let (telling, estimating) = (server.clone(), server.clone());
+        spawn(kept(move || persisted::tell_evictions(telling.clone()))).detach();
+        spawn(kept(move || estimating.clone().estimate_sizes())).detach();
         if let Err(why) = persisted::load(server.clone()).await {
             // Clients prepare them again.
             let log = &server.shared.log;
@@ -373,9 +375,11 @@ async fn run_shard(
             return;
         }
     };
-    spawn(server.clone().shed()).detach();
+    let watched = server.clone();
+    spawn(kept(move || watched.clone().shed())).detach();
     if let Some(timeout) = shared.transport.idle_timeout {
-        spawn(server.clone().close_idle(timeout)).detach();
+        let watched = server.clone();
+        spawn(kept(move || watched.clone().close_idle(timeout))).detach();
     }
     drop(shared);
     let _ = told.unbounded_send(Ok(()));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use halcyon_engine::{Engine, SavedCache};
 use halcyon_io::clock::{self, now};
-use halcyon_io::spawn;
+use halcyon_io::{contained, kept, spawn};
 
 use crate::log::Log;
 use crate::settings::SavedCaches;
@@ -27,14 +27,21 @@ fn caches(settings: SavedCaches) -> [(SavedCache, Option<Duration>, usize); 2] {
 pub(crate) fn keep(engine: &Arc<Engine>, settings: SavedCaches, log: &Log) {
     for (cache, period, most) in caches(settings) {
         let (engine, log) = (Arc::downgrade(engine), log.clone());
-        spawn(async move {
-            load(&engine, cache, settings.cache_load_timeout, &log).await;
-            let Some(period) = period else { return };
-            loop {
-                clock::sleep(period).await;
-                let Some(engine) = engine.upgrade() else { return };
-                save(&engine, cache, most, &log).await;
+        let saved = (engine.clone(), log.clone());
+        let saving = move || {
+            let (engine, log) = saved.clone();
+            async move {
+                let Some(period) = period else { return };
+                loop {
+                    clock::sleep(period).await;
+                    let Some(engine) = engine.upgrade() else { return };
+                    save(&engine, cache, most, &log).await;
+                }
             }
+        };
+        spawn(async move {
+            contained(load(&engine, cache, settings.cache_load_timeout, &log)).await;
+            kept(saving).await;
         })
         .detach();
     }

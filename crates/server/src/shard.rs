@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use halcyon_io::clock::Instant;
 use halcyon_io::{
-    AccessMode, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, clock, descriptors, spawn,
+    AccessMode, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, clock, descriptors, kept,
+    panic_point, spawn,
 };
 use halcyon_model::request::SchemaChange;
 use halcyon_protocol::{Event, EventType, StatusChange};
@@ -134,22 +135,27 @@ impl ShardServer {
     ) -> std::io::Result<()> {
         let listener = Rc::new(Listener::bind(address).await?);
         self.listeners.borrow_mut().push(listener.clone());
-        spawn(async move {
-            while !self.draining.get() {
-                self.until_there_is_room().await;
-                match listener.accept().await {
-                    Ok((socket, peer)) => self.clone().let_in(socket, peer, kind),
-                    Err(_) if self.draining.get() => return,
-                    Err(error) => {
-                        let log = &self.shared.log;
-                        log.warning(format_args!("cannot accept a connection: {error}"));
-                        clock::sleep(ACCEPT_PAUSE).await;
-                    }
+        let accepting = move || self.clone().accept(listener.clone(), kind);
+        spawn(kept(accepting)).detach();
+        Ok(())
+    }
+
+    async fn accept(self: Rc<Self>, listener: Rc<Listener>, kind: ListenerKind) {
+        while !self.draining.get() {
+            self.until_there_is_room().await;
+            match listener.accept().await {
+                Ok((socket, peer)) => {
+                    panic_point("the acceptor of connections");
+                    self.clone().let_in(socket, peer, kind);
+                }
+                Err(_) if self.draining.get() => return,
+                Err(error) => {
+                    let log = &self.shared.log;
+                    log.warning(format_args!("cannot accept a connection: {error}"));
+                    clock::sleep(ACCEPT_PAUSE).await;
                 }
             }
-        })
-        .detach();
-        Ok(())
+        }
     }
 
     /// Waits until one more connection would find a descriptor that is not of the reserve, and memory.
@@ -237,6 +243,7 @@ impl ShardServer {
         let pause = (timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
         while !self.draining.get() {
             clock::sleep(pause).await;
+            panic_point("the watch of idle connections");
             for connection in self.connections() {
                 if connection.idle() > timeout {
                     connection.close();
@@ -272,6 +279,7 @@ impl ShardServer {
     pub(crate) async fn shed(self: Rc<Self>) {
         while !self.draining.get() {
             clock::sleep(SHED_PAUSE).await;
+            panic_point("the watch of stalled connections");
             let stalled = |connection: &Rc<Connection>| {
                 self.shared.admission.is_wanted() && connection.is_stalled()
             };

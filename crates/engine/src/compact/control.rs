@@ -16,8 +16,8 @@ use std::time::Duration;
 use futures_channel::mpsc::UnboundedReceiver;
 use futures_util::{FutureExt, StreamExt};
 
-use halcyon_io::ThreadPriority;
 use halcyon_io::clock::{Clock, Instant};
+use halcyon_io::{ThreadPriority, caught, contained, panic_point};
 
 use super::schedule::Work;
 use crate::engine::Engine;
@@ -50,10 +50,13 @@ impl Engine {
     /// One compaction thread.
     async fn compactor(self: Arc<Engine>, slot: super::schedule::Slot) {
         while let Some(work) = slot.next() {
-            match work {
-                Work::Look(store) => self.look_at(&store).await,
-                Work::Job(job) => job(self.clone()).await,
-            }
+            let done = async {
+                match work {
+                    Work::Look(store) => self.look_at(&store).await,
+                    Work::Job(job) => job(self.clone()).await,
+                }
+            };
+            contained(done).await;
         }
         // Release the engine before the slot: a waiter for the slot may need the directories' locks.
         drop(self);
@@ -82,39 +85,62 @@ async fn control(
     mut woken: UnboundedReceiver<()>,
     clock: Clock,
     began: Instant,
-    mut processors: Seen,
+    processors: Seen,
 ) {
     let mut pause = BACKLOG_LOOK;
-    let (mut backlog_looked, mut tables_due) = (began, began + FIRST_TABLES_LOOK);
-    let mut snapshots_due = began + FIRST_SNAPSHOTS_LOOK;
-    let mut generation_ends = began + GENERATION;
+    let mut looks = Looks {
+        backlog: began,
+        tables: began + FIRST_TABLES_LOOK,
+        snapshots: began + FIRST_SNAPSHOTS_LOOK,
+        generation: began + GENERATION,
+        processors,
+    };
     while woken_or_after(&mut woken, &clock, pause).await {
         let Some(engine) = engine.upgrade() else { return };
         if engine.compactions.schedule.is_stopped() {
             return;
         }
-        let now = clock.now();
-        if now >= tables_due {
-            tables_due = now + TABLES_LOOK;
+        // What panics is not looked at again before it is due.
+        pause = caught(|| looks.look(&engine, clock.now())).unwrap_or(BACKLOG_LOOK);
+    }
+}
+
+/// When the control thread looks at what.
+struct Looks {
+    /// The last one.
+    backlog: Instant,
+    /// The next ones.
+    tables: Instant,
+    snapshots: Instant,
+    generation: Instant,
+    processors: Seen,
+}
+
+impl Looks {
+    /// Looks at what is due; the time until the next look.
+    fn look(&mut self, engine: &Arc<Engine>, now: Instant) -> Duration {
+        if now >= self.tables {
+            self.tables = now + TABLES_LOOK;
             engine.consider_all();
         }
-        if now >= snapshots_due {
-            snapshots_due = now + SNAPSHOTS_LOOK;
+        if now >= self.snapshots {
+            self.snapshots = now + SNAPSHOTS_LOOK;
             engine.look_at_snapshots();
         }
-        if now - backlog_looked >= BACKLOG_LOOK {
-            backlog_looked = now;
+        if now - self.backlog >= BACKLOG_LOOK {
+            self.backlog = now;
+            panic_point("the control of compactions");
             engine.look_at_backlog();
             engine.share_memory();
-            engine.look_at_processors(now, &mut processors);
-            let ends = now >= generation_ends;
+            engine.look_at_processors(now, &mut self.processors);
+            let ends = now >= self.generation;
             if ends {
-                generation_ends = now + GENERATION;
+                self.generation = now + GENERATION;
             }
             engine.advance_heat(ends);
         }
         engine.start_compactors();
-        pause = if engine.keep_pace(now) { LATENCY_LOOK } else { BACKLOG_LOOK };
+        if engine.keep_pace(now) { LATENCY_LOOK } else { BACKLOG_LOOK }
     }
 }
 

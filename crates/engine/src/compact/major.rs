@@ -9,6 +9,7 @@ use futures_channel::oneshot;
 use futures_util::future::LocalBoxFuture;
 use halcyon_compaction::strategy::{major, user_defined};
 use halcyon_compaction::{Error::Cancelled, Outcome};
+use halcyon_io::{Gone, contained, panic_point};
 use halcyon_stream::TableId;
 
 use super::pick::{Choice, candidates, groups, strategy_of};
@@ -166,7 +167,7 @@ impl Engine {
                     let _ = answer.send(engine.compact_selected(&store, &whole).await);
                 })
             }));
-            answered.await.map_err(|_| halcyon_io::Gone)?
+            answered.await.map_err(|_| Gone)?
         })
     }
 
@@ -182,7 +183,8 @@ impl Engine {
         selection: &Selection,
     ) -> Result<Vec<Outcome>> {
         let (claim, selected) = self.claim_selected(store, selection).await?;
-        let outcome = self.compact_groups(store, selection, &selected).await;
+        let outcome = contained(self.compact_groups(store, selection, &selected)).await;
+        let outcome = outcome.unwrap_or(Err(Error::Gone(Gone)));
         drop(claim);
         if let Err(e) = &outcome {
             self.compaction_failed(store, &selected, e);
@@ -198,6 +200,7 @@ impl Engine {
         selection: &Selection,
         selected: &[Arc<LiveSSTable>],
     ) -> Result<Vec<Outcome>> {
+        panic_point("a major compaction");
         let strategy = strategy_of(store);
         let gc_before = self.gc_before(store, self.disk.clock().unix_micros());
         let now = self.disk.clock().now();

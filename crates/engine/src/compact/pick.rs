@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use halcyon_compaction::Kind;
 use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick};
 use halcyon_io::clock::Instant;
-use halcyon_io::{Disk, Purpose};
+use halcyon_io::{Disk, Gone, Purpose, contained, panic_point};
 use halcyon_model::options::Compaction;
 use halcyon_sstable::format::replace::replace;
 use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
@@ -17,10 +17,10 @@ use halcyon_stream::TableId;
 
 use super::claims::Claim;
 use super::{CompactionKind, Shape};
-use crate::Result;
 use crate::engine::Engine;
 use crate::store::Store;
 use crate::version::{Edit, LiveSSTable};
+use crate::{Error, Result};
 
 const MAX_STATISTICS: u64 = 256 << 20;
 
@@ -115,7 +115,8 @@ impl Engine {
         };
         self.consider(store);
         let inputs = [choice.inputs.as_slice(), &choice.expired].concat();
-        let outcome = self.execute(store, claim, choice).await;
+        let outcome = contained(self.execute(store, claim, choice)).await;
+        let outcome = outcome.unwrap_or(Err(Error::Gone(Gone)));
         match outcome {
             Ok(()) => {
                 store.backoff.end();
@@ -174,6 +175,7 @@ impl Engine {
 
     async fn execute(&self, store: &Arc<Store>, _claim: Claim, choice: Choice) -> Result<()> {
         let Choice { task, inputs, expired } = choice;
+        panic_point("a compaction");
         if !expired.is_empty() {
             self.remove(store, &expired).await?;
         }

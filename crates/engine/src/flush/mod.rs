@@ -166,6 +166,7 @@ impl Shard {
         loop {
             let oldest = table.frozen.borrow().first().cloned();
             let Some((slot, position)) = oldest else { return Ok(()) };
+            self.engine().health.check_whole()?;
             let memtable = slot.seal().await;
             self.sync_records(&memtable).await;
             let (engine, store) = (self.engine().clone(), table.store.clone());
@@ -248,6 +249,9 @@ impl Engine {
             DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore
         );
         let again = || format!("a flush of {table} failed ({error}); it is tried again");
+        if self.health.check_whole().is_err() {
+            return;
+        }
         if let Some(key) = error.spares_device() {
             return self.warn_once(key, again());
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_compaction::txn_log::Transaction;
-use halcyon_io::Purpose;
+use halcyon_io::{Purpose, panic_point};
 use halcyon_model::{DeletionTime, Liveness, NO_DELETION_TIME};
 use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
 use halcyon_sstable::format::statistics::collector::Provenance;
@@ -71,6 +71,7 @@ impl Engine {
         if memtable.is_empty() {
             return Ok(None);
         }
+        panic_point("a flush");
         let schema = store.definition.load().schema.clone();
         let disk = &self.disk;
         let extremes = Extremes::of(&memtable);

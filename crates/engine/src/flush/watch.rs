@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use halcyon_io::{spawn, yield_now};
+use halcyon_io::{kept, panic_point, spawn, yield_now};
 use halcyon_stream::TableId;
 
 use crate::shard::{Shard, ShardTable};
@@ -19,32 +19,41 @@ impl Shard {
     pub(crate) fn watch_log(&self) {
         let (log, this) = (self.log.clone(), self.handle().map(|shard| Rc::downgrade(&shard)));
         let Some(this) = this else { return };
-        let watching = async move {
-            loop {
-                log.short_of_space().await;
-                let Some(shard) = this.upgrade() else { return };
-                let oldest = log.oldest_dirty();
-                let mut failed = oldest.is_none();
-                for id in oldest.iter().flat_map(|dirty| &dirty.tables) {
-                    match shard.table_by_id(*id) {
-                        Some(table) => failed |= shard.flush_table(&table).await.is_err(),
-                        None => shard.forget_log(*id),
-                    }
-                }
-                for id in oldest.iter().flat_map(|dirty| &dirty.held) {
-                    failed |= shard.engine().flush(Some(*id)).await.is_err();
-                }
-                shard.release_spanning();
-                if failed {
-                    // Retrying before another flush has ended would be useless.
-                    shard.space.notified().await;
-                } else if log.oldest_dirty() == oldest {
-                    // A table that is being truncated is not flushed. Without a pause nothing else would run here, the truncation neither.
-                    shard.engine().disk.clock().sleep(PAUSE).await;
+        let watching = move || {
+            let (log, this) = (log.clone(), this.clone());
+            async move {
+                loop {
+                    log.short_of_space().await;
+                    let Some(shard) = this.upgrade() else { return };
+                    shard.make_space().await;
                 }
             }
         };
-        spawn(watching).detach();
+        spawn(kept(watching)).detach();
+    }
+
+    /// Flushes what keeps the log's oldest segment.
+    async fn make_space(&self) {
+        panic_point("the watch of the commit log");
+        let oldest = self.log.oldest_dirty();
+        let mut failed = oldest.is_none();
+        for id in oldest.iter().flat_map(|dirty| &dirty.tables) {
+            match self.table_by_id(*id) {
+                Some(table) => failed |= self.flush_table(&table).await.is_err(),
+                None => self.forget_log(*id),
+            }
+        }
+        for id in oldest.iter().flat_map(|dirty| &dirty.held) {
+            failed |= self.engine().flush(Some(*id)).await.is_err();
+        }
+        self.release_spanning();
+        if failed {
+            // Retrying before another flush has ended would be useless.
+            self.space.notified().await;
+        } else if self.log.oldest_dirty() == oldest {
+            // A table that is being truncated is not flushed. Without a pause nothing else would run here, the truncation neither.
+            self.engine().disk.clock().sleep(PAUSE).await;
+        }
     }
 
     /// Flushes tables whose memtable has grown older than `memtable_flush_period_in_ms` allows, for as long as the shard lives. The caches
@@ -53,18 +62,22 @@ impl Shard {
         let (clock, this) = (self.engine().disk.clock().clone(), self.handle());
         let Some(this) = this else { return };
         let this = Rc::downgrade(&this);
-        let watching = async move {
-            let mut pause = PERIOD_CHECK;
-            loop {
-                clock.sleep(pause).await;
-                let Some(shard) = this.upgrade() else { return };
-                let shortest = shard.flush_expired().await;
-                shard.release_spanning();
-                shard.fit_caches().await;
-                pause = shortest.map_or(PERIOD_CHECK, |period| period.min(PERIOD_CHECK));
+        let watching = move || {
+            let (clock, this) = (clock.clone(), this.clone());
+            async move {
+                let mut pause = PERIOD_CHECK;
+                loop {
+                    clock.sleep(pause).await;
+                    panic_point("the watch of periods");
+                    let Some(shard) = this.upgrade() else { return };
+                    let shortest = shard.flush_expired().await;
+                    shard.release_spanning();
+                    shard.fit_caches().await;
+                    pause = shortest.map_or(PERIOD_CHECK, |period| period.min(PERIOD_CHECK));
+                }
             }
         };
-        spawn(watching).detach();
+        spawn(kept(watching)).detach();
     }
 
     /// Flushes the memtables that are too old; returns the shortest period of any table. The period of an empty memtable restarts. A

@@ -23,6 +23,8 @@ pub enum FailurePolicy {
 pub(crate) struct Health {
     stopped: AtomicBool,
     draining: AtomicBool,
+    /// Something in memory is half-changed.
+    broken: AtomicBool,
     failure: Mutex<Option<(String, FailurePolicy)>>,
 }
 
@@ -39,17 +41,23 @@ impl Health {
 
     /// Clients are told no paths; the log has the whole reason.
     fn refusal(&self) -> Error {
-        Error::Stopped(match self.draining.load(Relaxed) {
-            true => "the server is draining".to_owned(),
-            false => "the server refuses writes since a failure of its disk; its log says more"
-                .to_owned(),
-        })
+        let why = match (self.broken.load(Relaxed), self.draining.load(Relaxed)) {
+            (true, _) => "the server ends after an internal error; its log says more",
+            (_, true) => "the server is draining",
+            _ => "the server refuses writes since a failure of its disk; its log says more",
+        };
+        Error::Stopped(why.to_owned())
     }
 
     /// `nodetool drain`: from now on writes are refused.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Relaxed);
         self.stop("the server is draining".to_owned(), FailurePolicy::StopWrites);
+    }
+
+    /// Refuses to write what memory has if that may be half-changed: the commit log has all of it.
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        if self.broken.load(Relaxed) { Err(self.refusal()) } else { Ok(()) }
     }
 
     pub(crate) fn failure(&self) -> Option<(String, FailurePolicy)> {
@@ -63,7 +71,33 @@ impl Health {
     }
 }
 
+/// While it is there, something is being changed that a panic would leave half-changed.
+pub(crate) struct Changing<'a>(&'a Engine, &'static str);
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken(self.1);
+        }
+    }
+}
+
 impl Engine {
+    /// Has the node end if what follows panics, until the guard is dropped.
+    pub(crate) fn changing(&self, what: &'static str) -> Changing<'_> {
+        Changing(self, what)
+    }
+
+    /// A panic has left something half-changed: the node ends, writes no memtable, and the next start makes it whole.
+    pub(crate) fn broken(&self, what: &str) {
+        self.health.broken.store(true, Relaxed);
+        let why = format!(
+            "an internal error may have left {what} half-changed; the node ends without a flush, and its next start makes it whole from \
+             the commit log"
+        );
+        self.health.stop(why, FailurePolicy::Die);
+    }
+
     /// Applies `disk_failure_policy` to a failed read or write.
     pub(crate) fn disk_failed(&self, why: String) {
         match self.options.disk_failure_policy {

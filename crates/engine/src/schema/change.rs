@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::lock::MutexGuard;
-use halcyon_io::{compute, drop_apart};
+use halcyon_io::{compute, drop_apart, panic_point};
 use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::Catalog;
 use halcyon_stream::Mutation;
@@ -64,37 +64,50 @@ impl Engine {
                 }
             }
             self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
-            for (store, definition) in altered {
-                self.alter(&store, definition).await?;
+            let made = self.make_current(to, Changes { altered, created, gone }).await;
+            if matches!(made, Err(Error::Gone(_))) {
+                // The rows are durable: the next start has the new schema.
+                self.broken("the schema");
             }
-            let mut opened = Vec::new();
-            for definition in created {
-                opened.push(self.create(definition).await?);
-            }
-            for store in &*gone {
-                let definition = store.definition.load_full();
-                let keyspace = &definition.schema.keyspace;
-                self.write_built(keyspace, &definition.indexes, false).await?;
-                self.empty(store).await;
-            }
-            let opened: Arc<[Arc<Store>]> = opened.into();
-            let (engine, more, less) = (self.clone(), opened.clone(), gone.clone());
-            compute(move || engine.replace_stores(&more, &less)).await?;
-            let before = self.catalog.swap(to);
-            for index in 0..self.shard_count() {
-                let (opened, gone) = (opened.clone(), gone.clone());
-                let adopt = |shard: Rc<Shard>| async move {
-                    opened.iter().for_each(|store| shard.open_table(store));
-                    shard.close_tables(&gone).await;
-                };
-                self.mesh.on(index, adopt).await?;
-            }
-            for store in &*gone {
-                self.discard(store).await?;
-            }
-            drop_apart((before, gone));
-            Ok(())
+            made
         })
+    }
+
+    /// What follows the rows of a schema change.
+    async fn make_current(self: &Arc<Self>, to: Arc<Catalog>, changes: Changes) -> Result<()> {
+        let _changing = self.changing("the schema");
+        panic_point("a schema change");
+        let Changes { altered, created, gone } = changes;
+        for (store, definition) in altered {
+            self.alter(&store, definition).await?;
+        }
+        let mut opened = Vec::new();
+        for definition in created {
+            opened.push(self.create(definition).await?);
+        }
+        for store in &*gone {
+            let definition = store.definition.load_full();
+            let keyspace = &definition.schema.keyspace;
+            self.write_built(keyspace, &definition.indexes, false).await?;
+            self.empty(store).await;
+        }
+        let opened: Arc<[Arc<Store>]> = opened.into();
+        let (engine, more, less) = (self.clone(), opened.clone(), gone.clone());
+        compute(move || engine.replace_stores(&more, &less)).await?;
+        let before = self.catalog.swap(to);
+        for index in 0..self.shard_count() {
+            let (opened, gone) = (opened.clone(), gone.clone());
+            let adopt = |shard: Rc<Shard>| async move {
+                opened.iter().for_each(|store| shard.open_table(store));
+                shard.close_tables(&gone).await;
+            };
+            self.mesh.on(index, adopt).await?;
+        }
+        for store in &*gone {
+            self.discard(store).await?;
+        }
+        drop_apart((before, gone));
+        Ok(())
     }
 
     /// Not for a shard: it takes a millisecond for a thousand tables.
@@ -202,6 +215,8 @@ impl Engine {
         mut added: Vec<Arc<LiveSSTable>>,
         edit: impl FnOnce(Vec<Arc<LiveSSTable>>) -> Edit,
     ) {
+        let _changing = self.changing("the list of a table's SSTables");
+        panic_point("an edit of the live set");
         loop {
             let definition = store.definition.load_full();
             let matched = self.match_schema(&definition.schema, &mut added).await;

@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use halcyon_io::ThreadPriority;
+use halcyon_io::{Gone, ThreadPriority, contained, panic_point};
 
 use super::next_expiry::{NEVER, UNKNOWN};
-use crate::Result;
 use crate::engine::Engine;
 use crate::report::Event;
 use crate::start::directories::table_folders;
+use crate::{Error, Result};
 
 impl Engine {
     /// Removes what has expired, in the background.
@@ -24,7 +24,8 @@ impl Engine {
         }
         let engine = self.clone();
         let body = move || async move {
-            let next = engine.remove_expired_snapshots(now_ms).await.unwrap_or_else(|e| {
+            let removed = contained(engine.remove_expired_snapshots(now_ms)).await;
+            let next = removed.unwrap_or(Err(Error::Gone(Gone))).unwrap_or_else(|e| {
                 engine.report(Event::warning(format!("expired snapshots are not removed: {e}")));
                 UNKNOWN
             });
@@ -35,6 +36,7 @@ impl Engine {
 
     /// Returns when the next one expires.
     async fn remove_expired_snapshots(&self, now_ms: i64) -> Result<i64> {
+        panic_point("the expiry of snapshots");
         let mut next = NEVER;
         for table in table_folders(&self.disk, &self.options).await? {
             for folder in self.snapshot_folders(&table.path).await? {

@@ -165,6 +165,7 @@ impl Shard {
     /// Drops the table's memtable, and suspends its flushes until `release_table`.
     pub(crate) async fn empty_table(&self, id: TableId) -> Result<()> {
         let Some(table) = self.table_by_id(id) else { return Ok(()) };
+        let _changing = self.engine().changing("a table that is emptied");
         table.held.set(true);
         let append = self.log.append(self.record.borrow_mut().truncated(id), &[id])?;
         let position = append.position;

@@ -184,6 +184,7 @@ impl Engine {
     pub fn settle(&self) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
             self.compactions.stop().await;
+            self.health.check_whole()?;
             if self.failure().is_none() {
                 self.forget_built().await?;
             }

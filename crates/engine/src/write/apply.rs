@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use halcyon_commitlog::{Append, Hold, Oldest, SyncMode};
-use halcyon_io::drop_apart;
+use halcyon_io::{drop_apart, panic_point};
 use halcyon_stream::{Mutation, TableId};
 
 use super::large::{self, Turns};
@@ -93,6 +93,7 @@ impl Shard {
         pinned: Vec<Pinned>,
         hold: Option<&Hold>,
     ) -> Result<()> {
+        let _changing = self.engine().changing("memtables");
         let mut turns = Turns::default();
         let mut began = self.now();
         let mut pinned = pinned.into_iter().peekable();
@@ -111,6 +112,7 @@ impl Shard {
             } else {
                 let _turn = self.wait_for_large(&mutation).await;
                 self.rows.forget(mutation.table, &mutation.key);
+                panic_point("an apply");
                 pin.apply(mutation)?
             };
             let metrics = table.metrics();
@@ -151,6 +153,7 @@ impl Shard {
     pub(super) fn log_failed(&self, error: halcyon_commitlog::Error) -> Error {
         match error {
             halcyon_commitlog::Error::Failed(_) => self.engine().log_failed(error.to_string()),
+            halcyon_commitlog::Error::Broken => self.engine().broken("the commit log's positions"),
             halcyon_commitlog::Error::NoSpace(_) => self.engine().log_is_full(error.to_string()),
             _ => {}
         }

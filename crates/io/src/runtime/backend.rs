@@ -15,7 +15,7 @@ use std::{
     cell::{Cell, OnceCell},
     fmt, io,
     os::fd::AsRawFd,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    panic::resume_unwind,
     pin::pin,
     rc::Rc,
     str::FromStr,
@@ -32,6 +32,7 @@ use compio::{
     runtime::{Runtime, RuntimeBuilder},
 };
 
+use super::panics::caught;
 use super::thread::thread_priority;
 
 /// What the operator asks for.
@@ -223,7 +224,7 @@ impl ThreadRuntime {
     fn block_on<F: Future>(&self, future: F) -> F::Output {
         assert!(!self.running.replace(true), "block_on inside block_on: await the future instead");
         let _drained = Drained(self, ENTERED.replace(Some(self)));
-        match catch_unwind(AssertUnwindSafe(|| self.turn(future))) {
+        match caught(|| self.turn(future)) {
             Ok(output) => output,
             // The runtime's own loop gives up its tasks when a future panics.
             Err(panic) => self.runtime.block_on(async { resume_unwind(panic) }),
@@ -343,8 +344,10 @@ pub(crate) fn enter_ring() {
 #[expect(clippy::expect_used, reason = "a blocking call is never cancelled")]
 pub(crate) async fn on_pool<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     use compio::runtime::ResumeUnwind;
+    let call = || caught(call);
     let Some(handle) = with_entered(|entered| entered.runtime.spawn_blocking(call)) else {
         panic!("an I/O future was polled outside halcyon_io::block_on");
     };
-    handle.await.resume_unwind().expect("the result of a blocking call")
+    let outcome = handle.await.resume_unwind().expect("the result of a blocking call");
+    outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }

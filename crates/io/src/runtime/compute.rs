@@ -7,9 +7,9 @@
 //! 4. On a simulated runtime a job is done by the task that asks, after other tasks have run.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 
+use super::panics::{caught, panic_point};
 use super::task::yield_now;
 use super::thread::{ThreadPriority, core_count, spawn_thread};
 use crate::Gone;
@@ -48,7 +48,7 @@ impl Queue {
             };
             drop(jobs);
             // Who waits for it learns of a panic by the dropped sender.
-            let _ = catch_unwind(AssertUnwindSafe(job));
+            let _ = caught(job);
         }
     }
 }
@@ -62,7 +62,10 @@ pub async fn compute<T: Send + 'static>(
         return Ok(job());
     }
     let (answer, answered) = futures_channel::oneshot::channel();
-    QUEUE.take(Box::new(move || drop(answer.send(job()))));
+    QUEUE.take(Box::new(move || {
+        panic_point("a computation");
+        drop(answer.send(job()));
+    }));
     answered.await.map_err(|_| Gone)
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod backend;
 pub mod clock;
 pub(crate) mod compute;
 pub(crate) mod handle;
+pub(crate) mod panics;
 pub(crate) mod random;
 pub(crate) mod task;
 pub(crate) mod thread;

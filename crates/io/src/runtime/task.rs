@@ -1,10 +1,10 @@
 //! Tasks: futures that run beside the one that started them, on the same thread.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use super::panics::{caught, contained};
 use crate::sim::executor::{self, SimTask};
 
 /// A started task. Dropping this lets the task run on.
@@ -14,7 +14,7 @@ pub struct Task<T>(Kind<T>);
 
 #[derive(Debug)]
 enum Kind<T> {
-    System(compio::runtime::JoinHandle<T>),
+    System(compio::runtime::JoinHandle<Option<T>>),
     Simulated(SimTask<T>),
     Ended,
 }
@@ -23,7 +23,7 @@ enum Kind<T> {
 pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> Task<T> {
     Task(match executor::try_spawn(future) {
         Ok(task) => Kind::Simulated(task),
-        Err(future) => Kind::System(compio::runtime::spawn(future)),
+        Err(future) => Kind::System(compio::runtime::spawn(contained(future))),
     })
 }
 
@@ -32,7 +32,7 @@ pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> Task<T> {
 pub fn start(mut future: Pin<Box<dyn Future<Output = ()>>>) {
     // The task polls again, with the waker that counts.
     let mut context = Context::from_waker(Waker::noop());
-    let outcome = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));
+    let outcome = caught(|| future.as_mut().poll(&mut context));
     if let Ok(Poll::Pending) = outcome {
         spawn(future).detach();
     }
@@ -72,7 +72,9 @@ impl<T> Future for Task<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         let outcome = match &mut self.0 {
-            Kind::System(handle) => Pin::new(handle).poll(context).map(Result::ok),
+            Kind::System(handle) => {
+                Pin::new(handle).poll(context).map(|ended| ended.ok().flatten())
+            }
             Kind::Simulated(task) => task.poll(context),
             Kind::Ended => return Poll::Ready(None),
         };

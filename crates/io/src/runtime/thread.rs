@@ -2,10 +2,13 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use super::panics::caught;
 
 /// How the kernel's scheduler treats a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +46,7 @@ pub fn spawn_thread<T: Send + 'static>(
 ) -> JoinHandle<T> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         PRIORITY.set(priority);
+        let body = || caught(body).unwrap_or_else(|panic| resume_unwind(panic));
         match priority {
             ThreadPriority::Normal => body(),
             ThreadPriority::Batch => {

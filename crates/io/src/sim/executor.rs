@@ -15,7 +15,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +23,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures_channel::oneshot;
 
 use crate::runtime::clock::{Instant, SimClock};
+use crate::runtime::panics::caught;
 use crate::runtime::random::Random;
 use crate::sim::network::Network;
 
@@ -332,7 +332,7 @@ impl Entered {
         self.polled.set(task);
         self.polled_is_stopped.set(false);
         // A panic ends a task and nothing else, as in production; who awaits the task hears of it.
-        let polled = catch_unwind(AssertUnwindSafe(|| job.as_mut().poll(context)));
+        let polled = caught(|| job.as_mut().poll(context));
         self.polled.set(OUTERMOST);
         if matches!(polled, Ok(Poll::Pending)) && !self.polled_is_stopped.get() {
             self.tasks.borrow_mut().insert(task, job);

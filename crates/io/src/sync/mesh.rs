@@ -23,6 +23,7 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::StreamExt;
 
 use super::semaphore::{Permit, Semaphore};
+use crate::runtime::panics::panic_point;
 use crate::runtime::task::{start, yield_now};
 
 /// Jobs of others that are run before the thread's own tasks have their turn.
@@ -30,9 +31,9 @@ const TURN: u32 = 16;
 
 type Job<S> = Box<dyn FnOnce(Rc<S>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
-/// The thread has ended.
+/// Nobody does it any more: the thread has ended, or a panic has ended the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the shard has stopped")]
+#[error("an internal error has stopped it; the log of the node has more")]
 pub struct Gone;
 
 /// Senders to every thread; a clone for each thread.
@@ -136,6 +137,7 @@ impl<S: 'static> Mesh<S> {
         let (answer, answered) = oneshot::channel();
         let job: Job<S> = Box::new(move |state| {
             Box::pin(async move {
+                panic_point("a job for another shard");
                 // The caller may have dropped its future: then there is nothing to answer.
                 let _ = answer.send(job(state).await);
             })

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use halcyon_engine::{RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{self, unix_seconds};
-use halcyon_io::spawn;
+use halcyon_io::{Gone, contained, panic_point, spawn};
 use halcyon_model::DeletionTime;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::{WriteTime, built_view};
@@ -21,9 +21,9 @@ use halcyon_stream::{Fragment, FragmentStream, Mutation, Slices, TableId};
 
 use super::derive::Building;
 use super::plan::ViewPlan;
-use crate::Result;
 use crate::pace::Pace;
 use crate::shards::{apply_by_shard, by_shard, on_shard, sync_logs};
+use crate::{Error, Result};
 
 /// Bytes of changes that are written together.
 const AT_ONCE: u64 = 256 << 10;
@@ -36,7 +36,9 @@ pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
     let shard = Rc::downgrade(shard);
     spawn(async move {
         while let Some(shard) = shard.upgrade() {
-            let Err(error) = build_all(&shard, view).await else { return };
+            let built = contained(build_all(&shard, view)).await;
+            let gone = || Err(Error::Server(Gone.to_string()));
+            let Err(error) = built.unwrap_or_else(gone) else { return };
             let text = format!(
                 "a materialized view could not be built, sleeping 5 minutes before restarting: {error}"
             );
@@ -88,6 +90,7 @@ pub(crate) fn not_built(
 }
 
 async fn build_all(shard: &Rc<Shard>, view: TableId) -> Result<()> {
+    panic_point("the build of a view");
     let engine = shard.engine();
     let Some(plan) = plan(&engine.catalog(), view)? else { return Ok(()) };
     let of_shard = |index| {

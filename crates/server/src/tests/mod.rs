@@ -4,6 +4,7 @@ mod abuse;
 mod compactions;
 mod life;
 mod limits;
+mod panics;
 mod statements;
 
 use std::io::{Read, Write};

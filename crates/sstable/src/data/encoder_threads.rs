@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use futures_channel::mpsc::{Receiver, Sender, channel};
 use futures_channel::oneshot;
 use futures_util::{FutureExt, SinkExt, StreamExt};
-use halcyon_io::{Runtime, Thread, thread_priority};
+use halcyon_io::{Runtime, Thread, panic_point, thread_priority};
 use halcyon_model::options::Compression;
 
 use super::chunk_encode::{ChunkEncoder, Encoded};
@@ -165,6 +165,7 @@ async fn write_all(
 ) -> Result<DataSummary> {
     let mut writer = ChunkWriter::create(target).await?;
     while let Some(piece) = work.next().await {
+        panic_point("the thread that writes an SSTable");
         let mut spent = match piece {
             Piece::Raw(batch) => {
                 writer.encode(&batch).await?;
@@ -206,6 +207,7 @@ impl Helper {
 async fn encode_all(compression: Compression, mut work: Receiver<Job>, is_busy: Arc<AtomicBool>) {
     let mut encoder = ChunkEncoder::new(&compression);
     while let Some(Job { batch, mut into, done }) = work.next().await {
+        panic_point("a thread that compresses");
         let encoded = match &mut encoder {
             Ok(encoder) => encoder.encode_batch(&batch, &mut into),
             // The writer thread has the same error.

@@ -16,15 +16,16 @@ mod tests;
 mod values;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use halcyon_io::clock::{Instant, now};
+use halcyon_io::{caught, panic_point};
 use halcyon_schema::function::UserFunction;
 use halcyon_syntax::{Error, Result};
 use wasmi::{
-    Config, EnforcedLimits, Engine, Func, FuncType, Instance, Linker, Memory, Module,
-    ResumableCall, Store, StoreLimits, StoreLimitsBuilder, Val, ValType,
+    CompilationMode, Config, EnforcedLimits, Engine, Func, FuncType, Instance, Linker, Memory,
+    Module, ResumableCall, Store, StoreLimits, StoreLimitsBuilder, Val, ValType,
 };
 
 use self::values::{Form, PAGE};
@@ -42,23 +43,24 @@ const ABI: &str = "_scylla_abi";
 const MALLOC: &str = "_scylla_malloc";
 const FREE: &str = "_scylla_free";
 
-pub(super) struct Modules {
-    engine: Engine,
-    kept: Mutex<Kept>,
-}
-
 #[derive(Default)]
+pub(super) struct Modules(Mutex<Kept>);
+
+/// An engine, and what it has compiled.
 struct Kept {
+    engine: Engine,
     by_text: HashMap<String, Arc<Module>>,
     bytes: usize,
 }
 
-impl Default for Modules {
-    fn default() -> Modules {
+impl Default for Kept {
+    fn default() -> Kept {
         let mut config = Config::default();
         config.consume_fuel(true).wasm_memory64(false).wasm_multi_memory(false);
         config.ignore_custom_sections(true).enforced_limits(EnforcedLimits::strict());
-        Modules { engine: Engine::new(&config), kept: Mutex::default() }
+        // All of it at once: what is compiled at its first call takes fuel for that, and a call that is resumed there panics.
+        config.compilation_mode(CompilationMode::Eager);
+        Kept { engine: Engine::new(&config), by_text: HashMap::new(), bytes: 0 }
     }
 }
 
@@ -84,10 +86,26 @@ impl Trouble {
 }
 
 impl Modules {
+    /// Does what enters the interpreter. After a panic in there, nothing of it is used again.
+    fn enter<T>(&self, job: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+        let entered = caught(|| {
+            panic_point("a WebAssembly function");
+            job()
+        });
+        entered.unwrap_or_else(|_| {
+            *self.kept() = Kept::default();
+            Err("an internal error has stopped it; the log of the node has more".into())
+        })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Compiles it, and refuses what no call could use.
     pub(super) fn check(&self, function: &UserFunction, limit: Duration) -> Result<()> {
-        let call = |module: &Module| Call::begin(module, function, limit).map(drop);
-        let checked = self.module(function).and_then(|module| call(&module));
+        let checked =
+            self.enter(|| Call::begin(&*self.module(function)?, function, limit).map(drop));
         checked.map_err(|trouble| {
             let why = match trouble {
                 Trouble::Late => "its start takes too long".to_owned(),
@@ -106,8 +124,7 @@ impl Modules {
         arguments: &[Option<&[u8]>],
         allowed: &Allowed<'_>,
     ) -> Result<Option<Vec<u8>>> {
-        let called =
-            self.module(function).and_then(|module| one(&module, function, arguments, allowed));
+        let called = self.enter(|| one(&*self.module(function)?, function, arguments, allowed));
         called.map_err(|trouble| trouble.of(function, allowed))
     }
 
@@ -118,8 +135,18 @@ impl Modules {
         (arguments, rows): (&[Option<Vec<u8>>], usize),
         allowed: &Allowed<'_>,
     ) -> Result<Folded> {
-        let trouble = |trouble: Trouble| trouble.of(function, allowed);
-        let module = self.module(function).map_err(trouble)?;
+        let folded = self.enter(|| self.fold_rows(function, state, (arguments, rows), allowed));
+        folded.map_err(|trouble| trouble.of(function, allowed))
+    }
+
+    fn fold_rows(
+        &self,
+        function: &UserFunction,
+        state: Option<&[u8]>,
+        (arguments, rows): (&[Option<Vec<u8>>], usize),
+        allowed: &Allowed<'_>,
+    ) -> Result<Folded, Trouble> {
+        let module = self.module(function)?;
         let end = now() + FOLD_SLICE;
         let width = function.arguments.len().saturating_sub(1);
         let mut state = state.map(<[u8]>::to_vec);
@@ -132,25 +159,27 @@ impl Modules {
                 continue;
             }
             let all: Vec<Option<&[u8]>> = [state.as_deref()].into_iter().chain(row).collect();
-            state = one(&module, function, &all, allowed).map_err(trouble)?;
+            state = one(&module, function, &all, allowed)?;
         }
         Ok((state, done))
     }
 
     fn module(&self, function: &UserFunction) -> Result<Arc<Module>, Trouble> {
         let text = &function.body;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept();
         if let Some(module) = kept.by_text.get(text) {
             return Ok(Arc::clone(module));
         }
+        let engine = kept.engine.clone();
         drop(kept);
-        let module = Arc::new(Module::new(&self.engine, text)?);
-        kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let module = Arc::new(Module::new(&engine, text)?);
+        kept = self.kept();
         if kept.bytes + text.len() > KEPT_BYTES_MAX {
             *kept = Kept::default();
         }
-        // Others may have compiled it meanwhile.
-        if kept.by_text.insert(text.clone(), Arc::clone(&module)).is_none() {
+        // Others may have compiled it meanwhile, or another engine is in use by now.
+        let is_current = Engine::same(&kept.engine, &engine);
+        if is_current && kept.by_text.insert(text.clone(), Arc::clone(&module)).is_none() {
             kept.bytes += text.len();
         }
         Ok(module)

@@ -219,3 +219,17 @@ fn limits() {
         }
     }
 }
+
+/// Proves that a function of any size is called: one that were compiled at its first call would take more fuel for that than a call has
+/// at once, and could not be resumed.
+#[test]
+fn a_large_function() {
+    let modules = Modules::default();
+    let adds = "i32.const 1 i32.add ".repeat(12_000);
+    let large = format!(r#"(func (export "f") (param i32) (result i32) local.get 0 {adds})"#);
+    let large = number(&[CqlType::Int], CqlType::Int, &large);
+    assert_eq!(modules.check(&large, LIMIT), Ok(()));
+    let called =
+        modules.call(&large, &[Some(&5_i32.to_be_bytes())], &allowed(&SlowCalls::default()));
+    assert_eq!(called, Ok(Some(12_005_i32.to_be_bytes().to_vec())));
+}

@@ -1,0 +1,238 @@
+//! A panic ends what has panicked, and nothing else.
+//!
+//! 1. Whoever does others' work does it by [`contained`] or [`caught`]: threads, tasks, jobs. What has panicked is dropped while its thread
+//!    unwinds; who waits for it learns of that by a sender that is dropped.
+//! 2. Where a task is woken by another thread that unwinds, the runtime ends the process. So tasks are polled with wakers of ours, which put
+//!    a wake-up off until the thread has unwound.
+//! 3. What has to be there as long as its thread is begun anew ([`kept`]).
+//! 4. What could be left half-changed is not used any more: that is the matter of whoever has it.
+//! 5. Tests let each kind of thread and task panic, by a [`panic_point`].
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::panicking;
+use std::time::Duration;
+
+use super::clock::sleep;
+
+/// What a panic carries.
+pub(crate) type Payload = Box<dyn Any + Send>;
+
+/// How long [`kept`] waits before it begins anew.
+const PAUSE: Duration = Duration::from_secs(1);
+
+thread_local! {
+    static PUT_OFF: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Does a job; the error is its panic.
+pub fn caught<T>(job: impl FnOnce() -> T) -> Result<T, Payload> {
+    let outcome = catch_unwind(AssertUnwindSafe(job));
+    // Inside of a destructor the thread may unwind still.
+    if outcome.is_err() && !panicking() {
+        PUT_OFF.take().into_iter().for_each(Waker::wake);
+    }
+    outcome
+}
+
+/// Wakes, but not while the thread unwinds.
+struct Later(Waker);
+
+impl Wake for Later {
+    fn wake(self: Arc<Later>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Later>) {
+        if !panicking() {
+            return self.0.wake_by_ref();
+        }
+        // A thread that ends has nobody left to wake.
+        let _ = PUT_OFF.try_with(|put_off| put_off.borrow_mut().push(self.0.clone()));
+    }
+}
+
+/// A future whose panic is its end; see [`contained`].
+struct Contained<F> {
+    future: F,
+    /// What it was polled with last, and what that became.
+    wakers: Option<(Waker, Waker)>,
+}
+
+/// The future's output; `None` if it panicked.
+pub fn contained<F: Future>(future: F) -> impl Future<Output = Option<F::Output>> {
+    Contained { future, wakers: None }
+}
+
+impl<F: Future> Future for Contained<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<F::Output>> {
+        // SAFETY: the future is pinned with the structure, and nothing moves it out of that; the wakers are not pinned.
+        let (mut future, wakers) = unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.future), &mut this.wakers)
+        };
+        if wakers.as_ref().is_none_or(|(known, _)| !known.will_wake(context.waker())) {
+            *wakers = None;
+        }
+        let (_, later) = wakers.get_or_insert_with(|| {
+            let waker = context.waker().clone();
+            (waker.clone(), Waker::from(Arc::new(Later(waker))))
+        });
+        match caught(|| future.as_mut().poll(&mut Context::from_waker(later))) {
+            Ok(polled) => polled.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    }
+}
+
+/// Runs what `begin` makes to its end. If it panics, what `begin` makes next, after a pause.
+pub async fn kept<F: Future<Output = ()>>(begin: impl Fn() -> F) {
+    while contained(begin()).await.is_none() {
+        sleep(PAUSE).await;
+    }
+}
+
+/// Has panics told: the place and the words, on the thread that panics.
+pub fn tell_panics(tell: impl Fn(&str) + Send + Sync + 'static) {
+    std::panic::set_hook(Box::new(move |info| tell(&words(info))));
+}
+
+fn words(info: &PanicHookInfo<'_>) -> String {
+    let place = info.location().map_or("a place unknown".to_owned(), ToString::to_string);
+    let why = info.payload_as_str().unwrap_or("no words");
+    let backtrace = std::backtrace::Backtrace::capture();
+    let backtrace = match backtrace.status() {
+        std::backtrace::BacktraceStatus::Captured => format!("\n{backtrace}"),
+        _ => String::new(),
+    };
+    format!("panicked at {place}: {why}{backtrace}")
+}
+
+/// A place at which a test can have what runs there panic. Nothing in a release build.
+#[inline(always)]
+#[track_caller]
+pub fn panic_point(name: &'static str) {
+    #[cfg(debug_assertions)]
+    armed::pass(name);
+    #[cfg(not(debug_assertions))]
+    let _ = name;
+}
+
+#[cfg(debug_assertions)]
+pub use armed::panic_at;
+
+#[cfg(debug_assertions)]
+mod armed {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::{Mutex, PoisonError};
+
+    static ANY: AtomicBool = AtomicBool::new(false);
+    static ARMED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+    /// Has whoever next comes to the place panic, anywhere in this process. Of debug builds only.
+    pub fn panic_at(name: &'static str) {
+        ARMED.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+        ANY.store(true, Relaxed);
+    }
+
+    #[track_caller]
+    pub(super) fn pass(name: &'static str) {
+        if !ANY.load(Relaxed) {
+            return;
+        }
+        let mut armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = armed.iter().position(|known| *known == name) else { return };
+        armed.swap_remove(at);
+        ANY.store(!armed.is_empty(), Relaxed);
+        drop(armed);
+        panic!("the test has {name} panic");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_channel::oneshot;
+
+    use super::*;
+    use crate::runtime::task::{spawn, yield_now};
+    use crate::runtime::thread::{ThreadPriority, spawn_thread};
+    use crate::{SimRuntime, block_on, compute};
+
+    /// Proves that a task learns of a panic of what it waits for, whichever thread that runs on. Without the wakers of ours the runtime
+    /// would end this process.
+    #[test]
+    fn who_waits_in_a_task_learns_of_a_panic() {
+        block_on(async {
+            let (of_thread, ended) = oneshot::channel::<()>();
+            spawn_thread("panics", ThreadPriority::Normal, move || {
+                // The task is to wait before the thread panics.
+                std::thread::sleep(Duration::from_millis(20));
+                let _dropped = of_thread;
+                panic!("stays in the thread");
+            });
+            assert_eq!(spawn(async { ended.await.is_err() }).await, Some(true));
+
+            let of_job = async {
+                let slow: fn() = || {
+                    std::thread::sleep(Duration::from_millis(20));
+                    panic!("stays in the job");
+                };
+                compute(slow).await.is_err()
+            };
+            assert_eq!(spawn(of_job).await, Some(true));
+
+            let (of_task, ended) = oneshot::channel::<()>();
+            let waiting = spawn(async { ended.await.is_err() });
+            let panicking = spawn(async {
+                yield_now().await;
+                let _dropped = of_task;
+                panic!("stays in the task");
+            });
+            assert_eq!(panicking.await, None::<()>);
+            assert_eq!(waiting.await, Some(true));
+        });
+    }
+
+    /// Proves that a task of a thread that panics as a whole, and what it holds, do not end the process either.
+    #[test]
+    fn a_thread_ends_with_its_tasks() {
+        block_on(async {
+            let (held, ended) = oneshot::channel::<()>();
+            let waiting = spawn(async { ended.await.is_err() });
+            let thread = spawn_thread("panics", ThreadPriority::Normal, move || {
+                block_on(async move {
+                    spawn(async move {
+                        let _held = held;
+                        std::future::pending::<()>().await;
+                    })
+                    .detach();
+                    yield_now().await;
+                    panic!("ends the thread");
+                });
+            });
+            assert!(thread.join().is_err());
+            drop(waiting);
+        });
+    }
+
+    /// Proves that what is kept is begun anew, with a simulated runtime too, whose time passes at once.
+    #[test]
+    fn what_is_kept_begins_anew() {
+        SimRuntime::seeded(1).block_on(async {
+            let begun = std::cell::Cell::new(0);
+            kept(|| async {
+                begun.set(begun.get() + 1);
+                assert!(begun.get() > 2, "not yet");
+            })
+            .await;
+            assert_eq!(begun.get(), 3);
+        });
+    }
+}

@@ -14,8 +14,8 @@ use crate::ready::keep_ready;
 use crate::shared::{Shared, remove_if_there};
 use crate::state::{GROUP_MAX, SegmentParameters, State};
 use crate::sync::sync_cached_writes;
-use crate::ticket::Ticket;
-use crate::writer::{answer, write_groups};
+use crate::ticket::{Ticket, answer};
+use crate::writer::write_groups;
 use crate::{Dirty, Error, Hold, Oldest, Options, ReplayPosition, Result, SyncMode, TableId};
 
 /// Under `periodic`, writers wait while more bytes than this are not synced. This bounds the dirty pages when the device is slow.

@@ -154,29 +154,37 @@ impl Table {
         self.file_bytes as f64 / self.data_bytes.max(1) as f64
     }
 
+    /// Its SSTables are of one span of time each, and should stay so.
+    pub(super) fn has_windows(&self) -> bool {
+        self.compaction_class() == "TimeWindowCompactionStrategy"
+    }
+
     pub(super) fn compaction_class(&self) -> &'static str {
         self.options.compaction().class()
     }
 }
 
 impl Facts {
-    /// The command that rewrites a table.
+    /// The command that rewrites a table: of time windows one SSTable after the other, because all at once would become one window.
     pub(super) fn rewrite(&self, table: &Table) -> String {
-        let folder = table.folder.as_ref().map(|folder| folder.display().to_string());
-        let offline = format!(
-            "halcyon compact {}",
-            folder.unwrap_or_else(|| format!("DATA_DIR/{}/{}-*", table.keyspace, table.name))
-        );
-        match &self.live {
-            Some(live) if live.is_halcyon => {
+        let Table { keyspace, name, folder, .. } = table;
+        let folder = folder.as_ref().map(|folder| folder.display().to_string());
+        let folder = folder.unwrap_or_else(|| format!("DATA_DIR/{keyspace}/{name}-*"));
+        let each =
+            |command: &str| format!("for file in {folder}/*-Data.db; do {command} $file; done");
+        let is_halcyon = self.live.as_ref().is_some_and(|live| live.is_halcyon);
+        match (is_halcyon, table.has_windows()) {
+            (true, true) => each("halcyon nodetool compact --user-defined"),
+            (true, false) => format!("halcyon nodetool compact {keyspace} {name}"),
+            (false, has_windows) => {
+                let offline = match has_windows {
+                    true => each("halcyon compact"),
+                    false => format!("halcyon compact {folder}"),
+                };
                 format!(
-                    "# SSTables written from now on follow; to rewrite all: stop the server, {offline}"
+                    "nodetool upgradesstables -a {keyspace} {name}   # or, with the server stopped: {offline}"
                 )
             }
-            _ => format!(
-                "nodetool upgradesstables -a {} {}   # or, with the server stopped: {offline}",
-                table.keyspace, table.name
-            ),
         }
     }
 

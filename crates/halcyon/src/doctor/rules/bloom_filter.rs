@@ -36,7 +36,7 @@ pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
         kind: "bloom_filter",
         of: table.cql_name(),
         what: format!(
-            "{:.0} % of the examine-ups of keys that are not there pass the Bloom filters",
+            "{:.0} % of the look-ups of keys that are not there pass the Bloom filters",
             100.0 * chance
         ),
         evidence: vec![
@@ -56,7 +56,7 @@ pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
             ),
         ],
         bytes_per_query: Some((in_vain * BLOCK as f64) as u64),
-        cost: format!("{in_vain:.1} examine-ups in vain a query, a page of index each"),
+        cost: format!("{in_vain:.1} look-ups in vain a query, a page of index each"),
         cure: vec![
             format!(
                 "ALTER TABLE {} WITH bloom_filter_fp_chance = {wanted};   # {} more memory",

@@ -1,7 +1,7 @@
 //! The chunk length compared with the data that reads need: a read of one row reads, verifies and decompresses its whole chunk.
 //!
-//! A query needs one row, or the median number of rows per read that the server has measured, but at most the median
-//! partition. The fitting chunk is the smallest power of two, from 4 KiB, that holds this.
+//! A query needs one row, or the median number of rows per read that the server has measured: if these are more than a partition has, it
+//! scans partitions, which lie one after the other. The fitting chunk is the smallest power of two, from 4 KiB, that holds this.
 
 use halcyon_model::options::{Compressed, SubOptions};
 
@@ -20,8 +20,7 @@ pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
     let row = table.row_bytes()?;
     let asked = asked_for(table);
     let rows = table.rows_per_read.filter(|read| read.count > 0);
-    let wanted =
-        (rows.map_or(1.0, |read| read.p50.max(1.0)) * row).min(table.partition_bytes.p50.max(row));
+    let wanted = rows.map_or(1.0, |read| read.p50.max(1.0)) * row;
     let fitting = fitting(wanted).min(length);
     if asked.is_some_and(|asked| asked < length) {
         return Some(not_yet_rewritten(facts, table, length, asked.unwrap_or(length)));
@@ -170,6 +169,9 @@ mod tests {
         let partition_bytes = Quantiles { count: 9, p50: 1e6, p99: 2e6, max: 3e6 };
         let rows_per_read = Some(Quantiles { count: 900, p50: 60.0, p99: 99.0, max: 99.0 });
         let table = Table { partition_bytes, rows_per_read, ..with_chunks(64) };
+        assert!(examine(&Facts::default(), &table).is_none());
+        // Of partitions of one row each.
+        let table = Table { rows_per_read, ..with_chunks(64) };
         assert!(examine(&Facts::default(), &table).is_none());
     }
 

@@ -46,11 +46,11 @@ fn cure(facts: &Facts, table: &Table) -> Vec<String> {
             format!("nodetool compact {keyspace} {name}   # once; it comes back with the writes")
         }
     };
+    if table.has_windows() {
+        let model = "# partitions should not outlive a window: put the time into the partition key";
+        return vec![model.to_owned()];
+    }
     let strategy = match table.compaction_class() {
-        "TimeWindowCompactionStrategy" => {
-            "# partitions should not outlive a window: put the time into the partition key"
-                .to_owned()
-        }
         "LeveledCompactionStrategy" => {
             "# compaction does not keep up: raise compaction_throughput or concurrent_compactors"
                 .to_owned()
@@ -65,7 +65,10 @@ fn cure(facts: &Facts, table: &Table) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use halcyon_model::options::MapOption;
+
     use super::*;
+    use crate::doctor::facts::Server;
     use crate::doctor::rules::sound_table;
 
     /// Proves the arithmetic: if five SSTables have each key, four chunks of 2 KiB and four blocks are read without need.
@@ -76,5 +79,23 @@ mod tests {
         assert_eq!(found.severity, Severity::Warning);
         assert_eq!(found.bytes_per_query, Some(4 * (2048 + 4096)));
         assert!(found.cure[1].contains("UnifiedCompactionStrategy"), "{:?}", found.cure);
+    }
+
+    /// Proves that nobody is told to compact the windows of a table into one.
+    #[test]
+    fn windows_stay() {
+        let class = "org.apache.cassandra.db.compaction.TimeWindowCompactionStrategy";
+        let compaction = [("class".to_owned(), class.to_owned())];
+        let mut table = Table { key_entries: 5 * sound_table().keys, ..sound_table() };
+        table.options.compaction = Some(MapOption::lenient(compaction.into()));
+        for is_halcyon in [false, true] {
+            let live = Some(Server { is_halcyon, ..Server::default() });
+            let facts = Facts { live, ..Facts::default() };
+            let cure = examine(&facts, &table).expect("a finding").cure;
+            assert!(cure.iter().all(|line| line.starts_with("# ")), "{cure:?}");
+            let rewritten = facts.rewrite(&table);
+            assert!(rewritten.contains("for file in DATA_DIR/ks/t-*/*-Data.db;"), "{rewritten}");
+            assert_eq!(rewritten.contains("stopped"), !is_halcyon, "{rewritten}");
+        }
     }
 }

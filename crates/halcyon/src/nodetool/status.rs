@@ -81,8 +81,8 @@ pub(super) async fn info(call: &Call, node: &mut Node, out: &mut String) -> Resu
     let mut line = |name: &str, value: String| out.push_str(&format!("{name:<23}: {value}\n"));
     let mebibytes = |bytes: u64| format!("{:.2}", bytes as f64 / f64::from(1 << 20));
     line("ID", uuid_of(&local, "host_id"));
-    // One node is all there is to gossip about.
-    line("Gossip active", "true".to_owned());
+    // One node is all there is to gossip about; Cassandra's falls silent when it is drained.
+    line("Gossip active", (of_node.text("mode") != "DRAINED").to_string());
     line("Native Transport active", "true".to_owned());
     line("Load", file_size(of_node.count("load")));
     line("Uncompressed load", file_size(sum("data_bytes")));

@@ -222,7 +222,7 @@ pub(super) const VERBS: &[Verb] = &[
             options: &[],
             arguments: some("<keyspace> <table>", "The keyspace and table name"),
         },
-        run: |call, node, out| Box::pin(tables::refresh(call, node, out)),
+        run: |call, node, _| Box::pin(tables::refresh(call, node)),
     },
     Verb {
         syntax: Syntax {

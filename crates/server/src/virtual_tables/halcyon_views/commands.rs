@@ -207,5 +207,9 @@ async fn set_trace_probability(command: Command<'_>) -> Result<()> {
 }
 
 async fn drain(command: Command<'_>) -> Result<()> {
-    Ok(command.node.engine.settle().await?)
+    command.node.engine.settle().await?;
+    command.node.shared.log.say(format_args!(
+        "DRAINED: all is in SSTables; reads are served, and writes refused until the next start"
+    ));
+    Ok(())
 }

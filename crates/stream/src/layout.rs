@@ -194,16 +194,13 @@ fn union_columns(a: &[Column], b: &[Column]) -> Result<Vec<Column>, LayoutError>
     Ok(columns)
 }
 
-/// A user type can only gain fields, so the definition with more fields is the newer one.
+/// Of the user types in a column, at any depth: they can only gain fields, so the definition with more of them is the newer one.
 fn field_count(column: &Column) -> usize {
-    match &column.cql_type {
-        CqlType::Udt(udt) => udt.fields.len(),
-        CqlType::Frozen(inner) => match inner.as_ref() {
-            CqlType::Udt(udt) => udt.fields.len(),
-            _ => 0,
-        },
-        _ => 0,
+    fn fields(cql_type: &CqlType) -> usize {
+        let own = if let CqlType::Udt(udt) = cql_type { udt.fields.len() } else { 0 };
+        own + cql_type.children().into_iter().map(fields).sum::<usize>()
     }
+    fields(&column.cql_type)
 }
 
 impl Layout {
@@ -213,6 +210,41 @@ impl Layout {
         match &self.partitioner {
             Partitioner::Murmur3 => a.token.cmp(&b.token).then_with(|| a.bytes.cmp(&b.bytes)),
             other => other.compare(&a.bytes, &b.bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halcyon_model::types::UserType;
+
+    use super::*;
+
+    /// Proves that of two definitions of a user type the one with more fields stays, whatever it is part of and whichever input has it.
+    #[test]
+    fn the_newer_user_type_stays() {
+        let user = |fields: usize| {
+            let field = |i: usize| (format!("f{i}").into_bytes(), CqlType::Int);
+            let fields = (0..fields).map(field).collect();
+            let (keyspace, name) = ("ks".into(), "u".into());
+            CqlType::Udt(Box::new(UserType { keyspace, name, fields }))
+        };
+        let frozen = |fields| Box::new(CqlType::Frozen(Box::new(user(fields))));
+        let column = |cql_type| vec![Column::new(b"c".to_vec(), cql_type)];
+        type Of<'a> = &'a dyn Fn(usize) -> CqlType;
+        let shapes: [Of<'_>; 6] = [
+            &|n| user(n),
+            &|n| CqlType::List(frozen(n)),
+            &|n| CqlType::Frozen(Box::new(CqlType::Set(frozen(n)))),
+            &|n| CqlType::Map(Box::new(CqlType::Int), frozen(n)),
+            &|n| CqlType::Tuple(vec![CqlType::Int, *frozen(n)]),
+            &|n| CqlType::Vector(frozen(n), 3),
+        ];
+        for shape in shapes {
+            for (older, newer) in [(1, 2), (2, 1)] {
+                let union = union_columns(&column(shape(older)), &column(shape(newer)));
+                assert_eq!(union, Ok(column(shape(2))));
+            }
         }
     }
 }

@@ -6,7 +6,10 @@ use std::{
     mem::MaybeUninit,
     os::{
         fd::{AsRawFd, OwnedFd},
-        unix::{ffi::OsStrExt, fs::MetadataExt, fs::OpenOptionsExt},
+        unix::{
+            ffi::OsStrExt,
+            fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
+        },
     },
     path::Path,
 };
@@ -33,7 +36,7 @@ pub(crate) fn open_read(path: &Path, direct: bool) -> io::Result<(OwnedFd, u64)>
     Ok((file.into(), metadata.len()))
 }
 
-pub(crate) fn create(path: &Path, direct: bool) -> io::Result<OwnedFd> {
+pub(crate) fn create(path: &Path, direct: bool, like: Option<Ownership>) -> io::Result<OwnedFd> {
     let flags = if direct { libc::O_DIRECT } else { 0 };
     let file = fs::OpenOptions::new()
         .read(true)
@@ -41,7 +44,39 @@ pub(crate) fn create(path: &Path, direct: bool) -> io::Result<OwnedFd> {
         .create_new(true)
         .custom_flags(flags)
         .open(path)?;
+    give(&file, path, like)?;
     Ok(file.into())
+}
+
+/// Whose a file is, and who may do what with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ownership {
+    user: u32,
+    group: u32,
+    mode: u32,
+}
+
+pub(crate) fn ownership(path: &Path) -> io::Result<Ownership> {
+    let file = fs::metadata(path)?;
+    Ok(Ownership { user: file.uid(), group: file.gid(), mode: file.mode() & 0o777 })
+}
+
+/// Gives a file that was just created to somebody; where that fails, it is removed.
+fn give(file: &fs::File, path: &Path, to: Option<Ownership>) -> io::Result<()> {
+    let Some(Ownership { user, group, mode }) = to else { return Ok(()) };
+    let own = file.metadata()?;
+    let owned = match (own.uid(), own.gid()) == (user, group) {
+        true => Ok(()),
+        false => fchown(file, Some(user), Some(group)),
+    };
+    let given = owned.and_then(|()| file.set_permissions(fs::Permissions::from_mode(mode)));
+    given.map_err(|e| {
+        let _ = fs::remove_file(path);
+        let what = format!(
+            "{e}: it has to belong to user {user} and group {group}, as the files beside it do; run this as that user, or as root"
+        );
+        io::Error::new(e.kind(), what)
+    })
 }
 
 pub(crate) fn open_write(path: &Path, direct: bool) -> io::Result<OwnedFd> {
@@ -118,9 +153,10 @@ pub(crate) fn read_bounded(path: &Path, max_len: u64) -> io::Result<Result<Vec<u
 }
 
 /// In pieces, as it is read, each of which the device gets before the next: all at once would be a burst.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8], like: Option<Ownership>) -> io::Result<()> {
     use std::io::Write;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    give(&file, path, like)?;
     let mut written = 0;
     for piece in bytes.chunks(OPERATION) {
         file.write_all(piece)?;

@@ -26,7 +26,7 @@ use halcyon_io::{AccessMode, Disk, DiskOptions, block_on};
 use halcyon_model::path_component;
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::format::listing::ListedSSTable;
-use halcyon_sstable::{OpenOptions, SSTable};
+use halcyon_sstable::{Component, OpenOptions, SSTable};
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
@@ -304,8 +304,12 @@ async fn compact_all(
 ) -> Result<Vec<Compacted>> {
     let mut all = Vec::new();
     for table in tables {
-        if let Some(output) = &table.settings.output {
-            disk.create_dir_all(output).await?;
+        match (&table.settings.output, table.inputs.first()) {
+            (Some(output), _) => disk.create_dir_all(output).await?,
+            (None, Some(first)) => {
+                disk.create_like(&first.descriptor().component_path(Component::Data)).await?;
+            }
+            (None, None) => {}
         }
         let mut outcomes = Vec::new();
         for task in group_inputs(&table.inputs, &table.elsewhere) {

@@ -25,7 +25,8 @@ use crate::{
     probe::{self, Abilities},
     processes::{self, OpenElsewhere},
     reader::{SequentialReader, StreamOptions},
-    real, removal,
+    real::{self, Ownership},
+    removal,
     runtime::backend::{self, BackendChoice, BackendReport},
     runtime::{
         clock::{Clock, nanos},
@@ -89,7 +90,11 @@ struct Inner {
 }
 
 enum Storage {
-    Real { abilities: Mutex<HashMap<u64, Abilities>> },
+    Real {
+        abilities: Mutex<HashMap<u64, Abilities>>,
+        /// Of the files that are created from now on; `None`: the process's.
+        creates_like: Mutex<Option<Ownership>>,
+    },
     Simulated(SimDisk),
 }
 
@@ -110,7 +115,7 @@ impl Disk {
         }
         let patience = Patience::Time(options.buffer_patience);
         Disk(Arc::new(Inner {
-            storage: Storage::Real { abilities: Mutex::default() },
+            storage: Storage::Real { abilities: Mutex::default(), creates_like: Mutex::default() },
             buffers: BufferPool::with_budget(options.buffer_budget, patience),
             histograms: Histograms::empty(),
             background: Background::on(Clock::system()),
@@ -139,6 +144,25 @@ impl Disk {
             backend: BackendReport::of(BackendChoice::Pool),
             next_id: AtomicU64::new(1),
         }))
+    }
+
+    /// From now on files get owner, group and mode of this one, whoever runs the process: what a tool writes into a directory of Cassandra
+    /// has to be Cassandra's. Creating one fails, with the cure, where that cannot be.
+    pub async fn create_like(&self, file: &Path) -> Result<()> {
+        let Storage::Real { creates_like, .. } = &self.0.storage else { return Ok(()) };
+        let found = self.on_real(file, real::ownership).await;
+        let found = found.map_err(|e| Error::on_name(e, file, Operation::Stat))?;
+        *creates_like.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        Ok(())
+    }
+
+    fn creates_like(&self) -> Option<Ownership> {
+        match &self.0.storage {
+            Storage::Real { creates_like, .. } => {
+                *creates_like.lock().unwrap_or_else(PoisonError::into_inner)
+            }
+            Storage::Simulated(_) => None,
+        }
     }
 
     /// The runtime of the machine that the disk belongs to.
@@ -210,7 +234,7 @@ impl Disk {
         let abilities = match &self.0.storage {
             Storage::Simulated(simulated) => simulated.abilities(),
             Storage::Real { .. } if mode == AccessMode::Standard => Abilities::unasked(),
-            Storage::Real { abilities } => {
+            Storage::Real { abilities, .. } => {
                 let on_error = |e| Error::on_name(e, dir, Operation::Probe);
                 let device = real::device_of(dir).map_err(on_error)?;
                 let known = abilities.lock().unwrap_or_else(PoisonError::into_inner);
@@ -413,8 +437,10 @@ impl Disk {
             }
             Storage::Real { .. } => {
                 let (disk, owned) = (self.clone(), path.to_path_buf());
+                let like = self.creates_like();
                 let created = self.real_patiently(move || {
-                    disk.real_file(&owned, mode, Operation::Create, true, real::create)
+                    let create = |path: &Path, direct| real::create(path, direct, like);
+                    disk.real_file(&owned, mode, Operation::Create, true, create)
                 });
                 let (fd, choice) = created.await?;
                 (Handle::Real(Arc::new(fd)), choice)
@@ -436,7 +462,8 @@ impl Disk {
     pub async fn write_new(&self, path: &Path, bytes: &[u8], purpose: Purpose) -> Result<()> {
         let started = self.clock().now();
         let owned = bytes.to_vec();
-        let real = move |path: &Path| real::write_new(path, &owned);
+        let like = self.creates_like();
+        let real = move |path: &Path| real::write_new(path, &owned, like);
         let written = self.on_bytes(path, bytes.len(), real, |s| s.write_new(path, bytes)).await;
         self.count_whole(purpose, started, bytes.len(), written.is_ok());
         written

@@ -38,6 +38,34 @@ fn choices() {
     assert!(refused.to_string().contains("kernel corrupts"), "{refused}");
 }
 
+/// Proves that created files get mode, owner and group of the one that was named, and that none is left where that cannot be.
+#[test]
+fn created_like_another() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let folder = std::env::temp_dir().join(format!("halcyon-like-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let theirs = folder.join("theirs");
+    std::fs::write(&theirs, "theirs").unwrap();
+    std::fs::set_permissions(&theirs, std::fs::Permissions::from_mode(0o604)).unwrap();
+    // Only root can.
+    let _ = chown(&theirs, Some(12345), Some(54321));
+    let whose = |path: &Path| {
+        let file = std::fs::metadata(path).unwrap();
+        (file.uid(), file.gid(), file.mode() & 0o777)
+    };
+    let disk = Disk::real(DiskOptions::default());
+    let (small, large) = (folder.join("small"), folder.join("large"));
+    block_on(async {
+        disk.create_like(&theirs).await.unwrap();
+        disk.write_new(&small, b"x", Purpose::Flush).await.unwrap();
+        let writer = disk.create(&large, AccessMode::Standard, Purpose::Flush, 0).await.unwrap();
+        writer.finish().await.unwrap();
+    });
+    assert_eq!((whose(&small), whose(&large)), (whose(&theirs), whose(&theirs)));
+    assert_eq!(whose(&small).2, 0o604);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// Pages of a file that are in the page cache.
 fn cached_pages(path: &Path) -> usize {
     let file = std::fs::File::open(path).unwrap();
@@ -61,7 +89,7 @@ fn last_resort_drops_pages() {
     let dir = std::env::temp_dir().join(format!("halcyon-last-resort-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let disk = Disk::real(DiskOptions::default());
-    let Storage::Real { abilities: known } = &disk.0.storage else { unreachable!() };
+    let Storage::Real { abilities: known, .. } = &disk.0.storage else { unreachable!() };
     if probe::probe(&dir).unwrap().direct.is_err() {
         eprintln!("SKIPPED: {} is in a memory file system", dir.display());
         return;

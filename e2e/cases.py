@@ -75,11 +75,15 @@ class Binary:
     def __init__(self, path):
         self.path = path
 
-    def run(self, *arguments, status=0):
+    def try_run(self, *arguments):
+        """What it said and how it ended, whatever that is."""
         assert self.path.exists(), f"no binary at {self.path}: cargo build --package halcyon"
         command = [str(self.path), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE_SECONDS)
-        shown = f"{' '.join(command)}\nstatus {done.returncode}\n{done.stderr[-4000:]}"
+        return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE_SECONDS)
+
+    def run(self, *arguments, status=0):
+        done = self.try_run(*arguments)
+        shown = f"{' '.join(done.args)}\nstatus {done.returncode}\n{done.stderr[-4000:]}"
         assert done.returncode == status, shown
         return done
 

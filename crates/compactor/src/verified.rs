@@ -78,7 +78,7 @@ impl Verifier<'_> {
             self.exchange.goes_on().unwrap_or_else(|_| self.exchange.progress.cancel());
         };
         let report = verify(self.disk, output, &options, &mut goes_on).await;
-        let error = report.findings.iter().find(|f| f.severity == Severity::Error);
+        let error = report.findings.iter().find(|f| f.severity == Severity::Problem);
         if let Some(error) = error {
             return Err(Unsound::Bad { path, what: error.to_string() });
         }

@@ -9,15 +9,15 @@
 //! ```
 //!
 //! Folders are searched two levels deep; `snapshots`, `backups` and hidden folders only if they are named. SSTables that are not
-//! live according to a transaction log, and file sets without a Data.db, are left out with a reason, unless one of their files is
-//! named.
+//! live according to a transaction log, file sets without a Data.db, and those of a name that cannot be read, are left out with a
+//! reason, unless one of their files is named.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use halcyon_compaction::txn_log;
 use halcyon_io::{DirEntry, Disk};
-use halcyon_sstable::format::listing::{ListedSSTable, group};
+use halcyon_sstable::format::listing::{ListedSSTable, UnreadableName, group};
 use halcyon_sstable::{Component, Descriptor};
 
 use crate::failure::{Failure, Result};
@@ -34,6 +34,8 @@ pub(crate) struct Folder {
     pub(crate) not_live: Vec<Descriptor>,
     /// The files that were left out, with reasons.
     pub(crate) left_out: Vec<String>,
+    /// Those of the folder that are SSTables by names that cannot be read, whether files were named or not.
+    pub(crate) unreadable: Vec<String>,
 }
 
 /// The table that a folder's path names.
@@ -214,8 +216,16 @@ async fn live(disk: &Disk, directory: &Path, entries: &[DirEntry]) -> Result<Fol
         elsewhere: Vec::new(),
         not_live: Vec::new(),
         left_out: Vec::new(),
+        unreadable: Vec::new(),
     };
-    for sstable in group(directory, names(entries)).sstables {
+    let listing = group(directory, names(entries));
+    let unreadable = listing
+        .unreadable
+        .into_iter()
+        .map(|UnreadableName { name, why }| format!("{}: {why}", directory.join(name).display()));
+    folder.unreadable.extend(unreadable);
+    folder.left_out.extend_from_slice(&folder.unreadable);
+    for sstable in listing.sstables {
         let prefix = sstable.descriptor.file_prefix();
         if dead.contains(&prefix) {
             folder.left_out.push(format!("{prefix}*: a transaction log says that it is not live"));

@@ -26,7 +26,10 @@ use crate::schema_source::{self, SchemaArgs};
   halcyon sstable verify --extended data/ks/t-…/     every chunk, row, index entry and Bloom filter bit
   halcyon sstable verify --json oa-1-big-Data.db     one line of JSON per SSTable
 
-Exit codes: 0 all sound, 1 a problem was found, 2 wrong command line, 3 something could not be read.")]
+An SSTable is sound, sound with remarks (`remarks`: its rows are read rightly, something that only helps is not as it should be), or has a
+problem (`PROBLEM`).
+
+Exit codes: 0 all sound, with or without remarks, 1 a problem was found, 2 wrong command line, 3 something could not be read.")]
 pub(crate) struct VerifyArgs {
     /// Data.db files, folders of tables or keyspaces, or data directories
     #[arg(required = true, value_name = "PATH")]
@@ -34,7 +37,7 @@ pub(crate) struct VerifyArgs {
     /// Decode all rows and compare index, filter, summary and statistics with them
     #[arg(short, long)]
     extended: bool,
-    /// One JSON object a line on standard output: sstable, sound, problems, warnings
+    /// One JSON object a line on standard output: sstable, sound, problems, remarks
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -56,6 +59,10 @@ pub(crate) async fn run(args: &VerifyArgs, disk: &Disk, console: Console) -> Res
     let mut before = 0;
     for folder in &folders {
         folder.left_out.iter().for_each(|why| console.warn(why));
+        let unreadable = folder.unreadable.iter().filter(|one| folder.left_out.contains(one));
+        let unreadable = unreadable.count();
+        unsound += unreadable;
+        unread += unreadable;
         let schema = schema_source::of_folder(disk, &args.schema, folder, console).await?;
         for listed in &folder.sstables {
             let options = VerifyOptions {
@@ -71,7 +78,7 @@ pub(crate) async fn run(args: &VerifyArgs, disk: &Disk, console: Console) -> Res
                 bar.set_position(before + ((pass + share) * length as f64) as u64);
             };
             let found = verify(disk, &listed.descriptor, &options, &mut tell).await;
-            unsound += usize::from(!found.is_clean());
+            unsound += usize::from(found.has_problems());
             unread += usize::from(found.unreadable);
             bar.suspend(|| report(args.json, listed, &found))?;
             before += passes * length;
@@ -106,14 +113,14 @@ fn texts(found: &VerifyReport, severity: Severity) -> Vec<String> {
 
 fn report(as_json: bool, listed: &ListedSSTable, found: &VerifyReport) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let problems = texts(found, Severity::Error);
-    let warnings = texts(found, Severity::Warning);
+    let problems = texts(found, Severity::Problem);
+    let remarks = texts(found, Severity::Remark);
     if as_json {
         let line = json!({
             "sstable": listed.descriptor.to_string(),
-            "sound": found.is_clean(),
+            "sound": !found.has_problems(),
             "problems": problems,
-            "warnings": warnings,
+            "remarks": remarks,
             "omitted": found.omitted,
             "checked": {
                 "bytes": found.checked.bytes,
@@ -126,7 +133,11 @@ fn report(as_json: bool, listed: &ListedSSTable, found: &VerifyReport) -> Result
         writeln!(out, "{line}")?;
         return Ok(());
     }
-    let verdict = if found.is_clean() { "sound  " } else { "PROBLEM" };
+    let verdict = match found.severity() {
+        None => "sound  ",
+        Some(Severity::Remark) => "remarks",
+        Some(Severity::Problem) => "PROBLEM",
+    };
     writeln!(out, "{verdict} {}", listed.descriptor)?;
     for problem in problems.iter().take(MAX_SHOWN) {
         writeln!(out, "          {problem}")?;
@@ -135,8 +146,8 @@ fn report(as_json: bool, listed: &ListedSSTable, found: &VerifyReport) -> Result
     if more > 0 {
         writeln!(out, "          and {more} more")?;
     }
-    for warning in warnings.iter().take(MAX_SHOWN) {
-        writeln!(out, "          reads are right, but: {warning}")?;
+    for remark in remarks.iter().take(MAX_SHOWN) {
+        writeln!(out, "          reads are right, but: {remark}")?;
     }
     Ok(())
 }

@@ -42,6 +42,16 @@ pub struct Cursor<'a> {
     base: u64,
     notes: Option<Vec<Note>>,
     noted_to: usize,
+    remarks: Vec<Remark>,
+}
+
+/// On what only helps (a statistic, an estimate), in whose place a decoder has put something harmless, because readers do without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    pub offset: u64,
+    pub what: String,
+    /// The file has changed since it was written; otherwise it was written so.
+    pub is_damage: bool,
 }
 
 impl<'a> Cursor<'a> {
@@ -51,7 +61,7 @@ impl<'a> Cursor<'a> {
 
     /// A cursor over `bytes` at offset `base` of their component: errors and notes have absolute offsets.
     pub fn at_offset(bytes: &'a [u8], base: u64) -> Self {
-        Self { bytes, at: 0, base, notes: None, noted_to: 0 }
+        Self { bytes, at: 0, base, notes: None, noted_to: 0, remarks: Vec::new() }
     }
 
     /// A cursor that also records notes.
@@ -74,6 +84,22 @@ impl<'a> Cursor<'a> {
 
     pub fn into_notes(self) -> Vec<Note> {
         self.notes.unwrap_or_default()
+    }
+
+    #[cold]
+    pub fn remark(&mut self, what: impl Into<String>) {
+        self.remarks.push(Remark { offset: self.offset(), what: what.into(), is_damage: false });
+    }
+
+    /// A remark on an error that would be one for what is needed.
+    #[cold]
+    pub fn remark_damage(&mut self, error: DecodeError) {
+        let DecodeError { offset, what } = error;
+        self.remarks.push(Remark { offset, what, is_damage: true });
+    }
+
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
     }
 
     /// Absolute offset of the next byte.

@@ -479,6 +479,9 @@ fn tell_recovery(report: &RecoveryReport, log: &Log) {
     for note in &report.notes {
         log.say(format_args!("recovery: {note}"));
     }
+    for warning in &report.warnings {
+        log.warning(format_args!("recovery: {warning}"));
+    }
 }
 
 fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant, log: &Log) {

@@ -1,7 +1,6 @@
 //! What a start could not use, as the log, the clients and `halcyon_views.set_apart` name it.
 
 use halcyon_model::schema::TableSchema;
-use halcyon_sstable::Descriptor;
 
 /// Something in the directories that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,15 +13,16 @@ pub struct SetApart {
 }
 
 impl SetApart {
+    /// An SSTable, by what the names of its files have in common.
     pub(crate) fn sstable(
         schema: &TableSchema,
-        descriptor: &Descriptor,
+        name: &str,
         why: &impl std::fmt::Display,
     ) -> SetApart {
         SetApart {
             keyspace: schema.keyspace.clone(),
             table: schema.name.clone(),
-            sstable: Some(descriptor.file_prefix().trim_end_matches('-').to_owned()),
+            sstable: Some(name.trim_end_matches('-').to_owned()),
             why: why.to_string(),
         }
     }
@@ -45,8 +45,8 @@ impl SetApart {
             }
             None => format!("{keyspace}.{table} cannot be used and is set apart: {why}"),
             Some(sstable) => format!(
-                "SSTable {sstable} of {keyspace}.{table} cannot be used and is set apart: {why}. Its files stay as they are: restore them \
-                 from a backup and start again, or start with disk_failure_policy best_effort to read the table without it"
+                "SSTable {sstable} of {keyspace}.{table} cannot be used and is set apart: {why}. Its files stay as they are. \
+                 Damaged ones can be restored from a backup; a start with disk_failure_policy best_effort reads the table without it"
             ),
         }
     }

@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_compaction::txn_log;
-use halcyon_model::Partitioner;
-use halcyon_sstable::format::listing::{self, ListedSSTable};
+use halcyon_sstable::Error as SSTableError;
+use halcyon_sstable::format::listing::{self, ListedSSTable, UnreadableName};
 use halcyon_stream::TableId;
 
+use crate::Result;
 use crate::compact::write_level;
 use crate::engine::Engine;
+use crate::start::set_apart::in_order;
 use crate::store::Store;
 use crate::version::{Edit, LiveSSTable};
-use crate::{Error, Result};
 
 impl Engine {
     /// Adds new SSTables to a table; how many. All or none: one that cannot be read leaves the table as it was.
@@ -41,13 +42,7 @@ impl Engine {
                 let mode = self.options.read_mode;
                 let live =
                     LiveSSTable::open_listed(&self.disk, listed, &definition.schema, mode).await?;
-                if live.sstable().layout().partitioner != Partitioner::Murmur3 {
-                    return Err(Error::Invalid(format!(
-                        "{}: its partitioner is not Murmur3Partitioner",
-                        listed.descriptor.file_prefix()
-                    )));
-                }
-                added.push(live);
+                added.push(in_order(live, &definition.schema)?);
             }
             store.note_ids(found.iter().map(|listed| listed.descriptor.id));
             let count = added.len();
@@ -73,6 +68,10 @@ impl Engine {
             let entries = self.disk.list(directory).await?;
             let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
             let listing = listing::group(directory, names);
+            if let Some(UnreadableName { name, why }) = listing.unreadable.into_iter().next() {
+                let path = directory.join(name);
+                return Err(SSTableError::Unsupported { path, what: why }.into());
+            }
             let named = txn_log::named_in_directory(&self.disk, directory).await?;
             let is_ours = |listed: &ListedSSTable| named.contains(&listed.descriptor.file_prefix());
             found.extend(listing.sstables.into_iter().filter(|listed| !is_ours(listed)));

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halcyon_io::Disk;
+use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::Table;
 use halcyon_sstable::ScanOptions;
 use halcyon_stream::{Fragment, FragmentStream};
@@ -20,6 +21,10 @@ use crate::{Error, Result};
 struct Batch {
     written: Option<i64>,
     deleted: Option<i64>,
+}
+
+pub(crate) fn has_batches(table: &TableSchema) -> bool {
+    (table.keyspace.as_str(), table.name.as_str()) == ("system", "batches")
 }
 
 /// Refuses SSTables of a table in Cassandra's own order that say more than "deleted".

@@ -5,7 +5,7 @@ pub(crate) mod directories;
 mod local;
 pub(crate) mod open;
 pub(crate) mod recover;
-mod set_apart;
+pub(crate) mod set_apart;
 
 pub use open::RecoveryReport;
 pub use recover::StartProgress;

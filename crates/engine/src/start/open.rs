@@ -20,8 +20,9 @@ use halcyon_model::{NO_TIMESTAMP, Partitioner};
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::difference;
 use halcyon_schema::system_tables;
+use halcyon_sstable::Error as SSTableError;
 use halcyon_sstable::attached::Segments;
-use halcyon_sstable::format::listing;
+use halcyon_sstable::format::listing::{self, UnreadableName};
 use halcyon_sstable::read::{Budget, CacheSizes, ReadCaches};
 use halcyon_sstable::{SSTableId, Version as SSTableVersion};
 use halcyon_stream::TableId;
@@ -60,6 +61,8 @@ pub struct RecoveryReport {
     pub mutations_skipped: u64,
     /// Sentences for the log: torn tails, transactions finished, files left alone.
     pub notes: Vec<String>,
+    /// The same of what is not served.
+    pub warnings: Vec<String>,
 }
 
 /// A start on its way.
@@ -118,7 +121,8 @@ impl Engine {
                 opening.report.notes.push(note);
             }
             let (catalog, truncations, log) = opening.catalog().await?;
-            opening.report.notes.extend(set_apart::of_schema(&catalog).map(|table| table.note()));
+            let unusable = set_apart::of_schema(&catalog).map(|table| table.note());
+            opening.report.warnings.extend(unusable);
             opening.open_tables(&catalog, |_| true).await?;
             opening.note_orphans().await?;
             let disk = opening.disk.clone();
@@ -405,7 +409,7 @@ impl Opening {
             store.set_automatic_compaction(false);
         }
         store.note_ids(found.ids.into_iter());
-        self.report.notes.extend(found.set_apart.iter().map(SetApart::note));
+        self.report.warnings.extend(found.set_apart.iter().map(SetApart::note));
         store.set_apart(found.set_apart);
         store.version.store(Arc::new(Version::of(found.opened)));
         Ok(store)
@@ -425,17 +429,28 @@ impl Opening {
             let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
             let listing = listing::group(directory, names);
             found.temporary.extend(listing.temporary.iter().map(|name| directory.join(name)));
+            let policy = self.options.disk_failure_policy;
+            let mut apart = |name: &str, e: Error| {
+                if !set_apart::tolerated(policy, &e) {
+                    return Err(set_apart::refusal(&e));
+                }
+                found.set_apart.push(SetApart::sstable(&of.schema, name, &e));
+                Ok(())
+            };
+            for UnreadableName { name, why } in listing.unreadable {
+                let path = directory.join(&name);
+                apart(&name, SSTableError::Unsupported { path, what: why }.into())?;
+            }
             for listed in &listing.sstables {
                 found.ids.push(listed.descriptor.id);
                 let mode = self.options.read_mode;
-                let live = LiveSSTable::open_listed(&self.disk, listed, &of.schema, mode).await;
-                let live = match live {
+                let opened = LiveSSTable::open_listed(&self.disk, listed, &of.schema, mode).await;
+                let live = match opened.and_then(|live| set_apart::in_order(live, &of.schema)) {
                     Ok(live) => live,
-                    Err(e) if set_apart::tolerated(self.options.disk_failure_policy, &e) => {
-                        found.set_apart.push(SetApart::sstable(&of.schema, &listed.descriptor, &e));
+                    Err(e) => {
+                        apart(&listed.descriptor.file_prefix(), e)?;
                         continue;
                     }
-                    Err(e) => return Err(set_apart::refusal(&e)),
                 };
                 found.notes.extend(live.open_indexes(&self.disk, &of.indexes, mode).await);
                 match live.sstable().layout().partitioner {
@@ -444,7 +459,7 @@ impl Opening {
                 }
             }
         }
-        if !local.is_empty() {
+        if batches::has_batches(&of.schema) {
             batches::refuse_unfinished(&self.disk, &of.table, &local).await?;
         }
         Ok(found)
@@ -459,7 +474,8 @@ impl Opening {
             }
             let entries = self.disk.list(&folder.path).await?;
             let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
-            let sstables = listing::group(&folder.path, names).sstables.len();
+            let listing = listing::group(&folder.path, names);
+            let sstables = listing.sstables.len() + listing.unreadable.len();
             if sstables > 0 {
                 self.report.notes.push(format!(
                     "{}: {sstables} SSTables of no table in the schema, left alone",

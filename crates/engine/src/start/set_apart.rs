@@ -3,24 +3,30 @@
 //! | what | `stop` (the default) | `best_effort`, `ignore` | `stop_paranoid`, `die` |
 //! |---|---|---|---|
 //! | a damaged SSTable | reads of its table fail | its table is read without it, with a warning | no start |
+//! | an SSTable in another partitioner's order | reads of its table fail | its table is read without it, with a warning | no start |
+//! | files `….db` of no name that can be read | reads of their table fail | their table is read without them, with a warning | no start |
 //! | an SSTable that the device fails to read | no start | its table is read without it, with a warning | no start |
 //! | a table whose schema is unusable | its statements fail | its statements fail | its statements fail |
 //!
-//! 1. Cassandra ends at its start under `stop` too, and reads without the SSTable, and without a word, under the others. A node that
-//!    is up can say what is wrong, and serves its other tables.
+//! 1. Cassandra ends at its start under `stop` too, and reads without the SSTable, and without a word, under the others. Beside a name that
+//!    it cannot read it starts under none, and an SSTable of another partitioner it leaves out, with a line in the log. A node that is up
+//!    can say what is wrong, and serves its other tables.
 //! 2. No tombstone of a table with such an SSTable is purged, because it may shadow what the SSTable has; and the table is not truncated.
 //! 3. The commit log is kept while it has writes to a table that is set apart: the start that can use the table replays them.
 //! 4. No file is touched. A repaired or replaced file is used by the next start.
 
 use std::sync::Arc;
 
+use halcyon_model::Partitioner;
 use halcyon_model::options::{CompressorKind, Entries};
+use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{self, Catalog, Table};
-use halcyon_sstable::Error as SSTableError;
+use halcyon_sstable::{Component, Error as SSTableError};
 
 use crate::engine::Engine;
 use crate::report::set_apart::SetApart;
 use crate::store::Store;
+use crate::version::LiveSSTable;
 use crate::{DiskFailurePolicy, Error, Result};
 
 /// Whether an SSTable that could not be opened is set apart; else there is no start.
@@ -36,9 +42,31 @@ pub(super) fn tolerated(policy: DiskFailurePolicy, error: &Error) -> bool {
 
 /// There is no start, and what helps.
 pub(super) fn refusal(error: &Error) -> Error {
+    let restore = match error {
+        Error::SSTable(SSTableError::Unsupported { .. }) => "Or",
+        _ => "Restore the files of this SSTable from a backup, or",
+    };
     Error::CannotStart(format!(
-        "{error}. Restore the files of this SSTable from a backup, or start with disk_failure_policy best_effort to serve everything else"
+        "{error}. {restore} start with disk_failure_policy best_effort to serve everything else"
     ))
+}
+
+/// An SSTable in the order of the node's partitioner; of Cassandra's own tables some have another, and are left alone.
+pub(crate) fn in_order(live: Arc<LiveSSTable>, schema: &TableSchema) -> Result<Arc<LiveSSTable>> {
+    let partitioner = &live.sstable().layout().partitioner;
+    if *partitioner == Partitioner::Murmur3
+        || schema.keyspace == "system" && matches!(partitioner, Partitioner::Local(_))
+    {
+        return Ok(live);
+    }
+    let class = partitioner.class_name();
+    let class = class.rsplit('.').next().unwrap_or_default();
+    let what = format!(
+        "its keys are in the order of {class}, and this node's, as Cassandra's by default, in that of Murmur3Partitioner: in a Cassandra \
+         with {class} read them, or load them into this cluster with sstableloader"
+    );
+    let path = live.descriptor().component_path(Component::Data);
+    Err(SSTableError::Unsupported { path, what }.into())
 }
 
 /// Without all of the schema, tables would be missing, and their writes in the commit log lost.

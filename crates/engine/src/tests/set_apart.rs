@@ -1,7 +1,9 @@
 //! One unusable SSTable or table does not keep the node down, and nothing of it is lost.
 
+use halcyon_model::Cursor;
 use halcyon_model::options::{Entries, MapOption};
-use halcyon_sstable::Component;
+use halcyon_sstable::format::statistics::Statistics;
+use halcyon_sstable::{Component, Version};
 
 use super::*;
 use crate::{DiskFailurePolicy, SetApart};
@@ -66,9 +68,9 @@ fn a_damaged_sstable() {
             };
             assert_eq!((keyspace.as_str(), name.as_str()), ("ks", "t"));
             assert!(
-                node.report.notes.iter().any(|note| note.contains(why)),
+                node.report.warnings.iter().any(|warning| warning.contains(why)),
                 "{:?}",
-                node.report.notes
+                node.report.warnings
             );
             let (table, other) = (user_table(&node), table_named("u", OTHER));
             assert_eq!(contents(&node, &other).await.len(), 2);
@@ -89,6 +91,77 @@ fn a_damaged_sstable() {
             assert!(refused.contains("set apart"), "{refused}");
         });
     }
+}
+
+/// A node as `damaged`, with something in the folder of the first table that a start cannot use: what it says of that.
+fn told_beside(put: impl AsyncFn(&Disk, &Path), words: &'static [&'static str]) {
+    use DiskFailurePolicy::{BestEffort, Stop, StopParanoid};
+    let sim = damaged();
+    let statistics = statistics(&sim);
+    assert!(sim.flip(&statistics, 40, 3), "sound again");
+    let path = statistics.clone();
+    life(&sim, |disk| async move { put(&disk, &path).await });
+    life(&sim, |disk| async move {
+        let refused = with_policy(disk, StopParanoid).await.err().expect("refused").to_string();
+        assert!(words.iter().all(|word| refused.contains(word)), "{refused}");
+    });
+    for policy in [Stop, BestEffort] {
+        life(&sim, |disk| async move {
+            let node = with_policy(disk, policy).await.expect("starts");
+            let [SetApart { table: name, sstable: Some(_), why, .. }] =
+                &node.engine.set_apart()[..]
+            else {
+                panic!("{:?}", node.engine.set_apart())
+            };
+            assert_eq!(name, "t");
+            assert!(words.iter().all(|word| why.contains(word)), "{why}");
+            assert!(node.report.warnings.iter().any(|warning| warning.contains(why)));
+            let read = node.shard.read(all(&user_table(&node))).await;
+            assert_eq!(read.is_err(), policy == Stop);
+            assert_eq!(contents(&node, &table_named("u", OTHER)).await.len(), 2);
+        });
+    }
+}
+
+/// Proves that SSTables from before Cassandra 3.0, and files of other names that end as those of SSTables do, are not passed over.
+#[test]
+fn files_of_no_readable_name() {
+    for (name, words) in [
+        ("ks-t-ka-1-Data.db", &["version ka", "upgradesstables"][..]),
+        ("stray.db", &["stray.db is not named as an SSTable's file"]),
+    ] {
+        told_beside(
+            async |disk, beside| {
+                let purpose = halcyon_io::Purpose::Flush;
+                disk.write_new(&beside.with_file_name(name), b"x", purpose).await.expect("written");
+            },
+            words,
+        );
+    }
+}
+
+/// Proves that an SSTable of another partitioner is named as such, and does not keep the node down.
+#[test]
+fn an_sstable_in_another_order() {
+    told_beside(
+        async |disk, path| {
+            let bytes = disk.read(path, 1 << 20).await.expect("read");
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+            let version = match name.starts_with("nb") {
+                true => Version::NB,
+                false => Version::OA,
+            };
+            let decoded = Statistics::decode(&mut Cursor::new(&bytes), version);
+            let mut statistics = decoded.expect("statistics");
+            let validation = statistics.validation.as_mut().expect("validation");
+            validation.partitioner = "org.apache.cassandra.dht.ByteOrderedPartitioner".into();
+            let mut bytes = Vec::new();
+            statistics.encode(version, &mut bytes);
+            disk.remove(path).await.expect("removed");
+            disk.write_new(path, &bytes, halcyon_io::Purpose::Flush).await.expect("written");
+        },
+        &["ByteOrderedPartitioner", "sstableloader"],
+    );
 }
 
 /// Proves that a tombstone stays as long as an SSTable is set apart whose data it may shadow, and that the repaired SSTable is used.

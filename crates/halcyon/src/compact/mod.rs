@@ -245,10 +245,18 @@ async fn prepare(args: &CompactArgs, disk: &Disk, console: Console) -> Result<Ve
             folder.table.table.get_or_insert_with(|| schema.name.clone());
         }
         let inputs = open_all(disk, &folder.sstables, schema.as_ref()).await?;
-        let elsewhere = open_all(disk, &folder.elsewhere, schema.as_ref()).await?;
+        let (elsewhere, unknown) = open_neighbours(disk, &folder, schema.as_ref()).await;
         warn_of_extras(&folder, console);
         let chosen = settings::choose(&args.files, disk, &inputs, schema.as_deref())?;
-        let (mut settings, reasons) = chosen;
+        let (mut settings, mut reasons) = chosen;
+        if let Some(why) = unknown.first() {
+            console.warn(format_args!(
+                "{}: nothing is purged, because tombstones may delete what is in an SSTable that cannot be opened: {why}",
+                folder.table
+            ));
+            settings.gc_before = 0;
+            reasons.push("nothing is purged: a neighbour cannot be opened".to_owned());
+        }
         reasons
             .iter()
             .for_each(|reason| console.detail(format_args!("{}: {reason}", folder.table)));
@@ -281,6 +289,25 @@ async fn open_all(
         opened.push(Arc::new(SSTable::open_listed(disk, one, options).await?));
     }
     Ok(opened)
+}
+
+/// What else the folder has, and what of it cannot be opened: nobody asked for it, so it stops nothing.
+async fn open_neighbours(
+    disk: &Disk,
+    folder: &Folder,
+    schema: Option<&Arc<TableSchema>>,
+) -> (Vec<Arc<SSTable>>, Vec<String>) {
+    let mut opened = Vec::new();
+    let mut unknown: Vec<String> = folder.unreadable.clone();
+    for one in &folder.elsewhere {
+        let options = OpenOptions { schema: schema.cloned() };
+        let sstable = SSTable::open_listed(disk, one, options).await;
+        match sstable {
+            Ok(sstable) => opened.push(Arc::new(sstable)),
+            Err(e) => unknown.push(e.to_string()),
+        }
+    }
+    (opened, unknown)
 }
 
 fn warn_of_extras(folder: &Folder, console: Console) {

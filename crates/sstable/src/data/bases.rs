@@ -2,7 +2,9 @@
 //! (`SerializationHeader`, `EncodingStats`).  They are hints: values below a base are legal, only longer.
 
 use halcyon_model::bytes::Put;
-use halcyon_model::time::{EXPIRED_LIVENESS_TTL, INVALID_DELETION_TIME, NO_TIMESTAMP};
+use halcyon_model::time::{
+    EXPIRED_LIVENESS_TTL, INVALID_DELETION_TIME, MAX_DELETION_TIME, NO_TIMESTAMP,
+};
 use halcyon_model::{Cursor, DecodeResult, DeletionTime, NO_DELETION_TIME};
 
 use crate::format::statistics::header::{DELETION_TIME_EPOCH, TIMESTAMP_EPOCH};
@@ -62,11 +64,10 @@ impl Bases {
         if marked_for_delete_at == NO_TIMESTAMP {
             return Ok(DeletionTime::LIVE);
         }
-        let local_deletion_time = if unsigned {
-            value as u32
-        } else {
-            u32::try_from(value).unwrap_or(INVALID_DELETION_TIME)
-        };
+        let seconds = if unsigned { Some(value as u32) } else { u32::try_from(value).ok() };
+        // "None" is no time of a deletion either (`DeletionTime.build`).
+        let possible = seconds.filter(|seconds| *seconds <= MAX_DELETION_TIME);
+        let local_deletion_time = possible.unwrap_or(INVALID_DELETION_TIME);
         Ok(DeletionTime { marked_for_delete_at, local_deletion_time })
     }
 

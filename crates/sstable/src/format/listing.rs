@@ -1,15 +1,21 @@
 //! The files of a table's directory by kind: SSTables with their components, leftovers, and others.
 //!
+//! Whatever ends in `.db` is somebody's data (Cassandra's `Descriptor.isValidFile`): if its name says not which, Cassandra does not start,
+//! and nobody here passes over it without a word. All other names that belong to no SSTable are left alone.
+//!
 //! ```text
 //!   oa-1-big-Data.db   oa-1-big-TOC.txt   oa-1-big-SAI+aa+GroupMeta.db   oa-1-big-Statistics.db.tmp
 //!   └── component ──┘                     └── extra ────────────────┘    └── temporary ───────┘
+//!   ks-t-ka-1-Data.db  oa-02-big-Data.db  stray.db                                     unreadable
 //!   manifest.json  schema.cql  backups  snapshots  .index  oa_txn_….log                foreign
+//!   ks-t-tmp-ka-1-Data.db                                                              foreign: unfinished, before 2.2
 //! ```
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::descriptor::{Component, Descriptor};
+use super::version::{Format, Version};
 
 /// The file names of one directory, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,8 +24,19 @@ pub struct Listing {
     pub sstables: Vec<ListedSSTable>,
     /// Half-written replacements (`….tmp`), deleted at start-up.
     pub temporary: Vec<String>,
+    /// By the names of their files.
+    pub unreadable: Vec<UnreadableName>,
     /// Names that belong to no SSTable.
     pub foreign: Vec<String>,
+}
+
+/// Files of one SSTable, by a name that this program cannot read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableName {
+    /// What the names of its files have in common, `ks-t-ka-1`.
+    pub name: String,
+    /// With the cure.
+    pub why: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +64,11 @@ pub fn group<S: AsRef<str>>(directory: &Path, names: impl IntoIterator<Item = S>
         let Some((descriptor, component)) =
             parsed.filter(|(d, component)| name == d.file_prefix() + component)
         else {
-            listing.foreign.push(name.to_string());
+            match unreadable(name) {
+                Some(files) if listing.unreadable.iter().any(|known| known.name == files.name) => {}
+                Some(files) => listing.unreadable.push(files),
+                None => listing.foreign.push(name.to_string()),
+            }
             continue;
         };
         if component.ends_with(".tmp") {
@@ -74,8 +95,30 @@ pub fn group<S: AsRef<str>>(directory: &Path, names: impl IntoIterator<Item = S>
         sstable.extra.sort_unstable();
     }
     listing.temporary.sort_unstable();
+    listing.unreadable.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     listing.foreign.sort_unstable();
     listing
+}
+
+/// What is wrong with a name that is not spelled as an SSTable's; none if it need not be.
+fn unreadable(name: &str) -> Option<UnreadableName> {
+    let stem = name.strip_suffix(".db")?;
+    let (files, component) = name.rsplit_once('-').unwrap_or((stem, name));
+    let tokens: Vec<&str> = files.split('-').collect();
+    if tokens.iter().any(|token| matches!(*token, "tmp" | "tmplink")) {
+        return None;
+    }
+    let legacy = match tokens.as_slice() {
+        [.., version, id] if id.parse::<u32>().is_ok() => Version::parse(Format::Big, version).ok(),
+        _ => None,
+    };
+    let why = match legacy.map(Version::readable) {
+        Some(Err(why)) => why,
+        _ => format!(
+            "{name} is not named as an SSTable's file is, <version>-<id>-<format>-{component}: give it its name back, or move it away"
+        ),
+    };
+    Some(UnreadableName { name: files.to_owned(), why })
 }
 
 #[cfg(test)]
@@ -102,6 +145,11 @@ mod tests {
                 "snapshots",
                 ".idx",
                 "oa_txn_flush_50554d6e-29bb-11e5-b345-feff819cdc9f.log",
+                "ks-t-ka-1-Data.db",
+                "ks-t-ka-1-Index.db",
+                "ks-t-ka-1-TOC.txt",
+                "ks-t-tmplink-ka-2-Data.db",
+                "stray.db",
             ],
         );
         let seen: Vec<String> = listing
@@ -118,6 +166,57 @@ mod tests {
             ]
         );
         assert_eq!(listing.temporary, ["oa-2-big-Statistics.db.tmp"]);
-        assert_eq!(listing.foreign.len(), 7);
+        assert_eq!(listing.foreign.len(), 8, "{:?}", listing.foreign);
+        let [old, misspelled, stray] = listing.unreadable.as_slice() else {
+            panic!("{:?}", listing.unreadable)
+        };
+        assert_eq!((old.name.as_str(), stray.name.as_str()), ("ks-t-ka-1", "stray"));
+        assert!(old.why.contains("SSTable version ka") && old.why.contains("upgradesstables"));
+        assert_eq!(misspelled.name, "oa-02-big");
+        assert!(misspelled.why.contains("oa-02-big-Data.db is not named"), "{}", misspelled.why);
+    }
+
+    /// Which names keep Cassandra 5.0.9 from starting (`Descriptor.isValidFile`, `fromFileWithComponent`, `isCompatible`), and which not.
+    /// It reads `oa-02-…` as generation 2, whose files have another name.
+    #[test]
+    fn what_cassandra_refuses_is_unreadable() {
+        let listed = |name: &str| {
+            let mut listing = group(Path::new("/t"), [name]);
+            let opens = |s: ListedSSTable| s.descriptor.version.readable().is_ok();
+            let refused = listing.sstables.pop().is_some_and(|s| !opens(s));
+            refused || !listing.unreadable.is_empty()
+        };
+        for name in [
+            "ks-t-ka-1-Data.db",
+            "ks-t-jb-1-Data.db",
+            "la-1-big-Data.db",
+            "zz-1-big-Data.db",
+            "oa-x-big-Data.db",
+            "oa-1-bag-Data.db",
+            "na-1-bti-Data.db",
+            "fa-1-bti-Data.db",
+            "NB-1-big-Data.db",
+            "nb--big-Data.db",
+            "nb-1-big-Data-x.db",
+            "stray.db",
+        ] {
+            assert!(listed(name), "{name}");
+        }
+        for name in [
+            "ks-t-tmp-ka-1-Data.db",
+            "ks-t-tmplink-ka-1-Data.db",
+            "tmp-la-1-big-Data.db",
+            "mz-1-big-Data.db",
+            "da-1-bti-Data.db",
+            "nb-1-big-Other.db",
+            "nb-1-big-SAI+aa+x.db",
+            "nb-1-big-Data.db.tmp",
+            "nb-1-big-Data.db.bak",
+            "nb-1-big-Data.DB",
+            "manifest.json",
+            "x.log",
+        ] {
+            assert!(!listed(name), "{name}");
+        }
     }
 }

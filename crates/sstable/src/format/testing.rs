@@ -26,16 +26,19 @@ pub(super) fn check_bytes<T>(
     decoded
 }
 
-/// Every truncation and every change of one byte gives an error or a value, and never a panic.
+/// Every truncation and every change of one byte gives an error, a remark or a value, and never a panic.
 /// Returns how many changes went unnoticed.
 pub(super) fn survives_corruption<T>(
     bytes: &[u8],
     decode: impl Fn(&mut Cursor<'_>) -> DecodeResult<T>,
 ) -> usize {
     let mut unnoticed = 0;
-    let mut attempt = |bytes: &[u8]| match decode(&mut Cursor::new(bytes)) {
-        Ok(_) => unnoticed += 1,
-        Err(error) => assert!(error.offset <= bytes.len() as u64, "{error}"),
+    let mut attempt = |bytes: &[u8]| {
+        let mut cursor = Cursor::new(bytes);
+        match decode(&mut cursor) {
+            Ok(_) => unnoticed += usize::from(cursor.remarks().is_empty()),
+            Err(error) => assert!(error.offset <= bytes.len() as u64, "{error}"),
+        }
     };
     for length in 0..bytes.len() {
         attempt(&bytes[..length]);

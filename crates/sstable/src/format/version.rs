@@ -103,6 +103,13 @@ impl Version {
             Format::Big => (Version::MA, Version::PA),
             Format::Bti => (Version::DA, Version::EA),
         };
+        // The versions of one format say nothing of the other's.
+        if self.format == Format::Bti && self.letters[0] >= Version::MA.letters[0] {
+            return Err(format!(
+                "SSTable version {self} with tries (bti) never existed in an Apache Cassandra release, which has {earliest} to {newest}: \
+                 export the data with the program that wrote it"
+            ));
+        }
         if self.letters < earliest.letters {
             return Err(match self.format {
                 Format::Big => format!(
@@ -285,6 +292,7 @@ mod tests {
         assert!(read(Format::Big, "zz").unwrap_err().contains("newer"));
         assert!(read(Format::Bti, "aa").unwrap_err().contains("never existed"));
         assert!(read(Format::Bti, "fa").unwrap_err().contains("newer"));
+        assert!(read(Format::Bti, "na").unwrap_err().contains("never existed"));
         assert!(read(Format::Big, "pb").is_ok());
         assert!("la".parse::<Version>().unwrap_err().contains("ma, mb"));
         for bad in ["", "n", "nbb", "NB", "n1", "ñ"] {

@@ -224,7 +224,7 @@ impl SSTable {
         *self.estimated_keys.get_or_init(|| estimated_keys(&self.statistics))
     }
 
-    /// Its Bloom filter; one that lets everything pass if it has none.
+    /// Its Bloom filter; one that lets everything pass if it has none, or a damaged one: it only saves reads.
     pub fn filter<'a>(&'a self, disk: &'a Disk) -> LocalBoxFuture<'a, Result<Filter>> {
         Box::pin(async move {
             if !self.has(Component::Filter) {
@@ -232,8 +232,8 @@ impl SSTable {
             }
             let path = self.descriptor().component_path(Component::Filter);
             let bytes = disk.read(&path, MAX_FILTER).await?;
-            Filter::decode(&mut Cursor::new(&bytes), self.descriptor().version)
-                .map_err(|e| Error::corrupt(path, Component::Filter, e))
+            let decoded = Filter::decode(&mut Cursor::new(&bytes), self.descriptor().version);
+            Ok(decoded.unwrap_or(Filter::ALWAYS_PRESENT))
         })
     }
 
@@ -260,7 +260,7 @@ impl SSTable {
             Some(info) => {
                 let dictionary = info.dictionary.as_ref().map(|d| d.bytes.as_slice());
                 let decompressor = Decompressor::new(&info.compressor, dictionary)
-                    .map_err(|what| Error::Unsupported { path: path.clone(), what })?;
+                    .map_err(|what| unusable_compressor(self.descriptor(), what))?;
                 Encoding::Chunked { info: info.clone(), decompressor }
             }
             None => Encoding::Plain { checksums: self.checksums.clone() },
@@ -322,6 +322,12 @@ impl SSTable {
             Error::Invalid(format!("{}: the wanted layout lacks a column", self.descriptor()))
         })
     }
+}
+
+/// The compressor's name is the first field of its component.
+fn unusable_compressor(descriptor: &Descriptor, what: String) -> Error {
+    let path = descriptor.component_path(Component::CompressionInfo);
+    Error::Unsupported { path, what: format!("at offset 0: {what}") }
 }
 
 async fn read_statistics(disk: &Disk, descriptor: &Descriptor) -> Result<Statistics> {

@@ -95,7 +95,7 @@ impl<'i> BlockCheck<'i> {
         };
         if deletion != header.deletion {
             let what = format!("another deletion than the partition at {}", header.partition);
-            report.error(component, None, what);
+            report.problem(component, None, what);
         }
         let partition = header.partition;
         let (current, upcoming, last) = (None, None, None);
@@ -149,7 +149,7 @@ impl<'i> BlockCheck<'i> {
 
     fn error(&self, what: &str, report: &mut VerifyReport) {
         let what = format!("row index of the partition at {}: {what}", self.partition);
-        report.error(self.component, None, what);
+        report.problem(self.component, None, what);
     }
 
     /// A row or marker at `offset`; `open` is the range tombstone that is open before it.

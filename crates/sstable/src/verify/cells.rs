@@ -19,25 +19,46 @@ pub(super) struct ReportAt<'a> {
 }
 
 impl ReportAt<'_> {
-    fn error(&mut self, what: String) {
-        self.report.error(Component::Data, self.offset, what);
+    fn problem(&mut self, what: String) {
+        self.report.problem(Component::Data, self.offset, what);
+    }
+
+    /// Times that overflowed when they were written: they are read as the end of time, as Cassandra reads them.
+    fn remark(&mut self, what: String) {
+        self.report.remark(Component::Data, self.offset, what);
     }
 
     pub(super) fn deletion(&mut self, deletion: &DeletionTime) {
         if !deletion.is_live() && deletion.local_deletion_time == INVALID_DELETION_TIME {
-            self.error("deletion with an impossible local deletion time".into());
+            self.remark("deletion with an impossible local deletion time".into());
         }
     }
 }
 
 pub(super) fn check_key(layout: &Layout, key: &[u8], report: &mut ReportAt<'_>) {
+    // Only the header of a legacy index has such a key type: its keys are elements of the collection, and which, it does not say.
+    let elements = match &layout.key_type {
+        CqlType::List(element) | CqlType::Set(element) => vec![element.as_ref().clone()],
+        CqlType::Map(key, value) => {
+            let (key, value) = (key.as_ref().clone(), value.as_ref().clone());
+            vec![CqlType::Composite(vec![key.clone(), value.clone()]), key, value]
+        }
+        _ => Vec::new(),
+    };
+    if !elements.is_empty() {
+        if !elements.iter().any(|element| element.validate(key).is_ok()) {
+            let what = format!("partition key is no element of a {}", layout.key_type.cql_name());
+            report.problem(what);
+        }
+        return;
+    }
     let types = key_component_types(&layout.key_type);
     let Some(components) = split_key(key, types.len()) else {
-        return report.error(format!("partition key is not of {} components", types.len()));
+        return report.problem(format!("partition key is not of {} components", types.len()));
     };
     for (cql_type, component) in types.iter().zip(components) {
         if let Err(why) = cql_type.validate(component) {
-            report.error(format!("partition key is no {}: {why}", cql_type.cql_name()));
+            report.problem(format!("partition key is no {}: {why}", cql_type.cql_name()));
         }
     }
 }
@@ -50,7 +71,7 @@ pub(super) fn check_position(layout: &Layout, position: Position<'_>, report: &m
         if !bytes.is_empty()
             && let Err(why) = cql_type.validate(bytes)
         {
-            report.error(format!("clustering value is no {}: {why}", cql_type.cql_name()));
+            report.problem(format!("clustering value is no {}: {why}", cql_type.cql_name()));
         }
     }
 }
@@ -64,7 +85,7 @@ pub(super) fn check_row(
 ) -> bool {
     report.deletion(&row.deletion.time);
     if row.liveness.local_expiration_time == INVALID_DELETION_TIME && !row.liveness.is_empty() {
-        report.error("row with an impossible expiration time".into());
+        report.remark("row with an impossible expiration time".into());
     }
     for deletion in row.complex_deletions {
         report.deletion(&deletion.time);
@@ -88,7 +109,7 @@ pub(super) fn check_row(
 fn check_paths(column: &Column, before: &[u8], path: &[u8], report: &mut ReportAt<'_>) {
     let ColumnShape::Complex { path_type } = &column.shape else { return };
     if path_type.compare(before, path) != Ordering::Less {
-        report.error(format!("cells of column {} are out of order", name(column)));
+        report.problem(format!("cells of column {} are out of order", name(column)));
     }
 }
 
@@ -99,7 +120,7 @@ fn name(column: &Column) -> String {
 fn check_cell(column: &Column, cell: &Cell, bytes: &[u8], report: &mut ReportAt<'_>) -> bool {
     if cell.local_deletion_time == INVALID_DELETION_TIME {
         let what = format!("cell of column {} with an impossible deletion time", name(column));
-        report.error(what);
+        report.remark(what);
     }
     let path = cell.path.of(bytes);
     let value = cell.value.of(bytes);
@@ -110,7 +131,7 @@ fn check_cell(column: &Column, cell: &Cell, bytes: &[u8], report: &mut ReportAt<
         (CqlType::Udt(udt), _) => match field_of(udt, path) {
             Some(field) => field,
             None => {
-                report.error(format!("cell of column {} of no field of its type", name(column)));
+                report.problem(format!("cell of column {} of no field of its type", name(column)));
                 return false;
             }
         },
@@ -119,21 +140,21 @@ fn check_cell(column: &Column, cell: &Cell, bytes: &[u8], report: &mut ReportAt<
     if let ColumnShape::Complex { path_type } = &column.shape
         && let Err(why) = path_type.validate(path)
     {
-        report.error(format!("cell path in column {}: {why}", name(column)));
+        report.problem(format!("cell path in column {}: {why}", name(column)));
     }
     if cell.is_tombstone() {
         return false;
     }
     if column.shape != ColumnShape::Counter {
         if let Err(why) = value_type.validate(value) {
-            report.error(format!("value of column {}: {why}", name(column)));
+            report.problem(format!("value of column {}: {why}", name(column)));
         }
         return false;
     }
     match CounterContext::decode(value) {
         Ok(context) => context.has_legacy_shards(),
         Err(error) => {
-            report.error(format!("counter in column {}: {}", name(column), error.what));
+            report.problem(format!("counter in column {}: {}", name(column), error.what));
             false
         }
     }

@@ -138,7 +138,7 @@ impl<'i> Walk<'i> {
         }
         let total = scanner.progress().1;
         let what = format!("not read on from {position} of {total}: no later partition is known");
-        self.report.error(Component::Data, position, what);
+        self.report.problem(Component::Data, position, what);
         false
     }
 
@@ -162,7 +162,7 @@ impl<'i> Walk<'i> {
             (false, fragment) => self.validator.check(fragment),
         };
         if let Err(error) = checked {
-            self.report.error(Component::Data, at, error.0);
+            self.report.problem(Component::Data, at, error.0);
             self.partition.disordered = true;
         }
         let handled = match fragment {
@@ -184,7 +184,7 @@ impl<'i> Walk<'i> {
 
     async fn start(&mut self, start: PartitionStart<'_>, at: u64) {
         if let Err(error) = self.validator.check(Fragment::Start(start)) {
-            self.report.error(Component::Data, at, error.0);
+            self.report.problem(Component::Data, at, error.0);
             self.partition.key.copy_from(start.key);
             self.restart_grammar();
             let _ = self.validator.check(Fragment::Start(start));
@@ -203,7 +203,7 @@ impl<'i> Walk<'i> {
         self.collector.partition_deletion(&start.deletion);
         if self.filter.is_some_and(|filter| !filter.may_contain(start.key.hashes)) {
             let what = format!("says that the partition at {at} in the data is not there");
-            self.report.error(Component::Filter, None, what);
+            self.report.problem(Component::Filter, None, what);
         }
         let (Some(index), Some(sources)) = (&mut self.index, self.sources) else { return };
         let Some(indexed) = index.partition(start.key, at, self.report).await else { return };
@@ -263,7 +263,7 @@ impl<'i> Walk<'i> {
         if is_first && blocks.header_length().is_some_and(|length| length != offset) {
             let what =
                 format!("another header length than the partition at {}", self.partition.start);
-            self.report.error(Component::Index, None, what);
+            self.report.problem(Component::Index, None, what);
         }
         blocks.unfiltered(offset, position, open, self.report).await
     }
@@ -287,8 +287,8 @@ impl<'i> Walk<'i> {
 }
 
 impl VerifyReport {
-    pub(super) fn has_errors_in(&self, component: Component) -> bool {
-        let errors = self.findings.iter().filter(|f| f.severity == Severity::Error);
+    pub(super) fn has_problems_in(&self, component: Component) -> bool {
+        let errors = self.findings.iter().filter(|f| f.severity == Severity::Problem);
         errors.into_iter().any(|finding| finding.component == component)
     }
 }

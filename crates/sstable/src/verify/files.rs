@@ -46,7 +46,7 @@ pub(super) async fn check(
     let data = disk.stat(&descriptor.component_path(Component::Data)).await;
     let data_length = data.map_or(0, |stat| stat.len);
     if listed.has(Component::Data) && data_length == 0 {
-        report.error(Component::Data, None, "the file is empty");
+        report.problem(Component::Data, None, "the file is empty");
     }
     let mut reader = Reader { disk, listed: &listed, report };
     let toc = reader.read(Component::Toc, Toc::decode).await;
@@ -79,7 +79,7 @@ async fn list(
     report: &mut VerifyReport,
 ) -> Option<ListedSSTable> {
     if let Err(what) = descriptor.version.readable() {
-        report.error(Component::Data, None, what);
+        report.problem(Component::Data, None, what);
         return None;
     }
     let entries = match disk.list(&descriptor.directory).await {
@@ -93,7 +93,7 @@ async fn list(
     let listing = listing::group(&descriptor.directory, names);
     let listed = listing.sstables.into_iter().find(|listed| listed.descriptor == *descriptor);
     if listed.is_none() {
-        report.error(Component::Data, None, "missing: no file of this SSTable is there");
+        report.problem(Component::Data, None, "missing: no file of this SSTable is there");
     }
     listed
 }
@@ -108,19 +108,19 @@ fn check_present(listed: &ListedSSTable, report: &mut VerifyReport) {
             // CompressionInfo.db or CRC.db, depending on compression; a table may have no filter.
             Component::CompressionInfo | Component::Crc | Component::Filter => {}
             required if required.is_required(format) => {
-                report.error(*required, None, "missing: the SSTable cannot be opened without it");
+                report.problem(*required, None, "missing: the SSTable cannot be opened without it");
             }
-            other => report.warning(*other, None, "missing"),
+            other => report.remark(*other, None, "missing"),
         }
     }
     match (listed.has(Component::CompressionInfo), listed.has(Component::Crc)) {
         (true, true) => {
             let what = "there beside CompressionInfo.db, though compressed data has no use for it";
-            report.warning(Component::Crc, None, what);
+            report.remark(Component::Crc, None, what);
         }
         (false, false) => {
             let what = "missing, and so is CompressionInfo.db: nothing guards the data";
-            report.warning(Component::Crc, None, what);
+            report.remark(Component::Crc, None, what);
         }
         _ => {}
     }
@@ -141,19 +141,16 @@ fn check_toc(toc: &Toc, listed: &ListedSSTable, report: &mut VerifyReport) {
         let what = format!("lists {name}, which is not there");
         let format = listed.descriptor.version.format;
         match component {
-            Some(Component::CompressionInfo) => report.error(Component::Toc, None, what),
-            Some(c) if c.is_required(format) => report.error(Component::Toc, None, what),
-            _ => report.warning(Component::Toc, None, what),
+            Some(Component::CompressionInfo) => report.problem(Component::Toc, None, what),
+            Some(c) if c.is_required(format) => report.problem(Component::Toc, None, what),
+            _ => report.remark(Component::Toc, None, what),
         }
     }
     let components = listed.components.iter().map(ToString::to_string);
     for name in components.chain(listed.extra.iter().cloned()) {
         if !toc.contains(&name) {
-            report.warning(Component::Toc, None, format!("does not list {name}, which is there"));
+            report.remark(Component::Toc, None, format!("does not list {name}, which is there"));
         }
-    }
-    if !toc.names.is_sorted_by(|a, b| a < b) {
-        report.warning(Component::Toc, None, "names are not in order");
     }
 }
 
@@ -161,24 +158,25 @@ fn check_compression(info: &CompressionInfo, report: &mut VerifyReport) {
     let component = Component::CompressionInfo;
     let dictionary = info.dictionary.as_ref().map(|dictionary| dictionary.bytes.as_slice());
     if let Err(what) = Decompressor::new(&info.compressor, dictionary) {
-        report.error(component, None, what);
+        // Its name is the first field.
+        report.problem(component, 0, what);
     }
     match info.offsets.get(0) {
         Some(0) => {}
-        other => report.error(component, None, format!("the first chunk is at {other:?}, not 0")),
+        other => report.problem(component, None, format!("the first chunk is at {other:?}, not 0")),
     }
     // Cassandra's compactions may leave one chunk more, which holds nothing.
     let expected = info.data_length.div_ceil(u64::from(info.chunk_length));
     let found = info.chunk_count() as u64;
     if found > expected.saturating_add(1) {
-        report.error(component, None, format!("{found} chunks, {expected} are enough"));
+        report.problem(component, None, format!("{found} chunks, {expected} are enough"));
     }
 }
 
 fn check_crc(crcs: &ChunkCrcs, data_length: u64, report: &mut VerifyReport) {
     if crcs.chunk_size != DEFAULT_CRC_CHUNK_SIZE {
         let what = format!("chunks of {} bytes; Cassandra's have 65536", crcs.chunk_size);
-        report.warning(Component::Crc, 0, what);
+        report.remark(Component::Crc, 0, what);
     }
     let expected = data_length.div_ceil(u64::from(crcs.chunk_size.max(1)));
     let found = crcs.crcs.len() as u64;
@@ -186,7 +184,7 @@ fn check_crc(crcs: &ChunkCrcs, data_length: u64, report: &mut VerifyReport) {
     let trailing = found == expected + 1 && crcs.crcs.last() == Some(&0);
     if found != expected && !trailing {
         let what = format!("{found} checksums for {expected} chunks of Data.db");
-        report.error(Component::Crc, None, what);
+        report.problem(Component::Crc, None, what);
     }
 }
 
@@ -209,16 +207,23 @@ impl Reader<'_> {
             }
         };
         let mut cursor = Cursor::new(&bytes);
-        match decode(&mut cursor) {
+        let decoded = decode(&mut cursor);
+        for remark in cursor.remarks() {
+            match remark.is_damage {
+                true => self.report.problem(component, remark.offset, remark.what.clone()),
+                false => self.report.remark(component, remark.offset, remark.what.clone()),
+            }
+        }
+        match decoded {
             Ok(decoded) => {
                 if cursor.remaining() > 0 {
                     let what = format!("{} bytes follow the end", cursor.remaining());
-                    self.report.warning(component, cursor.offset(), what);
+                    self.report.remark(component, cursor.offset(), what);
                 }
                 Some(decoded)
             }
             Err(error) => {
-                self.report.error(component, error.offset, error.what);
+                self.report.problem(component, error.offset, error.what);
                 None
             }
         }

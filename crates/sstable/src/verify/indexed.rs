@@ -170,13 +170,13 @@ impl<'i> IndexEntries<'i> {
         while let Some(upcoming) = self.upcoming.as_ref().filter(|u| u.data_position < position) {
             let what =
                 format!("entry of a partition at {}: none begins there", upcoming.data_position);
-            report.error(self.component, upcoming.offset, what);
+            report.problem(self.component, upcoming.offset, what);
             self.step(report).await;
         }
         if self.upcoming.as_ref().is_none_or(|upcoming| upcoming.data_position > position) {
             if !self.broken {
                 let what = format!("no entry of the partition at {position} in the data");
-                report.error(self.component, None, what);
+                report.problem(self.component, None, what);
             }
             return None;
         }
@@ -184,7 +184,7 @@ impl<'i> IndexEntries<'i> {
         if indexed.key.as_ref().is_some_and(|indexed| *indexed != key.bytes) {
             let what = format!("another key than that of the partition at {position}");
             let component = if indexed.offset.is_some() { self.component } else { Component::Rows };
-            report.error(component, indexed.offset, what);
+            report.problem(component, indexed.offset, what);
         }
         self.find(key, &indexed, report).await;
         Some(indexed)
@@ -201,7 +201,7 @@ impl<'i> IndexEntries<'i> {
             Ok(_) => {
                 let at = indexed.data_position;
                 let what = format!("the key of the partition at {at} does not lead to it");
-                report.error(Component::Partitions, None, what);
+                report.problem(Component::Partitions, None, what);
             }
             Err(error) => report.failed(Component::Partitions, &error),
         }
@@ -219,7 +219,7 @@ impl<'i> IndexEntries<'i> {
     pub(super) async fn finish(mut self, partitions: u64, report: &mut VerifyReport) {
         while let Some(left) = self.step(report).await {
             let what = format!("entry of a partition at {}: none begins there", left.data_position);
-            report.error(self.component, left.offset, what);
+            report.problem(self.component, left.offset, what);
         }
         if self.broken {
             return;
@@ -231,7 +231,7 @@ impl<'i> IndexEntries<'i> {
             && root.partitions != partitions
         {
             let what = format!("footer counts {} partitions of {partitions}", root.partitions);
-            report.error(Component::Partitions, None, what);
+            report.problem(Component::Partitions, None, what);
         }
     }
 }

@@ -110,7 +110,7 @@ async fn open(
 ) -> Option<SSTable> {
     let mut listed: ListedSSTable = files.listed.clone();
     listed.components.retain(|component| match component {
-        Component::Crc => files.checksums.is_some() && !report.has_errors_in(Component::Crc),
+        Component::Crc => files.checksums.is_some() && !report.has_problems_in(Component::Crc),
         _ => true,
     });
     let opened = SSTable::open_listed(disk, &listed, OpenOptions::default()).await;
@@ -124,7 +124,7 @@ async fn open(
     if let Some(schema) = &options.schema {
         let with_schema = OpenOptions { schema: Some(schema.clone()) };
         if let Err(Error::Invalid(what)) = SSTable::open_listed(disk, &listed, with_schema).await {
-            report.error(Component::Statistics, None, what);
+            report.problem(Component::Statistics, None, what);
         }
     }
     Some(sstable)
@@ -136,16 +136,16 @@ fn check_filter(sstable: &SSTable, filter: Option<&Filter>, report: &mut VerifyR
     let chance = validation.bloom_filter_fp_chance;
     match (Filter::for_keys(1, chance), filter) {
         (Ok(Some(_)), None) if !sstable.has(Component::Filter) => {
-            report.warning(Component::Filter, None, "missing");
+            report.remark(Component::Filter, None, "missing");
         }
         (Ok(Some(_)), Some(filter)) if filter.memory() == 0 => {
-            report.warning(Component::Filter, None, "empty: it lets every key pass");
+            report.remark(Component::Filter, None, "empty: it lets every key pass");
         }
         (Ok(Some(expected)), Some(filter)) => {
             let (is, should) = (filter.hash_count(), expected.hash_count());
             if is != should {
                 let what = format!("{is} hashes per key, {should} belong to a chance of {chance}");
-                report.warning(Component::Filter, 0, what);
+                report.remark(Component::Filter, 0, what);
             }
         }
         _ => {}
@@ -201,7 +201,7 @@ fn check_ends(root: &PartitionIndex, content: &content::Content, report: &mut Ve
     ] {
         if is.is_some_and(|is| is != said) {
             let what = format!("another {which} key than the data");
-            report.error(Component::Partitions, root.keys_position, what);
+            report.problem(Component::Partitions, root.keys_position, what);
         }
     }
 }

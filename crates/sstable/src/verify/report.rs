@@ -9,10 +9,10 @@ const MAX_FINDINGS: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Reads answer rightly; what differs is a hint, a statistic, or something that is made again when missing.
-    Warning,
-    /// Data is lost, or reads fail or go wrong.
-    Error,
+    /// The SSTable is sound: what differs is a hint, a statistic, or something that is made again when missing.
+    Remark,
+    /// The bytes have changed, data is lost, or reads fail or go wrong.
+    Problem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = match self.severity {
-            Severity::Warning => "warning",
-            Severity::Error => "error",
+            Severity::Remark => "remark",
+            Severity::Problem => "problem",
         };
         match self.offset {
             Some(offset) => {
@@ -63,50 +63,54 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
+    /// The gravest finding; `None`: nothing was found.
+    pub fn severity(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.severity).max()
+    }
+
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// Whether data is lost, or reads fail or go wrong.
-    pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    pub fn has_problems(&self) -> bool {
+        self.severity() == Some(Severity::Problem)
     }
 
-    pub(super) fn error(
+    pub(super) fn problem(
         &mut self,
         component: Component,
         offset: impl Into<Option<u64>>,
         what: impl Into<String>,
     ) {
-        self.add(Severity::Error, component, offset.into(), what.into());
+        self.add(Severity::Problem, component, offset.into(), what.into());
     }
 
-    pub(super) fn warning(
+    pub(super) fn remark(
         &mut self,
         component: Component,
         offset: impl Into<Option<u64>>,
         what: impl Into<String>,
     ) {
-        self.add(Severity::Warning, component, offset.into(), what.into());
+        self.add(Severity::Remark, component, offset.into(), what.into());
     }
 
     /// What stopped the reading of `component`; the error knows better if it names another.
     pub(super) fn failed(&mut self, component: Component, error: &Error) {
         match error {
             Error::Corrupt { component, offset, what, .. } => {
-                self.error(*component, *offset, what.clone());
+                self.problem(*component, *offset, what.clone());
             }
             Error::Missing { component, why, .. } => {
-                self.error(*component, None, format!("missing: {why}"));
+                self.problem(*component, None, format!("missing: {why}"));
             }
             Error::Io(error) => self.unreadable(component, error),
-            other => self.error(component, None, other.to_string()),
+            other => self.problem(component, None, other.to_string()),
         }
     }
 
     pub(super) fn unreadable(&mut self, component: Component, error: &halcyon_io::Error) {
         self.unreadable = true;
-        self.error(component, None, error.to_string());
+        self.problem(component, None, error.to_string());
     }
 
     /// The same is not said twice: several checks may meet one damage.
@@ -116,9 +120,12 @@ impl VerifyReport {
             return;
         }
         if self.findings.len() < MAX_FINDINGS {
-            self.findings.push(finding);
-        } else {
-            self.omitted += 1;
+            return self.findings.push(finding);
+        }
+        self.omitted += 1;
+        let remark = self.findings.iter_mut().rfind(|found| found.severity < severity);
+        if let Some(remark) = remark {
+            *remark = finding;
         }
     }
 }

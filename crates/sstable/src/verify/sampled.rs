@@ -31,7 +31,7 @@ impl<'s> SummaryCheck<'s> {
                 self.stray(sample.position, report);
             } else if sample.key != key {
                 let what = format!("the entry at {offset} of Index.db has another key");
-                report.error(Component::Summary, None, what);
+                report.problem(Component::Summary, None, what);
             } else {
                 self.check_place(offset, report);
                 break;
@@ -47,7 +47,7 @@ impl<'s> SummaryCheck<'s> {
 
     fn stray(&self, position: u64, report: &mut VerifyReport) {
         let what = format!("sample of an entry at {position} of Index.db: none begins there");
-        report.error(Component::Summary, None, what);
+        report.problem(Component::Summary, None, what);
     }
 
     /// Thinned samples follow no simple rule; full ones do.
@@ -56,7 +56,7 @@ impl<'s> SummaryCheck<'s> {
         let is_full = self.summary.sampling_level == FULL_SAMPLING_LEVEL;
         if is_full && self.entries != interval * (self.next as u64 - 1) {
             let what = format!("the entry at {offset} is number {}, not sampled", self.entries);
-            report.warning(Component::Summary, None, what);
+            report.remark(Component::Summary, None, what);
         }
     }
 
@@ -71,7 +71,7 @@ impl<'s> SummaryCheck<'s> {
         if u64::from(summary.size_at_full_sampling) != full {
             let said = summary.size_at_full_sampling;
             let what = format!("size at full sampling is {said}, should be {full}");
-            report.warning(Component::Summary, None, what);
+            report.remark(Component::Summary, None, what);
         }
         let is_full = summary.sampling_level == FULL_SAMPLING_LEVEL;
         if is_full != (summary.len() as u64 == full) {
@@ -80,7 +80,7 @@ impl<'s> SummaryCheck<'s> {
                 summary.len(),
                 summary.sampling_level
             );
-            report.warning(Component::Summary, None, what);
+            report.remark(Component::Summary, None, what);
         }
         for (which, said, is) in [
             ("first", &summary.first_key, &self.first_key),
@@ -88,7 +88,7 @@ impl<'s> SummaryCheck<'s> {
         ] {
             if said != is {
                 let what = format!("another {which} key than Index.db");
-                report.error(Component::Summary, None, what);
+                report.problem(Component::Summary, None, what);
             }
         }
     }

@@ -30,7 +30,7 @@ pub(super) async fn check(
     let opened = disk.open_sequential(&path, mode, Purpose::Scan, StreamOptions::default()).await;
     let reader = match opened {
         Ok(reader) => reader,
-        Err(error) => return report.error(Component::Data, None, error.to_string()),
+        Err(error) => return report.problem(Component::Data, None, error.to_string()),
     };
     let digest = halcyon_codec::Crc32::new();
     let mut data = StoredData { reader, digest, report, progress, reported: 0 };
@@ -45,7 +45,7 @@ pub(super) async fn check(
         && stored.0 != computed
     {
         let what = format!("says {}, Data.db has {computed}: one of them has changed", stored.0);
-        report.error(Component::Digest, 0, what);
+        report.problem(Component::Digest, 0, what);
     }
 }
 
@@ -78,7 +78,7 @@ impl StoredData<'_> {
         self.report.checked.chunks += 1;
         if stored != computed {
             let what = format!("chunk {chunk}: checksum is {computed:08x}, stored is {stored:08x}");
-            self.report.error(Component::Data, at, what);
+            self.report.problem(Component::Data, at, what);
         }
     }
 

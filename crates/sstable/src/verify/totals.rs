@@ -3,6 +3,7 @@
 //! Cassandra skips SSTables by bounds (of keys, clusterings, timestamps, deletion times) and by the marker of partition
 //! deletions: data outside of them is an error.  All else is estimates and totals, which may only be called wrong.
 
+use halcyon_model::time::{INVALID_DELETION_TIME, NO_DELETION_TIME};
 use halcyon_model::{Clusterings, Cursor};
 
 use super::content::Content;
@@ -10,7 +11,7 @@ use super::report::VerifyReport;
 use crate::format::statistics::Statistics;
 use crate::format::statistics::collector::Provenance;
 use crate::format::statistics::covered::CoveredClustering;
-use crate::format::statistics::stats::Stats;
+use crate::format::statistics::stats::{Stats, legacy_time};
 use crate::{Component, Version};
 
 /// A sketch of 2^13 registers errs by 1.1 % (one standard deviation).
@@ -19,6 +20,8 @@ const MAX_SKETCH_ERROR: f64 = 0.06;
 struct Comparison<'a> {
     report: &'a mut VerifyReport,
     version: Version,
+    /// The data has local deletion times that overflowed when they were written.
+    impossible: bool,
 }
 
 pub(super) fn check(
@@ -30,12 +33,14 @@ pub(super) fn check(
 ) {
     let provenance = Provenance::new(String::new(), 1.0);
     let computed = content.collector.finish(stored.header.clone(), provenance);
+    let times = [computed.stats.min_local_deletion_time, computed.stats.max_local_deletion_time];
+    let impossible = times.contains(&INVALID_DELETION_TIME);
     // Older versions lack some statistics: compared is the encoding in the file's version.
     let mut bytes = Vec::new();
     computed.encode(version, &mut bytes);
     let computed = Statistics::decode(&mut Cursor::new(&bytes), version).unwrap_or(computed);
     let clusterings = stored.header.clusterings();
-    let mut comparison = Comparison { report, version };
+    let mut comparison = Comparison { report, version, impossible };
     comparison.bounds(&stored.stats, &computed.stats);
     comparison.keys(&stored.stats, &computed.stats);
     comparison.covered(&clusterings, &stored.stats.covered, &computed.stats.covered);
@@ -44,12 +49,12 @@ pub(super) fn check(
 }
 
 impl Comparison<'_> {
-    fn error(&mut self, what: String) {
-        self.report.error(Component::Statistics, None, what);
+    fn problem(&mut self, what: String) {
+        self.report.problem(Component::Statistics, None, what);
     }
 
-    fn warning(&mut self, what: String) {
-        self.report.warning(Component::Statistics, None, what);
+    fn remark(&mut self, what: String) {
+        self.report.remark(Component::Statistics, None, what);
     }
 
     /// The stored range must hold the computed one, and should be it.
@@ -62,7 +67,7 @@ impl Comparison<'_> {
             return;
         }
         let what = what();
-        if stored.0 > is.0 || stored.1 < is.1 { self.error(what) } else { self.warning(what) }
+        if stored.0 > is.0 || stored.1 < is.1 { self.problem(what) } else { self.remark(what) }
     }
 
     fn bounds(&mut self, stored: &Stats, is: &Stats) {
@@ -72,13 +77,23 @@ impl Comparison<'_> {
             (s.min_timestamp, s.max_timestamp),
             (c.min_timestamp, c.max_timestamp),
         );
-        self.range(
-            "local deletion times",
-            (s.min_local_deletion_time, s.max_local_deletion_time),
-            (c.min_local_deletion_time, c.max_local_deletion_time),
-        );
+        // The other side has been in the file's version, whose times end in 2038.
+        let time = |time: u32| match time {
+            NO_DELETION_TIME => time,
+            _ if self.version.has_uint_deletion_time() => time,
+            _ => legacy_time(time),
+        };
+        let stored = (time(s.min_local_deletion_time), time(s.max_local_deletion_time));
+        let is = (c.min_local_deletion_time, c.max_local_deletion_time);
+        if self.impossible && stored != is {
+            self.remark(
+                "other local deletion times than the data, which has impossible ones".into(),
+            );
+        } else {
+            self.range("local deletion times", stored, is);
+        }
         if (s.min_ttl, s.max_ttl) != (c.min_ttl, c.max_ttl) {
-            self.warning(format!(
+            self.remark(format!(
                 "TTLs {} to {}, the data has {} to {}",
                 s.min_ttl, s.max_ttl, c.min_ttl, c.max_ttl
             ));
@@ -92,15 +107,17 @@ impl Comparison<'_> {
                 ("last", &stored.last_key, &is.last_key),
             ] {
                 if stored != is {
-                    self.error(format!("another {which} key than the data"));
+                    self.problem(format!("another {which} key than the data"));
                 }
             }
         }
         if self.version.has_partition_level_deletions_marker() {
             match (stored.has_partition_level_deletions, is.has_partition_level_deletions) {
-                (false, true) => self.error("denies partition deletions, the data has some".into()),
+                (false, true) => {
+                    self.problem("denies partition deletions, the data has some".into())
+                }
                 (true, false) => {
-                    self.warning("claims partition deletions, the data has none".into());
+                    self.remark("claims partition deletions, the data has none".into());
                 }
                 _ => {}
             }
@@ -121,9 +138,9 @@ impl Comparison<'_> {
         let from = clusterings.compare(stored.start.position(), is.start.position());
         let to = clusterings.compare(stored.end.position(), is.end.position());
         if is_nothing || from.is_le() && to.is_ge() {
-            self.warning("covered clusterings are wider than the data's".into());
+            self.remark("covered clusterings are wider than the data's".into());
         } else {
-            self.error("rows lie outside the covered clusterings".into());
+            self.problem("rows lie outside the covered clusterings".into());
         }
     }
 
@@ -144,7 +161,7 @@ impl Comparison<'_> {
             ("drop times of tombstones", bins(stored) as i64, bins(is) as i64),
         ] {
             if stored != is {
-                self.warning(format!("{stored} {name}, the data has {is}"));
+                self.remark(format!("{stored} {name}, the data has {is}"));
             }
         }
         for (name, stored, is) in [
@@ -152,17 +169,17 @@ impl Comparison<'_> {
             ("cells", &stored.cells_per_partition, &is.cells_per_partition),
         ] {
             if stored.count() == is.count() && stored != is {
-                self.warning(format!("histogram of partition {name} is not the data's"));
+                self.remark(format!("histogram of partition {name} is not the data's"));
             }
         }
         if is.has_legacy_counter_shards && !stored.has_legacy_counter_shards {
-            self.warning("denies legacy counter shards, the data has some".into());
+            self.remark("denies legacy counter shards, the data has some".into());
         }
     }
 
     fn sketch(&mut self, stored: &Statistics, partitions: u64) {
         let Some(compaction) = &stored.compaction else {
-            return self.warning("no sketch of the keys".into());
+            return self.remark("no sketch of the keys".into());
         };
         match compaction.cardinality() {
             Ok(sketch) => {
@@ -170,10 +187,10 @@ impl Comparison<'_> {
                 let difference = estimate.abs_diff(partitions) as f64;
                 if difference > (MAX_SKETCH_ERROR * partitions as f64).max(2.0) {
                     let what = format!("sketch of {estimate} keys, the data has {partitions}");
-                    self.warning(what);
+                    self.remark(what);
                 }
             }
-            Err(error) => self.warning(format!("sketch of the keys: {}", error.what)),
+            Err(error) => self.remark(format!("sketch of the keys: {}", error.what)),
         }
     }
 }

@@ -15,7 +15,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, WriteOptions};
 use halcyon_model::clustering::Position;
 use halcyon_model::counter::CounterContext;
 use halcyon_model::options::Compression;
-use halcyon_model::{BoundKind, DeletionTime, NO_DELETION_TIME};
+use halcyon_model::time::INVALID_DELETION_TIME;
+use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{
     Column, ColumnShape, Fragment, Layout, Marker, PartitionKey, PartitionStart, Row, RowBuf,
     RowParts, Statics, Validator,
@@ -242,10 +243,11 @@ impl SSTableWriter {
         Error::Invalid(format!("{}: refused to write: {what}", self.descriptor))
     }
 
-    /// The row with the expirations that the version can store, if it has others.
+    /// The row with the expirations that the version can store, if it has others. One that had overflowed when it was written stays what it
+    /// is, as in Cassandra's compactions: read as the end of time.
     #[inline]
     fn capped(&self, row: Row<'_>) -> Result<Option<Box<RowBuf>>> {
-        let fits = |seconds: u32| seconds == NO_DELETION_TIME || seconds <= LEGACY_LATEST;
+        let fits = |seconds: u32| seconds >= INVALID_DELETION_TIME || seconds <= LEGACY_LATEST;
         if self.descriptor.version.has_uint_deletion_time()
             || fits(row.liveness.local_expiration_time)
                 && row.cells.iter().all(|c| fits(c.local_deletion_time))

@@ -5,6 +5,8 @@
 //! < oa   i32 n, n × sbytes value │ i32 n, n × sbytes value     smallest and largest value of each column, inclusive
 //! ```
 //!
+//! It only helps to skip: where it cannot be, it is read as "everything", too.
+//!
 //! Before `md` the lists cannot be trusted (CASSANDRA-14861): they are read as "everything".
 
 use halcyon_model::bytes::Put;
@@ -71,8 +73,9 @@ impl CoveredClustering {
             let start = decode_bound(cursor, &clusterings, "covered from")?;
             let end = decode_bound(cursor, &clusterings, "covered to")?;
             if !start.kind.opens() || !end.kind.closes() {
-                return Err(cursor
-                    .error(format!("covered clustering from {:?} to {:?}", start.kind, end.kind)));
+                let (from, to) = (start.kind, end.kind);
+                cursor.remark(format!("covered clustering from {from:?} to {to:?}"));
+                return Ok(CoveredClustering::everything(types));
             }
             return Ok(CoveredClustering { types, start, end });
         }
@@ -83,7 +86,10 @@ impl CoveredClustering {
             (true, Some(start), Some(end)) => {
                 Ok(CoveredClustering { types: types.to_vec(), start, end })
             }
-            (true, ..) => Err(cursor.error("clustering values do not fit their types")),
+            (true, ..) => {
+                cursor.remark("clustering values do not fit their types");
+                Ok(CoveredClustering::everything(types.to_vec()))
+            }
             (false, ..) => Ok(CoveredClustering::everything(types.to_vec())),
         }
     }

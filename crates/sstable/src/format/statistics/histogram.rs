@@ -13,7 +13,7 @@ use halcyon_model::{Cursor, DecodeResult};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EstimatedHistogram {
-    /// Strictly ascending.
+    /// Strictly ascending, unless a file has others.
     bounds: Vec<i64>,
     /// One per bound, and one for values beyond the last.
     counts: Vec<i64>,
@@ -106,14 +106,14 @@ impl EstimatedHistogram {
             let count = cursor.i64()?;
             if i > 0 {
                 if bounds.last().is_some_and(|last| *last >= bound) {
-                    return Err(cursor.error(format!("{what}: bound {bound} does not ascend")));
+                    cursor.remark(format!("{what}: bound {bound} does not ascend"));
                 }
                 bounds.push(bound);
             }
             if count < 0 {
-                return Err(cursor.error(format!("{what}: negative count {count}")));
+                cursor.remark(format!("{what}: negative count {count}"));
             }
-            counts.push(count);
+            counts.push(count.max(0));
             cursor.note(|| match i {
                 0 => format!("{what}: {count} up to {bound}"),
                 _ => format!("{what}: {count} above {bound}"),
@@ -155,5 +155,21 @@ mod tests {
         sizes.encode(&mut bytes);
         assert_eq!(bytes.len(), 4 + 156 * 16);
         assert_eq!(check_bytes(&bytes, |c| EstimatedHistogram::decode(c, "size")), sizes);
+    }
+
+    /// Nothing that is read of the data depends on it.
+    #[test]
+    fn a_wrong_histogram_is_read() {
+        let mut bytes = Vec::new();
+        bytes.put_i32(3);
+        [7, -1, 7, 2, 3, 5].into_iter().for_each(|number| bytes.put_i64(number));
+        let mut cursor = Cursor::new(&bytes);
+        let read = EstimatedHistogram::decode(&mut cursor, "size").expect("readable");
+        assert_eq!((read.bounds.as_slice(), read.counts.as_slice()), (&[7, 3][..], &[0, 2, 5][..]));
+        assert_eq!(
+            (read.count(), read.percentile(0.5), read.extremes()),
+            (7, 3, Some((8, i64::MAX)))
+        );
+        assert_eq!(cursor.remarks().len(), 2, "{:?}", cursor.remarks());
     }
 }

@@ -116,7 +116,7 @@ fn decode_with_fields(
     version: Version,
 ) -> DecodeResult<(Statistics, Contents, MutableFields)> {
     let file = cursor.rest();
-    let contents = decode_contents(cursor, version)?;
+    let mut contents = decode_contents(cursor, version)?;
     // STATS before `oa` are spelled in the header's types.
     let find = |kind| contents.iter().find(|(k, _)| *k == kind).map(|(_, range)| range.clone());
     let header = find(Kind::Header).ok_or_else(|| cursor.error("no HEADER component"))?;
@@ -125,19 +125,32 @@ fn decode_with_fields(
     let (mut validation, mut compaction, mut stats) = (None, None, None);
     for (kind, range) in &contents {
         let bytes = file.get(range.clone()).unwrap_or_default();
-        check_crc(cursor, bytes, range.end, version, file)?;
+        let checked = check_crc(cursor, bytes, range.end, version, file);
         match kind {
-            Kind::Validation => validation = Some(Validation::decode(cursor)?),
-            Kind::Compaction => compaction = Some(decode_compaction(cursor)?),
+            Kind::Validation => {
+                checked?;
+                validation = Some(Validation::decode(cursor)?);
+            }
+            Kind::Compaction => match checked.and_then(|()| probe_compaction(bytes, range.start)) {
+                Ok(()) => compaction = Some(decode_compaction(cursor)?),
+                // Only compactions have a use for it, and count keys in another way without it.
+                Err(error) => cursor.remark_damage(error),
+            },
             Kind::Stats => {
+                checked?;
                 let types = &header.clustering_types;
                 stats = Some(Stats::decode_with_fields(cursor, version, types)?);
             }
-            Kind::Header => drop(SerializationHeader::decode(cursor)?),
+            Kind::Header => {
+                checked?;
+                SerializationHeader::decode(cursor)?;
+            }
         }
         end_component(cursor, range.end, *kind, version)?;
     }
     let (stats, fields) = stats.ok_or_else(|| cursor.error("no STATS component"))?;
+    // What is damaged gets no new checksum from whoever writes the others again.
+    contents.retain(|(kind, _)| *kind != Kind::Compaction || compaction.is_some());
     Ok((Statistics { validation, compaction, stats, header }, contents, fields))
 }
 
@@ -241,6 +254,10 @@ impl Validation {
         cursor.note(|| format!("bloom_filter_fp_chance {bloom_filter_fp_chance}"));
         Ok(Validation { partitioner, bloom_filter_fp_chance })
     }
+}
+
+fn probe_compaction(bytes: &[u8], start: usize) -> DecodeResult<()> {
+    decode_compaction(&mut Cursor::at_offset(bytes, start as u64)).map(drop)
 }
 
 fn decode_compaction(cursor: &mut Cursor<'_>) -> DecodeResult<Compaction> {

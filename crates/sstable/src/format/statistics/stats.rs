@@ -252,11 +252,18 @@ impl Measures {
             // Overflowed times of old files are negative there: far in the future keeps the data.
             _ => stored,
         };
-        let local_deletion_times = (time(cursor.u32()?), time(cursor.u32()?));
+        let mut local_deletion_times = (time(cursor.u32()?), time(cursor.u32()?));
         cursor.note(|| {
             let (min, max) = local_deletion_times;
             format!("local deletion times {min} to {max} ({NO_DELETION_TIME}: none)")
         });
+        // An overflowed maximum is the smaller number. Taken as it is, it says that all has expired.
+        if let (min, max) = local_deletion_times
+            && min > max
+        {
+            cursor.remark(format!("local deletion times from {min} to {max}"));
+            local_deletion_times = (max, min);
+        }
         let ttls = (cursor.i32()?, cursor.i32()?);
         cursor.note(|| format!("TTLs {} to {}", ttls.0, ttls.1));
         let compression_ratio = cursor.f64()?;
@@ -275,7 +282,8 @@ impl Measures {
     }
 }
 
-fn legacy_time(time: u32) -> u32 {
+/// As versions before `oa` store it.
+pub(crate) fn legacy_time(time: u32) -> u32 {
     const LEGACY_NONE: u32 = i32::MAX as u32;
     if time == NO_DELETION_TIME { LEGACY_NONE } else { time.min(LEGACY_NONE - 1) }
 }

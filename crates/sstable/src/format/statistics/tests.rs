@@ -124,6 +124,24 @@ fn corruption_is_survived() {
     }
 }
 
+/// Rows are read without the sketch of the keys; a new Statistics.db leaves it out, and does not give it a checksum.
+#[test]
+fn a_damaged_sketch_is_left_out() {
+    for version in [Version::NB, Version::OA] {
+        let mut bytes = encoded(&sample(), version);
+        let contents = decode_contents(&mut Cursor::new(&bytes), version).expect("sound");
+        let sketch = contents.iter().find(|(kind, _)| *kind == Kind::Compaction).expect("sketch");
+        bytes[sketch.1.end - 1] ^= 1;
+        let mut cursor = Cursor::new(&bytes);
+        let read = Statistics::decode(&mut cursor, version).expect("readable");
+        let without = Statistics { compaction: None, ..sample() };
+        assert_eq!(encoded(&read, version), encoded(&without, version), "{version}");
+        assert!(matches!(cursor.remarks(), [remark] if remark.is_damage), "{:?}", cursor.remarks());
+        let changed = mutate(&bytes, version, Mutation::default()).expect("readable");
+        assert_eq!(changed, encoded(&without, version));
+    }
+}
+
 /// Behind the checksums too: components with a changed byte and a checksum that holds.
 #[test]
 fn corruption_within_components_is_survived() {

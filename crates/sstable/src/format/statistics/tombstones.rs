@@ -74,13 +74,10 @@ impl TombstoneHistogram {
             let point = u32::try_from(point).unwrap_or(MAX_DELETION_TIME).min(MAX_DELETION_TIME);
             let count = count.clamp(0, i64::from(MAX_COUNT)) as u32;
             if bins.last().is_some_and(|last| last.point > point) {
-                return Err(cursor.error(format!("tombstone drop time {point} is out of order")));
+                cursor.remark(format!("tombstone drop time {point} is out of order"));
             }
             cursor.note(|| format!("{count} droppable from {point}"));
-            match bins.last_mut().filter(|last| last.point == point) {
-                Some(last) => last.count = last.count.saturating_add(count).min(MAX_COUNT),
-                None => bins.push(TombstoneBin { point, count }),
-            }
+            insert_bin(&mut bins, TombstoneBin { point, count });
         }
         Ok(TombstoneHistogram { bins })
     }
@@ -111,6 +108,15 @@ const PAGES: usize = 2 * SPOOL_CAPACITY / PAGE;
 
 /// No deletion time has this value.
 const FREE: u32 = u32::MAX;
+
+/// Into bins in ascending order; those of one point are one.
+fn insert_bin(bins: &mut Vec<TombstoneBin>, bin: TombstoneBin) {
+    let at = bins.partition_point(|other| other.point < bin.point);
+    match bins.get_mut(at).filter(|other| other.point == bin.point) {
+        Some(same) => same.count = same.count.saturating_add(bin.count).min(MAX_COUNT),
+        None => bins.insert(at, bin),
+    }
+}
 
 type Page = [TombstoneBin; PAGE];
 
@@ -198,11 +204,7 @@ impl TombstoneHistogramBuilder {
     }
 
     fn add_bin(&mut self, bin: TombstoneBin) {
-        let at = self.bins.partition_point(|other| other.point < bin.point);
-        match self.bins.get_mut(at).filter(|other| other.point == bin.point) {
-            Some(same) => same.count = same.count.saturating_add(bin.count).min(MAX_COUNT),
-            None => self.bins.insert(at, bin),
-        }
+        insert_bin(&mut self.bins, bin);
         if self.bins.len() > MAX_BINS {
             self.merge_nearest();
         }
@@ -323,6 +325,23 @@ mod tests {
         let crowd: Vec<u32> = (0..150u32).map(|i| (i * 60) << 17).collect();
         for times in [near, far, runs, many, crowd] {
             assert!(bins(times.iter().copied()) == plain(&times), "{:?}", &times[..9]);
+        }
+    }
+
+    /// Files that overflowed (CASSANDRA-14092) have their bins in the order of the times before the overflow.
+    #[test]
+    fn bins_out_of_order_are_sorted() {
+        let bins = |points: [u32; 4]| TombstoneHistogram {
+            bins: points.map(|point| TombstoneBin { point, count: 1 }).to_vec(),
+        };
+        for version in [Version::MC, Version::NB, Version::OA] {
+            let mut bytes = Vec::new();
+            bins([600, 60, 6000, 60]).encode(version, &mut bytes);
+            let mut cursor = Cursor::new(&bytes);
+            let read = TombstoneHistogram::decode(&mut cursor, version).expect("readable");
+            let counts: Vec<_> = read.bins.iter().map(|bin| (bin.point, bin.count)).collect();
+            assert_eq!(counts, [(60, 2), (600, 1), (6000, 1)]);
+            assert_eq!(cursor.remarks().len(), 2, "{:?}", cursor.remarks());
         }
     }
 

@@ -102,7 +102,7 @@ fn what_follows_damage_is_read() {
         damaged[2 + key_length + 1] = 2;
         damaged[2 + key_length + 2] = 0xee;
         let report = copy.with(Component::Data, Some(&damaged));
-        assert!(report.has_errors());
+        assert!(report.has_problems());
         assert_eq!(report.checked.partitions, partitions, "{version}: {report:?}");
     }
 }
@@ -137,8 +137,8 @@ fn missing_components_are_found() {
             let required = component.is_required(copy.descriptor.version.format)
                 || *component == Component::CompressionInfo;
             assert!(!report.is_clean(), "{table}: without {component}");
-            assert_eq!(report.has_errors(), required, "{table}: without {component}: {report:?}");
-            let errors = report.findings.iter().filter(|f| f.severity == Severity::Error);
+            assert_eq!(report.has_problems(), required, "{table}: without {component}: {report:?}");
+            let errors = report.findings.iter().filter(|f| f.severity == Severity::Problem);
             let named = errors.map(|f| f.to_string()).collect::<Vec<_>>().join("; ");
             assert!(!required || named.contains(component.file_suffix()), "{named}");
         }
@@ -171,5 +171,5 @@ fn unreadable_components_are_found() {
         let stray = gone.descriptor.directory.join("notes.txt");
         gone.disk.write_new(&stray, b"x", Purpose::Flush).await.expect("writes");
     });
-    assert!(gone.verify().has_errors());
+    assert!(gone.verify().has_problems());
 }

@@ -1,7 +1,8 @@
-//! What Cassandra wrote verifies without a finding; what is damaged does not.
+//! What Cassandra 5 and 6 wrote verifies without a finding; what is damaged has a problem.
 
 mod copy;
 mod damage;
+mod others;
 mod statistics;
 
 use halcyon_io::{Disk, DiskOptions, block_on};

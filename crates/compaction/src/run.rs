@@ -22,12 +22,13 @@ use futures_util::future::LocalBoxFuture;
 use halcyon_io::pacing::RateLimiter;
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 use halcyon_model::options::Compression;
+use halcyon_sstable::Error as SSTableError;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
     Carry, Descriptor, ExpirationOverflow, SSTableId, SSTableScanner, SSTableWriter, ScanOptions,
     Version, WriterOptions,
 };
-use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
+use halcyon_stream::{Distinct, Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
 use crate::expected::ExpectedKeys;
 use crate::identity;
@@ -109,6 +110,8 @@ pub struct Outcome {
     /// `[n]`: partitions that were in exactly n inputs.
     pub merged_partitions: Vec<u64>,
     pub purged: PurgeStats,
+    /// Rows of an input that were merged into the one before them.
+    pub duplicate_rows: u64,
 }
 
 /// Runs the compaction. Its outputs are live when this returns, its inputs deleted.
@@ -165,11 +168,36 @@ impl Sealed {
 }
 
 /// Merges the inputs into outputs, up to the point of no return.
+///
+/// Inputs that have rows twice are merged again, with these rows as one: to look for them at first would cost a copy of every row.
 pub fn write<'a>(
     disk: &'a Disk,
     task: &'a Task,
     settings: &'a Settings,
     progress: &'a Progress,
+) -> LocalBoxFuture<'a, Result<Sealed>> {
+    Box::pin(async move {
+        match attempt(disk, task, settings, (progress, Rows::AreDistinct)).await {
+            Err(Error::SSTable(SSTableError::DuplicateRow(_))) => {
+                attempt(disk, task, settings, (progress, Rows::MayRepeat)).await
+            }
+            other => other,
+        }
+    })
+}
+
+/// Of the inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    AreDistinct,
+    MayRepeat,
+}
+
+fn attempt<'a>(
+    disk: &'a Disk,
+    task: &'a Task,
+    settings: &'a Settings,
+    (progress, rows): (&'a Progress, Rows),
 ) -> LocalBoxFuture<'a, Result<Sealed>> {
     Box::pin(async move {
         let Some(first) = task.inputs.first() else {
@@ -194,7 +222,10 @@ pub fn write<'a>(
             directory: output,
             transaction,
         };
-        let result = write_into(disk, task, settings, progress, &mut own).await;
+        let result = match Compaction::new(disk, task, settings, (progress, rows)).await {
+            Ok(mut compaction) => compaction.run(&mut own).await,
+            Err(e) => Err(e),
+        };
         let mut transaction = own.transaction;
         let replaced = match result {
             Ok(outcome) => replace(&mut transaction, task, settings).await.map(|()| outcome),
@@ -220,7 +251,8 @@ pub async fn write_into(
     progress: &Progress,
     outputs: &mut impl Outputs,
 ) -> Result<Outcome> {
-    Compaction::new(disk, task, settings, progress).await?.run(outputs).await
+    let how = (progress, Rows::AreDistinct);
+    Compaction::new(disk, task, settings, how).await?.run(outputs).await
 }
 
 /// Records in the transaction log that the inputs are replaced.
@@ -252,6 +284,7 @@ struct Compaction<'a> {
     disk: &'a Disk,
     task: &'a Task,
     settings: &'a Settings,
+    rows: Rows,
     progress: &'a Progress,
     base: Snapshot,
     layout: Arc<Layout>,
@@ -266,14 +299,14 @@ struct Compaction<'a> {
     written_before: u64,
 }
 
-type Stream = Purge<Merge<SSTableScanner>, Purging>;
+type Stream = Purge<Merge<Distinct<SSTableScanner>>, Purging>;
 
 impl<'a> Compaction<'a> {
     async fn new(
         disk: &'a Disk,
         task: &'a Task,
         settings: &'a Settings,
-        progress: &'a Progress,
+        (progress, rows): (&'a Progress, Rows),
     ) -> Result<Compaction<'a>> {
         let layout = Layout::union(identity::oldest_first(&task.inputs).map(|i| i.layout()))?;
         let expected = ExpectedKeys::of(disk, &task.inputs, &layout, &settings.split_tokens).await;
@@ -282,6 +315,7 @@ impl<'a> Compaction<'a> {
             disk,
             task,
             settings,
+            rows,
             progress,
             base: progress.snapshot(),
             expected,
@@ -314,6 +348,8 @@ impl<'a> Compaction<'a> {
         outcome.file_read = self.task.inputs.iter().map(|i| i.file_length()).sum();
         outcome.merged_partitions = stream.inner().counts().to_vec();
         outcome.purged = stream.stats();
+        let sources = stream.inner().sources().iter();
+        outcome.duplicate_rows = sources.map(Distinct::duplicates).sum();
         Ok(std::mem::take(outcome))
     }
 
@@ -329,7 +365,9 @@ impl<'a> Compaction<'a> {
                 layout: Some(self.layout.clone()),
                 verify_checksums: true,
             };
-            scanners.push(input.scan(self.disk, options).await?);
+            let scanner = input.scan(self.disk, options).await?;
+            let merges = self.rows == Rows::MayRepeat;
+            scanners.push(Distinct::new(self.layout.clone(), scanner, merges));
         }
         let merge = Merge::new(self.layout.clone(), scanners);
         let settings = self.settings;
@@ -432,7 +470,7 @@ impl<'a> Compaction<'a> {
     }
 
     fn report(&self, stream: &Stream, writer: Option<&SSTableWriter>) {
-        let read = stream.inner().sources().iter().map(|s| s.progress().0).sum();
+        let read = stream.inner().sources().iter().map(|s| s.inner().progress().0).sum();
         let run = Snapshot {
             data_read: read,
             data_total: 0,
@@ -454,7 +492,7 @@ impl<'a> Compaction<'a> {
         self.stop_if_cancelled()?;
         let inputs = identity::oldest_first(&self.task.inputs);
         let stored = inputs.zip(stream.inner().sources()).map(|(input, scanner)| {
-            let (read, all) = scanner.progress();
+            let (read, all) = scanner.inner().progress();
             (u128::from(read) * u128::from(input.file_length()) / u128::from(all.max(1))) as u64
         });
         let stored: u64 = stored.sum();

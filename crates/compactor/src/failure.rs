@@ -18,9 +18,11 @@ pub(crate) fn failed(error: &Error, inputs: &[Descriptor]) -> Failed {
             (kind, Some(path.as_path()))
         }
         Error::Invalid(_)
-        | Error::SSTable(SSTableError::Invalid(_) | SSTableError::Unsupported { .. }) => {
-            (FailureKind::Invalid, None)
-        }
+        | Error::SSTable(
+            SSTableError::Invalid(_)
+            | SSTableError::DuplicateRow(_)
+            | SSTableError::Unsupported { .. },
+        ) => (FailureKind::Invalid, None),
         _ => (FailureKind::Other, None),
     };
     let path = path.map(|path| path.display().to_string()).unwrap_or_default();

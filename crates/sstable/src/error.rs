@@ -17,6 +17,9 @@ pub enum Error {
     /// The files are sound, but this program cannot read them; the message contains the cure.
     #[error("{}: {what}", path.display())]
     Unsupported { path: PathBuf, what: String },
+    /// The source has versions of one row as two; who merges them (`halcyon_stream::Distinct`) can write it.
+    #[error("{0}")]
+    DuplicateRow(String),
     /// The request is impossible and must change.
     #[error("{0}")]
     Invalid(String),

@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "streams stay on one thread and are never boxed")]
 
+mod distinct;
 mod fragment;
 mod layout;
 mod merge;
@@ -22,6 +23,7 @@ mod slice_filter;
 mod slices;
 mod validate;
 
+pub use distinct::Distinct;
 pub use fragment::{
     Cell, ComplexDeletion, Fragment, FragmentStream, Marker, PartitionKey, PartitionStart, Row,
     RowBuf, RowDeletion, RowParts, Span,

@@ -11,8 +11,16 @@ use crate::fragment::{Fragment, Marker, PartitionKey};
 use crate::layout::Layout;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct GrammarError(pub String);
+#[error("{what}")]
+pub enum GrammarError {
+    /// Versions of one row follow each other; [`Distinct`](crate::Distinct) merges them.
+    DuplicateRow {
+        what: String,
+    },
+    Disorder {
+        what: String,
+    },
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -34,7 +42,7 @@ pub struct Validator {
 }
 
 fn fail(what: impl Into<String>) -> Result<(), GrammarError> {
-    Err(GrammarError(what.into()))
+    Err(GrammarError::Disorder { what: what.into() })
 }
 
 impl Validator {
@@ -114,15 +122,12 @@ impl Validator {
             return fail("row outside of a partition");
         }
         self.phase = Phase::InRows;
-        if let Some(last) = self.last_position()
-            && self.layout.clusterings.compare(last, position) != Ordering::Less
-        {
-            return fail(format!(
-                "rows out of order in partition {}: clustering {} after {}",
-                hex(&self.key.bytes),
-                hex(position.serialized),
-                hex(&self.serialized)
-            ));
+        if let Some(last) = self.last_position() {
+            let order = self.layout.clusterings.compare(last, position);
+            if order != Ordering::Less {
+                let is_row = |kind| kind == BoundKind::Clustering;
+                return self.misplaced(position, order.is_eq() && is_row(last.kind));
+            }
         }
         self.any_position = true;
         self.kind = position.kind;
@@ -130,6 +135,19 @@ impl Validator {
         self.serialized.clear();
         self.serialized.extend_from_slice(position.serialized);
         Ok(())
+    }
+
+    #[cold]
+    fn misplaced(&self, position: Position<'_>, is_duplicate: bool) -> Result<(), GrammarError> {
+        let (key, clustering) = (hex(&self.key.bytes), hex(position.serialized));
+        if is_duplicate {
+            let what = format!("a row twice in partition {key}: clustering {clustering}");
+            return Err(GrammarError::DuplicateRow { what });
+        }
+        fail(format!(
+            "rows out of order in partition {key}: clustering {clustering} after {}",
+            hex(&self.serialized)
+        ))
     }
 
     fn marker(&mut self, marker: Marker<'_>) -> Result<(), GrammarError> {

@@ -6,5 +6,6 @@ mod faults;
 mod fuzz_smoke;
 mod levels;
 mod neighbours;
+mod others;
 mod recovery;
 mod sim_table;

@@ -41,10 +41,14 @@ fn corpus(table: &str) -> PathBuf {
 impl SimTable {
     /// `table` is `version/name`; every second SSTable lies in the second directory if there are two.
     pub(crate) fn load(table: &str, seed: u64, directories: &[&str]) -> SimTable {
-        block_on(SimTable::load_async(table, seed, directories))
+        SimTable::load_folder(&corpus(table), seed, directories)
     }
 
-    async fn load_async(table: &str, seed: u64, directories: &[&str]) -> SimTable {
+    pub(crate) fn load_folder(folder: &Path, seed: u64, directories: &[&str]) -> SimTable {
+        block_on(SimTable::load_async(folder, seed, directories))
+    }
+
+    async fn load_async(folder: &Path, seed: u64, directories: &[&str]) -> SimTable {
         let (disk, sim) = Disk::simulated(seed);
         for directory in directories {
             disk.create_dir_all(Path::new(directory)).await.expect("directory");
@@ -52,7 +56,7 @@ impl SimTable {
                 disk.sync_dir(ancestor).await.expect("synced");
             }
         }
-        let mut names: Vec<String> = std::fs::read_dir(corpus(table))
+        let mut names: Vec<String> = std::fs::read_dir(folder)
             .expect("golden files")
             .map(|entry| entry.expect("entry").file_name().into_string().expect("UTF-8"))
             .collect();
@@ -63,7 +67,7 @@ impl SimTable {
         for name in names {
             let nth = prefixes.iter().position(|p| name.starts_with(p)).expect("an SSTable's");
             let directory = Path::new(directories[nth % directories.len()]);
-            let bytes = std::fs::read(corpus(table).join(&name)).expect("readable");
+            let bytes = std::fs::read(folder.join(&name)).expect("readable");
             sim.clock().advance(Duration::from_millis(700));
             disk.write_new(&directory.join(&name), &bytes, Purpose::Flush).await.expect("written");
             disk.sync_dir(directory).await.expect("synced");

@@ -121,6 +121,13 @@ impl Engine {
         let took = now.saturating_since(running.began);
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.report(Event::info(line(running, outcome, millis)));
+        if outcome.duplicate_rows > 0 {
+            let (keyspace, table, rows) =
+                (&running.keyspace, &running.table, outcome.duplicate_rows);
+            self.report(Event::warning(format!(
+                "{keyspace}.{table}: {rows} rows that an SSTable had twice were merged"
+            )));
+        }
         let table = store.table();
         let name = (table.schema.keyspace.as_str(), table.schema.name.as_str());
         // Else its own compactions would cause the next ones.

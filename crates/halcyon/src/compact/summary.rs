@@ -75,6 +75,10 @@ impl Summary<'_> {
             units::count(o.purged.cells_expired),
             units::count(o.purged.partitions_dropped)
         )?;
+        if o.duplicate_rows > 0 {
+            let rows = units::count(o.duplicate_rows);
+            writeln!(out, "  duplicates  {rows} rows that an input had twice, merged")?;
+        }
         writeln!(
             out,
             "  took        {} ({}/s of data)",
@@ -104,6 +108,7 @@ impl Summary<'_> {
                 "tombstones_purged": o.purged.tombstones_purged,
                 "cells_expired": o.purged.cells_expired,
                 "partitions_dropped": o.purged.partitions_dropped,
+                "duplicate_rows": o.duplicate_rows,
             })
         };
         let tables: Vec<Value> = self

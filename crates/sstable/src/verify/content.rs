@@ -12,7 +12,8 @@ use halcyon_io::{AccessMode, Disk, Purpose};
 use halcyon_model::DeletionTime;
 use halcyon_model::clustering::Position;
 use halcyon_stream::{
-    Fragment, FragmentStream, Layout, Marker, PartitionKey, PartitionStart, Row, Statics, Validator,
+    Fragment, FragmentStream, GrammarError, Layout, Marker, PartitionKey, PartitionStart, Row,
+    Statics, Validator,
 };
 
 use super::blocks::{BlockCheck, Header};
@@ -161,9 +162,16 @@ impl<'i> Walk<'i> {
             (true, _) => Ok(()),
             (false, fragment) => self.validator.check(fragment),
         };
-        if let Err(error) = checked {
-            self.report.problem(Component::Data, at, error.0);
-            self.partition.disordered = true;
+        match checked {
+            Ok(()) => {}
+            // The next compaction makes one row of them.
+            Err(GrammarError::DuplicateRow { what }) => {
+                self.report.remark(Component::Data, at, what);
+            }
+            Err(GrammarError::Disorder { what }) => {
+                self.report.problem(Component::Data, at, what);
+                self.partition.disordered = true;
+            }
         }
         let handled = match fragment {
             Fragment::Row(row) => self.row(row, at).await,
@@ -184,7 +192,7 @@ impl<'i> Walk<'i> {
 
     async fn start(&mut self, start: PartitionStart<'_>, at: u64) {
         if let Err(error) = self.validator.check(Fragment::Start(start)) {
-            self.report.problem(Component::Data, at, error.0);
+            self.report.problem(Component::Data, at, error.to_string());
             self.partition.key.copy_from(start.key);
             self.restart_grammar();
             let _ = self.validator.check(Fragment::Start(start));

@@ -18,8 +18,8 @@ use halcyon_model::options::Compression;
 use halcyon_model::time::INVALID_DELETION_TIME;
 use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{
-    Column, ColumnShape, Fragment, Layout, Marker, PartitionKey, PartitionStart, Row, RowBuf,
-    RowParts, Statics, Validator,
+    Column, ColumnShape, Fragment, GrammarError, Layout, Marker, PartitionKey, PartitionStart, Row,
+    RowBuf, RowParts, Statics, Validator,
 };
 
 use crate::data::chunk_write::DataTarget;
@@ -204,7 +204,9 @@ impl SSTableWriter {
     /// Takes the next fragment. Call `drain` when `wants_drain`.
     #[inline]
     pub fn append(&mut self, fragment: Fragment<'_>) -> Result<()> {
-        self.validator.check(fragment).map_err(|e| self.disorder(&e.0))?;
+        if let Err(error) = self.validator.check(fragment) {
+            return Err(self.refused(error));
+        }
         if self.header_open && !matches!(fragment, Fragment::Static(_)) {
             if !self.layout.statics.is_empty() {
                 let empty = RowParts::empty();
@@ -237,6 +239,16 @@ impl SSTableWriter {
         let carrying = &mut self.carrying;
         self.data.drain(|bytes| see(carrying, |carrying| carrying.see_data(bytes))).await?;
         self.index.drain(|bytes| see(carrying, |carrying| carrying.see_index(bytes))).await
+    }
+
+    #[cold]
+    fn refused(&self, error: GrammarError) -> Error {
+        match error {
+            GrammarError::Disorder { what } => self.disorder(&what),
+            GrammarError::DuplicateRow { what } => {
+                Error::DuplicateRow(format!("{}: refused to write: {what}", self.descriptor))
+            }
+        }
     }
 
     fn disorder(&self, what: &str) -> Error {

@@ -12,7 +12,7 @@
 use std::path::Path;
 
 use crate::text::{self, TextStream, layout, spell};
-use halcyon_stream::{Fragment, FragmentStream, Merge, PartitionKey, Purge, PurgeRule};
+use halcyon_stream::{Distinct, Fragment, FragmentStream, Merge, PartitionKey, Purge, PurgeRule};
 
 #[derive(Clone, Copy)]
 struct Rule {
@@ -113,6 +113,52 @@ fn answers(text: &str) -> String {
         out.push(format!("{}----\n{found}", question));
     }
     out.join("\n")
+}
+
+/// Proves that rows of one clustering that follow each other become one, and that everything else passes.
+#[test]
+fn rows_that_repeat() {
+    let text = "partition k
+static s=t@1
+row 1 live 5 a=old@5
+row 1 live 9 a=new@9 m.p=q@2
+row 1 b=x@3
+[2 4/4
+row 2 a=z@8
+row 2 del 7/7
+3] 4/4
+";
+    let merged = "partition k
+static s=t@1
+row 1 live 9 a=new@9 b=x@3 m.p=q@2
+[2 4/4
+row 2 del 7/7 a=z@8
+3] 4/4
+";
+    let twice = format!("{text}{}", text.replace("partition k", "partition l"));
+    let distinct = |text: &str, merges| {
+        let mut stream = Distinct::new(layout(), TextStream::parse(text), merges);
+        let spelled = spell(Borrowed(&mut stream)).expect("merges");
+        (spelled, stream.duplicates())
+    };
+    assert_eq!(distinct(text, true), (spell(TextStream::parse(merged)).expect("a stream"), 3));
+    assert_eq!(distinct(&twice, true).1, 6);
+    assert_eq!(distinct(merged, false), distinct(merged, true));
+}
+
+/// A stream that is asked for something afterwards.
+struct Borrowed<'a, S>(&'a mut S);
+
+impl<S: FragmentStream> FragmentStream for Borrowed<'_, S> {
+    type Error = S::Error;
+
+    async fn advance(&mut self) -> Result<bool, Self::Error> {
+        self.0.advance().await
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        self.0.fragment()
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn statistics_of_old_versions_are_remarked_on() {
         "statistics-out-of-order-table3",
         "ttl-2038-table1",
         "impossible-range-tombstone",
+        "duplicate-rows",
         "byte-ordered-partitioner",
         "sound-by-nodetool-verify",
     ] {

@@ -1,4 +1,5 @@
-//! What the signals of the system mean to a server: most of them end a process that says nothing, and a server is ended by its operator alone.
+//! What the signals of the system mean to a server: most of them end a process that says nothing, and a server is ended by its operator
+//! alone.
 //!
 //! | signals | here |
 //! |---|---|

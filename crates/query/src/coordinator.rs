@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_cql::plan::modify::TermGuard;
 use halcyon_cql::plan::{self, Execution, Plan, ResultColumns, Variables, Work};
 use halcyon_engine::{Engine, Shard};
 use halcyon_io::clock::{now, unix_micros};
@@ -128,7 +127,6 @@ pub(crate) struct Request<'a> {
     uuids: &'a uuid::Generator,
     /// While it was bound.
     slow: SlowCalls,
-    guard: TermGuard,
 }
 
 impl Request<'_> {
@@ -153,16 +151,6 @@ impl Request<'_> {
 
     pub(crate) fn slow_calls(&self) -> &SlowCalls {
         &self.slow
-    }
-
-    pub(crate) fn guard(&self) -> &TermGuard {
-        &self.guard
-    }
-
-    fn take_warnings(&self) -> Vec<String> {
-        let mut warnings = self.slow.take();
-        warnings.append(&mut self.guard.take_warnings());
-        warnings
     }
 
     pub(crate) fn execution<'w>(&'w self, work: &'w Work<'w>) -> Execution<'w> {
@@ -317,7 +305,7 @@ impl Coordinator {
                     Box::pin(schema::execute_schema(self, statement, options, client)).await?
                 }
             };
-            Ok(outcome.warned(request.take_warnings()))
+            Ok(outcome.warned(request.slow.take()))
         })
     }
 
@@ -342,8 +330,8 @@ impl Coordinator {
                 statements.push((statement, request));
             }
             let outcome = modify::execute_batch_message(self, kind, &statements, options).await?;
-            let warnings = statements.iter().flat_map(|(_, request)| request.take_warnings());
-            Ok(outcome.warned(warnings.collect()))
+            let slow = statements.iter().flat_map(|(_, request)| request.slow.take());
+            Ok(outcome.warned(slow.collect()))
         })
     }
 
@@ -378,7 +366,6 @@ impl Coordinator {
             protocol_version: options.protocol_version,
             uuids: &self.uuids,
             slow: SlowCalls::default(),
-            guard: TermGuard::new(self.limits.terms),
         }
     }
 

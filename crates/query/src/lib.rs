@@ -28,7 +28,6 @@ pub mod weight;
 
 pub use coordinator::{BatchEntry, Client, Coordinator, PreparedStatement};
 pub use error::{Error, Failure, Result};
-pub use halcyon_cql::plan::modify::{TermLimits, TermThresholds};
 pub use limits::RequestLimits;
 pub use memory::{Held, RequestMemory, SMALL};
 pub use outcome::{Outcome, QueryOptions, Rows};

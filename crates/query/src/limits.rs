@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use halcyon_cql::plan::modify::TermLimits;
-
 /// Cassandra's defaults are the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestLimits {
@@ -18,8 +16,6 @@ pub struct RequestLimits {
     pub write_request_timeout: Duration,
     pub counter_write_request_timeout: Duration,
     pub cas_contention_timeout: Duration,
-    /// `sai_…_term_size_…_threshold`
-    pub terms: TermLimits,
 }
 
 impl Default for RequestLimits {
@@ -35,7 +31,6 @@ impl Default for RequestLimits {
             write_request_timeout: Duration::from_secs(2),
             counter_write_request_timeout: Duration::from_secs(5),
             cas_contention_timeout: Duration::from_millis(1_800),
-            terms: TermLimits::default(),
         }
     }
 }

@@ -91,8 +91,7 @@ async fn bind(
     };
     let within = (watch.deadline(), &**coordinator.memory(), request.slow_calls());
     let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
-    let mut bound = bound.ok_or_else(|| watch.too_late())?;
-    bound.guard = request.guard().clone();
+    let bound = bound.ok_or_else(|| watch.too_late())?;
     bound.check_expiration(coordinator.shard().engine().latest_expiration())?;
     made.count(&bound)?;
     Ok(bound)

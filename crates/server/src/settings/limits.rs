@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use halcyon_query::{RequestLimits, TermLimits, TermThresholds};
+use halcyon_query::RequestLimits;
 
 use super::Values;
 use super::error::Result;
@@ -54,21 +54,6 @@ impl Values {
                 "cas_contention_timeout",
                 defaults.cas_contention_timeout,
             )?,
-            terms: TermLimits {
-                string: self.term_thresholds("string")?,
-                frozen: self.term_thresholds("frozen")?,
-                vector: self.term_thresholds("vector")?,
-            },
         })
-    }
-
-    /// The guardrail `sai_<kind>_term_size`.
-    fn term_thresholds(&self, kind: &str) -> Result<TermThresholds> {
-        let name = |which| format!("sai_{kind}_term_size_{which}_threshold");
-        let thresholds = TermThresholds {
-            warn: self.bytes(&name("warn"))?.filter(|bytes| *bytes > 0),
-            fail: self.bytes(&name("fail"))?.filter(|bytes| *bytes > 0),
-        };
-        Ok(thresholds)
     }
 }

@@ -1,9 +1,9 @@
 //! Settings that protect: obeyed or refused, never ignored.
 //!
-//! A user who sets `cdc_enabled`, a guardrail, another place for system tables or TLS relies on it. Cassandra's other settings may mean nothing here; for these
-//! Halcyon does not start, and names them. This holds for thresholds that only warn, too, except for `partition_size_warn_threshold` and
-//! `partition_tombstones_warn_threshold`, which the stock files of 4.0 and 4.1 set. At values that protect nothing (the defaults, those of
-//! a stock cassandra.yaml) they are fine.
+//! A user who sets `cdc_enabled`, a guardrail, another place for system tables or TLS relies on it. Cassandra's other settings may mean
+//! nothing here; for these Halcyon does not start, and names them. This holds for thresholds that only warn, too, except for
+//! `partition_size_warn_threshold` and `partition_tombstones_warn_threshold`, which the stock files of 4.0 and 4.1 set. At values that
+//! protect nothing (the defaults, those of a stock cassandra.yaml) they are fine.
 
 use super::file::Node;
 use super::keys::{Key, Support};

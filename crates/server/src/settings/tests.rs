@@ -375,6 +375,7 @@ fn restrictions_that_cannot_be_had_are_named() {
         ),
         ("max_value_size: 1MiB", "max_value_size: 256MiB"),
         ("max_value_size_in_mb: 1", "max_value_size_in_mb: 256"),
+        ("sai_string_term_size_fail_threshold: 1KiB", "sai_string_term_size_fail_threshold: 8192B"),
         ("default_keyspace_rf: 3", "default_keyspace_rf: 1"),
         ("local_system_data_file_directory: /x", "local_system_data_file_directory:"),
         ("auto_snapshot_ttl: 30d", "auto_snapshot_ttl:"),

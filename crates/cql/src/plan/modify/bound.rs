@@ -13,7 +13,6 @@ use halcyon_stream::{Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
 
 use super::conditions::BoundConditions;
 use super::current::{CurrentPartition, CurrentRow};
-use super::guard::TermGuard;
 use super::indexed;
 use super::operation::{Change, Operation};
 use super::plan::{BatchPlan, ModifyPlan};
@@ -65,7 +64,6 @@ pub struct BoundModification {
     pub updates_static_row: bool,
     pub timestamp: i64,
     pub now_seconds: i32,
-    pub guard: TermGuard,
     changes: Vec<(ColumnRef, Change)>,
     ttl: i32,
     /// Why it cannot be applied, if its conditions hold.
@@ -194,7 +192,6 @@ impl ModifyPlan {
             refused,
             ttl_is_default: attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
-            guard: TermGuard::default(),
         }
         .with_deletion(self.operations.is_empty()))
     }
@@ -306,7 +303,7 @@ impl BoundModification {
             }
         }
         mutation.static_row = writer.static_row()?;
-        indexed::check(table, &mutation, &self.guard)?;
+        indexed::check(table, &mutation)?;
         Ok(mutation)
     }
 

@@ -1,18 +1,14 @@
-//! Refuses values that an index cannot hold: of Cassandra's own, the terms are keys of partitions; vectors must have a similarity; terms of
-//! storage-attached ones have limits (`guard.rs`).
+//! Refuses values that an index cannot hold: of Cassandra's own, the terms are keys of partitions; vectors must have a similarity.
 
 use halcyon_model::CqlType;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::similarity::floats;
-use halcyon_model::token::split_key;
 use halcyon_stream::{Cell, Mutation, RowBuf};
 
 use halcyon_schema::catalog::{ColumnRef, Table};
-use halcyon_schema::index::{Index, IndexKind, IndexPart};
+use halcyon_schema::index::{Index, IndexPart};
 use halcyon_syntax::{Error, Result};
-
-use super::guard::TermGuard;
 
 /// The first size that is too large.
 const TOO_LARGE: usize = 65535;
@@ -21,12 +17,9 @@ const TOO_LARGE: usize = 65535;
 const COMPOSITE: usize = 6;
 
 /// `CassandraIndex.validate`, `OnHeapGraph.validateIndexable`
-pub(super) fn check(table: &Table, mutation: &Mutation, guard: &TermGuard) -> Result<()> {
+pub(super) fn check(table: &Table, mutation: &Mutation) -> Result<()> {
     for index in &table.indexes {
         let Some(column) = table.indexed_column(index) else { continue };
-        if index.kind == IndexKind::Sai {
-            check_terms(table, (index, column), mutation, guard)?;
-        }
         let similarity = table.term_type(index).and_then(|term| index.similarity(&term));
         if let Some(similarity) = similarity {
             let refused = |value: &[u8]| similarity.refusal(&floats(value));
@@ -45,37 +38,6 @@ pub(super) fn check(table: &Table, mutation: &Mutation, guard: &TermGuard) -> Re
                 table.full_name(),
                 index.column
             )));
-        }
-    }
-    Ok(())
-}
-
-/// `StorageAttachedIndex.validate`
-fn check_terms(
-    table: &Table,
-    (index, column): (&Index, ColumnRef),
-    mutation: &Mutation,
-    guard: &TermGuard,
-) -> Result<()> {
-    let Some(term_type) = table.term_type(index) else { return Ok(()) };
-    let analysed = |term: &[u8]| index.analysis().map_or(term.len(), |a| a.apply(term).len());
-    let check = |term: &[u8]| guard.check(index, &term_type, term.len(), || analysed(term));
-    if column.kind == ColumnKind::PartitionKey {
-        let of = table.schema.partition_key.len();
-        let parts = split_key(&mutation.key.bytes, of).unwrap_or_default();
-        let Some(part) = parts.get(usize::from(column.index)) else { return Ok(()) };
-        return mutation.rows.iter().try_for_each(|_| check(part));
-    }
-    let is_set = table.column(column).is_some_and(|def| matches!(def.cql_type, CqlType::Set(_)));
-    for (path, value) in values(table, column, mutation) {
-        match index.part {
-            IndexPart::Keys => check(path)?,
-            IndexPart::Values if is_set => check(path)?,
-            IndexPart::Entries => {
-                let size = path.len() + value.len() + COMPOSITE;
-                guard.check(index, &term_type, size, || size)?;
-            }
-            IndexPart::Value | IndexPart::Values | IndexPart::Full => check(value)?,
         }
     }
     Ok(())

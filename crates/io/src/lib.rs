@@ -61,9 +61,9 @@ pub use runtime::compute::{compute, drop_apart};
 pub use runtime::handle::{Runtime, Thread};
 #[cfg(debug_assertions)]
 pub use runtime::panics::panic_at;
-pub use runtime::panics::{caught, contained, kept, panic_point, tell_panics};
+pub use runtime::panics::{caught, contained, panic_point, tell_panics};
 pub use runtime::random::{Random, random};
-pub use runtime::task::{Task, spawn, start, yield_now};
+pub use runtime::task::{Task, kept, spawn, start, yield_now};
 pub use runtime::thread::{
     IdleThread, ThreadPriority, core_count, give_way, hurry_idle_threads, idle_threads,
     idle_threads_can_hurry, pin_to_core, spawn_thread, thread_priority,

@@ -2,11 +2,11 @@
 //!
 //! 1. Whoever does others' work does it by [`contained`] or [`caught`]: threads, tasks, jobs. What has panicked is dropped while its thread
 //!    unwinds; who waits for it learns of that by a sender that is dropped.
-//! 2. Where a task is woken by another thread that unwinds, the runtime ends the process. So tasks are polled with wakers of ours, which put
-//!    a wake-up off until the thread has unwound.
-//! 3. What has to be there as long as its thread is begun anew ([`kept`]).
+//! 2. Where a task is woken by another thread that unwinds, the runtime ends the process. So tasks are polled with wakers of ours, which
+//!    put a wake-up off until the thread has unwound.
+//! 3. What has to be there as long as its thread is begun anew (`kept`).
 //! 4. What could be left half-changed is not used any more: that is the matter of whoever has it.
-//! 5. Tests let each kind of thread and task panic, by a [`panic_point`].
+//! 5. Tests let each kind of thread and task panic, by a [`panic_point`]; what is here is tested with tasks (`task.rs`).
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -16,15 +16,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::panicking;
-use std::time::Duration;
-
-use super::clock::sleep;
 
 /// What a panic carries.
 pub(crate) type Payload = Box<dyn Any + Send>;
-
-/// How long [`kept`] waits before it begins anew.
-const PAUSE: Duration = Duration::from_secs(1);
 
 thread_local! {
     static PUT_OFF: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
@@ -92,13 +86,6 @@ impl<F: Future> Future for Contained<F> {
     }
 }
 
-/// Runs what `begin` makes to its end. If it panics, what `begin` makes next, after a pause.
-pub async fn kept<F: Future<Output = ()>>(begin: impl Fn() -> F) {
-    while contained(begin()).await.is_none() {
-        sleep(PAUSE).await;
-    }
-}
-
 /// Has panics told: the place and the words, on the thread that panics.
 pub fn tell_panics(tell: impl Fn(&str) + Send + Sync + 'static) {
     std::panic::set_hook(Box::new(move |info| tell(&words(info))));
@@ -153,86 +140,5 @@ mod armed {
         ANY.store(!armed.is_empty(), Relaxed);
         drop(armed);
         panic!("the test has {name} panic");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use futures_channel::oneshot;
-
-    use super::*;
-    use crate::runtime::task::{spawn, yield_now};
-    use crate::runtime::thread::{ThreadPriority, spawn_thread};
-    use crate::{SimRuntime, block_on, compute};
-
-    /// Proves that a task learns of a panic of what it waits for, whichever thread that runs on. Without the wakers of ours the runtime
-    /// would end this process.
-    #[test]
-    fn who_waits_in_a_task_learns_of_a_panic() {
-        block_on(async {
-            let (of_thread, ended) = oneshot::channel::<()>();
-            spawn_thread("panics", ThreadPriority::Normal, move || {
-                // The task is to wait before the thread panics.
-                std::thread::sleep(Duration::from_millis(20));
-                let _dropped = of_thread;
-                panic!("stays in the thread");
-            });
-            assert_eq!(spawn(async { ended.await.is_err() }).await, Some(true));
-
-            let of_job = async {
-                let slow: fn() = || {
-                    std::thread::sleep(Duration::from_millis(20));
-                    panic!("stays in the job");
-                };
-                compute(slow).await.is_err()
-            };
-            assert_eq!(spawn(of_job).await, Some(true));
-
-            let (of_task, ended) = oneshot::channel::<()>();
-            let waiting = spawn(async { ended.await.is_err() });
-            let panicking = spawn(async {
-                yield_now().await;
-                let _dropped = of_task;
-                panic!("stays in the task");
-            });
-            assert_eq!(panicking.await, None::<()>);
-            assert_eq!(waiting.await, Some(true));
-        });
-    }
-
-    /// Proves that a task of a thread that panics as a whole, and what it holds, do not end the process either.
-    #[test]
-    fn a_thread_ends_with_its_tasks() {
-        block_on(async {
-            let (held, ended) = oneshot::channel::<()>();
-            let waiting = spawn(async { ended.await.is_err() });
-            let thread = spawn_thread("panics", ThreadPriority::Normal, move || {
-                block_on(async move {
-                    spawn(async move {
-                        let _held = held;
-                        std::future::pending::<()>().await;
-                    })
-                    .detach();
-                    yield_now().await;
-                    panic!("ends the thread");
-                });
-            });
-            assert!(thread.join().is_err());
-            drop(waiting);
-        });
-    }
-
-    /// Proves that what is kept is begun anew, with a simulated runtime too, whose time passes at once.
-    #[test]
-    fn what_is_kept_begins_anew() {
-        SimRuntime::seeded(1).block_on(async {
-            let begun = std::cell::Cell::new(0);
-            kept(|| async {
-                begun.set(begun.get() + 1);
-                assert!(begun.get() > 2, "not yet");
-            })
-            .await;
-            assert_eq!(begun.get(), 3);
-        });
     }
 }

@@ -27,7 +27,7 @@ def test_signals_stop_or_do_nothing(request, tmp_path, stopping):
         client.close()
         assert server.stop(by=stopping) == 0, server.said()
         assert stopping.name in server.said() and "drained" in server.said(), server.said()
-        assert "SIGQUIT: this is no JVM" in server.said(), server.said()
+        assert "SIGQUIT: this is not a JVM" in server.said(), server.said()
     finally:
         server.close()
 

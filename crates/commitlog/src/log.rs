@@ -268,7 +268,7 @@ fn salt(unix_micros: i64, first_segment: u64) -> u64 {
     (unix_micros as u64) ^ first_segment.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Runs a task of the log. If it panics, nobody knows any more what is where.
+/// Runs a task of the log. If it panics, the log's positions are unknown.
 async fn or_broken(shared: Rc<Shared>, task: impl Future<Output = ()>) {
     if contained(task).await.is_none() {
         shared.break_off();
@@ -280,7 +280,7 @@ impl Shared {
     fn break_off(&self) {
         let (tickets, error) = self.fail(Error::Broken);
         answer(tickets, &error);
-        // Whoever waits for the task that is gone.
+        // The waiters of the task that has panicked.
         for notify in [&self.ready, &self.short] {
             notify.notify_one();
         }

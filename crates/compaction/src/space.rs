@@ -12,7 +12,7 @@ pub struct UsableSpace {
 impl UsableSpace {
     pub const ALL: UsableSpace = UsableSpace { kept: 0, share: 1.0 };
 
-    /// Of so many free bytes (`Directories.getAvailableSpaceForCompactions`).
+    /// The share of `free` bytes that compactions may use (`Directories.getAvailableSpaceForCompactions`).
     pub fn of(self, free: u64) -> u64 {
         (free.saturating_sub(self.kept) as f64 * self.share).round() as u64
     }

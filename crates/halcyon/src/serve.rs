@@ -20,7 +20,7 @@ use crate::failure::{Failure, Result};
   halcyon serve                                  127.0.0.1:9042, data in ./halcyon-data, no configuration needed
   halcyon serve --data-dir /var/lib/halcyon      another data directory (or set HALCYON_DATA_DIR)
   halcyon serve --config cassandra.yaml          settings under the names of Cassandra 4 and 5
-  halcyon serve --listen 0.0.0.0 --port 9043     for other machines: whoever reaches the port can do all, there is no authentication
+  halcyon serve --listen 0.0.0.0 --port 9043     for remote clients: anyone who reaches the port can do all, there is no authentication
 
 Then, from another terminal:
   cqlsh 127.0.0.1 9042
@@ -55,7 +55,7 @@ pub(crate) struct ServeArgs {
     log_level: Option<Level>,
 }
 
-/// Memory for what nobody counts, which the shares of caches, memtables and requests leave free: code, stacks, filters and summaries of
+/// Memory that is not counted, which the shares of caches, memtables and requests leave free: code, stacks, filters and summaries of
 /// SSTables, and what the allocator keeps between uses.
 const UNCOUNTED: u64 = 96 << 20;
 
@@ -107,7 +107,7 @@ async fn stop_signal(signals: &mut Signals, log: &Log) -> &'static str {
         match signals.next().await {
             Signal::Stop(name) => return name,
             Signal::Threads => log.say(format_args!(
-                "SIGQUIT: this is no JVM, it has no dump of its threads; `halcyon nodetool tpstats` and system_views show what runs"
+                "SIGQUIT: this is not a JVM, it has no dump of its threads; `halcyon nodetool tpstats` and system_views show what runs"
             )),
         }
     }
@@ -128,7 +128,7 @@ const INTERRUPTED: u8 = 130;
 /// Far larger than any real configuration.
 const CONFIG_MAX: u64 = 4 << 20;
 
-/// The file in which Cassandra's snitch finds data centre and rack. A missing file is no error here: a snitch that needs it reports
+/// The file in which Cassandra's snitch finds data centre and rack. A missing file is not an error here: a snitch that needs it reports
 /// that.
 fn beside(config: &Path) -> Option<String> {
     read(&config.with_file_name("cassandra-rackdc.properties")).ok()

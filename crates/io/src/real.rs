@@ -61,7 +61,7 @@ pub(crate) fn ownership(path: &Path) -> io::Result<Ownership> {
     Ok(Ownership { user: file.uid(), group: file.gid(), mode: file.mode() & 0o777 })
 }
 
-/// Gives a file that was just created to somebody; where that fails, it is removed.
+/// Gives a file that was just created to another user; if that fails, it is removed.
 fn give(file: &fs::File, path: &Path, to: Option<Ownership>) -> io::Result<()> {
     let Some(Ownership { user, group, mode }) = to else { return Ok(()) };
     let own = file.metadata()?;

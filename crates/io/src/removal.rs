@@ -1,7 +1,7 @@
 //! Removes files so that the device notices little of it: the name at once, the space in steps.
 //!
 //! ```text
-//!   unlink ── nobody else has it open? ── cut off a step, sync, rest ── cut off a step, sync, rest ── … ── close
+//!   unlink ── sole opener? ── cut off a step, sync, rest ── cut off a step, sync, rest ── … ── close
 //! ```
 //!
 //! 1. A file system that is mounted with `discard` tells the device of what a commit of its journal freed, extent by extent. The device

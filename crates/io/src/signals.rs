@@ -7,7 +7,7 @@
 //! | QUIT | a word in the log: who operates Cassandra asks a JVM for its threads with it |
 //! | XFSZ | ignored, by all commands: the write fails with EFBIG |
 //! | PIPE | ignored by Rust's start: the write fails with EPIPE |
-//! | USR1, USR2, ALRM, VTALRM, PROF, IO, STKFLT, real-time ones | ignored: nobody here sets a timer or asks for them |
+//! | USR1, USR2, ALRM, VTALRM, PROF, IO, STKFLT, real-time ones | ignored: this process sets no timer and asks for none of them |
 //! | ABRT, SEGV, BUS, ILL, FPE, TRAP, SYS | the system's default: a fault, with its core |
 //! | KILL, STOP, TSTP, TTIN, TTOU, CONT, CHLD, URG, WINCH | the system's default, which ends nothing but for KILL |
 //!
@@ -22,7 +22,7 @@ use futures_util::StreamExt;
 
 use crate::{ThreadPriority, spawn_thread};
 
-/// A signal that is told to a task.
+/// A signal that a task handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// By its name.
@@ -83,7 +83,7 @@ static PIPE: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn note(signal: libc::c_int) {
     let byte = signal as u8;
-    // SAFETY: write is async-signal-safe; the byte is a live local. A full pipe has signals enough. errno is whoever's
+    // SAFETY: write is async-signal-safe; the byte is a live local. A full pipe has signals enough. errno is that of the code
     // the signal interrupted.
     unsafe {
         let errno = *libc::__errno_location();
@@ -100,7 +100,7 @@ impl Signals {
         if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new, and only this code has it.
         let mut reader = unsafe { std::fs::File::from_raw_fd(ends[0]) };
         PIPE.store(ends[1], SeqCst);
         let handler: extern "C" fn(libc::c_int) = note;

@@ -128,7 +128,7 @@ pub(super) fn set_properties(draft: &mut TableDraft, properties: &Properties) ->
             }
             _ => {
                 let what = format!(
-                    "CLUSTERING ORDER BY names {}, which is no clustering column",
+                    "CLUSTERING ORDER BY names {}, which is not a clustering column",
                     name.text
                 );
                 return Err(Error::invalid(name.location, what));

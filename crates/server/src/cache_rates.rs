@@ -118,7 +118,7 @@ impl CacheRates {
     }
 }
 
-/// Samples the counts until the engine is gone.
+/// Samples the counts until the engine is dropped.
 pub(crate) async fn watch_rates(engine: Weak<Engine>, rates: Arc<CacheRates>) {
     while let Some(engine) = engine.upgrade() {
         rates.note(of_node(&engine, None).await, now());

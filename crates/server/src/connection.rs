@@ -309,7 +309,7 @@ async fn send(shard: Rc<ShardServer>, connection: Rc<Connection>) {
         let written = write(&connection, bytes).await;
         connection.sending.set(0);
         connection.sending_held.set(0);
-        // After an error the client is gone: answers cannot reach it.
+        // After an error the client is disconnected: answers cannot reach it.
         connection.broken.set(written.is_none());
         connection.encoder.borrow_mut().reuse(written.unwrap_or_default());
         connection.count_unsent();
@@ -387,20 +387,33 @@ async fn receive(shard: &Rc<ShardServer>, connection: &Rc<Connection>) {
         if !was_full && !connection.incomplete.get() {
             buffer.shrink_to(READ_MIN); // It may be idle for long now.
         }
-        loop {
-            match room_for_the_rest(connection, &decoder, held(&decoder, &buffer)).await {
-                Rest::Room => break,
-                Rest::Left => return,
-                Rest::NoMemory => {}
-            }
-            let refusal = connection.admitted.admission().memory().refusal();
-            if !decoder.refuse(Error::new(ErrorKind::Overloaded, refusal)) {
-                let peer = connection.peer;
-                let why = "its request would take more memory than native_transport_max_request_data_in_flight allows";
-                return shard.shared.log.warning(format_args!("{peer} is disconnected: {why}"));
-            }
-            decoder.rest();
+        if !make_room(shard, connection, &mut decoder, &buffer).await {
+            return;
         }
+    }
+}
+
+/// Waits until the rest of a request may be read, or refuses the request. Whether the connection stays.
+async fn make_room(
+    shard: &ShardServer,
+    connection: &Rc<Connection>,
+    decoder: &mut Decoder,
+    buffer: &Vec<u8>,
+) -> bool {
+    loop {
+        match room_for_the_rest(connection, decoder, held(decoder, buffer)).await {
+            Rest::Room => return true,
+            Rest::Left => return false,
+            Rest::NoMemory => {}
+        }
+        let refusal = connection.admitted.admission().memory().refusal();
+        if !decoder.refuse(Error::new(ErrorKind::Overloaded, refusal)) {
+            let peer = connection.peer;
+            let why = "its request would take more memory than native_transport_max_request_data_in_flight allows";
+            shard.shared.log.warning(format_args!("{peer} is disconnected: {why}"));
+            return false;
+        }
+        decoder.rest();
     }
 }
 

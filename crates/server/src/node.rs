@@ -474,7 +474,7 @@ fn tell_recovery(report: &RecoveryReport, log: &Log) {
     ));
     if report.mutations_skipped > 0 {
         let skipped = report.mutations_skipped;
-        log.say(format_args!("recovery: {skipped} writes to tables that are gone were left out"));
+        log.say(format_args!("recovery: skipped {skipped} mutations for dropped tables"));
     }
     for note in &report.notes {
         log.say(format_args!("recovery: {note}"));
@@ -487,7 +487,7 @@ fn tell_recovery(report: &RecoveryReport, log: &Log) {
 fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant, log: &Log) {
     if !settings.meaningless.is_empty() {
         let names = settings.meaningless.join(", ");
-        log.say(format_args!("settings of Cassandra that mean nothing here: {names}"));
+        log.say(format_args!("ignored cassandra.yaml settings: {names}"));
     }
     let mib = |bytes: u64| bytes >> 20;
     let engine = &settings.engine;

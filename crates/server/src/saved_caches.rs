@@ -56,7 +56,7 @@ async fn load(engine: &Weak<Engine>, cache: SavedCache, timeout: Duration, log: 
             let ms = (now() - began).as_millis();
             log.say(format_args!("{cache}: {entries} saved entries looked up in {ms} ms"));
         }
-        Err(e) => log.warning(format_args!("a saved cache is left alone: {e}")),
+        Err(e) => log.warning(format_args!("ignoring a saved cache: {e}")),
     }
 }
 

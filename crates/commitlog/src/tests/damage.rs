@@ -189,9 +189,9 @@ fn visitors_and_threads() {
         };
         let report = replay(&disk, &options, visit, pause);
         assert_eq!(report.await.expect("replays").records, 250);
-        let seen = seen.lock().expect("nobody panicked").clone();
+        let seen = seen.lock().expect("no thread panicked").clone();
         assert!(seen.iter().all(|numbers| numbers.iter().copied().eq(0..50)));
-        let told = told.lock().expect("nobody panicked").clone();
+        let told = told.lock().expect("no thread panicked").clone();
         assert!(told.len() >= 5 && told.iter().all(|(segments, of)| segments <= of), "{told:?}");
         let refused = replay(
             &disk,

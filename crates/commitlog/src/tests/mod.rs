@@ -78,7 +78,7 @@ async fn replayed_with(
         Ok(())
     };
     let report = replay(disk, &options, visit, async |_| Ok(())).await;
-    let records = records.lock().expect("nobody panicked").clone();
+    let records = records.lock().expect("no thread panicked").clone();
     (report, records)
 }
 

@@ -53,7 +53,7 @@ impl Shard {
             let _hurry = self.engine().flush_waits.hurry();
             if let Some(why) = self.flush_failure() {
                 return Err(Error::Stopped(format!(
-                    "memtables are full, and a flush of {why}; writes go on when one succeeds"
+                    "memtables are full, and a flush of {why}; writes resume after the next successful flush"
                 )));
             }
             self.space.notified().await;
@@ -84,7 +84,7 @@ impl Shard {
         }
     }
 
-    /// Counts a table's bytes anew: writes that were on their way to a memtable when it was frozen grew it afterwards.
+    /// Counts a table's bytes again: writes that were on their way to a memtable when it was frozen grew it afterwards.
     pub(crate) fn recount(&self, table: &ShardTable) {
         let slots = table.frozen.borrow();
         let frozen = slots.iter().map(|(slot, _)| slot.with(Memtable::bytes)).sum();
@@ -97,7 +97,7 @@ impl Shard {
         table.counted.set(None);
     }
 
-    /// Counts a table as having so many bytes, in the memtable that takes writes and in those that are being flushed.
+    /// Counts a table as having `bytes`, in the memtable that takes writes and in those that are being flushed.
     fn count(&self, table: &ShardTable, (active, frozen): (usize, usize)) {
         let Some(before) = table.counted.get() else { return };
         table.counted.set(Some((active, frozen)));

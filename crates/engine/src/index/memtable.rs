@@ -46,7 +46,7 @@ struct Vectors {
     places: Vec<Place>,
 }
 
-/// Where a walk goes on.
+/// Where a walk continues.
 pub(super) enum Behind {
     Entry(Entry),
     Set(Place),

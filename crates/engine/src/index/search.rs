@@ -2,8 +2,8 @@
 //!
 //! 1. Each memtable and SSTable that can have them gives its smallest places behind the last search's. What all of them know completely is
 //!    the answer; where one had more than the limit, the next search begins behind its last.
-//! 2. Of several searches the one with the fewest entries leads. Places that another one does not have are left out, unless it has so many
-//!    entries that the rows are read faster.
+//! 2. Of several searches the one with the fewest entries leads. Places that another one does not have are left out, unless it has more
+//!    entries than reading the rows is worth.
 //! 3. The answer is a superset in the order of the table: the reader asks the rows themselves.
 
 use std::rc::Rc;
@@ -27,7 +27,7 @@ const STEPS: usize = 1024;
 /// Entries of a memtable that are counted to choose an index.
 const COUNTED: usize = 256;
 
-/// A search that does not lead is asked if it has up to so many entries for each place that is left: to read a row takes some 10 µs, to
+/// A search that does not lead is asked if it has at most this many entries for each place that is left: to read a row takes some 10 µs, to
 /// look at an entry less than a tenth of one.
 const FOLLOWED: u64 = 128;
 
@@ -35,7 +35,7 @@ const FOLLOWED: u64 = 128;
 #[derive(Debug, Default)]
 pub struct Candidates {
     pub places: Vec<Place>,
-    /// Where the next search goes on; `None`: there is no more.
+    /// Where the next search continues; `None`: at the end.
     pub next: Option<Place>,
 }
 

@@ -61,7 +61,7 @@ impl Memtable {
         }
     }
 
-    /// Takes of what one of its indexes is to have, up to so many terms.
+    /// Takes up to `most` terms of those that one of its indexes is to have.
     pub(super) fn add_indexed(
         &mut self,
         index: usize,

@@ -110,7 +110,7 @@ impl Pin {
         self.0.with(|memtable| memtable.apart(key, mutations))
     }
 
-    /// Takes of what one of the memtable's indexes is to have, up to so many terms; returns the growth in bytes.
+    /// Takes up to `most` terms of those that one of the memtable's indexes is to have; returns the growth in bytes.
     pub(crate) fn add_indexed(
         &self,
         index: usize,

@@ -39,7 +39,7 @@ impl Health {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Clients are told no paths; the log has the whole reason.
+    /// The reason for clients, without paths; the log has the whole one.
     fn refusal(&self) -> Error {
         let why = match (self.broken.load(Relaxed), self.draining.load(Relaxed)) {
             (true, _) => "the server ends after an internal error; its log says more",

@@ -27,7 +27,7 @@ impl SetApart {
         }
     }
 
-    /// What a client is told: no paths.
+    /// The text for clients: no paths.
     pub(crate) fn answer(&self, all: usize) -> String {
         let SetApart { keyspace, table, sstable, .. } = self;
         format!(

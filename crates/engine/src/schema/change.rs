@@ -190,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// Indexes that are gone are no longer known as built; new ones are built.
+    /// Dropped indexes are no longer known as built; new ones are built.
     async fn indexes_changed(&self, store: &Arc<Store>, before: &Definition) -> Result<()> {
         let now = store.definition.load_full();
         if before.indexes == now.indexes {

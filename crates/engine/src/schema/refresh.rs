@@ -1,4 +1,4 @@
-//! `nodetool refresh`: SSTables that somebody has put into a table's folders become part of it.
+//! `nodetool refresh`: SSTables that another program has put into a table's folders become part of it.
 //!
 //! What lies in a folder is new if the version does not have it and no transaction names it. Every SSTable of the node itself is in one
 //! of both at any time: a log is deleted after the edit of the version. Compactions are stopped meanwhile, so that nothing leaves the

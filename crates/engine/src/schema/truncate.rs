@@ -132,7 +132,7 @@ impl Engine {
         self.stores.load().get(table).map_or(0, |store| store.truncations())
     }
 
-    /// The entry of `system.local.truncated_at`: a position in the log, which is Cassandra's own affair, and the time.
+    /// The entry of `system.local.truncated_at`: a position in the log, which only Cassandra uses, and the time.
     fn truncation(&self, table: TableId) -> Option<Mutation> {
         let system = system_tables();
         let local = system.table("system", "local")?;

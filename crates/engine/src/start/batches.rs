@@ -1,7 +1,7 @@
 //! `system.batches` of a directory that Cassandra has left.
 //!
 //! Its SSTables are in an order of their own (`LocalPartitioner`), and the batches in them are messages between nodes: nothing here reads
-//! them, and they are left alone. After a drain there are none in them but finished ones. One that is not finished may have been applied in
+//! them, and they stay as they are. After a drain all of them are finished ones. One that is not finished may have been applied in
 //! part: only Cassandra can finish it, so such a directory is refused.
 
 use std::collections::BTreeMap;

@@ -57,9 +57,9 @@ pub struct RecoveryReport {
     pub sstables: usize,
     pub segments_replayed: usize,
     pub mutations_replayed: u64,
-    /// Records of tables that are gone.
+    /// Records of dropped tables.
     pub mutations_skipped: u64,
-    /// Sentences for the log: torn tails, transactions finished, files left alone.
+    /// Sentences for the log: torn tails, transactions finished, files not used.
     pub notes: Vec<String>,
     /// The same of what is not served.
     pub warnings: Vec<String>,
@@ -253,7 +253,7 @@ async fn take_links(
     Ok(())
 }
 
-/// Refuses a start beside a Cassandra. A note about each of which nobody can tell.
+/// Refuses a start beside a Cassandra. A note about each whose open files cannot be listed.
 async fn refuse_running(disk: &Disk, options: &Options) -> Result<Vec<String>> {
     let unseen = refuse_cassandra(disk, &options.data_directories).await.map_err(|e| match e {
         halcyon_compaction::Error::InUse { process, file } => Error::CannotStart(format!(
@@ -347,7 +347,7 @@ impl Opening {
         self.report.notes.extend(notes.into_iter().map(note));
     }
 
-    /// Makes the names of tables' folders durable: a start that was killed may have made them, and nobody would do it after that.
+    /// Makes the names of tables' folders durable: a start that was killed may have made them, and no later step would.
     async fn sync_folders(&self) -> Result<()> {
         let parents = |folder: &TableFolder| {
             let keyspace = folder.path.parent()?;
@@ -465,8 +465,8 @@ impl Opening {
         Ok(found)
     }
 
-    /// Folders of tables that the schema does not know are nobody's business: of dropped tables they have the snapshots. Only
-    /// where there are SSTables too, somebody may miss them.
+    /// Folders of tables that the schema does not know are ignored: of dropped tables they have the snapshots. Only
+    /// where there are SSTables too, they may be missed.
     async fn note_orphans(&mut self) -> Result<()> {
         for folder in &self.folders {
             if self.stores.contains_key(&folder.id) {
@@ -478,7 +478,7 @@ impl Opening {
             let sstables = listing.sstables.len() + listing.unreadable.len();
             if sstables > 0 {
                 self.report.notes.push(format!(
-                    "{}: {sstables} SSTables of no table in the schema, left alone",
+                    "{}: ignoring {sstables} SSTables of no table in the schema",
                     folder.path.display()
                 ));
             }

@@ -51,7 +51,7 @@ pub(super) fn refusal(error: &Error) -> Error {
     ))
 }
 
-/// An SSTable in the order of the node's partitioner; of Cassandra's own tables some have another, and are left alone.
+/// An SSTable in the order of the node's partitioner; some of Cassandra's own tables have another, and are not judged.
 pub(crate) fn in_order(live: Arc<LiveSSTable>, schema: &TableSchema) -> Result<Arc<LiveSSTable>> {
     let partitioner = &live.sstable().layout().partitioner;
     if *partitioner == Partitioner::Murmur3

@@ -534,7 +534,7 @@ async fn check_schema_history(disk: Disk, begun: usize, done: usize, when: Strin
     let new = node.engine.catalog().table("ks", "u").cloned();
     assert!(done < 5 || new.is_none(), "{when}: the dropped table is back");
     if (1..5).contains(&done) && begun < 5 {
-        let new = new.unwrap_or_else(|| panic!("{when}: the new table is gone"));
+        let new = new.unwrap_or_else(|| panic!("{when}: the new table is missing"));
         let rows = contents(&node, &new).await.len();
         assert!(done < 2 || rows == 1, "{when}: {rows} rows of the new table");
     }

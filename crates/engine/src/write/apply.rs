@@ -4,8 +4,8 @@
 //! 2. Pin the memtables and reserve the record's position in the log, in one step. So a memtable frozen at a later position has every
 //!    write below it, or a pin for it.
 //! 3. Wait until the record is durable, as `commitlog_sync` promises.
-//! 4. Apply the mutations to the pinned memtables in one step: no read sees a part of them. Only where there are so many that the shard
-//!    would be held, this is true of each mutation alone (`large.rs`).
+//! 4. Apply the mutations to the pinned memtables in one step: no read sees a part of them. If that step would hold the shard
+//!    for long, this is true of each mutation alone (`large.rs`).
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;

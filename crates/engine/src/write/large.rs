@@ -1,7 +1,7 @@
 //! Writes of very many rows or cells, to a row of very many, or of long texts that are indexed: no step of theirs holds the shard for long.
 //!
 //! 1. Their log record is encoded on a thread for computations.
-//! 2. A large mutation is merged there with a copy of its partition, and with it those that follow it in its batch: each way there and back
+//! 2. A large mutation is merged there with a copy of its partition, and with it those that follow it in its batch: each change of threads
 //!    takes milliseconds while the cores are busy. Meanwhile reads see the partition without it, and other writes to the partition wait.
 //! 3. The copy takes the partition's place in one step.
 

@@ -291,7 +291,7 @@ async fn open_all(
     Ok(opened)
 }
 
-/// What else the folder has, and what of it cannot be opened: nobody asked for it, so it stops nothing.
+/// The other SSTables of the folder, and what of it cannot be opened: the command did not name it, so it stops nothing.
 async fn open_neighbours(
     disk: &Disk,
     folder: &Folder,

@@ -146,7 +146,7 @@ impl Disk {
         }))
     }
 
-    /// From now on files get owner, group and mode of this one, whoever runs the process: what a tool writes into a directory of Cassandra
+    /// From now on files get owner, group and mode of this one, not of the process: what a tool writes into a directory of Cassandra
     /// has to be Cassandra's. Creating one fails, with the cure, where that cannot be.
     pub async fn create_like(&self, file: &Path) -> Result<()> {
         let Storage::Real { creates_like, .. } = &self.0.storage else { return Ok(()) };

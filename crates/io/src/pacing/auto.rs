@@ -40,7 +40,7 @@ const AGE_MIN: Duration = Duration::from_secs(2);
 /// A change of the rate of reads by this factor, up or down, is another load.
 const ANOTHER_LOAD: f64 = 2.0;
 const LOAD_WINDOW: f64 = 0.5;
-/// A compaction that ends and one that begins take nothing for a moment, and are no slower for that.
+/// A compaction that ends and one that begins take nothing for a moment, and are not slower for that.
 const USE_WINDOW: f64 = 0.5;
 const QUIET: Duration = Duration::from_secs(1);
 const FEW: f64 = 10.0;

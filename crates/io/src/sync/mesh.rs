@@ -31,7 +31,7 @@ const TURN: u32 = 16;
 
 type Job<S> = Box<dyn FnOnce(Rc<S>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
-/// Nobody does it any more: the thread has ended, or a panic has ended the job.
+/// The job is not done: the thread has ended, or a panic has ended the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an internal error has stopped it; the log of the node has more")]
 pub struct Gone;

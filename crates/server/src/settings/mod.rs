@@ -110,7 +110,7 @@ pub struct Settings {
     pub hints_directory: PathBuf,
     /// All settings as `system_views.settings` shows them.
     pub listed: Vec<(String, Option<String>)>,
-    /// Keys of the file that mean nothing to Halcyon.
+    /// Keys of the file that Halcyon ignores.
     pub meaningless: Vec<&'static str>,
 }
 

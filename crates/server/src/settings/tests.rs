@@ -387,7 +387,7 @@ fn restrictions_that_cannot_be_had_are_named() {
     }
 }
 
-/// Proves that all that is wrong with a file is told at once.
+/// Proves that one message has all that is wrong with a file.
 #[test]
 fn all_that_is_wrong_is_told() {
     let text = "cdc_enabled: true\nfoo: 1\nshards: 0\nmemtable_flush_writers: -1\ncommitlog_sync: often\n\

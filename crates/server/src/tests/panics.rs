@@ -1,4 +1,4 @@
-//! A panic of each kind of thread and task, with somebody who waits for it: the request fails, the node lives. Or the node ends in order,
+//! A panic of each kind of thread and task, with a client that waits for it: the request fails, the node lives. Or the node ends in order,
 //! where memory may be half-changed, and its next start has everything.
 //!
 //! The places of panics are the process's, and so is what tells them: each of the two tests runs in a process of its own.
@@ -84,7 +84,7 @@ fn with_table(node: &TestNode) -> Peer {
     peer
 }
 
-/// What a client is told: a server error, in words that send him to the log.
+/// The client's error: a server error, in words that lead to the log.
 fn fails(peer: &mut Peer, text: &str, words: &str) {
     match peer.query(text) {
         Answer::Error { code: 0, message, .. } if message.contains(words) => {}
@@ -165,7 +165,7 @@ fn connections(node: &TestNode, told: &Told) {
     node.is_well();
 }
 
-/// What looks at something by the clock is begun anew.
+/// A task that runs by the clock is started again.
 fn what_is_always_there(node: &TestNode, told: &Told) {
     for place in [
         "the watch of stalled connections",
@@ -173,7 +173,7 @@ fn what_is_always_there(node: &TestNode, told: &Told) {
         "the watch of periods",
         "the control of compactions",
     ] {
-        // There are two shards: at the third time it has begun anew on one of them.
+        // There are two shards: at the third time it has restarted on one of them.
         for count in 1..=3 {
             panic_at(place);
             told.until(place, count);

@@ -88,7 +88,7 @@ pub enum IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// One of so many that share the memory.
+    /// One of `sharing` builders that share the memory.
     pub fn new(disk: &Disk, to: Destination, target: &Target, sharing: usize) -> IndexBuilder {
         match VectorBuilder::new(disk, &to, target, SEGMENT / sharing.max(1)) {
             Some(builder) => IndexBuilder::Vectors(Box::new(builder)),

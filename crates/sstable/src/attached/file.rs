@@ -125,7 +125,7 @@ impl Encoder {
         Ok(Some(bytes))
     }
 
-    /// Counts a segment with so many entries that is written next.
+    /// Counts a segment with `entries` that is written next.
     pub(super) fn segment(&mut self, bytes: &[u8], entries: u64) {
         let (offset, length) = (self.offset, bytes.len());
         self.segments.push(SegmentAt { offset, length, crc: crc32(bytes) });

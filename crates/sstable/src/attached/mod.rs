@@ -7,11 +7,11 @@
 //! 1. An index lives and dies with its SSTable: it is written with it, from the same rows, and never changed. So it needs no log, no
 //!    transaction and no compaction of its own, and a missing one can be made again from the data.
 //! 2. A row's current value of a column lies in some SSTable or memtable, and is in that one's index. So the union of all that has a term
-//!    is a superset of the rows with that value: candidates, in the order of the table. Whoever reads them asks the row itself.
+//!    is a superset of the rows with that value: candidates, in the order of the table. The caller asks the row itself.
 //!    Overwritten and deleted values are candidates too, until a compaction drops them; nothing is read before a write.
 //! 3. Static columns and parts of the partition key lead to whole partitions.
-//! 4. Of vectors the file has graphs (`graph.rs`) in which those near a given one are found. What they give are candidates too: whoever
-//!    reads the rows orders them by their own vectors.
+//! 4. Of vectors the file has graphs (`graph.rs`) in which those near a given one are found. What they give are candidates too: the
+//!    reader of the rows orders them by their own vectors.
 //!
 //! Cassandra's legacy index is a hidden table, whose entries of old values a read deletes; its SAI components are attached as ours are,
 //! in another format.

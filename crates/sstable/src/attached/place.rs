@@ -58,7 +58,7 @@ impl Place {
         Place { order: order.into(), ..self.clone() }
     }
 
-    /// The first place that is no part of this one: of a partition, behind its rows.
+    /// The first place that is not part of this one: of a partition, behind its rows.
     #[must_use]
     pub fn behind(&self) -> Place {
         if self.is_row() {

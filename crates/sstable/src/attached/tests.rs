@@ -114,7 +114,7 @@ fn what_is_written_is_found() {
             builder.finish().await.expect("built");
             let read = async |path: &str| disk.read(Path::new(path), 1 << 30).await.expect("read");
             assert_eq!(read("/d/a.db").await, read("/d/b.db").await);
-            assert_eq!(simulated.files().len(), 2, "the runs are gone");
+            assert_eq!(simulated.files().len(), 2, "the runs are removed");
             let index = open(&disk, "/d/a.db").await.expect("opens");
             assert_eq!(
                 (index.entries(), index.fingerprint()),

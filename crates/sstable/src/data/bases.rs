@@ -65,7 +65,7 @@ impl Bases {
             return Ok(DeletionTime::LIVE);
         }
         let seconds = if unsigned { Some(value as u32) } else { u32::try_from(value).ok() };
-        // "None" is no time of a deletion either (`DeletionTime.build`).
+        // "None" is not a time of a deletion either (`DeletionTime.build`).
         let possible = seconds.filter(|seconds| *seconds <= MAX_DELETION_TIME);
         let local_deletion_time = possible.unwrap_or(INVALID_DELETION_TIME);
         Ok(DeletionTime { marked_for_delete_at, local_deletion_time })

@@ -8,8 +8,8 @@
 //! ```
 //! 1. The writer thread alone keeps up with the merge where compression is cheap, or no other core is idle.
 //! 2. Where batches wait for it, each goes to a helper that has nothing to do, which is started when it is first wanted. So a strong
-//!    compressor (zstd) takes the cores that nobody else uses: helpers run at the priority of the merge.
-//! 3. What is on its way is bounded: [`IN_FLIGHT`] batches, whoever encodes them.
+//!    compressor (zstd) takes the idle cores: helpers run at the priority of the merge.
+//! 3. What is on its way is bounded: [`IN_FLIGHT`] batches, however many threads encode them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -26,7 +26,7 @@ use crate::{Error, Result};
 
 /// Batches between the threads: enough to bridge a slow write on one side, a slow read on the other.
 const IN_FLIGHT: usize = 16;
-/// The writer thread is behind when so many wait.
+/// The writer thread is behind when this many wait.
 const BEHIND: usize = 4;
 /// More would wait for the merge.
 const HELPERS_MAX: usize = 4;
@@ -150,7 +150,7 @@ impl EncoderThreads {
         outcome.unwrap_or_else(|| Err(Error::Invalid("the encoder thread panicked".into())))
     }
 
-    /// Does not return before the file is left alone.
+    /// Does not return before the writer has let go of the file.
     pub(super) fn end(self) {
         drop((self.pieces, self.helpers));
         self.writer.end();
@@ -214,7 +214,7 @@ async fn encode_all(compression: Compression, mut work: Receiver<Job>, is_busy: 
             Err(e) => Err(Error::Invalid(e.to_string())),
         };
         is_busy.store(false, Relaxed);
-        // Nobody waits for it when the file is given up.
+        // No receiver waits for it when the file is given up.
         let _ = done.send(encoded.map(|()| Spent { batch, encoded: Some(into) }));
     }
 }
@@ -260,7 +260,7 @@ mod tests {
         (0..BATCHES).map(batch).collect()
     }
 
-    /// Proves that a file is the same whoever encodes it, and that helpers are wanted only where the writer is behind.
+    /// Proves that helpers do not change the file, and that they are wanted only where the writer is behind.
     #[test]
     fn helpers_change_nothing() {
         for kind in [CompressorKind::Lz4, CompressorKind::Zstd { level: 3 }] {

@@ -1,7 +1,7 @@
 //! The files of a table's directory by kind: SSTables with their components, leftovers, and others.
 //!
-//! Whatever ends in `.db` is somebody's data (Cassandra's `Descriptor.isValidFile`): if its name says not which, Cassandra does not start,
-//! and nobody here passes over it without a word. All other names that belong to no SSTable are left alone.
+//! A name that ends in `.db` is data (Cassandra's `Descriptor.isValidFile`). If the name does not say of which SSTable, Cassandra does not
+//! start, and this program never passes over the file silently. All other names that belong to no SSTable are ignored.
 //!
 //! ```text
 //!   oa-1-big-Data.db   oa-1-big-TOC.txt   oa-1-big-SAI+aa+GroupMeta.db   oa-1-big-Statistics.db.tmp

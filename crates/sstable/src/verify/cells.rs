@@ -47,7 +47,8 @@ pub(super) fn check_key(layout: &Layout, key: &[u8], report: &mut ReportAt<'_>) 
     };
     if !elements.is_empty() {
         if !elements.iter().any(|element| element.validate(key).is_ok()) {
-            let what = format!("partition key is no element of a {}", layout.key_type.cql_name());
+            let what =
+                format!("partition key is not an element of a {}", layout.key_type.cql_name());
             report.problem(what);
         }
         return;
@@ -58,7 +59,7 @@ pub(super) fn check_key(layout: &Layout, key: &[u8], report: &mut ReportAt<'_>) 
     };
     for (cql_type, component) in types.iter().zip(components) {
         if let Err(why) = cql_type.validate(component) {
-            report.problem(format!("partition key is no {}: {why}", cql_type.cql_name()));
+            report.problem(format!("partition key is not a valid {}: {why}", cql_type.cql_name()));
         }
     }
 }
@@ -71,7 +72,8 @@ pub(super) fn check_position(layout: &Layout, position: Position<'_>, report: &m
         if !bytes.is_empty()
             && let Err(why) = cql_type.validate(bytes)
         {
-            report.problem(format!("clustering value is no {}: {why}", cql_type.cql_name()));
+            report
+                .problem(format!("clustering value is not a valid {}: {why}", cql_type.cql_name()));
         }
     }
 }

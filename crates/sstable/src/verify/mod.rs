@@ -44,7 +44,7 @@ pub use report::{Checked, Finding, Severity, VerifyReport};
 /// How much is looked at; each includes the one before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
-    /// All but the bytes of Data.db: whoever wrote it has just compared them ([`halcyon_io::WriteOptions::read_back`]).
+    /// All but the bytes of Data.db: their writer has just compared them ([`halcyon_io::WriteOptions::read_back`]).
     Files,
     /// And its digest.
     #[default]

@@ -125,7 +125,7 @@ pub enum Company {
 }
 
 impl ModifyPlan {
-    /// `default_timestamp` is that of the request. Conditions, of this statement or of another of its batch, are evaluated before values are
+    /// `default_timestamp` is that of the request. Conditions, of this statement or of others of its batch, are evaluated before values are
     /// looked at.
     pub fn bind(
         &self,

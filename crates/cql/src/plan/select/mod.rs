@@ -157,7 +157,7 @@ fn only_statics(table: &Table, select: &ast::Select, items: &[SelectItem]) -> (b
     (of_rows.is_none(), first_static.max(of_rows.unwrap_or(items.len())))
 }
 
-/// What is selected. The outer error is about names that Cassandra looks up before it looks at the restrictions; the inner one is the first of
+/// What is selected. The outer error is about names that Cassandra looks up before the restrictions; the inner one is the first of
 /// the others.
 fn selectors(
     preparing: &mut Preparing<'_, '_>,

@@ -56,7 +56,7 @@ pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
             ),
         ],
         bytes_per_query: Some((in_vain * BLOCK as f64) as u64),
-        cost: format!("{in_vain:.1} look-ups in vain a query, a page of index each"),
+        cost: format!("{in_vain:.1} useless lookups a query, a page of index each"),
         cure: vec![
             format!(
                 "ALTER TABLE {} WITH bloom_filter_fp_chance = {wanted};   # {} more memory",

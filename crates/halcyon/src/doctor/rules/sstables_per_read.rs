@@ -81,7 +81,7 @@ mod tests {
         assert!(found.cure[1].contains("UnifiedCompactionStrategy"), "{:?}", found.cure);
     }
 
-    /// Proves that nobody is told to compact the windows of a table into one.
+    /// Proves that the doctor does not advise to compact the windows of a table into one.
     #[test]
     fn windows_stay() {
         let class = "org.apache.cassandra.db.compaction.TimeWindowCompactionStrategy";

@@ -149,7 +149,7 @@ fn decode_with_fields(
         end_component(cursor, range.end, *kind, version)?;
     }
     let (stats, fields) = stats.ok_or_else(|| cursor.error("no STATS component"))?;
-    // What is damaged gets no new checksum from whoever writes the others again.
+    // A damaged component gets no new checksum when the others are written again.
     contents.retain(|(kind, _)| *kind != Kind::Compaction || compaction.is_some());
     Ok((Statistics { validation, compaction, stats, header }, contents, fields))
 }

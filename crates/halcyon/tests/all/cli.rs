@@ -114,11 +114,12 @@ fn every_flipped_byte_that_matters_is_found() {
             let Some(file) = folder.component(name) else { continue };
             folder.flip_each(&file, most, |at| {
                 let output = halcyon(&["sstable", "verify", "--extended", folder.path()]);
-                let code = output.status.code();
+                let (code, said) = (output.status.code(), text(&output.stdout));
+                // The list of components only helps: reads are right without it.
+                let is_remark = name == "TOC.txt" && said.starts_with("remarks");
                 assert!(
-                    matches!(code, Some(1 | 3)),
-                    "{version} {table} {name}: byte {at} flipped, {code:?}: {}{}",
-                    text(&output.stdout),
+                    matches!(code, Some(1 | 3)) || is_remark,
+                    "{version} {table} {name}: byte {at} flipped, {code:?}: {said}{}",
                     text(&output.stderr)
                 );
             });
@@ -148,13 +149,20 @@ fn other_flipped_bytes_are_survived() {
 
 #[test]
 fn missing_components_are_named() {
-    for name in ["Statistics.db", "Index.db", "CompressionInfo.db", "Filter.db", "Digest.crc32"] {
+    for (name, code) in [
+        ("Statistics.db", 1),
+        ("Index.db", 1),
+        ("CompressionInfo.db", 1),
+        // Reads are right without these.
+        ("Filter.db", 0),
+        ("Digest.crc32", 0),
+    ] {
         let folder = TempFolder::copy_of(&golden("oa", "deletions").join("sstables"), Some(1));
         let file = folder.component(name).expect("a component");
         std::fs::remove_file(file).expect("removed");
         let output = halcyon(&["sstable", "verify", folder.path()]);
         let said = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{name}: {said}{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{name}: {said}{}", text(&output.stderr));
         assert!(said.contains(name), "{name}: {said}");
     }
 }

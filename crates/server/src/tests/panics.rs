@@ -102,7 +102,7 @@ fn what_panics_ends_alone() {
 fn every_kind() {
     let told = Told::begin();
     let settings = "commitlog_total_space: 4MiB\nuser_defined_functions_enabled: true\n\
-                    native_transport_idle_timeout: 100s\n";
+                    native_transport_idle_timeout: 100s\nmaterialized_views_enabled: true\n";
     let node = TestNode::start("panics", settings);
     let mut peer = with_table(&node);
     requests(&node, &mut peer, &told);

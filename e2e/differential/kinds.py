@@ -62,7 +62,7 @@ _POOLS = {
     "bigint": _integers(8, -(2**63), -1, 0, 1, 2, 1000, 2**63 - 1),
     "blob": [("0x" + text, bytes.fromhex(text)) for text in ("", "00", "01", "0102", "ff")],
     "boolean": [("false", b"\0"), ("true", b"\1")],
-    "date": [("0", bytes(4)), ("'1969-12-31'", b"\x7f\xff\xff\xff"), ("'1970-01-01'", b"\x80\0\0\0"), ("2147502121", b"\x80\0\x47\x69"), ("4294967295", b"\xff" * 4)],
+    "date": [("'1600-02-29'", bytes.fromhex("7ffdf057")), ("'1969-12-31'", b"\x7f\xff\xff\xff"), ("'1970-01-01'", b"\x80\0\0\0"), ("2147502121", b"\x80\0\x47\x69"), ("4294967295", b"\xff" * 4)],
     "decimal": [_decimal(text) for text in ("-2.5", "0", "0.001", "1", "10.25", "1E10")],
     "double": _floats(">d", "-Infinity", "-1.5", "-0.0", "0.0", "0.1", "1.5", "3", "Infinity", "NaN"),
     "duration": [_duration("-5d", 0, -5, 0), _duration("0s", 0, 0, 0), _duration("1h30m", 0, 0, 5400 * 10**9), _duration("1y2mo", 14, 0, 0), _duration("3d", 0, 3, 0)],

@@ -11,7 +11,7 @@ _CLOCK_AT_LEAST = 10**15
 _CLOCKS = re.compile(rb"\b(?:1[6-9]|2\d)\d{14}\b")
 # Times to live are of a hundred thousand seconds, less what has passed since.
 _LEAST_LEFT = 90_000
-_SECONDS = re.compile(rb"\b9\d{4}\b")
+_SECONDS = re.compile(rb"\b(?:9\d{4}|100000)\b")
 
 
 class Known(NamedTuple):

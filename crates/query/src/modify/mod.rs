@@ -97,6 +97,35 @@ async fn bind(
     Ok(bound)
 }
 
+/// The answer of a batch without conditions of which a statement was refused with `error`: Cassandra binds the partition keys of all
+/// statements first, so the first refused key of `rest`, the statement and those after it, comes before `error`.
+async fn refusal<'a, 'v: 'a>(
+    coordinator: &Coordinator,
+    error: Error,
+    rest: impl Iterator<Item = (&'a Arc<ModifyPlan>, &'a Request<'v>)>,
+    watch: &Stopwatch,
+    company: &Company,
+) -> Error {
+    if matches!(company, Company::Conditional(_)) || watch.check().is_err() {
+        return error;
+    }
+    let check = |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| plan.check_keys(execution);
+    let mut pace = Pace::new();
+    for (plan, request) in rest {
+        if pace.step() && pace.pause().await > watch.deadline() {
+            return watch.too_late();
+        }
+        let work = Work::small();
+        let within = (watch.deadline(), &**coordinator.memory(), request.slow_calls());
+        match pace::bind(plan, &request.execution(&work), within, check).await {
+            Ok(Some(())) => {}
+            Ok(None) => return watch.too_late(),
+            Err(of_key) => return of_key,
+        }
+    }
+    error
+}
+
 /// A running write and its time limit. A write that takes longer is completed nevertheless, but the client gets
 /// Cassandra's timeout error: the write may or may not be visible.
 #[derive(Clone, Copy)]
@@ -205,11 +234,19 @@ pub(crate) async fn execute_batch(
     let mut pace = Pace::new();
     let mut made = Made::of(coordinator, request).in_batch(&plan.statements);
     let mut statements = Vec::with_capacity(plan.statements.len());
-    for statement in &plan.statements {
+    for (place, statement) in plan.statements.iter().enumerate() {
         if pace.step() && pace.pause().await > watch.deadline() {
             return Err(watch.too_late());
         }
-        let bound = bind(coordinator, statement, timestamp, request, &watch, &mut made).await?;
+        let bound = match bind(coordinator, statement, timestamp, request, &watch, &mut made).await
+        {
+            Ok(bound) => bound,
+            Err(error) => {
+                let rest = plan.statements.iter().skip(place).map(|plan| (plan, request));
+                let refusal = refusal(coordinator, error, rest, &watch, &made.company);
+                return Err(Box::pin(refusal).await);
+            }
+        };
         statements.push((statement.clone(), bound));
     }
     batch::execute(coordinator, plan.kind, statements, options, watch).await
@@ -239,13 +276,21 @@ pub(crate) async fn execute_batch_message(
     let mut pace = Pace::new();
     let mut made = Made::nothing(coordinator).in_batch(&plans);
     let mut statements = Vec::with_capacity(plans.len());
-    for (plan, (_, request)) in plans.into_iter().zip(entries) {
+    for (place, (plan, (_, request))) in plans.iter().zip(entries).enumerate() {
         if pace.step() && pace.pause().await > watch.deadline() {
             return Err(watch.too_late());
         }
         made.given = made.given.saturating_add(request.bytes());
-        let bound = bind(coordinator, &plan, timestamp, request, &watch, &mut made).await?;
-        statements.push((plan, bound));
+        let bound = match bind(coordinator, plan, timestamp, request, &watch, &mut made).await {
+            Ok(bound) => bound,
+            Err(error) => {
+                let rest = plans.iter().zip(entries).skip(place);
+                let rest = rest.map(|(plan, (_, request))| (plan, request));
+                let refusal = refusal(coordinator, error, rest, &watch, &made.company);
+                return Err(Box::pin(refusal).await);
+            }
+        };
+        statements.push((plan.clone(), bound));
     }
     batch::execute(coordinator, kind, statements, options, watch).await
 }

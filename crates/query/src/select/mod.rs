@@ -20,6 +20,7 @@ use halcyon_cql::plan::{Execution, Work};
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
 use halcyon_io::compute;
+use halcyon_model::schema::ColumnKind;
 use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_stream::{Mutation, PartitionKey, Slices};
 
@@ -63,10 +64,7 @@ pub(crate) async fn execute_select(
         _ => u32::MAX,
     };
     let partitions = partitions(&select);
-    let is_paged = options.page_size.is_some_and(|size| size > 0) && partitions != Some(0);
-    if !plan.sort.is_empty() && is_paged {
-        return Err(Error::Invalid(SORTED_PAGES.into()));
-    }
+    check_pages(&select, options)?;
     if partitions != Some(0) {
         let together = partitions.map(|count| at_once(count, &select, options));
         let check = |catalog: &Catalog| {
@@ -127,6 +125,29 @@ fn partitions(select: &BoundSelect) -> Option<usize> {
         Some(BoundKeys::Partitions(keys)) => Some(keys.len()),
         Some(BoundKeys::Range(_)) => None,
         None => Some(0),
+    }
+}
+
+/// Refuses pages of sorted rows of several partitions, unless the statement reads nothing.
+fn check_pages(select: &BoundSelect, options: &QueryOptions<'_>) -> Result<()> {
+    let plan = &select.plan;
+    let is_paged = options.page_size.is_some_and(|size| size > 0);
+    if !plan.sort.is_empty() && is_paged && (aggregates(plan) || !is_empty(select)) {
+        return Err(Error::Invalid(SORTED_PAGES.into()));
+    }
+    Ok(())
+}
+
+/// Whether the statement reads nothing, not even static rows: without clusterings Cassandra still reads those.
+fn is_empty(select: &BoundSelect) -> bool {
+    let fetches_statics = || {
+        let mut columns = select.plan.selection.fetch.iter().map(|fetch| fetch.column.kind);
+        columns.any(|kind| kind == ColumnKind::Static)
+    };
+    match &select.keys {
+        Some(BoundKeys::Partitions(keys)) => keys.is_empty(),
+        Some(BoundKeys::Range(_)) => false,
+        None => !fetches_statics(),
     }
 }
 

@@ -23,7 +23,12 @@ pub(super) fn candidate(
     }
     let mut found: Option<CqlType> = None;
     for argument in arguments {
-        let Some(vector) = float_vector(*argument) else { continue };
+        let Some(vector) = float_vector(*argument) else {
+            if let Some(of) = argument.exact_type() {
+                return Err(no_float_vector(name, &argument.text(), &of));
+            }
+            continue;
+        };
         if found.replace(vector.clone()).is_some_and(|first| first != vector) {
             return Err(different_dimensions());
         }
@@ -31,10 +36,7 @@ pub(super) fn candidate(
     let Some(vector) = found else {
         let Some(of) = inferred(name, arguments, 0, PARAMETERS)? else { return Ok(None) };
         let text = arguments.first().map(|argument| argument.text()).unwrap_or_default();
-        return Err(Error::InvalidRequest(format!(
-            "Function system.{name} requires a float vector argument, but found argument {text} of type {}",
-            of.cql_name()
-        )));
+        return Err(no_float_vector(name, &text, &of));
     };
     let types = vec![vector.clone(), vector];
     let shape = Shape { arguments: types, returns: CqlType::Float };
@@ -52,6 +54,13 @@ fn float_vector(argument: &dyn Argument) -> Option<CqlType> {
         (None, None) => return None,
     };
     Some(CqlType::Vector(Box::new(CqlType::Float), dimension))
+}
+
+fn no_float_vector(name: &str, text: &str, of: &CqlType) -> Error {
+    Error::InvalidRequest(format!(
+        "Function system.{name} requires a float vector argument, but found argument {text} of type {}",
+        of.cql_name()
+    ))
 }
 
 fn different_dimensions() -> Error {

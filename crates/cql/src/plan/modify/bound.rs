@@ -50,6 +50,8 @@ pub enum BoundRows {
     Slices(Vec<(PositionBuf, PositionBuf)>),
 }
 
+type Changes = Vec<(ColumnRef, Change)>;
+
 /// Owned: it can be sent to the shard that has the partition.
 #[derive(Debug, Clone)]
 pub struct BoundModification {
@@ -64,8 +66,12 @@ pub struct BoundModification {
     pub updates_static_row: bool,
     pub timestamp: i64,
     pub now_seconds: i32,
-    changes: Vec<(ColumnRef, Change)>,
+    changes: Changes,
     ttl: i32,
+    /// Whether the statement names columns of rows, also if their values are unset.
+    names_values: bool,
+    /// Whether a DELETE names columns of which all are unset: it deletes nothing, and its conditions are about its rows.
+    is_unset: bool,
     /// Why it cannot be applied, if its conditions hold.
     refused: Option<Error>,
     /// The TTL is the table's.
@@ -125,8 +131,15 @@ pub enum Company {
 }
 
 impl ModifyPlan {
-    /// `default_timestamp` is that of the request. Conditions, of this statement or of others of its batch, are evaluated before values are
-    /// looked at.
+    /// Binds the partition keys alone: Cassandra binds those of a whole batch before the rest of its statements.
+    pub fn check_keys(&self, execution: &Execution<'_>) -> Result<()> {
+        let given = self.json.as_ref().map(|marker| marker.bind(execution)).transpose()?;
+        let execution = &Execution { json: given.as_deref().unwrap_or_default(), ..*execution };
+        self.restrictions.bind_keys(&self.table, execution).map(drop)
+    }
+
+    /// `default_timestamp` is that of the request. Conditions, of this statement or of another of its batch, are evaluated before
+    /// values are looked at.
     pub fn bind(
         &self,
         default_timestamp: i64,
@@ -168,15 +181,13 @@ impl ModifyPlan {
         if ranges && self.kind == StatementType::Delete && !self.operations.is_empty() {
             return refuse("Range deletions are not supported for specific columns");
         }
-        let mut changes = Vec::with_capacity(self.operations.len());
-        let mut refused = None;
-        for operation in &self.operations {
-            match operation.bind(execution) {
-                Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
-                Err(error) if is_conditional => refused = refused.or(Some(error)),
-                Err(error) => return Err(error),
-            }
-        }
+        // Without a partition or a row, Cassandra looks at no value.
+        let is_nowhere =
+            keys.is_empty() || matches!(&rows, BoundRows::Rows(rows) if rows.is_empty());
+        let (changes, refused) = self.bind_changes(is_conditional || is_nowhere, execution)?;
+        // A DELETE without columns deletes whole rows, whatever is unset.
+        let is_delete = self.kind == StatementType::Delete;
+        let is_unset = is_delete && !self.operations.is_empty() && changes.is_empty();
         Ok(BoundModification {
             table: self.table.clone(),
             kind: self.kind,
@@ -192,20 +203,31 @@ impl ModifyPlan {
             refused,
             ttl_is_default: attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
+            names_values: self.operations.iter().any(regular),
+            is_unset,
+        })
+    }
+
+    /// The changes of columns, and, with `is_deferred`, the first error instead of a refusal.
+    fn bind_changes(
+        &self,
+        is_deferred: bool,
+        execution: &Execution<'_>,
+    ) -> Result<(Changes, Option<Error>)> {
+        let mut changes = Vec::with_capacity(self.operations.len());
+        let mut refused = None;
+        for operation in &self.operations {
+            match operation.bind(execution) {
+                Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
+                Err(error) if is_deferred => refused = refused.or(Some(error)),
+                Err(error) => return Err(error),
+            }
         }
-        .with_deletion(self.operations.is_empty()))
+        Ok((changes, refused))
     }
 }
 
 impl BoundModification {
-    /// A DELETE without columns deletes whole rows, whatever is unset.
-    fn with_deletion(mut self, whole_rows: bool) -> BoundModification {
-        if self.kind == StatementType::Delete && !whole_rows && self.changes.is_empty() {
-            self.rows = BoundRows::Rows(Vec::new());
-        }
-        self
-    }
-
     /// Whether it changes so many cells that its mutation is not made at once.
     pub fn is_large(&self) -> bool {
         const CELLS: usize = 1_000;
@@ -241,7 +263,7 @@ impl BoundModification {
             BoundRows::Rows(rows) => rows.is_empty(),
             BoundRows::Slices(slices) => slices.is_empty(),
         };
-        no_rows || self.keys.is_empty()
+        no_rows || self.is_unset || self.keys.is_empty()
     }
 
     /// Refuses an expiration time beyond the range of the SSTable format
@@ -279,6 +301,9 @@ impl BoundModification {
         }
         let table = &self.table;
         let mut mutation = Mutation::new(table.id, table.layout.clone(), key.clone());
+        if self.is_unset {
+            return Ok(mutation);
+        }
         let writer = Writer { modification: self, current, shard, time: self.time() };
         let deletes_rows = self.kind == StatementType::Delete && self.changes.is_empty();
         match &self.rows {
@@ -350,8 +375,8 @@ impl Writer<'_> {
 
     /// A row of a table with `COMPACT STORAGE` exists by its cells alone, so a row without a value gets an empty one.
     fn compact_value(&self, row: &mut RowWriter<'_>) -> Result<()> {
-        let BoundModification { changes, table, .. } = self.modification;
-        if changes.iter().any(|(column, _)| column.kind == ColumnKind::Regular) {
+        let BoundModification { names_values, table, .. } = self.modification;
+        if *names_values {
             return Ok(());
         }
         match table.schema.regulars.as_slice() {

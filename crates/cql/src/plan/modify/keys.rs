@@ -113,13 +113,18 @@ impl Restrictions {
             let mut rows: Vec<Vec<u8>> =
                 prefixes.iter().map(|prefix| whole_clustering(prefix, table)).collect();
             // The first row in the partition's order is named in the error.
-            rows.sort_by(|a, b| {
+            let compare = |a: &[u8], b: &[u8]| {
                 let (a, b) = (row(a, names.len()), row(b, names.len()));
                 table.layout.clusterings.compare(a, b)
-            });
+            };
+            rows.sort_by(|a, b| compare(a, b));
+            rows.dedup_by(|a, b| compare(a, b).is_eq());
             return Ok(BoundRows::Rows(rows));
         }
         let mut slices = Vec::new();
+        if prefixes.is_empty() {
+            return Ok(BoundRows::Slices(slices));
+        }
         let last = self.clustering.last();
         let Some(Restriction { first, test: Test::Slice { start, end }, .. }) = last else {
             slices.extend(prefixes.iter().map(|prefix| whole(prefix, table)));

@@ -48,7 +48,9 @@ impl SelectPlan {
             rows: limit(self.limit.as_ref(), execution)?,
             per_partition: limit(self.per_partition_limit.as_ref(), execution)?,
         };
-        // Of what is wrong with several values, Cassandra tells what is of filters, then of partition keys.
+        // Of several wrong values, Cassandra refuses that of a selected term, then that of a filter, then that of a partition key.
+        let BoundTerms { values: terms, unset_argument } =
+            BoundTerms::of(&self.selection.terms, execution)?;
         let filters = restrictions.bind_filters(&self.table, execution)?;
         let statics = !self.table.schema.statics.is_empty();
         // Named keys are looked at first, a range of them last, and of no rows not at all.
@@ -63,6 +65,10 @@ impl SelectPlan {
             _ => restrictions.bind_slices(&self.table, execution, self.reversed, statics)?,
         };
         let mut keys = match named {
+            // Without a key, not even static rows are read.
+            Some(Some(BoundKeys::Partitions(keys))) if keys.is_empty() => {
+                Some(BoundKeys::Partitions(keys))
+            }
             _ if slices.slices.is_empty() => None,
             Some(keys) => keys,
             None => restrictions.bind_keys(&self.table, execution)?,
@@ -79,8 +85,6 @@ impl SelectPlan {
         }
         narrow(&restrictions.searches, &index, &mut filters);
         let nearest = restrictions.bind_nearest(&self.table, execution)?;
-        let BoundTerms { values: terms, unset_argument } =
-            BoundTerms::of(&self.selection.terms, execution)?;
         Ok(BoundSelect {
             plan: self.clone(),
             keys,

@@ -188,8 +188,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
             }
         }
         if let RawSelector::Call { name, arguments } = raw
-            && let [RawSelector::Cast { selector, .. }] = arguments.as_slice()
-            && self.item_name(&arguments[0])? == self.item_name(selector)?
+            && let [cast @ RawSelector::Cast { selector, .. }] = arguments.as_slice()
+            && self.item_name(cast)? == self.item_name(selector)?
         {
             let arguments = vec![selector.as_ref().clone()];
             return self.item_name(&RawSelector::Call { name: name.clone(), arguments });
@@ -380,9 +380,9 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok(match of {
             RawSelector::Element { selector, key } => {
                 let (key_type, _) = element_types(cql_type, selector)?;
-                let of = names::name(selector);
-                let usage = Usage::Element(of.clone());
-                Part::Element(self.add_term(key, &format!("key({of})"), key_type, usage)?)
+                let name = element_name(cql_type, selector);
+                let usage = Usage::Element(names::name(selector));
+                Part::Element(self.add_term(key, &name, key_type, usage)?)
             }
             RawSelector::Slice { selector, from, to } => {
                 let (from, to) = self.limits(selector, cql_type, (from.as_ref(), to.as_ref()))?;
@@ -409,12 +409,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
     fn element(&mut self, selector: &RawSelector, key: &RawTerm) -> Result<Item> {
         let of = self.selector(selector, None)?;
         let (key_type, value_type) = element_types(&of.cql_type, selector)?;
-        let shown = names::name(selector);
-        let name = match of.cql_type.thawed() {
-            CqlType::Map(..) => format!("key({shown})"),
-            _ => format!("value({shown})"),
-        };
-        let key = self.add_term(key, &name, key_type, Usage::Element(shown))?;
+        let name = element_name(&of.cql_type, selector);
+        let key = self.add_term(key, &name, key_type, Usage::Element(names::name(selector)))?;
         let cql_type = of.cql_type.clone();
         let selector = Selector::Element { of: Box::new(of.selector), cql_type, key };
         Ok(Item { selector, cql_type: value_type })
@@ -442,9 +438,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         (from, to): (Option<&RawTerm>, Option<&RawTerm>),
     ) -> Result<(Option<usize>, Option<usize>)> {
         let key_type = sliced_type(cql_type, of)?;
-        let what = if matches!(cql_type.thawed(), CqlType::Map(..)) { "key" } else { "value" };
-        let shown = names::name(of);
-        let name = format!("{what}({shown})");
+        let (name, shown) = (element_name(cql_type, of), names::name(of));
         let mut limit = |term: Option<&RawTerm>| -> Result<Option<usize>> {
             let Some(term) = term else { return Ok(None) };
             let usage = Usage::Slice(shown.clone());
@@ -698,11 +692,17 @@ fn collection(cql_type: CqlType, items: Vec<Item>) -> Item {
     Item { selector, cql_type }
 }
 
+/// The receiver of the term in `[]`, as messages name it.
+fn element_name(cql_type: &CqlType, selector: &RawSelector) -> String {
+    let what = if matches!(cql_type.thawed(), CqlType::Map(..)) { "key" } else { "value" };
+    format!("{what}({})", names::name(selector))
+}
+
 /// Types of key and value of what `[]` may be applied to.
 fn element_types(cql_type: &CqlType, selector: &RawSelector) -> Result<(CqlType, CqlType)> {
     match cql_type.thawed() {
-        CqlType::Map(key, value) => Ok(((**key).clone(), (**value).clone())),
-        CqlType::Set(element) => Ok(((**element).clone(), (**element).clone())),
+        CqlType::Map(key, value) => Ok(((**key).clone().freeze(), (**value).clone())),
+        CqlType::Set(element) => Ok(((**element).clone().freeze(), (**element).clone())),
         CqlType::List(_) => Err(Error::InvalidRequest(format!(
             "Element selection is only allowed on sets and maps, but {} is a list",
             names::name(selector)

@@ -67,7 +67,7 @@ pub(super) fn prepare_node<'r>(
             let cql_type = receiver.cql_type.base().clone();
             Ok(Node::Marker { index: *index, cql_type, name: receiver.name.clone() })
         }
-        RawTerm::TypeHint { to: hint, term } => prepare_hint(raw, hint, term, receiver, to),
+        RawTerm::TypeHint { to: hint, term } => prepare_hint(hint, term, receiver, to),
         RawTerm::Call { name, arguments } => {
             let arguments: Vec<&'r RawTerm> = arguments.iter().collect();
             prepare_call(name, &arguments, receiver, to)
@@ -86,7 +86,6 @@ pub(super) fn prepare_node<'r>(
 }
 
 fn prepare_hint<'r>(
-    whole: &RawTerm,
     hint: &TypeText,
     term: &'r RawTerm,
     receiver: &ColumnSpec,
@@ -102,13 +101,30 @@ fn prepare_hint<'r>(
     if !type_matches(&cql_type, &receiver.cql_type).is_assignable() {
         return Err(Error::InvalidRequest(format!(
             "Cannot assign value {} to {} of type {}",
-            whole,
+            with_keyspaces(hint, term, to),
             receiver.name,
             receiver.cql_type.cql_name()
         )));
     }
     // The hint only restricts the possible types.
     prepare_node(term, receiver, to)
+}
+
+/// A term with a cast, as messages show it: user-defined types with their keyspace.
+fn with_keyspaces(hint: &TypeText, term: &RawTerm, to: &Preparing<'_, '_, '_>) -> String {
+    let Preparation { catalog, keyspace, .. } = *to.to;
+    let types = catalog.keyspace(keyspace).map(|keyspace| &keyspace.types);
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut shown = String::new();
+    for part in hint.text.split_inclusive(|c| !is_word(c)) {
+        let word = part.trim_end_matches(|c| !is_word(c));
+        if !shown.ends_with('.') && types.is_some_and(|types| types.contains_key(word)) {
+            shown.push_str(keyspace);
+            shown.push('.');
+        }
+        shown.push_str(part);
+    }
+    format!("({shown}){term}")
 }
 
 fn prepare_call<'r>(

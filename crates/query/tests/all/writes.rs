@@ -1,10 +1,12 @@
 //! Timestamps of conditional writes, logged batches that fail half-way, and writes of columns that were just added or dropped.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_engine::{CommitFailurePolicy, Options, SyncMode};
 use halcyon_io::{Disk, Fault, FaultRule, SimDisk, SimRuntime, clock};
-use halcyon_query::Coordinator;
+use halcyon_model::request::Value;
+use halcyon_query::{Client, Coordinator, Outcome, QueryOptions};
 
 use crate::node::{self, HOUR, content, execute};
 
@@ -328,6 +330,34 @@ fn batches_beside_a_truncation_stay_as_they_were() {
         });
         assert_eq!(before, after, "seed {seed}");
     }
+}
+
+/// Proves that a conditional write takes a value that the shard has another thread bind.
+#[test]
+fn a_conditional_write_takes_a_large_value() {
+    const ELEMENTS: i32 = 200_000;
+    SimRuntime::seeded(1).block_on(async {
+        let node = node::start().await;
+        for text in [
+            KEYSPACE,
+            "CREATE TABLE k.t (p int PRIMARY KEY, l frozen<list<int>>)",
+            "INSERT INTO k.t (p) VALUES (1)",
+        ] {
+            execute(&node, text).await.expect(text);
+        }
+        let elements = (0..ELEMENTS).map(int).collect::<Vec<_>>().concat();
+        let list = [ELEMENTS.to_be_bytes().as_slice(), &elements].concat();
+        let (client, values) = (Client::default(), [Value::Bytes(&list)]);
+        let text = "UPDATE k.t SET l = ? WHERE p = 1 IF EXISTS";
+        let statement = Arc::new(node.prepare(text, &client).expect(text));
+        let options =
+            QueryOptions { protocol_version: 4, values: &values, ..QueryOptions::default() };
+        match node.execute(&statement, &options, &client).await {
+            Ok(Outcome::Rows(rows)) => assert_eq!(rows.content, APPLIED),
+            other => panic!("{other:?}"),
+        }
+        assert!(content(&node, "SELECT l FROM k.t").await.ends_with(&list));
+    });
 }
 
 /// Proves that a write of many rows, which is applied apart, is seen whole or not at all, loses no small write that comes meanwhile, is

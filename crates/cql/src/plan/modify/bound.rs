@@ -219,6 +219,8 @@ impl ModifyPlan {
         for operation in &self.operations {
             match operation.bind(execution) {
                 Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
+                // The statement is bound again, by a thread that takes longer.
+                Err(Error::Exhausted) => return Err(Error::Exhausted),
                 Err(error) if is_deferred => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }

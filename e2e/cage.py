@@ -4,8 +4,8 @@ import os
 import time
 from pathlib import Path
 
-VERSION_1 = ("memory.limit_in_bytes", "memory.max_usage_in_bytes")
-VERSION_2 = ("memory.max", "memory.peak")
+VERSION_1 = ("memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.usage_in_bytes", "memory.oom_control")
+VERSION_2 = ("memory.max", "memory.peak", "memory.current", "memory.events")
 
 
 def own_group():
@@ -26,7 +26,7 @@ class Cage:
         if parent is None:
             raise OSError("this machine has no memory cgroup")
         self.folder = parent / f"halcyon-test-{os.getpid()}-{name}"
-        self._limit, self._peak = names
+        self._limit, self._peak, self._used, self._events = names
         self.folder.mkdir()
         try:
             (self.folder / self._limit).write_text(str(limit), encoding="ascii")
@@ -37,6 +37,17 @@ class Cage:
     def enter(self):
         """To be called by a process before it becomes another program."""
         (self.folder / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+
+    def tighten(self, limit):
+        (self.folder / self._limit).write_text(str(limit), encoding="ascii")
+
+    def used(self):
+        return int((self.folder / self._used).read_text(encoding="ascii"))
+
+    def kills(self):
+        """How many of its processes the kernel has killed for their memory."""
+        lines = (self.folder / self._events).read_text(encoding="ascii").splitlines()
+        return dict((name, int(count)) for name, count in (line.split() for line in lines))["oom_kill"]
 
     def peak_mib(self):
         return int((self.folder / self._peak).read_text(encoding="ascii")) >> 20

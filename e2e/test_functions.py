@@ -278,6 +278,8 @@ def test_bodies_stay_in_their_sandbox(with_functions):
         ('return "a".getClass().getClassLoader().hashCode();', "use of java.lang.ClassLoader"),
         ('try { return new Formatter("/tmp/x").hashCode(); } catch (Exception e) { return 1; }', "use of java.util.Formatter"),
         ("java.util.function.Supplier<Integer> s = () -> a; return s.get();", "use of java.util.function.Supplier"),
+        ("SimpleTimeZone.setDefault(null); return a;", "call to java.util.SimpleTimeZone.setDefault()"),
+        ("ListResourceBundle.clearCache(); return a;", "call to java.util.ListResourceBundle.clearCache()"),
         ("return b;", "Line 1: cannot find symbol"),
         (f"return {'(' * 20_000}a{')' * 20_000};", "The compiler gave up: the source is nested too deeply, or too large"),
     ]:

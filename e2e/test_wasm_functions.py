@@ -18,6 +18,8 @@ NUMBERS = {"bigint": "i64", "boolean": "i32", "double": "f64", "float": "f32", "
 ADD = '(func (export "{name}") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))'
 TURNS = '(func (export "{name}") (param i32) (result i32) (loop (br 0)) (unreachable))'
 GROWS = '(func (export "{name}") (param i32) (result i32) (loop (br_if 0 (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) (memory.size))'
+# 72 KB of machine code, in text more.
+LARGE = '(func (export "{name}") (param i32) (result i32) local.get 0 ' + "i32.const 1 i32.add " * 24000 + ")"
 LATE = "java.util.concurrent.TimeoutException: User defined function x.turns : (int) -> int ran longer than 1500ms"
 
 
@@ -53,6 +55,7 @@ def test_functions_need_no_jvm(without_java):
     client.query(function("plus", "a int, b int", "int", ADD))
     client.query(function("turns", "a int", "int", TURNS))
     client.query(function("grows", "a int", "int", GROWS))
+    client.query(function("large", "a int", "int", LARGE))
     client.query(aggregate("total", "int", "plus", "int", "INITCOND 0"))
     client.query("CREATE TABLE x.t (k int, c int, v int, PRIMARY KEY (k, c))")
     for c in range(2500):
@@ -64,6 +67,7 @@ def test_functions_need_no_jvm(without_java):
             rows = client.query(read)[1]
             assert sorted(row[0] is None for row in rows) == [False, True]
             assert all(row == (row[0],) * 3 for row in rows), read
+        assert client.query("SELECT x.large(c) FROM x.t WHERE k = 1 AND c = 5")[1] == [((24005).to_bytes(4, "big"),)]
         assert client.query("SELECT x.total(v) FROM x.t WHERE k = 1")[1] == [((2499 * 1250).to_bytes(4, "big"),)]
         assert client.query("SELECT x.plus(v, 1) FROM x.t WHERE k = 1 AND c = x.plus(3, 4)")[1] == [((8).to_bytes(4, "big"),)]
 

@@ -18,6 +18,7 @@ mod background;
 mod block;
 mod buffer;
 pub mod child;
+mod confine;
 pub mod descriptors;
 pub mod device;
 mod disk;
@@ -57,7 +58,7 @@ pub use runtime::backend::{
     Backend, BackendChoice, BackendReport, UnknownBackend, block_on, block_on_backend,
 };
 pub use runtime::clock::{self, Clock, SimClock};
-pub use runtime::compute::{compute, drop_apart};
+pub use runtime::compute::{Pool, compute, drop_apart};
 pub use runtime::handle::{Runtime, Thread};
 #[cfg(debug_assertions)]
 pub use runtime::panics::panic_at;

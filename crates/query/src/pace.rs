@@ -4,7 +4,8 @@
 //!    meanwhile, and learns the time, to compare it with its deadline.
 //! 2. A computation between two yields has an allowance ([`Work::small`], some 200 µs). Most need little of it.
 //! 3. What needs more has no place to yield: parsing, binding, an expression of one row, a sort. It restarts on a thread for computing
-//!    ([`until`]) with its own copy of the inputs, and ends at the deadline of its request.
+//!    ([`until`]) with its own copy of the inputs, and ends at the deadline of its request. A job that calls user-defined functions runs
+//!    on the threads for functions instead ([`within`]), since a call may take its whole limit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ use std::time::Duration;
 
 use halcyon_cql::plan::{Execution, Work};
 use halcyon_io::clock::{Instant, now};
-use halcyon_io::{compute, yield_now};
+use halcyon_io::{Gone, compute, yield_now};
 use halcyon_model::request::Value;
 use halcyon_model::uuid;
 use halcyon_syntax::Error as CqlError;
 
-use crate::functions::{Calls, SlowCalls};
+use crate::functions::{self, Calls, SlowCalls};
 use crate::{Error, RequestMemory, Result};
 
 /// The longest time between two yields.
@@ -62,34 +63,67 @@ pub(crate) async fn until<T: Send + 'static>(
     deadline: Instant,
     job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
-    within(deadline, u64::MAX, &SlowCalls::default(), job).await
+    let done = compute(move || worked(deadline, u64::MAX, None, job).0);
+    match done.await.map_err(gone)? {
+        Ok(done) => Ok(Some(done)),
+        Err(CqlError::Exhausted) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
-/// As [`until`], for a result of up to `bytes`, which may call user-defined functions.
-pub(crate) async fn within<T: Send + 'static>(
+/// A job, and the language of the function that it calls and that is not called there.
+fn worked<T>(
     deadline: Instant,
     memory: u64,
-    slow: &SlowCalls,
-    job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
+    calls: Option<&Calls>,
+    job: impl FnOnce(&Work<'_>) -> Result<T, CqlError>,
+) -> (Result<T, CqlError>, Option<&'static str>) {
+    let in_time = || now() < deadline;
+    let mut work = Work::while_there_is_time(&in_time).with_memory(memory);
+    if let Some(calls) = calls {
+        work = work.with_runner(calls);
+    }
+    // It may have waited for others.
+    let done =
+        if in_time() { work.spend(0).and_then(|()| job(&work)) } else { Err(CqlError::Exhausted) };
+    (done, work.wanted())
+}
+
+/// As [`until`], for a result of up to `memory` bytes, which may call user-defined functions: the job then restarts on the threads of
+/// their language. `wanted`: the language, if it is known before.
+pub(crate) async fn within<T: Send + 'static>(
+    (deadline, memory, slow): (Instant, u64, &SlowCalls),
+    mut wanted: Option<&'static str>,
+    mut job: impl FnMut(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
-    let done = compute(move || {
-        let in_time = || now() < deadline;
+    if wanted.is_none() {
+        let tried = compute(move || {
+            let tried = worked(deadline, memory, None, &mut job);
+            (tried, job)
+        });
+        match tried.await.map_err(gone)? {
+            ((Err(CqlError::Exhausted), language), again) => (wanted, job) = (language, again),
+            ((done, _), _) => return Ok(Some(done?)),
+        }
+    }
+    let Some(language) = wanted else { return Ok(None) };
+    let called = functions::apart(language, deadline, move || {
         let calls = Calls::default();
-        let work = Work::while_there_is_time(&in_time).with_memory(memory).with_runner(&calls);
-        work.spend(0)?;
-        // It may have waited for others.
-        let done = if in_time() { job(&work) } else { Err(CqlError::Exhausted) };
-        Ok((done?, calls.slow))
+        let (done, _) = worked(deadline, memory, Some(&calls), job);
+        (done, calls.slow)
     });
-    match done.await {
-        Ok(Ok((done, calls))) => {
+    match called.await.map_err(gone)? {
+        Some((Ok(done), calls)) => {
             calls.take().into_iter().for_each(|warning| slow.note(warning));
             Ok(Some(done))
         }
-        Ok(Err(CqlError::Exhausted)) => Ok(None),
-        Ok(Err(error)) => Err(error.into()),
-        Err(gone) => Err(Error::Server(format!("a computation has failed: {gone}"))),
+        None | Some((Err(CqlError::Exhausted), _)) => Ok(None),
+        Some((Err(error), _)) => Err(error.into()),
     }
+}
+
+fn gone(gone: Gone) -> Error {
+    Error::Server(format!("a computation has failed: {gone}"))
 }
 
 /// A request's inputs as its own.
@@ -161,7 +195,7 @@ pub(crate) async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
             let (plan, owned) = (plan.clone(), Owned::of(execution));
             let most = memory.for_one() + owned.bytes;
             let job = move |work: &Work<'_>| owned.with(work, |execution| bind(&plan, execution));
-            Box::pin(within(deadline, most, slow, job)).await
+            Box::pin(within((deadline, most, slow), execution.work.wanted(), job)).await
         }
         Err(error) => Err(error.into()),
     }

@@ -9,7 +9,7 @@
 use std::future::Future;
 use std::io::ErrorKind::AddrInUse;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
@@ -23,6 +23,7 @@ use halcyon_io::{
 };
 use halcyon_query::Coordinator;
 use halcyon_schema::LocalNode;
+use halcyon_schema::function::FunctionSettings;
 
 use crate::admission::Admission;
 use crate::cache_rates;
@@ -93,12 +94,16 @@ async fn serve_inside(
         virtual_tables::registry().map_err(|e| Error::CannotStart(e.to_string()))?;
     let mut options = settings.engine.clone();
     options.virtual_keyspaces = virtual_tables.keyspaces.clone();
-    halcyon_query::functions::configure(&options.functions);
+    halcyon_query::functions::configure(&options.functions, &functions_folder(&settings));
+    tell_confinement(&options.functions, log);
     let opened = Engine::open_reporting(disk.clone(), options, tell).await;
     let (engine, report) = opened.map_err(|e| match e {
         halcyon_engine::Error::Disk(e @ halcyon_io::Error::Busy { .. }) => busy(&e),
         e => Error::CannotStart(e.to_string()),
     })?;
+    // A killed process leaves it.
+    let left = engine.remove_folder(&functions_folder(&settings)).await;
+    left.map_err(|e| Error::CannotStart(e.to_string()))?;
     tell_recovery(&report, log);
     let (shared, inboxes) = share(&settings, virtual_tables, &disk, (address, aware.as_ref()), log);
     let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
@@ -221,6 +226,24 @@ async fn take_directory(
         e @ halcyon_io::Error::Busy { .. } => busy(&e),
         e => cannot(common, e),
     })
+}
+
+/// Files of user-defined functions, beside the data. A keyspace has no hyphen in its name, so this folder is not the one of a keyspace,
+/// wherever `data_file_directories` lie.
+fn functions_folder(settings: &Settings) -> PathBuf {
+    let saved = &settings.engine.saved_caches_directory;
+    let beside = saved.parent().filter(|_| saved.starts_with(&settings.data_dir));
+    beside.unwrap_or(saved).join("java-functions")
+}
+
+fn tell_confinement(functions: &FunctionSettings, log: &Log) {
+    let lacking = halcyon_io::child::lacking();
+    if functions.are_enabled && !lacking.is_empty() {
+        let lacking = lacking.join(" and ");
+        log.warning(format_args!(
+            "this kernel has no {lacking}: functions in Java are confined by their JVM, limits and lack of privileges only"
+        ));
+    }
 }
 
 fn busy(error: &halcyon_io::Error) -> Error {
@@ -503,7 +526,7 @@ fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant,
         "memory for connections, requests and answers: {} MiB at most",
         mib(shared.admission.memory().limit())
     ));
-    let shown = |paths: &[std::path::PathBuf]| {
+    let shown = |paths: &[PathBuf]| {
         let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         paths.join(", ")
     };

@@ -5,7 +5,7 @@ use std::fmt;
 
 use halcyon_model::request::Value;
 use halcyon_model::uuid;
-use halcyon_schema::function::UserFunction;
+use halcyon_schema::function::{JAVA, UserFunction, WASM};
 use halcyon_syntax::{Error, Result};
 
 /// What all terms of one execution see the same way.
@@ -78,8 +78,10 @@ pub struct Work<'a> {
     /// Bytes that may be made of what is given, which a short text can name very often: products of lists, collections, rows of an answer.
     memory: u64,
     room: Cell<u64>,
-    /// Only a thread for computations has one.
+    /// Only a thread for user-defined functions has one.
     runner: Option<&'a dyn Runner>,
+    /// The language of the function for which there was none.
+    wanted: Cell<Option<&'static str>>,
 }
 
 /// What a thread with other tasks computes at once.
@@ -101,6 +103,7 @@ impl<'a> Work<'a> {
             memory: u64::MAX,
             room: Cell::new(SMALL_ROOM),
             runner: None,
+            wanted: Cell::new(None),
         }
     }
 
@@ -114,6 +117,7 @@ impl<'a> Work<'a> {
             memory: u64::MAX,
             room: Cell::new(u64::MAX),
             runner: None,
+            wanted: Cell::new(None),
         }
     }
 
@@ -127,12 +131,18 @@ impl<'a> Work<'a> {
         Work { runner: Some(runner), ..self }
     }
 
-    /// What runs user-defined functions; `Exhausted` where they may not be waited for.
-    pub fn runner(&self) -> Result<&'a dyn Runner> {
+    /// What runs a user-defined function; `Exhausted` where it may not be waited for.
+    pub fn runner(&self, function: &UserFunction) -> Result<&'a dyn Runner> {
         self.runner.ok_or_else(|| {
+            self.wanted.set(Some(if function.language == WASM { WASM } else { JAVA }));
             self.exhausted.set(true);
             Error::Exhausted
         })
+    }
+
+    /// The language of the function that is to be called elsewhere.
+    pub fn wanted(&self) -> Option<&'static str> {
+        self.wanted.get()
     }
 
     pub(super) fn memory(&self) -> u64 {
@@ -149,6 +159,7 @@ impl<'a> Work<'a> {
         self.left.set(SMALL);
         self.room.set(SMALL_ROOM);
         self.exhausted.set(false);
+        self.wanted.set(None);
     }
 
     /// Whether anything was refused. What answers yes or no, and not with an error, has then answered no.

@@ -314,7 +314,7 @@ impl Engine {
     }
 
     /// With what is in it: folders of indexes, too. The manifest goes last: after a crash it still says when the rest expires.
-    pub(super) async fn remove_folder(&self, folder: &Path) -> Result<()> {
+    pub async fn remove_folder(&self, folder: &Path) -> Result<()> {
         let mut entries = unless_gone(self.disk.list(folder).await)?.unwrap_or_default();
         entries.sort_by_key(|entry| entry.name == MANIFEST);
         for entry in entries {

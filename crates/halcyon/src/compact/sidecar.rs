@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use halcyon_io::child::{self, Child};
+use halcyon_io::child::{self, Child, Program};
 use halcyon_model::Cursor;
 use halcyon_model::bytes::Put;
 
@@ -125,8 +125,9 @@ impl Sidecar {
             Some(child) => child,
             None => self.child.insert(start(&self.java, &self.jar)?),
         };
-        child.send(request)?;
-        child.receive(ANSWER)
+        let until = child::deadline(ANSWER);
+        child.send(request, until)?;
+        child.receive(until)
     }
 
     fn did_not_run(&self, error: &std::io::Error) -> Failure {
@@ -142,7 +143,8 @@ fn start(java: &Path, jar: &Path) -> std::io::Result<Child> {
     let jar = jar.display().to_string();
     let arguments = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", CALL, "-cp", &jar];
     let arguments = arguments.into_iter().chain([CLASS]).map(str::to_owned);
-    Child::start(java, &arguments.collect::<Vec<_>>())
+    let arguments: Vec<String> = arguments.collect();
+    Program { path: java, arguments: &arguments, confined: None }.start()
 }
 
 fn texts(message: &[u8]) -> Option<Vec<String>> {

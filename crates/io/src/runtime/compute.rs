@@ -1,7 +1,7 @@
 //! Computations that would hold a thread of many tasks for long: threads of their own do them.
 //!
-//! 1. A thread takes one job after the other. There are half as many as cores, one at least: who asks for what is expensive waits for
-//!    others who do, and nobody else.
+//! 1. A thread takes one job after the other. [`compute`] has half as many threads as cores, one at least: an expensive request waits only
+//!    for other expensive requests. Jobs that may take seconds have a [`Pool`] of their own.
 //! 2. They are batch threads: they have a full share of the cores, but never preempt a thread that wakes up.
 //! 3. A job cannot be interrupted. What could run for very long looks at the clock itself.
 //! 4. On a simulated runtime a job is done by the task that asks, after other tasks have run.
@@ -22,14 +22,39 @@ struct Queue {
     arrived: Condvar,
 }
 
-static QUEUE: LazyLock<&'static Queue> = LazyLock::new(|| {
-    let queue = Queue { jobs: Mutex::default(), arrived: Condvar::new() };
-    let queue: &Queue = Box::leak(Box::new(queue));
-    for index in 0..core_count().div_ceil(2) {
-        drop(spawn_thread(&format!("compute-{index}"), ThreadPriority::Batch, || queue.work()));
+static COMPUTE: LazyLock<Pool> = LazyLock::new(|| Pool::start("compute", core_count().div_ceil(2)));
+
+/// Threads that do jobs, for as long as the process runs.
+#[derive(Clone, Copy)]
+pub struct Pool(&'static Queue);
+
+impl Pool {
+    pub fn start(name: &str, threads: usize) -> Pool {
+        let queue = Queue { jobs: Mutex::default(), arrived: Condvar::new() };
+        let queue: &Queue = Box::leak(Box::new(queue));
+        for index in 0..threads.max(1) {
+            drop(spawn_thread(&format!("{name}-{index}"), ThreadPriority::Batch, || queue.work()));
+        }
+        Pool(queue)
     }
-    queue
-});
+
+    /// Does a job on one of its threads; an error if it panicked. The job is done also if its caller has dropped the future.
+    pub async fn run<T: Send + 'static>(
+        self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Gone> {
+        if executor::entered().is_some() {
+            yield_now().await;
+            return Ok(job());
+        }
+        let (answer, answered) = futures_channel::oneshot::channel();
+        self.0.take(Box::new(move || {
+            panic_point("a computation");
+            drop(answer.send(job()));
+        }));
+        answered.await.map_err(|_| Gone)
+    }
+}
 
 impl Queue {
     fn take(&self, job: Job) {
@@ -53,27 +78,18 @@ impl Queue {
     }
 }
 
-/// Does a job on a thread for computations; an error if it panicked. It is done also if nobody waits for it any more.
+/// Does a job on a thread for computations, as [`Pool::run`].
 pub async fn compute<T: Send + 'static>(
     job: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Gone> {
-    if executor::entered().is_some() {
-        yield_now().await;
-        return Ok(job());
-    }
-    let (answer, answered) = futures_channel::oneshot::channel();
-    QUEUE.take(Box::new(move || {
-        panic_point("a computation");
-        drop(answer.send(job()));
-    }));
-    answered.await.map_err(|_| Gone)
+    COMPUTE.run(job).await
 }
 
 /// Drops what has very many parts, which takes its time too.
 pub fn drop_apart<T: Send + 'static>(large: T) {
     match executor::entered() {
         Some(_) => drop(large),
-        None => QUEUE.take(Box::new(move || drop(large))),
+        None => COMPUTE.0.take(Box::new(move || drop(large))),
     }
 }
 

@@ -1,9 +1,12 @@
 //! User-defined functions in Java, in a JVM of its own beside this process (`plugin/functions/`).
 //!
-//! 1. The first function that is made or called finds a JDK, compiles the host's sources with it and starts the host.
-//! 2. The host compiles a body when it sees it first, in memory, and refuses what Cassandra's sandbox refuses (`Rules.java`).
-//! 3. Calls come from threads for computations only, one after the other. A call that exceeds `user_defined_functions_fail_timeout` or
-//!    the host's memory ends the host, not the node; the next call starts another.
+//! 1. The first function that is made or called finds a JDK, compiles the host's sources with it and starts the host. Its classes are in a
+//!    folder of the node's own, which each process makes empty.
+//! 2. The host compiles a body when it sees it first, in memory, and refuses what Cassandra's sandbox refuses (`Rules.java`). That runs
+//!    nothing of the body. Then it makes an instance, which runs the body's initialisers: the first call.
+//! 3. Calls come one after the other, from a thread that does nothing else. One that exceeds `user_defined_functions_fail_timeout` or
+//!    the host's memory ends the host, not the node; the next call starts another. That the host does not take a call counts too.
+//! 4. The kernel confines the host (`io/src/confine.rs`), and ends it first where memory is short.
 //!
 //! Why another process: a body can use any amount of time and memory, and no JVM can stop a thread.
 
@@ -14,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use halcyon_io::child::{self, Child};
+use halcyon_io::child::{self, Child, Program};
 use halcyon_io::clock::now;
 use halcyon_model::Cursor;
 use halcyon_model::bytes::Put;
@@ -49,18 +52,35 @@ const SOURCES: [(&str, &str); 14] = sources![
 
 /// How long the host may take to start, and to compile a body.
 const START: Duration = Duration::from_secs(60);
-/// The host's heap.
-const HEAP: &str = "-Xmx128m";
+/// What a JVM takes: its heap, what it knows of classes and has compiled, buffers, the stacks of its threads.
+const MEMORY: [&str; 8] = [
+    "-Xmx128m",
+    "-XX:MaxMetaspaceSize=96m",
+    "-XX:CompressedClassSpaceSize=24m",
+    "-XX:ReservedCodeCacheSize=32m",
+    "-XX:MaxDirectMemorySize=8m",
+    "-XX:ThreadStackSize=1024",
+    "-XX:+UseSerialGC",
+    "-Xshare:auto",
+];
+/// The kernel's bound: with what the JVM and its C library need beside these.
+const DATA_MAX: u64 = 512 << 20;
+/// It writes nothing: no counters for other tools, no reports, no socket for them.
+const QUIET: [&str; 3] =
+    ["-XX:-UsePerfData", "-XX:+DisableAttachMechanism", "-XX:ErrorFile=/dev/null"];
 /// Functions that one host knows: beyond it, another one begins with none.
 const KNOWN_MAX: usize = 1_000;
 
 const DEFINE: u8 = 1;
 const CALL: u8 = 2;
 const FOLD: u8 = 3;
+const BEGIN: u8 = 4;
 
 #[derive(Default)]
 pub(super) struct Host {
     running: Mutex<Option<Running>>,
+    /// For the classes.
+    folder: Mutex<PathBuf>,
 }
 
 struct Running {
@@ -99,7 +119,9 @@ fn answer(message: &[u8]) -> Answer {
 
 impl Running {
     fn exchange(&mut self, request: &[u8], limit: Duration) -> Answer {
-        let received = self.child.send(request).and_then(|()| self.child.receive(limit));
+        let until = child::deadline(limit);
+        let sent = self.child.send(request, until);
+        let received = sent.and_then(|()| self.child.receive(until));
         match received {
             Ok(message) => answer(&message),
             Err(error) if error.kind() == ErrorKind::TimedOut => Answer::Late,
@@ -109,52 +131,46 @@ impl Running {
         }
     }
 
-    fn start() -> Result<Running> {
+    fn start(folder: &Path) -> Result<Running> {
         let java =
             child::find_program("JAVA_HOME", "java").ok_or_else(|| needs_java("there is none"))?;
-        let classes = compiled(&java)?;
+        let needed = child::java_files(&java);
+        let classes = compiled(&java, &needed, folder)?;
         let path = classes.display().to_string();
-        let arguments = [
-            HEAP,
-            "-XX:+UseSerialGC",
-            "-Xshare:auto",
-            "-cp",
-            &path,
-            "halcyon.functions.Host",
-            &path,
-        ];
-        let mut child = Child::start(&java, &arguments.map(str::to_owned)).map_err(needs_java)?;
-        child.receive(START).map_err(needs_java)?;
+        let host = ["-cp", &path, "halcyon.functions.Host", &path];
+        let arguments = MEMORY.iter().chain(&QUIET).chain(&host);
+        let arguments: Vec<String> = arguments.map(|word| (*word).to_owned()).collect();
+        let reads = [needed, vec![classes]].concat();
+        let confined = Some(child::Allowed { reads: &reads, writes: None, memory: DATA_MAX });
+        let program = Program { path: &java, arguments: &arguments, confined };
+        let mut child = program.start().map_err(needs_java)?;
+        child.receive(child::deadline(START)).map_err(needs_java)?;
         Ok(Running { child, known: HashMap::new() })
     }
 }
 
 /// The folder of the host's classes, which are compiled once for a process.
-fn compiled(java: &Path) -> Result<PathBuf> {
+fn compiled(java: &Path, needed: &[PathBuf], folder: &Path) -> Result<PathBuf> {
     static CLASSES: Mutex<Option<PathBuf>> = Mutex::new(None);
     let mut classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = &*classes {
-        return Ok(known.clone());
-    }
-    let folder = child::private_folder("halcyon-functions").map_err(needs_java)?;
     let made = folder.join("classes");
-    let options = [
-        HEAP,
-        "-m",
-        "jdk.compiler/com.sun.tools.javac.Main",
-        "--release",
-        "11",
-        "-proc:none",
-        "-nowarn",
-    ];
-    let mut arguments: Vec<String> = options.map(str::to_owned).into();
+    if classes.as_ref().is_some_and(|known| *known == made && child::is_folder(&made)) {
+        return Ok(made);
+    }
+    child::private_folder(folder).map_err(needs_java)?;
+    let options =
+        ["-m", "jdk.compiler/com.sun.tools.javac.Main", "--release", "11", "-proc:none", "-nowarn"];
+    let options = MEMORY.iter().chain(&QUIET).chain(&options);
+    let mut arguments: Vec<String> = options.map(|word| (*word).to_owned()).collect();
     arguments.extend(["-Xlint:-options".to_owned(), "-d".to_owned(), made.display().to_string()]);
     for (name, text) in SOURCES {
         let path = folder.join("sources").join(name);
         child::write_private(&path, text).map_err(needs_java)?;
         arguments.push(path.display().to_string());
     }
-    child::run(java, &arguments).map_err(needs_java)?.map_err(needs_java)?;
+    let confined = Some(child::Allowed { reads: needed, writes: Some(folder), memory: DATA_MAX });
+    let compiler = Program { path: java, arguments: &arguments, confined };
+    compiler.run().map_err(needs_java)?.map_err(needs_java)?;
     *classes = Some(made.clone());
     Ok(made)
 }
@@ -167,11 +183,19 @@ fn needs_java(why: impl ToString) -> Error {
 }
 
 impl Host {
+    pub(super) fn keep_in(&self, folder: PathBuf) {
+        *self.folder.lock().unwrap_or_else(PoisonError::into_inner) = folder;
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.folder.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Compiles a function that is about to be made.
-    pub(super) fn check(&self, function: &UserFunction) -> Result<()> {
+    pub(super) fn check(&self, function: &UserFunction, limit: Duration) -> Result<()> {
         let definition = definition(function)?;
-        let define = |running: &mut Running| running.define(&definition);
-        let allowed = Allowed { fail: START, warn: Duration::ZERO, slow: &SlowCalls::default() };
+        let define = |running: &mut Running| running.define(&definition, limit);
+        let allowed = Allowed { fail: limit, warn: Duration::ZERO, slow: &SlowCalls::default() };
         self.on(function, &allowed, |running| define(running).map(|_| Answer::Value(None)))?;
         Ok(())
     }
@@ -183,10 +207,11 @@ impl Host {
         job: impl Fn(&mut Running) -> Result<Answer, Answer>,
     ) -> Result<Option<Vec<u8>>> {
         let mut place = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut answer = Self::once(&mut place, &job)?;
+        let folder = self.folder();
+        let mut answer = Self::once(&mut place, &folder, &job)?;
         if let Answer::Lost(_) = answer {
-            // Somebody has ended it. Bodies change nothing, so they may run again.
-            answer = Self::once(&mut place, &job)?;
+            // Another process has killed it. Bodies change nothing, so they may run again.
+            answer = Self::once(&mut place, &folder, &job)?;
         }
         match answer {
             Answer::Value(value) => Ok(value),
@@ -200,6 +225,7 @@ impl Host {
     /// One attempt; a host that must not be used again is dropped.
     fn once(
         place: &mut Option<Running>,
+        folder: &Path,
         job: &impl Fn(&mut Running) -> Result<Answer, Answer>,
     ) -> Result<Answer> {
         if place.as_ref().is_some_and(|running| running.known.len() >= KNOWN_MAX) {
@@ -207,7 +233,7 @@ impl Host {
         }
         let running = match place {
             Some(running) => running,
-            None => place.insert(Running::start()?),
+            None => place.insert(Running::start(folder)?),
         };
         let answer = job(running).unwrap_or_else(|answer| answer);
         if matches!(answer, Answer::Gone(_) | Answer::Lost(_) | Answer::Late) {
@@ -228,7 +254,7 @@ impl Host {
         let took = Cell::new(Duration::ZERO);
         let more = if operation == FOLD { FOLD_SLICE } else { Duration::ZERO };
         let value = self.on(function, allowed, |running| {
-            let id = running.define(&definition)?;
+            let id = running.define(&definition, allowed.fail)?;
             let mut request = vec![operation];
             request.put_i32(i32::try_from(id).unwrap_or(i32::MAX));
             request.extend_from_slice(values);
@@ -242,17 +268,23 @@ impl Host {
 }
 
 impl Running {
-    fn define(&mut self, definition: &[u8]) -> Result<u32, Answer> {
+    fn define(&mut self, definition: &[u8], limit: Duration) -> Result<u32, Answer> {
         if let Some(id) = self.known.get(definition) {
             return Ok(*id);
         }
         let id = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
-        let mut request = vec![DEFINE];
-        request.put_i32(i32::try_from(id).unwrap_or(i32::MAX));
-        request.extend_from_slice(definition);
-        match self.exchange(&request, START) {
-            Answer::Value(_) => {}
-            other => return Err(other),
+        let request = |operation| {
+            let mut request = vec![operation];
+            request.put_i32(i32::try_from(id).unwrap_or(i32::MAX));
+            request
+        };
+        let mut define = request(DEFINE);
+        define.extend_from_slice(definition);
+        for (request, limit) in [(define, START), (request(BEGIN), limit)] {
+            match self.exchange(&request, limit) {
+                Answer::Value(_) => {}
+                other => return Err(other),
+            }
         }
         self.known.insert(definition.to_vec(), id);
         Ok(id)

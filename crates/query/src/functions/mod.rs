@@ -5,11 +5,16 @@ mod java;
 mod limits;
 mod wasm;
 
+use std::path::Path;
+use std::pin::pin;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use halcyon_cql::plan::Runner;
+use halcyon_io::clock::{self, Instant};
+use halcyon_io::{Gone, Pool, core_count};
 use halcyon_schema::function::{FunctionSettings, JAVA, UserFunction, WASM};
 use halcyon_syntax::{Error, Result};
 
@@ -17,7 +22,7 @@ pub(crate) use self::limits::SlowCalls;
 use self::limits::{Allowed, Folded};
 
 /// One for the process, like the threads for computations that call it.
-pub(crate) static RUNNING: LazyLock<Running> = LazyLock::new(|| Running {
+static RUNNING: LazyLock<Running> = LazyLock::new(|| Running {
     are_enabled: AtomicBool::new(false),
     fail_millis: AtomicU64::new(0),
     warn_millis: AtomicU64::new(0),
@@ -25,8 +30,40 @@ pub(crate) static RUNNING: LazyLock<Running> = LazyLock::new(|| Running {
     wasm: wasm::Modules::default(),
 });
 
-/// What a node's settings say.
-pub fn configure(settings: &FunctionSettings) {
+/// There is one JVM, which does one call after the other.
+static JAVA_THREAD: LazyLock<Pool> = LazyLock::new(|| Pool::start("java", 1));
+/// As many as there are for computations.
+static WASM_THREADS: LazyLock<Pool> =
+    LazyLock::new(|| Pool::start("wasm", core_count().div_ceil(2)));
+
+/// Does a job that calls functions, the first of them in this language; `None` if the deadline came first. Each language has threads of its
+/// own, because a call may take its whole limit and a JVM takes seconds to start: only calls in the same language wait for that.
+pub(crate) async fn apart<T: Send + 'static>(
+    language: &str,
+    deadline: Instant,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> Result<Option<T>, Gone> {
+    let pool = if language == JAVA { *JAVA_THREAD } else { *WASM_THREADS };
+    let late = clock::sleep(deadline - clock::now());
+    match select(pin!(pool.run(job)), pin!(late)).await {
+        Either::Left((done, _)) => done.map(Some),
+        Either::Right(_) => Ok(None),
+    }
+}
+
+/// Compiles a function that is about to be made; `None` if the deadline came first.
+pub(crate) async fn check(
+    function: UserFunction,
+    deadline: Instant,
+) -> crate::Result<Option<Result<()>>> {
+    let language = function.language.clone();
+    let checked = apart(&language, deadline, move || RUNNING.check(&function)).await;
+    checked.map_err(|gone| crate::Error::Server(gone.to_string()))
+}
+
+/// What a node's settings say. `folder`: for files, of which only those of this process are there.
+pub fn configure(settings: &FunctionSettings, folder: &Path) {
+    RUNNING.java.keep_in(folder.to_owned());
     RUNNING.are_enabled.store(settings.are_enabled, Relaxed);
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     RUNNING.fail_millis.store(millis(settings.fail_timeout), Relaxed);
@@ -46,7 +83,7 @@ impl Running {
     pub(crate) fn check(&self, function: &UserFunction) -> Result<()> {
         let limit = self.limit()?;
         match function.language.as_str() {
-            JAVA => self.java.check(function),
+            JAVA => self.java.check(function, limit),
             WASM => self.wasm.check(function, limit),
             _ => Err(not_loaded(function)),
         }

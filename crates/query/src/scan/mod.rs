@@ -264,13 +264,14 @@ impl Scan {
     async fn compute(&mut self, unfinished: Unfinished) -> Result<()> {
         let deadline = self.context.limits.deadline;
         let most = self.page.held.memory().for_row();
+        let wanted = self.work.wanted();
         let (plan, terms) = (self.select.plan.clone(), self.select.terms.clone());
         let (row, context) = (self.row.clone(), self.context.fork());
         match unfinished {
             Unfinished::Filters(clustering) => {
                 let filters = self.select.filters.clone();
                 let job = move |work: &Work<'_>| are_accepted(&filters, &row, work);
-                let accepted = pace::within(deadline, most, &self.slow, job).await?;
+                let accepted = pace::within((deadline, most, &self.slow), wanted, job).await?;
                 match accepted.ok_or_else(|| self.too_late())? {
                     true => self.accepted(clustering.as_deref()),
                     false => Ok(()),
@@ -280,7 +281,7 @@ impl Scan {
                 let job = move |work: &Work<'_>| {
                     page::encoded(&plan, &context.evaluation(&terms, &row, &[], work))
                 };
-                let encoded = pace::within(deadline, most, &self.slow, job).await?;
+                let encoded = pace::within((deadline, most, &self.slow), wanted, job).await?;
                 let encoded = encoded.ok_or_else(|| self.too_late())?;
                 self.page.take(&self.select.plan, &self.row, &encoded)
             }
@@ -291,7 +292,7 @@ impl Scan {
                     let own = |argument: Option<Cow<'_, [u8]>>| argument.map(Cow::into_owned);
                     Ok(arguments.map(own).collect::<Vec<_>>())
                 };
-                let arguments = pace::within(deadline, most, &self.slow, job).await?;
+                let arguments = pace::within((deadline, most, &self.slow), wanted, job).await?;
                 let arguments = arguments.ok_or_else(|| self.too_late())?;
                 let Some(group) = &mut self.group else { return Ok(()) };
                 let arguments = arguments.iter().map(Option::as_deref);
@@ -299,14 +300,15 @@ impl Scan {
                 Ok(())
             }
             Unfinished::Rows => {
-                let Some(mut group) = self.group.take() else { return Ok(()) };
-                let job = move |work: &Work<'_>| group.catch_up(work).map(|()| group);
-                let mut group = pace::within(deadline, most, &self.slow, job)
-                    .await?
-                    .ok_or_else(|| self.too_late())?;
-                let memory = group.memory();
-                self.group = Some(group);
-                memory.map_or(Ok(()), |bytes| self.page.count_group(bytes))
+                let mut group = self.group.take();
+                let job = move |work: &Work<'_>| {
+                    group.as_mut().map_or(Ok(()), |group| group.catch_up(work))?;
+                    Ok(group.take())
+                };
+                let caught_up = pace::within((deadline, most, &self.slow), wanted, job).await?;
+                self.group = caught_up.ok_or_else(|| self.too_late())?;
+                let Some(group) = &mut self.group else { return Ok(()) };
+                group.memory().map_or(Ok(()), |bytes| self.page.count_group(bytes))
             }
             Unfinished::Group(clustering) => {
                 self.close_group_apart().await?;
@@ -326,18 +328,20 @@ impl Scan {
 
     /// As `close_group`, where the result calls user-defined functions.
     async fn close_group_apart(&mut self) -> Result<()> {
-        let Some(mut group) = self.group.take() else { return Ok(()) };
+        let mut group = self.group.take();
         let (plan, terms) = (self.select.plan.clone(), self.select.terms.clone());
         let context = self.context.fork();
         let most = self.page.held.memory().for_row();
         let job = move |work: &Work<'_>| {
-            let results = group.results(work)?;
-            let on = context.evaluation(&terms, &group.first, &results, work);
-            let encoded = page::encoded(&plan, &on)?;
-            Ok((encoded, group))
+            let Some(of) = &mut group else { return Ok(None) };
+            let results = of.results(work)?;
+            let encoded =
+                page::encoded(&plan, &context.evaluation(&terms, &of.first, &results, work))?;
+            Ok(group.take().map(|group| (encoded, group)))
         };
-        let done = pace::within(self.context.limits.deadline, most, &self.slow, job).await?;
-        let (encoded, group) = done.ok_or_else(|| self.too_late())?;
+        let bounds = (self.context.limits.deadline, most, &self.slow);
+        let done = pace::within(bounds, None, job).await?;
+        let Some((encoded, group)) = done.ok_or_else(|| self.too_late())? else { return Ok(()) };
         self.page.take(&self.select.plan, &group.first, &encoded)?;
         self.page.last = group.last();
         Ok(())

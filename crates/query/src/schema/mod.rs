@@ -28,8 +28,7 @@ use halcyon_syntax::ast::{
 };
 
 use crate::coordinator::{Client, Coordinator};
-use crate::functions::RUNNING;
-use crate::pace;
+use crate::functions;
 use crate::{Error, Outcome, QueryOptions, Result, views};
 
 /// Checks that are made at preparation, before execution.
@@ -273,10 +272,8 @@ async fn check_body(
         change::new_function(&catalog, create, &context)?
     };
     let deadline = clock::now() + COMPILATION_MAX;
-    let checked = pace::until(deadline, move |_| RUNNING.check(&function)).await?;
-    checked.ok_or_else(|| {
-        Error::Overloaded("the function's body waits too long to be compiled".into())
-    })
+    let late = || Error::Overloaded("the function's body waits too long to be compiled".into());
+    Ok(functions::check(function, deadline).await?.ok_or_else(late)??)
 }
 
 fn outcome(made: Change) -> Outcome {

@@ -16,13 +16,19 @@ final class Function {
     private final List<DataType> types;
     private final DataType returns;
     private final boolean calledOnNull;
-    private final JavaUDF udf;
+    private final String shown;
+    private final Class<?> made;
+    private final UDFContext context;
+    /** Null until {@link #begin}. */
+    private JavaUDF udf;
 
-    private Function(List<DataType> types, DataType returns, boolean calledOnNull, JavaUDF udf) {
+    private Function(List<DataType> types, DataType returns, boolean calledOnNull, String shown, Class<?> made, UDFContext context) {
         this.types = types;
         this.returns = returns;
         this.calledOnNull = calledOnNull;
-        this.udf = udf;
+        this.shown = shown;
+        this.made = made;
+        this.context = context;
     }
 
     /** A body sees only what the rules allow, and no other body. */
@@ -74,13 +80,25 @@ final class Function {
         Set<String> errors = Verifier.verify(full.replace('.', '/'), bytes, execute);
         if (!errors.isEmpty())
             throw new Refused("Java UDF validation failed: " + errors);
+        String shown = keyspace + "." + name;
         try {
             Class<?> made = new Gate(full, bytes).loadClass(full);
-            UDFContext context = new UDFContext(keyspace, names, types, returns);
-            JavaUDF udf = (JavaUDF) made.getConstructor(UDFContext.class).newInstance(context);
-            return new Function(types, returns, calledOnNull, udf);
+            return new Function(types, returns, calledOnNull, shown, made, new UDFContext(keyspace, names, types, returns));
         } catch (ReflectiveOperationException | LinkageError e) {
-            throw new Refused("Could not compile function '" + keyspace + "." + name + "' from Java source: " + e);
+            throw refused(shown, e);
+        }
+    }
+
+    private static Refused refused(String shown, Throwable why) {
+        return new Refused("Could not compile function '" + shown + "' from Java source: " + why);
+    }
+
+    /** Makes the instance: what is in braces of the class itself runs, for as long as it likes. */
+    void begin() throws Refused {
+        try {
+            udf = (JavaUDF) made.getConstructor(UDFContext.class).newInstance(context);
+        } catch (ReflectiveOperationException | LinkageError e) {
+            throw refused(shown, e);
         }
     }
 

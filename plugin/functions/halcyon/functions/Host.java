@@ -24,7 +24,7 @@ import java.util.stream.Stream;
  * other; who waits too long ends this process.
  */
 public final class Host {
-    private static final int DEFINE = 1, CALL = 2, FOLD = 3;
+    private static final int DEFINE = 1, CALL = 2, FOLD = 3, BEGIN = 4;
     private static final byte VALUE = 0, FAILED = 1, REFUSED = 2, ENDS = 3;
 
     private final Map<Integer, Function> functions = new HashMap<>();
@@ -91,6 +91,10 @@ public final class Host {
         int id = request.getInt();
         if (operation == DEFINE) {
             functions.put(id, Function.read(request, compiler, id));
+            return null;
+        }
+        if (operation == BEGIN) {
+            functions.get(id).begin();
             return null;
         }
         if (operation == FOLD)

@@ -1,5 +1,8 @@
 package halcyon.functions;
 
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+
 /**
  * What a body may name: the lists of Cassandra's {@code UDFunction} and {@code JavaBasedUDFunction}, and beside them what only its
  * security manager refuses, which newer JVMs do not have.
@@ -59,7 +62,28 @@ final class Rules {
         return false;
     }
 
+    /** {@code owner} is the class that is named: it may have the method from another one. */
     static boolean allowsCall(String owner, String method) {
+        if (!allowsOwn(owner, method))
+            return false;
+        Class<?> named;
+        try {
+            named = Class.forName(owner.replace('/', '.'), false, Rules.class.getClassLoader());
+        } catch (ClassNotFoundException | LinkageError e) {
+            // The body's own class; what its loader refuses is refused there.
+            return true;
+        }
+        for (Method known : named.getMethods()) {
+            String declaring = known.getDeclaringClass().getName().replace('.', '/');
+            if (!Modifier.isStatic(known.getModifiers()) || !known.getName().equals(method) || declaring.equals(owner))
+                continue;
+            if (!allowsClass(declaring) || !allowsOwn(declaring, method))
+                return false;
+        }
+        return true;
+    }
+
+    private static boolean allowsOwn(String owner, String method) {
         if (owner.equals("java/lang/System"))
             return isOneOf(method, SYSTEM_CALLS);
         if (owner.equals("java/lang/Class"))

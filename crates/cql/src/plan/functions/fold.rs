@@ -56,10 +56,10 @@ impl FoldAccumulator {
     pub(super) fn catch_up(&mut self, work: &Work<'_>) -> Result<()> {
         let mut done = 0;
         while done < self.rows {
-            let runner = work.runner()?;
+            let function = &self.fold.state_function;
+            let runner = work.runner(function)?;
             work.spend(ASKED)?;
             let rest = self.waiting.get(done * self.arguments..).unwrap_or_default();
-            let function = &self.fold.state_function;
             let (state, count) =
                 runner.fold(function, self.state.as_deref(), rest, self.rows - done)?;
             self.state = user::checked(state, &function.returns, work)?;

@@ -13,7 +13,7 @@ pub(super) fn call(
     arguments: &[Option<&[u8]>],
     work: &Work<'_>,
 ) -> Result<Option<Vec<u8>>> {
-    let runner = work.runner()?;
+    let runner = work.runner(function)?;
     if !function.called_on_null && arguments.contains(&None) {
         return Ok(None);
     }

@@ -12,9 +12,9 @@ use crate::{Result, repository};
 const KNOWN: [(&str, usize); 11] = [
     ("bench", 5),
     ("crates/cql", 9),
-    ("crates/io", 11),
+    ("crates/io", 7),
     ("crates/model", 1),
-    ("crates/query", 10),
+    ("crates/query", 9),
     ("crates/server", 8),
     ("crates/sstable", 1),
     ("docs", 14),

@@ -82,7 +82,8 @@ impl CqlType {
             }
             CqlType::Vector(e, n) => {
                 out.push_str("vector<");
-                e.push_cql(out, frozen);
+                // It implies nothing of its elements.
+                e.push_cql(out, false);
                 out.push_str(&format!(", {n}>"));
             }
             CqlType::Udt(udt) => {

@@ -95,6 +95,17 @@ fn cql_spelling_becomes_the_class_spelling() {
             "frozen<tuple<int, frozen<list<text>>>>",
         ),
         ("vector<float, 3>", "~VectorType(~FloatType , 3)".into(), "vector<float, 3>"),
+        // A vector implies nothing of its elements, wherever it is.
+        (
+            "list<frozen<vector<set<int>, 1>>>",
+            "~ListType(~VectorType(~SetType(~Int32Type) , 1))".into(),
+            "list<vector<set<int>, 1>>",
+        ),
+        (
+            "frozen<list<vector<set<int>, 1>>>",
+            "~FrozenType(~ListType(~VectorType(~SetType(~Int32Type) , 1)))".into(),
+            "frozen<list<vector<set<int>, 1>>>",
+        ),
         ("address", udt.into(), "address"),
         ("frozen<ks.Address>", format!("~FrozenType({frozen_udt})"), "frozen<address>"),
         (

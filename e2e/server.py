@@ -23,6 +23,11 @@ def free_port():
                 return port
 
 
+def flush_statement(keyspace, table=""):
+    """What `nodetool flush` sends; without a table, of the whole keyspace."""
+    return f"INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('flush', '{keyspace}', '{table}', '')"
+
+
 class Server:
     """One data directory and the process that serves it, if one runs."""
 

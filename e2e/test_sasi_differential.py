@@ -12,6 +12,7 @@ import random
 import pytest
 
 from native import UNSET, Client, Refused
+from server import flush_statement
 from test_index_differential import wait_until_built
 from test_select_differential import KEYSPACE, answer
 
@@ -182,9 +183,7 @@ def compare(seed, cassandra, halcyon, flush, tables=6, selects=60):
                 both(table, table.write())
             if part == 0 and table.is_flushed:
                 flush(f"t{number}")
-                clients[1].query(
-                    f"INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('flush', '{KEYSPACE}', 't{number}', '')"
-                )
+                clients[1].query(flush_statement(KEYSPACE, f"t{number}"))
         for _ in range(selects):
             both(table, *table.select())
     for client in clients:

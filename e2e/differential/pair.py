@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from native import Client, Refused
 from patience import until
+from server import flush_statement
 
 from .step import Act, Statement
 
@@ -116,7 +117,7 @@ class Lane:
         if self._jmx:
             self._jmx.flush(keyspace)
         else:
-            self.client.query(f"INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('flush', '{keyspace}', '', '')")
+            self.client.query(flush_statement(keyspace))
 
     def _compact(self, keyspace):
         self._flush(keyspace)

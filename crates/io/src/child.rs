@@ -6,12 +6,13 @@
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::confine::{self, Confinement};
+use crate::confine::Confinement;
 pub use crate::confine::{Allowed, end_with_parent, lacking};
 
 /// The largest answer that is taken.
@@ -102,9 +103,13 @@ pub fn is_folder(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// An empty folder that only this process's user sees.
+/// A folder for files of a confined program, which only this process's user sees; what an earlier process left in it is removed.
 pub fn private_folder(folder: &Path) -> io::Result<()> {
-    confine::fresh_folder(folder)
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Writes a file of [`private_folder`], and the folders that it is in.
@@ -116,7 +121,7 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
 }
 
 impl Child {
-    /// `TimedOut` if it has not taken the message in time.
+    /// `TimedOut` if the program does not read the whole message in time.
     pub fn send(&mut self, message: &[u8], until: Instant) -> io::Result<()> {
         let length = u32::try_from(message.len()).map_err(|_| ErrorKind::InvalidInput)?;
         self.pour(&length.to_be_bytes(), until)?;

@@ -11,7 +11,6 @@
 //! The rest is in force there.
 
 use std::ffi::CString;
-use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -98,7 +97,7 @@ impl Confinement {
                 checked(libc::setrlimit(what, &libc::rlimit { rlim_cur: most, rlim_max: most }))?;
             }
             checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
-            // Who has none is refused that, and stays without.
+            // A process without capabilities is refused this, and has nothing to drop.
             for capability in 0..64 {
                 libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
             }
@@ -345,13 +344,13 @@ impl Default for Filter {
             filter.step(ANSWER, refused(libc::ENOSYS), 0, 0);
         }
         // Threads, and no other processes. What cannot be looked into does not exist: the C library then takes the older call.
-        filter.where_argument(libc::SYS_clone, 0, HAS, libc::CLONE_THREAD as u32);
+        filter.where_argument(libc::SYS_clone, 0, (HAS, libc::CLONE_THREAD as u32), true);
         filter.answer(libc::SYS_clone3, refused(libc::ENOSYS));
         filter.answer(libc::SYS_openat2, refused(libc::ENOSYS));
         #[cfg(target_arch = "x86_64")]
         filter.refuse(&[libc::SYS_fork, libc::SYS_vfork]);
         // Signals to its own threads.
-        let at = filter.where_argument(libc::SYS_tgkill, 0, EQUALS, 0);
+        let at = filter.where_argument(libc::SYS_tgkill, 0, (EQUALS, 0), true);
         filter.own.push(at);
         filter
     }
@@ -371,11 +370,18 @@ impl Filter {
         calls.iter().for_each(|call| self.answer(*call, refused(libc::EPERM)));
     }
 
-    /// Allows a call only where a test of an argument says so; returns where the test is.
-    fn where_argument(&mut self, call: libc::c_long, index: u32, test: u32, with: u32) -> usize {
+    /// Tests an argument of a call, which is refused or allowed if the test holds; returns where the test is.
+    fn where_argument(
+        &mut self,
+        call: libc::c_long,
+        index: u32,
+        (test, with): (u32, u32),
+        is_allowed: bool,
+    ) -> usize {
+        let (holds, fails) = if is_allowed { (1, 0) } else { (0, 1) };
         self.step(EQUALS, call as u32, 0, 4);
         self.step(LOAD, argument_at(index), 0, 0);
-        self.step(test, with, 1, 0);
+        self.step(test, with, holds, fails);
         self.step(ANSWER, refused(libc::EPERM), 0, 0);
         self.step(ANSWER, ALLOW, 0, 0);
         self.steps.len() - 3
@@ -392,11 +398,7 @@ impl Filter {
             opens.push((libc::SYS_open, 1));
         }
         for (call, index) in opens {
-            self.step(EQUALS, call as u32, 0, 4);
-            self.step(LOAD, argument_at(index), 0, 0);
-            self.step(HAS, WRITES, 0, 1);
-            self.step(ANSWER, refused(libc::EPERM), 0, 0);
-            self.step(ANSWER, ALLOW, 0, 0);
+            self.where_argument(call, index, (HAS, WRITES), false);
         }
     }
 
@@ -404,14 +406,4 @@ impl Filter {
         self.step(ANSWER, ALLOW, 0, 0);
         self.steps
     }
-}
-
-/// A folder for files of a confined program, which only this process's user sees; what an earlier process left in it is removed.
-pub(crate) fn fresh_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    match fs::remove_dir_all(folder) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

@@ -26,7 +26,7 @@ use crate::server::Server;
 const VERSION: &str = "0.29.0";
 /// On standard error, when the run begins.
 const BEGINS: &str = "Running benchmark";
-/// A run that is never stopped ends at last.
+/// The end of a run that no caller stops.
 const WITHOUT_END: Duration = Duration::from_secs(3600);
 const ANOTHER: &str = "a report of another latte";
 

@@ -36,7 +36,7 @@ impl Background {
             let body = move || async move {
                 while let Some(job) = jobs.next().await {
                     waiting.fetch_sub(1, Relaxed);
-                    // Who waits for it learns of a panic by the dropped sender.
+                    // The dropped sender tells the waiter of a panic.
                     contained(async {
                         panic_point("a background job");
                         job().await;

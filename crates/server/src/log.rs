@@ -4,7 +4,7 @@
 //! INFO  [shard-0] 2026-05-04 12:00:00,123 - ready after 42 ms
 //! ```
 //!
-//! Whoever logs hands a line to a writer's thread and goes on: a terminal or a pipe that nobody reads must not stop a shard. If the
+//! A caller hands its line to a writer's thread and continues: a terminal or a pipe without a reader must not stop a shard. If the
 //! writer is far behind, lines are lost, and a later line says how many.
 
 use std::fmt;
@@ -225,7 +225,7 @@ mod tests {
         assert!("loud".parse::<Level>().unwrap_err().contains("allowed: error, warn, info, debug"));
     }
 
-    /// Proves that a reader that does not read loses lines, and delays nobody.
+    /// Proves that a reader that does not read loses lines, and delays no caller.
     #[test]
     fn a_slow_reader_delays_nobody() {
         struct Stuck(std::sync::mpsc::Receiver<()>);

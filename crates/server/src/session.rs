@@ -88,7 +88,7 @@ pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envel
             drop(registered);
             connection.answer(to, &Response::Ready, &Notes::default());
         }
-        // Nobody was asked who he is, so whatever he says of it is taken.
+        // No authentication was requested, so every answer is accepted.
         Request::AuthResponse(_) => {
             connection.answer(to, &Response::AuthSuccess(None), &Notes::default());
         }
@@ -178,7 +178,7 @@ async fn prepare_asked(
     }
     match outcome {
         Ok(found) => {
-            // Without a keyspace, Cassandra prepares it anew for each connection.
+            // Without a keyspace, Cassandra prepares it again for each connection.
             let is_new = found.is_new || keyspace.is_none();
             let depends_on_use = is_new && found.entry.statement.depends_on_use();
             if depends_on_use && !connection.warned_of_use.replace(true) {

@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that messages and the help of arguments are texts, and that comments, names, definitions and unit tests are none.
+    /// Proves that messages and the help of arguments are texts, and that comments, names, definitions and unit tests are not.
     #[test]
     fn texts_of_a_file() {
         let code = "/// A comment of a function.\nfn f() { g(\"no such file\"); h(\"two words\"); i(\"CREATE TABLE a b c\") }\n\

@@ -86,7 +86,7 @@ impl Bound<'_> {
     }
 }
 
-/// How often the bytes of a value are copied at most: collections in collections are written anew, level by level.
+/// How often the bytes of a value are copied at most: a collection in a collection is serialized level by level.
 fn levels(cql_type: &CqlType) -> u64 {
     match cql_type.thawed() {
         CqlType::List(inner) | CqlType::Set(inner) | CqlType::Vector(inner, _) => 1 + levels(inner),
@@ -157,7 +157,7 @@ impl Node {
         let execution = Execution::of_constants(&uuids, work);
         match self.bind(&execution) {
             Ok(value) => Ok(value.bytes().map_or(Node::Null, |bytes| Node::Value(bytes.to_vec()))),
-            // Cassandra calls functions when it executes: what else is wrong with the statement is told first.
+            // Cassandra calls functions at execution, so other faults of the statement are reported first.
             Err(_) if matches!(self, Node::Call { .. }) => Ok(self),
             Err(error) => Err(error),
         }

@@ -98,7 +98,7 @@ impl ViewRows {
             allow_filtering: true,
             timeout: None,
         };
-        // The text of a definition is short, and nobody waits for this shard while the schema changes.
+        // The text of a definition is short, and no request waits for this shard while the schema changes.
         let work = Work::while_there_is_time(&|| true);
         let plan = select::prepare(&select, &without_indexes(catalog, base), None, &work)?.plan;
         let uuids = uuid::Generator::seeded(0);

@@ -1,11 +1,11 @@
 //! A panic ends what has panicked, and nothing else.
 //!
-//! 1. Whoever does others' work does it by [`contained`] or [`caught`]: threads, tasks, jobs. What has panicked is dropped while its thread
-//!    unwinds; who waits for it learns of that by a sender that is dropped.
-//! 2. Where a task is woken by another thread that unwinds, the runtime ends the process. So tasks are polled with wakers of ours, which
-//!    put a wake-up off until the thread has unwound.
-//! 3. What has to be there as long as its thread is begun anew (`kept`).
-//! 4. What could be left half-changed is not used any more: that is the matter of whoever has it.
+//! 1. Threads, tasks and jobs run the work of others within [`contained`] or [`caught`]. A panic drops the work while its thread unwinds;
+//!    a dropped sender tells the waiter.
+//! 2. The runtime ends the process if an unwinding thread wakes a task of another thread. So tasks are polled with our own wakers, which
+//!    postpone a wake-up until the thread has unwound.
+//! 3. A task that its thread needs all the time is restarted (`kept`).
+//! 4. State that may be half-changed is not used any more; its owner sees to that.
 //! 5. Tests let each kind of thread and task panic, by a [`panic_point`]; what is here is tested with tasks (`task.rs`).
 
 use std::any::Any;
@@ -46,7 +46,7 @@ impl Wake for Later {
         if !panicking() {
             return self.0.wake_by_ref();
         }
-        // A thread that ends has nobody left to wake.
+        // A thread that has destroyed its locals wakes no task any more.
         let _ = PUT_OFF.try_with(|put_off| put_off.borrow_mut().push(self.0.clone()));
     }
 }
@@ -123,7 +123,7 @@ mod armed {
     static ANY: AtomicBool = AtomicBool::new(false);
     static ARMED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-    /// Has whoever next comes to the place panic, anywhere in this process. Of debug builds only.
+    /// Lets the next thread that passes the place panic, anywhere in this process. Of debug builds only.
     pub fn panic_at(name: &'static str) {
         ARMED.lock().unwrap_or_else(PoisonError::into_inner).push(name);
         ANY.store(true, Relaxed);

@@ -40,7 +40,7 @@ pub fn start(mut future: Pin<Box<dyn Future<Output = ()>>>) {
     }
 }
 
-/// How long [`kept`] waits before it begins anew.
+/// How long [`kept`] waits before it restarts a task.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs what `begin` makes to its end. If it panics, what `begin` makes next, after a pause.
@@ -184,7 +184,7 @@ mod tests {
         });
     }
 
-    /// Proves that what is kept is begun anew, with a simulated runtime too, whose time passes at once.
+    /// Proves that a kept task is restarted, with a simulated runtime too, whose time passes at once.
     #[test]
     fn what_is_kept_begins_anew() {
         SimRuntime::seeded(1).block_on(async {

@@ -104,7 +104,7 @@ pub(crate) struct Scan {
     /// The end of the partition's values (key and static columns) in `row`.
     mark: usize,
     key: Vec<u8>,
-    /// An earlier page has rows of this partition, so its static row alone is no result.
+    /// An earlier page has rows of this partition, so its static row alone is not a result.
     resumed: bool,
     /// The key of that partition, where partitions are read through an index.
     resumed_key: Vec<u8>,

@@ -3,7 +3,7 @@
 //! ```text
 //!  shard: candidates (places) ─► partitions, with the slices of their rows ─► read, several at once ─► scan: all filters, limits, page
 //! ```
-//! 1. Candidates come in the order of the table, so pages end and go on as those of a scan do.
+//! 1. Candidates come in the order of the table, so pages end and resume as those of a scan do.
 //! 2. The rows are read as any rows of named partitions are; the scan asks each of them the whole WHERE clause. So what an index answers
 //!    is what ALLOW FILTERING answers.
 //! 3. Each shard searches its own part; the parts of the ring are read one after the other.

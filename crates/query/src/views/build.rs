@@ -1,7 +1,7 @@
 //! Builds views from what their bases have (`ViewBuilder`), in the background.
 //!
 //! 1. A shard first waits until the writes that began before the view was known have ended: they do not keep it up to date.
-//! 2. It reads its partitions of the base and writes what the view has of them. Writes go on meanwhile: their changes of the view carry
+//! 2. It reads its partitions of the base and writes what the view has of them. Writes continue meanwhile: their changes of the view carry
 //!    the timestamps of the base, and win or lose by them.
 //! 3. When all shards have done so, `system.built_views` says it. A build that is cut short begins again at the next start, one that
 //!    fails after some minutes.
@@ -111,7 +111,7 @@ async fn build_all(shard: &Rc<Shard>, view: TableId) -> Result<()> {
     Ok(())
 }
 
-/// `None`: the view is gone.
+/// `None`: the view was dropped.
 fn plan(catalog: &Catalog, view: TableId) -> Result<Option<Arc<ViewPlan>>> {
     let by_id = |id: TableId| catalog.tables().find(|table| table.id == id);
     let found = by_id(view).and_then(|view| Some((view, by_id(view.view.as_ref()?.base_id)?)));
@@ -121,7 +121,7 @@ fn plan(catalog: &Catalog, view: TableId) -> Result<Option<Arc<ViewPlan>>> {
 /// What follows a part of a build.
 enum Next {
     More,
-    /// The base was truncated: what was read of it is gone.
+    /// The base was truncated: the rows that were read are deleted.
     Anew,
     /// The view was dropped, or the node stops.
     Nothing,

@@ -81,7 +81,7 @@ impl Scalar {
         }
         let Some(of) = function.arguments.first() else { return Ok(None) };
         if *self == Scalar::ToJson {
-            // Of most types the empty value is none.
+            // For most types an empty value is null.
             let has_empty = matches!(of.base(), CqlType::Text | CqlType::Ascii | CqlType::Blob);
             let value = arguments.first().copied().flatten();
             let value = value.filter(|value| has_empty || !value.is_empty());

@@ -230,7 +230,7 @@ impl ModifyPlan {
 }
 
 impl BoundModification {
-    /// Whether it changes so many cells that its mutation is not made at once.
+    /// Whether it changes too many cells for its mutation to be made at once.
     pub fn is_large(&self) -> bool {
         const CELLS: usize = 1_000;
         let cells = self.changes.iter().map(|(_, change)| change.cells());

@@ -117,7 +117,7 @@ impl CurrentPartition {
         self.static_row.is_none() && self.rows.is_empty()
     }
 
-    /// Whether a row has so many cells that what looks at each of them would hold a shard.
+    /// Whether a row has so much that visiting each of its cells would hold a shard.
     pub fn is_wide(&self) -> bool {
         const WIDE: usize = 1_000;
         self.static_row.as_ref().map_or(0, |row| row.cells.len()).max(self.widest) > WIDE

@@ -76,7 +76,7 @@ fn may_filter(table: &Table, context: Context) -> bool {
     context.allow_filtering || table.kind == TableKind::Virtual
 }
 
-/// Of several with a fault, the first by name is told.
+/// Of several columns with a fault, the error names the first by name.
 fn sort_by_name(table: &Table, entries: &mut [Entry]) {
     let first = |entry: &Entry| entry.columns.first().map_or("", |column| name(table, *column));
     entries.sort_by(|a, b| first(a).cmp(first(b)));

@@ -55,7 +55,7 @@ pub enum BoundKeys {
 }
 
 impl BoundKeys {
-    /// Refuses an empty key; of no rows, nobody asks.
+    /// Refuses an empty key. Cassandra does not check the keys of a statement that reads no rows.
     pub(in crate::plan) fn check(&self) -> Result<()> {
         match self {
             BoundKeys::Partitions(keys) if keys.iter().any(|key| key.bytes.is_empty()) => {

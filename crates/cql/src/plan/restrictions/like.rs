@@ -95,7 +95,7 @@ pub(super) fn answered<'t>(table: &'t Table, filter: &mut BoundFilter) -> Option
     }
 }
 
-/// The terms of what is asked for, each once.
+/// The terms that a pattern searches for, each once.
 fn asked(sasi: &Sasi, value: &[u8]) -> Vec<Vec<u8>> {
     let mut seen = HashSet::new();
     let mut terms = sasi.terms(value);

@@ -146,7 +146,7 @@ fn vector<'v>(bytes: &'v [u8], element: &CqlType) -> Result<Value<'v>> {
     Ok(Cow::Owned(out))
 }
 
-/// The entries of a valid set or map, in the order in which they came; `make` is told whether a part is a key.
+/// The entries of a valid set or map, in their given order; `make` gets a part and whether it is a key.
 pub(super) fn entries<'v>(
     bytes: &'v [u8],
     is_map: bool,

@@ -52,7 +52,7 @@ fn message(error: Error) -> String {
     }
 }
 
-/// Proves that numbers pass as such, null is not passed, and that a number outside of its type's range is no result.
+/// Proves that numbers pass as such, null is not passed, and a number outside of its type's range is refused as a result.
 #[test]
 fn numbers() {
     let modules = Modules::default();

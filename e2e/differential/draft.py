@@ -68,7 +68,7 @@ class Draft:
         if kind.name == "tuple":
             return "(" + ", ".join(self.term(element) for element in kind.elements) + ")"
         if kind.name == "map":
-            pairs = ((self.term(kind.key, may_be_null=False), self.term(kind.element, may_be_null=False)) for _ in range(rng.randrange(3)))
+            pairs = ((self.term(kind.key, may_be_null=False), self.term(kind.element, may_be_null=False)) for _ in range(rng.randrange(2)))
             return "{" + ", ".join(f"{key}: {element}" for key, element in pairs) + "}"
         if kind.name == "udt":
             # Not unset: of a value whose fields are cells, 5.0.9 stores an empty one then.

@@ -93,6 +93,11 @@ class Kind:
 
     name = ""
     is_frozen = True
+    # Whether tuples and user types always have all of their fields.
+    is_whole = False
+    # Whether sets and maps are bound in their order.
+    is_sorted = False
+    parts = ()
 
     @property
     def is_multicell(self):
@@ -101,6 +106,13 @@ class Kind:
     @property
     def inner(self):
         return self.cql
+
+    def mark(self, **flags):
+        for kind in (self, *self.parts):
+            vars(kind).update(flags)
+        for part in self.parts:
+            part.mark(**flags)
+        return self
 
 
 class Scalar(Kind):
@@ -141,6 +153,7 @@ class List(Composed):
     def __init__(self, element, is_frozen):
         super().__init__(is_frozen)
         self.element = element
+        self.parts = (element,)
 
     @property
     def bare(self):
@@ -161,7 +174,7 @@ class Set(List):
 
     def value(self, rng):
         values = [self.element.value(rng) for _ in range(rng.choice((0, 1, 1, 2, 2, 3)))]
-        if rng.random() >= self.UNORDERED:
+        if self.is_sorted or rng.random() >= self.UNORDERED:
             values = sorted({value.data: value for value in values}.values(), key=lambda value: value.order)
         made = self.of(values)
         return made._replace(literal="{" + ", ".join(value.literal for value in values) + "}")
@@ -172,7 +185,7 @@ class Map(Composed):
 
     def __init__(self, key, element, is_frozen):
         super().__init__(is_frozen)
-        self.key, self.element = key, element
+        self.key, self.element = self.parts = key, element
 
     @property
     def bare(self):
@@ -180,8 +193,10 @@ class Map(Composed):
 
     def value(self, rng):
         pairs = [(self.key.value(rng), self.element.value(rng)) for _ in range(rng.choice((0, 1, 1, 2, 2, 3)))]
-        if rng.random() >= Set.UNORDERED:
-            pairs = sorted({key.data: (key, value) for key, value in pairs}.values(), key=lambda pair: pair[0].order)
+        # Not one key twice: which of its values a literal has, Cassandra decides by addresses in memory.
+        pairs = list({key.data: (key, value) for key, value in pairs}.values())
+        if self.is_sorted or rng.random() >= Set.UNORDERED:
+            pairs.sort(key=lambda pair: pair[0].order)
         data = struct.pack(">i", len(pairs)) + b"".join(_sized(key.data) + _sized(value.data) for key, value in pairs)
         literal = "{" + ", ".join(f"{key.literal}: {value.literal}" for key, value in pairs) + "}"
         return Value(literal, data, [(key.order, value.order) for key, value in pairs])
@@ -191,7 +206,7 @@ class Tuple(Kind):
     name = "tuple"
 
     def __init__(self, elements):
-        self.elements = elements
+        self.elements = self.parts = elements
 
     @property
     def cql(self):
@@ -202,15 +217,16 @@ class Tuple(Kind):
         return f"frozen<{self.cql}>"
 
     def value(self, rng):
-        values = _some(rng, self.elements)
+        values = _some(rng, self.elements, self.is_whole)
         data = b"".join(_sized(value.data if value else None) for value in values)
         order = [(0,) if value is None else (1, value.order) for value in values]
         return Value("(" + ", ".join(value.literal if value else "null" for value in values) + ")", data, order)
 
 
-def _some(rng, kinds):
+def _some(rng, kinds, is_whole):
     """A value or none for each; at times not for the last ones."""
-    kinds = kinds[: rng.randrange(1, len(kinds) + 1)] if rng.random() < 0.1 else kinds
+    is_short = not is_whole and rng.random() < 0.1
+    kinds = kinds[: rng.randrange(1, len(kinds) + 1)] if is_short else kinds
     return [None if rng.random() < 0.12 else kind.value(rng) for kind in kinds]
 
 
@@ -224,11 +240,15 @@ class Struct(Composed):
         self.type_name, self.fields = type_name, fields
 
     @property
+    def parts(self):
+        return [kind for _, kind in self.fields]
+
+    @property
     def bare(self):
         return self.type_name
 
     def value(self, rng):
-        values = _some(rng, [kind for _, kind in self.fields])
+        values = _some(rng, [kind for _, kind in self.fields], self.is_whole)
         data = b"".join(_sized(value.data if value else None) for value in values)
         named = [f"{name}: {value.literal if value else 'null'}" for (name, _), value in zip(self.fields, values)]
         order = [(0,) if value is None else (1, value.order) for value in values]
@@ -240,6 +260,7 @@ class Vector(Kind):
 
     def __init__(self, element, dimension):
         self.element, self.dimension = element, dimension
+        self.parts = (element,)
 
     @property
     def cql(self):

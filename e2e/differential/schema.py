@@ -49,10 +49,14 @@ class Table:
         self.is_plain = shape == "plain"
         self.columns = [Column(f"p{i}", self._key_kind(), PARTITION) for i in range(rng.choice((1, 1, 1, 2)))]
         clusterings = rng.choice((0, 1) if shape == "compact" else (0, 1, 1, 2, 2, 3))
-        self.columns += [Column(f"c{i}", self._key_kind(), CLUSTERING) for i in range(clusterings)]
         self.orders = [rng.choice(("ASC", "DESC")) for _ in range(clusterings)]
+        self.columns += [Column(f"c{i}", self._clustering_kind(order), CLUSTERING) for i, order in enumerate(self.orders)]
         self.columns += getattr(self, f"_values_of_{shape}")(clusterings > 0)
         self.keys = {column.name: self._few(column) for column in self.columns if column.role in (PARTITION, CLUSTERING)}
+
+    def _clustering_kind(self, order):
+        """Of rows whose clusterings are equal and not the same bytes, and of collections in descending order, docs/use/cql.md tells."""
+        return self._key_kind().mark(is_whole=True, is_sorted=order == "DESC")
 
     def _key_kind(self):
         if self.is_plain and self.rng.random() < 0.2:

@@ -11,7 +11,7 @@ use halcyon_model::schema::ColumnKind;
 use halcyon_model::uuid;
 use halcyon_stream::RowBuf;
 
-use super::modify::{Company, CounterShard, CurrentPartition, CurrentRow};
+use super::modify::{BoundConditions, Company, CounterShard, CurrentPartition, CurrentRow};
 use super::{Execution, Plan, Prepared, Work};
 use halcyon_schema::Schema;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind};
@@ -140,6 +140,9 @@ fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {
     let mut last = String::new();
     for plan in plans {
         let bound = plan.bind(5, &Company::None, &execution)?;
+        if let Some(BoundConditions::Columns(conditions)) = &bound.conditions {
+            conditions.iter().try_for_each(|condition| condition.applies(None).map(drop))?;
+        }
         let column = text.split(['(', ')']).nth(1).and_then(|list| list.split(", ").nth(1));
         for key in &bound.keys {
             if bound.requires_read() {

@@ -207,10 +207,15 @@ impl CqlType {
         }
     }
 
-    /// Whether values hold a duration at any depth (then they have no order that CQL would allow).
+    /// Whether values hold a duration at any depth (then they have no order that CQL would allow). As by
+    /// `AbstractType.referencesDuration`, the elements of sets and vectors and the keys of maps do not count.
     pub fn references_duration(&self) -> bool {
-        matches!(self, CqlType::Duration)
-            || self.children().iter().any(|child| child.references_duration())
+        match self {
+            CqlType::Duration => true,
+            CqlType::Set(_) | CqlType::Vector(..) => false,
+            CqlType::Map(_, value) => value.references_duration(),
+            _ => self.children().iter().any(|child| child.references_duration()),
+        }
     }
 
     /// The type without `Reversed`.

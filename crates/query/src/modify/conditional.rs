@@ -87,18 +87,17 @@ pub(super) async fn execute(
 
 /// The rows and columns to read for statements that write to one partition.
 fn gather(statements: Vec<Statement>, is_batch: bool) -> Result<Option<Request>> {
-    let mut conditions = Conditions::default();
+    let conditions = Conditions::of(&statements)?;
     let mut shown = Some(Vec::new());
     let mut read_columns: BTreeSet<ColumnRef> = BTreeSet::new();
     let (mut regular_rows, mut static_row) = (false, false);
     let mut bound = Vec::with_capacity(statements.len());
     for (plan, modification) in statements {
         regular_rows |= modification.updates_regular_rows;
-        if let Some(found) = &modification.conditions {
+        if modification.conditions.is_some() {
             static_row |= modification.updates_static_row;
             read_columns.extend(plan.condition_columns());
             read_columns.extend(&modification.reads);
-            conditions.add(found, &modification)?;
             match &mut shown {
                 _ if plan.has_existence_condition() => shown = None,
                 Some(shown) => shown.extend(plan.condition_columns()),
@@ -158,9 +157,19 @@ fn shown_columns(
 
 /// The conditions of each row, those of the partition first.
 #[derive(Default)]
-struct Conditions(BTreeMap<Target, BoundConditions>);
+pub(super) struct Conditions(BTreeMap<Target, BoundConditions>);
 
 impl Conditions {
+    pub(super) fn of(statements: &[Statement]) -> Result<Conditions> {
+        let mut conditions = Conditions::default();
+        for (_, modification) in statements {
+            if let Some(found) = &modification.conditions {
+                conditions.add(found, modification)?;
+            }
+        }
+        Ok(conditions)
+    }
+
     fn add(&mut self, found: &BoundConditions, modification: &BoundModification) -> Result<()> {
         let row = Target::of(modification);
         let BoundConditions::Columns(columns) = found else {

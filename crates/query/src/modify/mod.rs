@@ -26,6 +26,7 @@ use halcyon_model::request::{BatchKind, Consistency};
 use halcyon_schema::catalog::{Catalog, TableKind};
 use halcyon_stream::{PartitionKey, TableId};
 
+use self::conditional::{Conditions, Statement};
 use crate::consistency;
 use crate::coordinator::{Coordinator, PreparedStatement, Request};
 use crate::pace::{self, Pace};
@@ -97,16 +98,20 @@ async fn bind(
     Ok(bound)
 }
 
-/// The answer of a batch without conditions of which a statement was refused with `error`: Cassandra binds the partition keys of all
-/// statements first, so the first refused key of `rest`, the statement and those after it, comes before `error`.
+/// The answer of a batch of which a statement was refused with `error`. Without conditions, Cassandra binds the partition keys of all
+/// statements first, so the first refused key of `rest`, the statement and those after it, comes before `error`. With conditions, it
+/// has compared those of the statements before, which are `bound`, with each other.
 async fn refusal<'a, 'v: 'a>(
     coordinator: &Coordinator,
     error: Error,
     rest: impl Iterator<Item = (&'a Arc<ModifyPlan>, &'a Request<'v>)>,
     watch: &Stopwatch,
-    company: &Company,
+    (bound, company): (&[Statement], &Company),
 ) -> Error {
-    if matches!(company, Company::Conditional(_)) || watch.check().is_err() {
+    if matches!(company, Company::Conditional(_)) {
+        return Conditions::of(bound).err().unwrap_or(error);
+    }
+    if watch.check().is_err() {
         return error;
     }
     let check = |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| plan.check_keys(execution);
@@ -243,7 +248,8 @@ pub(crate) async fn execute_batch(
             Ok(bound) => bound,
             Err(error) => {
                 let rest = plan.statements.iter().skip(place).map(|plan| (plan, request));
-                let refusal = refusal(coordinator, error, rest, &watch, &made.company);
+                let refusal =
+                    refusal(coordinator, error, rest, &watch, (&statements, &made.company));
                 return Err(Box::pin(refusal).await);
             }
         };
@@ -286,7 +292,8 @@ pub(crate) async fn execute_batch_message(
             Err(error) => {
                 let rest = plans.iter().zip(entries).skip(place);
                 let rest = rest.map(|(plan, (_, request))| (plan, request));
-                let refusal = refusal(coordinator, error, rest, &watch, &made.company);
+                let refusal =
+                    refusal(coordinator, error, rest, &watch, (&statements, &made.company));
                 return Err(Box::pin(refusal).await);
             }
         };

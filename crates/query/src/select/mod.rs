@@ -140,14 +140,17 @@ fn check_pages(select: &BoundSelect, options: &QueryOptions<'_>) -> Result<()> {
 
 /// Whether the statement reads nothing, not even static rows: without clusterings Cassandra still reads those.
 fn is_empty(select: &BoundSelect) -> bool {
+    let table = &select.plan.table;
+    let kinds = || select.plan.selection.fetch.iter().map(|fetch| fetch.column.kind);
+    // Without a column that is selected, all are fetched.
     let fetches_statics = || {
-        let mut columns = select.plan.selection.fetch.iter().map(|fetch| fetch.column.kind);
-        columns.any(|kind| kind == ColumnKind::Static)
+        kinds().any(|kind| kind == ColumnKind::Static)
+            || (kinds().all(ColumnKind::is_key) && !table.schema.statics.is_empty())
     };
     match &select.keys {
         Some(BoundKeys::Partitions(keys)) => keys.is_empty(),
         Some(BoundKeys::Range(_)) => false,
-        None => !fetches_statics(),
+        None => !(select.plan.restrictions.names_rows(table) && fetches_statics()),
     }
 }
 

@@ -247,7 +247,10 @@ pub(super) fn allowed_function_name(cursor: &mut Cursor<'_>) -> Result<String> {
     if !is_allowed {
         return Err(cursor.no_viable());
     }
-    Ok(cursor.next().value().into_owned())
+    let token = cursor.next();
+    // The grammar takes the text of a keyword as it stands.
+    let keeps_case = token.kind == TokenKind::Word && words::keeps_case_as_function(token.text);
+    Ok(if keeps_case { token.text.to_owned() } else { token.value().into_owned() })
 }
 
 fn call(cursor: &mut Cursor<'_>) -> Result<RawTerm> {

@@ -109,15 +109,20 @@ pub(super) fn native_type(cursor: &mut Cursor<'_>) -> Result<TypeText> {
     Ok(TypeText { location: token.location, text: token.text.to_ascii_lowercase() })
 }
 
-/// A type, with one blank after each comma and none elsewhere.
+/// A type, with one blank after each comma and none elsewhere, and `frozen` where Cassandra shows it (`CQL3Type.Raw.toString`): of
+/// tuples and vectors never, of collections and user types also where what they are part of is frozen.
 pub(super) fn type_text(cursor: &mut Cursor<'_>) -> Result<TypeText> {
     let location = cursor.location();
     let mut text = String::new();
-    push_type(cursor, &mut text, 0)?;
+    push_type(cursor, &mut text, (0, false))?;
     Ok(TypeText { location, text })
 }
 
-fn push_type(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Result<()> {
+fn push_type(
+    cursor: &mut Cursor<'_>,
+    text: &mut String,
+    (depth, is_frozen): (usize, bool),
+) -> Result<()> {
     if depth > MAX_NESTING {
         let what = format!("types nest deeper than {MAX_NESTING}");
         return Err(Error::Invalid { location: cursor.location(), what });
@@ -132,7 +137,7 @@ fn push_type(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Result
     let is_generic = cursor.peek_ahead(1).is_symbol("<")
         && ["map", "list", "set", "tuple", "vector", "frozen"].iter().any(|w| token.is_word(w));
     if is_generic || token.is_word("set") {
-        return push_generic(cursor, text, depth);
+        return push_generic(cursor, text, (depth, is_frozen));
     }
     if token.kind == TokenKind::Word && words::is_native_type(token.text) {
         if !cursor.peek_ahead(1).is_symbol(".") {
@@ -145,10 +150,15 @@ fn push_type(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Result
     }
     let first = cursor.peek().text;
     let named = type_name(cursor)?;
+    let mark = text.len();
     text.push_str(first);
     if named.keyspace.is_some() {
         text.push('.');
         text.push_str(&halcyon_model::types::quote_identifier_if_needed(&named.name));
+    }
+    if is_frozen {
+        text.insert_str(mark, "frozen<");
+        text.push('>');
     }
     Ok(())
 }
@@ -177,37 +187,54 @@ fn push_class(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {
     Ok(())
 }
 
-fn push_generic(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Result<()> {
+fn push_generic(
+    cursor: &mut Cursor<'_>,
+    text: &mut String,
+    (depth, is_frozen): (usize, bool),
+) -> Result<()> {
     let word = cursor.next();
-    text.push_str(&word.text.to_ascii_lowercase());
     cursor.expect_symbol("<")?;
-    text.push('<');
-    let inner = cursor.peek();
-    let is_native = inner.kind == TokenKind::Word
-        && words::is_native_type(inner.text)
-        && !cursor.peek_ahead(1).is_symbol(".");
-    push_type(cursor, text, depth + 1)?;
-    if word.is_word("frozen") && is_native && !cursor.is_script {
-        return Err(cursor.refused(format!(
-            "frozen<> is only allowed on collections, tuples, and user-defined types (got {})",
-            inner.text.to_ascii_lowercase()
-        )));
+    if word.is_word("frozen") {
+        return push_frozen(cursor, text, depth);
     }
+    let is_collection = !word.is_word("tuple") && !word.is_word("vector");
+    let shows_frozen = is_frozen && is_collection;
+    text.push_str(if shows_frozen { "frozen<" } else { "" });
+    text.push_str(&word.text.to_ascii_lowercase());
+    text.push('<');
+    let inner = (depth + 1, shows_frozen || word.is_word("tuple"));
+    push_type(cursor, text, inner)?;
     if word.is_word("map") {
         push_comma(cursor, text)?;
-        push_type(cursor, text, depth + 1)?;
+        push_type(cursor, text, inner)?;
     } else if word.is_word("vector") {
         push_comma(cursor, text)?;
         text.push_str(cursor.expect_kind(TokenKind::Integer, "INTEGER")?.text);
     } else if word.is_word("tuple") {
         while cursor.is_symbol(",") {
             push_comma(cursor, text)?;
-            push_type(cursor, text, depth + 1)?;
+            push_type(cursor, text, inner)?;
         }
     }
     cursor.expect_symbol(">")?;
-    text.push('>');
+    text.push_str(if shows_frozen { ">>" } else { ">" });
     Ok(())
+}
+
+/// What is between `frozen<` and `>`, both included.
+fn push_frozen(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Result<()> {
+    let inner = cursor.peek();
+    let is_native = inner.kind == TokenKind::Word
+        && words::is_native_type(inner.text)
+        && !cursor.peek_ahead(1).is_symbol(".");
+    push_type(cursor, text, (depth + 1, true))?;
+    if is_native && !cursor.is_script {
+        return Err(cursor.refused(format!(
+            "frozen<> is only allowed on collections, tuples, and user-defined types (got {})",
+            inner.text.to_ascii_lowercase()
+        )));
+    }
+    cursor.expect_symbol(">").map(drop)
 }
 
 fn push_comma(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {

@@ -52,6 +52,14 @@ pub(super) fn names_no_function(word: &str) -> bool {
     WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
+/// Whether a keyword names a function by its text as it stands; names of other functions are put in lower case.
+pub(super) fn keeps_case_as_function(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    lower != "count"
+        && UNRESERVED.binary_search(&lower.as_str()).is_ok()
+        && !names_no_function(word)
+}
+
 /// Sorted. Keywords that are names as well.
 const UNRESERVED: [&str; 76] = [
     "access",

@@ -24,10 +24,10 @@ pub(super) fn candidate(
     let mut found: Option<CqlType> = None;
     for argument in arguments {
         let Some(vector) = float_vector(*argument) else {
-            if let Some(of) = argument.exact_type() {
-                return Err(no_float_vector(name, &argument.text(), &of));
+            match argument.compatible_type() {
+                Some(of) => return Err(no_float_vector(name, &argument.text(), &of)),
+                None => continue,
             }
-            continue;
         };
         if found.replace(vector.clone()).is_some_and(|first| first != vector) {
             return Err(different_dimensions());
@@ -78,8 +78,8 @@ pub(super) fn call(
         return Err(different_dimensions());
     }
     let score = similarity.score(&left, &right);
-    let squares = |vector: &[f32]| vector.iter().map(|value| value * value).sum::<f32>();
-    if similarity == Similarity::Cosine && squares(&left) * squares(&right) == 0.0 {
+    let is_zero = |vector: &[f32]| vector.iter().all(|value| *value == 0.0);
+    if similarity == Similarity::Cosine && (is_zero(&left) || is_zero(&right)) {
         return Err(Error::InvalidRequest(format!(
             "Function {} doesn't support all-zero vectors.",
             function.full_name()

@@ -68,8 +68,6 @@ pub struct BoundModification {
     pub now_seconds: i32,
     changes: Changes,
     ttl: i32,
-    /// Whether the statement names columns of rows, also if their values are unset.
-    names_values: bool,
     /// Whether a DELETE names columns of which all are unset: it deletes nothing, and its conditions are about its rows.
     is_unset: bool,
     /// Why it cannot be applied, if its conditions hold.
@@ -170,21 +168,18 @@ impl ModifyPlan {
                 i64::MAX
             ));
         }
-        let regular = |op: &Operation| op.column.kind == ColumnKind::Regular;
-        let ranges = match &rows {
-            BoundRows::Slices(slices) => !slices.is_empty(),
-            BoundRows::Rows(_) => false,
-            BoundRows::Partition => {
-                !self.table.schema.clustering.is_empty() && self.operations.iter().any(regular)
-            }
-        };
-        if ranges && self.kind == StatementType::Delete && !self.operations.is_empty() {
+        if !keys.is_empty() && self.deletes_columns_of_ranges(&rows) {
             return refuse("Range deletions are not supported for specific columns");
         }
         // Without a partition or a row, Cassandra looks at no value.
         let is_nowhere =
             keys.is_empty() || matches!(&rows, BoundRows::Rows(rows) if rows.is_empty());
-        let (changes, refused) = self.bind_changes(is_conditional || is_nowhere, execution)?;
+        let is_deferred = is_conditional || is_nowhere;
+        let (changes, mut refused) = self.bind_changes(is_deferred, execution)?;
+        match self.missing_value() {
+            Some(error) if !is_deferred => return Err(error),
+            missing => refused = refused.or(missing),
+        }
         // A DELETE without columns deletes whole rows, whatever is unset.
         let is_delete = self.kind == StatementType::Delete;
         let is_unset = is_delete && !self.operations.is_empty() && changes.is_empty();
@@ -203,9 +198,33 @@ impl ModifyPlan {
             refused,
             ttl_is_default: attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
-            names_values: self.operations.iter().any(regular),
             is_unset,
         })
+    }
+
+    fn deletes_columns_of_ranges(&self, rows: &BoundRows) -> bool {
+        let regular = |op: &Operation| op.column.kind == ColumnKind::Regular;
+        let are_ranges = match rows {
+            BoundRows::Slices(slices) => !slices.is_empty(),
+            BoundRows::Rows(_) => false,
+            BoundRows::Partition => {
+                !self.table.schema.clustering.is_empty() && self.operations.iter().any(regular)
+            }
+        };
+        are_ranges && self.kind == StatementType::Delete && !self.operations.is_empty()
+    }
+
+    /// Why an INSERT cannot make a row of a table with `COMPACT STORAGE`, which exists by its cells alone.
+    fn missing_value(&self) -> Option<Error> {
+        let table = &self.table.schema;
+        let names_value = self.operations.iter().any(|op| op.column.kind == ColumnKind::Regular);
+        let is_insert = self.kind == StatementType::Insert
+            && table.options.compact_storage
+            && self.updates_regular_rows();
+        let value = table.regulars.first().filter(|_| is_insert && !names_value)?;
+        let message =
+            || format!("Column {} is mandatory for this COMPACT STORAGE table", value.name);
+        (value.cql_type != CqlType::Empty).then(|| Error::InvalidRequest(message()))
     }
 
     /// The changes of columns, and, with `is_deferred`, the first error instead of a refusal.
@@ -216,7 +235,10 @@ impl ModifyPlan {
     ) -> Result<(Changes, Option<Error>)> {
         let mut changes = Vec::with_capacity(self.operations.len());
         let mut refused = None;
-        for operation in &self.operations {
+        let is_static = |op: &&Operation| op.column.kind == ColumnKind::Static;
+        let (statics, regulars): (Vec<_>, Vec<_>) = self.operations.iter().partition(is_static);
+        // Cassandra applies those of rows first.
+        for operation in regulars.into_iter().chain(statics) {
             match operation.bind(execution) {
                 Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
                 // The statement is bound again, by a thread that takes longer.
@@ -364,7 +386,7 @@ impl Writer<'_> {
         let mut row = RowWriter::new(columns, clustering, self.time);
         match modification.kind {
             StatementType::Insert if modification.table.schema.options.compact_storage => {
-                self.compact_value(&mut row)?;
+                self.compact_value(&mut row);
             }
             StatementType::Insert => row.liveness(),
             StatementType::Delete if modification.changes.is_empty() => row.delete_row(),
@@ -375,23 +397,12 @@ impl Writer<'_> {
         Ok(row.finish())
     }
 
-    /// A row of a table with `COMPACT STORAGE` exists by its cells alone, so a row without a value gets an empty one.
-    fn compact_value(&self, row: &mut RowWriter<'_>) -> Result<()> {
-        let BoundModification { names_values, table, .. } = self.modification;
-        if *names_values {
-            return Ok(());
+    /// A row of a table with `COMPACT STORAGE` exists by its cells alone, so a row of one without value columns gets an empty one.
+    fn compact_value(&self, row: &mut RowWriter<'_>) {
+        let regulars = &self.modification.table.schema.regulars;
+        if regulars.iter().all(|value| value.cql_type == CqlType::Empty) && !regulars.is_empty() {
+            row.cell(0, &[], &[]);
         }
-        match table.schema.regulars.as_slice() {
-            [value] if value.cql_type == CqlType::Empty => row.cell(0, &[], &[]),
-            [value, ..] => {
-                return Err(Error::invalid_request(format!(
-                    "Column {} is mandatory for this COMPACT STORAGE table",
-                    value.name
-                )));
-            }
-            [] => {}
-        }
-        Ok(())
     }
 
     fn changes(

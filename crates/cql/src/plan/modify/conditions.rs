@@ -68,13 +68,17 @@ pub struct BoundCondition {
     operator: Operator,
     /// One, unless the operator is IN.
     values: Vec<Option<Vec<u8>>>,
+    /// Whether the value is unset: refused when it is compared, after what all statements of a batch are refused for.
+    is_unset: bool,
     value_type: CqlType,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum BoundTarget {
     Column,
-    Index(usize),
+    /// An element whose key is null.
+    Nothing,
+    Index(i32),
     Key(Vec<u8>),
     Field(u16),
 }
@@ -248,14 +252,11 @@ impl Condition {
             Target::Field(field) => BoundTarget::Field(*field),
             Target::Element(key) => self.bind_element(key, execution)?,
         };
-        let unset = || Error::invalid_request("Invalid 'unset' value in condition");
-        let mut values = Vec::new();
+        let (mut values, mut is_unset) = (Vec::new(), false);
         match &self.value {
             ConditionValue::One(term) => {
                 let value = term.bind(execution)?;
-                if value.is_unset() {
-                    return Err(unset());
-                }
+                is_unset = value.is_unset();
                 values.push(value.bytes().map(<[u8]>::to_vec));
             }
             ConditionValue::Many(terms) => {
@@ -284,6 +285,7 @@ impl Condition {
             target,
             operator: self.operator,
             values,
+            is_unset,
             value_type: self.value_type.clone(),
         })
     }
@@ -291,31 +293,26 @@ impl Condition {
     fn bind_element(&self, key: &Term, execution: &Execution<'_>) -> Result<BoundTarget> {
         let key = key.bind(execution)?;
         let is_list = matches!(self.column_type.thawed(), CqlType::List(_));
-        let kind = if is_list { "list" } else { "map" };
-        let Some(bytes) = key.bytes() else {
-            if key.is_unset() && !is_list {
-                return Ok(BoundTarget::Key(Vec::new()));
+        Ok(match key.bytes() {
+            Some(bytes) if !is_list => BoundTarget::Key(bytes.to_vec()),
+            Some(bytes) => {
+                let index = bytes.try_into().map(i32::from_be_bytes);
+                index.map_or(BoundTarget::Nothing, BoundTarget::Index)
             }
-            return refuse(format!("Invalid null value for {kind} element access"));
-        };
-        if !is_list {
-            return Ok(BoundTarget::Key(bytes.to_vec()));
-        }
-        let Ok(index) = bytes.try_into().map(i32::from_be_bytes) else {
-            return refuse("Invalid null value for list element access".to_owned());
-        };
-        match usize::try_from(index) {
-            Ok(index) => Ok(BoundTarget::Index(index)),
-            Err(_) => refuse(format!("Invalid negative list index {index}")),
-        }
+            None if key.is_unset() && !is_list => BoundTarget::Key(Vec::new()),
+            None => BoundTarget::Nothing,
+        })
     }
 }
 
 impl BoundCondition {
     /// Whether it holds of a row (which may be missing).
     pub fn applies(&self, row: Option<&CurrentRow>) -> Result<bool> {
-        let stored = row.and_then(|row| self.stored(row));
+        let stored = self.stored(row)?;
         let stored = stored.as_deref();
+        if self.is_unset {
+            return Err(unset());
+        }
         match self.operator {
             Operator::In => {
                 for value in &self.values {
@@ -333,25 +330,36 @@ impl BoundCondition {
     }
 
     /// The stored value that is compared; `None` is null.
-    fn stored(&self, row: &CurrentRow) -> Option<Vec<u8>> {
+    fn stored(&self, row: Option<&CurrentRow>) -> Result<Option<Vec<u8>>> {
         let column = self.column.index;
-        let multi_cell = self.column_type.is_multi_cell();
-        if self.target == BoundTarget::Column {
-            return row.value(column, &self.column_type);
+        match self.target {
+            BoundTarget::Column => {
+                return Ok(row.and_then(|row| row.value(column, &self.column_type)));
+            }
+            BoundTarget::Nothing => {
+                let is_list = matches!(self.column_type.thawed(), CqlType::List(_));
+                let kind = if is_list { "list" } else { "map" };
+                return refuse(format!("Invalid null value for {kind} element access"));
+            }
+            _ => {}
         }
-        if multi_cell {
-            let mut cells = row.cells_of(column);
+        if self.column_type.is_multi_cell() {
+            let mut cells = row.into_iter().flat_map(|row| row.cells_of(column));
             let cell = match &self.target {
-                BoundTarget::Index(index) => cells.nth(*index),
+                BoundTarget::Index(index) => cells.nth(position(*index)?),
                 BoundTarget::Key(key) => cells.find(|cell| self.is_key(cell.path, key)),
                 BoundTarget::Field(field) => cells.find(|cell| cell.path == field.to_be_bytes()),
-                BoundTarget::Column => None,
+                BoundTarget::Column | BoundTarget::Nothing => None,
             };
-            return cell.map(|cell| cell.value.to_vec());
+            return Ok(cell.map(|cell| cell.value.to_vec()));
         }
-        let whole = row.value(column, &self.column_type)?;
+        let Some(whole) = row.and_then(|row| row.value(column, &self.column_type)) else {
+            return Ok(None);
+        };
         let part = match &self.target {
-            BoundTarget::Index(index) => collection_elements(&whole).get(*index).copied(),
+            BoundTarget::Index(index) => {
+                collection_elements(&whole).get(position(*index)?).copied()
+            }
             BoundTarget::Key(key) => collection_elements(&whole)
                 .chunks(2)
                 .find(|entry| {
@@ -359,9 +367,9 @@ impl BoundCondition {
                 })
                 .and_then(|entry| entry.get(1).copied()),
             BoundTarget::Field(field) => tuple_fields(&whole).get(usize::from(*field)).copied(),
-            BoundTarget::Column => None,
+            BoundTarget::Column | BoundTarget::Nothing => None,
         };
-        part.flatten().map(<[u8]>::to_vec)
+        Ok(part.flatten().map(<[u8]>::to_vec))
     }
 
     fn is_key(&self, key: &[u8], wanted: &[u8]) -> bool {
@@ -446,6 +454,15 @@ impl BoundCondition {
             false => are_equal_objects(&self.value_type, element, value),
         })
     }
+}
+
+/// Of an element of a list that is stored; of one that is not, no index is refused.
+fn position(index: i32) -> Result<usize> {
+    usize::try_from(index).or_else(|_| refuse(format!("Invalid negative list index {index}")))
+}
+
+fn unset() -> Error {
+    Error::invalid_request("Invalid 'unset' value in condition")
 }
 
 fn symbol(operator: Operator) -> &'static str {

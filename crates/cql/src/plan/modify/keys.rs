@@ -14,7 +14,7 @@ use super::restrictions::{Bound, Restriction, Restrictions, Test};
 use super::statement_type::StatementType;
 use crate::plan::execution::Execution;
 use crate::plan::restrictions::product::product;
-use crate::plan::restrictions::{Form, token_bounds, tuple, tuple_list};
+use crate::plan::restrictions::{Form, in_turn, token_bounds, tuple, tuple_list};
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
 
@@ -74,9 +74,15 @@ impl Restrictions {
             table.schema.partition_key.iter().map(|def| def.name.as_str()).collect();
         let token = token_bounds(self.token.as_ref(), execution)?;
         let mut keys = Vec::new();
-        for components in
-            combinations(self.key.iter().flatten(), &names, "partition key", execution)?
-        {
+        let mut combined =
+            combinations(self.key.iter().flatten(), &names, "partition key", execution)?;
+        // A refusal tells of the first key in the order of the types.
+        combined.sort_by(|a, b| {
+            let types = table.schema.partition_key.iter().map(|def| &def.cql_type);
+            let orders = types.zip(a.iter().zip(b)).map(|(of, (a, b))| of.compare(a, b));
+            orders.fold(Ordering::Equal, Ordering::then)
+        });
+        for components in combined {
             let parts: Vec<&[u8]> = components.iter().map(Vec::as_slice).collect();
             let Some(key) = join_key(&parts) else {
                 let length = components.iter().map(|part| part.len() + 3).sum::<usize>();
@@ -105,11 +111,13 @@ impl Restrictions {
         let names: Vec<&str> =
             table.schema.clustering.iter().map(|def| def.name.as_str()).collect();
         let prefixes = combinations(self.clustering.iter(), &names, "clustering key", execution)?;
-        let is_compact = table.schema.options.compact_storage && kind != StatementType::Delete;
-        if is_compact {
+        let is_compact = table.schema.options.compact_storage;
+        let (names_rows, is_delete) =
+            (self.is_full_clustering(table), kind == StatementType::Delete);
+        if is_compact && (names_rows || !is_delete) {
             check_compact(&prefixes, &names)?;
         }
-        if is_compact || self.is_full_clustering(table) {
+        if (is_compact && !is_delete) || names_rows {
             let mut rows: Vec<Vec<u8>> =
                 prefixes.iter().map(|prefix| whole_clustering(prefix, table)).collect();
             // The first row in the partition's order is named in the error.
@@ -137,7 +145,8 @@ impl Restrictions {
             values.iter().try_for_each(|value| check_length(value))?;
             Ok(Some((values, bound.inclusive)))
         };
-        let (start, end) = (bind(start)?, bind(end)?);
+        let is_descending = table.layout.clusterings.is_reversed(*first);
+        let (start, end) = in_turn(is_descending, || bind(start), || bind(end))?;
         for prefix in prefixes {
             let mut slicer = Slicer { table, slices: &mut slices };
             let limit = |bound: &'_ Option<(Prefix, bool)>| bound.clone();

@@ -7,7 +7,7 @@ use halcyon_model::types::UserType;
 
 use crate::plan::execution::Execution;
 use crate::plan::functions::{self, Argument, Function, Match, Scope, operator_name};
-use crate::plan::term::{Bound, Preparation, Term};
+use crate::plan::term::{Bound, Preparation, Term, with_keyspace};
 use crate::plan::value::collection::collection_elements;
 use crate::plan::value::collection::tuple_fields;
 use halcyon_schema::catalog::ColumnRef;
@@ -367,6 +367,15 @@ pub(super) fn prepare(
 }
 
 /// `column + value`, or `column - value`.
+fn shown_value(value: &RawTerm, to: &Preparation<'_>) -> String {
+    match value {
+        RawTerm::TypeHint { to: hint, term } => {
+            format!("({}){term}", with_keyspace(hint, to.own()))
+        }
+        other => other.to_string(),
+    }
+}
+
 fn add_or_subtract(
     value: &RawTerm,
     spec: &ColumnSpec,
@@ -386,7 +395,8 @@ fn add_or_subtract(
             match Term::prepare(value, &ColumnSpec { cql_type, ..spec.clone() }, to) {
                 Ok(term) => Ok(change(term)),
                 Err(_) => refuse(format!(
-                    "Value for a map {what} has to be a {expected}, but was: '{value}'"
+                    "Value for a map {what} has to be a {expected}, but was: '{}'",
+                    shown_value(value, to)
                 )),
             }
         }

@@ -62,12 +62,24 @@ impl Restrictions {
         if (self.key_range || self.uses_index) && self.needs_filtering && !may_filter {
             return Err(Error::invalid_request(NEEDS_FILTERING));
         }
+        Ok(())
+    }
+
+    /// Refuses filters of several columns, when a statement is executed: as Cassandra prepares such statements.
+    pub fn check_tuple_filters(&self, table: &Table) -> Result<()> {
         // With an index, Cassandra asks each row again what chooses slices, if an index could answer it too.
         let asked = self
             .clustering
             .iter()
             .filter(|entry| self.asks_clusterings && indexes::has_supporting(table, entry));
         check_tuple_filters(self.filters.iter().chain(asked))
+    }
+
+    /// Whether every clustering column is restricted by = or IN, so that rows are read by their names.
+    pub fn names_rows(&self, table: &Table) -> bool {
+        let columns = self.clustering.iter().map(|entry| entry.columns.len()).sum::<usize>();
+        let is_sliced = |entry: &Entry| matches!(entry.what, What::Slice { .. });
+        columns == table.schema.clustering.len() && !self.clustering.iter().any(is_sliced)
     }
 }
 

@@ -185,6 +185,19 @@ fn list_elements(bytes: &[u8], name: &str) -> Result<Vec<Vec<u8>>> {
 /// What a value of an IN costs, in units of work.
 const VALUE: u64 = 300;
 
+/// Binds the start and the end of a slice in the clustering order.
+pub(in crate::plan) fn in_turn<T>(
+    is_descending: bool,
+    start: impl FnOnce() -> Result<T>,
+    end: impl FnOnce() -> Result<T>,
+) -> Result<(T, T)> {
+    if !is_descending {
+        return Ok((start()?, end()?));
+    }
+    let end = end()?;
+    Ok((start()?, end))
+}
+
 /// The tuples of an `Equal` or an `In`.
 pub(super) fn tuples(
     what: &What,
@@ -207,7 +220,18 @@ pub(in crate::plan) fn tuple_list(
     match list {
         TupleList::Each(terms) => {
             execution.work.spend_on(terms.len(), VALUE)?;
-            terms.iter().map(|term| tuple(term, names, execution, Form::In)).collect()
+            let name = names.first().map_or("", AsRef::as_ref);
+            // All values are validated before one of them is refused for being null or unset.
+            let bound = terms.iter().map(|term| match term {
+                TupleTerm::One(term) => term.bind(execution).map(Some),
+                TupleTerm::Columns(_) | TupleTerm::Whole(_) => Ok(None),
+            });
+            let bound = bound.collect::<Result<Vec<_>>>()?;
+            let values = terms.iter().zip(bound).map(|(term, bound)| match bound {
+                Some(bound) => of_bound(bound, name).map(|value| vec![value]),
+                None => tuple(term, names, execution, Form::In),
+            });
+            values.collect()
         }
         TupleList::List { term, tuples } => {
             let whole: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -327,8 +351,10 @@ impl Restrictions {
                     if (no_start && descending) || (no_end && !descending) {
                         return Ok(Slices { slices: Vec::new().into(), reversed, statics });
                     }
-                    let start = if no_start { None } else { bind(start)? };
-                    let end = if no_end { None } else { bind(end)? };
+                    // The first bound in the clustering order is the first to be refused.
+                    let start = || if no_start { Ok(None) } else { bind(start) };
+                    let end = || if no_end { Ok(None) } else { bind(end) };
+                    let (start, end) = in_turn(descending, start, end)?;
                     let per_prefix = prefixes.iter();
                     slices = Some(
                         per_prefix
@@ -392,6 +418,7 @@ fn compare_first(cql_type: &CqlType, a: &Tuple, b: &Tuple) -> Ordering {
 }
 
 impl TokenBounds {
+    /// Of keys that a statement names, those from start to end, also where these wrap around the ring's end.
     pub fn contains(&self, token: i64) -> bool {
         let after = self.start.is_none_or(|(start, inclusive)| {
             token > start || (inclusive && token == start) || start == i64::MIN
@@ -399,11 +426,14 @@ impl TokenBounds {
         let before = self.end.is_none_or(|(end, inclusive)| {
             token < end || (inclusive && token == end) || end == i64::MIN
         });
-        after && before
+        match (self.start, self.end) {
+            (Some((start, _)), Some((end, _))) if start > end && end != i64::MIN => after || before,
+            _ => after && before,
+        }
     }
 }
 
-/// Wrapping ranges are empty; the minimum token as an end is the end of the ring.
+/// Where no key is named, wrapping ranges are empty; the minimum token as an end is the end of the ring.
 fn is_empty(bounds: &TokenBounds) -> bool {
     let (Some((start, from)), Some((end, to))) = (bounds.start, bounds.end) else { return false };
     start != i64::MIN && end != i64::MIN && (start > end || (start == end && !(from && to)))

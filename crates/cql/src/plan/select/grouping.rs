@@ -134,7 +134,7 @@ fn group(
     }
     let mut preparing = Preparing::new(table, to);
     preparing.selection = std::mem::take(selection);
-    let item = preparing.item(raw);
+    let item = preparing.resolve(raw).and_then(|of| preparing.item(&of));
     *selection = preparing.selection;
     let (item, _) = item?;
     Ok((column, item))

@@ -101,16 +101,17 @@ pub fn prepare(
     Ok(Prepared { plan: Arc::new(plan), variables, columns: Some(columns), warnings: Vec::new() })
 }
 
-/// The items that are selected; `*` is all columns: key, clustering, statics and regulars by name.
-/// The items, in which calls of the keyspace's functions have their full names.
+/// The items, in which the keyspace's functions and types have their full names.
 fn qualified(mut items: Vec<SelectItem>, keyspace: Option<&Arc<Keyspace>>) -> Vec<SelectItem> {
-    if let Some(own) = keyspace.filter(|own| !own.functions.scalars.is_empty()) {
-        let selectors = items.iter_mut().map(|item| &mut item.selector);
-        selectors.for_each(|selector| qualify(selector, &own.name, &own.functions));
+    if let Some(own) =
+        keyspace.filter(|own| !own.functions.scalars.is_empty() || !own.types.is_empty())
+    {
+        items.iter_mut().for_each(|item| qualify(&mut item.selector, own));
     }
     items
 }
 
+/// The items that are selected; `*` is all columns: key, clustering, statics and regulars by name.
 fn items(select: &ast::Select, table: &Table) -> Vec<SelectItem> {
     let names = |kind: ColumnKind| -> Vec<String> {
         let columns = table.in_select_order(kind);
@@ -137,7 +138,8 @@ fn items(select: &ast::Select, table: &Table) -> Vec<SelectItem> {
 /// Whether static columns are selected, and nothing else but the partition key; and of how many items Cassandra has looked up columns,
 /// functions and types when it knows that, before it looks at the restrictions.
 fn only_statics(table: &Table, select: &ast::Select, items: &[SelectItem]) -> (bool, usize) {
-    if select.selection == ast::Selection::All || table.schema.statics.is_empty() {
+    let has_statics = !table.schema.statics.is_empty() && !table.schema.is_static_compact();
+    if select.selection == ast::Selection::All || !has_statics {
         return (false, 0);
     }
     let up_to = |wanted: fn(ColumnKind) -> bool| {
@@ -164,25 +166,22 @@ fn selectors(
     items: &[SelectItem],
     looked_up: usize,
 ) -> Result<Result<(Vec<Selector>, Vec<ColumnSpec>)>> {
+    let first = items.iter().take(looked_up).map(|item| preparing.resolve(&item.selector));
+    let mut first = first.collect::<Result<Vec<_>>>()?.into_iter();
     let mut selectors = Vec::with_capacity(items.len());
     let mut specs = Vec::with_capacity(items.len());
-    let mut refused = None;
-    for (place, item) in items.iter().enumerate() {
-        match preparing.item(&item.selector) {
-            Ok((prepared, name)) => {
-                let name = item.alias.as_ref().map_or(name, |alias| alias.text.clone());
-                specs.push(ColumnSpec::of(&preparing.table.schema, name, prepared.cql_type));
-                selectors.push(prepared.selector);
-            }
-            Err(error) => {
-                if std::mem::take(&mut preparing.is_unresolved) && place < looked_up {
-                    return Err(error);
-                }
-                refused = refused.or(Some(error));
-            }
-        }
+    for item in items {
+        let of = first.next().map_or_else(|| preparing.resolve(&item.selector), Ok);
+        let made = of.and_then(|of| preparing.item(&of));
+        let (prepared, name) = match made {
+            Ok(made) => made,
+            Err(error) => return Ok(Err(error)),
+        };
+        let name = item.alias.as_ref().map_or(name, |alias| alias.text.clone());
+        specs.push(ColumnSpec::of(&preparing.table.schema, name, prepared.cql_type));
+        selectors.push(prepared.selector);
     }
-    Ok(refused.map_or(Ok((selectors, specs)), Err))
+    Ok(Ok((selectors, specs)))
 }
 
 fn result_columns(

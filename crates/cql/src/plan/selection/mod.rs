@@ -12,6 +12,7 @@ mod evaluation;
 mod names;
 mod prepare;
 mod qualify;
+mod resolve;
 mod row;
 mod terms;
 mod times;
@@ -24,6 +25,7 @@ use halcyon_schema::catalog::ColumnRef;
 pub use evaluation::Evaluation;
 pub use prepare::{Item, Preparing};
 pub use qualify::qualify;
+pub use resolve::Resolved;
 pub use row::{CellTime, RowValues};
 pub use terms::{BoundTerms, SelectionTerm};
 

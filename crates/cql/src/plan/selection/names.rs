@@ -58,3 +58,22 @@ pub(super) fn name(selector: &RawSelector) -> String {
         RawSelector::Negate(of) => format!("-{}", name(of)),
     }
 }
+
+/// `writetime` and its like, as messages name them.
+pub(super) fn time_function(selector: &RawSelector) -> &'static str {
+    match selector {
+        RawSelector::WriteTime(_) => "writetime",
+        RawSelector::MaxWriteTime(_) => "maxwritetime",
+        _ => "ttl",
+    }
+}
+
+/// What a time is asked of, without the element, slice or field.
+pub(super) fn timed_column(of: &RawSelector) -> &RawSelector {
+    match of {
+        RawSelector::Element { selector, .. }
+        | RawSelector::Slice { selector, .. }
+        | RawSelector::Field { selector, .. } => selector,
+        other => other,
+    }
+}

@@ -1,11 +1,13 @@
 //! The context in which a statement's terms are prepared.
 
+use std::sync::Arc;
+
 use halcyon_model::CqlType;
 
 use super::raw;
 use crate::plan::execution::Work;
 use crate::plan::metadata::Variables;
-use halcyon_schema::catalog::Catalog;
+use halcyon_schema::catalog::{Catalog, Keyspace};
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::TypeText;
 
@@ -19,7 +21,11 @@ pub struct Preparation<'a> {
     pub work: &'a Work<'a>,
 }
 
-impl Preparation<'_> {
+impl<'a> Preparation<'a> {
+    pub fn own(&self) -> Option<&'a Arc<Keyspace>> {
+        self.catalog.keyspace(self.keyspace)
+    }
+
     /// The type that a text names, in the keyspace of the statement.
     pub fn cql_type(&self, text: &TypeText) -> Result<CqlType> {
         raw::resolve_type(text, self.catalog, self.keyspace)

@@ -1,6 +1,7 @@
 //! Checks a raw term against its receiver, and folds its constant parts.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
@@ -11,6 +12,7 @@ use super::preparation::Preparation;
 use super::raw::{self, Inference, type_matches};
 use crate::plan::eval::{Composed, Node, Shape};
 use crate::plan::functions::{Match, Scope};
+use halcyon_schema::catalog::Keyspace;
 use halcyon_syntax::ast::{LiteralKind, Name, QualifiedName, RawTerm, TypeText};
 use halcyon_syntax::{Error, Result};
 
@@ -94,14 +96,14 @@ fn prepare_hint<'r>(
     let cql_type = to.to.cql_type(hint)?;
     if !to.inference.matches(term, &cql_type)?.is_assignable() {
         return Err(Error::InvalidRequest(format!(
-            "Cannot cast value {} to type {}",
-            term, hint.text
+            "Cannot cast value {term} to type {}",
+            with_keyspace(hint, to.to.own())
         )));
     }
     if !type_matches(&cql_type, &receiver.cql_type).is_assignable() {
         return Err(Error::InvalidRequest(format!(
-            "Cannot assign value {} to {} of type {}",
-            with_keyspaces(hint, term, to),
+            "Cannot assign value ({}){term} to {} of type {}",
+            with_keyspace(hint, to.to.own()),
             receiver.name,
             receiver.cql_type.cql_name()
         )));
@@ -110,21 +112,20 @@ fn prepare_hint<'r>(
     prepare_node(term, receiver, to)
 }
 
-/// A term with a cast, as messages show it: user-defined types with their keyspace.
-fn with_keyspaces(hint: &TypeText, term: &RawTerm, to: &Preparing<'_, '_, '_>) -> String {
-    let Preparation { catalog, keyspace, .. } = *to.to;
-    let types = catalog.keyspace(keyspace).map(|keyspace| &keyspace.types);
+/// A type as messages show it: user-defined types with the keyspace of the statement.
+pub(crate) fn with_keyspace(text: &TypeText, keyspace: Option<&Arc<Keyspace>>) -> String {
+    let is_type = |word| keyspace.filter(|of| of.types.contains_key(word));
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut shown = String::new();
-    for part in hint.text.split_inclusive(|c| !is_word(c)) {
+    for part in text.text.split_inclusive(|c| !is_word(c)) {
         let word = part.trim_end_matches(|c| !is_word(c));
-        if !shown.ends_with('.') && types.is_some_and(|types| types.contains_key(word)) {
-            shown.push_str(keyspace);
+        if let Some(keyspace) = is_type(word).filter(|_| !shown.ends_with('.')) {
+            shown.push_str(&keyspace.name);
             shown.push('.');
         }
         shown.push_str(part);
     }
-    format!("({shown}){term}")
+    shown
 }
 
 fn prepare_call<'r>(
@@ -365,7 +366,7 @@ fn tuple<'r>(
             return invalid(format!(
                 "Invalid tuple literal for {}: component {i} is not of type {}",
                 receiver.name,
-                cql_type.cql_name()
+                (*cql_type).clone().freeze().cql_name()
             ));
         }
     }

@@ -148,6 +148,11 @@ impl<'r> Inference<'r> {
             (RawTerm::Null, CqlType::Counter) => Match::No,
             (RawTerm::Null | RawTerm::Bind { .. }, _) => Match::Weak,
             (RawTerm::Literal { kind, text }, _) => literal::matches(*kind, text, receiver),
+            (RawTerm::List(terms), CqlType::Vector(_, dimension))
+                if !terms.is_empty() && terms.len() != *dimension as usize =>
+            {
+                Match::No
+            }
             (RawTerm::List(terms), CqlType::List(e) | CqlType::Vector(e, _))
                 if !terms.is_empty() =>
             {

@@ -5,7 +5,7 @@ use halcyon_model::schema::ColumnKind;
 
 use super::columns::columns_of;
 use crate::plan::restrictions::{Restrictions, find_column, receiver};
-use crate::plan::selection::{Item, Preparing, Selection, Selector};
+use crate::plan::selection::{Item, Preparing, Resolved, Selection, Selector};
 use crate::plan::term::Preparation;
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_syntax::ast::{self, RawSelector};
@@ -109,6 +109,7 @@ fn group(
         return Ok((column, Item { selector, cql_type }));
     }
     *function_seen = true;
+    let resolved = Resolved::new(raw, table, to)?;
     let mut names: Vec<ColumnRef> = Vec::new();
     columns_of(raw, &mut |named| names.extend(table.find_column(&named.text)));
     let column = match names.as_slice() {
@@ -134,7 +135,7 @@ fn group(
     }
     let mut preparing = Preparing::new(table, to);
     preparing.selection = std::mem::take(selection);
-    let item = preparing.resolve(raw).and_then(|of| preparing.item(&of));
+    let item = preparing.item(&resolved);
     *selection = preparing.selection;
     let (item, _) = item?;
     Ok((column, item))

@@ -12,8 +12,8 @@
 use std::path::Path;
 
 use halcyon_io::{
-    AccessMode, BackendChoice, Disk, DiskOptions, Purpose, Result, StreamOptions, WriteOptions,
-    block_on, clock, startup::KernelVersion,
+    AccessMode, BackendChoice, Disk, DiskOptions, KernelVersion, Purpose, Result, StreamOptions,
+    WriteOptions, block_on, clock,
 };
 
 const SIZES: [usize; 2] = [256 << 10, 1 << 20];

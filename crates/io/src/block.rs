@@ -76,7 +76,7 @@ impl BlockFile {
                 }
                 outcome => {
                     if outcome.is_ok() {
-                        self.file.disk().trickle().others_flushed();
+                        self.file.volume().others_flushed();
                     }
                     return (self.named(outcome, region), buffer);
                 }
@@ -154,7 +154,7 @@ impl BlockFile {
     /// Gives a new file its length: zeros, written and synced. `pace` gets the number of written bytes before each piece, and may wait.
     pub(crate) async fn fill(&self, len: u64, pace: impl AsyncFn(u64)) -> Result<()> {
         self.file.preallocate(len).await?;
-        let pool = self.file.disk().buffers();
+        let pool = self.file.volume().buffers();
         let mut offset = 0;
         while offset < len {
             pace(offset).await;
@@ -163,7 +163,7 @@ impl BlockFile {
             buffer.fill(0);
             let region =
                 Region { offset, start: 0, len: (len - offset).min(OPERATION as u64) as usize };
-            let admitted = Some(self.file.disk().admit(region.len).await);
+            let admitted = Some(self.file.volume().admit(region.len).await);
             let (outcome, _) = self.write(Direction::Write, region, buffer, admitted).await;
             self.named(outcome, region)?;
             offset += region.len as u64;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::runtime::backend;
 use crate::runtime::clock::Clock;
-use crate::sim::executor;
+use crate::runtime::entered::is_simulated;
 
 /// What is kept for files, of a limit that is large enough.
 const RESERVE_MIN: u64 = 32;
@@ -44,7 +44,7 @@ pub fn limit_and_reserve() -> (u64, u64) {
 
 /// Whether only the reserve is left.
 pub fn are_short() -> bool {
-    if executor::entered().is_some() {
+    if is_simulated() {
         // A simulated machine has enough.
         return false;
     }

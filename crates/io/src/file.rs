@@ -11,13 +11,15 @@ use std::{
 use crate::{
     background::Admitted,
     buffer::{AlignedBuf, Tenure},
-    disk::Disk,
+    descriptors,
     error::{Error, Operation, Result},
     mode::{AccessMode, ModeChoice, Purpose},
     real,
     region::{Direction, Finished, InFlight, Meter, Region, Work},
+    removal,
     runtime::backend,
     sim,
+    volume::Volume,
 };
 
 /// An open file: what every kind of access to it shares.
@@ -26,7 +28,7 @@ pub(crate) struct File(Arc<Open>);
 
 struct Open {
     path: PathBuf,
-    disk: Disk,
+    volume: Arc<Volume>,
     purpose: Purpose,
     choice: ModeChoice,
     handle: Handle,
@@ -39,21 +41,21 @@ pub(crate) enum Handle {
 
 impl File {
     pub(crate) fn opened(
-        disk: Disk,
+        volume: Arc<Volume>,
         path: &Path,
         purpose: Purpose,
         choice: ModeChoice,
         handle: Handle,
     ) -> File {
-        File(Arc::new(Open { path: path.to_path_buf(), disk, purpose, choice, handle }))
+        File(Arc::new(Open { path: path.to_path_buf(), volume, purpose, choice, handle }))
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.0.path
     }
 
-    pub(crate) fn disk(&self) -> &Disk {
-        &self.0.disk
+    pub(crate) fn volume(&self) -> &Volume {
+        &self.0.volume
     }
 
     pub(crate) fn choice(&self) -> &ModeChoice {
@@ -78,7 +80,7 @@ impl File {
         self.queue_admitted(direction, region, buffer, None)
     }
 
-    /// An operation of a stream; it is to be admitted ([`Disk::admit`]).
+    /// An operation of a stream; it is to be admitted ([`Volume::admit`]).
     pub(crate) fn queue_admitted(
         &self,
         direction: Direction,
@@ -86,7 +88,7 @@ impl File {
         buffer: AlignedBuf,
         admitted: Option<Admitted>,
     ) -> InFlight {
-        let histograms = self.0.disk.counters().here().clone();
+        let histograms = self.0.volume.histograms().here().clone();
         let meter = Meter { histograms, purpose: self.0.purpose };
         match &self.0.handle {
             Handle::Real(file) => {
@@ -154,13 +156,33 @@ impl File {
 
     pub(crate) async fn sync_data(&self) -> Result<()> {
         self.call(Operation::Sync, real::sync_data, |file| file.sync(), 0).await?;
-        self.disk().trickle().others_flushed();
+        self.volume().others_flushed();
         Ok(())
     }
 
     pub(crate) async fn write_back_and_drop(&self, offset: u64, len: u64) -> Result<()> {
         let real = move |file: &OwnedFd| real::write_back_and_drop(file, offset, len);
         self.call(Operation::Write, real, |_| Ok(()), 0).await
+    }
+
+    /// Removes the file's name, as [`crate::Disk::remove`].
+    pub(crate) async fn remove(&self) -> Result<()> {
+        let path = self.0.path.clone();
+        let outcome = match &self.0.handle {
+            Handle::Real(_) => {
+                let remove = move || removal::remove(&path);
+                let clock = self.volume().clock();
+                descriptors::patiently(clock, remove, descriptors::is_exhausted).await
+            }
+            Handle::Simulated(file) => {
+                let disk = file.disk();
+                disk.pause().await;
+                let outcome = disk.remove(&path);
+                disk.pause().await;
+                outcome
+            }
+        };
+        outcome.map_err(|e| Error::on_name(e, &self.0.path, Operation::Remove))
     }
 
     /// Drops clean pages; quick, so it does not leave the thread.
@@ -265,7 +287,7 @@ impl ReadFile {
         let first = offset - offset % alignment;
         let past = end.next_multiple_of(alignment);
         let region = Region { offset: first, start: 0, len: (past - first) as usize };
-        let pool = self.file.disk().buffers();
+        let pool = self.file.volume().buffers();
         let buffer = pool.take_or_wait(region.len, Tenure::Short).await?;
         let finished = self.file.queue(Direction::Read, region, buffer).finish().await;
         let (_, buffer) = self.file.complete_read(finished, region, self.len).await?;

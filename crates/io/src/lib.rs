@@ -25,6 +25,7 @@ mod disk;
 mod error;
 mod file;
 mod histogram;
+mod kernel;
 mod mode;
 pub mod pacing;
 mod probe;
@@ -42,6 +43,7 @@ mod socket;
 pub mod startup;
 mod sync;
 mod trickle;
+mod volume;
 mod writer;
 
 pub use block::BlockFile;
@@ -50,6 +52,7 @@ pub use disk::{DirEntry, DirLock, Disk, DiskOptions, FileStat};
 pub use error::{Error, Operation, Result};
 pub use file::{AlignedRead, ReadFile};
 pub use histogram::{BUCKETS, PurposeStats, bucket};
+pub use kernel::KernelVersion;
 pub use mode::{AccessMode, Alignment, ModeChoice, Purpose, UnknownAccessMode};
 pub use processes::{OpenElsewhere, Process};
 pub use reader::{SequentialReader, StreamOptions};
@@ -59,16 +62,18 @@ pub use runtime::backend::{
 };
 pub use runtime::clock::{self, Clock, SimClock};
 pub use runtime::compute::{Pool, compute, drop_apart};
+pub use runtime::entered::random;
 pub use runtime::handle::{Runtime, Thread};
 #[cfg(debug_assertions)]
 pub use runtime::panics::panic_at;
 pub use runtime::panics::{caught, contained, panic_point, tell_panics};
-pub use runtime::random::{Random, random};
-pub use runtime::task::{Task, kept, spawn, start, yield_now};
+pub use runtime::random::Random;
+pub use runtime::task::{Task, kept, spawn, start};
 pub use runtime::thread::{
     IdleThread, ThreadPriority, core_count, give_way, hurry_idle_threads, idle_threads,
     idle_threads_can_hurry, pin_to_core, spawn_thread, thread_priority,
 };
+pub use runtime::yield_now::yield_now;
 pub use signals::{Signal, Signals, ignore_file_size_signal};
 pub use sim::{Fault, FaultRule, SimDisk, SimRuntime, SimSnapshot};
 pub use socket::{Claim, DetachedSocket, Listener, Socket};

@@ -23,6 +23,7 @@ use std::{
 use crate::{
     buffer::BUFFER_ALIGNMENT,
     error::{Error, Operation, Result},
+    kernel::KernelVersion,
     mode::{AccessMode, Alignment, ModeChoice},
     real,
 };
@@ -42,7 +43,7 @@ const RAMFS: i64 = 0x8584_58f6;
 
 pub(crate) fn probe(dir: &Path) -> io::Result<Abilities> {
     let magic = real::file_system(dir)?;
-    let kernel = crate::startup::KernelVersion::running();
+    let kernel = KernelVersion::running();
     let direct_writes_refused =
         if magic == EXT4 { kernel.ext4_direct_write_corruption() } else { None };
     let direct = if matches!(magic, TMPFS | RAMFS) {

@@ -213,7 +213,7 @@ impl SequentialReader {
         let end = self.len.next_multiple_of(self.file.alignment());
         let mut queued = false;
         while self.pending.len() < self.depth && self.next_offset < self.len {
-            let pool = self.file.disk().buffers().clone();
+            let pool = self.file.volume().buffers().clone();
             let capacity = self.capacity();
             let (buffer, carried) = match self.spare.pop() {
                 Some(buffer) => (buffer, 0),
@@ -228,7 +228,7 @@ impl SequentialReader {
             };
             let len = (end - self.next_offset).min(self.window as u64) as usize;
             let region = Region { offset: self.next_offset, start: self.headroom, len };
-            let admitted = Some(self.file.disk().admit(len).await);
+            let admitted = Some(self.file.volume().admit(len).await);
             let read = self.file.queue_admitted(Direction::Read, region, buffer, admitted);
             self.pending.push_back(Pending { read, region, carried });
             self.next_offset += len as u64;
@@ -310,7 +310,8 @@ impl SequentialReader {
             // Room for what was asked, and for the window that brings the last of it.
             let capacity = at_least.max(left + got).saturating_add(self.window);
             self.current = Some(current);
-            let gathered = self.file.disk().buffers().take_or_wait(capacity, Tenure::Stream).await;
+            let gathered =
+                self.file.volume().buffers().take_or_wait(capacity, Tenure::Stream).await;
             let mut gathered = match gathered {
                 Ok(gathered) => gathered,
                 Err(e) => {
@@ -344,7 +345,7 @@ impl SequentialReader {
     /// Keeps a buffer of the usual size for the next read, unless another stream waits for its
     /// first; gathered ones go back to the pool.
     fn recycle(&mut self, buffer: AlignedBuf) {
-        let needed = self.pending.is_empty() || !self.file.disk().buffers().streams_wait();
+        let needed = self.pending.is_empty() || !self.file.volume().buffers().streams_wait();
         if buffer.len() == self.capacity() && needed {
             self.spare.push(buffer);
         }

@@ -23,7 +23,7 @@ use compio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::runtime::clock::unix_micros;
 use crate::sim::executor;
-use crate::sim::network::{SimClaim, SimListener, SimSocket};
+use crate::sim::sockets::{self, SimClaim, SimListener, SimSocket};
 
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -105,7 +105,7 @@ impl Claim {
     /// Takes an address; port `0` becomes a free one.
     pub async fn take(address: SocketAddr) -> io::Result<Claim> {
         if let Some(runtime) = executor::entered() {
-            let claim = SimClaim::take(&runtime, address)?;
+            let claim = sockets::claim(&runtime, address)?;
             return Ok(Claim { address: claim.address(), _held: Either::Simulated(claim) });
         }
         let chosen = unbound(address).await?;

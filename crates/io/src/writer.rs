@@ -169,15 +169,15 @@ impl SequentialWriter {
         }
         // An abandoned file that cannot be removed is left to the start-up, which
         // removes it.
-        let _ = self.file.disk().clone().remove(self.file.path()).await;
+        let _ = self.file.remove().await;
     }
 
     /// Gives the current buffer its offset and hands it to the kernel.
     async fn queue_current(&mut self, len: usize) {
-        let admitted = Some(self.file.disk().admit(len).await);
+        let admitted = Some(self.file.volume().admit(len).await);
         let Some(buffer) = self.current.take() else { return };
         let is_cached = self.file.choice().mode == AccessMode::Standard;
-        let direction = match !is_cached && self.file.disk().is_flush_due(len) {
+        let direction = match !is_cached && self.file.volume().is_flush_due(len) {
             true => Direction::DurableWrite,
             false => Direction::Write,
         };
@@ -198,7 +198,7 @@ impl SequentialWriter {
             if let Some(buffer) = self.spare.pop() {
                 return Ok(buffer);
             }
-            let pool = self.file.disk().buffers();
+            let pool = self.file.volume().buffers();
             if self.pending.is_empty() && self.reading.is_empty() {
                 return pool.take_or_wait(size, Tenure::Stream).await;
             }
@@ -224,9 +224,8 @@ impl SequentialWriter {
         let (direction, region) = (*direction, *region);
         // Popped only when it is done: a dropped future must not lose the outcome.
         let finished = operation.finish_overlapped().await;
-        let disk = self.file.disk();
         if direction == Direction::DurableWrite {
-            disk.trickle().took(operation.took(), disk.clock().now());
+            self.file.volume().stream_flushed(operation.took());
         }
         self.pending.pop_front();
         let buffer = self.whole(direction, region, finished).await?;
@@ -235,7 +234,7 @@ impl SequentialWriter {
             return self.drop_behind(region.offset + region.len as u64).await;
         }
         self.failed = Some("what was written was not read back".to_owned());
-        let admitted = Some(self.file.disk().admit(region.len).await);
+        let admitted = Some(self.file.volume().admit(region.len).await);
         let region = Region { start: self.size, ..region };
         let direction = Direction::Read;
         let operation = self.file.queue_admitted(direction, region, buffer, admitted);
@@ -289,7 +288,7 @@ impl SequentialWriter {
                     if direction == Direction::DurableWrite
                         && source.raw_os_error() == Some(libc::EOPNOTSUPP) =>
                 {
-                    self.file.disk().trickle().give_up();
+                    self.file.volume().stop_flushing();
                     direction = Direction::Write;
                 }
                 Err(source) => return Err(self.fail(source, operation, region)),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use halcyon_io::KernelVersion;
 use halcyon_io::device::{BlockDevice, FileSystem, direct_alignment};
-use halcyon_io::startup::KernelVersion;
 
 use super::facts::Machine;
 

@@ -6,21 +6,17 @@ use std::{
     collections::HashMap,
     fmt, io,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use crate::{
-    background::{Admitted, Background},
     block::BlockFile,
     buffer::{BufferPool, Patience},
     descriptors,
     error::{Error, Operation, Result},
     file::{File, Handle, ReadFile},
-    histogram::{Histograms, PurposeStats},
+    histogram::PurposeStats,
     mode::{AccessMode, ModeChoice, Purpose},
     probe::{self, Abilities},
     processes::{self, OpenElsewhere},
@@ -33,7 +29,7 @@ use crate::{
         handle::Runtime,
     },
     sim::SimDisk,
-    trickle::Trickle,
+    volume::Volume,
     writer::{SequentialWriter, WriteOptions},
 };
 
@@ -81,12 +77,9 @@ pub struct Disk(Arc<Inner>);
 
 struct Inner {
     storage: Storage,
-    buffers: BufferPool,
-    histograms: Histograms,
-    background: Arc<Background>,
+    volume: Arc<Volume>,
     runtime: Runtime,
     backend: BackendReport,
-    next_id: AtomicU64,
 }
 
 enum Storage {
@@ -114,14 +107,12 @@ impl Disk {
             });
         }
         let patience = Patience::Time(options.buffer_patience);
+        let buffers = BufferPool::with_budget(options.buffer_budget, patience);
         Disk(Arc::new(Inner {
             storage: Storage::Real { abilities: Mutex::default(), creates_like: Mutex::default() },
-            buffers: BufferPool::with_budget(options.buffer_budget, patience),
-            histograms: Histograms::empty(),
-            background: Background::on(Clock::system()),
+            volume: Volume::with_buffers(buffers, &Clock::system()),
             runtime: Runtime::system(),
             backend: report,
-            next_id: AtomicU64::new(1),
         }))
     }
 
@@ -135,14 +126,12 @@ impl Disk {
     /// Another handle, with buffers and counters of its own, to a simulated disk.
     pub fn on_simulated(simulated: &SimDisk, options: DiskOptions) -> Disk {
         let runtime = Runtime::simulated(simulated.runtime());
+        let buffers = BufferPool::with_budget(options.buffer_budget, Patience::Turns(1000));
         Disk(Arc::new(Inner {
             storage: Storage::Simulated(simulated.clone()),
-            buffers: BufferPool::with_budget(options.buffer_budget, Patience::Turns(1000)),
-            histograms: Histograms::empty(),
-            background: Background::on(runtime.clock().clone()),
+            volume: Volume::with_buffers(buffers, runtime.clock()),
             runtime,
             backend: BackendReport::of(BackendChoice::Pool),
-            next_id: AtomicU64::new(1),
         }))
     }
 
@@ -177,7 +166,7 @@ impl Disk {
     /// A number that this handle has not given out yet, for what is opened through it. A count of the whole process would make two
     /// simulations in one process differ.
     pub fn next_id(&self) -> u64 {
-        self.0.next_id.fetch_add(1, Relaxed)
+        self.0.volume.next_id()
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
@@ -190,33 +179,15 @@ impl Disk {
     }
 
     pub fn buffers(&self) -> &BufferPool {
-        &self.0.buffers
+        self.0.volume.buffers()
     }
 
     pub fn histograms(&self) -> Vec<PurposeStats> {
-        self.0.histograms.snapshot()
+        self.0.volume.histograms().snapshot()
     }
 
     pub fn histogram(&self, purpose: Purpose) -> PurposeStats {
-        self.0.histograms.of(purpose)
-    }
-
-    pub(crate) fn counters(&self) -> &Histograms {
-        &self.0.histograms
-    }
-
-    /// Waits until a stream may queue an operation of `bytes`.
-    pub(crate) async fn admit(&self, bytes: usize) -> Admitted {
-        self.0.background.admit(bytes as u64, &self.0.histograms).await
-    }
-
-    /// Whether a stream's write of `bytes` is to flush the device.
-    pub(crate) fn is_flush_due(&self, bytes: usize) -> bool {
-        self.0.background.is_flush_due(bytes as u64, &self.0.histograms)
-    }
-
-    pub(crate) fn trickle(&self) -> &Trickle {
-        &self.0.background.trickle
+        self.0.volume.histograms().of(purpose)
     }
 
     /// What `mode` means for reading in a directory. Blocks for a few system calls the first time
@@ -276,7 +247,7 @@ impl Disk {
         };
         // Pages that a user read may be wanted again.
         choice.drop_behind &= purpose != Purpose::UserRead;
-        Ok((File::opened(self.clone(), path, purpose, choice, handle), len))
+        Ok((File::opened(self.0.volume.clone(), path, purpose, choice, handle), len))
     }
 
     /// Opens or creates a file in the mode that its directory gives; if that is direct by `auto` and
@@ -424,7 +395,7 @@ impl Disk {
                 (Handle::Real(Arc::new(fd)), choice)
             }
         };
-        Ok(BlockFile::opened(File::opened(self.clone(), path, purpose, choice, handle)))
+        Ok(BlockFile::opened(File::opened(self.0.volume.clone(), path, purpose, choice, handle)))
     }
 
     async fn create_file(&self, path: &Path, mode: AccessMode, purpose: Purpose) -> Result<File> {
@@ -446,7 +417,7 @@ impl Disk {
                 (Handle::Real(Arc::new(fd)), choice)
             }
         };
-        Ok(File::opened(self.clone(), path, purpose, choice, handle))
+        Ok(File::opened(self.0.volume.clone(), path, purpose, choice, handle))
     }
 
     /// A whole small file; larger than `max_len` is an error.
@@ -491,7 +462,11 @@ impl Disk {
     ) {
         let took = nanos(self.clock().now() - started);
         let outcome = if ok { Ok(len) } else { Err(()) };
-        self.0.histograms.here().observed(purpose, outcome, crate::histogram::Seen::After(took));
+        self.0.volume.histograms().here().observed(
+            purpose,
+            outcome,
+            crate::histogram::Seen::After(took),
+        );
     }
 
     /// The entries of a directory, sorted by name.
@@ -639,7 +614,7 @@ impl fmt::Debug for Disk {
             Storage::Real { .. } => "real",
             Storage::Simulated(_) => "simulated",
         };
-        write!(f, "Disk({kind}, {:?})", self.0.buffers)
+        write!(f, "Disk({kind}, {:?})", self.buffers())
     }
 }
 

@@ -9,11 +9,11 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 
+use super::entered::is_simulated;
 use super::panics::{caught, panic_point};
-use super::task::yield_now;
 use super::thread::{ThreadPriority, core_count, spawn_thread};
+use super::yield_now::yield_now;
 use crate::Gone;
-use crate::sim::executor;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -43,7 +43,7 @@ impl Pool {
         self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Gone> {
-        if executor::entered().is_some() {
+        if is_simulated() {
             yield_now().await;
             return Ok(job());
         }
@@ -87,9 +87,9 @@ pub async fn compute<T: Send + 'static>(
 
 /// Drops what has very many parts, which takes its time too.
 pub fn drop_apart<T: Send + 'static>(large: T) {
-    match executor::entered() {
-        Some(_) => drop(large),
-        None => COMPUTE.0.take(Box::new(move || drop(large))),
+    match is_simulated() {
+        true => drop(large),
+        false => COMPUTE.0.take(Box::new(move || drop(large))),
     }
 }
 

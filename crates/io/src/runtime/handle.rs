@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use super::backend;
 use super::clock::Clock;
+use super::entered::{self, EnteredTask};
 use super::random::Random;
 use super::thread::{ThreadPriority, core_count, spawn_thread};
 use crate::resources;
-use crate::sim::executor::{self, SimRuntime, SimTask};
+use crate::sim::SimRuntime;
 
 const SIMULATED_CORES: usize = 4;
 
@@ -33,7 +34,7 @@ pub struct Thread<T>(Kind<T>);
 #[derive(Debug)]
 enum Kind<T> {
     System { thread: JoinHandle<T>, ended: futures_channel::oneshot::Receiver<()> },
-    Simulated(SimTask<T>),
+    Simulated(EnteredTask<T>),
 }
 
 impl Runtime {
@@ -99,7 +100,7 @@ impl Runtime {
         F: Future<Output = T> + 'static,
     {
         if self.simulated.is_some() {
-            return match executor::try_spawn(async move { body().await }) {
+            return match entered::try_spawn(async move { body().await }) {
                 Ok(task) => Thread(Kind::Simulated(task)),
                 Err(_) => panic!("{name} was started outside its simulated runtime's block_on"),
             };

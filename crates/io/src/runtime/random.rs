@@ -1,12 +1,6 @@
 //! Randomness enters the program here and nowhere else: a seeded generator, or one that the kernel
 //! seeds. Not for secrets.
 
-/// A generator of the runtime that the thread has entered; see [`crate::Runtime::random`].
-pub fn random() -> Random {
-    crate::sim::executor::entered()
-        .map_or_else(Random::from_system, |simulation| simulation.random())
-}
-
 /// xoshiro256++ (Blackman and Vigna), seeded through SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Random {
@@ -32,7 +26,7 @@ impl Random {
         // SAFETY: the pointer and length are those of a live local array.
         let got = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
         if got != seed.len() as isize {
-            let fallback = super::clock::Clock::system().unix_micros() as u64;
+            let fallback = super::time::system_unix().as_micros() as u64;
             return Random::seeded(fallback ^ u64::from(std::process::id()));
         }
         Random::seeded(u64::from_ne_bytes(seed))

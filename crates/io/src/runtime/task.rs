@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::clock::sleep;
+use super::entered::{self, EnteredTask};
 use super::panics::{caught, contained};
-use crate::sim::executor::{self, SimTask};
 
 /// A started task. Dropping this lets the task run on.
 #[derive(Debug)]
@@ -17,13 +17,13 @@ pub struct Task<T>(Kind<T>);
 #[derive(Debug)]
 enum Kind<T> {
     System(compio::runtime::JoinHandle<Option<T>>),
-    Simulated(SimTask<T>),
+    Simulated(EnteredTask<T>),
     Ended,
 }
 
 /// Starts a task on the runtime that runs on this thread; call it inside `block_on`.
 pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> Task<T> {
-    Task(match executor::try_spawn(future) {
+    Task(match entered::try_spawn(future) {
         Ok(task) => Kind::Simulated(task),
         Err(future) => Kind::System(compio::runtime::spawn(contained(future))),
     })
@@ -65,19 +65,6 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// Lets the thread's other tasks run before this one continues.
-pub async fn yield_now() {
-    let mut yielded = false;
-    std::future::poll_fn(|context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 /// `None` if the task panicked.
 impl<T> Future for Task<T> {
     type Output = Option<T>;
@@ -106,7 +93,7 @@ mod tests {
 
     use super::*;
     use crate::runtime::thread::{ThreadPriority, spawn_thread};
-    use crate::{Clock, SimRuntime, block_on, compute};
+    use crate::{Clock, SimRuntime, block_on, compute, yield_now};
 
     /// Proves that a future runs at once as far as it gets, that the rest of it is run too, and that a panic stays in it.
     #[test]

@@ -11,6 +11,7 @@
 //!
 //! It runs nothing that waits for the kernel: use it with a simulated disk.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,9 +21,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use futures_channel::oneshot;
-
 use crate::runtime::clock::{Instant, SimClock};
+use crate::runtime::entered::{self, EnteredRuntime, Job};
 use crate::runtime::panics::caught;
 use crate::runtime::random::Random;
 use crate::sim::network::Network;
@@ -103,8 +103,6 @@ impl Schedule {
     }
 }
 
-type Job = Pin<Box<dyn Future<Output = ()>>>;
-
 /// What of a runtime belongs to the thread that runs it: tasks are not `Send`.
 struct Entered {
     runtime: SimRuntime,
@@ -114,57 +112,43 @@ struct Entered {
     polled_is_stopped: Cell<bool>,
 }
 
-thread_local! {
-    static ENTERED: RefCell<Option<Rc<Entered>>> = const { RefCell::new(None) };
-}
-
 /// The simulated runtime that runs on this thread, if one does.
 pub(crate) fn entered() -> Option<SimRuntime> {
-    ENTERED.with_borrow(|entered| entered.as_ref().map(|entered| entered.runtime.clone()))
+    let entered: Rc<dyn Any> = entered::entered()?;
+    entered.downcast::<Entered>().ok().map(|entered| entered.runtime.clone())
 }
 
-/// A started task; dropping this lets it run on.
-#[derive(Debug)]
-pub(crate) struct SimTask<T> {
-    number: u64,
-    outcome: oneshot::Receiver<T>,
-}
+impl EnteredRuntime for Entered {
+    fn clock(&self) -> &SimClock {
+        self.runtime.clock()
+    }
 
-impl<T> SimTask<T> {
-    /// Drops the task where it stands.
-    pub(crate) fn stop(self) {
-        let Some(entered) = ENTERED.with_borrow(Clone::clone) else { return };
-        if entered.polled.get() == self.number {
-            entered.polled_is_stopped.set(true);
+    fn sleep_until(&self, due: Instant) -> Job {
+        Box::pin(Sleep::until(self.runtime.clone(), due))
+    }
+
+    fn random(&self) -> Random {
+        self.runtime.random()
+    }
+
+    fn spawn(&self, job: Job) -> u64 {
+        let number = {
+            let mut schedule = self.runtime.schedule();
+            let number = schedule.number();
+            schedule.make_ready(number);
+            number
+        };
+        self.tasks.borrow_mut().insert(number, job);
+        number
+    }
+
+    fn stop(&self, task: u64) {
+        if self.polled.get() == task {
+            self.polled_is_stopped.set(true);
         }
-        let stopped = entered.tasks.borrow_mut().remove(&self.number);
+        let stopped = self.tasks.borrow_mut().remove(&task);
         drop(stopped);
     }
-
-    /// `None` if it panicked, or was dropped with the runtime.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
-        Pin::new(&mut self.outcome).poll(context).map(Result::ok)
-    }
-}
-
-/// Starts a task if a simulated runtime runs on this thread; else gives the future back.
-pub(crate) fn try_spawn<T: 'static, F: Future<Output = T> + 'static>(
-    future: F,
-) -> Result<SimTask<T>, F> {
-    let Some(entered) = ENTERED.with_borrow(Clone::clone) else { return Err(future) };
-    let (answer, outcome) = oneshot::channel();
-    let job: Job = Box::pin(async move {
-        // Without a receiver the task was detached.
-        let _ = answer.send(future.await);
-    });
-    let number = {
-        let mut schedule = entered.runtime.schedule();
-        let number = schedule.number();
-        schedule.make_ready(number);
-        number
-    };
-    entered.tasks.borrow_mut().insert(number, job);
-    Ok(SimTask { number, outcome })
 }
 
 impl SimRuntime {
@@ -260,8 +244,7 @@ impl SimRuntime {
             polled_is_stopped: Cell::new(false),
         });
         self.schedule().halted = false;
-        let before = ENTERED.replace(Some(entered.clone()));
-        assert!(before.is_none(), "block_on inside block_on: await the future instead");
+        entered::enter(entered.clone());
         let _clock = self.0.clock.clock().enter();
         let _left = Left(&entered);
         self.schedule().make_ready(OUTERMOST);
@@ -360,7 +343,7 @@ impl Drop for Left<'_> {
         drop(timers);
         let ports = self.0.runtime.network().close_all();
         drop(ports);
-        ENTERED.set(None);
+        entered::leave();
     }
 }
 

@@ -21,8 +21,10 @@
 
 pub(crate) mod executor;
 mod faults;
+mod named;
 mod names;
-pub(crate) mod network;
+mod network;
+pub(crate) mod sockets;
 mod state;
 #[cfg(test)]
 mod tests;

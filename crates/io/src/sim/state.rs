@@ -1,4 +1,4 @@
-//! The bytes of a simulated disk: operations, sectors, crashes. Names are in `names`.
+//! The bytes of a simulated disk: operations, sectors, crashes. Names are in `names`, what is done by name in `named`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

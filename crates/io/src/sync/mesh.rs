@@ -24,7 +24,8 @@ use futures_util::StreamExt;
 
 use super::semaphore::{Permit, Semaphore};
 use crate::runtime::panics::panic_point;
-use crate::runtime::task::{start, yield_now};
+use crate::runtime::task::start;
+use crate::runtime::yield_now::yield_now;
 
 /// Jobs of others that are run before the thread's own tasks have their turn.
 const TURN: u32 = 16;

@@ -67,8 +67,8 @@ fn no_direct_io(machine: &Machine) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use halcyon_io::KernelVersion;
     use halcyon_io::device::FileSystem;
-    use halcyon_io::startup::KernelVersion;
 
     use super::*;
 

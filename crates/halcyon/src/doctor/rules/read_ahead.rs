@@ -107,8 +107,8 @@ pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use halcyon_io::KernelVersion;
     use halcyon_io::device::BlockDevice;
-    use halcyon_io::startup::KernelVersion;
 
     use super::*;
     use crate::doctor::facts::{Machine, Server};

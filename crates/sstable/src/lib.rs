@@ -27,4 +27,5 @@ pub use format::version::{Format, Version};
 pub use read::keys::{IndexWalk, KeyEntry, Keys};
 pub use read::sstable::{OpenOptions, SSTable, ScanOptions};
 pub use write::carry::{Carried, Carry, Heat};
-pub use write::sstable_writer::{ExpirationOverflow, SSTableWriter, Sealed, WriterOptions};
+pub use write::options::{ExpirationOverflow, WriterOptions};
+pub use write::sstable_writer::{SSTableWriter, Sealed};

@@ -19,8 +19,8 @@ use halcyon_stream::{
 use super::blocks::{BlockCheck, Header};
 use super::cells::{self, ReportAt};
 use super::indexed::IndexEntries;
+use super::progress::{Progress, Step};
 use super::report::{Severity, VerifyReport};
-use super::{Progress, Step};
 use crate::format::filter::Filter;
 use crate::format::statistics::collector::MetadataCollector;
 use crate::read::index_files::IndexSources;

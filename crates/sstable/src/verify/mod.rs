@@ -15,6 +15,7 @@ mod cells;
 mod content;
 mod files;
 mod indexed;
+mod progress;
 mod report;
 mod sampled;
 mod stored;
@@ -39,6 +40,7 @@ use files::Files;
 use indexed::IndexEntries;
 use sampled::SummaryCheck;
 
+pub use progress::{Progress, Step};
 pub use report::{Checked, Finding, Severity, VerifyReport};
 
 /// How much is looked at; each includes the one before.
@@ -59,21 +61,6 @@ pub struct VerifyOptions {
     /// Checks that the SSTable is of this table.
     pub schema: Option<Arc<TableSchema>>,
     pub mode: AccessMode,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Bytes of Data.db as stored.
-    Checksums,
-    /// Bytes of the uncompressed data.
-    Content,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    pub step: Step,
-    pub done: u64,
-    pub total: u64,
 }
 
 /// Never fails: what keeps it from reading is a finding too.

@@ -3,8 +3,8 @@
 use halcyon_io::{AccessMode, Disk, Purpose, SequentialReader, StreamOptions};
 
 use super::files::Files;
+use super::progress::{Progress, Step};
 use super::report::VerifyReport;
-use super::{Progress, Step};
 use crate::format::compression_info::CHUNK_CRC_LENGTH;
 use crate::{Component, Error, Result};
 

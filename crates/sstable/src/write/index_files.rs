@@ -9,7 +9,7 @@ use crate::format::summary::{Summary, SummaryBuilder};
 use crate::read::entry::RowIndexRef;
 use crate::row_index::{Block, IndexEntry};
 use crate::write::carry::Indexed;
-use crate::write::sstable_writer::WriterOptions;
+use crate::write::options::WriterOptions;
 use crate::{CHECKS, Component, Descriptor, Error, Format, Result, big, bti};
 
 /// Pending bytes of an index that are worth a write.

@@ -2,6 +2,7 @@
 
 pub(crate) mod carry;
 mod index_files;
+pub(crate) mod options;
 mod sealing;
 pub(crate) mod spans;
 pub(crate) mod sstable_writer;

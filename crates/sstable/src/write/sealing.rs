@@ -13,7 +13,7 @@ use crate::format::statistics::collector::MetadataCollector;
 use crate::format::statistics::header::{HeaderColumn, HeaderType, SerializationHeader};
 use crate::format::toc::Toc;
 use crate::write::index_files::FinishedIndexes;
-use crate::write::sstable_writer::WriterOptions;
+use crate::write::options::WriterOptions;
 use crate::{Component, Descriptor, Format, Result};
 
 pub(crate) struct Parts<'a> {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use halcyon_commitlog::GroupGap;
-use halcyon_io::pacing::LatencyHistogram;
 use halcyon_io::{DirLock, Disk, Inbox, Mesh};
 use halcyon_model::request::BatchKind;
 use halcyon_model::time::MAX_DELETION_TIME;
+use halcyon_pacing::LatencyHistogram;
 use halcyon_schema::catalog::Catalog;
 use halcyon_schema::rows::WriteTime;
 use halcyon_sstable::Version;

@@ -27,9 +27,9 @@ mod file;
 mod histogram;
 mod kernel;
 mod mode;
-pub mod pacing;
 mod probe;
 mod processes;
+mod rate_limiter;
 mod reader;
 mod real;
 mod region;
@@ -55,6 +55,7 @@ pub use histogram::{BUCKETS, PurposeStats, bucket};
 pub use kernel::KernelVersion;
 pub use mode::{AccessMode, Alignment, ModeChoice, Purpose, UnknownAccessMode};
 pub use processes::{OpenElsewhere, Process};
+pub use rate_limiter::RateLimiter;
 pub use reader::{SequentialReader, StreamOptions};
 pub use replace::replace;
 pub use runtime::backend::{

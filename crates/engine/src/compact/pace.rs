@@ -1,7 +1,7 @@
 //! The rate of compaction.
 //!
 //! `compaction_throughput` is the ceiling. Under it, `compaction_latency_target` gives compaction the rate that the reads leave; the
-//! backlog sets a floor. `halcyon_io::pacing` finds the rate.
+//! backlog sets a floor. `halcyon_pacing` finds the rate.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,8 @@ use super::backlog::Pressure;
 use crate::engine::Engine;
 use crate::options::LatencyTarget;
 use halcyon_io::clock::{Clock, Instant};
-use halcyon_io::pacing::{AutoController, LatencyController, LatencyCounts, RateLimiter, Sample};
-use halcyon_io::{Purpose, PurposeStats};
+use halcyon_io::{Purpose, PurposeStats, RateLimiter};
+use halcyon_pacing::{AutoController, LatencyController, LatencyCounts, Sample};
 
 pub(super) struct Pace {
     pub(super) limiter: RateLimiter,

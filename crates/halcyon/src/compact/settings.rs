@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use halcyon_compaction::{Settings, UsableSpace, version_holding};
-use halcyon_io::pacing::RateLimiter;
+use halcyon_io::RateLimiter;
 use halcyon_io::{Disk, StreamOptions};
 use halcyon_model::options::{Compressed, Compression, Entries, MapOption, defaults};
 use halcyon_model::schema::TableSchema;

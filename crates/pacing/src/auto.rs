@@ -14,10 +14,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::noise::Noise;
-use super::sustained::Sustained;
-use super::{LatencyController, LatencyCounts, Sample};
-use crate::runtime::clock::nanos;
+use crate::counts::LatencyCounts;
+use crate::latency::{LatencyController, Sample};
+use crate::nanos;
+use crate::noise::Noise;
+use crate::sustained::Sustained;
 
 /// A p99 within this is what reads may take beside compaction.
 const BESIDE_REST: f64 = 1.25;
@@ -287,7 +288,7 @@ impl AutoController {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pacing::plant::Plant;
+    use crate::plant::Plant;
 
     const MIB: u64 = 1 << 20;
 

@@ -15,8 +15,8 @@
 
 use std::time::Duration;
 
-use super::Sample;
-use super::noise::Noise;
+use crate::latency::Sample;
+use crate::noise::Noise;
 
 const BACK: f64 = 0.7;
 /// By this part of the rate.

@@ -4,14 +4,6 @@
 //! takers are served in order, no wake-up is wasted, and an idle limiter saves up no more than a
 //! short burst.
 
-mod auto;
-mod counts;
-mod latency;
-mod noise;
-#[cfg(test)]
-mod plant;
-mod sustained;
-
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
@@ -21,10 +13,6 @@ use std::{
 };
 
 use crate::runtime::clock::{Clock, nanos};
-
-pub use auto::AutoController;
-pub use counts::{LatencyCounts, LatencyHistogram};
-pub use latency::{LatencyController, Sample};
 
 /// Unused time that may be used later.
 const BURST: Duration = Duration::from_millis(50);

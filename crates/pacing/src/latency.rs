@@ -16,9 +16,9 @@
 
 use std::time::Duration;
 
-use super::LatencyCounts;
-use super::noise::Noise;
-use crate::runtime::clock::nanos;
+use crate::counts::LatencyCounts;
+use crate::nanos;
+use crate::noise::Noise;
 
 /// From this number of reads on, one slow read is not an accident.
 const ENOUGH_READS: u64 = 100;
@@ -164,7 +164,7 @@ impl LatencyController {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pacing::plant::Plant;
+    use crate::plant::Plant;
 
     const MIB: u64 = 1 << 20;
 

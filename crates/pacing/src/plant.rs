@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::Sample;
-use crate::runtime::random::Random;
+use halcyon_io::Random;
+
+use crate::latency::Sample;
 
 const MIB: u64 = 1 << 20;
 const CAPACITY: f64 = (400 * MIB) as f64;

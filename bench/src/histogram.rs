@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use halcyon_metrics::{Counts, Quantile, buckets_below};
 use halcyon_oracle::Result;
 use serde::{Deserialize, Serialize};
 
@@ -10,76 +11,47 @@ use crate::connection::{Connection, bigint};
 /// Histograms by what they are of: a purpose, a kind of request.
 pub(super) type ByKind = BTreeMap<String, Histogram>;
 
-const BUCKETS: usize = 64;
+const BUCKETS: usize = buckets_below(1, 63);
 
-/// `counts[b]` lasted `[2^b, 2^(b+1))` nanoseconds.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// Nanoseconds, at least one.
+#[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<Bucket>", into = "Vec<Bucket>")]
-pub(super) struct Histogram {
-    counts: [u64; BUCKETS],
-}
-
-impl Default for Histogram {
-    fn default() -> Histogram {
-        Histogram { counts: [0; BUCKETS] }
-    }
-}
+pub(super) struct Histogram(Counts<1, BUCKETS>);
 
 impl Histogram {
     pub(super) fn add(&mut self, nanos: u64, count: u64) {
-        let bucket = nanos.max(1).ilog2() as usize;
-        if let Some(counted) = self.counts.get_mut(bucket) {
-            *counted += count;
-        }
+        self.0.record_many(nanos.max(1), count);
     }
 
     pub(super) fn add_all(&mut self, other: &Histogram) {
-        for (bucket, count) in self.counts.iter_mut().zip(other.counts) {
-            *bucket += count;
-        }
+        self.0.add(&other.0);
     }
 
     pub(super) fn since(&self, before: Option<&Histogram>) -> Histogram {
-        let earlier = |bucket: usize| before.map_or(0, |before| before.counts[bucket]);
-        let counts =
-            std::array::from_fn(|bucket| self.counts[bucket].saturating_sub(earlier(bucket)));
-        Histogram { counts }
+        before.map_or_else(|| self.clone(), |before| Histogram(self.0.since(&before.0)))
     }
 
     pub(super) fn count(&self) -> u64 {
-        self.counts.iter().sum()
+        self.0.total()
     }
 
     /// The share that lasted longer; inside a bucket, latencies are taken to be spread evenly.
     pub(super) fn share_over(&self, nanos: u64) -> f64 {
-        let of_bucket = |(bucket, count): (usize, &u64)| {
-            let (from, to) = (2f64.powi(bucket as i32), 2f64.powi(bucket as i32 + 1));
-            *count as f64 * ((to - nanos as f64) / (to - from)).clamp(0.0, 1.0)
-        };
-        self.counts.iter().enumerate().map(of_bucket).sum::<f64>() / self.count().max(1) as f64
+        self.0.larger_than(nanos) / self.count().max(1) as f64
     }
 
     /// In nanoseconds: where in its bucket it would lie if latencies were spread evenly.
     pub(super) fn quantile(&self, at: f64) -> f64 {
-        self.bucket(at).map_or(0.0, |(bucket, within)| 2f64.powi(bucket) * (1.0 + within))
+        self.at(at).map_or(0.0, Quantile::spread)
     }
 
     /// In nanoseconds: what this share is surely below.
     pub(super) fn below(&self, share: f64) -> Option<f64> {
-        self.bucket(share).map(|(bucket, _)| 2f64.powi(bucket + 1))
+        self.at(share).map(|quantile| quantile.below() as f64)
     }
 
-    /// The bucket of a quantile, and the share of the bucket that lies before it.
-    fn bucket(&self, at: f64) -> Option<(i32, f64)> {
-        let mut below = 0.0;
-        let wanted = at * self.count() as f64;
-        for (bucket, count) in (0..).zip(&self.counts).filter(|(_, count)| **count > 0) {
-            if below + *count as f64 >= wanted {
-                return Some((bucket, (wanted - below) / *count as f64));
-            }
-            below += *count as f64;
-        }
-        None
+    fn at(&self, share: f64) -> Option<Quantile> {
+        self.0.at_rank(share * self.count() as f64)
     }
 
     /// Of the buckets from `from` to `until` nanoseconds, the share of all; what lies outside goes into the outermost.
@@ -87,8 +59,9 @@ impl Histogram {
         let (first, last) = (from.ilog2() as usize, until.ilog2() as usize);
         let mut shares = vec![0.0; last - first + 1];
         let all = self.count().max(1) as f64;
-        for (bucket, count) in self.counts.iter().enumerate() {
-            shares[bucket.clamp(first, last) - first] += *count as f64 / all;
+        for (bucket, count) in self.0.filled() {
+            let power = bucket.from.ilog2() as usize;
+            shares[power.clamp(first, last) - first] += count as f64 / all;
         }
         shares
     }
@@ -123,10 +96,11 @@ struct Bucket {
 
 impl From<Histogram> for Vec<Bucket> {
     fn from(histogram: Histogram) -> Vec<Bucket> {
-        let counted = histogram.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        let bucket =
-            |(b, count): (usize, &u64)| Bucket { below_ns: 2f64.powi(b as i32 + 1), count: *count };
-        counted.map(bucket).collect()
+        let bucket = |(bucket, count): (halcyon_metrics::Bucket, u64)| Bucket {
+            below_ns: bucket.below as f64,
+            count,
+        };
+        histogram.0.filled().map(bucket).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::Release;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
@@ -136,7 +136,7 @@ impl ShardTable {
             });
         }
         self.metrics().min_timestamp.store(oldest, Release);
-        self.metrics().memtable_bytes.store(bytes, Relaxed);
+        self.metrics().memtable_bytes.set(bytes);
     }
 
     /// All memtables, oldest first.

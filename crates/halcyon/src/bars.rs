@@ -52,11 +52,10 @@ fn bar_length(count: u64, most: u64) -> usize {
 pub(crate) fn io_latency(stats: &halcyon_io::PurposeStats) -> String {
     let buckets: Vec<Bucket> = stats
         .latency
-        .iter()
-        .enumerate()
-        .map(|(b, count)| Bucket {
-            label: format!("{} -> {}", units::nanos(1 << b), units::nanos(1 << (b + 1))),
-            count: *count,
+        .buckets()
+        .map(|(bucket, count)| Bucket {
+            label: format!("{} -> {}", units::nanos(bucket.from), units::nanos(bucket.below)),
+            count,
         })
         .collect();
     let mut out = format!(

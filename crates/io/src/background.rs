@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use crate::histogram::{Histograms, Used};
+use crate::metrics::{DiskMetrics, Used};
 use crate::mode::Purpose;
 use crate::runtime::clock::{Clock, nanos};
 use crate::sync::per_thread::PerThread;
@@ -82,16 +82,16 @@ impl Background {
     pub(crate) async fn admit(
         self: &Arc<Background>,
         bytes: u64,
-        histograms: &Histograms,
+        metrics: &DiskMetrics,
     ) -> Admitted {
         poll_fn(|context| {
             let thread = self.threads.get_or_init(Arc::default);
-            if let Some(admitted) = self.try_admit(thread, bytes, histograms) {
+            if let Some(admitted) = self.try_admit(thread, bytes, metrics) {
                 return Poll::Ready(admitted);
             }
             thread.lock().push(context.waker().clone());
             // The last completion may have come before there was a waker to wake.
-            match self.try_admit(thread, bytes, histograms) {
+            match self.try_admit(thread, bytes, metrics) {
                 Some(admitted) => Poll::Ready(admitted),
                 None => Poll::Pending,
             }
@@ -103,11 +103,11 @@ impl Background {
         self: &Arc<Background>,
         thread: &Arc<InFlightHere>,
         bytes: u64,
-        histograms: &Histograms,
+        metrics: &DiskMetrics,
     ) -> Option<Admitted> {
         let is_first = thread.operations.load(SeqCst) == 0;
         let together = self.in_flight.load(Relaxed) + bytes;
-        let fits = together <= NARROW || together <= WIDE && !self.is_narrow(histograms);
+        let fits = together <= NARROW || together <= WIDE && !self.is_narrow(metrics);
         if !is_first && !fits {
             return None;
         }
@@ -117,17 +117,17 @@ impl Background {
     }
 
     /// Whether a stream's write is to flush the device: without a foreground operation, a flush would only slow the stream.
-    pub(crate) fn is_flush_due(&self, bytes: u64, histograms: &Histograms) -> bool {
-        self.trickle.is_due(bytes, self.clock.now(), || self.is_narrow(histograms))
+    pub(crate) fn is_flush_due(&self, bytes: u64, metrics: &DiskMetrics) -> bool {
+        self.trickle.is_due(bytes, self.clock.now(), || self.is_narrow(metrics))
     }
 
     /// Whether the device has had foreground operations lately.
-    fn is_narrow(&self, histograms: &Histograms) -> bool {
+    fn is_narrow(&self, metrics: &DiskMetrics) -> bool {
         let now = self.clock.now().as_nanos();
         let looked = self.looked.load(Relaxed);
         if now.saturating_sub(looked) >= nanos(LOOK) {
             self.looked.store(now, Relaxed);
-            let Used { operations, in_flight } = histograms.used_for(&FOREGROUND);
+            let Used { operations, in_flight } = metrics.used_for(&FOREGROUND);
             if self.counted.swap(operations, Relaxed) != operations || in_flight > 0 {
                 self.busy.store(now.max(1), Relaxed);
             }
@@ -161,7 +161,7 @@ mod tests {
     use std::task::Context;
 
     use super::*;
-    use crate::histogram::Seen;
+    use crate::metrics::Seen;
     use crate::runtime::clock::SimClock;
 
     const PIECE: u64 = OPERATION as u64;
@@ -169,7 +169,7 @@ mod tests {
     struct Device {
         time: SimClock,
         background: Arc<Background>,
-        histograms: Histograms,
+        metrics: DiskMetrics,
     }
 
     impl Device {
@@ -177,11 +177,11 @@ mod tests {
             let time = SimClock::started();
             time.advance(Duration::from_secs(1));
             let background = Background::on(time.clock());
-            Device { time, background, histograms: Histograms::empty() }
+            Device { time, background, metrics: DiskMetrics::empty() }
         }
 
         fn try_admit(&self, bytes: u64) -> Option<Admitted> {
-            let mut admission = pin!(self.background.admit(bytes, &self.histograms));
+            let mut admission = pin!(self.background.admit(bytes, &self.metrics));
             match admission.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(admitted) => Some(admitted),
                 Poll::Pending => None,
@@ -194,7 +194,7 @@ mod tests {
         }
 
         fn foreground(&self, purpose: Purpose) {
-            self.histograms.here().observed(purpose, Ok(4096), Seen::After(1));
+            self.metrics.here().observed(purpose, Ok(4096), Seen::After(1));
             self.time.advance(LOOK);
         }
     }
@@ -218,12 +218,12 @@ mod tests {
     #[test]
     fn narrow_while_one_is_under_way() {
         let device = Device::at_rest();
-        device.histograms.here().submitted(Purpose::UserRead);
+        device.metrics.here().submitted(Purpose::UserRead);
         for _ in 0..10 {
             device.time.advance(CALM);
             assert_eq!(device.fill().len() as u64, NARROW / PIECE);
         }
-        device.histograms.here().completed(Purpose::UserRead);
+        device.metrics.here().completed(Purpose::UserRead);
         device.time.advance(CALM);
         assert_eq!(device.fill().len() as u64, WIDE / PIECE);
     }
@@ -254,7 +254,7 @@ mod tests {
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());
         let mut context = Context::from_waker(&waker);
-        let mut waiting = pin!(device.background.admit(PIECE, &device.histograms));
+        let mut waiting = pin!(device.background.admit(PIECE, &device.metrics));
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         assert_eq!(woken.0.load(Relaxed), 0);
         admitted.pop();

@@ -88,8 +88,8 @@ impl File {
         buffer: AlignedBuf,
         admitted: Option<Admitted>,
     ) -> InFlight {
-        let histograms = self.0.volume.histograms().here().clone();
-        let meter = Meter { histograms, purpose: self.0.purpose };
+        let metrics = self.0.volume.metrics().here().clone();
+        let meter = Meter { metrics, purpose: self.0.purpose };
         match &self.0.handle {
             Handle::Real(file) => {
                 let mut flags = match self.0.choice.mode {

@@ -29,7 +29,7 @@ use compio::{
 use crate::{
     background::Admitted,
     buffer::AlignedBuf,
-    histogram::{Seen, ThreadHistograms},
+    metrics::{Seen, ThreadMetrics},
     mode::Purpose,
     runtime::backend::{self, Backend},
     runtime::clock::{self, Clock, Instant, nanos},
@@ -62,7 +62,7 @@ const SEEN_AT_ONCE: Duration = Duration::from_micros(10);
 /// Where an operation is counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
-    pub(crate) histograms: Arc<ThreadHistograms>,
+    pub(crate) metrics: Arc<ThreadMetrics>,
     pub(crate) purpose: Purpose,
 }
 
@@ -94,13 +94,13 @@ struct Counted {
 impl Counted {
     fn enter(meter: Meter, in_kernel: Arc<AtomicUsize>, admitted: Option<Admitted>) -> Counted {
         in_kernel.fetch_add(1, SeqCst);
-        meter.histograms.submitted(meter.purpose);
+        meter.metrics.submitted(meter.purpose);
         Counted { meter, in_kernel, admitted, inside: true }
     }
 
     fn leave(&mut self) {
         if mem::take(&mut self.inside) {
-            self.meter.histograms.completed(self.meter.purpose);
+            self.meter.metrics.completed(self.meter.purpose);
             self.in_kernel.fetch_sub(1, SeqCst);
             self.admitted = None;
         }
@@ -261,8 +261,8 @@ impl InFlight {
 
     /// An operation that a simulated disk has already done.
     pub(crate) fn done(finished: Finished, meter: Meter) -> InFlight {
-        meter.histograms.submitted(meter.purpose);
-        meter.histograms.completed(meter.purpose);
+        meter.metrics.submitted(meter.purpose);
+        meter.metrics.completed(meter.purpose);
         let submitted = Clock::system().now();
         let state = IoState::Done(finished, Seen::After(1));
         InFlight { state, meter, submitted, took: Duration::ZERO }
@@ -273,11 +273,11 @@ impl InFlight {
         meter: Meter,
         operation: impl Future<Output = Finished> + 'static,
     ) -> InFlight {
-        meter.histograms.submitted(meter.purpose);
+        meter.metrics.submitted(meter.purpose);
         let counted = meter.clone();
         let task = spawn(async move {
             let finished = operation.await;
-            counted.histograms.completed(counted.purpose);
+            counted.metrics.completed(counted.purpose);
             finished
         });
         let state = IoState::Simulated(task);
@@ -335,7 +335,7 @@ impl InFlight {
         match mem::replace(&mut self.state, IoState::Taken) {
             IoState::Done(finished, seen) => {
                 let outcome = finished.0.as_ref().map(|done| *done).map_err(|_| ());
-                self.meter.histograms.observed(self.meter.purpose, outcome, seen);
+                self.meter.metrics.observed(self.meter.purpose, outcome, seen);
                 finished
             }
             _ => unreachable!("taken once, after it was polled to its end"),

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use crate::background::{Admitted, Background};
 use crate::buffer::BufferPool;
-use crate::histogram::Histograms;
+use crate::metrics::DiskMetrics;
 use crate::runtime::clock::Clock;
 
 pub(crate) struct Volume {
     clock: Clock,
     buffers: BufferPool,
-    histograms: Histograms,
+    metrics: DiskMetrics,
     background: Arc<Background>,
     next_id: AtomicU64,
 }
@@ -24,7 +24,7 @@ impl Volume {
         Arc::new(Volume {
             clock: clock.clone(),
             buffers,
-            histograms: Histograms::empty(),
+            metrics: DiskMetrics::empty(),
             background: Background::on(clock.clone()),
             next_id: AtomicU64::new(1),
         })
@@ -38,8 +38,8 @@ impl Volume {
         &self.buffers
     }
 
-    pub(crate) fn histograms(&self) -> &Histograms {
-        &self.histograms
+    pub(crate) fn metrics(&self) -> &DiskMetrics {
+        &self.metrics
     }
 
     /// A number that this volume has not given out yet.
@@ -49,12 +49,12 @@ impl Volume {
 
     /// Waits until a stream may queue an operation of `bytes`.
     pub(crate) async fn admit(&self, bytes: usize) -> Admitted {
-        self.background.admit(bytes as u64, &self.histograms).await
+        self.background.admit(bytes as u64, &self.metrics).await
     }
 
     /// Whether a stream's write of `bytes` is to flush the device.
     pub(crate) fn is_flush_due(&self, bytes: usize) -> bool {
-        self.background.is_flush_due(bytes as u64, &self.histograms)
+        self.background.is_flush_due(bytes as u64, &self.metrics)
     }
 
     /// A stream's write flushed the device and took `time`.

@@ -14,9 +14,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::counts::LatencyCounts;
-use crate::latency::{LatencyController, Sample};
-use crate::nanos;
+use halcyon_metrics::nanos;
+
+use crate::LatencyCounts;
+use crate::latency::{LatencyController, Sample, p99_ns};
 use crate::noise::Noise;
 use crate::sustained::Sustained;
 
@@ -111,7 +112,7 @@ impl Rest {
 
     /// The p99 of what was gathered.
     fn take(&mut self) -> Option<u64> {
-        let p99 = self.gathered.quantile_ns(0.99);
+        let p99 = p99_ns(&self.gathered);
         self.p99s.extend(p99);
         self.gathered = LatencyCounts::default();
         self.gathered_for = Duration::ZERO;

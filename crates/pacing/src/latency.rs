@@ -16,8 +16,9 @@
 
 use std::time::Duration;
 
-use crate::counts::LatencyCounts;
-use crate::nanos;
+use halcyon_metrics::nanos;
+
+use crate::LatencyCounts;
 use crate::noise::Noise;
 
 /// From this number of reads on, one slow read is not an accident.
@@ -65,6 +66,11 @@ pub struct LatencyController {
     samples: u32,
     /// Looks that would be slow without compaction too, where that is known.
     pub(super) noise: Noise,
+}
+
+/// In nanoseconds, if the reads of a bucket are spread evenly.
+pub fn p99_ns(reads: &LatencyCounts) -> Option<u64> {
+    reads.quantile(0.99).map(|p99| p99.spread() as u64)
 }
 
 impl Sample {
@@ -147,7 +153,7 @@ impl LatencyController {
         let seconds = gathered.elapsed.as_secs_f64();
         let taken = if seconds > 0.0 { gathered.taken as f64 / seconds } else { 0.0 };
         let forgiven = (reads as f64 / 100.0).max(1.0);
-        let slow = gathered.reads.slower_than(self.target_ns);
+        let slow = gathered.reads.larger_than(self.target_ns);
         let is_slow = slow > forgiven;
         if self.noise.blames(gathered.elapsed, is_slow) {
             // What was not used did not slow the reads; but an idle compaction keeps what it may begin with.

@@ -10,20 +10,22 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod auto;
-mod counts;
 mod latency;
 mod noise;
 #[cfg(test)]
 mod plant;
 mod sustained;
 
-use std::time::Duration;
+use halcyon_metrics::{Counts, Histogram, buckets_below};
 
 pub use auto::AutoController;
-pub use counts::{LatencyCounts, LatencyHistogram};
-pub use latency::{LatencyController, Sample};
+pub use latency::{LatencyController, Sample, p99_ns};
 
-/// At most what fits: 584 years.
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
+/// Eight to each power of two of nanoseconds, fine enough to hold a target by; a day is in the last one.
+const BUCKETS: usize = buckets_below(8, 46);
+
+/// How long reads took; one thread records.
+pub type LatencyHistogram = Histogram<8, BUCKETS>;
+
+/// How long reads of all threads took up to now, or within a time.
+pub type LatencyCounts = Counts<8, BUCKETS>;

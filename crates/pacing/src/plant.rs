@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use halcyon_io::Random;
 
-use crate::latency::Sample;
+use crate::latency::{Sample, p99_ns};
 
 const MIB: u64 = 1 << 20;
 const CAPACITY: f64 = (400 * MIB) as f64;
@@ -103,7 +103,7 @@ impl Plant {
             rate = observe(&sample);
             all.add(&sample);
         }
-        (all.reads.quantile_ns(0.99).unwrap_or(0), all.taken / u64::from(seconds))
+        (p99_ns(&all.reads).unwrap_or(0), all.taken / u64::from(seconds))
     }
 
     /// What a constant rate could be without exceeding the target.

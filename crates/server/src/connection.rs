@@ -536,7 +536,7 @@ async fn take_in(
                 let (shard, connection) = (&leaving.shard.clone(), &leaving.connection.clone());
                 let (began, envelope) = (now(), Rc::new(envelope));
                 panic_point("a request");
-                shard.figures().waits.record(began - arrived);
+                shard.figures().waits.record_time(began - arrived);
                 leaving.place.set(Some(shard.running.enter(envelope.clone(), arrived, began)));
                 session::execute(shard, connection, (&*envelope, permit), warnings, arrived).await;
             }));

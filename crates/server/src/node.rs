@@ -28,8 +28,8 @@ use halcyon_schema::function::FunctionSettings;
 use crate::admission::Admission;
 use crate::cache_rates;
 use crate::clients::Clients;
-use crate::figures::Figures;
 use crate::log::Log;
+use crate::metrics::ClientMetrics;
 use crate::persisted;
 use crate::prepared::PreparedStatements;
 use crate::saved_caches;
@@ -187,7 +187,7 @@ fn share(
         mesh,
         log: log.clone(),
         clients: Clients::default(),
-        figures: (0..engine.shards).map(|_| Figures::default()).collect(),
+        figures: (0..engine.shards).map(|_| ClientMetrics::default()).collect(),
         limits: settings.limits,
         cache_rates: Arc::default(),
         virtual_tables,

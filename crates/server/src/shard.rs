@@ -21,8 +21,8 @@ use crate::admission::Admission;
 use crate::cache_rates::CacheRates;
 use crate::clients::Clients;
 use crate::connection::{self, Connection};
-use crate::figures::Figures;
 use crate::log::Log;
+use crate::metrics::ClientMetrics;
 use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::running::Running;
 use crate::settings::{RunningSettings, Transport};
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) log: Log,
     pub(crate) clients: Clients,
     /// By shard.
-    pub(crate) figures: Vec<Figures>,
+    pub(crate) figures: Vec<ClientMetrics>,
     pub(crate) cache_rates: Arc<CacheRates>,
     pub(crate) virtual_tables: Registry,
     /// The values of `system_views.settings`.
@@ -107,7 +107,7 @@ impl ShardServer {
         }
     }
 
-    pub(crate) fn figures(&self) -> &Figures {
+    pub(crate) fn figures(&self) -> &ClientMetrics {
         &self.shared.figures[self.index]
     }
 

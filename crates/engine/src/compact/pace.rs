@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::options::LatencyTarget;
 use halcyon_io::clock::{Clock, Instant};
 use halcyon_io::{Purpose, PurposeStats, RateLimiter};
-use halcyon_pacing::{AutoController, LatencyController, LatencyCounts, Sample};
+use halcyon_pacing::{AutoController, LatencyController, LatencyCounts, Sample, p99_ns};
 
 pub(super) struct Pace {
     pub(super) limiter: RateLimiter,
@@ -128,7 +128,7 @@ impl Pace {
         });
         state.seen = Some(seen);
         if let Some(sample) = sample {
-            self.read_p99_ns.store(sample.reads.quantile_ns(0.99).unwrap_or(0), Relaxed);
+            self.read_p99_ns.store(p99_ns(&sample.reads).unwrap_or(0), Relaxed);
             match &mut state.rule {
                 Rule::Auto(auto) if is_working => {
                     auto.observe(&sample);

@@ -28,7 +28,6 @@ use pace::FlushPace;
 use crate::engine::Engine;
 use crate::memtable::{Memtable, Slot};
 use crate::options::DiskFailurePolicy;
-use crate::report::counter::{add, subtract};
 use crate::shard::{Shard, ShardTable};
 use crate::store::Store;
 use crate::{Error, Result};
@@ -125,7 +124,7 @@ impl Shard {
             return None;
         }
         let slot = table.replace_active(self.now());
-        add(&table.metrics().pending_flushes, 1);
+        table.metrics().pending_flushes.up();
         {
             let mut frozen = table.frozen.borrow_mut();
             let last = frozen.last().map(|(_, before)| *before);
@@ -185,8 +184,8 @@ impl Shard {
             table.note_memtables();
             self.log.discard_below(table.store.id, position);
             self.recount(table);
-            subtract(&table.metrics().pending_flushes, 1);
-            add(&table.metrics().flushes, 1);
+            table.metrics().pending_flushes.down();
+            table.metrics().flushes.up();
             table.flushed.notify_all();
             self.space.notify_all();
         }

@@ -27,7 +27,6 @@ use super::sstable::{Access, SSTableStream};
 use super::{Plan, Snapshot, Source, Sources};
 use crate::Result;
 use crate::memtable::{Collector, MemtableStream, Partition};
-use crate::report::counter::add;
 use crate::version::LiveSSTable;
 
 /// SSTables that one read waits for at the same time.
@@ -171,7 +170,7 @@ impl Plan<'_> {
         let Some(stream) = access.partition(reader, key).await? else {
             return Ok(None);
         };
-        add(&self.metrics().sstables_read, 1);
+        self.metrics().sstables_read.up();
         let stream = if prime { Primed::fetch(stream).await? } else { Primed::lazy(stream) };
         Ok(Some(stream))
     }

@@ -1,11 +1,20 @@
 //! Metrics of tables. Shards and background threads write them, the server reads them.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use halcyon_io::clock::Instant;
+use halcyon_metrics::{
+    Counter, Gauge, Kind, Labels, Metric, Reservoir, Sample, Unit, Value, buckets_below,
+};
 use halcyon_model::request::BatchKind;
 
-use crate::report::distribution::{Distribution, Summary};
+/// Quarters of powers of two, up to 2^40: eighteen minutes in nanoseconds.
+const BUCKETS: usize = buckets_below(4, 40);
+
+pub(crate) type Distribution = Reservoir<4, BUCKETS>;
+
+/// The values of a distribution of all shards at one time.
+pub type Summary = halcyon_metrics::Summary<4, BUCKETS>;
 
 /// The histograms of a table; times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +36,61 @@ pub enum Measure {
 
 const MEASURES: usize = Measure::RowsPerRead as usize + 1;
 
+impl Measure {
+    pub const ALL: [Measure; MEASURES] = [
+        Measure::LocalRead,
+        Measure::LocalScan,
+        Measure::LocalWrite,
+        Measure::CoordinatorRead,
+        Measure::CoordinatorScan,
+        Measure::CoordinatorWrite,
+        Measure::TombstonesPerRead,
+        Measure::RowsPerRead,
+    ];
+}
+
+const fn time(name: &'static str, help: &'static str) -> Metric {
+    Metric::cassandra("Table", name, help).of(Kind::Timer, Unit::Nanoseconds)
+}
+
+const fn histogram(group: &'static str, name: &'static str, help: &'static str) -> Metric {
+    Metric::cassandra(group, name, help).of(Kind::Histogram, Unit::Count)
+}
+
+const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Metric {
+    Metric::cassandra("Table", name, help).of(Kind::Gauge, unit)
+}
+
+/// In the order of [`Measure::ALL`], of [`TableStats::values`] and of [`BATCH_KINDS`].
+pub(super) const DECLARED: [Metric; MEASURES + VALUES + BATCH_KINDS.len()] = [
+    time("ReadLatency", "Reads of one partition on its shard, to the last selected row."),
+    time("RangeLatency", "Reads of ranges on one shard."),
+    time("WriteLatency", "Mutations applied to the memtable, without the commit log."),
+    time("CoordinatorReadLatency", "Statements that read one partition, until they have its rows."),
+    time("CoordinatorScanLatency", "Statements that read ranges, until they have a page of rows."),
+    time("CoordinatorWriteLatency", "Statements that write, until that is durable and visible."),
+    histogram("Table", "TombstoneScannedHistogram", "Tombstones that each local read met."),
+    histogram("Table", "LiveScannedHistogram", "Rows that each local read returned."),
+    Metric::cassandra("Table", "MemtableSwitchCount", "Flushes."),
+    Metric::cassandra("Table", "PendingFlushes", "Flushes that wait or are under way."),
+    gauge("MemtableLiveDataSize", Unit::Bytes, "Memory of all memtables."),
+    Metric::own("Table", "SSTablesRead", "SSTables that reads opened."),
+    gauge("LiveSSTableCount", Unit::Count, "Live SSTables."),
+    Metric::cassandra("Table", "LiveDiskSpaceUsed", "All components of all live SSTables.")
+        .of(Kind::Counter, Unit::Bytes),
+    gauge("MaxSSTableSize", Unit::Bytes, "The largest live SSTable."),
+    gauge("MaxPartitionSize", Unit::Bytes, "The largest partition of a live SSTable."),
+    gauge("MaxSSTableDuration", Unit::Milliseconds, "From the oldest to the newest write of one."),
+    histogram("Batch", "PartitionsPerLoggedBatch", "Partitions of each logged batch."),
+    histogram("Batch", "PartitionsPerUnloggedBatch", "Partitions of each unlogged batch."),
+    histogram("Batch", "PartitionsPerCounterBatch", "Partitions of each batch of counters."),
+];
+
+const VALUES: usize = 9;
+
+pub(super) const BATCH_KINDS: [BatchKind; 3] =
+    [BatchKind::Logged, BatchKind::Unlogged, BatchKind::Counter];
+
 /// The metrics of one table on one shard. Only that shard writes them, on cache lines of its own, so that shards do not contend.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -35,10 +99,10 @@ pub(crate) struct TableMetrics {
     pub(crate) min_timestamp: AtomicI64,
     /// The oldest write that a replay may apply without the deletions that followed it (`write/spanning.rs`); `i64::MAX` if there is none.
     pub(crate) replayed_since: AtomicI64,
-    pub(crate) flushes: AtomicU64,
-    pub(crate) pending_flushes: AtomicU64,
-    pub(crate) memtable_bytes: AtomicU64,
-    pub(crate) sstables_read: AtomicU64,
+    pub(crate) flushes: Counter,
+    pub(crate) pending_flushes: Gauge,
+    pub(crate) memtable_bytes: Gauge,
+    pub(crate) sstables_read: Counter,
     distributions: [Distribution; MEASURES],
 }
 
@@ -67,16 +131,23 @@ impl Default for TableMetrics {
         TableMetrics {
             min_timestamp: AtomicI64::new(i64::MAX),
             replayed_since: AtomicI64::new(i64::MAX),
-            flushes: AtomicU64::default(),
-            pending_flushes: AtomicU64::default(),
-            memtable_bytes: AtomicU64::default(),
-            sstables_read: AtomicU64::default(),
+            flushes: Counter::default(),
+            pending_flushes: Gauge::default(),
+            memtable_bytes: Gauge::default(),
+            sstables_read: Counter::default(),
             distributions: Default::default(),
         }
     }
 }
 
 impl TableMetrics {
+    /// The shard has a write this old in a memtable.
+    pub(crate) fn lower_min_timestamp(&self, to: i64) {
+        if to < self.min_timestamp.load(Relaxed) {
+            self.min_timestamp.store(to, Relaxed);
+        }
+    }
+
     pub(crate) fn record(&self, measure: Measure, value: u64, now: Instant) {
         self.distributions[measure as usize].record(value, now);
     }
@@ -107,11 +178,32 @@ impl BatchMetrics {
 }
 
 impl TableStats {
+    /// Its numbers, in the order of their declarations.
+    fn values(&self) -> [u64; VALUES] {
+        [
+            self.flushes,
+            self.pending_flushes,
+            self.memtable_bytes,
+            self.sstables_read,
+            self.sstables as u64,
+            self.disk_space,
+            self.max_sstable_size,
+            self.max_partition_size,
+            self.max_sstable_duration,
+        ]
+    }
+
+    pub(super) fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
+        let labels = Labels { keyspace: Some(&self.keyspace), scope: Some(&self.table) };
+        for (metric, value) in DECLARED[MEASURES..].iter().zip(self.values()) {
+            show(Sample { metric, labels, value: Value::Number(value) });
+        }
+    }
+
     pub(crate) fn add(&mut self, shard: &TableMetrics) {
-        let get = |counter: &AtomicU64| counter.load(Relaxed);
-        self.flushes += get(&shard.flushes);
-        self.pending_flushes += get(&shard.pending_flushes);
-        self.memtable_bytes += get(&shard.memtable_bytes);
-        self.sstables_read += get(&shard.sstables_read);
+        self.flushes += shard.flushes.get();
+        self.pending_flushes += shard.pending_flushes.get();
+        self.memtable_bytes += shard.memtable_bytes.get();
+        self.sstables_read += shard.sstables_read.get();
     }
 }

@@ -8,6 +8,7 @@ mod failures;
 mod indexes;
 mod matrix;
 mod point;
+mod registry;
 mod requested;
 mod row_cache;
 mod set_apart;

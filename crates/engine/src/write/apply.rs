@@ -19,7 +19,6 @@ use super::large::{self, Turns};
 use super::spanning::Parts;
 use crate::current::Current;
 use crate::memtable::Pin;
-use crate::report::counter::{add, lower};
 use crate::report::metrics::Measure;
 use crate::shard::{Shard, ShardTable};
 use crate::{Error, Result};
@@ -119,8 +118,8 @@ impl Shard {
             let now = self.now();
             metrics.record_time(Measure::LocalWrite, began, now);
             began = now;
-            add(&metrics.memtable_bytes, by.max(0) as u64);
-            lower(&metrics.min_timestamp, pin.slot().with(|memtable| memtable.min_timestamp()));
+            metrics.memtable_bytes.add(by.max(0) as u64);
+            metrics.lower_min_timestamp(pin.slot().with(|memtable| memtable.min_timestamp()));
             self.note_growth(&table, by);
         }
         Ok(())

@@ -129,9 +129,10 @@ impl Summary<'_> {
 }
 
 fn io(stats: &PurposeStats) -> Value {
-    let buckets = stats.latency.iter().enumerate().filter(|(_, count)| **count > 0);
-    let latency: Vec<Value> = buckets
-        .map(|(b, count)| json!({ "from_ns": 1u64 << b, "to_ns": 1u64 << (b + 1), "count": count }))
+    let latency: Vec<Value> = stats
+        .latency
+        .filled()
+        .map(|(b, count)| json!({ "from_ns": b.from, "to_ns": b.below, "count": count }))
         .collect();
     json!({
         "purpose": stats.purpose.to_string(),

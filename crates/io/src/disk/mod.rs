@@ -1,6 +1,7 @@
 //! The door to storage: one handle, real or simulated, that any thread may hold.
 
 pub(crate) mod entry;
+mod metrics;
 
 use std::{
     collections::HashMap,
@@ -16,7 +17,7 @@ use crate::{
     descriptors,
     error::{Error, Operation, Result},
     file::{File, Handle, ReadFile},
-    histogram::PurposeStats,
+    metrics::{PurposeStats, Seen},
     mode::{AccessMode, ModeChoice, Purpose},
     probe::{self, Abilities},
     processes::{self, OpenElsewhere},
@@ -183,11 +184,11 @@ impl Disk {
     }
 
     pub fn histograms(&self) -> Vec<PurposeStats> {
-        self.0.volume.histograms().snapshot()
+        self.0.volume.metrics().snapshot()
     }
 
     pub fn histogram(&self, purpose: Purpose) -> PurposeStats {
-        self.0.volume.histograms().of(purpose)
+        self.0.volume.metrics().of(purpose)
     }
 
     /// What `mode` means for reading in a directory. Blocks for a few system calls the first time
@@ -462,11 +463,7 @@ impl Disk {
     ) {
         let took = nanos(self.clock().now() - started);
         let outcome = if ok { Ok(len) } else { Err(()) };
-        self.0.volume.histograms().here().observed(
-            purpose,
-            outcome,
-            crate::histogram::Seen::After(took),
-        );
+        self.0.volume.metrics().here().observed(purpose, outcome, Seen::After(took));
     }
 
     /// The entries of a directory, sorted by name.

@@ -9,7 +9,8 @@ use std::{cell::RefCell, time::Duration};
 use super::{entered::entered, time, yield_now::yield_now};
 
 pub use super::sim_clock::SimClock;
-pub use super::time::{Instant, nanos};
+pub use super::time::Instant;
+pub use halcyon_metrics::nanos;
 
 /// The system's clock, or a simulated one.
 #[derive(Debug, Clone, Default)]

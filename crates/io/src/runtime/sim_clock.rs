@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use super::time::{Instant, nanos};
+use halcyon_metrics::nanos;
+
+use super::time::Instant;
 
 /// A clock that moves only when told. Starts at 2020-09-13T12:26:40Z.
 #[derive(Debug, Clone)]

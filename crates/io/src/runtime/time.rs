@@ -4,6 +4,8 @@ use std::ops::{Add, Sub};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use halcyon_metrics::{Seconds, nanos};
+
 /// A point of a monotonic clock, in nanoseconds since an origin of that clock's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
@@ -20,6 +22,12 @@ impl Instant {
     /// Zero if `earlier` is later.
     pub fn saturating_since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl From<Instant> for Seconds {
+    fn from(instant: Instant) -> Seconds {
+        Seconds(instant.0 / 1_000_000_000)
     }
 }
 
@@ -45,12 +53,6 @@ impl Sub for Instant {
     fn sub(self, earlier: Instant) -> Duration {
         self.saturating_since(earlier)
     }
-}
-
-/// At most what fits: 584 years.
-pub const fn nanos(duration: Duration) -> u64 {
-    let nanos = duration.as_nanos();
-    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
 }
 
 /// Since the first call in this process.

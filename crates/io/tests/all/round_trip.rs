@@ -354,11 +354,11 @@ fn histograms() {
         let of = |purpose| stats.iter().find(|stats| stats.purpose == purpose).unwrap();
         let reads = of(Purpose::UserRead);
         assert_eq!((reads.operations, reads.bytes, reads.overlapped), (100, 409_600, 0));
-        assert_eq!(reads.latency.iter().sum::<u64>(), 100);
+        assert_eq!(reads.latency.total(), 100);
         assert_eq!((reads.queue_depth, reads.queue_depth_max), (0, 1));
         let writes = of(Purpose::CompactionWrite);
         assert_eq!(writes.operations, 16);
-        assert_eq!(writes.overlapped + writes.latency.iter().sum::<u64>(), 16);
+        assert_eq!(writes.overlapped + writes.latency.total(), 16);
         assert!(writes.queue_depth_max >= 1 && writes.queue_depth == 0);
         assert_eq!(of(Purpose::Scan).operations, 0);
     });

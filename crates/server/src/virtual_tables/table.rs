@@ -12,7 +12,7 @@ use halcyon_stream::Mutation;
 
 use super::rows::Rows;
 use super::write::Write;
-use crate::figures::Figures;
+use crate::metrics::ClientMetrics;
 use crate::shard::Shared;
 
 /// A virtual table: its definition, how its rows are computed, what a write to it does.
@@ -87,7 +87,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// A metric, over all shards.
-    pub(in crate::virtual_tables) fn sum(&self, of: fn(&Figures) -> u64) -> u64 {
+    pub(in crate::virtual_tables) fn sum(&self, of: fn(&ClientMetrics) -> u64) -> u64 {
         self.shared.figures.iter().map(of).sum()
     }
 }

@@ -14,9 +14,9 @@ const CQL: &str = "CREATE TABLE halcyon_views.io_latency (
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["purpose", "below_ns", "operations"]);
     for stats in node.shared.disk.histograms() {
-        for (bucket, operations) in stats.latency.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let below_ns = 1u64 << (bucket + 1);
-            rows.push([stats.purpose.to_string().into(), below_ns.into(), (*operations).into()]);
+        for (bucket, operations) in stats.latency.filled() {
+            let purpose = stats.purpose.to_string();
+            rows.push([purpose.into(), bucket.below.into(), operations.into()]);
         }
     }
 }

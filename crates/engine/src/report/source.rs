@@ -1,0 +1,27 @@
+//! The engine's metrics, for the registry of its node: those of each table, then those of batches.
+
+use halcyon_metrics::{Labels, Metric, Sample, Source, Value};
+
+use super::metrics::{BATCH_KINDS, DECLARED, Measure};
+use crate::engine::Engine;
+
+impl Source for Engine {
+    fn declared(&self) -> &'static [Metric] {
+        &DECLARED
+    }
+
+    fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
+        for (metric, measure) in DECLARED.iter().zip(Measure::ALL) {
+            for (keyspace, table, summary) in self.summaries(measure) {
+                let labels = Labels { keyspace: Some(&keyspace), scope: Some(&table) };
+                show(Sample { metric, labels, value: Value::Distribution(&summary) });
+            }
+        }
+        self.table_stats().iter().for_each(|stats| stats.walk(show));
+        let of_batches = DECLARED[DECLARED.len() - BATCH_KINDS.len()..].iter();
+        for (metric, kind) in of_batches.zip(BATCH_KINDS) {
+            let (sizes, labels) = (self.batch_sizes(kind), Labels::default());
+            show(Sample { metric, labels, value: Value::Distribution(&sizes) });
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The server's metrics, for the registry of its node: sums over all shards.
+
+use halcyon_metrics::{Kind, Labels, Metric, Sample, Source, Unit, Value};
+
+use super::{ClientMetrics, Waits};
+use crate::shard::Shared;
+
+/// In the order of [`Shared::walk`].
+const DECLARED: [Metric; 9] = [
+    Metric::cassandra("Client", "ConnectedNativeClients", "Connections of clients.")
+        .of(Kind::Gauge, Unit::Count),
+    Metric::own("Client", "Requests", "Requests that were read."),
+    Metric::own("Client", "RequestsInFlight", "Requests that are being answered.")
+        .of(Kind::Gauge, Unit::Count),
+    Metric::cassandra("CQL", "PreparedStatementsExecuted", "Executions of prepared statements."),
+    Metric::cassandra("CQL", "RegularStatementsExecuted", "Executions of other statements."),
+    Metric::cassandra("Client", "ProtocolException", "Requests that broke the protocol.")
+        .of(Kind::Meter, Unit::Count),
+    Metric::cassandra("CQL", "PreparedStatementsCount", "Prepared statements that are kept.")
+        .of(Kind::Gauge, Unit::Count),
+    Metric::cassandra(
+        "CQL",
+        "PreparedStatementsEvicted",
+        "Prepared statements that lost their room.",
+    ),
+    Metric::own("Client", "RequestWait", "Time from the socket to the start of the statement.")
+        .of(Kind::Timer, Unit::Nanoseconds),
+];
+
+impl Source for Shared {
+    fn declared(&self) -> &'static [Metric] {
+        &DECLARED
+    }
+
+    fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
+        let shards = &self.figures;
+        let sum = |of: fn(&ClientMetrics) -> u64| Value::Number(shards.iter().map(of).sum());
+        let prepared = self.prepared.figures();
+        let mut waits = Waits::default();
+        shards.iter().for_each(|shard| waits.add_histogram(&shard.waits));
+        let values = [
+            sum(|shard| shard.connections.get()),
+            sum(|shard| shard.requests.get()),
+            sum(|shard| shard.in_flight.get()),
+            sum(|shard| shard.prepared_executed.get()),
+            sum(|shard| shard.regular_executed.get()),
+            sum(|shard| shard.protocol_errors.get()),
+            Value::Number(prepared.count as u64),
+            Value::Number(prepared.evictions),
+            Value::Distribution(&waits),
+        ];
+        for (metric, value) in DECLARED.iter().zip(values) {
+            show(Sample { metric, labels: Labels::default(), value });
+        }
+    }
+}
